@@ -75,7 +75,7 @@ struct MultiHead {
   }
 };
 
-/// Multi-head attention of a sequence to itself: (B, T, C) to (B, T, C), which is kept until it is read.
+/// Multi-head attention of a sequence to itself: (B, T, C) to (B, T, C). The result has Lifetime::until_consumed.
 struct SelfAttention {
   MultiHead heads;
   bool causal;            // position t sees positions up to t
@@ -105,7 +105,7 @@ struct SelfAttention {
     require(!values || tokens, heads.path, ": value embeddings without tokens, expected those of x, (B, T)");
     const Tensor qkv = values ? (*values)(normed, read, tokens) : normed;
     const index q = heads.query_width();
-    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, q}, {qkv, q + heads.key_width()}, causal, context), Keep::until_read);
+    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, q}, {qkv, q + heads.key_width()}, causal, context), Lifetime::until_consumed);
   }
 };
 
@@ -117,7 +117,7 @@ struct CrossInputs {
   Tensor key_batch{};
 };
 
-/// Multi-head attention of x (B, T, C) to another sequence: (B, T, C), which is kept until it is read.
+/// Multi-head attention of x (B, T, C) to another sequence: (B, T, C). The result has Lifetime::until_consumed.
 struct CrossAttention {
   MultiHead heads;
   Linear q_attn, c_attn, c_proj;  // rows of c_attn: k | v
@@ -145,7 +145,7 @@ struct CrossAttention {
     const Tensor q = norm ? norm->of_queries(product) : product;
     const Tensor kv = inputs.keys_and_values ? inputs.keys_and_values : keys_and_values(pass, inputs.memory);
     const MultiHead::Context context{.key_end = inputs.key_end, .key_batch = inputs.key_batch};
-    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.key_width()}, false, context), Keep::until_read);
+    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.key_width()}, false, context), Lifetime::until_consumed);
   }
 };
 

@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// Two linear layers with an activation between: (..., C) to (..., n_hidden) to (..., C), which is kept until it is read. Gated, the first
-/// one's rows are gate | up, and its result is f(gate) * up.
+/// Two linear layers with an activation between: (..., C) to (..., n_hidden) to (..., C). If it is gated, the rows of the first layer are
+/// gate | up, and its result is f(gate) * up. The result has Lifetime::until_consumed.
 struct FeedForward {
   Linear c_fc, c_proj;
   Nonlinearity nonlinearity;
@@ -23,9 +23,9 @@ struct FeedForward {
   Tensor operator()(Pass& pass, Tensor x) const {
     const Tensor h = c_fc(pass, x);
     if (pass.recompute != Recompute::none && !c_proj.adapter) {
-      return activated_linear(nonlinearity, h, c_proj.weight, c_proj.bias, Keep::until_read);
+      return activated_linear(nonlinearity, h, c_proj.weight, c_proj.bias, Lifetime::until_consumed);
     }
-    return c_proj(pass, activate(nonlinearity, h), Keep::until_read);
+    return c_proj(pass, activate(nonlinearity, h), Lifetime::until_consumed);
   }
 };
 

@@ -20,9 +20,10 @@ struct Linear {
         bias(with_bias ? s.param("bias", {out}, Init::zeros(), Decay::no, Role::vector) : Parameter{}),
         adapter(adapter_of(s, in, out)) {}
 
-  Tensor operator()(Pass& pass, Tensor x, Keep keep = Keep::until_reset) const {
+  Tensor operator()(Pass& pass, Tensor x, Lifetime lifetime = Lifetime::until_reset) const {
     const Tensor read = cast(x, pass.operand_type(x));
-    return adapter ? adapted_linear(read, weight, adapter->low_rank(pass, read), bias, keep) : linear(read, weight, bias, {.keep = keep});
+    return adapter ? adapted_linear(read, weight, adapter->low_rank(pass, read), bias, lifetime)
+                   : linear(read, weight, bias, {.lifetime = lifetime});
   }
 };
 

@@ -23,7 +23,7 @@ struct SumAndNorm {
   Tensor sum, norm;
 };
 /// sum = residual + dropout(branch) and norm = layer_norm(sum, gamma, beta), in one pass over the rows. residual and branch have the same
-/// shape. The branch may be bf16 where the residual is f32. A branch that is kept until it is read is released.
+/// shape. The branch may be bf16 where the residual is f32. Releases the branch (Tape::release()).
 SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta = {}, const DropoutOptions& branch_dropout = {},
                           const NormOptions& options = {});
 /// The same with norm = rms_norm(sum, gamma).

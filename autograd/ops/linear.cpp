@@ -228,10 +228,10 @@ void bias_gradient(const LinearShape& s, const Y* dy, Tensor bias, Gradients& g)
 }
 
 template <class X, class Y>
-Tensor linear_of(Tensor x, Tensor weight, Tensor bias, Keep keep) {
+Tensor linear_of(Tensor x, Tensor weight, Tensor bias, Lifetime lifetime) {
   Tape& tape = begin_product(Op::linear, x, {weight, bias});
   const LinearShape s = checked(Op::linear, x, x.shape().cols(), weight, bias);
-  const Tensor y = tape.make(x.shape().with_cols(s.out), kDType<Y>, keep);
+  const Tensor y = tape.make(x.shape().with_cols(s.out), kDType<Y>, lifetime);
   multiply(product(s, x.data<X>(), weight, bias, y.mutable_data<Y>()), weight);
   tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
     const Y* dy = g.of<Y>(y);
@@ -249,14 +249,14 @@ Tensor linear(Tensor x, Tensor weight, Tensor bias, const LinearOptions& options
   return for_stored(x.dtype(), "linear", [&](auto zero) {
     using X = decltype(zero);
     if (out == kDType<X>) {
-      return linear_of<X, X>(x, weight, bias, options.keep);
+      return linear_of<X, X>(x, weight, bias, options.lifetime);
     }
     require(out == kDType<Computed<X>>, "linear: ", out, " from x of ", x.dtype(), ", expected ", kDType<Computed<X>>);
-    return linear_of<X, Computed<X>>(x, weight, bias, options.keep);
+    return linear_of<X, Computed<X>>(x, weight, bias, options.lifetime);
   });
 }
 
-Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias, Keep keep) {
+Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias, Lifetime lifetime) {
   return for_stored(x.dtype(), "activated_linear", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_product(Op::activated_linear, x, {weight, bias});
@@ -271,7 +271,7 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
       p.y = q.y = a;
       is_gated ? kernels::gated_forward(q) : kernels::map_forward(p);
     };
-    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), keep);
+    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), lifetime);
     {
       const Scratch<T> a(s.rows * s.in);
       activate(a);
@@ -319,7 +319,7 @@ void scaled_product(index count, double scale, X* out, F&& multiply) {
 
 }  // namespace
 
-Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor bias, Keep keep) {
+Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor bias, Lifetime lifetime) {
   return for_stored(x.dtype(), "adapted_linear", [&](auto zero) {
     using T = decltype(zero);
     const Tensor read = low.read ? low.read : x, a = low.a, b = low.b;
@@ -333,7 +333,7 @@ Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor
             a.shape());
     const LinearShape up{s.rows, down.out, s.out};
     const Tensor h = tape.make(x.shape().with_cols(down.out), x.dtype());
-    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), keep);
+    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), lifetime);
     scaled_product(h.size(), scale, h.mutable_data<T>(), [&](auto* to) { multiply(product(down, read.data<T>(), a, {}, to), a); });
     const auto through_b = product(up, h.data<T>(), b, {}, y.mutable_data<T>(), true);
     multiply(product(s, x.data<T>(), weight, bias, y.mutable_data<T>()), weight, &through_b);

@@ -13,8 +13,8 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b = false);
 struct LinearOptions {
   /// The result's element type: by default x's. f32 is possible for an x of bf16.
   std::optional<DType> dtype{};
-  /// Keep::until_read for the end of a branch: add_layer_norm() reads it, and nobody else.
-  Keep keep = Keep::until_reset;
+  /// Use Lifetime::until_consumed for the end of a branch, which only add_layer_norm() reads.
+  Lifetime lifetime = Lifetime::until_reset;
 };
 
 /// x weight^T + bias: x (..., in), weight (out, in), bias (out) or absent. With an x of bf16, weight and bias are f32, and the products are
@@ -22,7 +22,8 @@ struct LinearOptions {
 Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, const LinearOptions& options = {});
 
 /// linear(activate(nonlinearity, x), weight, bias). The activation is not stored: backward recomputes it.
-Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias = {}, Keep keep = Keep::until_reset);
+Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias = {},
+                        Lifetime lifetime = Lifetime::until_reset);
 
 /// A product through few columns: scale (read a^T) b^T. a (r, in), b (out, r). `read` (..., in) is x unless it is given, say with dropout.
 struct LowRankProduct {
@@ -33,6 +34,6 @@ struct LowRankProduct {
 
 /// x weight^T + bias + scale (read a^T) b^T: a linear layer with an adapter of low rank (Hu et al. 2021, arXiv 2106.09685). As in linear(),
 /// an x of bf16 is multiplied by weights of f32.
-Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor bias = {}, Keep keep = Keep::until_reset);
+Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor bias = {}, Lifetime lifetime = Lifetime::until_reset);
 
 }  // namespace dikkat

@@ -9,7 +9,7 @@ Tape& begin_op(const char* op, std::span<const Tensor> operands, std::span<const
   Tape* tape = nullptr;
   const auto find_tape = [&](Tensor operand) {
     if (operand && operand.tape() != nullptr) {
-      require(!operand.record()->released, op, ": an operand was kept until it was read (Keep::until_read), and another op has read it");
+      require(!operand.record()->released, op, ": an operand has Lifetime::until_consumed, and another op has consumed it");
       require(tape == nullptr || tape == operand.tape(), op, ": operands are on two different tapes, expected one tape");
       tape = operand.tape();
     }

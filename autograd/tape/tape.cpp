@@ -22,10 +22,10 @@ TensorRecord* Tape::new_record(Shape shape, DType dtype) {
   return record;
 }
 
-Tensor Tape::make(Shape shape, DType dtype, Keep keep) {
+Tensor Tape::make(Shape shape, DType dtype, Lifetime lifetime) {
   TensorRecord* record = new_record(shape, dtype);
   const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(dtype);
-  if (keep == Keep::until_reset) {
+  if (lifetime == Lifetime::until_reset) {
     record->data = arena_.allocate(bytes, op_);
   } else {
     stored_ = new (arena_.allocate(sizeof(Leaf), op_, alignof(Leaf))) Leaf{stored_, Tensor(record)};

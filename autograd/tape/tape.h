@@ -96,8 +96,8 @@ class Tape {
     }
   }
   /// A tensor of this tape, not initialised.
-  Tensor make(Shape shape, DType dtype, Keep keep = Keep::until_reset);
-  /// Call it when an op has read x for the last time: if x is kept until it is read, its memory is free for others now, and ops refuse x.
+  Tensor make(Shape shape, DType dtype, Lifetime lifetime = Lifetime::until_reset);
+  /// Call this when an op has consumed x. If x has Lifetime::until_consumed, its memory becomes free and ops refuse x from then on.
   void release(Tensor x);
   /// A tensor that shows x's elements in another shape of the same size.
   Tensor view(Tensor x, Shape shape);
@@ -212,7 +212,7 @@ class Tape {
   Node* last_ = nullptr;
   bool spent_ = false;      // backward has run
   Leaf* leaves_ = nullptr;  // inputs that need gradients, which are kept until reset
-  Leaf* stored_ = nullptr;  // tensors that are kept until they are read
+  Leaf* stored_ = nullptr;  // tensors with Lifetime::until_consumed
 };
 
 }  // namespace dikkat

@@ -9,9 +9,9 @@ namespace dikkat {
 
 class Tape;
 
-/// How long an op's result stays in memory: until the tape is reset; or until the op that reads it says so (Tape::release()), if neither
-/// backward nor anyone else needs it.
-enum class Keep : bool { until_reset, until_read };
+/// How long an op's result stays in memory: until the tape is reset, or until one op has consumed it (Tape::release()). The second is for
+/// results that neither backward nor any other op needs.
+enum class Lifetime : bool { until_reset, until_consumed };
 
 /// Where a parameter's gradient lies, and whether it was written since the last optimizer step.
 struct ParameterGradient {
@@ -29,10 +29,10 @@ struct TensorRecord {
   Tape* tape = nullptr;                    // null for a parameter
   ParameterGradient* parameter = nullptr;  // null for anything else
   Buffer* gradient = nullptr;              // during backward, once a gradient has arrived
-  bool released = false;                   // it was kept until it was read, and has been read
+  bool released = false;                   // it has been consumed (Lifetime::until_consumed)
   PackedType packing = PackedType::none;   // of data: a weight (rows, cols) that is not trained may be packed
   bool keeps_f32 = false;                  // of packed data: PackedMatrix::keeps_f32
-  Buffer* storage = nullptr;               // of data, if it is kept until it is read (Keep::until_read); null: the tape's arena
+  Buffer* storage = nullptr;               // holds the data with Lifetime::until_consumed; null: the data are in the tape's arena
 };
 
 /// A value that may take part in a computation: one word, copied freely, immutable once the op that made it has returned.

@@ -78,9 +78,9 @@ TEST(AddLayerNorm, WhoseNormNobodyReadsPassesTheSumsGradientOn) {
   }
 }
 
-// The end of a branch is read by add_layer_norm alone.
-TEST(AddLayerNorm, FreesABranchThatIsKeptUntilItIsRead) {
-  const auto ends_of = [](Keep keep) {
+// Only add_layer_norm reads the end of a branch.
+TEST(AddLayerNorm, FreesABranchThatLivesUntilItIsConsumed) {
+  const auto ends_of = [](Lifetime lifetime) {
     Tape tape;
     const Tensor x = tape.input<float>({9, 20}, numbers(180, 6), true);
     const Tensor weight = tape.input<float>({130, 20}, numbers(2600, 7), true);
@@ -88,12 +88,12 @@ TEST(AddLayerNorm, FreesABranchThatIsKeptUntilItIsRead) {
     Tensor sum = tape.input<float>(kShape, numbers(kShape.size(), 1));
     const std::size_t before = tape.gradient_bytes();
     for (int branch = 0; branch < 3; ++branch) {
-      const Tensor end = linear(x, weight, {}, {.keep = keep});
+      const Tensor end = linear(x, weight, {}, {.lifetime = lifetime});
       const SumAndNorm made = add_layer_norm(sum, end, gamma);
       sum = made.sum;
-      if (keep == Keep::until_read) {
-        EXPECT_EQ(testing::error_of([&] { dropout(end, {.probability = 0.5}); }),
-                  "dropout: an operand was kept until it was read (Keep::until_read), and another op has read it");
+      if (lifetime == Lifetime::until_consumed) {
+        EXPECT_TRUE(
+            testing::names(testing::error_of([&] { dropout(end, {.probability = 0.5}); }), {"dropout", "Lifetime::until_consumed"}));
       }
     }
     EXPECT_LE(tape.gradient_bytes() - before, 2 * static_cast<std::size_t>(kShape.size()) * sizeof(float)) << "all use one buffer";
@@ -101,8 +101,8 @@ TEST(AddLayerNorm, FreesABranchThatIsKeptUntilItIsRead) {
     const float* dx = tape.gradient<float>(x);
     return std::pair{values_of(sum.data<float>()), std::vector<float>(dx, dx + x.size())};
   };
-  const auto usual = ends_of(Keep::until_reset);
-  const auto freed = ends_of(Keep::until_read);
+  const auto usual = ends_of(Lifetime::until_reset);
+  const auto freed = ends_of(Lifetime::until_consumed);
   EXPECT_TRUE(same_bits(freed.first, usual.first));
   EXPECT_TRUE(same_bits(freed.second, usual.second));
 }

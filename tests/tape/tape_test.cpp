@@ -258,19 +258,19 @@ TEST(Tape, ResetAfterAClosureThrew) {
   EXPECT_EQ(tape.gradient_bytes(), gradients);
 }
 
-TEST(Tape, WhatIsKeptUntilItIsReadIsFreedByItsReaderOrByReset) {
+TEST(Tape, ATensorThatLivesUntilItIsConsumedIsFreedByItsReaderOrByReset) {
   Tape tape;
   for (int step = 0; step < 3; ++step) {
-    const Tensor read = tape.make({1000}, DType::f64, Keep::until_read);
+    const Tensor read = tape.make({1000}, DType::f64, Lifetime::until_consumed);
     const double* memory = read.data<double>();
     tape.release(read);
     tape.release(read);  // more readers change nothing
-    const Tensor unread = tape.make({1000}, DType::f64, Keep::until_read);
+    const Tensor unread = tape.make({1000}, DType::f64, Lifetime::until_consumed);
     EXPECT_EQ(unread.data<double>(), memory) << "its memory is used again";
     tape.release(tape.make({1000}, DType::f64));  // of the arena: it stays
     const std::size_t bytes = tape.gradient_bytes();
     tape.reset();
-    const Tensor next = tape.make({1000}, DType::f64, Keep::until_read);
+    const Tensor next = tape.make({1000}, DType::f64, Lifetime::until_consumed);
     EXPECT_EQ(tape.gradient_bytes(), bytes) << "reset gave back what nobody had read";
     tape.release(next);
   }
