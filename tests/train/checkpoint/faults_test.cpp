@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/throws.h"
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/run_directory.h"
 
@@ -20,12 +21,14 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using Names = std::set<std::string>;
 const std::string kOld = "step-000000001.h5";
 const std::string kNew = "step-000000002.h5";
 
 /// A folder with a good checkpoint of step 1, into which step 2 is saved under a plan.
-class Faulty : public testing::Test {
+class Faulty : public ::testing::Test {
  protected:
   Faulty() {
     old_bytes_ = read_file(save_checkpoint(scratch_.path(), old_.snapshot).path());
@@ -51,8 +54,7 @@ class Faulty : public testing::Test {
       EXPECT_EQ(text, "");
       return false;
     }
-    EXPECT_NE(text.find("cannot save " + (scratch_ / kNew).string() + ": "), std::string::npos) << plan.nth << text;
-    EXPECT_NE(text.find(describe_errno(plan.error)), std::string::npos) << text;
+    EXPECT_TRUE(names(text, {(scratch_ / kNew).string(), describe_errno(plan.error)})) << plan.nth;
     EXPECT_EQ(names_in(scratch_.path()), Names{kOld}) << text;
     expect_old_is_good();
     return true;
@@ -87,7 +89,7 @@ TEST_F(Faulty, AnErrorOfEachKindIsNamed) {
                                     Operation::sync, Operation::close, Operation::rename, Operation::sync_directory, Operation::size}) {
     Faults faults({.operation = operation, .nth = 1, .error = EIO});
     const std::string text = text_of<Error>([&] { save_checkpoint(scratch_.path(), new_.snapshot, &faults); });
-    EXPECT_NE(text.find(concat(name_of(operation), " failed: Input/output error")), std::string::npos) << text;
+    EXPECT_TRUE(names(text, {std::string(name_of(operation)), "Input/output error"}));
   }
 }
 

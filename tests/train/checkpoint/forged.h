@@ -106,35 +106,35 @@ inline std::string with_index(std::string_view bytes, const std::function<void(E
   return sealed(parts);
 }
 
-/// A way to change the index of a Sample's checkpoint, and words of the error that loading it ends with.
+/// A way to change the index of a Sample's checkpoint, and what the error that loading it ends with names.
 struct Case {
   const char* name;
   std::function<std::string(const std::string& good)> forge;
-  const char* words;
+  std::vector<std::string> parts;
 };
 
 inline std::vector<Case> hostile_cases() {
   constexpr const char* kWte = "model/wte.weight";  // [5, 3], 60 bytes
-  const auto changed = [](const char* name, const char* words, std::function<void(Entries&)> change) {
-    return Case{name, [change = std::move(change)](const std::string& good) { return with_index(good, change); }, words};
+  const auto changed = [](const char* name, std::vector<std::string> parts, std::function<void(Entries&)> change) {
+    return Case{name, [change = std::move(change)](const std::string& good) { return with_index(good, change); }, parts};
   };
-  const auto wte = [=](const char* name, const char* words, std::function<std::string(const std::string& value)> change) {
-    return changed(name, words, [=](Entries& entries) {
+  const auto wte = [=](const char* name, std::vector<std::string> parts, std::function<std::string(const std::string& value)> change) {
+    return changed(name, parts, [=](Entries& entries) {
       std::string& value = entry(entries, "tensor", kWte).value;
       value = change(value);
     });
   };
-  const auto field = [=](const char* name, const char* state_field, std::string value, const char* words) {
-    return changed(name, words, [=](Entries& entries) { entry(entries, "state", state_field).value = value; });
+  const auto field = [=](const char* name, const char* state_field, std::string value, std::vector<std::string> parts) {
+    return changed(name, parts, [=](Entries& entries) { entry(entries, "state", state_field).value = value; });
   };
-  const auto raw = [](const char* name, const char* words, std::function<std::string(const std::string& index_text)> change) {
+  const auto raw = [](const char* name, std::vector<std::string> parts, std::function<std::string(const std::string& index_text)> change) {
     return Case{name,
                 [change = std::move(change)](const std::string& good) {
                   Parts parts = parts_of(good);
                   parts.index_text = change(parts.index_text);
                   return sealed(parts);
                 },
-                words};
+                parts};
   };
   constexpr index kMost = std::numeric_limits<index>::max();
   const auto offset_of = [](const std::string& value) {  // of a value that tensor() makes for f32
@@ -143,98 +143,100 @@ inline std::vector<Case> hostile_cases() {
     return offset;
   };
   return {
-      wte("offset-in-the-header", "which are not in the file's image", [](const auto&) { return tensor("f32", 4092, 60, {5, 3}); }),
-      wte("offset-beyond-the-file", "which are not in the file's image", [](const auto&) { return tensor("f32", kMost, 60, {5, 3}); }),
-      wte("negative-offset", "a number that is too large", [](const auto&) { return tensor("f32", -4, 60, {5, 3}); }),
-      wte("into-the-index", "which are not in the file's image", [](const auto&) { return tensor("f32", 4096, 1'000'000, {500, 500}); }),
-      wte("four-tebibytes", "which are not in the file's image",
+      wte("offset-in-the-header", {"model/wte.weight", "60 bytes", "4,092"}, [](const auto&) { return tensor("f32", 4092, 60, {5, 3}); }),
+      wte("offset-beyond-the-file", {"model/wte.weight", "60 bytes", "9,223,372,036,854,775,807"},
+          [](const auto&) { return tensor("f32", kMost, 60, {5, 3}); }),
+      wte("negative-offset", {"model/wte.weight", "too large"}, [](const auto&) { return tensor("f32", -4, 60, {5, 3}); }),
+      wte("into-the-index", {"model/wte.weight", "1,000,000 bytes", "4,096"},
+          [](const auto&) { return tensor("f32", 4096, 1'000'000, {500, 500}); }),
+      wte("four-tebibytes", {"model/wte.weight", "4,398,046,511,104 bytes", "4,096"},
           [](const auto&) { return tensor("f32", 4096, index{1} << 42, {index{1} << 40}); }),
-      wte("offset-and-bytes-wrap", "which are not in the file's image",
+      wte("offset-and-bytes-wrap", {"model/wte.weight", "9,223,372,036,854,775,804 bytes", "9,223,372,036,854,775,777"},
           [](const auto&) { return tensor("f32", kMost - 30, kMost - 3, {index{1} << 56}); }),
-      wte("extents-wrap", "too many elements", [](const auto&) { return tensor("f32", 4096, 0, {index{1} << 62, 4}); }),
-      wte("no-bytes-for-many-elements", "has 0 bytes", [](const auto&) { return tensor("f32", 4096, 0, {index{1} << 56}); }),
-      wte("negative-extent", "a number that is too large", [](const auto&) { return tensor("f32", 4096, 60, {-5, -3}); }),
-      wte("bytes-of-another-shape", "of shape [5, 4] has 60 bytes",
+      wte("extents-wrap", {"model/wte.weight", "elements"}, [](const auto&) { return tensor("f32", 4096, 0, {index{1} << 62, 4}); }),
+      wte("no-bytes-for-many-elements", {"model/wte.weight", "0 bytes"},
+          [](const auto&) { return tensor("f32", 4096, 0, {index{1} << 56}); }),
+      wte("negative-extent", {"model/wte.weight", "too large"}, [](const auto&) { return tensor("f32", 4096, 60, {-5, -3}); }),
+      wte("bytes-of-another-shape", {"model/wte.weight", "[5, 4]", "60 bytes"},
           [=](const std::string& value) { return tensor("f32", offset_of(value), 60, {5, 4}); }),
-      wte("bytes-of-another-type", "has 60 bytes", [=](const std::string& value) { return tensor("f64", offset_of(value), 60, {5, 3}); }),
-      wte("rank-5", "has rank 5, expected at most 4", [](const auto&) { return tensor("f32", 4096, 60, {5, 3, 1, 1, 1}); }),
-      wte("rank-of-billions", "has rank 4294967296",
+      wte("bytes-of-another-type", {"model/wte.weight", "[5, 3]", "60 bytes"},
+          [=](const std::string& value) { return tensor("f64", offset_of(value), 60, {5, 3}); }),
+      wte("rank-5", {"model/wte.weight", "rank 5", "4"}, [](const auto&) { return tensor("f32", 4096, 60, {5, 3, 1, 1, 1}); }),
+      wte("rank-of-billions", {"model/wte.weight", "rank 4294967296"},
           [](const auto&) { return text("f32") + number(4096) + number(60) + number(index{1} << 32); }),
-      wte("extents-missing", "reaches beyond its end",
-          [](const auto&) { return text("f32") + number(4096) + number(60) + number(index{2}); }),
-      wte("more-than-a-tensor", "is longer than expected", [](const std::string& value) { return value + "x"; }),
-      wte("no-value", "reaches beyond its end", [](const auto&) { return std::string(); }),
-      wte("type-without-a-name", "a type without a name", [](const auto&) { return tensor("", 4096, 60, {5, 3}); }),
-      wte("type-for-the-terminal", "a type without a name", [](const auto&) { return tensor("\x1B[2J", 4096, 60, {5, 3}); }),
-      wte("unknown-type", "tensor model/wte.weight with elements of type q4_k, which this version does not know",
+      wte("extents-missing", {"index", "beyond"}, [](const auto&) { return text("f32") + number(4096) + number(60) + number(index{2}); }),
+      wte("more-than-a-tensor", {"model/wte.weight", "longer"}, [](const std::string& value) { return value + "x"; }),
+      wte("no-value", {"index", "beyond"}, [](const auto&) { return std::string(); }),
+      wte("type-without-a-name", {"model/wte.weight", "type"}, [](const auto&) { return tensor("", 4096, 60, {5, 3}); }),
+      wte("type-for-the-terminal", {"model/wte.weight", "type"}, [](const auto&) { return tensor("\x1B[2J", 4096, 60, {5, 3}); }),
+      wte("unknown-type", {"newer", "model/wte.weight", "q4_k"},
           [=](const std::string& value) { return tensor("q4_k", offset_of(value), 60, {5, 3}); }),
-      changed("shared-bytes", "overlap",
+      changed("shared-bytes", {"model/wte.weight", "optimizer/m/wte.weight", "overlap"},
               [=](Entries& entries) { entry(entries, "tensor", "optimizer/m/wte.weight").value = entry(entries, "tensor", kWte).value; }),
-      changed("tensor-over-text", "overlap",
+      changed("tensor-over-text", {"config", "tokenizer", "overlap"},
               [=](Entries& entries) {
                 const std::string place = entry(entries, "text", "config").value;
                 entry(entries, "text", "tokenizer").value = place;
               }),
-      changed("bad-path", "is not a path of a tensor",
+      changed("bad-path", {"\"model//wte\"", "path"},
               [](Entries& entries) {
                 entry(entries, "tensor", kWte).name = "model//wte";
                 sort(entries);
               }),
-      changed("path-of-one-name", "is not a path of a tensor",
+      changed("path-of-one-name", {"\"wte\"", "path"},
               [](Entries& entries) {
                 entry(entries, "tensor", kWte).name = "wte";
                 sort(entries);
               }),
-      changed("path-for-the-terminal", "too long or not printable",
+      changed("path-for-the-terminal", {"name", "printable"},
               [](Entries& entries) {
                 entry(entries, "tensor", kWte).name = "model/\x1B]0;x\x07";
                 sort(entries);
               }),
-      changed("path-without-end", "too long or not printable",
+      changed("path-without-end", {"name", "printable"},
               [](Entries& entries) {
                 entry(entries, "tensor", kWte).name = "model/" + std::string(5000, 'x');
                 sort(entries);
               }),
-      changed("tensor-twice", "not in order",
+      changed("tensor-twice", {"order", "model/wte.weight"},
               [](Entries& entries) {
                 entries.push_back(entry(entries, "tensor", kWte));
                 sort(entries);
               }),
-      changed("not-in-order", "not in order", [](Entries& entries) { std::swap(entries.front(), entries.back()); }),
-      changed("unknown-field", "state field mood, which this version does not know",
+      changed("not-in-order", {"order"}, [](Entries& entries) { std::swap(entries.front(), entries.back()); }),
+      changed("unknown-field", {"newer", "state field mood"},
               [](Entries& entries) {
                 entries.push_back({true, "state", "mood", number(index{1})});
                 sort(entries);
               }),
-      changed("unknown-text", "text poem, which this version does not know",
+      changed("unknown-text", {"newer", "text poem"},
               [](Entries& entries) {
                 entries.push_back({true, "text", "poem", number(index{0}) + number(index{0})});
                 sort(entries);
               }),
-      changed("unknown-kind", "a newer dikkat: it has base gpt2, which this version does not know",
+      changed("unknown-kind", {"newer", "base gpt2"},
               [](Entries& entries) {
                 entries.push_back({true, "base", "gpt2", std::string(64, 'a')});
                 sort(entries);
               }),
-      changed("text-beyond-the-file", "which are not in the file's image",
+      changed("text-beyond-the-file", {"text config", "1,099,511,627,776 bytes", "4,096"},
               [](Entries& entries) { entry(entries, "text", "config").value = number(index{4096}) + number(index{1} << 40); }),
-      changed("text-with-more", "is longer than expected", [](Entries& entries) { entry(entries, "text", "config").value += "x"; }),
-      changed("another-step", "step 7 in its header, step 9",
-              [](Entries& entries) { entry(entries, "state", "step").value = number(index{9}); }),
-      field("negative-step", "step", number(index{-1}), "state field step is -1, expected 0 or more"),
-      field("negative-samples", "samples_seen", number(index{-1}), "state field samples_seen is -1, expected 0 or more"),
-      field("best-step-minus-2", "best_step", number(index{-2}), "state field best_step is -2, expected -1 or more"),
-      field("bool-that-is-2", "evaluation_pending", number(index{2}), "is 2, expected 0 or 1"),
-      field("number-of-4-bytes", "seed", "1234", "reaches beyond its end"),
-      field("number-of-9-bytes", "seed", "123456789", "is longer than expected"),
-      raw("no-index", "step 7 in its header, step 0", [](const auto&) { return std::string(); }),
-      raw("index-cut-off", "reaches beyond its end", [](const std::string& text_of) { return text_of.substr(0, text_of.size() - 1); }),
-      raw("byte-too-many", "reaches beyond its end", [](const std::string& text_of) { return text_of + "x"; }),
-      raw("index-of-noise", "neither required nor optional", [](const auto&) { return std::string(1000, 'x'); }),
-      raw("index-of-zeros", "not in order", [](const auto&) { return std::string(1024, '\0'); }),
-      raw("name-of-2^63", "reaches beyond its end",
+      changed("text-with-more", {"text config", "longer"}, [](Entries& entries) { entry(entries, "text", "config").value += "x"; }),
+      changed("another-step", {"step 7", "step 9"}, [](Entries& entries) { entry(entries, "state", "step").value = number(index{9}); }),
+      field("negative-step", "step", number(index{-1}), {"step", "-1", "0"}),
+      field("negative-samples", "samples_seen", number(index{-1}), {"samples_seen", "-1", "0"}),
+      field("best-step-minus-2", "best_step", number(index{-2}), {"best_step", "-2", "-1"}),
+      field("bool-that-is-2", "evaluation_pending", number(index{2}), {"evaluation_pending", "2", "0", "1"}),
+      field("number-of-4-bytes", "seed", "1234", {"index", "beyond"}),
+      field("number-of-9-bytes", "seed", "123456789", {"seed", "longer"}),
+      raw("no-index", {"step 7", "step 0"}, [](const auto&) { return std::string(); }),
+      raw("index-cut-off", {"index", "beyond"}, [](const std::string& text_of) { return text_of.substr(0, text_of.size() - 1); }),
+      raw("byte-too-many", {"index", "beyond"}, [](const std::string& text_of) { return text_of + "x"; }),
+      raw("index-of-noise", {"required", "optional"}, [](const auto&) { return std::string(1000, 'x'); }),
+      raw("index-of-zeros", {"order"}, [](const auto&) { return std::string(1024, '\0'); }),
+      raw("name-of-2^63", {"index", "beyond"},
           [](const auto&) { return number(index{1}) + text("state") + number(std::uint64_t{1} << 63); }),
-      raw("value-of-2^64", "reaches beyond its end",
+      raw("value-of-2^64", {"index", "beyond"},
           [](const auto&) { return number(index{1}) + text("state") + text("step") + number(~std::uint64_t{0}); }),
   };
 }

@@ -1,14 +1,17 @@
 #include <gtest/gtest.h>
 
+#include "tests/support/throws.h"
 #include "tests/train/checkpoint/forged.h"
 #include "tests/train/checkpoint/sample.h"
 
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using namespace forged;
 
-class Index : public testing::Test {
+class Index : public ::testing::Test {
  protected:
   std::string refusal_of(const std::string& bytes) {
     write_file(path_, bytes);
@@ -30,8 +33,8 @@ TEST_F(Index, TakenApartAndPutTogetherItIsTheSame) {
 TEST_F(Index, HostileOnesAreRefusedInWords) {
   for (const Case& c : hostile_cases()) {
     const std::string text = refusal_of(c.forge(good_));
-    EXPECT_NE(text.find(c.words), std::string::npos) << c.name << ": \"" << text << "\" lacks \"" << c.words << '"';
-    EXPECT_EQ(text.find(path_.string() + ' '), 0U) << c.name << ": " << text;
+    EXPECT_TRUE(names(text, {path_.string()})) << c.name;
+    EXPECT_TRUE(names(text, c.parts)) << c.name;
   }
 }
 
@@ -50,14 +53,13 @@ TEST_F(Index, WhatMayBeIgnoredIsLeftOut) {
   EXPECT_EQ(checkpoint.tensors().size(), sample_.snapshot.tensors.size());
 
   const std::string text = refusal_with([&](Entries& entries) { add(entries, true); });
-  EXPECT_EQ(text, path_.string() + " was written by a newer dikkat: it has base gpt2, which this version does not know");
+  EXPECT_TRUE(names(text, {path_.string(), "newer", "base gpt2"}));
 
   const std::string later = refusal_with([&](Entries& entries) {
     add(entries, false);
     entry(entries, "text", "notes").required = true;
   });
-  EXPECT_EQ(later, path_.string() + " was written by a newer dikkat: it has text notes, which this version does not know")
-      << "the tensor before it may be ignored";
+  EXPECT_TRUE(names(later, {path_.string(), "newer", "text notes"})) << "the tensor before it may be ignored";
 }
 
 TEST_F(Index, OnlyWhatIsUnknownDependsOnTheNeed) {
@@ -67,11 +69,11 @@ TEST_F(Index, OnlyWhatIsUnknownDependsOnTheNeed) {
                }
              }));
   EXPECT_TRUE(same_bits(CheckpointFile::open(path_).state(), sample_.snapshot.state));
-  EXPECT_NE(refusal_with([](Entries& entries) {
-              entry(entries, "tensor", "model/wte.weight").required = false;
-              entry(entries, "tensor", "model/wte.weight").value = tensor("f32", 0, 60, {5, 3});
-            }).find("which are not in the file's image"),
-            std::string::npos);
+  EXPECT_TRUE(names(refusal_with([](Entries& entries) {
+                      entry(entries, "tensor", "model/wte.weight").required = false;
+                      entry(entries, "tensor", "model/wte.weight").value = tensor("f32", 0, 60, {5, 3});
+                    }),
+                    {path_.string(), "model/wte.weight", "60 bytes"}));
 }
 
 TEST_F(Index, WhatIsMissingHasTheValueOfANewState) {
@@ -127,9 +129,9 @@ TEST_F(Index, ATextOf129MiBIsRefused) {
   Entries entries = entries_in(parts.index_text);
   entry(entries, "text", "config").value = number(begin) + number(bytes);
   parts.index_text = index_of(entries);
-  EXPECT_NE(refusal_of(sealed(parts)).find("has a config of 135,266,304 bytes, expected at most 134,217,728"), std::string::npos);
+  EXPECT_TRUE(names(refusal_of(sealed(parts)), {"config", "135,266,304", "134,217,728"}));
   parts.index_text.append(static_cast<std::size_t>(bytes), 'x');
-  EXPECT_NE(refusal_of(sealed(parts)).find("bytes, expected at most 134,217,728"), std::string::npos);
+  EXPECT_TRUE(names(refusal_of(sealed(parts)), {"134,217,728"}));
 }
 
 TEST_F(Index, EveryChangedByteIsRefusedOrHarmless) {
@@ -180,8 +182,7 @@ TEST(Format3, TheFixtureLoads) {
   state.compiler_flags = "-O3 -g1 -DNDEBUG -march=native";
   state.instruction_set = "AVX-512";
   EXPECT_TRUE(same_bits(checkpoint.state(), state));
-  EXPECT_NE(checkpoint.config().find("[model]\n"), std::string::npos);
-  EXPECT_NE(checkpoint.config().find("\nn_embd = 4\n"), std::string::npos);
+  EXPECT_TRUE(names(checkpoint.config(), {"[model]\n", "\nn_embd = 4\n"}));
   EXPECT_TRUE(checkpoint.tokenizer().starts_with("{")) << checkpoint.tokenizer();
   ASSERT_EQ(checkpoint.tensors().size(), 3 * 16U);
   EXPECT_EQ(checkpoint.tensors().front().path, "model/h.0.attn.c_attn.bias");

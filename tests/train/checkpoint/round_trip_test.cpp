@@ -9,12 +9,15 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/throws.h"
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/load.h"
 #include "train/checkpoint/save.h"
 
 namespace dikkat {
 namespace {
+
+using testing::names;
 
 void expect_gives_back(const CheckpointFile& checkpoint, const Snapshot& snapshot) {
   EXPECT_TRUE(same_bits(checkpoint.state(), snapshot.state));
@@ -156,14 +159,14 @@ TEST(LoadTensors, WantsExactlyTheNamesAndShapes) {
   };
   std::vector<TensorTarget> more = good, fewer = good, other = good;
   more.push_back({"lm_head.weight", ElementType::f32, {1}, d.data()});
-  EXPECT_NE(refused(more).find("lacks tensor /model/lm_head.weight"), std::string::npos);
+  EXPECT_TRUE(names(refused(more), {"lacks", "/model/lm_head.weight"}));
   fewer.pop_back();
-  EXPECT_NE(refused(fewer).find("holds tensor /model/none, which the model does not have"), std::string::npos);
+  EXPECT_TRUE(names(refused(fewer), {"/model/none", "not have"}));
   other[0].shape = {3, 5};
-  EXPECT_NE(refused(other).find("has shape [5, 3], the model expects [3, 5]"), std::string::npos);
+  EXPECT_TRUE(names(refused(other), {"[5, 3]", "[3, 5]"}));
   other = good;
   other[1].type = ElementType::i32;
-  EXPECT_NE(refused(other).find("has elements of type f32, expected i32"), std::string::npos);
+  EXPECT_TRUE(names(refused(other), {"f32", "i32"}));
 }
 
 TEST(Save, RefusesNamesThatCannotBeStored) {
@@ -173,7 +176,7 @@ TEST(Save, RefusesNamesThatCannotBeStored) {
     sample.add(concat("model/", name), {1});
     const std::string text = text_of<Error>([&] { save_checkpoint(scratch.path(), sample.snapshot); });
     EXPECT_NE(text, "") << name;
-    EXPECT_TRUE(text.find("this path cannot be stored") != std::string::npos || std::string(name).starts_with("wte.weight")) << text;
+    EXPECT_TRUE(std::string(name).starts_with("wte.weight") || names(text, {concat("model/", name), "path"})) << text;
   }
   EXPECT_TRUE(names_in(scratch.path()).empty());
 }
@@ -196,14 +199,14 @@ TEST(Save, TakesTheSameStepAgainOnlyWithTheSameContents) {
   save_checkpoint(scratch.path(), sample.snapshot);
   sample.numbers["model/scale"][0] += 1;
   const std::string text = text_of<Error>([&] { save_checkpoint(scratch.path(), sample.snapshot); });
-  EXPECT_NE(text.find("step-000000007.h5: a file with this name and other contents exists"), std::string::npos) << text;
+  EXPECT_TRUE(names(text, {"step-000000007.h5", "other contents", "not changed"}));
   EXPECT_TRUE(read_file(first.path()) == bytes);
   EXPECT_EQ(names_in(scratch.path()).size(), 1U);
 }
 
 TEST(Save, NamesAMissingFolder) {
   const std::string text = text_of<Error>([] { save_checkpoint("/nonexistent/checkpoints", Sample().snapshot); });
-  EXPECT_EQ(text, "cannot save /nonexistent/checkpoints/step-000000007.h5: open failed: No such file or directory");
+  EXPECT_TRUE(names(text, {"/nonexistent/checkpoints/step-000000007.h5", "open", "No such file or directory"}));
 }
 
 /// Standard output of a shell command.
@@ -268,7 +271,7 @@ TEST(ForeignReaders, H5dumpListsTheFile) {
                                "DATASPACE  SIMPLE { ( 5, 3 ) / ( 5, 3 ) }", "H5T_IEEE_F32LE", "USERBLOCK_SIZE 4096"}) {
     EXPECT_NE((header + output_of("h5dump -B -H " + path)).find(expected), std::string::npos) << expected;
   }
-  EXPECT_NE(output_of("h5dump -d /config " + path).find("[train]"), std::string::npos);
+  EXPECT_TRUE(names(output_of("h5dump -d /config " + path), {"[train]"}));
 }
 
 std::string hex_of(const void* data, std::size_t bytes) {

@@ -5,6 +5,7 @@
 #include <hdf5.h>
 #include <sys/stat.h>
 
+#include "tests/support/throws.h"
 #include "tests/train/checkpoint/forged.h"
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/header.h"
@@ -13,6 +14,8 @@
 
 namespace dikkat {
 namespace {
+
+using testing::names;
 
 struct SavedSample {
   ScratchDirectory scratch;
@@ -33,8 +36,8 @@ TEST(VerifyHash, RefusesAFlippedBitInEveryByte) {
   for (std::size_t at = 0; at < saved.bytes.size(); ++at) {
     put(at, static_cast<char>(saved.bytes[at] ^ (1 << at % 8)));
     const std::string text = refusal(saved.path);
-    const bool named = text.find("was altered") != std::string::npos || text.find("is not a dikkat checkpoint") != std::string::npos;
-    accepted += text.empty() || !named ? 1 : 0;
+    const bool is_told = names(text, {saved.path.string(), "altered"}) || names(text, {saved.path.string(), "not a dikkat checkpoint"});
+    accepted += is_told ? 0 : 1;
     put(at, saved.bytes[at]);
   }
   EXPECT_EQ(accepted, 0);
@@ -61,11 +64,11 @@ TEST(VerifyHash, TheIndexIsReadWithoutTheRest) {
       return std::string(error.what());
     }
   };
-  EXPECT_TRUE(refused(saved.bytes.substr(0, saved.bytes.size() - 1)).starts_with(saved.path.string() + " is truncated: "));
+  EXPECT_TRUE(names(refused(saved.bytes.substr(0, saved.bytes.size() - 1)), {saved.path.string(), "truncated"}));
   damaged = saved.bytes;
   damaged[30] ^= 1;
   EXPECT_NE(refused(damaged), "") << "the header";
-  EXPECT_NE(refused("text").find("is not a dikkat checkpoint"), std::string::npos);
+  EXPECT_TRUE(names(refused("text"), {saved.path.string(), "not a dikkat checkpoint"}));
 }
 
 TEST(VerifyHash, RefusesEveryTruncation) {
@@ -73,15 +76,15 @@ TEST(VerifyHash, RefusesEveryTruncation) {
   for (std::size_t size = saved.bytes.size(); size-- > 0;) {
     std::filesystem::resize_file(saved.path, size);
     const std::string text = refusal(saved.path);
-    ASSERT_NE(text.find(size == 0 ? "is empty" : "is truncated"), std::string::npos) << size << ": " << text;
+    ASSERT_TRUE(names(text, {saved.path.string(), size == 0 ? "empty" : "truncated"})) << size;
   }
 }
 
 TEST(VerifyHash, SaysHowMuchIsMissing) {
   const SavedSample saved;
   std::filesystem::resize_file(saved.path, 4500);
-  EXPECT_EQ(refusal(saved.path), concat(saved.path.string(), " is truncated: 4,500 bytes, its header says ",
-                                        grouped_digits(static_cast<index>(saved.bytes.size()))));
+  EXPECT_TRUE(
+      names(refusal(saved.path), {saved.path.string(), "truncated", "4,500", grouped_digits(static_cast<index>(saved.bytes.size()))}));
 }
 
 TEST(VerifyHash, RefusesAStepThatCannotBe) {
@@ -89,14 +92,14 @@ TEST(VerifyHash, RefusesAStepThatCannotBe) {
   forged::Parts parts = forged::parts_of(saved.bytes);
   parts.step = -7;
   write_file(saved.path, forged::sealed(parts));
-  EXPECT_NE(refusal(saved.path).find("has a header that does not follow format "), std::string::npos);
+  EXPECT_TRUE(names(refusal(saved.path), {saved.path.string(), "header", "format 3"}));
 }
 
 TEST(VerifyHash, RefusesAppendedJunk) {
   const SavedSample saved;
   for (const std::string& junk : {std::string(1, '\0'), std::string("x"), std::string(5000, 'x')}) {
     write_file(saved.path, saved.bytes + junk);
-    EXPECT_NE(refusal(saved.path).find("was altered"), std::string::npos);
+    EXPECT_TRUE(names(refusal(saved.path), {saved.path.string(), "altered"}));
   }
 }
 
@@ -108,7 +111,7 @@ TEST(VerifyHash, RefusesTwoFilesMixed) {
   const std::string bytes = read_file(save_checkpoint(scratch.path(), other.snapshot).path());
   ASSERT_EQ(bytes.size(), saved.bytes.size());
   write_file(saved.path, saved.bytes.substr(0, kHeaderBytes) + bytes.substr(kHeaderBytes));
-  EXPECT_NE(refusal(saved.path).find("was altered"), std::string::npos);
+  EXPECT_TRUE(names(refusal(saved.path), {saved.path.string(), "altered"}));
 }
 
 TEST(VerifyHash, NamesANewerFormat) {
@@ -116,8 +119,7 @@ TEST(VerifyHash, NamesANewerFormat) {
   Header header = parse_header(saved.bytes);
   header.format = 7;
   write_file(saved.path, render_header(header) + saved.bytes.substr(kHeaderBytes));
-  EXPECT_EQ(refusal(saved.path),
-            saved.path.string() + " was written by a newer dikkat (format 7; this program reads format 3): use that one");
+  EXPECT_TRUE(names(refusal(saved.path), {saved.path.string(), "newer", "format 7", "format 3"}));
 }
 
 TEST(VerifyHash, RefusesHeadersThatNobodyWrites) {
@@ -129,32 +131,32 @@ TEST(VerifyHash, RefusesHeadersThatNobodyWrites) {
     change(bad);
     write_file(saved.path, render_header(bad) + saved.bytes.substr(kHeaderBytes));
     const std::string text = refusal(saved.path);
-    return text.starts_with(saved.path.string()) ? text.substr(saved.path.string().size()) : text;
+    EXPECT_TRUE(text.empty() || names(text, {saved.path.string()})) << text;
+    return text;
   };
-  EXPECT_EQ(refusal_with([](Header& h) { h.format = 0; }), " has a header without a format number");
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.format = 0; }), {"header", "without", "format number"}));
   for (const index old : {1, 2}) {
-    EXPECT_EQ(refusal_with([&](Header& h) { h.format = old; }),
-              concat(" has format ", old, ", which no released dikkat has written; expected format 3"));
+    EXPECT_TRUE(names(refusal_with([&](Header& h) { h.format = old; }), {concat("format ", old), "format 3"}));
   }
-  EXPECT_EQ(refusal_with([](Header& h) { h.step = 8; }), " contradicts itself: step 8 in its header, step 7 in its state");
-  const std::string malformed = " has a header that does not follow format 3";
-  EXPECT_EQ(refusal_with([](Header& h) { h.step = -1; }), malformed);
-  EXPECT_EQ(refusal_with([](Header& h) { h.length = -1; }), malformed);
-  EXPECT_EQ(refusal_with([](Header& h) { h.length = 100; }), malformed);
-  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = 4095; }), malformed);
-  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = -1; }), malformed);
-  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = h.length + 1; }), malformed);
-  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = kMost; }), malformed);
-  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = h.length; }), " contradicts itself: step 7 in its header, step 0 in its state");
-  EXPECT_NE(refusal_with([](Header& h) { h.index_begin -= 1; }).find(" has a malformed index: "), std::string::npos);
-  EXPECT_NE(refusal_with([](Header& h) { h.length = kMost; }).find(" is truncated: "), std::string::npos);
-  EXPECT_EQ(refusal_with([](Header& h) { h.root[31] ^= 1; }), " was altered: its checksum does not match its contents");
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.step = 8; }), {"step 8", "step 7"}));
+  const std::vector<std::string> malformed = {"header", "not follow", "format 3"};
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.step = -1; }), malformed));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.length = -1; }), malformed));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.length = 100; }), malformed));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.index_begin = 4095; }), malformed));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.index_begin = -1; }), malformed));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.index_begin = h.length + 1; }), malformed));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.index_begin = kMost; }), malformed));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.index_begin = h.length; }), {"step 7", "step 0"}));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.index_begin -= 1; }), {"malformed index"}));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.length = kMost; }), {"truncated", concat(grouped_digits(kMost))}));
+  EXPECT_TRUE(names(refusal_with([](Header& h) { h.root[31] ^= 1; }), {"altered", "checksum", "contents"}));
   EXPECT_EQ(refusal_with([](Header&) {}), "");
   // Right checksum, wrong words.
   std::string block = render_header(good).substr(0, kHeaderBytes - 64);
   block[1000] = ' ';
   write_file(saved.path, block + to_hex(sha256(block)) + saved.bytes.substr(kHeaderBytes));
-  EXPECT_NE(refusal(saved.path).find("does not follow format 3"), std::string::npos);
+  EXPECT_TRUE(names(refusal(saved.path), malformed));
 }
 
 TEST(VerifyHash, TheHeaderIsForPeopleToo) {
@@ -164,29 +166,27 @@ TEST(VerifyHash, TheHeaderIsForPeopleToo) {
 
 TEST(VerifyHash, RefusesWhatIsNoCheckpoint) {
   const ScratchDirectory scratch;
-  EXPECT_NE(refusal(scratch / "missing.h5").find("No such file"), std::string::npos);
-  EXPECT_NE(refusal(scratch.path()).find("is a directory"), std::string::npos);
-  EXPECT_NE(refusal("/dev/zero").find("is not a regular file"), std::string::npos);
+  EXPECT_TRUE(names(refusal(scratch / "missing.h5"), {"missing.h5", "No such file"}));
+  EXPECT_TRUE(names(refusal(scratch.path()), {scratch.path().string(), "a directory"}));
+  EXPECT_TRUE(names(refusal("/dev/zero"), {"/dev/zero", "regular file"}));
 
   ASSERT_EQ(::mkfifo((scratch / "pipe").c_str(), 0600), 0);
-  EXPECT_NE(refusal(scratch / "pipe").find("is not a regular file"), std::string::npos);
+  EXPECT_TRUE(names(refusal(scratch / "pipe"), {(scratch / "pipe").string(), "regular file"}));
 
   write_file(scratch / "empty", "");
-  EXPECT_NE(refusal(scratch / "empty").find("is empty"), std::string::npos);
+  EXPECT_TRUE(names(refusal(scratch / "empty"), {(scratch / "empty").string(), "is empty"}));
   write_file(scratch / "text", std::string(10000, 'x'));
-  EXPECT_NE(refusal(scratch / "text").find("is not a dikkat checkpoint"), std::string::npos);
+  EXPECT_TRUE(names(refusal(scratch / "text"), {(scratch / "text").string(), "not a dikkat checkpoint"}));
 
   const hid_t file = H5Fcreate((scratch / "foreign.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   ASSERT_GE(H5Fclose(file), 0);
-  EXPECT_NE(refusal(scratch / "foreign.h5").find("is an HDF5 file but not a dikkat checkpoint"), std::string::npos);
+  EXPECT_TRUE(names(refusal(scratch / "foreign.h5"), {"foreign.h5", "HDF5"}));
 }
 
 TEST(VerifyHash, ReportsTheErrorOfItsOwnCall) {
   const ScratchDirectory scratch;
   errno = ENOSPC;  // of another call, earlier
-  EXPECT_EQ(refusal(scratch / "missing.h5"),
-            (scratch / "missing.h5").string() +
-                " cannot be read: No such file or directory; expected a run directory, which dikkat train creates, or a checkpoint in it");
+  EXPECT_TRUE(names(refusal(scratch / "missing.h5"), {(scratch / "missing.h5").string(), "No such file or directory"}));
 }
 
 TEST(Grouped, PutsCommas) {
