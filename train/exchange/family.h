@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-// A family of models, as other programs know it, is one table in families.cpp. The table has the names of its keys in configuration files,
+// A family of models, as other programs know it, is one table in family.cpp. The table has the names of its keys in configuration files,
 // the names of its tensors in weight files, and the tensors' layouts. Import and export both read it.
 
 /// A key of another program's configuration, and the key of [model] with the same meaning.

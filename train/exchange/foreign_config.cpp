@@ -83,7 +83,7 @@ const Family* family_of(const TransformerConfig& model, std::string& why) {
   for (const Family& family : families()) {
     const std::vector<std::string> unknown = unknown_keys(family);
     require(unknown.empty(), "family_of: the family ", family.name, " does not know ", unknown.empty() ? "" : unknown.front(),
-            ", expected a row in families.cpp or a name in foreign_config.cpp");
+            ", expected a row in family.cpp, or a name in foreign_config.cpp");
     const std::vector<std::string> found = differences(family, config);
     if (found.empty()) {
       return &family;
