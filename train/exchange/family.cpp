@@ -1,7 +1,7 @@
+#include "train/exchange/family.h"
+
 #include <algorithm>
 #include <iterator>
-
-#include "train/exchange/family.h"
 
 namespace dikkat {
 namespace {
@@ -222,12 +222,12 @@ constexpr NeededValue kGpt2GgufNeeds[] = {{"attention.causal", "true"}};
 constexpr std::string_view kGpt2GgufIgnored[] = {"tensor_data_layout"};
 
 /// Tensors of GGUF's Llama-shaped architectures. "llama" rotates neighbouring rows (rotary_pairs); the others rotate halves, as we do.
-template <Turn turn>
+template <Layout layout>
 constexpr TensorRule kGgufTensors[] = {
     {"wte.weight", {{{"token_embd.weight"}}}},
     {"h.#.ln_1.weight", {{{"blk.#.attn_norm.weight"}}}},
-    {"h.#.attn.c_attn.weight", {{{"blk.#.attn_q.weight", turn}, {"blk.#.attn_k.weight", turn}, {"blk.#.attn_v.weight"}}}},
-    {"h.#.attn.c_attn.bias", {{{"blk.#.attn_q.bias", turn}, {"blk.#.attn_k.bias", turn}, {"blk.#.attn_v.bias"}}}},
+    {"h.#.attn.c_attn.weight", {{{"blk.#.attn_q.weight", layout}, {"blk.#.attn_k.weight", layout}, {"blk.#.attn_v.weight"}}}},
+    {"h.#.attn.c_attn.bias", {{{"blk.#.attn_q.bias", layout}, {"blk.#.attn_k.bias", layout}, {"blk.#.attn_v.bias"}}}},
     {"h.#.attn.q_norm.weight", {{{"blk.#.attn_q_norm.weight"}}}},
     {"h.#.attn.k_norm.weight", {{{"blk.#.attn_k_norm.weight"}}}},
     {"h.#.attn.c_proj.weight", {{{"blk.#.attn_output.weight"}}}},
@@ -266,21 +266,21 @@ constexpr NeededValue kGpt2Needs[] = {
     {"add_cross_attention", "false"},
     kNotQuantized,
 };
-template <Turn turn>
+template <Layout layout>
 constexpr TensorRule kGpt2Tensors[] = {
     {"wte.weight", {{{"transformer.wte.weight"}}}},
     {"wpe.weight", {{{"transformer.wpe.weight"}}}},
     {"h.#.ln_1.weight", {{{"transformer.h.#.ln_1.weight"}}}},
     {"h.#.ln_1.bias", {{{"transformer.h.#.ln_1.bias"}}}},
-    {"h.#.attn.c_attn.weight", {{{"transformer.h.#.attn.c_attn.weight", turn}}}},
+    {"h.#.attn.c_attn.weight", {{{"transformer.h.#.attn.c_attn.weight", layout}}}},
     {"h.#.attn.c_attn.bias", {{{"transformer.h.#.attn.c_attn.bias"}}}},
-    {"h.#.attn.c_proj.weight", {{{"transformer.h.#.attn.c_proj.weight", turn}}}},
+    {"h.#.attn.c_proj.weight", {{{"transformer.h.#.attn.c_proj.weight", layout}}}},
     {"h.#.attn.c_proj.bias", {{{"transformer.h.#.attn.c_proj.bias"}}}},
     {"h.#.ln_2.weight", {{{"transformer.h.#.ln_2.weight"}}}},
     {"h.#.ln_2.bias", {{{"transformer.h.#.ln_2.bias"}}}},
-    {"h.#.mlp.c_fc.weight", {{{"transformer.h.#.mlp.c_fc.weight", turn}}}},
+    {"h.#.mlp.c_fc.weight", {{{"transformer.h.#.mlp.c_fc.weight", layout}}}},
     {"h.#.mlp.c_fc.bias", {{{"transformer.h.#.mlp.c_fc.bias"}}}},
-    {"h.#.mlp.c_proj.weight", {{{"transformer.h.#.mlp.c_proj.weight", turn}}}},
+    {"h.#.mlp.c_proj.weight", {{{"transformer.h.#.mlp.c_proj.weight", layout}}}},
     {"h.#.mlp.c_proj.bias", {{{"transformer.h.#.mlp.c_proj.bias"}}}},
     {"ln_f.weight", {{{"transformer.ln_f.weight"}}}},
     {"ln_f.bias", {{{"transformer.ln_f.bias"}}}},
@@ -342,7 +342,7 @@ constexpr Family kFamilies[] = {
      .config = kGpt2Config,
      .needed = kGpt2Needs,
      .ignored = kIgnoredKeys,
-     .tensors = kGpt2Tensors<Turn::transposed>,
+     .tensors = kGpt2Tensors<Layout::transposed>,
      .prefix = "transformer.",
      .buffers = kGpt2Buffers,
      .gguf = kGpt2Gguf,
@@ -362,7 +362,7 @@ constexpr Family kFamilies[] = {
      .gguf = kLlamaGguf,
      .gguf_needed = kLlamaGgufNeeds,
      .gguf_ignored = kLlamaGgufIgnored,
-     .gguf_tensors = kGgufTensors<Turn::rotary_pairs>},
+     .gguf_tensors = kGgufTensors<Layout::rotary_pairs>},
     {.name = "qwen2",
      .architecture = "Qwen2ForCausalLM",
      .fixed = kQwen2,
@@ -375,7 +375,7 @@ constexpr Family kFamilies[] = {
      .gguf = kLlamaGguf,
      .gguf_needed = kLlamaGgufNeeds,
      .gguf_ignored = kLlamaGgufIgnored,
-     .gguf_tensors = kGgufTensors<Turn::none>},
+     .gguf_tensors = kGgufTensors<Layout::same>},
     {.name = "qwen3",
      .architecture = "Qwen3ForCausalLM",
      .fixed = kQwen3,
@@ -388,7 +388,7 @@ constexpr Family kFamilies[] = {
      .gguf = kLlamaGguf,
      .gguf_needed = kLlamaGgufNeeds,
      .gguf_ignored = kLlamaGgufIgnored,
-     .gguf_tensors = kGgufTensors<Turn::none>},
+     .gguf_tensors = kGgufTensors<Layout::same>},
     // Without a sliding window Mistral equals Llama, which comes first in this table. So such a model is exported as Llama.
     {.name = "mistral",
      .architecture = "MistralForCausalLM",
@@ -419,6 +419,6 @@ const Family* family_named(std::string_view name) {
 }
 
 std::span<const TensorRule> llmc_tensor_rules() { return kLlmcTensors; }
-std::span<const TensorRule> nanogpt_tensor_rules() { return kGpt2Tensors<Turn::none>; }
+std::span<const TensorRule> nanogpt_tensor_rules() { return kGpt2Tensors<Layout::same>; }
 
 }  // namespace dikkat

@@ -35,16 +35,16 @@ struct NeededValue {
   std::string_view advice{};
 };
 
-/// How a file stores the elements of a tensor, or of one of its parts, compared with our (out, in).
-enum class Turn {
-  none,
+/// How a file stores the elements of a tensor, or of one of its parts.
+enum class Layout {
+  same,          // as ours, (out, in)
   transposed,    // (in, out): Hugging Face's Conv1D
   rotary_pairs,  // rows 0, D / 2, 1, D / 2 + 1 ... of each head: GGUF's llama architecture rotates neighbours
 };
 
 struct TensorPart {
   std::string_view name;  // '#' stands for the layer's number; without it, one tensor holds all layers
-  Turn turn = Turn::none;
+  Layout layout = Layout::same;
 };
 
 /// One of our tensors, and the tensors of a file that hold its rows one after another (q | k | v, gate | up).

@@ -52,7 +52,7 @@ std::vector<index> shape_of(const TensorPiece& piece, bool is_vector) {
   if (is_vector) {
     return {piece.rows};
   }
-  return piece.turn == Turn::transposed ? std::vector<index>{piece.cols, piece.rows} : std::vector<index>{piece.rows, piece.cols};
+  return piece.layout == Layout::transposed ? std::vector<index>{piece.cols, piece.rows} : std::vector<index>{piece.rows, piece.cols};
 }
 
 /// Returns the width of a bias that our model does not have, from the weight beside it; 0 if there is no such weight.
@@ -90,8 +90,12 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
       // One piece for each part. With all layers in one tensor, later layers are added to its pieces.
       index first = 0;
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        const TensorPiece piece{
-            .ours = entry, .first_row = first, .rows = rows[i], .cols = cols, .turn = rule.parts[i].turn, .head_size = config.head_size};
+        const TensorPiece piece{.ours = entry,
+                                .first_row = first,
+                                .rows = rows[i],
+                                .cols = cols,
+                                .layout = rule.parts[i].layout,
+                                .head_size = config.head_size};
         first += rows[i];
         if (all_layers && layer > 0) {
           map.back().pieces.push_back(piece);
@@ -131,11 +135,12 @@ std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const 
       for (std::size_t i = 0; i < parts; ++i) {
         std::string name = with_layer(rule.parts[i].name, layer);
         name.resize(name.ends_with(names.cut) ? name.size() - names.cut.size() : name.size());
-        const Turn turn = rule.parts[i].turn == Turn::rotary_pairs ? Turn::rotary_pairs : Turn::none;  // B's rows are the matrix's rows
+        const Layout layout =
+            rule.parts[i].layout == Layout::rotary_pairs ? Layout::rotary_pairs : Layout::same;  // B's rows are the matrix's rows
         map.push_back({concat(names.before, name, names.a), {rank, in}, {{.ours = a, .rows = rank, .cols = in}}});
         map.push_back({concat(names.before, name, names.b),
                        {rows[i], rank},
-                       {{.ours = b, .first_row = first, .rows = rows[i], .cols = rank, .turn = turn, .head_size = config.head_size}}});
+                       {{.ours = b, .first_row = first, .rows = rows[i], .cols = rank, .layout = layout, .head_size = config.head_size}}});
         first += rows[i];
       }
     }
@@ -159,7 +164,7 @@ constexpr index kBlock = 1 << 16;  // elements that are converted at once
 
 /// Returns the row of our piece that the file's row `row` belongs to, counted within the piece.
 index our_row(const TensorPiece& piece, index row) {
-  if (piece.turn != Turn::rotary_pairs) {
+  if (piece.layout != Layout::rotary_pairs) {
     return row;
   }
   const index in_head = row % piece.head_size;
@@ -168,22 +173,22 @@ index our_row(const TensorPiece& piece, index row) {
 
 /// Reads a piece whose elements begin at `first` in the file's tensor.
 void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piece) {
-  // The same layout: the elements are read straight into place.
+  // Elements in our own layout are read straight into place.
   float* ours = static_cast<float*>(piece.ours->values) + piece.first_row * piece.cols;
-  if (piece.turn == Turn::none) {
+  if (piece.layout == Layout::same) {
     read_f32(tensor, first, piece.elements(), ours);
     return;
   }
 
   // Other layouts: blocks of rows are read, then moved into place.
-  const index their_cols = piece.turn == Turn::transposed ? piece.rows : piece.cols;
+  const index their_cols = piece.layout == Layout::transposed ? piece.rows : piece.cols;
   const index their_rows = piece.elements() / their_cols;
   const index rows_at_once = std::max<index>(1, kBlock / their_cols);
   std::vector<float> block(static_cast<std::size_t>(rows_at_once * their_cols));
   for (index row = 0; row < their_rows; row += rows_at_once) {
     const index count = std::min(rows_at_once, their_rows - row);
     read_f32(tensor, first + row * their_cols, count * their_cols, block.data());
-    if (piece.turn == Turn::transposed) {
+    if (piece.layout == Layout::transposed) {
       parallel_ranges(
           their_cols, Work::elements(count * their_cols), [] {},
           [&](index begin, index end) {
@@ -208,18 +213,18 @@ void write_piece(const TensorPiece& piece, index first, index count, const float
     return;
   }
   const float* ours = weights + piece.ours->offset + piece.first_row * piece.cols;
-  if (piece.turn == Turn::none) {
+  if (piece.layout == Layout::same) {
     std::copy_n(ours + first, count, out);
     return;
   }
-  const index their_cols = piece.turn == Turn::transposed ? piece.rows : piece.cols;
+  const index their_cols = piece.layout == Layout::transposed ? piece.rows : piece.cols;
   parallel_ranges(
       count, Work::elements(count), [] {},
       [&](index begin, index end) {
         for (index i = begin; i < end; ++i) {
           const index row = (first + i) / their_cols;
           const index col = (first + i) % their_cols;
-          out[i] = piece.turn == Turn::transposed ? ours[col * piece.cols + row] : ours[our_row(piece, row) * piece.cols + col];
+          out[i] = piece.layout == Layout::transposed ? ours[col * piece.cols + row] : ours[our_row(piece, row) * piece.cols + col];
         }
       });
 }

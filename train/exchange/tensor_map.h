@@ -17,7 +17,7 @@ namespace dikkat {
 struct TensorPiece {
   const ParameterStore::Entry* ours = nullptr;  // null: zeros, for padding or a bias that our model does not have
   index first_row = 0, rows = 0, cols = 0;      // the rows and columns of `ours`
-  Turn turn = Turn::none;
+  Layout layout = Layout::same;
   index head_size = 0;  // used with rotary_pairs
 
   index elements() const { return rows * cols; }

@@ -12,7 +12,7 @@ namespace dikkat {
 /// Limits of a JSON text.
 struct JsonLimits {
   std::size_t bytes = std::size_t{1} << 20;
-  int levels = 32;                            // of nesting, which uses the parser's stack
+  int levels = 32;                            // nested objects and arrays, which use the parser's stack
   std::size_t values = std::size_t{1} << 20;  // counted as commas and brackets; a value takes about 100 bytes of memory
 };
 
