@@ -89,9 +89,9 @@ class IndexDecoder {
                          : entry.kind == kText  ? take_text(entry)
                          : entry.kind == kState ? take_field(entry)
                                                 : false;
-      require_input(known || !entry.required, "was written by a newer dikkat: it has ", unknown_.empty() ? describe(entry) : unknown_,
-                    ", which this version does not know");
-      unknown_.clear();
+      require_input(known || !entry.required, "was written by a newer dikkat: it has ",
+                    unknown_entry_.empty() ? describe(entry) : unknown_entry_, ", which this version does not know");
+      unknown_entry_.clear();
     }
     require_apart();
   }
@@ -111,7 +111,7 @@ class IndexDecoder {
     const auto type = element_type_of(type_name);
     if (!type) {
       require_input(is_storable_name(type_name), "has a malformed index: tensor ", entry.name, " has elements of a type without a name");
-      unknown_ = concat("tensor ", entry.name, " with elements of type ", type_name);
+      unknown_entry_ = concat("tensor ", entry.name, " with elements of type ", type_name);
       return false;
     }
     require_input(is_storable_path(entry.name), "has a malformed index: \"", entry.name, "\" is not a path of a tensor");
@@ -195,7 +195,7 @@ class IndexDecoder {
 
   index data_end_;
   std::vector<Claim> claims_;
-  std::string unknown_;
+  std::string unknown_entry_;
 };
 
 std::string read_text(const File& file, index offset, index bytes) {

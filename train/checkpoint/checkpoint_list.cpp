@@ -36,7 +36,7 @@ CheckpointFile open_entry(const CheckpointEntry& entry) {
 }
 
 /// The result of opening a checkpoint.
-struct Opened {
+struct OpenAttempt {
   enum class Result : std::uint8_t {
     good,
     damaged,  ///< its contents are not those of a checkpoint of this step, and never will be
@@ -49,42 +49,42 @@ struct Opened {
 };
 
 /// The one place that decides between damaged and unknown: an errno, whichever it is, never means damaged.
-Opened try_to_open(const CheckpointEntry& entry) {
+OpenAttempt try_to_open(const CheckpointEntry& entry) {
   try {
     return {.file = open_entry(entry)};
   } catch (const PathError& error) {
-    return {.result = Opened::Result::unknown, .reason = error.what(), .is_input = true};
+    return {.result = OpenAttempt::Result::unknown, .reason = error.what(), .is_input = true};
   } catch (const InputError& error) {
-    return {.result = Opened::Result::damaged, .reason = error.what(), .is_input = true};
+    return {.result = OpenAttempt::Result::damaged, .reason = error.what(), .is_input = true};
   } catch (const Error& error) {
-    return {.result = Opened::Result::unknown, .reason = error.what()};
+    return {.result = OpenAttempt::Result::unknown, .reason = error.what()};
   }
 }
 
-[[noreturn]] void refuse_unknown(const Opened& opened) {
-  const std::string text = opened.reason + kNotSkipped;
-  opened.is_input ? fail_input(text) : fail(text);
+[[noreturn]] void refuse_unknown(const OpenAttempt& attempt) {
+  const std::string text = attempt.reason + kNotSkipped;
+  attempt.is_input ? fail_input(text) : fail(text);
 }
 
 /// The names of those that are intact, the newest first.
-std::string intact(const std::vector<CheckpointEntry>& checkpoints) {
-  std::string whole;
+std::string names_of_intact(const std::vector<CheckpointEntry>& checkpoints) {
+  std::string names;
   for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
-    if (try_to_open(*entry).result == Opened::Result::good) {
-      append_to(whole, concat(whole.empty() ? "" : ", ", entry->path.filename().string()));
+    if (try_to_open(*entry).result == OpenAttempt::Result::good) {
+      append_to(names, concat(names.empty() ? "" : ", ", entry->path.filename().string()));
     }
   }
-  return whole;
+  return names;
 }
 
 /// Throws InputError: the last of `checkpoints` is damaged for the given reason. `checkpoints` is sorted by step and not empty.
 [[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints,
                                  const std::string& reason) {
-  const std::string whole = intact(checkpoints);
-  if (whole.empty()) {
+  const std::string names = names_of_intact(checkpoints);
+  if (names.empty()) {
     fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other one that is intact");
   }
-  fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), "; these older ones are intact: ", whole,
+  fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), "; these older ones are intact: ", names,
              ". eval, sample and inspect take one of them by its path; resume --latest-good uses the newest of them");
 }
 
@@ -149,28 +149,28 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Checkpoint
         return open_entry(*best);
       }
     } catch (const InputError& error) {
-      const std::string whole = intact(checkpoints);
-      const bool newest_is_intact = whole.starts_with(checkpoints.back().path.filename().string());
+      const std::string names = names_of_intact(checkpoints);
+      const bool newest_is_intact = names.starts_with(checkpoints.back().path.filename().string());
       fail_input(error.what(), ". It has the run's lowest validation loss, so it is used by default; ",
                  newest_is_intact ? concat("--newest takes the newest, of step ", checkpoints.back().step, "; ") : "",
-                 whole.empty() ? "no other checkpoint is intact" : concat("these are intact, and may be named by their path: ", whole));
+                 names.empty() ? "no other checkpoint is intact" : concat("these are intact, and may be named by their path: ", names));
     }
   }
   std::string reason;  // what is wrong with the newest
   for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
-    Opened opened = try_to_open(*entry);
-    if (opened.result == Opened::Result::good) {
-      return std::move(*opened.file);
+    OpenAttempt attempt = try_to_open(*entry);
+    if (attempt.result == OpenAttempt::Result::good) {
+      return std::move(*attempt.file);
     }
-    if (opened.result == Opened::Result::unknown) {
-      refuse_unknown(opened);
+    if (attempt.result == OpenAttempt::Result::unknown) {
+      refuse_unknown(attempt);
     }
-    reason = reason.empty() ? opened.reason : reason;
+    reason = reason.empty() ? attempt.reason : reason;
     if (choice != CheckpointChoice::latest_good) {
       break;
     }
     if (damaged != nullptr) {
-      damaged->push_back(opened.reason);
+      damaged->push_back(attempt.reason);
     }
   }
   refuse_damaged(run_directory_or_file, checkpoints, reason);

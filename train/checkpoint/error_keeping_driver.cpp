@@ -17,12 +17,12 @@ struct OpenFile {
   haddr_t end = 0;  ///< end of the file as the library sees it
 };
 
-OpenFile& of(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file); }
-const OpenFile& of(const H5FD_t* file) { return *reinterpret_cast<const OpenFile*>(file); }
+OpenFile& record_of(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file); }
+const OpenFile& record_of(const H5FD_t* file) { return *reinterpret_cast<const OpenFile*>(file); }
 
-bool writing(const OpenFile& file) { return file.lent->target != nullptr; }
+bool is_writing(const OpenFile& file) { return file.lent->target != nullptr; }
 
-void keep(LentFile& lent, int error, Operation operation) {
+void keep_error(LentFile& lent, int error, Operation operation) {
   if (error != 0 && lent.error == 0) {
     lent.error = error;
     lent.failed = operation;
@@ -36,12 +36,12 @@ H5FD_t* open_lent(const char*, unsigned, hid_t access, haddr_t) {
     return nullptr;
   }
   file->lent = *lent;
-  file->end = writing(*file) ? 0 : static_cast<haddr_t>(file->lent->bytes);
+  file->end = is_writing(*file) ? 0 : static_cast<haddr_t>(file->lent->bytes);
   return &file->base;
 }
 
 herr_t close_lent(H5FD_t* file) {
-  delete &of(file);
+  delete &record_of(file);
   return 0;
 }
 
@@ -50,36 +50,37 @@ herr_t query(const H5FD_t*, unsigned long* features) {
   return 0;
 }
 
-haddr_t allocated_end(const H5FD_t* file, H5FD_mem_t) { return of(file).lent->end; }
+haddr_t allocated_end(const H5FD_t* file, H5FD_mem_t) { return record_of(file).lent->end; }
 
 herr_t set_allocated_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
-  of(file).lent->end = end;
+  record_of(file).lent->end = end;
   return 0;
 }
 
-haddr_t content_end(const H5FD_t* file, H5FD_mem_t) { return of(file).end; }
+haddr_t content_end(const H5FD_t* file, H5FD_mem_t) { return record_of(file).end; }
 
 herr_t read(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, void* buffer) {
-  OpenFile& file = of(base);
+  OpenFile& file = record_of(base);
   if (offset > file.end || size > file.end - offset) {
-    if (!writing(file)) {
+    if (!is_writing(file)) {
       return -1;
     }
     std::memset(buffer, 0, size);
     size = offset > file.end ? 0 : file.end - offset;
   }
   const int error = file.lent->source->read(static_cast<index>(offset), {static_cast<std::byte*>(buffer), size});
-  keep(*file.lent, error, Operation::read);
-  return error != 0 && !writing(file) ? -1 : 0;
+  keep_error(*file.lent, error, Operation::read);
+  return error != 0 && !is_writing(file) ? -1 : 0;
 }
 
 herr_t write(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, const void* buffer) {
-  OpenFile& file = of(base);
-  if (!writing(file)) {
+  OpenFile& file = record_of(base);
+  if (!is_writing(file)) {
     return -1;
   }
   if (file.lent->error == 0) {
-    keep(*file.lent, file.lent->target->write(static_cast<index>(offset), {static_cast<const std::byte*>(buffer), size}), Operation::write);
+    keep_error(*file.lent, file.lent->target->write(static_cast<index>(offset), {static_cast<const std::byte*>(buffer), size}),
+               Operation::write);
   }
   file.end = std::max(file.end, offset + size);
   return 0;
@@ -87,10 +88,10 @@ herr_t write(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, 
 
 /// Truncates the file to its contents; more space had been reserved.
 herr_t truncate(H5FD_t* base, hid_t, hbool_t) {
-  OpenFile& file = of(base);
-  if (writing(file)) {
+  OpenFile& file = record_of(base);
+  if (is_writing(file)) {
     if (file.lent->error == 0) {
-      keep(*file.lent, file.lent->target->truncate(static_cast<index>(file.lent->end)), Operation::truncate);
+      keep_error(*file.lent, file.lent->target->truncate(static_cast<index>(file.lent->end)), Operation::truncate);
     }
     file.end = file.lent->end;
   }

@@ -20,16 +20,16 @@ constexpr index kOverheadBytes = 2048;
 /// Most links in a group. They are stored in the group's header, where HDF5 searches all links for each new one: many more take minutes.
 constexpr std::size_t kMostLinks = 12'500;
 
-Handle made(hid_t id, Handle::Close close, const std::string& what) {
+Handle require_handle(hid_t id, Handle::Close close, const std::string& what) {
   Handle handle(id, close);
   require(handle.valid(), "the HDF5 library could not make ", what);
   return handle;
 }
 
-void checked(herr_t result, const char* what) { require(result >= 0, "the HDF5 library could not ", what); }
+void require_success(herr_t result, const char* what) { require(result >= 0, "the HDF5 library could not ", what); }
 
 Handle hdf5_type(ElementType type) {
-  const auto copy_of = [](hid_t known) { return made(H5Tcopy(known), H5Tclose, "a type"); };
+  const auto copy_of = [](hid_t known) { return require_handle(H5Tcopy(known), H5Tclose, "a type"); };
   switch (type) {
     case ElementType::f32: return copy_of(H5T_IEEE_F32LE);
     case ElementType::f64: return copy_of(H5T_IEEE_F64LE);
@@ -55,7 +55,7 @@ Handle hdf5_space(const Shape& shape) {
   for (int axis = 0; axis < shape.rank(); ++axis) {
     extents[axis] = static_cast<hsize_t>(shape[axis]);
   }
-  return made(shape.rank() == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(shape.rank(), extents, nullptr), H5Sclose, "a shape");
+  return require_handle(shape.rank() == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(shape.rank(), extents, nullptr), H5Sclose, "a shape");
 }
 
 /// Splits "a/b/c" into "a/b" and "c".
@@ -88,18 +88,18 @@ Groups groups_of(std::span<const Dataset> datasets) {
 class ImageWriter {
  public:
   explicit ImageWriter(LentFile& lent)
-      : group_properties_(made(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "group properties")),
-        dataset_properties_(made(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset properties")) {
+      : group_properties_(require_handle(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "group properties")),
+        dataset_properties_(require_handle(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset properties")) {
     plain_group(group_properties_);
-    checked(H5Pset_obj_track_times(dataset_properties_.get(), false), "leave times out");
-    checked(H5Pset_layout(dataset_properties_.get(), H5D_CONTIGUOUS), "lay data out in one piece");
-    checked(H5Pset_fill_time(dataset_properties_.get(), H5D_FILL_TIME_NEVER), "do without filling");
-    const Handle creation = made(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file properties");
-    checked(H5Pset_userblock(creation.get(), kHeaderBytes), "leave room for the header");
+    require_success(H5Pset_obj_track_times(dataset_properties_.get(), false), "leave times out");
+    require_success(H5Pset_layout(dataset_properties_.get(), H5D_CONTIGUOUS), "lay data out in one piece");
+    require_success(H5Pset_fill_time(dataset_properties_.get(), H5D_FILL_TIME_NEVER), "do without filling");
+    const Handle creation = require_handle(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file properties");
+    require_success(H5Pset_userblock(creation.get(), kHeaderBytes), "leave room for the header");
     plain_group(creation);
     const Handle access = driver_access(lent);
     require(access.valid(), "the HDF5 library could not take the file driver");
-    file_ = made(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file");
+    file_ = require_handle(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file");
   }
 
   void write(std::span<Dataset> datasets) {
@@ -121,8 +121,8 @@ class ImageWriter {
   /// Without times, and with links in the group's header: with links in heaps and trees, HDF5 1.10.8 frees invalid pointers when a read
   /// fails.
   static void plain_group(const Handle& properties) {
-    checked(H5Pset_obj_track_times(properties.get(), false), "leave times out");
-    checked(H5Pset_link_phase_change(properties.get(), 65535, 65534), "keep links together");
+    require_success(H5Pset_obj_track_times(properties.get(), false), "leave times out");
+    require_success(H5Pset_link_phase_change(properties.get(), 65535, 65534), "keep links together");
   }
 
   /// Reserves room for these links. Otherwise the library would move the existing ones for each new link. Newer releases reserve nothing
@@ -132,25 +132,25 @@ class ImageWriter {
     for (const std::string& name : names) {
       longest = std::max(longest, name.size());
     }
-    const Handle properties = made(H5Pcopy(group_properties_.get()), H5Pclose, "group properties");
+    const Handle properties = require_handle(H5Pcopy(group_properties_.get()), H5Pclose, "group properties");
 #if H5_VERSION_GE(1, 12, 0)
     constexpr std::size_t kLinkBytes = 32, kMostReserved = 60'000;  // the former besides the name, generously
     if (names.size() * (longest + kLinkBytes) > kMostReserved) {
-      checked(H5Pset_link_phase_change(properties.get(), 8, 6), "keep links in a tree");  // the library's own numbers
+      require_success(H5Pset_link_phase_change(properties.get(), 8, 6), "keep links in a tree");  // the library's own numbers
     }
 #endif
-    checked(H5Pset_est_link_info(properties.get(), static_cast<unsigned>(names.size()), static_cast<unsigned>(longest)),
-            "make room for links");
-    return made(H5Gcreate2(file_.get(), path.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Gclose, path);
+    require_success(H5Pset_est_link_info(properties.get(), static_cast<unsigned>(names.size()), static_cast<unsigned>(longest)),
+                    "make room for links");
+    return require_handle(H5Gcreate2(file_.get(), path.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Gclose, path);
   }
 
   void write(hid_t parent, const std::string& name, Dataset& dataset) {
     const Handle type = hdf5_type(dataset);
     const Handle space = hdf5_space(dataset.shape);
-    const Handle handle = made(
+    const Handle handle = require_handle(
         H5Dcreate2(parent, name.c_str(), type.get(), space.get(), H5P_DEFAULT, dataset_properties_.get(), H5P_DEFAULT), H5Dclose, name);
     if (dataset.bytes > 0) {
-      checked(H5Dwrite(handle.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset.data), "write");
+      require_success(H5Dwrite(handle.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset.data), "write");
       const haddr_t offset = H5Dget_offset(handle.get());
       require(offset != HADDR_UNDEF, "the HDF5 library does not say where ", dataset.path, " lies");
       dataset.offset = static_cast<index>(offset);
@@ -161,17 +161,17 @@ class ImageWriter {
 };
 
 /// Compares the objects of a file, as HDF5 shows them, with the expected datasets.
-class ImageViewer {
+class ImageChecker {
  public:
-  ImageViewer(LentFile& lent, std::span<const Dataset> expected) : expected_(expected) {
+  ImageChecker(LentFile& lent, std::span<const Dataset> expected) : datasets_(expected) {
     const Handle access = driver_access(lent);
     file_ = Handle(access.valid() ? H5Fopen("checkpoint", H5F_ACC_RDONLY, access.get()) : -1, H5Fclose);
     require(file_.valid(), "HDF5 cannot open the file");
   }
 
-  void look() {
-    look_into(file_.get(), "");
-    require(seen_ == expected_.size(), "HDF5 shows ", seen_, " datasets of the file, expected ", expected_.size());
+  void check() {
+    check_group(file_.get(), "");
+    require(dataset_count_ == datasets_.size(), "HDF5 shows ", dataset_count_, " datasets of the file, expected ", datasets_.size());
   }
 
  private:
@@ -190,7 +190,7 @@ class ImageViewer {
   }
 
   /// Opens objects by address: looking up each name would take quadratic time.
-  void look_into(hid_t group, const std::string& path) {
+  void check_group(hid_t group, const std::string& path) {
     std::vector<Link> links;
     require(H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, collect, &links) >= 0, "HDF5 cannot list /", path);
     for (const Link& link : links) {
@@ -198,18 +198,18 @@ class ImageViewer {
       const Handle object(H5Oopen_by_addr(file_.get(), link.object), H5Oclose);
       require(object.valid(), "HDF5 cannot open /", object_path);
       if (H5Iget_type(object.get()) == H5I_GROUP) {
-        look_into(object.get(), object_path);
+        check_group(object.get(), object_path);
       } else {
-        look_at(object.get(), object_path);
-        ++seen_;
+        check_dataset(object.get(), object_path);
+        ++dataset_count_;
       }
     }
   }
 
-  void look_at(hid_t dataset, const std::string& path) const {
-    const auto expected = std::lower_bound(expected_.begin(), expected_.end(), path,
+  void check_dataset(hid_t dataset, const std::string& path) const {
+    const auto expected = std::lower_bound(datasets_.begin(), datasets_.end(), path,
                                            [](const Dataset& d, const std::string& wanted) { return d.path < wanted; });
-    require(expected != expected_.end() && expected->path == path, "HDF5 shows /", path, ", which was not written");
+    require(expected != datasets_.end() && expected->path == path, "HDF5 shows /", path, ", which was not written");
     const Handle type(H5Dget_type(dataset), H5Tclose);
     const Handle space(H5Dget_space(dataset), H5Sclose);
     require(type.valid() && H5Tequal(type.get(), hdf5_type(*expected).get()) > 0, "HDF5 shows another type of /", path);
@@ -219,9 +219,9 @@ class ImageViewer {
     require(H5Dget_storage_size(dataset) == static_cast<hsize_t>(expected->bytes), "HDF5 shows another size of /", path);
   }
 
-  std::span<const Dataset> expected_;
+  std::span<const Dataset> datasets_;
   Handle file_;
-  std::size_t seen_ = 0;
+  std::size_t dataset_count_ = 0;
 };
 
 /// Runs `act`. If the file had an error, throws that instead of the library's error.
@@ -256,7 +256,7 @@ void write_image(File& file, std::span<Dataset> datasets) {
 void require_image_shows(const File& file, std::span<const Dataset> datasets) {
   const auto hdf5 = enter_hdf5();
   LentFile lent{.source = &file, .bytes = file.size()};
-  with_first_error(lent, [&] { ImageViewer(lent, datasets).look(); });
+  with_first_error(lent, [&] { ImageChecker(lent, datasets).check(); });
 }
 
 }  // namespace dikkat

@@ -87,7 +87,7 @@ void FolderLock::take_file(Faults* faults) {
     refuse(path_);
   }
   guards_ = !is_missing(Guard::lock, error);
-  const int locked = go_on_without(Guard::lock, path_, error);
+  const int locked = accept_missing(Guard::lock, path_, error);
   require(locked == 0, name.string(), " cannot be locked: ", describe_errno(locked));
   file_ = std::move(lock);
 }

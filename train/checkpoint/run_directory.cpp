@@ -64,11 +64,11 @@ class NewDirectories {
   NewDirectories(const NewDirectories&) = delete;
   NewDirectories& operator=(const NewDirectories&) = delete;
   ~NewDirectories() {
-    for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
+    for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder) {
       ::rmdir(folder->c_str());  // fails if the folder is not empty any more
     }
   }
-  void keep() { made_.clear(); }
+  void keep() { folders_.clear(); }
 
   /// Keeps the folders, and syncs them so that they survive a power failure. Returns false if something has this name already.
   bool make(const fs::path& path) {
@@ -83,7 +83,7 @@ class NewDirectories {
       require_path(failed == EEXIST ? 0 : failed, path.string(), " cannot be created");  // another program may have made it meanwhile
       is_new = failed == 0;
       if (is_new) {
-        made_.push_back(*folder);
+        folders_.push_back(*folder);
       }
       const int unsynced = sync_directory(folder->parent_path(), nullptr);
       // A folder without read permission cannot be opened for syncing.
@@ -93,7 +93,7 @@ class NewDirectories {
   }
 
  private:
-  std::vector<fs::path> made_;
+  std::vector<fs::path> folders_;
 };
 
 }  // namespace

@@ -21,12 +21,12 @@ namespace dikkat {
 namespace {
 
 /// Removes a file in its destructor unless it is kept.
-class Provisional {
+class ProvisionalFile {
  public:
-  explicit Provisional(std::filesystem::path path) : path_(std::move(path)) {}
-  Provisional(const Provisional&) = delete;
-  Provisional& operator=(const Provisional&) = delete;
-  ~Provisional() {
+  explicit ProvisionalFile(std::filesystem::path path) : path_(std::move(path)) {}
+  ProvisionalFile(const ProvisionalFile&) = delete;
+  ProvisionalFile& operator=(const ProvisionalFile&) = delete;
+  ~ProvisionalFile() {
     if (exists_) {
       ::unlink(path_.c_str());
     }
@@ -110,7 +110,7 @@ index bytes_of_all(std::span<const Dataset> datasets) {
 
 index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
   const index step = snapshot.state.step;
-  Provisional temporary(target.parent_path() / concat(".tmp-", step, "-", ::getpid()));
+  ProvisionalFile temporary(target.parent_path() / concat(".tmp-", step, "-", ::getpid()));
   std::vector<Dataset> datasets = datasets_of(snapshot);
   const index expected = bytes_of_all(datasets);
   const std::string lack = lack_of_space(target.parent_path(), expected);
@@ -135,7 +135,7 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
     require(same_files(temporary.path(), target), "a file with this name and other contents exists already; it was not changed");
     return bytes;
   }
-  Provisional renamed(target);
+  ProvisionalFile renamed(target);
   require_done(rename_file(temporary.path(), target, faults), Operation::rename);
   temporary.keep();
   renamed.created();

@@ -57,7 +57,7 @@ ScoredSet scored_in(const Json& object) {
 }
 
 RunHeader header_in(const Json& object, index step) {
-  return {.by = provenance_in(object),
+  return {.provenance = provenance_in(object),
           .step = step,
           .parameters = count_in(object, "parameters"),
           .tokenizer = text_in(object, "tokenizer"),

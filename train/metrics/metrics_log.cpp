@@ -123,7 +123,7 @@ class Line {
 }  // namespace
 
 void MetricsLog::append(std::string_view line) {
-  if (std::exchange(torn_, false)) {
+  if (std::exchange(last_line_is_torn_, false)) {
     append("\n");
   }
   constexpr int kMaxInterruptions = 1000;  // in a row: a storm of signals ends in an error and not in a hang
@@ -133,7 +133,7 @@ void MetricsLog::append(std::string_view line) {
     if (count < 0 && errno == EINTR && ++interruptions < kMaxInterruptions) {
       continue;
     }
-    torn_ = count <= 0;
+    last_line_is_torn_ = count <= 0;
     require(count > 0, file_.string(), ": cannot be written: ", errno_text);
     line.remove_prefix(static_cast<std::size_t>(count));
   }
@@ -181,7 +181,7 @@ void MetricsLog::write(const RunHeader& header) {
   Line line("header");
   line.add("format", kFormat);
   line.add("step", header.step);
-  line.add(header.by);
+  line.add(header.provenance);
   line.add("parameters", header.parameters);
   line.add("tokenizer", header.tokenizer);
   line.add("vocab_size", header.vocab_size);

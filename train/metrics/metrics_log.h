@@ -45,7 +45,7 @@ class MetricsLog {
 
   std::filesystem::path file_;
   int descriptor_ = -1;
-  bool torn_ = false;  // the last line was cut off
+  bool last_line_is_torn_ = false;  // the last line was cut off
   bool has_header_ = false;
   bool has_save_ = false;
   std::optional<EvaluationReport> evaluation_;

@@ -12,7 +12,7 @@ namespace dikkat {
 
 /// The first line of a run's metrics. docs/METRICS.md describes all lines.
 struct RunHeader {
-  Provenance by;
+  Provenance provenance;
   index step = 0;           ///< where the file begins: 0, unless the user removed what came before
   index parameters = 0;     ///< of the model
   std::string tokenizer{};  ///< its kind

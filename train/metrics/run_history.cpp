@@ -86,7 +86,7 @@ void HistoryReader::add(std::string_view line) {
                                    .key = text_in(object, "key"),
                                    .before = text_in(object, "before"),
                                    .after = text_in(object, "after"),
-                                   .by = provenance_in(object)});
+                                   .provenance = provenance_in(object)});
       }
     }
   }
@@ -101,25 +101,25 @@ bool HistoryReader::update() {
     const std::uint64_t identity = ::stat(file_.c_str(), &info) == 0 ? info.st_ino : 0;
     const File file = File::open_regular(file_);
     const auto size = static_cast<std::uintmax_t>(file.size());
-    if (identity != identity_ || size < read_) {
+    if (identity != identity_ || size < bytes_read_) {
       history_ = {};
-      rest_.clear();
-      read_ = 0;
+      partial_line_.clear();
+      bytes_read_ = 0;
       identity_ = identity;
     }
-    while (read_ < size) {
-      const auto count = static_cast<std::size_t>(std::min(kPiece, size - read_));
-      std::string text = std::move(rest_);
+    while (bytes_read_ < size) {
+      const auto count = static_cast<std::size_t>(std::min(kPiece, size - bytes_read_));
+      std::string text = std::move(partial_line_);
       const std::size_t begin = text.size();
       text.resize(begin + count);
-      require_done(file.read(static_cast<index>(read_), std::as_writable_bytes(std::span(text)).subspan(begin)), Operation::read);
-      read_ += count;
+      require_done(file.read(static_cast<index>(bytes_read_), std::as_writable_bytes(std::span(text)).subspan(begin)), Operation::read);
+      bytes_read_ += count;
       std::size_t from = 0;
       for (std::size_t end = 0; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
         add(std::string_view(text).substr(from, end - from));
         any = true;
       }
-      rest_ = text.size() - from > kPiece ? "" : text.substr(from);
+      partial_line_ = text.size() - from > kPiece ? "" : text.substr(from);
     }
   } catch (const Error&) {
     identity_ = 0;  // begin anew next time

@@ -37,7 +37,7 @@ struct RunHistory {
     double time = 0;
     std::string reason{};                  ///< of a stop: "SIGINT"
     std::string key{}, before{}, after{};  ///< of a change: a key of the configuration, and its values as TOML
-    Provenance by{};                       ///< of a resume
+    Provenance provenance{};               ///< of a resume
   };
 
   std::optional<RunHeader> header;
@@ -69,9 +69,9 @@ class HistoryReader {
 
   std::filesystem::path file_;
   RunHistory history_;
-  std::uintmax_t read_ = 0;     // bytes
-  std::uint64_t identity_ = 0;  // of the file: its inode
-  std::string rest_;            // the beginning of a line
+  std::uintmax_t bytes_read_ = 0;  // bytes
+  std::uint64_t identity_ = 0;     // of the file: its inode
+  std::string partial_line_;       // the beginning of a line
 };
 
 /// All of RUN_DIR/metrics.jsonl. Throws InputError if there is no such file, as of a model that merge or import made,

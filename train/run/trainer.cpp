@@ -167,7 +167,7 @@ void Trainer::begin_metrics(TrainingEvents& events) {
     const Provenance by = own_provenance();
     if (!metrics_->has_header()) {
       metrics_->write(RunHeader{
-          .by = by,
+          .provenance = by,
           .step = state_.step,
           .parameters = model_.parameters().parameter_count(),
           .tokenizer = std::string(data_.tokenizer->kind()),

@@ -24,7 +24,7 @@ namespace {
 constexpr int kMaxInterruptions = 1000;
 
 /// The errno with which the plan makes this call fail, or 0.
-int injected(Faults* faults, Operation operation) {
+int injected_error(Faults* faults, Operation operation) {
   if (faults == nullptr || !faults->strikes(operation)) {
     return 0;
   }
@@ -40,7 +40,7 @@ int injected(Faults* faults, Operation operation) {
 template <class Call>
 int attempt(Faults* faults, Operation operation, Call&& call) {
   for (int interruptions = 0;; ++interruptions) {
-    int error = injected(faults, operation);
+    int error = injected_error(faults, operation);
     if (error <= 0) {
       error = call() < 0 ? errno : 0;
     }
@@ -55,7 +55,7 @@ template <class Move>
 int move_all(Faults* faults, Operation operation, std::size_t size, int error_at_nothing, Move&& move) {
   int interruptions = 0;
   for (std::size_t done = 0; done < size;) {
-    const int fault = injected(faults, operation);
+    const int fault = injected_error(faults, operation);
     const std::size_t count = fault < 0 ? (size - done + 1) / 2 : size - done;
     const ssize_t moved = fault > 0 ? -1 : move(done, count);
     const int error = fault > 0 ? fault : errno;
@@ -149,10 +149,10 @@ int File::read(index offset, std::span<std::byte> out) const { return read_at(fa
 int File::write(index offset, std::span<const std::byte> bytes) { return write_at(faults_, descriptor_, offset, bytes); }
 
 int File::allocate(index bytes) {
-  return go_on_without(Guard::reservation, path_.parent_path(), attempt(faults_, Operation::allocate, [&] {
-                         errno = ::posix_fallocate(descriptor_, 0, bytes);
-                         return errno == 0 ? 0 : -1;
-                       }));
+  return accept_missing(Guard::reservation, path_.parent_path(), attempt(faults_, Operation::allocate, [&] {
+                          errno = ::posix_fallocate(descriptor_, 0, bytes);
+                          return errno == 0 ? 0 : -1;
+                        }));
 }
 
 int File::truncate(index bytes) {
@@ -161,11 +161,11 @@ int File::truncate(index bytes) {
 
 // A failed sync is never repeated, because the kernel has dropped the dirty pages by then. An interrupted one has not failed.
 int File::sync() {
-  return go_on_without(Guard::sync, path_.parent_path(), attempt(faults_, Operation::sync, [&] { return ::fsync(descriptor_); }));
+  return accept_missing(Guard::sync, path_.parent_path(), attempt(faults_, Operation::sync, [&] { return ::fsync(descriptor_); }));
 }
 
 int sync_descriptor(int descriptor, const std::filesystem::path& path) {
-  return go_on_without(Guard::sync, path, attempt(nullptr, Operation::sync, [&] { return ::fsync(descriptor); }));
+  return accept_missing(Guard::sync, path, attempt(nullptr, Operation::sync, [&] { return ::fsync(descriptor); }));
 }
 
 int lock_descriptor(int descriptor, Faults* faults) {
@@ -173,7 +173,7 @@ int lock_descriptor(int descriptor, Faults* faults) {
 }
 
 int File::close() {
-  const int fault = injected(faults_, Operation::close);
+  const int fault = injected_error(faults_, Operation::close);
   const int result = ::close(std::exchange(descriptor_, -1));
   const int error = fault > 0 ? fault : result < 0 ? errno : 0;
   return error == EINTR ? 0 : error;  // on Linux the descriptor is closed even then; sync() has written the data
@@ -239,7 +239,7 @@ int sync_directory(const std::filesystem::path& directory, Faults* faults) {
     errno = error;
     return result;
   });
-  return go_on_without(Guard::sync, directory, synced);
+  return accept_missing(Guard::sync, directory, synced);
 }
 
 void require_done(int error, Operation operation) { require(error == 0, name_of(operation), " failed: ", describe_errno(error)); }

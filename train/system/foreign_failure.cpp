@@ -35,7 +35,7 @@ std::string type_name(const std::exception& failure) {
   return readable ? readable.get() : name;
 }
 
-bool is_of_the_system(const std::error_code& code) {
+bool is_system_code(const std::error_code& code) {
   return code.category() == std::generic_category() || code.category() == std::system_category();
 }
 
@@ -46,12 +46,12 @@ std::string sentence_about(const std::exception& failure, std::string_view comma
     return failure.what();
   }
   if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&failure);
-      file != nullptr && is_of_the_system(file->code())) {
+      file != nullptr && is_system_code(file->code())) {
     const std::string path = file->path1().string();
     return concat(command, " could not use ", path.empty() ? "a file or folder, perhaps the current one" : path, ": ",
                   describe_errno(file->code().value()));
   }
-  if (const auto* refused = dynamic_cast<const std::system_error*>(&failure); refused != nullptr && is_of_the_system(refused->code())) {
+  if (const auto* refused = dynamic_cast<const std::system_error*>(&failure); refused != nullptr && is_system_code(refused->code())) {
     const int error = refused->code().value();
     return error == EAGAIN ? concat(command, kNoThread) : concat(command, " was refused something by the system: ", describe_errno(error));
   }

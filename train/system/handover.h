@@ -3,14 +3,14 @@
 #include <utility>
 
 #if defined(__SANITIZE_THREAD__)
-#define DIKKAT_TELLS_THREAD_SANITIZER
+#define DIKKAT_THREAD_SANITIZER
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define DIKKAT_TELLS_THREAD_SANITIZER
+#define DIKKAT_THREAD_SANITIZER
 #endif
 #endif
 
-#if defined(DIKKAT_TELLS_THREAD_SANITIZER)
+#if defined(DIKKAT_THREAD_SANITIZER)
 extern "C" void __tsan_acquire(void* place);
 extern "C" void __tsan_release(void* place);
 #endif
@@ -22,7 +22,7 @@ namespace dikkat {
 /// empty.
 class Handover {
  public:
-#if defined(DIKKAT_TELLS_THREAD_SANITIZER)
+#if defined(DIKKAT_THREAD_SANITIZER)
   void release() { __tsan_release(this); }
   void acquire() { __tsan_acquire(this); }
 #else
@@ -43,7 +43,7 @@ class AcquireAtEnd {
   Handover& handover_;
 };
 
-#if defined(DIKKAT_TELLS_THREAD_SANITIZER)
+#if defined(DIKKAT_THREAD_SANITIZER)
 namespace detail {
 template <class F>
 struct Between {
@@ -70,7 +70,7 @@ struct Between {
 /// each other, unless before and after are the same.
 template <class F>
 auto between([[maybe_unused]] Handover& before, [[maybe_unused]] Handover& after, F f) {
-#if defined(DIKKAT_TELLS_THREAD_SANITIZER)
+#if defined(DIKKAT_THREAD_SANITIZER)
   return detail::Between<F>{&before, &after, std::move(f)};
 #else
   return f;

@@ -48,12 +48,12 @@ CgroupMemory lowest(const std::filesystem::path& root, const std::string& path, 
 }
 
 /// The rest of a limit. Inactive file pages count as free, because the kernel drops them when memory is needed.
-std::size_t left_of(std::size_t limit, std::size_t used, std::size_t droppable) {
+std::size_t remaining(std::size_t limit, std::size_t used, std::size_t droppable) {
   if (limit == kNoLimit || used == kNoLimit) {
     return kNoLimit;
   }
-  const std::size_t held = used - std::min(used, droppable);
-  return limit - std::min(limit, held);
+  const std::size_t in_use = used - std::min(used, droppable);
+  return limit - std::min(limit, in_use);
 }
 
 std::size_t soft_limit_of_address_space() {
@@ -74,7 +74,7 @@ CgroupMemory cgroup_memory(const std::filesystem::path& root, const std::string&
   return lowest(root, path, [swap](const std::filesystem::path& folder) -> CgroupMemory {
     const std::size_t limit = number_in(folder / "memory.max");
     return {.limit = sum_of(limit, std::min(number_in(folder / "memory.swap.max"), swap)),
-            .available = left_of(limit, number_in(folder / "memory.current"), field_in(folder / "memory.stat", "inactive_file", 0))};
+            .available = remaining(limit, number_in(folder / "memory.current"), field_in(folder / "memory.stat", "inactive_file", 0))};
   });
 }
 
@@ -83,7 +83,7 @@ CgroupMemory cgroup_memory_v1(const std::filesystem::path& root, const std::stri
     const std::size_t limit = number_in(folder / "memory.limit_in_bytes");
     return {.limit = std::min(sum_of(limit, swap), number_in(folder / "memory.memsw.limit_in_bytes")),
             .available =
-                left_of(limit, number_in(folder / "memory.usage_in_bytes"), field_in(folder / "memory.stat", "total_inactive_file", 0))};
+                remaining(limit, number_in(folder / "memory.usage_in_bytes"), field_in(folder / "memory.stat", "total_inactive_file", 0))};
   });
 }
 

@@ -29,7 +29,7 @@ bool is_missing(Guard guard, int error) {
   return error == ENOSYS || error == EOPNOTSUPP || error == EINVAL || (guard == Guard::lock && error == ENOLCK);
 }
 
-int go_on_without(Guard guard, const std::filesystem::path& path, int error) {
+int accept_missing(Guard guard, const std::filesystem::path& path, int error) {
   if (!is_missing(guard, error)) {
     return error;
   }

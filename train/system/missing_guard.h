@@ -19,7 +19,7 @@ enum class Guard : std::uint8_t {
 bool is_missing(Guard guard, int error);
 
 /// 0 if is_missing(): the loss is reported, and the caller goes on. Else `error` itself. Thread-safe.
-[[nodiscard]] int go_on_without(Guard guard, const std::filesystem::path& path, int error);
+[[nodiscard]] int accept_missing(Guard guard, const std::filesystem::path& path, int error);
 
 /// Sets who hears of missing guards, each once in the life of the program. Nobody does at first.
 void on_missing_guard(std::function<void(const std::string& sentence)> report);

@@ -25,7 +25,7 @@ NewFolder::NewFolder(std::filesystem::path target) : target_(absolute_path(targe
 }
 
 NewFolder::~NewFolder() {
-  if (!finished_) {
+  if (!is_finished_) {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -36,7 +36,7 @@ void NewFolder::finish() {
   const int error = rename_to_new(path_, target_);
   require_input(error != EEXIST, target_.string(), " exists, expected a new name: nothing is overwritten");
   require_done(error, Operation::rename);
-  finished_ = true;
+  is_finished_ = true;
   require_done(sync_directory(target_.parent_path(), nullptr), Operation::sync);
 }
 

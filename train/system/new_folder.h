@@ -21,7 +21,7 @@ class NewFolder {
  private:
   std::filesystem::path target_;
   std::filesystem::path path_{};
-  bool finished_ = false;
+  bool is_finished_ = false;
 };
 
 }  // namespace dikkat

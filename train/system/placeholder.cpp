@@ -8,7 +8,7 @@ namespace dikkat {
 namespace {
 
 /// The text without a byte order mark and white space at its beginning.
-std::string_view begun(std::string_view text) {
+std::string_view skip_blanks(std::string_view text) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   text.remove_prefix(text.starts_with(kMark) ? kMark.size() : 0);
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -36,7 +36,7 @@ std::string size_in_pointer(std::string_view text) {
 
 std::string problem_of_placeholder(std::string_view bytes) {
   constexpr std::size_t kMost = 1024;  // a pointer has about 130 bytes
-  const std::string_view text = begun(bytes.substr(0, kMost));
+  const std::string_view text = skip_blanks(bytes.substr(0, kMost));
   if (text.starts_with("version https://git-lfs.github.com/spec/") || text.starts_with("version https://hawser.github.com/spec/")) {
     const std::string size = size_in_pointer(text);
     return concat("is a Git LFS pointer in place of the file", size.empty() ? "" : concat(", which has ", size, " bytes"),

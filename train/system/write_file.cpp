@@ -23,8 +23,8 @@ class BlockSink : public ByteSink {
   explicit BlockSink(index bytes) : bytes_(bytes) { buffer_.reserve(static_cast<std::size_t>(std::min(bytes, index{kBufferBytes}))); }
 
   void put(std::span<const std::byte> bytes) override {
-    require(static_cast<index>(bytes.size()) <= bytes_ - put_, "more than the announced ", bytes_, " bytes were to be written");
-    put_ += static_cast<index>(bytes.size());
+    require(static_cast<index>(bytes.size()) <= bytes_ - bytes_put_, "more than the announced ", bytes_, " bytes were to be written");
+    bytes_put_ += static_cast<index>(bytes.size());
     while (!bytes.empty()) {
       const auto some = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
       buffer_.insert(buffer_.end(), some.begin(), some.end());
@@ -35,7 +35,7 @@ class BlockSink : public ByteSink {
     }
   }
   void finish() {
-    require(put_ == bytes_, put_, " bytes were to be written, and ", bytes_, " were announced");
+    require(bytes_put_ == bytes_, bytes_put_, " bytes were to be written, and ", bytes_, " were announced");
     flush();
   }
 
@@ -45,15 +45,15 @@ class BlockSink : public ByteSink {
  private:
   void flush() {
     if (!buffer_.empty()) {
-      take(taken_, buffer_);
-      taken_ += static_cast<index>(buffer_.size());
+      take(bytes_taken_, buffer_);
+      bytes_taken_ += static_cast<index>(buffer_.size());
       buffer_.clear();
     }
   }
 
   index bytes_;
-  index put_ = 0;
-  index taken_ = 0;
+  index bytes_put_ = 0;
+  index bytes_taken_ = 0;
   std::vector<std::byte> buffer_{};
 };
 
@@ -69,18 +69,18 @@ class WritingSink : public BlockSink {
 
 class ComparingSink : public BlockSink {
  public:
-  ComparingSink(const File& file, index bytes) : BlockSink(bytes), file_(file), found_(kBufferBytes) {}
+  ComparingSink(const File& file, index bytes) : BlockSink(bytes), file_(file), read_buffer_(kBufferBytes) {}
 
  private:
   void take(index offset, std::span<const std::byte> block) override {
-    const std::span<std::byte> found(found_.data(), block.size());
+    const std::span<std::byte> found(read_buffer_.data(), block.size());
     require_done(file_.read(offset, found), Operation::read);
     require(std::memcmp(found.data(), block.data(), block.size()) == 0,
             "the file read back differs from what was written (or that was changed while it was being written)");
   }
 
   const File& file_;
-  std::vector<std::byte> found_;
+  std::vector<std::byte> read_buffer_;
 };
 
 /// Removes the file of this name unless that has become the real one.

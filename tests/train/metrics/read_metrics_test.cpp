@@ -90,18 +90,18 @@ TEST(KeepMetrics, FindsTheHeader) {
   const KeptMetrics kept = keep_metrics(kHeader + kStep1, 0);
   EXPECT_EQ(kept.text, kHeader);
   ASSERT_TRUE(kept.header);
-  EXPECT_EQ(kept.header->by.date, "2026-11-23T00:30:00Z");
-  EXPECT_EQ(kept.header->by.version + kept.header->by.commit, "0.1.0c0ffee");
-  EXPECT_EQ(kept.header->by.command, (std::vector<std::string>{"dikkat", "train"}));
-  EXPECT_EQ(kept.header->by.host + kept.header->by.processor + kept.header->corpus, "herea 286abc");
-  EXPECT_EQ(kept.header->by.threads, 2);
+  EXPECT_EQ(kept.header->provenance.date, "2026-11-23T00:30:00Z");
+  EXPECT_EQ(kept.header->provenance.version + kept.header->provenance.commit, "0.1.0c0ffee");
+  EXPECT_EQ(kept.header->provenance.command, (std::vector<std::string>{"dikkat", "train"}));
+  EXPECT_EQ(kept.header->provenance.host + kept.header->provenance.processor + kept.header->corpus, "herea 286abc");
+  EXPECT_EQ(kept.header->provenance.threads, 2);
   EXPECT_EQ(kept.header->parameters, 11072);
   EXPECT_FALSE(keep_metrics(kStep1, 1).header);
   for (const char* odd :
        {R"({"event":"header","step":0,"command":[1,{}],"threads":1e300,"parameters":-1,"host":[]})", R"({"event":"header","step":0})"}) {
     const auto header = keep_metrics(odd + std::string("\n"), 0).header;
     ASSERT_TRUE(header) << odd;
-    EXPECT_EQ(header->by.threads + header->parameters, 0) << odd;
+    EXPECT_EQ(header->provenance.threads + header->parameters, 0) << odd;
   }
 }
 

@@ -19,7 +19,8 @@ TEST(RunHistory, reads_back_what_the_log_writes) {
   const TemporaryFolder folder;
   {
     MetricsLog log(folder / "metrics.jsonl", 0);
-    log.write(RunHeader{.by = {.version = "1", .command = {"dikkat", "train"}, .threads = 2}, .parameters = 7, .bytes_per_token = 1.5});
+    log.write(
+        RunHeader{.provenance = {.version = "1", .command = {"dikkat", "train"}, .threads = 2}, .parameters = 7, .bytes_per_token = 1.5});
     log.write(StepReport{
         .step = 1, .loss = 2, .gradient_norm = 3, .learning_rate = 0.5, .skipped = true, .tokens = 64, .seconds = 0.25, .mfu = 0.5});
     log.write("save", 1, {{"file", std::string("step-000000001.h5")}, {"bytes", index{99}}});
@@ -34,7 +35,7 @@ TEST(RunHistory, reads_back_what_the_log_writes) {
   }
   const RunHistory history = read_history(folder.path());
   ASSERT_TRUE(history.header);
-  EXPECT_EQ(history.header->by.command.size(), 2U);
+  EXPECT_EQ(history.header->provenance.command.size(), 2U);
   EXPECT_EQ(history.header->bytes_per_token, 1.5);
   ASSERT_EQ(history.steps.size(), 2U);
   EXPECT_EQ(history.steps[0].report.gradient_norm, 3);
@@ -53,7 +54,7 @@ TEST(RunHistory, reads_back_what_the_log_writes) {
   EXPECT_EQ(history.samples[0].text, "cat\n");
   ASSERT_EQ(history.events.size(), 4U);
   EXPECT_EQ(history.events[0].reason, "SIGINT");
-  EXPECT_EQ(history.events[1].by.host, "there");
+  EXPECT_EQ(history.events[1].provenance.host, "there");
   EXPECT_EQ(history.events[2].key + history.events[2].before + history.events[2].after, "train.max_steps12");
   EXPECT_TRUE(history.finished());
   EXPECT_EQ(history.last_step(), 2);

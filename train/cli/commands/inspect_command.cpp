@@ -117,7 +117,7 @@ std::string curve_of(const CheckpointFile& checkpoint) {
 }
 
 Json to_json(const RunHeader& header) {
-  const Provenance& by = header.by;
+  const Provenance& by = header.provenance;
   return {{"date", by.date}, {"version", by.version},     {"commit", by.commit},   {"command", by.command},
           {"host", by.host}, {"processor", by.processor}, {"threads", by.threads}, {"corpus", header.corpus}};
 }
@@ -288,7 +288,7 @@ int inspect_command(const InspectArguments& arguments) {
     put(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
     put(curve_of(checkpoint));
     if (header) {
-      put(for_terminal(started(header->by)) + '\n');
+      put(for_terminal(started(header->provenance)) + '\n');
     }
     put("\ngroups of tensors\n" + groups_of(checkpoint));
     put("\ntensors of model\n");

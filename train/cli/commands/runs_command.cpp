@@ -241,7 +241,7 @@ int diff_command(const DiffArguments& arguments) {
   }
   const std::vector<KeyOfRuns> keys = differing_keys(runs);
   const Comparison comparison = compare(runs);
-  const std::optional<Better> better = better_of(runs);
+  const std::optional<BetterRun> better = better_of(runs);
   if (arguments.json) {
     Json list = Json::array();
     for (const RunView& run : runs) {

@@ -108,9 +108,9 @@ std::string chunk(std::string_view some) {
 }
 
 /// The routes and the refusals of a server: what it answers, apart from how requests and responses travel.
-class Answers {
+class Router {
  public:
-  Answers(std::vector<HttpRoute> routes, HttpOptions options) : routes_(std::move(routes)), options_(std::move(options)) {}
+  Router(std::vector<HttpRoute> routes, HttpOptions options) : routes_(std::move(routes)), options_(std::move(options)) {}
 
   const HttpOptions& options() const { return options_; }
 
@@ -123,7 +123,7 @@ class Answers {
   }
 
   /// The response to a request whose head is read, unless its body has to be read first. Then `route` is what answers.
-  std::optional<HttpResponse> before_the_body(const RequestParser& parser, HttpRequest& request, const HttpRoute*& route) const {
+  std::optional<HttpResponse> answer_head(const RequestParser& parser, HttpRequest& request, const HttpRoute*& route) const {
     const std::string target = parser.target();
     request.method = parser.method();
     request.path = path_of(target);
@@ -219,8 +219,8 @@ class Answers {
 /// One request and its response.
 class Exchange {
  public:
-  Exchange(const Answers& answers, int socket, const std::atomic<bool>& ending)
-      : answers_(answers), connection_(socket, ending), ending_(ending) {
+  Exchange(const Router& router, int socket, const std::atomic<bool>& ending)
+      : router_(router), connection_(socket, ending), ending_(ending) {
     request_.is_gone = [this] { return connection_.is_gone(probe_); };
   }
 
@@ -233,17 +233,17 @@ class Exchange {
     std::optional<HttpResponse> response;
     if (refused == 0) {
       probe_ = parser_.is_http_1_0() ? "" : kContinue;
-      response = answers_.before_the_body(parser_, request_, route);
+      response = router_.answer_head(parser_, request_, route);
     } else {
-      response = answers_.refusal(refused);
+      response = router_.refusal(refused);
     }
     if (!response) {
       const int refused_body = read_body();
-      response = refused_body != 0 ? answers_.refusal(refused_body) : answers_.answer(*route, request_);
+      response = refused_body != 0 ? router_.refusal(refused_body) : router_.answer(*route, request_);
     }
     send(*response);
-    if (answers_.options().finished) {
-      answers_.options().finished(request_, response->status);
+    if (router_.options().finished) {
+      router_.options().finished(request_, response->status);
     }
   }
 
@@ -251,7 +251,7 @@ class Exchange {
   /// Reads until the head is there. The status to refuse the request with; 0 if it is whole, -1 if nothing came.
   int read_head() {
     for (bool has_bytes = false;; has_bytes = true) {
-      switch (connection_.read(bytes_, began_ + kHeadTime)) {
+      switch (connection_.read(bytes_, start_time_ + kHeadTime)) {
         case Connection::Read::some: break;
         case Connection::Read::ended: return has_bytes ? 400 : -1;
         case Connection::Read::late: return ending_ ? 503 : 408;
@@ -266,7 +266,7 @@ class Exchange {
 
   /// Reads the body into the request. The status to refuse it with, or 0.
   int read_body() {
-    const std::size_t largest = answers_.options().largest_body;
+    const std::size_t largest = router_.options().largest_body;
     parser_.limit_body(largest);
     if (lower(parser_.header("Expect").value_or("")) == "100-continue" && bytes_.empty()) {
       connection_.write(kContinue);
@@ -275,7 +275,7 @@ class Exchange {
     auto state = parser_.read(bytes_);
     while (state == RequestParser::State::has_head) {
       const std::size_t before = bytes_.size();
-      switch (connection_.read(bytes_, began_ + kRequestTime)) {
+      switch (connection_.read(bytes_, start_time_ + kRequestTime)) {
         case Connection::Read::some: break;
         case Connection::Read::ended: return 400;
         case Connection::Read::late: return ending_ ? 503 : 408;
@@ -322,10 +322,10 @@ class Exchange {
     }
   }
 
-  const Answers& answers_;
+  const Router& router_;
   Connection connection_;
   const std::atomic<bool>& ending_;
-  const Clock::time_point began_ = Clock::now();
+  const Clock::time_point start_time_ = Clock::now();
   RequestParser parser_{kLargestHead};
   std::string bytes_{};  // that have arrived and are not read yet
   HttpRequest request_{};
@@ -338,8 +338,8 @@ class Exchange {
 class HttpServer::Parts {
  public:
   Parts(std::vector<HttpRoute> routes, HttpOptions options)
-      : answers_(std::move(routes), std::move(options)),
-        listener_(answers_.options().host, answers_.options().port, answers_.options().ports) {}
+      : router_(std::move(routes), std::move(options)),
+        listener_(router_.options().host, router_.options().port, router_.options().ports) {}
 
   std::string url() const {
     const bool six = listener_.host().find(':') != std::string::npos;
@@ -347,10 +347,10 @@ class HttpServer::Parts {
   }
 
   void start() {
-    const HttpResponse busy = answers_.refusal(503);
+    const HttpResponse busy = router_.refusal(503);
     busy_ = head_of(busy, length_header(busy)) + busy.body;
     try {
-      for (int i = 0; i < answers_.options().most_connections; ++i) {
+      for (int i = 0; i < router_.options().most_connections; ++i) {
         threads_.emplace_back([this] { work(); });
       }
       listens_ = true;
@@ -360,7 +360,7 @@ class HttpServer::Parts {
       });
     } catch (const std::system_error& error) {
       stop();
-      fail("the server got ", threads_.size(), " threads, expected ", answers_.options().most_connections + 1, ": ",
+      fail("the server got ", threads_.size(), " threads, expected ", router_.options().most_connections + 1, ": ",
            describe_errno(error.code().value()), "; let this user have more (ulimit -u), or end other programs");
     }
   }
@@ -389,7 +389,7 @@ class HttpServer::Parts {
   void take(int socket) {
     {
       const std::lock_guard lock(mutex_);
-      if (open_ < answers_.options().most_connections) {
+      if (open_ < router_.options().most_connections) {
         ++open_;
         waiting_.push_back(socket);
         has_work_.notify_one();
@@ -414,7 +414,7 @@ class HttpServer::Parts {
         waiting_.pop_front();
       }
       try {
-        Exchange(answers_, socket, ending_).run();
+        Exchange(router_, socket, ending_).run();
       } catch (const std::exception&) {  // such as a lack of memory: this client sees its connection end, and others are served
       }
       {
@@ -425,7 +425,7 @@ class HttpServer::Parts {
     }
   }
 
-  Answers answers_;
+  Router router_;
   Listener listener_;
   std::string busy_{};  // the refusal of a connection, whole
   std::atomic<bool> ending_ = false, listens_ = false;

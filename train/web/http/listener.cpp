@@ -80,7 +80,7 @@ int port_of(int socket) {
 }
 
 /// A connection whose response has been sent, until its client has closed it.
-struct Lingering {
+struct LingeringSocket {
   int socket = -1;
   Clock::time_point deadline{};
 };
@@ -112,7 +112,7 @@ bool passes(int error) {
 
 Listener::Listener(std::string host, int port, int ports) : host_(std::move(host)) {
   bind(port, ports);
-  if (::pipe2(ended_, O_CLOEXEC | O_NONBLOCK) != 0) {
+  if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {
     const int error = errno;
     ::close(socket_);
     fail("cannot listen on ", host_, ": no pipe can be made: ", describe_errno(error));
@@ -120,12 +120,12 @@ Listener::Listener(std::string host, int port, int ports) : host_(std::move(host
 }
 
 Listener::~Listener() {
-  for (int socket = next_ended(); socket >= 0; socket = next_ended()) {
+  for (int socket = next_from_pipe(); socket >= 0; socket = next_from_pipe()) {
     ::close(socket);
   }
   ::close(socket_);
-  ::close(ended_[0]);
-  ::close(ended_[1]);
+  ::close(pipe_[0]);
+  ::close(pipe_[1]);
 }
 
 void Listener::bind(int port, int ports) {
@@ -149,14 +149,14 @@ void Listener::bind(int port, int ports) {
 
 void Listener::end(int socket) {
   ::shutdown(socket, SHUT_WR);
-  if (::write(ended_[1], &socket, sizeof socket) != sizeof socket) {  // the pipe is full, or run() has ended
+  if (::write(pipe_[1], &socket, sizeof socket) != sizeof socket) {  // the pipe is full, or run() has ended
     ::close(socket);
   }
 }
 
-int Listener::next_ended() const {
+int Listener::next_from_pipe() const {
   int socket = -1;
-  while (::read(ended_[0], &socket, sizeof socket) == sizeof socket) {
+  while (::read(pipe_[0], &socket, sizeof socket) == sizeof socket) {
     if (socket >= 0) {
       return socket;
     }
@@ -166,23 +166,23 @@ int Listener::next_ended() const {
 
 void Listener::wake() {
   const int nothing = -1;
-  [[maybe_unused]] const auto ignored = ::write(ended_[1], &nothing, sizeof nothing);
+  [[maybe_unused]] const auto ignored = ::write(pipe_[1], &nothing, sizeof nothing);
 }
 
 void Listener::run(const std::function<void(int socket)>& take, const std::atomic<bool>& ending) {
-  std::vector<Lingering> lingering;
+  std::vector<LingeringSocket> lingering;
   std::vector<pollfd> polled;
   bool accepts = true;
-  const auto take_ended = [&] {
-    for (int socket = next_ended(); socket >= 0; socket = next_ended()) {
+  const auto take_answered = [&] {
+    for (int socket = next_from_pipe(); socket >= 0; socket = next_from_pipe()) {
       lingering.push_back({socket, Clock::now() + kLinger});
     }
   };
   while (!ending && accepts) {
     // Wait for a new connection, for one that has been answered, or for a client that closes.
-    polled = {{.fd = socket_, .events = POLLIN, .revents = 0}, {.fd = ended_[0], .events = POLLIN, .revents = 0}};
+    polled = {{.fd = socket_, .events = POLLIN, .revents = 0}, {.fd = pipe_[0], .events = POLLIN, .revents = 0}};
     int wait = -1;
-    for (const Lingering& one : lingering) {
+    for (const LingeringSocket& one : lingering) {
       polled.push_back({.fd = one.socket, .events = POLLIN, .revents = 0});
       const auto left = std::chrono::ceil<milliseconds>(one.deadline - Clock::now()).count();
       const int at_most = static_cast<int>(std::max<milliseconds::rep>(left, 0));
@@ -191,7 +191,7 @@ void Listener::run(const std::function<void(int socket)>& take, const std::atomi
     ::poll(polled.data(), polled.size(), wait);
 
     // Drop what answered clients still send, and close those that have closed or have had their time. The oldest stand first.
-    std::vector<Lingering> kept;
+    std::vector<LingeringSocket> kept;
     for (std::size_t i = 0; i < lingering.size(); ++i) {
       const bool is_open = polled[i + 2].revents == 0 || drain(lingering[i].socket);
       if (is_open && Clock::now() < lingering[i].deadline && lingering.size() - i <= kMostLingering) {
@@ -201,7 +201,7 @@ void Listener::run(const std::function<void(int socket)>& take, const std::atomi
       }
     }
     lingering = std::move(kept);
-    take_ended();
+    take_answered();
 
     // Accept what has come. Where the system is short of something, wait a moment rather than ask again at once.
     while (!ending && (polled[0].revents & POLLIN) != 0) {
@@ -218,8 +218,8 @@ void Listener::run(const std::function<void(int socket)>& take, const std::atomi
       take(socket);
     }
   }
-  take_ended();
-  for (const Lingering& one : lingering) {
+  take_answered();
+  for (const LingeringSocket& one : lingering) {
     drain(one.socket);
     ::close(one.socket);
   }

@@ -29,12 +29,12 @@ class Listener {
  private:
   void bind(int port, int ports);
   /// The next socket that was given to end(); -1 if there is none.
-  int next_ended() const;
+  int next_from_pipe() const;
 
   std::string host_;
   int port_ = 0;
   int socket_ = -1;
-  int ended_[2] = {-1, -1};  // a pipe: the sockets to end, as their numbers, or -1 to wake
+  int pipe_[2] = {-1, -1};  // a pipe: the sockets to end, as their numbers, or -1 to wake
 };
 
 }  // namespace dikkat

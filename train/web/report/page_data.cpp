@@ -169,10 +169,10 @@ Json events_of(const RunHistory& history, const Progress& progress) {
                       {"text", text}});
   };
   for (const RunHistory::Event& e : history.events) {
-    const std::string text = e.kind == "change" ? e.key + " = " + e.after + " (before: " + e.before + ")"
-                             : e.kind == "resume"
-                                 ? fmt::format("on {}, {} threads, dikkat {} ({})", e.by.host, e.by.threads, e.by.version, e.by.commit)
-                                 : e.reason;
+    const std::string text = e.kind == "change"   ? e.key + " = " + e.after + " (before: " + e.before + ")"
+                             : e.kind == "resume" ? fmt::format("on {}, {} threads, dikkat {} ({})", e.provenance.host,
+                                                                e.provenance.threads, e.provenance.version, e.provenance.commit)
+                                                  : e.reason;
     add(e.kind.c_str(), e.step, e.time, text);
   }
   for (const RunHistory::Step& step : history.steps) {
@@ -185,7 +185,7 @@ Json events_of(const RunHistory& history, const Progress& progress) {
 }
 
 Json header_of(const RunHeader& header) {
-  return {{"by", to_json(header.by)},
+  return {{"by", to_json(header.provenance)},
           {"parameters", header.parameters},
           {"tokenizer", header.tokenizer},
           {"vocab_size", header.vocab_size},
@@ -240,7 +240,7 @@ std::string report_data(const std::vector<RunView>& runs, bool live) {
   for (const KeyOfRuns& one : differing_keys(runs)) {
     differences.push_back({{"key", one.key}, {"values", one.values}});
   }
-  const std::optional<Better> better = better_of(runs);
+  const std::optional<BetterRun> better = better_of(runs);
   const Comparison comparison = compare(runs);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const Json data{{"made", moment(std::chrono::duration<double>(now).count())},

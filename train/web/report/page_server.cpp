@@ -28,11 +28,11 @@ class WatchedRuns {
     for (const fs::path& path : paths_) {
       readers_.emplace_back(path);
     }
-    look();
+    refresh();
   }
 
   /// Looks at the files again.
-  void look() {
+  void refresh() {
     std::vector<RunView> runs;
     bool changed = false;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
@@ -50,7 +50,7 @@ class WatchedRuns {
     runs_ = std::move(runs);
     states_ = std::move(states);
     ++version_;
-    changed_.notify_all();
+    new_version_.notify_all();
   }
 
   std::vector<RunView> runs() const {
@@ -61,28 +61,28 @@ class WatchedRuns {
   /// Waits until there is a version after `seen`, for some seconds at most, and returns the newest.
   std::uint64_t wait_after(std::uint64_t seen) const {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::seconds(5), [&] { return version_ > seen || ended_; });
+    new_version_.wait_for(lock, std::chrono::seconds(5), [&] { return version_ > seen || has_ended_; });
     return version_;
   }
-  bool ended() const {
+  bool has_ended() const {
     const std::lock_guard lock(mutex_);
-    return ended_;
+    return has_ended_;
   }
   void end() {
     const std::lock_guard lock(mutex_);
-    ended_ = true;
-    changed_.notify_all();
+    has_ended_ = true;
+    new_version_.notify_all();
   }
 
  private:
   std::vector<fs::path> paths_;
   std::vector<HistoryReader> readers_;
   mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
+  mutable std::condition_variable new_version_;
   std::vector<RunView> runs_;
   std::string states_;
   std::uint64_t version_ = 0;
-  bool ended_ = false;
+  bool has_ended_ = false;
 };
 
 }  // namespace
@@ -125,7 +125,7 @@ class PageServer::Parts {
               std::uint64_t seen = 0;  // the first answer is at once: there may be news since the page was drawn
               for (bool listens = true; listens;) {
                 const std::uint64_t version = runs.wait_after(seen);
-                if (runs.ended()) {
+                if (runs.has_ended()) {
                   return;
                 }
                 listens = write(version > seen ? concat("data: ", version, "\n\n") : ":\n\n");
@@ -150,7 +150,7 @@ void PageServer::serve(const std::function<bool()>& stop) {
     require(parts_->server.is_running(), "the server ended: the system gives it no more connections");
     std::this_thread::sleep_for(kMoment);
     if (const auto now = std::chrono::steady_clock::now(); now - looked >= kLook) {
-      parts_->runs.look();
+      parts_->runs.refresh();
       looked = std::chrono::steady_clock::now();
     }
   }

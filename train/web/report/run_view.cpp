@@ -252,7 +252,7 @@ std::string remark_on(Comparison comparison, const std::vector<RunView>& runs) {
   return "";
 }
 
-std::optional<Better> better_of(const std::vector<RunView>& runs) {
+std::optional<BetterRun> better_of(const std::vector<RunView>& runs) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].history.best() != nullptr) {
@@ -265,13 +265,13 @@ std::optional<Better> better_of(const std::vector<RunView>& runs) {
   const auto of = [&](std::size_t i) { return runs[i].history.best()->report; };
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return of(i).val_loss; });
   const EvaluationReport best = of(order[0]), next = of(order[1]);
-  return Better{.best = order[0],
-                .next = order[1],
-                .difference = next.val_loss - best.val_loss,
-                .error = std::hypot(best.val_standard_error, next.val_standard_error)};
+  return BetterRun{.best = order[0],
+                   .next = order[1],
+                   .difference = next.val_loss - best.val_loss,
+                   .error = std::hypot(best.val_standard_error, next.val_standard_error)};
 }
 
-std::string in_words(const Better& better, const std::vector<RunView>& runs) {
+std::string in_words(const BetterRun& better, const std::vector<RunView>& runs) {
   const std::string best = runs[better.best].path.string(), next = runs[better.next].path.string();
   if (compare(runs) != Comparison::same) {
     return concat("The loss of ", best, " is lower than that of ", next, " by ", fmt::format("{:.4f}", better.difference),

@@ -70,7 +70,7 @@ std::string remark_on(Comparison comparison, const std::vector<RunView>& runs);
 bool have_same_text(const std::vector<RunView>& runs);
 
 /// The run with the lowest validation loss, and the next.
-struct Better {
+struct BetterRun {
   std::size_t best = 0, next = 0;  ///< their places in the list
   double difference = 0;           ///< of their losses, in nats
   /// Standard error of the difference, as if each had been evaluated on a text of its own; on the same text it is less. NaN if the errors
@@ -78,10 +78,10 @@ struct Better {
   double error = 0;
 };
 /// nullopt if the runs score other tokens, or fewer than two have a loss.
-std::optional<Better> better_of(const std::vector<RunView>& runs);
+std::optional<BetterRun> better_of(const std::vector<RunView>& runs);
 /// "b is better than a by 0.0124 +- 0.0030 nats", or that they cannot be told apart (a difference below two standard errors), and what the
 /// error leaves out. Unless they score the same tokens from the same contexts, it only says that b's loss is lower.
-std::string in_words(const Better& better, const std::vector<RunView>& runs);
+std::string in_words(const BetterRun& better, const std::vector<RunView>& runs);
 
 /// A key in which the configurations of runs differ. A value is empty where a run does not have the key.
 struct KeyOfRuns {
