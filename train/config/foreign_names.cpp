@@ -7,7 +7,7 @@ constexpr std::string_view kNanoGpt = "nanoGPT's";
 constexpr std::string_view kHuggingFace = "Hugging Face's";
 constexpr std::string_view kCommon = "another framework's";
 
-constexpr std::string_view kTexts = "a list of text files and folders";
+constexpr std::string_view kListOfTexts = "a list of text files and folders";
 constexpr std::string_view kSteps = "it counts updates of the weights; --epochs of dikkat train and finetune counts passes over the text";
 constexpr std::string_view kOut = "the run directory is the option --out of dikkat train";
 
@@ -17,7 +17,7 @@ constexpr ForeignName kNames[] = {
     {"warmup_iters", kNanoGpt, "optim.warmup_steps", ""},
     {"lr_decay_iters", kNanoGpt, "optim.decay_steps", ""},
     {"eval_iters", kNanoGpt, "train.eval_tokens", "it counts tokens; 0 is the whole validation part"},
-    {"dataset", kNanoGpt, "data.corpus", kTexts},
+    {"dataset", kNanoGpt, "data.corpus", kListOfTexts},
     {"out_dir", kNanoGpt, "", kOut},
     {"device", kNanoGpt, "", "dikkat trains on the CPU"},
     {"dtype", kNanoGpt, "train.precision", ""},
