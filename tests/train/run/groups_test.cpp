@@ -12,6 +12,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 struct Optimizers : ::testing::Test {
   Optimizers() { write_file(folder / "corpus.txt", tiny_text()); }
   Config config(OptimizerKind kind) const {
@@ -135,19 +137,19 @@ TEST_F(Optimizers, StateOfOthersIsRefused) {
   OptimConfig c = config(OptimizerKind::adamw).optim;
   EXPECT_EQ(refusal(c), "");
   c.groups = {{.match = "wte.weight", .frozen = true}};
-  EXPECT_NE(refusal(c).find("holds tensor /optimizer/m/wte.weight, which the optimizer does not have"), std::string::npos) << refusal(c);
+  EXPECT_TRUE(names(refusal(c), {"/optimizer/m/wte.weight", "not have"}));
   c = config(OptimizerKind::muon).optim;
-  EXPECT_NE(refusal(c).find("/optimizer/momentum/h.0"), std::string::npos) << refusal(c);
+  EXPECT_TRUE(names(refusal(c), {"/optimizer/momentum/h.0"}));
 }
 
 TEST_F(Optimizers, AGroupThatHoldsNothingIsRefused) {
   Config c = config(OptimizerKind::adamw);
   c.optim.groups = {{.match = "h.0.atn.*", .weight_decay = 0}};
-  EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; similar paths: h.0."), 0U);
+  EXPECT_TRUE(names(testing::error_of([&] { Trainer::plan(c); }), {"optim.groups", "\"h.0.atn.*\"", " h.0."}));
   c.optim.groups = {{.role = Role::head, .weight_decay = 0}};
-  EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups: no parameter has the role \"head\"");
+  EXPECT_TRUE(names(testing::error_of([&] { Trainer::plan(c); }), {"optim.groups", "\"head\""}));
   c.optim.groups = {{.match = "*", .frozen = true}};
-  EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups freezes all parameters, expected some that are trained");
+  EXPECT_TRUE(names(testing::error_of([&] { Trainer::plan(c); }), {"optim.groups", "all parameters"}));
 }
 
 TEST_F(Optimizers, GroupsAreInTheConfigurationOfARun) {
@@ -166,10 +168,10 @@ TEST_F(Optimizers, GroupsAreInTheConfigurationOfARun) {
   ASSERT_EQ(differences(c, other, "optim").size(), 1U);
   EXPECT_EQ(differences(c, other, "optim")[0].path, "optim.groups");
   const auto error = [](const char* group) { return testing::error_of([&] { parse_config(concat("[[optim.groups]]\n", group), "t"); }); };
-  EXPECT_NE(error("frozen = true").find("neither match nor role"), std::string::npos);
-  EXPECT_NE(error("match = \"*\"\nfrosen = true").find("did you mean frozen?"), std::string::npos);
-  EXPECT_NE(error("role = \"hiden\"").find("expected one of \"vector\", \"hidden\", \"embedding\", \"head\""), std::string::npos);
-  EXPECT_NE(error("match = \"*\"\nlearning_rate = -1").find("a number above 0"), std::string::npos);
+  EXPECT_TRUE(names(error("frozen = true"), {"optim.groups", "match", "role"}));
+  EXPECT_TRUE(names(error("match = \"*\"\nfrosen = true"), {"optim.groups", "frosen", "frozen"}));
+  EXPECT_TRUE(names(error("role = \"hiden\""), {"\"hiden\"", "\"vector\", \"hidden\", \"embedding\", \"head\""}));
+  EXPECT_TRUE(names(error("match = \"*\"\nlearning_rate = -1"), {"optim.groups.learning_rate", "-1.0", "number", "0"}));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace dikkat {
 namespace {
 
 using testing::error_of;
+using testing::names;
 
 struct Case {
   const char* name;
@@ -170,7 +171,7 @@ TEST(MemoryPlan, RanksShareTheLanesAndTheOptimizerState) {
   EXPECT_EQ(plan.parameters_of_rank(8, 1), plan.parameters());
   EXPECT_EQ(plan.parameters_of_rank(8, 2), 5 * kSlab);
   EXPECT_EQ(plan.parameters_of_rank(8, 8), 9 * kSlab / 4);
-  EXPECT_NE(error_of([&] { plan.parameters_of_rank(8, 3); }).find("3 ranks and 8 lanes"), std::string::npos);
+  EXPECT_TRUE(names(error_of([&] { plan.parameters_of_rank(8, 3); }), {"3 ranks", "8 lanes"}));
 }
 
 TEST(MemoryPlan, MoreThanThereIsIsRefused) {
@@ -181,15 +182,11 @@ TEST(MemoryPlan, MoreThanThereIsIsRefused) {
                         .save_copy = 300 << 20};
   EXPECT_EQ(error_of([&] { require_fits(plan, {.total = std::size_t{750} << 20}); }), "");
   const std::string error = error_of([&] { require_fits(plan, {.total = std::size_t{749} << 20}); });
-  EXPECT_EQ(
-      error.find("training would take 786.4 MB of memory (419.4 MB for weights, gradients and optimizer state, 52.4 MB for activations"),
-      0U)
-      << error;
-  EXPECT_NE(error.find("785.4 MB"), std::string::npos) << error;
-  EXPECT_NE(error.find("a smaller one (model.n_embd"), std::string::npos) << "most is the model's: " << error;
+  EXPECT_TRUE(names(error, {"786.4 MB", "419.4 MB", "52.4 MB", "785.4 MB"}));
+  EXPECT_TRUE(names(error, {"model.n_embd"})) << "most is the model's: " << error;
   const std::string batch = error_of([&] { require_fits({.weights = 1 << 20, .activations = 90 << 20}, {.total = 50 << 20}); });
-  EXPECT_NE(batch.find("a smaller train.batch_size"), std::string::npos) << batch;
-  EXPECT_NE(error_of([&] { require_fits(plan, {.address_space = 1 << 20}); }).find("ulimit -v"), std::string::npos);
+  EXPECT_TRUE(names(batch, {"train.batch_size"}));
+  EXPECT_TRUE(names(error_of([&] { require_fits(plan, {.address_space = 1 << 20}); }), {"ulimit -v"}));
 }
 
 TEST(MemoryPlan, OfATrainerAndItsTrial) {

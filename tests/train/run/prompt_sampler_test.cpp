@@ -117,17 +117,9 @@ TEST_F(PromptSamplerTest, a_stop_while_it_samples_leaves_the_evaluation_for_late
 }
 
 TEST_F(PromptSamplerTest, what_cannot_be_continued_is_refused_before_the_run_begins) {
-  const auto message = [&](const Config& c) -> std::string {
-    try {
-      Trainer::start(c, folder_ / "refused");
-    } catch (const InputError& e) {
-      return e.what();
-    }
-    return "";
-  };
-  EXPECT_TRUE(message(config({"the ", "Zebra"})).starts_with("train.sample_prompts, number 2: prompt: byte 0: "))
-      << message(config({"the ", "Zebra"}));
-  EXPECT_EQ(message(config({""})), "train.sample_prompts holds an empty string, expected a text in each place");
+  const auto refusal = [&](const Config& c) { return input_error_of([&] { Trainer::start(c, folder_ / "refused"); }); };
+  EXPECT_TRUE(testing::names(refusal(config({"the ", "Zebra"})), {"train.sample_prompts", "2", "byte 0"}));
+  EXPECT_TRUE(testing::names(refusal(config({""})), {"train.sample_prompts", "empty"}));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "refused"));
 }
 

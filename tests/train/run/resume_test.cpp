@@ -1,10 +1,13 @@
 // N steps in one go, and k steps, a stop and N - k more, end in the same bytes: checkpoint, losses and all.
 #include "autograd/base/parallel.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/throws.h"
 #include "tests/train/run/tiny_run.h"
 
 namespace dikkat {
 namespace {
+
+using testing::names;
 
 class Resume : public ::testing::TestWithParam<const char*> {
  protected:
@@ -126,7 +129,7 @@ TEST_P(Resume, with_more_steps_does_not_bend_the_schedule_that_was_run) {
   Trainer trainer = Trainer::resume(whole(), {.overrides = {"train.max_steps=24"}});
   EXPECT_FALSE(trainer.finished());
   EXPECT_EQ(trainer.config().optim.decay_steps, 20);
-  EXPECT_NE(trainer.state().overrides.find("train.max_steps=24"), std::string::npos);
+  EXPECT_TRUE(names(trainer.state().overrides, {"train.max_steps=24"}));
   std::vector<std::string> expected{"changed: train.max_steps is 24, and was 20"};
   if (trainer.config().optim.schedule == Schedule::Kind::cosine) {
     expected.emplace_back(
@@ -147,7 +150,7 @@ TEST_P(Resume, refuses_a_corpus_that_changed_and_leaves_the_run_alone) {
     Trainer::resume(whole(), {.overrides = {"train.max_steps=24"}});
     FAIL() << "a changed corpus was accepted";
   } catch (const InputError& e) {
-    EXPECT_NE(std::string(e.what()).find("corpus has changed"), std::string::npos) << e.what();
+    EXPECT_TRUE(names(e.what(), {"corpus", "changed", "sha256"}));
   }
   EXPECT_EQ(contents(whole() / "metrics.jsonl"), before);
 }
@@ -202,10 +205,10 @@ TEST_F(ResumeWsd, that_is_finished_goes_back_to_the_stable_rate_and_falls_at_the
   }
   Trainer trainer = Trainer::resume(folder / "run", {.overrides = {"train.max_steps=40"}});
   EXPECT_EQ(trainer.config().optim.decay_steps, 40);
-  EXPECT_EQ(trainer.remarks(), (std::vector<std::string>{
-                                   "changed: optim.decay_steps is 40, and was 20", "changed: train.max_steps is 40, and was 20",
-                                   "the learning rate goes back from 0.001 to 0.01 at step 20, and falls from step 24 on to 0.001 at step "
-                                   "40 (optim.schedule = \"wsd\")"}));
+  ASSERT_EQ(trainer.remarks().size(), 3U);
+  EXPECT_TRUE(names(trainer.remarks()[0], {"optim.decay_steps", "40", "20"}));
+  EXPECT_TRUE(names(trainer.remarks()[1], {"train.max_steps", "40", "20"}));
+  EXPECT_TRUE(names(trainer.remarks()[2], {"0.001", "0.01", "step 20", "step 24", "step 40", "optim.schedule = \"wsd\""}));
   const auto rates = rates_of(trainer, never);
   ASSERT_EQ(rates.size(), 20U);
   EXPECT_EQ(rates[0], 1e-2);
@@ -220,8 +223,7 @@ TEST_F(ResumeWsd, that_has_not_fallen_yet_is_the_run_that_was_long_from_the_star
     rates_of(trainer, after(10));
   }
   Trainer trainer = Trainer::resume(folder / "run", {.overrides = {"train.max_steps=30"}});
-  EXPECT_EQ(trainer.remarks().back(),
-            "the learning rate stays at 0.01, and falls from step 18 on to 0.001 at step 30 (optim.schedule = \"wsd\")");
+  EXPECT_TRUE(names(trainer.remarks().back(), {"0.01", "step 18", "0.001", "step 30", "optim.schedule = \"wsd\""}));
   rates_of(trainer, never);
   config.train.max_steps = 30;
   resolve(config);
@@ -236,9 +238,7 @@ TEST_F(ResumeWsd, to_an_end_within_its_warm_up_says_so) {
     rates_of(trainer, after(2));
   }
   Trainer trainer = Trainer::resume(folder / "run", {.overrides = {"train.max_steps=30", "optim.warmup_steps=30"}});
-  EXPECT_EQ(trainer.remarks().back(),
-            "the run ends before its warm-up (optim.warmup_steps = 30, train.max_steps = 30): the learning rate stays below "
-            "optim.learning_rate");
+  EXPECT_TRUE(names(trainer.remarks().back(), {"warm-up", "optim.warmup_steps = 30", "train.max_steps = 30", "optim.learning_rate"}));
 }
 
 TEST_F(ResumeWsd, whose_end_is_written_stays_at_the_lowest_rate) {
@@ -248,8 +248,7 @@ TEST_F(ResumeWsd, whose_end_is_written_stays_at_the_lowest_rate) {
     rates_of(trainer, never);
   }
   Trainer trainer = Trainer::resume(folder / "run", {.overrides = {"train.max_steps=24"}});
-  EXPECT_EQ(trainer.remarks().back(),
-            "steps after 20 train at the lowest learning rate, optim.min_lr = 0.001: the schedule ends there (optim.decay_steps)");
+  EXPECT_TRUE(names(trainer.remarks().back(), {"20", "optim.min_lr = 0.001", "optim.decay_steps"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Resume,

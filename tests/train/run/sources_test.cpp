@@ -11,6 +11,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 struct Evaluations : TrainingEvents {
   void evaluated(const EvaluationReport& r) override { all.push_back(r); }
   std::vector<EvaluationReport> all;
@@ -125,7 +127,7 @@ TEST_F(Sources, AChangedSourceIsRefusedAndAChangedEvaluationIsNot) {
   write_file(folder / "apart.txt", "a lamp turns. nobody goes by night. who goes by day?\n");
   EXPECT_NO_THROW(Trainer::resume(folder / "run", {}));
   write_file(folder / "days.txt", "who goes by day? a lamp. a lamp. nobody. who goes by day? a lamp. a lamp. nobody. a lamp.");
-  EXPECT_NE(testing::error_of([&] { Trainer::resume(folder / "run", {}); }).find("the corpus has changed"), std::string::npos);
+  EXPECT_TRUE(names(testing::error_of([&] { Trainer::resume(folder / "run", {}); }), {"corpus", "changed", "sha256"}));
 }
 
 TEST_F(Sources, WhatIsWrongIsToldByName) {
@@ -134,23 +136,19 @@ TEST_F(Sources, WhatIsWrongIsToldByName) {
     change(c);
     return testing::error_of([&] { Trainer::plan(c); });
   };
-  EXPECT_NE(refusal([&](Config& c) { c.data.corpus = {"x.txt"}; }).find("data.sources is given beside data.corpus"), std::string::npos);
-  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].name = "lamps"; }).find("data.sources has the name \"lamps\" a second time"),
-            std::string::npos);
-  EXPECT_NE(refusal([&](Config& c) { c.data.evaluations[0].name = "days"; }).find("data.evaluations has the name \"days\" a second time"),
-            std::string::npos);
-  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].weight = 1e-6; }).find(" for \"days\", expected at least "), std::string::npos);
-  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].weight = 0; }).find("data.sources.weight is 0.0, expected a number above 0"),
-            std::string::npos);
-  EXPECT_NE(refusal([&](Config& c) { c.data.sources[0].name.clear(); }).find("has no name or no corpus"), std::string::npos);
+  EXPECT_TRUE(names(refusal([&](Config& c) { c.data.corpus = {"x.txt"}; }), {"data.sources", "data.corpus"}));
+  EXPECT_TRUE(names(refusal([&](Config& c) { c.data.sources[1].name = "lamps"; }), {"data.sources", "\"lamps\"", "second"}));
+  EXPECT_TRUE(names(refusal([&](Config& c) { c.data.evaluations[0].name = "days"; }), {"data.evaluations", "\"days\"", "second"}));
+  EXPECT_TRUE(names(refusal([&](Config& c) { c.data.sources[1].weight = 1e-6; }), {"data.sources", "weight", "\"days\"", "1e-6"}));
+  EXPECT_TRUE(names(refusal([&](Config& c) { c.data.sources[1].weight = 0; }), {"data.sources.weight", "0.0", "number", "0"}));
+  EXPECT_TRUE(names(refusal([&](Config& c) { c.data.sources[0].name.clear(); }), {"data.sources", "name", "corpus"}));
   write_file(folder / "short.txt", "go");
-  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].corpus = {(folder / "short.txt").string()}; }).find("source \"days\": "),
-            std::string::npos);
-  EXPECT_NE(refusal([&](Config& c) {
-              c.data.val_fraction = 0;
-              c.data.sources[1].validation.clear();
-            }).find("data.evaluations names texts to evaluate, but no source has a validation part"),
-            std::string::npos);
+  EXPECT_TRUE(names(refusal([&](Config& c) { c.data.sources[1].corpus = {(folder / "short.txt").string()}; }), {"source \"days\""}));
+  EXPECT_TRUE(names(refusal([&](Config& c) {
+                      c.data.val_fraction = 0;
+                      c.data.sources[1].validation.clear();
+                    }),
+                    {"data.evaluations", "data.val_fraction"}));
 }
 
 TEST_F(Sources, AreInTheConfigurationOfARun) {
@@ -162,9 +160,9 @@ TEST_F(Sources, AreInTheConfigurationOfARun) {
   ASSERT_EQ(differences(c, back, "data").size(), 1U);
   EXPECT_EQ(differences(c, back, "data")[0].path, "data.sources");
   const auto error = [](const char* text) { return testing::error_of([&] { parse_config(text, "t"); }); };
-  EXPECT_NE(error("[[data.sources]]\nname = \"a\"\ncorpus = [\"a\"]\nwieght = 1").find("did you mean weight?"), std::string::npos);
-  EXPECT_NE(error("[[data.sources]]\nname = \"a\"\ncorpus = \"a\"").find("write corpus = [\"a\"]"), std::string::npos);
-  EXPECT_NE(error("[data]\nsources = 3").find("data.sources is not a list of tables, expected [[data.sources]]"), std::string::npos);
+  EXPECT_TRUE(names(error("[[data.sources]]\nname = \"a\"\ncorpus = [\"a\"]\nwieght = 1"), {"data.sources", "wieght", "weight"}));
+  EXPECT_TRUE(names(error("[[data.sources]]\nname = \"a\"\ncorpus = \"a\""), {"data.sources.corpus", "corpus = [\"a\"]"}));
+  EXPECT_TRUE(names(error("[data]\nsources = 3"), {"data.sources", "[[data.sources]]"}));
 }
 
 }  // namespace

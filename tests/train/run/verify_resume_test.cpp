@@ -42,7 +42,7 @@ TEST(VerifyResume, sees_a_difference) {
     return verify_resume(tiny_config(folder / "corpus.txt"), 6, folder / "proof", {}, never, meddle);
   };
   const auto proof = verified(0.5);
-  EXPECT_EQ(proof->difference, "the state (step, losses, position in the text)");
+  EXPECT_NE(proof->difference.find("state"), std::string::npos) << proof->difference;
   EXPECT_EQ(proof->hash, "");
   EXPECT_THROW(verified(0.75), InputError);
   EXPECT_FALSE(std::filesystem::exists(folder / "proof"));

@@ -10,6 +10,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 SweepDescription two_rates() {
   SweepDescription sweep{.combinations = {}, .seeds = {1, 2}, .eta = 3};
   for (const char* rate : {"0.001", "0.002"}) {
@@ -30,8 +32,6 @@ LegResult result(double loss, std::string failure = "") {
           .seconds = 2,
           .failure = std::move(failure)};
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(SweepDirectory, KeepsDescriptionAndResultsToTheBit) {
   const TemporaryFolder folder;
@@ -64,33 +64,34 @@ TEST(SweepDirectory, TellsWhatDiffers) {
   const SweepDescription found = two_rates();
   SweepDescription other = two_rates();
   other.combinations[1].name = "optim.learning_rate=0.003";
-  EXPECT_EQ(difference_between(found, other),
-            "it has 2 combinations (optim.learning_rate=0.001; optim.learning_rate=0.002), not 2 combinations "
-            "(optim.learning_rate=0.001; optim.learning_rate=0.003)");
+  EXPECT_TRUE(names(difference_between(found, other), {"2 combinations", "optim.learning_rate=0.001; optim.learning_rate=0.002",
+                                                       "optim.learning_rate=0.001; optim.learning_rate=0.003"}));
   other = two_rates();
   other.seeds = {1};
-  EXPECT_EQ(difference_between(found, other), "its seeds are 1,2, not 1");
+  EXPECT_TRUE(names(difference_between(found, other), {"seeds", "1,2", "1"}));
   other = two_rates();
   other.eta = 0;
-  EXPECT_EQ(difference_between(found, other), "it has eta 3, not no halving");
+  EXPECT_TRUE(names(difference_between(found, other), {"eta 3", "no halving"}));
   other = two_rates();
   other.combinations[1].config.train.batch_size = 7;
-  EXPECT_EQ(difference_between(found, other), "its train.batch_size is 12, not 7");
+  EXPECT_TRUE(names(difference_between(found, other), {"train.batch_size", "12", "7"}));
 }
 
 TEST(SweepDirectory, HasOneWriter) {
   const TemporaryFolder folder;
   const SweepDirectory first = SweepDirectory::create(folder / "sweep", two_rates());
-  EXPECT_TRUE(contains(input_error_of([&] { SweepDirectory::open(folder / "sweep"); }), "is in use by process"));
+  EXPECT_TRUE(names(input_error_of([&] { SweepDirectory::open(folder / "sweep"); }), {(folder / "sweep").string(), "process"}));
 }
 
 TEST(SweepDirectory, TakesNoFolderThatHasSomething) {
   const TemporaryFolder folder;
   folder.write("full/cat.png", "cat");
   folder.write("file", "text");
-  EXPECT_TRUE(contains(input_error_of([&] { SweepDirectory::create(folder / "full", two_rates()); }), "is not empty"));
-  EXPECT_TRUE(contains(input_error_of([&] { SweepDirectory::create(folder / "file", two_rates()); }), "is a file"));
-  EXPECT_TRUE(contains(input_error_of([&] { SweepDirectory::open(folder / "full"); }), "is not the folder of a sweep"));
+  EXPECT_TRUE(names(input_error_of([&] { SweepDirectory::create(folder / "full", two_rates()); }),
+                    {(folder / "full").string(), "not empty", "--out"}));
+  EXPECT_TRUE(names(input_error_of([&] { SweepDirectory::create(folder / "file", two_rates()); }),
+                    {(folder / "file").string(), "a file", "--out"}));
+  EXPECT_TRUE(names(input_error_of([&] { SweepDirectory::open(folder / "full"); }), {(folder / "full").string(), "sweep.json"}));
   folder.write("killed/.tmp-sweep.json-1", "{");
   folder.write("killed/.lock", "");
   SweepDirectory::create(folder / "killed", two_rates());
@@ -110,15 +111,15 @@ TEST(SweepDirectory, RefusesDamagedFiles) {
     std::string text = good;
     return text.replace(text.find(from), from.size(), to);
   };
-  EXPECT_TRUE(contains(refusal("sweep.json", good.substr(0, good.size() / 2)), "sweep.json is damaged"));
-  EXPECT_TRUE(contains(refusal("sweep.json", "[]"), "sweep.json is damaged"));
-  EXPECT_TRUE(contains(refusal("sweep.json", changed("\"format\": 1", "\"format\": 2")), "newer dikkat"));
-  EXPECT_TRUE(contains(refusal("sweep.json", changed("optim.learning_rate=0.002", "../../elsewhere")), "does not describe a sweep"));
-  EXPECT_TRUE(contains(refusal("sweep.json", changed("\"eta\": 3", "\"eta\": -3")), "does not describe a sweep"));
+  EXPECT_TRUE(names(refusal("sweep.json", good.substr(0, good.size() / 2)), {"sweep.json", "damaged"}));
+  EXPECT_TRUE(names(refusal("sweep.json", "[]"), {"sweep.json", "damaged"}));
+  EXPECT_TRUE(names(refusal("sweep.json", changed("\"format\": 1", "\"format\": 2")), {"sweep.json", "format 2", "1", "newer"}));
+  EXPECT_TRUE(names(refusal("sweep.json", changed("optim.learning_rate=0.002", "../../elsewhere")), {"sweep.json", "not describe"}));
+  EXPECT_TRUE(names(refusal("sweep.json", changed("\"eta\": 3", "\"eta\": -3")), {"sweep.json", "not describe"}));
   folder.write("sweep/sweep.json", good);
   const std::string lines = read_bytes(folder / "sweep/results.jsonl");
-  EXPECT_TRUE(contains(refusal("results.jsonl", lines + lines.substr(0, 20)), "results.jsonl:2 is not a line of this sweep"));
-  EXPECT_TRUE(contains(refusal("results.jsonl", "{\"combination\":7}\n"), "results.jsonl:1 is not a line"));
+  EXPECT_TRUE(names(refusal("results.jsonl", lines + lines.substr(0, 20)), {"results.jsonl:2", "line"}));
+  EXPECT_TRUE(names(refusal("results.jsonl", "{\"combination\":7}\n"), {"results.jsonl:1", "line"}));
 }
 
 }  // namespace
