@@ -85,7 +85,7 @@ std::string continuation(const TrainedModel& trained, const std::vector<Token>& 
 void use(const std::string& source, const std::string& prompt, const std::filesystem::path& folder) {
   TrainedModel trained = load_trained_model(source);
   fmt::print("loaded a model with {} parameters, trained for {} steps\n", trained.model->parameters().parameter_count(),
-             trained.source.state().step);
+             trained.origin.state().step);
 
   const std::vector<Token> tokens = trained.tokenizer->encode(prompt);
   const std::vector<double> probabilities = next_token(trained, tokens);
@@ -99,7 +99,7 @@ void use(const std::string& source, const std::string& prompt, const std::filesy
   const ParameterStore::Entry& positions = parameters.entry("wpe.weight");  // (block_size, C)
   std::fill_n(parameters.weights<float>() + positions.offset, positions.size(), 0.0F);
   const std::string changed = continuation(trained, tokens);
-  const SavedCheckpoint saved = save_model(folder, *trained.model, *trained.tokenizer, trained.config, trained.source.state());
+  const SavedCheckpoint saved = save_model(folder, *trained.model, *trained.tokenizer, trained.config, trained.origin.state());
   const bool same = continuation(load_trained_model(saved.path().string()), tokens) == changed;
   fmt::print("saved without positions as {}: loaded again, it continues {}\n", saved.path().filename().string(),
              same ? "in the same way" : "otherwise");

@@ -21,7 +21,7 @@ std::string reason(const std::string& run_directory, index step) {
 
 }  // namespace
 
-void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelSource& taken) {
+void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelOrigin& taken) {
   for (const std::string& note : taken.notes()) {
     warn(for_terminal(note));
   }

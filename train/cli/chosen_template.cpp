@@ -13,11 +13,11 @@ void add_template(Command& command, TemplateArguments& arguments) {
 ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel& trained) {
   const auto wanted = value_named<TemplateName>(arguments.name);
   require_input(wanted.has_value(), "--template is ", arguments.name, ", expected auto, chatml, llama3 or plain");
-  ChatConfig chat = trained.source.config().chat;
+  ChatConfig chat = trained.origin.config().chat;
   if (*wanted != TemplateName::auto_) {
     chat.template_name = *wanted;
   }
-  ChatTemplate form = chat_form(chat, *trained.tokenizer, trained.source.path().string(), " with --template chatml, llama3 or plain");
+  ChatTemplate form = chat_form(chat, *trained.tokenizer, trained.origin.path().string(), " with --template chatml, llama3 or plain");
   if (arguments.system) {
     form.system = *arguments.system;
   }

@@ -55,7 +55,7 @@ int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) 
   Vocabulary vocabulary = vocabulary_of(tokenizer);
   EncodePrompt encoded = [&](const std::string& prompt) { return encode_prompt(tokenizer, prompt); };
   ChatTemplate form;
-  if (const ChatConfig& chat = trained.source.config().chat; chat.template_name != TemplateName::auto_) {
+  if (const ChatConfig& chat = trained.origin.config().chat; chat.template_name != TemplateName::auto_) {
     form = chat_template(chat.template_name, tokenizer);
     form.system = chat.system;
     if (const auto end = form.end_token(tokenizer)) {
@@ -75,7 +75,7 @@ int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) 
   if (!answers) {
     return 128 + stop_signal();
   }
-  nlohmann::ordered_json object{{"step", trained.source.state().step}, {"checkpoint", trained.source.path().string()}};
+  nlohmann::ordered_json object{{"step", trained.origin.state().step}, {"checkpoint", trained.origin.path().string()}};
   std::string text;
   add(object, text, "choices", answers->choices);
   add(object, text, "choices_per_byte", answers->choices_per_byte);

@@ -6,7 +6,7 @@
 #include "autograd/base/packed_matrix.h"
 #include "train/cli/command.h"
 #include "train/data/corpus.h"
-#include "train/model/model_source.h"
+#include "train/model/model_origin.h"
 
 // Options that several commands share.
 namespace dikkat {

@@ -80,7 +80,7 @@ void write_sample_page(const std::filesystem::path& out, const TrainedModel& tra
     all.push_back(std::move(one));
   }
   write(out, {{"title", "What the model wrote"},
-              {"model", trained.source.path().string()},
+              {"model", trained.origin.path().string()},
               {"kind", "sample"},
               {"note", cut ? "The text is long: this is its end." : ""},
               {"texts", std::move(all)}});

@@ -83,7 +83,7 @@ Config configuration_of(const WantedRun& run, const TrainConfig& defaults, std::
   if (config.train.init_from.empty()) {
     resolve(config);
   } else {
-    const ModelSource origin = ModelSource::open(config.train.init_from);
+    const ModelOrigin origin = ModelOrigin::open(config.train.init_from);
     config = written_over(config_of_origin(origin));
     adopt_model(config, origin);
   }

@@ -61,16 +61,16 @@ std::string hash_of_model(const CheckpointFile& checkpoint) {
 
 /// Opens the base of adapters. A run with several checkpoints may have a new best or newest one since the adapters were made, so this
 /// searches for the one whose weights have the hash. If there is none, it opens the run's default checkpoint.
-ModelSource open_base(const std::string& path, const std::string& hash) {
+ModelOrigin open_base(const std::string& path, const std::string& hash) {
   std::error_code missing;
   const bool is_run = std::filesystem::is_directory(path, missing) && !ModelFiles::is_at(path);
   const auto checkpoints = is_run ? list_checkpoints(path) : std::vector<CheckpointEntry>{};
   if (checkpoints.size() < 2) {
-    return ModelSource::open(path);
+    return ModelOrigin::open(path);
   }
-  std::optional<ModelSource> usual;
+  std::optional<ModelOrigin> usual;
   try {
-    usual.emplace(ModelSource::open(path));
+    usual.emplace(ModelOrigin::open(path));
     if (hash_of_model(*usual->checkpoint()) == hash) {
       return std::move(*usual);
     }
@@ -80,12 +80,12 @@ ModelSource open_base(const std::string& path, const std::string& hash) {
     try {
       CheckpointFile checkpoint = CheckpointFile::open(entry->path);
       if (hash_of_model(checkpoint) == hash) {
-        return ModelSource(std::move(checkpoint));
+        return ModelOrigin(std::move(checkpoint));
       }
     } catch (const InputError&) {
     }
   }
-  return usual ? std::move(*usual) : ModelSource::open(path);
+  return usual ? std::move(*usual) : ModelOrigin::open(path);
 }
 
 /// Returns the shapes of A and B by the path of the layer's weight. Throws InputError unless the checkpoint has exactly the adapters of its

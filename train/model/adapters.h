@@ -6,7 +6,7 @@
 
 #include "train/checkpoint/load.h"
 #include "train/checkpoint/snapshot.h"
-#include "train/model/model_source.h"
+#include "train/model/model_origin.h"
 #include "train/model/used_weights.h"
 #include "train/system/sha256.h"
 

@@ -81,25 +81,25 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
 }
 
 TrainedModel load_trained_model(const std::string& name, const ModelOptions& options, PackedType weights) {
-  ModelSource source = ModelSource::open(name, options);
-  Config config = source.config();
+  ModelOrigin origin = ModelOrigin::open(name, options);
+  Config config = origin.config();
   validate(config);
-  auto tokenizer = tokenizer_from_json(source.tokenizer());
+  auto tokenizer = tokenizer_from_json(origin.tokenizer());
   auto model = std::make_unique<LanguageModel>(config.model, tokenizer->vocab_size());
-  if (const CheckpointFile* checkpoint = source.checkpoint()) {
+  if (const CheckpointFile* checkpoint = origin.checkpoint()) {
     // A configuration may describe a huge model, so its size is compared with the file's tensors before memory is allocated.
     index stored = 0;
     for (const StoredTensor& tensor : checkpoint->tensors()) {
       stored += tensor.path.starts_with("model/") ? tensor.shape.size() : 0;
     }
-    require_input(config.lora.rank > 0 || model->parameters().parameter_count() == stored, source.path().string(), " holds ", stored,
+    require_input(config.lora.rank > 0 || model->parameters().parameter_count() == stored, origin.path().string(), " holds ", stored,
                   " parameters, but the model of its configuration has ", model->parameters().parameter_count());
   }
   ParameterStore& parameters = model->parameters();
   parameters.reserve();  // without initial values, because every weight is loaded
-  source.load_weights(parameters, [&](ParameterStore::Entry& entry) { pack_weight(parameters, entry, weights); });
+  origin.load_weights(parameters, [&](ParameterStore::Entry& entry) { pack_weight(parameters, entry, weights); });
   config.lora = {};  // adapters are part of the weights now
-  return {std::move(source), std::move(config), std::move(tokenizer), std::move(model)};
+  return {std::move(origin), std::move(config), std::move(tokenizer), std::move(model)};
 }
 
 }  // namespace dikkat

@@ -8,7 +8,7 @@
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/checkpoint/save.h"
 #include "train/model/language_model.h"
-#include "train/model/model_source.h"
+#include "train/model/model_origin.h"
 #include "train/model/used_weights.h"
 #include "train/text/tokenizer.h"
 
@@ -18,14 +18,14 @@ namespace dikkat {
 
 /// A model with its weights, configuration and tokenizer, all of them checked.
 struct TrainedModel {
-  ModelSource source;
+  ModelOrigin origin;
   Config config;  // without [lora], because adapters have been added to the weights
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;  // with its weights
 };
 
 /// Loads RUN_DIR (by default its checkpoint with the lowest validation loss), FILE.h5, or another program's files
-/// (train/exchange/model_files.h). Throws InputError as ModelSource::open() does.
+/// (train/exchange/model_files.h). Throws InputError as ModelOrigin::open() does.
 /// With a packing, matrices are packed as pack_weights() does. The model then takes less memory and generates faster, but it cannot be
 /// trained or saved.
 TrainedModel load_trained_model(const std::string& source, const ModelOptions& options = {}, PackedType weights = PackedType::none);

@@ -22,7 +22,7 @@ bool contradicts(const Key& key, const Config& config, const Config& theirs) {
 
 }  // namespace
 
-Config config_of_origin(const ModelSource& origin) {
+Config config_of_origin(const ModelOrigin& origin) {
   const Config& theirs = origin.config();
   Config config;
   config.model = theirs.model;
@@ -31,7 +31,7 @@ Config config_of_origin(const ModelSource& origin) {
   return config;
 }
 
-void adopt_model(Config& config, const ModelSource& origin) {
+void adopt_model(Config& config, const ModelOrigin& origin) {
   const Config& theirs = origin.config();
   for (const Key& key : schema::keys()) {
     if (key.section == "model" && !key.is_set(config) && key.is_set(theirs)) {

@@ -120,7 +120,7 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
 
 /// Takes over the template of the model that the run starts from, unless the configuration names one. A run on conversations is written in
 /// it, so it throws InputError for a template that we do not know. A run on texts only keeps it.
-void adopt_template(Config& config, const ModelSource& origin) {
+void adopt_template(Config& config, const ModelOrigin& origin) {
   const ChatConfig& theirs = origin.config().chat;
   ChatConfig& ours = config.chat;
   if (ours.template_name != TemplateName::auto_ || !ours.jinja.empty()) {
@@ -148,7 +148,7 @@ void adopt_template(Config& config, const ModelSource& origin) {
 
 /// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that model as `origin`, and the
 /// configuration adopts its model and tokenizer.
-TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin, const LoadingProgress& progress,
+TrainingData data_of_new_run(Config& config, std::optional<ModelOrigin>& origin, const LoadingProgress& progress,
                              const RunLength& length = {}) {
   const std::string precision = settle_precision(config.train);
   make_absolute(config);
@@ -159,7 +159,7 @@ TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin,
                     ", but there is no model to adapt: name one with --init-from (train.init_from)");
       return loaded;
     }
-    origin.emplace(ModelSource::open(config.train.init_from));
+    origin.emplace(ModelOrigin::open(config.train.init_from));
     require_input(config.lora.rank == 0 || origin->config().lora.rank == 0, config.train.init_from,
                   " holds adapters itself; make a model of it first: dikkat merge ", config.train.init_from, " --out MERGED");
     adopt_model(config, *origin);
@@ -222,7 +222,7 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
 
 Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgress& progress, std::shared_ptr<Ranks> ranks,
                        const RunLength& length) {
-  std::optional<ModelSource> origin;
+  std::optional<ModelOrigin> origin;
   TrainingData data = data_of_new_run(config, origin, progress, length);
   TrainingState state = first_state(config);
   return Trainer(std::move(config), std::move(data), std::move(state), std::move(ranks), [&](Trainer& run) {
@@ -258,7 +258,7 @@ Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgre
 }
 
 Trainer Trainer::plan(Config config, const LoadingProgress& progress) {
-  std::optional<ModelSource> origin;
+  std::optional<ModelOrigin> origin;
   TrainingData data = data_of_new_run(config, origin, progress);
   TrainingState state = first_state(config);
   return Trainer(std::move(config), std::move(data), std::move(state), nullptr, [](Trainer& run) { run.reserve(); });

@@ -41,9 +41,9 @@ TEST(SaveModel, WritesWhatLoadTrainedModelReads) {
   EXPECT_EQ(loaded.tokenizer->to_json(), tokenizer.to_json());
   EXPECT_EQ(loaded.config.model.n_hidden, 32);
   EXPECT_EQ(loaded.config.model.vocab_size, 256);
-  EXPECT_EQ(loaded.source.state().step, 12);
+  EXPECT_EQ(loaded.origin.state().step, 12);
 
-  const SavedCheckpoint again = save_model(folder / "again", *loaded.model, *loaded.tokenizer, loaded.config, loaded.source.state());
+  const SavedCheckpoint again = save_model(folder / "again", *loaded.model, *loaded.tokenizer, loaded.config, loaded.origin.state());
   EXPECT_EQ(CheckpointFile::open(again.path()).hash(), CheckpointFile::open(saved.path()).hash());
 }
 

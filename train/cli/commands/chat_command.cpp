@@ -251,7 +251,7 @@ class Talk {
 
 /// "runs/tuned, step 150; template plain; context of 256 tokens".
 std::string description_of(const std::string& source, const TrainedModel& trained, const ChatTemplate& form) {
-  return concat(source, trained.source.checkpoint() == nullptr ? "" : concat(", step ", trained.source.state().step), "; template ",
+  return concat(source, trained.origin.checkpoint() == nullptr ? "" : concat(", step ", trained.origin.state().step), "; template ",
                 name_of(form.name), "; context of ", grouped_digits(trained.model->block_size()), " tokens");
 }
 
@@ -259,7 +259,7 @@ int chat_command(const ChatArguments& arguments) {
   start_threads();
   check(arguments.options);
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
-  tell_of_the_checkpoint(arguments.model, trained.source);
+  tell_of_the_checkpoint(arguments.model, trained.origin);
   Talk talk(arguments, trained);
   if (::isatty(STDIN_FILENO) == 1) {
     tell(for_terminal(description_of(arguments.model.source, trained, talk.form())));

@@ -139,7 +139,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
     require_input(scored.has_value(), "--score is ", arguments.score, ", expected answers, last_answer or all");
     config.chat.eval_loss = *scored;
   }
-  require_input(!arguments.corpus.empty() || trained.source.checkpoint() != nullptr, trained.source.path().string(),
+  require_input(!arguments.corpus.empty() || trained.origin.checkpoint() != nullptr, trained.origin.path().string(),
                 " is another program's model, which has no corpus of its own; name the text to be evaluated with --corpus");
   announce_corpus(arguments.corpus.empty() ? trained.config.data.training_paths() : arguments.corpus);
   LoadingLine line;
@@ -161,7 +161,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
     }
   }
   const KnownCorpus known{
-      .tokenizer = trained.source.tokenizer(), .fingerprint = trained.source.state().corpus_fingerprint, .is_ours = false};
+      .tokenizer = trained.origin.tokenizer(), .fingerprint = trained.origin.state().corpus_fingerprint, .is_ours = false};
   TrainingData data = [&] {
     try {
       return load_training_data(config, &known, std::ref(line));
@@ -210,7 +210,7 @@ int eval_command(const EvalArguments& arguments) {
                 ", expected refuse or skip");
   require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip needs --corpus, expected both");
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
-  tell_of_the_checkpoint(arguments.model, trained.source);
+  tell_of_the_checkpoint(arguments.model, trained.origin);
   if (!arguments.tasks.empty()) {
     require_input(arguments.corpus.empty() && arguments.html.empty() && arguments.stride == 0 && !arguments.exact_match,
                   "--tasks asks questions instead of measuring the loss of a text: drop --corpus, --html, --stride and --exact-match");
@@ -233,7 +233,7 @@ int eval_command(const EvalArguments& arguments) {
       arguments.score.empty() || std::ranges::any_of(parts, [](const TextPart& part) { return part.text.conversations != nullptr; }),
       "--score names what counts of conversations, but the text has none: leave it out");
   const PairStore* const pairs = parts.front().text.pairs.get();
-  require_input(!arguments.exact_match || pairs != nullptr, "--exact-match is for an encoder-decoder, but ", trained.source.path().string(),
+  require_input(!arguments.exact_match || pairs != nullptr, "--exact-match is for an encoder-decoder, but ", trained.origin.path().string(),
                 " holds a GPT");
   stop_in_order();
   const auto stopped = [] {
@@ -251,7 +251,7 @@ int eval_command(const EvalArguments& arguments) {
     bytes = std::max(bytes, evaluator.reserve(*part.text.samples, part.text.samples->count()));
   }
   const std::size_t machine = machine_memory().total;
-  require_input(bytes <= machine, "to evaluate ", trained.source.path().string(), " takes ", bytes >> 20,
+  require_input(bytes <= machine, "to evaluate ", trained.origin.path().string(), " takes ", bytes >> 20,
                 " MiB of memory for activations, and there are ", machine >> 20, " MiB, swap space included");
   std::vector<WeightedEvaluation> results;
   for (const TextPart& part : parts) {
@@ -270,7 +270,7 @@ int eval_command(const EvalArguments& arguments) {
   const ScoredSet scored = combined(sets);
   if (!arguments.html.empty()) {
     page.write(arguments.html, arguments.corpus.empty() ? "The validation text" : names_of(arguments.corpus),
-               trained.source.path().string());
+               trained.origin.path().string());
   }
   std::optional<ExactMatch> match;
   if (arguments.exact_match) {
@@ -291,8 +291,8 @@ int eval_command(const EvalArguments& arguments) {
                                   {"tokens", result.tokens},
                                   {"scored", {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}}},
                                   {"weights", arguments.weights},
-                                  {"step", trained.source.state().step},
-                                  {"checkpoint", trained.source.path().string()}};
+                                  {"step", trained.origin.state().step},
+                                  {"checkpoint", trained.origin.path().string()}};
     if (parts.size() > 1) {
       object["losses"] = losses_by_name(parts, results);
     }
@@ -302,7 +302,7 @@ int eval_command(const EvalArguments& arguments) {
     }
     put_json(object);
   } else {
-    tell(trained.source.path().string() + (arguments.corpus.empty()
+    tell(trained.origin.path().string() + (arguments.corpus.empty()
                                                ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
                                                : ", all of " + names_of(arguments.corpus)));
     constexpr std::size_t kShown = 12;  // digits of a fingerprint

@@ -71,22 +71,22 @@ TransformerConfig with_context(TransformerConfig config, index context) {
 
 /// Adapters alone, without the weights of their base.
 int export_adapters_command(const ExportArguments& arguments) {
-  const ModelSource source = ModelSource::open(arguments.model.source, arguments.model.options());
-  const Config& config = source.config();
+  const ModelOrigin origin = ModelOrigin::open(arguments.model.source, arguments.model.options());
+  const Config& config = origin.config();
   require_input(config.lora.rank > 0, arguments.model.source, " has no adapters, expected a run that was trained with lora.rank above 0");
   require_input(arguments.dtype == "f32", "--dtype is ", arguments.dtype, ", expected f32: adapters are small");
   validate(config);
-  tell_of_the_checkpoint(arguments.model, source);
-  LanguageModel model(config.model, tokenizer_from_json(source.tokenizer())->vocab_size(), config.lora);
+  tell_of_the_checkpoint(arguments.model, origin);
+  LanguageModel model(config.model, tokenizer_from_json(origin.tokenizer())->vocab_size(), config.lora);
   model.parameters().reserve();
   if (arguments.model.base.empty()) {
-    load_adapters(*source.checkpoint(), model.parameters(), Weights::used);
+    load_adapters(*origin.checkpoint(), model.parameters(), Weights::used);
   } else {
-    source.load_weights(model.parameters());  // so that a base which the files are to name is the right one
+    origin.load_weights(model.parameters());  // so that a base which the files are to name is the right one
   }
   export_adapters({.config = model.config(), .lora = config.lora, .parameters = model.parameters(), .base = config.train.init_from},
                   arguments.out, format_of(arguments));
-  tell(fmt::format("the adapters of {}, which belong to {}", for_terminal(source.path().string()), for_terminal(config.train.init_from)));
+  tell(fmt::format("the adapters of {}, which belong to {}", for_terminal(origin.path().string()), for_terminal(config.train.init_from)));
   put(fmt::format("{}\n", arguments.out));
   flush_results();
   return 0;
@@ -94,7 +94,7 @@ int export_adapters_command(const ExportArguments& arguments) {
 
 /// The template that came with the model, or else that of a run on conversations.
 void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
-  const ChatConfig& chat = trained.source.config().chat;
+  const ChatConfig& chat = trained.origin.config().chat;
   model.chat_template = chat.jinja;
   if (chat.template_name != TemplateName::auto_) {
     const ChatTemplate form = chat_form(chat, *trained.tokenizer, "", "");
@@ -115,7 +115,7 @@ int export_command(const ExportArguments& arguments) {
   const bool is_foreign = ModelFiles::is_at(arguments.model.source) || PeftFiles::is_at(arguments.model.source);
   const index context = is_foreign ? 0 : std::exchange(opening.import.context, 0);
   const TrainedModel trained = load_trained_model(arguments.model.source, opening);
-  tell_of_the_checkpoint(arguments.model, trained.source);
+  tell_of_the_checkpoint(arguments.model, trained.origin);
   const TransformerConfig config = with_context(trained.model->config(), context);
   ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
   add_chat_template(trained, model);
@@ -123,7 +123,7 @@ int export_command(const ExportArguments& arguments) {
     tell(remark);
   }
   tell(fmt::format("{} parameters as {}, of {}", grouped_digits(trained.model->parameters().parameter_count()), arguments.dtype,
-                   for_terminal(trained.source.path().string())));
+                   for_terminal(trained.origin.path().string())));
   put(fmt::format("{}\n", arguments.out));
   flush_results();
   return 0;

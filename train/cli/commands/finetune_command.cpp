@@ -11,7 +11,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/parse.h"
-#include "train/model/model_source.h"
+#include "train/model/model_origin.h"
 #include "train/run/trainer.h"
 
 namespace dikkat {
@@ -75,7 +75,7 @@ int finetune_command(FinetuneArguments arguments) {
   WantedRun& run = arguments.train.run;
   require_input(!run.corpus.empty() || run.config != kRecipe,
                 "--data was not given, expected the texts to learn from (or --config FILE with data.corpus or data.sources)");
-  const TransformerConfig model = ModelSource::open(run.init_from).config().model;
+  const TransformerConfig model = ModelOrigin::open(run.init_from).config().model;
   std::vector<std::string> first;                    // what the user sets comes later, and counts
   const bool is_own_recipe = run.config == kRecipe;  // another file says these keys itself
   if (is_own_recipe && (model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kShortWindow &&

@@ -28,11 +28,11 @@ int import_command(const ImportArguments& arguments) {
                 " is no model of another program, expected a folder with a config.json, or a file that ends in .gguf, .bin or .pt");
   RunDirectory::require_free(arguments.out);
   const TrainedModel model = load_trained_model(arguments.source, {.import = arguments.options});
-  const ModelFiles& files = *model.source.files();
+  const ModelFiles& files = *model.origin.files();
   tell(fmt::format("{}: {}", for_terminal(files.path().string()), files.description()));
   tell(fmt::format("{} parameters, {} tokens in the tokenizer", grouped_digits(model.model->parameters().parameter_count()),
                    grouped_digits(model.tokenizer->vocab_size())));
-  for (const std::string& note : model.source.notes()) {
+  for (const std::string& note : model.origin.notes()) {
     warn(for_terminal(note));
   }
   if (files.whole_context() > files.config().block_size) {

@@ -20,10 +20,10 @@ int merge_command(const MergeArguments& arguments) {
   start_threads();
   RunDirectory::require_free(arguments.out);
   TrainedModel model = load_trained_model(arguments.model.source, arguments.model.options());
-  const ModelSource* base = model.source.base();
-  require_input(base != nullptr || model.source.config().lora.rank > 0, arguments.model.source,
+  const ModelOrigin* base = model.origin.base();
+  require_input(base != nullptr || model.origin.config().lora.rank > 0, arguments.model.source,
                 " has no adapters, expected a run that was trained with lora.rank above 0, or a folder of PEFT");
-  tell_of_the_checkpoint(arguments.model, model.source);
+  tell_of_the_checkpoint(arguments.model, model.origin);
   tell(concat("the adapters are added to the weights of ", base != nullptr ? base->path().string() : model.config.train.init_from));
   model.config.train.init_from.clear();
   put(save_run(model, arguments.out) + '\n');

@@ -42,12 +42,12 @@ std::string name_of_file(const std::string& source) {
   return path.has_filename() ? path.filename().string() : "model";
 }
 
-std::string fingerprint_of(const ModelSource& source) {
+std::string fingerprint_of(const ModelOrigin& origin) {
   constexpr std::size_t kDigits = 12;
   const std::string program = "dikkat-" + build_info().version;
-  return source.checkpoint() == nullptr
+  return origin.checkpoint() == nullptr
              ? program
-             : concat(program, "-step-", source.state().step, '-', source.checkpoint()->hash().substr(0, kDigits));
+             : concat(program, "-step-", origin.state().step, '-', origin.checkpoint()->hash().substr(0, kDigits));
 }
 
 std::int64_t seconds_since_1970() { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); }
@@ -65,7 +65,7 @@ ServedModel served_model(const ServeArguments& arguments, const TrainedModel& tr
   ServedModel model{.gpt = trained.model->gpt(),
                     .tokenizer = *trained.tokenizer,
                     .name = arguments.name.empty() ? name_of_file(arguments.model.source) : arguments.name,
-                    .fingerprint = fingerprint_of(trained.source),
+                    .fingerprint = fingerprint_of(trained.origin),
                     .created = seconds_since_1970()};
   try {
     model.form = template_of(arguments.form, trained);
@@ -96,7 +96,7 @@ CompletionServer::Options server_options(const ServeArguments& arguments) {
 int serve_command(const ServeArguments& arguments) {
   start_threads();
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
-  tell_of_the_checkpoint(arguments.model, trained.source);
+  tell_of_the_checkpoint(arguments.model, trained.origin);
   const ServedModel model = served_model(arguments, trained);
   const CompletionServer::Options options = server_options(arguments);
   CompletionServer server(model, options);

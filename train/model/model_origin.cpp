@@ -1,4 +1,4 @@
-#include "train/model/model_source.h"
+#include "train/model/model_origin.h"
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
@@ -26,13 +26,13 @@ std::string take_template(ChatTemplateFiles templates, const std::filesystem::pa
 
 }  // namespace
 
-ModelSource::ModelSource(CheckpointFile checkpoint)
+ModelOrigin::ModelOrigin(CheckpointFile checkpoint)
     : from_(std::move(checkpoint)),
       config_(config_of(std::get<CheckpointFile>(from_))),
       tokenizer_(std::get<CheckpointFile>(from_).tokenizer()),
       state_(std::get<CheckpointFile>(from_).state()) {}
 
-ModelSource::ModelSource(ModelFiles files) : from_(std::move(files)) {
+ModelOrigin::ModelOrigin(ModelFiles files) : from_(std::move(files)) {
   notes_ = this->files()->notes();
   const auto tokenizer = this->files()->open_tokenizer(&notes_);
   config_.chat.jinja = take_template(this->files()->chat_templates(), this->files()->path(), notes_);
@@ -45,7 +45,7 @@ ModelSource::ModelSource(ModelFiles files) : from_(std::move(files)) {
   tokenizer_ = tokenizer->to_json();
 }
 
-ModelSource::ModelSource(Adapted adapted) : from_(std::move(adapted)) {
+ModelOrigin::ModelOrigin(Adapted adapted) : from_(std::move(adapted)) {
   config_.model = base()->config().model;
   config_.tokenizer.kind = base()->config().tokenizer.kind;
   config_.data.window = base()->config().data.window;
@@ -100,7 +100,7 @@ void require_base_at(const std::string& base, const std::string& source) {
                 ": there is nothing at this path, expected the base model of the adapters in ", source);
 }
 
-ModelSource ModelSource::open_peft(const std::string& folder, const ModelOptions& options) {
+ModelOrigin ModelOrigin::open_peft(const std::string& folder, const ModelOptions& options) {
   PeftFiles adapters(folder);
   require_base_at(options.base, folder);
   const std::string& place = options.base.empty() ? adapters.base() : options.base;
@@ -110,13 +110,13 @@ ModelSource ModelSource::open_peft(const std::string& folder, const ModelOptions
                 ": give their base model with --base MODEL");
   require_input(!PeftFiles::is_at(place), folder, " holds adapters of ", place,
                 ", which holds adapters itself: give a complete model with --base MODEL");
-  auto base = std::make_shared<const ModelSource>(open(place, {.import = options.import}));
+  auto base = std::make_shared<const ModelOrigin>(open(place, {.import = options.import}));
   require_input(base->config().lora.rank == 0, folder, " holds adapters of ", place,
                 ", which holds adapters itself; merge them into its base first: dikkat merge ", place, " --out MERGED");
-  return ModelSource(Adapted{std::move(adapters), std::move(base)});
+  return ModelOrigin(Adapted{std::move(adapters), std::move(base)});
 }
 
-ModelSource ModelSource::open(const std::string& source, const ModelOptions& options) {
+ModelOrigin ModelOrigin::open(const std::string& source, const ModelOptions& options) {
   require_model_at(source);
 
   // Other programs' files.
@@ -128,13 +128,13 @@ ModelSource ModelSource::open(const std::string& source, const ModelOptions& opt
       return open_peft(source, options);
     }
     require_input(options.base.empty(), source, " is a complete model; --base applies only to adapters");
-    return ModelSource(ModelFiles(source, options.import));
+    return ModelOrigin(ModelFiles(source, options.import));
   }
 
   // A checkpoint.
   require_input(options.import.context == 0 && options.import.tokenizer.empty(), source,
                 " is a dikkat run; --context and --tokenizer apply only to imported models");
-  ModelSource opened(open_checkpoint(source, options.choice));
+  ModelOrigin opened(open_checkpoint(source, options.choice));
   const bool has_adapters = opened.config_.lora.rank > 0;
   require_input(options.base.empty() || has_adapters, source, " is a complete model; --base applies only to adapters");
   require_base_at(options.base, source);
@@ -150,19 +150,19 @@ ModelSource ModelSource::open(const std::string& source, const ModelOptions& opt
   return opened;
 }
 
-const CheckpointFile* ModelSource::checkpoint() const { return std::get_if<CheckpointFile>(&from_); }
-const ModelFiles* ModelSource::files() const { return std::get_if<ModelFiles>(&from_); }
+const CheckpointFile* ModelOrigin::checkpoint() const { return std::get_if<CheckpointFile>(&from_); }
+const ModelFiles* ModelOrigin::files() const { return std::get_if<ModelFiles>(&from_); }
 
-const ModelSource* ModelSource::base() const {
+const ModelOrigin* ModelOrigin::base() const {
   const auto* adapted = std::get_if<Adapted>(&from_);
   return adapted != nullptr ? adapted->base.get() : nullptr;
 }
 
-const std::filesystem::path& ModelSource::path() const {
+const std::filesystem::path& ModelOrigin::path() const {
   return files() != nullptr ? files()->path() : checkpoint() != nullptr ? checkpoint()->path() : std::get<Adapted>(from_).adapters.path();
 }
 
-void ModelSource::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
+void ModelOrigin::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
   if (const auto* adapted = std::get_if<Adapted>(&from_)) {
     const std::vector<PeftFactors> all = adapted->adapters.factors(config_.model, store);
     adapted->base->load_weights(store, [&](ParameterStore::Entry& entry) {

@@ -28,21 +28,21 @@ void require_base_at(const std::string& base, const std::string& source);
 
 /// Where a model comes from: a verified checkpoint, another program's files, or PEFT adapters and their base. Weights are read only by
 /// load_weights().
-class ModelSource {
+class ModelOrigin {
  public:
   /// Opens RUN_DIR, FILE.h5, or files that ModelFiles or PeftFiles read. Throws InputError if the model is missing, damaged or not
   /// supported, or if options.base is given for a model without adapters or does not exist. For adapters of a run, config().train.init_from
   /// is then the path of the base: options.base, or the path in the run's newest checkpoint.
-  static ModelSource open(const std::string& source, const ModelOptions& options = {});
+  static ModelOrigin open(const std::string& source, const ModelOptions& options = {});
   /// Takes a checkpoint that is already open.
-  explicit ModelSource(CheckpointFile checkpoint);
+  explicit ModelOrigin(CheckpointFile checkpoint);
 
   /// The checkpoint, or null for other programs' files.
   const CheckpointFile* checkpoint() const;
   /// The other program's model, or null.
   const ModelFiles* files() const;
   /// The model that the adapters of a PEFT folder are added to; null for everything else.
-  const ModelSource* base() const;
+  const ModelOrigin* base() const;
 
   /// The path of the file or folder.
   const std::filesystem::path& path() const;
@@ -63,12 +63,12 @@ class ModelSource {
  private:
   struct Adapted {
     PeftFiles adapters;
-    std::shared_ptr<const ModelSource> base;
+    std::shared_ptr<const ModelOrigin> base;
   };
   using From = std::variant<CheckpointFile, ModelFiles, Adapted>;
-  explicit ModelSource(ModelFiles files);
-  explicit ModelSource(Adapted adapted);
-  static ModelSource open_peft(const std::string& folder, const ModelOptions& options);
+  explicit ModelOrigin(ModelFiles files);
+  explicit ModelOrigin(Adapted adapted);
+  static ModelOrigin open_peft(const std::string& folder, const ModelOptions& options);
 
   From from_;
   Config config_;
