@@ -1,9 +1,10 @@
-# cmake -DPROGRAM=... -DEXPECTED=... -P check.cmake: the program ends with 0 and has each line of the file EXPECTED in its output, in order.
+# cmake -DPROGRAM=... -DARGUMENTS=... -DEXPECTED=... -P check.cmake: the program ends with 0, and its output has each line of the file
+# EXPECTED, in the file's order. ARGUMENTS is a list.
 cmake_minimum_required(VERSION 3.25)
 if(NOT EXISTS ${EXPECTED})
   message(FATAL_ERROR "there is no ${EXPECTED}, expected a line or two of what the example prints")
 endif()
-execute_process(COMMAND ${PROGRAM} RESULT_VARIABLE result OUTPUT_VARIABLE output)
+execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} RESULT_VARIABLE result OUTPUT_VARIABLE output)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "ended with ${result}, expected 0:\n${output}")
 endif()

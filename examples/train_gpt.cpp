@@ -1,0 +1,138 @@
+// A GPT from a text to samples: this project's train_gpt2.c. It reads a text, trains for about half a minute on two cores, and continues an
+// empty line. The training loop is in run(), from the data to the update of the weights; nothing is hidden in a Trainer.
+//
+//   train_gpt [TEXT [STEPS]]
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <fmt/core.h>
+
+#include "autograd/base/parallel.h"
+#include "autograd/ops/loss.h"
+#include "layers/models/gpt.h"
+#include "optim/adamw.h"
+#include "optim/clip.h"
+#include "optim/schedule.h"
+#include "train/data/loader.h"
+#include "train/data/windows.h"
+#include "train/sample/prompt.h"
+#include "train/sample/text_generation.h"
+#include "train/system/file.h"
+#include "train/text/tokenizer_maker.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kRows = 16;  // windows in a batch, B
+constexpr index kTime = 64;  // tokens in a window, T
+constexpr std::uint64_t kSeed = 1;
+
+TokenStore store_of(std::span<const Token> tokens, index vocab_size) {
+  TokenStore store(vocab_size);
+  store.begin_document();
+  store.append(tokens);
+  return store;
+}
+
+/// The batch's logits (B, T, V), then its loss: the weighted sum over its targets, divided by `normaliser`.
+Tensor loss_of(const Gpt& gpt, Pass& pass, const Batch& batch, double normaliser) {
+  const Shape shape{batch.rows, batch.lengths.cols};
+  const Tensor logits = gpt(pass, pass.tape.input<Token>(shape, batch.inputs));
+  const Tensor targets = pass.tape.input<Token>(shape, batch.targets);
+  return cross_entropy(logits, targets, {.weights = pass.tape.input<float>(shape, batch.weights), .normaliser = normaliser});
+}
+
+/// Returns the mean loss over a text, in which each token is predicted once.
+double evaluate(const Gpt& gpt, const SequentialWindows& windows) {
+  Tape tape(Recording::off);
+  Batch batch;
+  double loss = 0;
+  for (index first = 0; first < windows.count(); first += kRows) {
+    batch.reshape(std::min(kRows, windows.count() - first), windows.longest());
+    for (index row = 0; row < batch.rows; ++row) {
+      windows.fill(0, first + row, row, batch);
+    }
+    Pass pass{.tape = tape};
+    loss += static_cast<double>(*loss_of(gpt, pass, batch, static_cast<double>(windows.targets())).data<float>());
+    tape.reset();
+  }
+  return loss;
+}
+
+void run(const std::filesystem::path& file, index steps) {
+  // A token for each character; the last tenth of the text is kept for evaluation.
+  const std::string text = read_bytes(file);
+  const std::string_view documents[] = {text};
+  const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer("char", documents);
+  const std::vector<Token> tokens = tokenizer->encode(text);
+  const std::size_t split = tokens.size() - tokens.size() / 10;
+  const TokenStore training = store_of(std::span(tokens).first(split), tokenizer->vocab_size());
+  const TokenStore validation = store_of(std::span(tokens).subspan(split), tokenizer->vocab_size());
+  const TrainingWindows windows(training, kTime, kSeed);
+  const SequentialWindows held_out(validation, kTime);
+  const Loader loader(windows, kSeed);
+
+  // The model: its layers name their parameters, and allocate() gives them memory and initial values.
+  ParameterStore parameters;
+  const Gpt gpt(Scope(parameters), {.n_layer = 4, .n_head = 4, .n_embd = 128, .block_size = kTime, .vocab_size = tokenizer->vocab_size()});
+  parameters.allocate(kSeed);
+  fmt::print("{} tokens of {} characters; a GPT of {} parameters\n", tokens.size(), tokenizer->vocab_size(), parameters.parameter_count());
+
+  // Training: each step reads a batch, computes the loss and its gradients, and updates the weights.
+  const Schedule learning_rate{.learning_rate = 2e-3, .min_lr = 1e-4, .warmup_steps = 50, .decay_steps = steps};
+  AdamW adamw(parameters, {.beta2 = 0.99});
+  Tape tape;
+  Batch batch;
+  const auto start = std::chrono::steady_clock::now();
+  for (index step = 0; step <= steps; ++step) {
+    if (step % 100 == 0 || step == steps) {
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      fmt::print("step {:4}   validation loss {:.3f}   {:5.1f} s\n", step, evaluate(gpt, held_out), seconds.count());
+      std::fflush(stdout);
+    }
+    if (step == steps) {
+      break;
+    }
+    loader.fill({.first = step * kRows, .count = kRows}, batch);
+    Pass pass{.tape = tape, .training = true};
+    tape.backward(loss_of(gpt, pass, batch, batch.step_weight));
+    tape.reset();
+    adamw.step(step + 1, learning_rate(step), clip_factor(gradient_norm(parameters), 1.0));
+  }
+
+  // A text of the model.
+  TextGeneration generation(gpt, *tokenizer, vocabulary_of(*tokenizer), {default_prompt(*tokenizer)}, {.max_new_tokens = 400});
+  while (const auto event = generation.next()) {
+    fmt::print("{}", event->text);
+  }
+  fmt::print("\n");
+}
+
+}  // namespace
+}  // namespace dikkat
+
+int main(int argc, char** argv) {
+  dikkat::wait_briefly(argv);  // good manners on a busy machine: threads that wait for work do not spin for long
+  const std::span arguments(argv, static_cast<std::size_t>(argc));
+  const auto tales = std::filesystem::path(__FILE__).parent_path().parent_path() / "data/tales.txt";
+  dikkat::index steps = 1000;
+  if (arguments.size() > 2) {
+    const std::string_view given = arguments[2];
+    std::from_chars(given.data(), given.data() + given.size(), steps);
+  }
+  try {
+    dikkat::run(arguments.size() > 1 ? arguments[1] : tales, steps);
+  } catch (const dikkat::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
