@@ -62,22 +62,21 @@ Result measure_one(const LanguageModel& model, const Pages& memory, const std::v
                    index tokens) {
   const Gpt& gpt = model.gpt();
   const index vocabulary = gpt.config().vocab_size;
+  const index each = samples / std::ssize(prompts);
+  generate(gpt, {.size = vocabulary}, prompts, {.max_new_tokens = 2, .num_samples = each});  // warms up
+
   std::vector<double> token_ms, weights_ms;
   auto last = Clock::now();
-  const auto on_token = [&](index sample, Token) {
-    if (sample == 0) {
+  Generation generation(gpt, {.size = vocabulary}, prompts, {.max_new_tokens = tokens + 1, .num_samples = each});
+  while (const auto event = generation.next()) {
+    if (event->number == 0 && !event->ending) {
       const auto drawn = Clock::now();
       token_ms.push_back(ms(last, drawn));
       read_all(reinterpret_cast<const float*>(memory.data()), static_cast<index>(memory.size() / sizeof(float)));
       last = Clock::now();
       weights_ms.push_back(ms(drawn, last));
     }
-    return true;
-  };
-  const index each = samples / std::ssize(prompts);
-  generate(gpt, {.size = vocabulary}, prompts, {.max_new_tokens = 2, .num_samples = each});  // warms up
-  last = Clock::now();
-  generate(gpt, {.size = vocabulary}, prompts, {.max_new_tokens = tokens + 1, .num_samples = each}, {.token = on_token});
+  }
   const double prompt_ms = token_ms.front();
   token_ms.erase(token_ms.begin());
   return {.prompt_ms = prompt_ms, .token = sorted(token_ms), .weights = sorted(weights_ms)};

@@ -13,20 +13,20 @@ namespace dikkat {
 struct SampleArguments {
   ModelArguments model;
   std::string weights = "f32";
-  std::optional<std::string> prompt;  // "-": standard input
+  std::optional<std::string> prompt;  // "-" reads standard input
   std::string prompt_file;
-  std::string prompts;  // a JSONL file of prompts; "-": standard input
+  std::string prompts;  // a JSONL file of prompts; "-" reads standard input
   bool interactive = false;
-  bool special = false;           // names of special tokens in the prompt are these tokens
-  std::vector<std::string> stop;  // strings that end a text before them
+  bool special = false;           // names of special tokens in the prompt stand for these tokens
+  std::vector<std::string> stop;  // a text ends before one of these strings
   bool ignore_end = false;
-  std::vector<std::string> length_options;           // --max-new-tokens, where it was given
-  std::vector<std::string> gpt_options;              // those given that only a GPT takes
-  std::vector<std::string> encoder_decoder_options;  // those given that only an encoder-decoder takes
+  std::vector<std::string> length_options;           // --max-new-tokens, if it was given
+  std::vector<std::string> gpt_options;              // the given options that are only for a GPT
+  std::vector<std::string> encoder_decoder_options;  // the given options that are only for an encoder-decoder
   SampleOptions options;
   TranslateOptions search;
   bool attention = false;
-  std::string html;  // a page to write
+  std::string html;  // the page to write
   bool json = false;
 
   bool has_prompt() const { return prompt || !prompt_file.empty(); }

@@ -19,7 +19,8 @@ nlohmann::ordered_json json_of(const LayerAttention& layer) {
   return {{"layer", layer.layer}, {"heads", layer.heads}, {"queries", layer.queries}, {"keys", layer.keys}, {"weights", layer.weights}};
 }
 
-/// The last layer's cross-attention, averaged over heads, in percent: a row per word of the answer, a column per word of the source.
+/// A table of the last layer's cross-attention, averaged over heads, in percent: a row per word of the answer, a column per word of the
+/// source.
 std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer& tokenizer, const std::vector<Token>& source,
                      const std::vector<Token>& target) {
   const auto word = [&](Token token) { return tokenizer.decode(std::span(&token, 1)); };
@@ -53,17 +54,17 @@ std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer&
   return table + '\n';
 }
 
-/// The words of a text that are not in the tokenizer's vocabulary, each once.
+/// Returns the words of a text that are not in the tokenizer's vocabulary, each once.
 std::string unknown_words(const Tokenizer& tokenizer, const std::string& text) {
   std::string list;
-  std::set<std::string> told;
+  std::set<std::string> listed;
   std::istringstream words(text);
   if (tokenizer.kind() != WordTokenizer::kKind) {
     return list;
   }
   for (std::string word; words >> word;) {
     const std::vector<Token> tokens = tokenizer.encode(word);
-    if (std::find(tokens.begin(), tokens.end(), WordTokenizer::kUnknown) != tokens.end() && told.insert(word).second) {
+    if (std::find(tokens.begin(), tokens.end(), WordTokenizer::kUnknown) != tokens.end() && listed.insert(word).second) {
       list += (list.empty() ? "" : " ") + word;
     }
   }
@@ -85,14 +86,14 @@ nlohmann::ordered_json json_of(const Translation& found, const std::string& text
   return sample;
 }
 
-/// The attention weights of all layers, if they are asked for.
-std::vector<LayerAttention> asked_attention(const SampleArguments& arguments, const TrainedModel& trained, const std::vector<Token>& source,
-                                            const std::vector<Token>& target) {
+/// Returns the attention weights of all layers with --attention, otherwise nothing.
+std::vector<LayerAttention> wanted_attention(const SampleArguments& arguments, const TrainedModel& trained,
+                                             const std::vector<Token>& source, const std::vector<Token>& target) {
   return arguments.attention ? attention_of(trained.model->encoder_decoder(), *trained.tokenizer, source, target)
                              : std::vector<LayerAttention>();
 }
 
-/// Encodes the lines of a prompt. If there are several, a line that cannot be encoded gives a warning and no tokens.
+/// Encodes the lines of a prompt. If there are several lines, one that cannot be encoded gives a warning and no tokens.
 std::vector<std::vector<Token>> sources_of(const std::vector<std::string>& lines, const TrainedModel& trained) {
   std::vector<std::vector<Token>> sources;
   for (const std::string& line : lines) {
@@ -124,6 +125,8 @@ std::vector<Token> encode_source_at(const std::string& place, const TrainedModel
 bool answer(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
   require_input(arguments.has_prompt(),
                 "an encoder-decoder answers a source; give one with --prompt TEXT, or one per line with --prompt -");
+
+  // The sources, and the answers to those that can be answered.
   const Tokenizer& tokenizer = *trained.tokenizer;
   const std::vector<std::string> lines = lines_of(prompt);
   require_input(!lines.empty(), "the prompt is empty, expected one source per line");
@@ -132,9 +135,10 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
   std::copy_if(sources.begin(), sources.end(), std::back_inserter(usable), [](const auto& source) { return !source.empty(); });
   const TranslateOptions options = search_of(arguments);
   stop_in_order();
-  const auto answers = usable.empty()
-                           ? std::vector<Translation>()
-                           : translate(trained.model->encoder_decoder(), tokenizer, usable, options, [] { return stop_requested(); });
+  const auto answers =
+      usable.empty() ? std::vector<Translation>() : translate(trained.model->encoder_decoder(), tokenizer, usable, options, stop_requested);
+
+  // A line for each source.
   nlohmann::ordered_json object{{"prompt", prompt}, {"beam", options.beam}, {"samples", nlohmann::ordered_json::array()}};
   auto next = answers.begin();
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -151,7 +155,7 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
     }
     const Translation& found = *next++;
     const std::string text = tokenizer.decode(found.tokens);
-    const auto layers = asked_attention(arguments, trained, sources[i], found.tokens);
+    const auto layers = wanted_attention(arguments, trained, sources[i], found.tokens);
     if (!arguments.json) {
       put_text(text + '\n' + (arguments.attention ? table_of(layers, tokenizer, sources[i], found.tokens) : ""));
       continue;
@@ -167,23 +171,15 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
   return usable.size() == sources.size();
 }
 
-void answer_all(const SampleArguments& arguments, const TrainedModel& trained, const std::vector<std::vector<Token>>& sources,
-                const AnswerEvents& events) {
-  constexpr std::size_t kTogether = 64;  // are answered, then told
-  for (std::size_t first = 0; first < sources.size(); first += kTogether) {
-    const auto some = std::span(sources).subspan(first, std::min(kTogether, sources.size() - first));
-    const auto found =
-        translate(trained.model->encoder_decoder(), *trained.tokenizer, some, search_of(arguments), [] { return stop_requested(); });
-    if (found.empty()) {
-      return;  // interrupted
-    }
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const auto layers = asked_attention(arguments, trained, some[i], found[i].tokens);
-      events.generated(std::ssize(found[i].tokens));
-      events.answered(static_cast<index>(first + i),
-                      nlohmann::ordered_json::array({json_of(found[i], trained.tokenizer->decode(found[i].tokens), layers)}), true);
-    }
+std::vector<nlohmann::ordered_json> answers_of(const SampleArguments& arguments, const TrainedModel& trained,
+                                               std::span<const std::vector<Token>> sources) {
+  const auto found = translate(trained.model->encoder_decoder(), *trained.tokenizer, sources, search_of(arguments), stop_requested);
+  std::vector<nlohmann::ordered_json> answers;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto layers = wanted_attention(arguments, trained, sources[i], found[i].tokens);
+    answers.push_back(json_of(found[i], trained.tokenizer->decode(found[i].tokens), layers));
   }
+  return answers;
 }
 
 }  // namespace dikkat

@@ -2,24 +2,32 @@
 
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "train/cli/sample_arguments.h"
-#include "train/cli/sample_events.h"
 #include "train/model/trained_model.h"
+#include "train/sample/text_generation.h"
 
 namespace dikkat {
 
-/// Continues a prompt and writes the samples to standard output: one after another as they are generated, or all as one JSON object.
+/// Continues a prompt and writes the samples to standard output: one after another while they are generated, or all as one JSON object.
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt);
 
-/// The prompt as the tokenizer's owner encodes it: after the token that begins every text, if there is one. Throws InputError for a prompt
-/// that cannot be encoded, or has no tokens.
+/// Continues each line of the input, until the input ends. Returns false if a line could not be continued; a warning has then given the
+/// reason.
+bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained);
+
+/// Returns the tokens of a prompt, after the token that begins every text, if there is one. Throws InputError for a prompt that cannot be
+/// encoded, or has no tokens.
 std::vector<Token> encode_prompt(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt);
 
-/// Continues prompts of one token or more, several together, until it is interrupted.
-void continue_all(const SampleArguments& arguments, const TrainedModel& trained, const std::vector<std::vector<Token>>& prompts,
-                  const AnswerEvents& events);
+/// Continues prompts as the command line's options want, until a signal interrupts it.
+TextGeneration continue_prompts(const SampleArguments& arguments, const TrainedModel& trained, std::vector<std::vector<Token>> prompts);
 
-/// Continues each line of the input, until the input ends. False if a line could not be continued: then a warning has said why.
-bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained);
+/// Prints a message if a text outgrew the model's context. Returns whether it did.
+bool tell_if_outgrown(const TextGeneration& generation, const TrainedModel& trained, index num_samples);
+
+/// A sample as --json and --prompts write it.
+nlohmann::ordered_json json_of(const TextGeneration::Ended& ended, bool with_log_probabilities);
 
 }  // namespace dikkat

@@ -1,5 +1,8 @@
 #include "train/cli/sample_prompts.h"
 
+#include <map>
+#include <span>
+
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
 #include "train/cli/sample_encoder_decoder.h"
@@ -14,9 +17,9 @@ namespace {
 using Object = nlohmann::ordered_json;
 
 constexpr const char* kForm = R"(an object such as {"prompt": "TEXT"}, or a string)";
-constexpr int kDeepest = 100;  // objects and arrays in each other: writing JSON takes stack for each level
+constexpr int kDeepest = 100;  // nested objects and arrays: writing JSON takes stack for each level
 
-/// With its fields in their order.
+/// Parses a line of JSON and keeps the order of fields.
 Object parsed(const std::string& line) {
   const auto limit = [](int depth, Object::parse_event_t, Object&) {
     require_input(depth <= kDeepest, "its JSON is nested more than ", kDeepest, " deep, expected fewer levels");
@@ -30,7 +33,7 @@ Object parsed(const std::string& line) {
   return Object::parse(line, limit);
 }
 
-/// The object of a line; a string is the prompt of one. What an earlier answer added is removed. Throws InputError.
+/// Returns the object of a line; a string becomes the prompt of one. Fields that an earlier answer added are removed. Throws InputError.
 Object object_of(const std::string& line) {
   require_input(line.find_first_not_of(" \t") != std::string::npos, "the line is empty, expected ", kForm);
   Object found = parsed(line);
@@ -53,7 +56,13 @@ std::string prompt_of(const Object& object) {
   return prompt->get<std::string>();
 }
 
-/// The lines of the output. Each is written when it and all before it are complete: when they have samples or an error.
+/// The prompts that can be answered.
+struct Prompts {
+  std::vector<std::vector<Token>> tokens;
+  std::vector<index> lines;  // the line of each
+};
+
+/// The lines of the output. A line is complete when it has samples or an error. It is written when all lines before it are complete.
 class Output {
  public:
   index count() const { return std::ssize(lines_); }
@@ -64,7 +73,7 @@ class Output {
   void write() {
     for (; written_ < count() && ((*this)[written_].contains("samples") || (*this)[written_].contains("error")); ++written_) {
       put_json((*this)[written_]);
-      (*this)[written_] = nullptr;  // its memory is not needed any more
+      (*this)[written_] = nullptr;  // frees its memory
     }
     flush_results();
   }
@@ -74,13 +83,35 @@ class Output {
   index written_ = 0;
 };
 
-/// Prompts that can be answered, and their lines.
-struct Prompts {
-  std::vector<std::vector<Token>> tokens;
-  std::vector<index> lines;
+/// Receives the samples of prompts, and shows progress.
+class Answers {
+ public:
+  /// `lines` has each prompt's line of the output. Both are kept by reference.
+  Answers(const std::vector<index>& lines, Output& output) : lines_(lines), output_(output) {}
+
+  void count_tokens(index more) {
+    tokens_ += more;
+    progress_.show("generating", static_cast<double>(tokens_), static_cast<double>(answered_) / static_cast<double>(lines_.size()),
+                   PassingLine::Unit::tokens);
+  }
+  /// Writes all samples of a prompt.
+  void add(index prompt, Object samples) {
+    output_[lines_[static_cast<std::size_t>(prompt)]]["samples"] = std::move(samples);
+    ++answered_;
+    progress_.clear();
+    output_.write();
+  }
+  /// Removes the line with the progress.
+  void finish() { progress_.clear(); }
+
+ private:
+  const std::vector<index>& lines_;
+  Output& output_;
+  index tokens_ = 0, answered_ = 0;
+  PassingLine progress_;
 };
 
-/// Adds a line to the output for each of the input. One without a prompt that can be answered gives a warning, and has an error.
+/// Adds a line to the output for each line of the input. A line without a prompt that can be answered gives a warning, and has an error.
 Prompts read_prompts(const SampleArguments& arguments, const TrainedModel& trained, const std::string& name, const std::string& text,
                      Output& output) {
   Prompts prompts;
@@ -112,48 +143,80 @@ void tell_of_long_prompts(const Prompts& prompts, index context, const std::stri
   if (count > 0) {
     tell(for_terminal(concat(name, ": ", grouped_digits(count), count == 1 ? " prompt has" : " prompts have",
                              " more tokens than the model's context of ", grouped_digits(context), " (line ", first,
-                             count == 1 ? "" : " is the first", "): what does not fit is left out at the beginning")));
+                             count == 1 ? "" : " is the first", "): the beginning that does not fit is left out")));
   }
+}
+
+/// Continues prompts with a GPT, until a signal interrupts it.
+void continue_all(const SampleArguments& arguments, const TrainedModel& trained, std::vector<std::vector<Token>> prompts,
+                  Answers& answers) {
+  struct Unfinished {
+    explicit Unfinished(index count) : samples(Object::array_t(static_cast<std::size_t>(count))), missing(count) {}
+    Object samples;
+    index missing;
+  };
+  const index each = arguments.options.num_samples;
+  const index total = std::ssize(prompts) * each;
+  std::map<index, Unfinished> running;  // prompts with unfinished samples
+  TextGeneration generation = continue_prompts(arguments, trained, std::move(prompts));
+  while (const auto event = generation.next()) {
+    if (!event->ended) {
+      answers.count_tokens(1);
+      continue;
+    }
+    if (event->ended->sample.ending == Ending::interrupted) {
+      continue;  // its prompt never has all samples
+    }
+    const index prompt = event->number / each;
+    Unfinished& own = running.try_emplace(prompt, each).first->second;
+    own.samples[static_cast<std::size_t>(event->number % each)] = json_of(*event->ended, arguments.options.log_probabilities);
+    if (--own.missing == 0) {
+      answers.add(prompt, std::move(own.samples));
+      running.erase(prompt);
+    }
+  }
+  answers.finish();
+  tell_if_outgrown(generation, trained, total);
+}
+
+/// Answers sources with an encoder-decoder, until a signal interrupts it.
+void answer_all(const SampleArguments& arguments, const TrainedModel& trained, std::span<const std::vector<Token>> sources,
+                Answers& answers) {
+  constexpr std::size_t kTogether = 64;  // sources that are answered, then written
+  for (std::size_t first = 0; first < sources.size(); first += kTogether) {
+    const auto some = answers_of(arguments, trained, sources.subspan(first, std::min(kTogether, sources.size() - first)));
+    if (some.empty()) {
+      break;  // interrupted
+    }
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      answers.count_tokens(std::ssize(some[i]["tokens"]));
+      answers.add(static_cast<index>(first + i), Object::array({some[i]}));
+    }
+  }
+  answers.finish();
 }
 
 }  // namespace
 
 bool answer_prompts(const SampleArguments& arguments, const TrainedModel& trained, const std::string& name, const std::string& text) {
   Output output;
-  const Prompts prompts = read_prompts(arguments, trained, name, text, output);
-  const auto count = std::ssize(prompts.tokens);
+  Prompts prompts = read_prompts(arguments, trained, name, text, output);
   const bool is_gpt = trained.model->is_gpt();
   if (is_gpt) {
     tell_of_long_prompts(prompts, trained.model->block_size(), name);
   }
   stop_in_order();
   output.write();
-  index tokens = 0, answered = 0;
-  PassingLine line;
-  const auto show = [&] {
-    line.show("generating", static_cast<double>(tokens), static_cast<double>(answered) / static_cast<double>(count),
-              PassingLine::Unit::tokens);
-  };
-  const AnswerEvents events{.generated =
-                                [&](index more) {
-                                  tokens += more;
-                                  show();
-                                },
-                            .answered =
-                                [&](index prompt, Object samples, bool complete) {
-                                  if (complete) {
-                                    output[prompts.lines[static_cast<std::size_t>(prompt)]]["samples"] = std::move(samples);
-                                    ++answered;
-                                    line.clear();
-                                    output.write();
-                                  }
-                                }};
-  (is_gpt ? continue_all : answer_all)(arguments, trained, prompts.tokens, events);
-  line.clear();
+  Answers answers(prompts.lines, output);
+  if (is_gpt) {
+    continue_all(arguments, trained, std::move(prompts.tokens), answers);
+  } else {
+    answer_all(arguments, trained, prompts.tokens, answers);
+  }
   if (output.written() < output.count()) {
     tell(concat("stopped after ", grouped_digits(output.written()), " of ", grouped_digits(output.count()), " lines"));
   }
-  return count == output.count();
+  return std::ssize(prompts.lines) == output.count();
 }
 
 }  // namespace dikkat

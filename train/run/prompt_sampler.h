@@ -11,29 +11,30 @@
 
 namespace dikkat {
 
-/// What a model says to train.sample_prompts at each evaluation, so that people can see how it learns.
+/// Continues train.sample_prompts at each evaluation, so that people can see how the model learns.
 class PromptSampler {
  public:
-  /// Keeps references to model and tokenizer. Throws InputError for a prompt that the tokenizer cannot encode, and for prompts of a model
-  /// that is no GPT.
+  /// Keeps references to model and tokenizer. Throws InputError for a prompt that the tokenizer cannot encode, and for any prompt if the
+  /// model is not a GPT.
   PromptSampler(const TrainConfig& config, const LanguageModel& model, const Tokenizer& tokenizer);
 
   struct Continuation {
     std::string prompt;
-    std::string text;  ///< without the prompt
+    std::string text;  // without the prompt
   };
-  /// A text for each prompt, with random numbers that depend only on the run's seed and the step. None if `stop` said so meanwhile.
+  /// Returns a text for each prompt. Its random numbers depend only on the run's seed and the step. Returns nullopt if `stop`, which is
+  /// called between tokens, returned true.
   std::optional<std::vector<Continuation>> operator()(index step, const std::function<bool()>& stop) const;
 
-  /// Memory that it takes, in bytes: keys and values of the earlier positions. 0 without prompts.
+  /// The bytes of memory for the keys and values of earlier positions; 0 without prompts.
   std::size_t bytes() const;
 
  private:
   const LanguageModel& model_;
   const Tokenizer& tokenizer_;
   std::vector<std::string> prompts_;
-  std::vector<std::vector<Token>> tokens_;  // of the prompts
-  index length_;                            // of a continuation, in tokens
+  std::vector<std::vector<Token>> tokens_;  // the prompts' tokens
+  index length_;                            // tokens of a continuation
   std::uint64_t seed_;
 };
 

@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "autograd/base/names.h"
 #include "layers/models/gpt.h"
 #include "train/sample/draw.h"
 #include "train/text/token.h"
@@ -15,17 +18,21 @@ class PromptCache;
 
 struct SampleOptions {
   index max_new_tokens = 500;
-  index num_samples = 1;     // of each prompt
+  index num_samples = 1;     // samples of each prompt
   double temperature = 0.8;  // this and the next three as in DrawOptions
   index top_k = 0;
   double top_p = 1;
   double min_p = 0;
-  double repetition_penalty = 1;  // for tokens that occur in the prompt or the text so far, see penalize()
+  double repetition_penalty = 1;  // above 1: makes tokens of the prompt and of the text so far less likely, see penalize()
   std::uint64_t seed = 1337;
-  index first_sample = 0;  // the number of each prompt's first sample, which selects its random numbers
-  bool log_probabilities = false;
-  PromptCache* prompts = nullptr;  // of this model: keeps what is read of prompts from call to call
+  index first_sample = 0;                  // number of each prompt's first sample, which selects its random numbers
+  bool log_probabilities = false;          // whether Sample::add() computes them
+  PromptCache* prompts = nullptr;          // a cache of this model, kept from one generation to the next
+  std::function<bool()> interrupted = {};  // called before each pass of the model; all samples end when it returns true
 };
+
+/// Throws InputError for an option out of range, with the command line's names of options.
+void check(const SampleOptions& options);
 
 /// The ids that sampling may draw.
 struct Vocabulary {
@@ -37,62 +44,73 @@ struct Vocabulary {
 /// Why a sample ended.
 enum class Ending {
   length,       // it has max_new_tokens
-  end_token,    // it drew one of Vocabulary::ends
-  stopped,      // GenerationEvents::token returned false
-  interrupted,  // GenerationEvents::stop returned true
+  end,          // it drew one of Vocabulary::ends
+  stop,         // Generation::end() was called
+  interrupted,  // SampleOptions::interrupted returned true
+};
+template <>
+struct Names<Ending> {
+  static constexpr std::string_view of[] = {"length", "end", "stop", "interrupted"};
+};
+
+/// Continues prompts with a GPT. It is an iterator over the tokens of all samples:
+///
+///   Generation generation(model, vocabulary, {prompt}, options);
+///   while (const auto event = generation.next()) {
+///     if (!event->ending) {
+///       print(event->token);
+///     }
+///   }
+///
+/// Sample s of prompt p has the number p * num_samples + s. The random number for its token i depends only on (seed, s, i), and a sample
+/// does not depend on the samples that are generated with it. The model reads the last block_size tokens of a prompt once for all its
+/// samples. Then it reads one token at a time for up to eight samples together, of any prompts, with a key/value cache. When a sample ends,
+/// the next one begins. A full context drops its oldest quarter; positions then count from the first remaining token, so all keys and
+/// values are computed again.
+class Generation {
+ public:
+  /// A sample's next token, or its end.
+  struct Event {
+    index number = 0;                 // the sample's number
+    Token token = 0;                  // if it has not ended
+    std::span<const float> logits{};  // (V): the model's own, from which the token was drawn; valid until next() is called again
+    std::optional<Ending> ending{};   // why the sample has ended; this event has no token
+  };
+
+  /// Keeps a reference to the model. Throws InputError for an option out of range or an empty prompt, and Error for unknown tokens.
+  Generation(const Gpt& model, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts, SampleOptions options);
+  Generation(Generation&&) noexcept;
+  Generation& operator=(Generation&&) noexcept;
+  ~Generation();
+
+  /// Returns the next event, or nullopt once every sample has ended. A sample's events are its tokens, in their order, and then its end,
+  /// also for a sample that has no tokens. Its end directly follows its last token, unless it draws one of Vocabulary::ends.
+  /// Throws Error if the model's logits are NaN; the generation cannot continue then.
+  std::optional<Event> next();
+  /// Ends a sample that is being generated: it gets no more tokens, and its end is Ending::stop. Other numbers are ignored.
+  void end(index number);
+  /// Whether any context has been full and has dropped its oldest tokens.
+  bool outgrew_context() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 struct Sample {
   std::vector<Token> tokens{};              // without the prompt
-  std::vector<double> log_probabilities{};  // of each token, if asked for: nats, under the softmax of the model's own logits
+  std::vector<double> log_probabilities{};  // of each token, in nats, under the softmax of the model's own logits
   Ending ending = Ending::length;
+
+  /// Adds an event of this sample.
+  void add(const Generation::Event& event, bool with_log_probability);
 };
 
-/// Keys and values of the prompt that was read last, for the next one: its tokens are read from where the two differ on. A prompt is then
-/// read in passes of kChunk tokens, and keys and values are kept up to the end of such a pass, so that a prompt gives the same bits
-/// whatever was read before it.
-class PromptCache {
- public:
-  static constexpr index kChunk = 128;
-
-  /// Throws Error if there is not enough memory.
-  explicit PromptCache(const Gpt& model) : keys_and_values_(model.cache(1)) {}
-
-  /// Makes the cache ready for a prompt: removes what does not begin it. Returns the number of its tokens that need not be read, which is
-  /// less than all.
-  index begin(std::span<const Token> prompt);
-  /// Notes that tokens have been read.
-  void add(std::span<const Token> tokens) { tokens_.insert(tokens_.end(), tokens.begin(), tokens.end()); }
-  KeyValueCache& keys_and_values() { return keys_and_values_; }
-
- private:
-  KeyValueCache keys_and_values_;
-  std::vector<Token> tokens_;  // that they are of
-};
-
-/// Callbacks. All are called on the thread that generates. Sample s of prompt p has the number p * num_samples + s.
-struct GenerationEvents {
-  std::function<bool()> stop{};  // called before each token and prompt; true: all samples end here
-  /// Called before `token`, with the logits of the model itself, (V), from which the token was drawn.
-  std::function<void(index number, Token token, std::span<const float> logits)> drawn{};
-  std::function<bool(index number, Token token)> token{};    // called for each token of a sample; false: the sample ends with it
-  std::function<void(index number, const Sample&)> ended{};  // called once for each sample, after its last token
-  std::function<void()> slide{};                             // called once, when a context first drops tokens
-};
-
-/// Continues prompts of one token or more: num_samples samples of the first prompt, then those of the next. The random number for token i
-/// of sample s of a prompt depends on (seed, s, i) alone, and a sample does not depend on what is generated with it. The model reads the
-/// last block_size tokens of a prompt once for all its samples, then one token at a time for up to eight samples together, of any prompts,
-/// with a key/value cache. When a sample ends, the next one begins. A full context drops its oldest quarter. Positions count from the first
-/// token that is kept, so all its keys and values are computed anew then.
-/// Throws InputError for an option out of range or a prompt without tokens, and Error if the model gives logits that are NaN.
+/// Returns all samples of a Generation.
 std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, std::span<const std::vector<Token>> prompts,
-                             const SampleOptions& options, const GenerationEvents& events = {});
-/// The same for one prompt.
-std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt, const SampleOptions& options,
-                             const GenerationEvents& events = {});
-
-/// Throws the InputErrors that generate() throws for its options, with the command line's names of options.
-void check(const SampleOptions& options);
+                             const SampleOptions& options);
+/// Returns all samples of one prompt.
+std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt,
+                             const SampleOptions& options);
 
 }  // namespace dikkat

@@ -19,13 +19,14 @@ std::string text_field(const nlohmann::json& object, const char* name) {
   return field->get<std::string>();
 }
 
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+
 std::string trimmed(const std::string& text) {
-  constexpr std::string_view kWhiteSpace = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kWhiteSpace);
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(kWhiteSpace) + 1 - first);
 }
 
-/// The log probability of `choice` after `prompt`.
+/// Returns the log probability of `choice` after `prompt`.
 double log_probability_of(const Gpt& model, const std::vector<Token>& prompt, const std::vector<Token>& choice) {
   std::vector<Token> text = prompt;
   text.insert(text.end(), choice.begin(), choice.end() - 1);
@@ -59,18 +60,25 @@ void choose(const Gpt& model, const Tokenizer& tokenizer, const Question& questi
   ++answers.choices_per_byte.all;
 }
 
+/// Whether the model's greedy continuation of the prompt is the answer.
 bool writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question,
             const std::vector<Token>& prompt, const std::function<bool()>& stop) {
   constexpr index kMore = 8;  // tokens beyond those of the answer, to see whether it ends
   const std::string wanted = trimmed(question.answer);
   const bool has_lines = wanted.find('\n') != std::string::npos;
   std::string text;
-  const SampleOptions options{.max_new_tokens = static_cast<index>(tokenizer.encode(question.answer).size()) + kMore, .temperature = 0};
-  generate(model, vocabulary, prompt, options, {.stop = stop, .token = [&](index, Token token) {
-                                                  text += tokenizer.decode(std::span(&token, 1));
-                                                  return has_lines || trimmed(text).empty() ||
-                                                         text.find('\n', text.find_first_not_of(" \t\r\n")) == std::string::npos;
-                                                }});
+  const auto is_complete = [&] {
+    return !has_lines && !trimmed(text).empty() && text.find('\n', text.find_first_not_of(kWhiteSpace)) != std::string::npos;
+  };
+  Generation generation(model, vocabulary, {prompt},
+                        {.max_new_tokens = std::ssize(tokenizer.encode(question.answer)) + kMore, .temperature = 0, .interrupted = stop});
+  while (!is_complete()) {
+    const auto event = generation.next();
+    if (!event || event->ending) {
+      break;
+    }
+    text += tokenizer.decode(std::span(&event->token, 1));
+  }
   return trimmed(text) == wanted;
 }
 
@@ -89,9 +97,9 @@ Question read_question(std::string_view json) {
     require_input(!trimmed(question.answer).empty(), "has an empty \"answer\"");
     return question;
   }
-  require_input(choices->is_array() && choices->size() >= 2, "has \"choices\" that are no list of two or more texts");
+  require_input(choices->is_array() && choices->size() >= 2, "has \"choices\" that are not a list of two or more texts");
   for (const nlohmann::json& choice : *choices) {
-    require_input(choice.is_string() && !choice.get<std::string>().empty(), "has a choice that is no text");
+    require_input(choice.is_string() && !choice.get<std::string>().empty(), "has a choice that is empty or not a text");
     question.choices.push_back(choice.get<std::string>());
   }
   require_input(answer != object.end() && answer->is_number_unsigned() && answer->get<std::uint64_t>() < choices->size(), "has ",
@@ -108,7 +116,7 @@ double Share::value() const {
 }
 
 std::pair<double, double> Share::interval() const {
-  constexpr double kZ = 1.959963984540054;  // 95 % of a normal distribution lie within
+  constexpr double kZ = 1.959963984540054;  // 95 % of a normal distribution lie within this many standard deviations
   const auto n = static_cast<double>(all);
   const double centre = (value() + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
   const double half = kZ / (1 + kZ * kZ / n) * std::sqrt(value() * (1 - value()) / n + kZ * kZ / (4 * n * n));

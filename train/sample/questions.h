@@ -15,37 +15,37 @@ namespace dikkat {
 /// A question with a known answer.
 struct Question {
   std::string prompt;
-  std::vector<std::string> choices{};  // of which the model takes the likeliest; empty: it writes the answer itself
-  index right = 0;                     // the number of the right choice
-  std::string answer{};                // what it must write
+  std::vector<std::string> choices{};  // the model takes the likeliest one; empty: it writes the answer itself
+  index right = 0;                     // number of the right choice
+  std::string answer{};                // without choices: the text that the model must write
 };
 
 /// Reads a line of JSONL: {"prompt", "choices": [...], "answer": NUMBER of the right one, from 0}, or {"prompt", "answer": "TEXT"}. Throws
-/// BadJson (train/text/json_line.h), whose text continues "FILE: line 7, ", for what is not JSON, and InputError, whose text continues
-/// "FILE: line 7 ", for anything else.
+/// BadJson (train/text/json_line.h), whose text continues "FILE: line 7, ", for invalid JSON, and InputError, whose text continues "FILE:
+/// line 7 ", for any other line.
 Question read_question(std::string_view json);
 
-/// How often something was right.
+/// Counts how often something was right.
 struct Share {
   index right = 0, all = 0;
 
   double value() const;
-  /// The 95 % confidence interval (Wilson 1927, "Probable inference, the law of succession, and statistical inference").
+  /// Returns the 95 % confidence interval (Wilson 1927, "Probable inference, the law of succession, and statistical inference").
   std::pair<double, double> interval() const;
 };
 
 struct Answers {
   Share choices{};           // the choice with the highest probability is the right one
-  Share choices_per_byte{};  // the same, with log probabilities divided by the bytes of the choice, so that long ones have a chance
-  Share texts{};             // what the model writes, greedily, is the answer, but for white space around it
+  Share choices_per_byte{};  // as `choices`, with log probabilities divided by the bytes of the choice, so that long choices have a chance
+  Share texts{};             // the text that the model writes, greedily, is the answer, apart from white space around it
 };
 
-/// How a prompt is given to the model: its tokens.
+/// Returns the tokens in which a prompt is given to the model.
 using EncodePrompt = std::function<std::vector<Token>(const std::string& prompt)>;
 
-/// Asks all questions. `vocabulary.ends` ends what the model writes; it also ends at a line break unless the answer has one. A choice is
-/// encoded by itself, after the prompt. `answered` is called after each question; `stop` between them: if it returns true, there is no
-/// result. Throws InputError for a prompt with a choice that is longer than the model's context.
+/// Asks all questions. The text that the model writes ends at one of `vocabulary.ends`, and at a line break unless the answer has one. A
+/// choice is encoded separately from its prompt. `answered` is called after each question, and `stop` between questions and tokens; if it
+/// returns true, there is no result. Throws InputError for a prompt with a choice that is longer than the model's context.
 std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary,
                            const std::vector<Question>& questions, const EncodePrompt& encode,
                            const std::function<void(index done)>& answered = {}, const std::function<bool()>& stop = {});

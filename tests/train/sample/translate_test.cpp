@@ -204,8 +204,7 @@ TEST(TranslateCached, GivesWhatReadingEverythingAgainGives) {
 
 TEST_F(Translate, NamesLogitsThatAreNaN) {
   *static_cast<float*>(store.entries().front()->record.data) = std::nanf("");
-  EXPECT_EQ(testing::error_of([&] { translate(model, *tokenizer, sources, {}); }),
-            "translate: the model gives logits that are NaN, expected numbers");
+  EXPECT_NE(testing::error_of([&] { translate(model, *tokenizer, sources, {}); }).find("logits are NaN"), std::string::npos);
 }
 
 TEST_F(Translate, StopsWhenAskedAndTellsHowFarItIs) {

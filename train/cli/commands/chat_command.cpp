@@ -13,7 +13,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/sample/prompt.h"
-#include "train/sample/text_stream.h"
+#include "train/sample/text_generation.h"
 #include "train/system/format_numbers.h"
 #include "train/text/utf8.h"
 
@@ -36,14 +36,14 @@ constexpr const char* kCommands =
     "Ctrl-C stops an answer. Anything else is a message. A message of several lines begins with \"\"\" and ends with \"\"\";\n"
     "pasted lines are one message.";
 
-/// What a user enters.
+/// An entry of the user: a message or a command.
 struct Entry {
   std::string text;
   bool is_message = false;  // even if it begins as a command
 };
 
-/// The next line, or all lines between """ and """. The line breaks beside the marks do not belong to the message. Throws InputError if the
-/// end mark is missing.
+/// Reads the next line, or all lines between """ and """. The line breaks beside the marks do not belong to the message. Throws InputError
+/// if the end mark is missing.
 std::optional<Entry> next_entry(LineReader& lines) {
   constexpr std::string_view kMark = "\"\"\"";
   auto line = lines.next();
@@ -69,7 +69,7 @@ std::optional<Entry> next_entry(LineReader& lines) {
   return Entry{.text = std::move(text), .is_message = true};
 }
 
-/// A conversation with a model, and what the user may do with it.
+/// A conversation with a model, and the commands for it.
 class Talk {
  public:
   Talk(const ChatArguments& arguments, const TrainedModel& trained)
@@ -77,6 +77,7 @@ class Talk {
         options_(arguments.options),
         form_(template_of(arguments.form, trained)),
         vocabulary_(vocabulary_of(*trained.tokenizer)) {
+    options_.interrupted = stop_requested;
     if (const auto end = form_.end_token(*trained.tokenizer)) {
       vocabulary_.ends.push_back(*end);
     }
@@ -87,7 +88,7 @@ class Talk {
 
   const ChatTemplate& form() const { return form_; }
 
-  /// Handles what the user enters; false: the conversation ends.
+  /// Handles an entry. Returns false if it ends the conversation.
   bool take(const Entry& entry) {
     if (entry.text.starts_with('/') && !entry.is_message) {
       return obey(entry.text);
@@ -116,7 +117,7 @@ class Talk {
     } else if (command == "/retry") {
       retry();
     } else {
-      tell(concat(command == "/help" || command == "/?" ? "" : concat(command, " is no command. "), "Commands:\n", kCommands));
+      tell(concat(command == "/help" || command == "/?" ? "" : concat(command, " is not a command. "), "Commands:\n", kCommands));
     }
     return true;
   }
@@ -146,7 +147,7 @@ class Talk {
     ChatTemplate form = form_;
     form.system = system;
     if (const std::string problem = problem_with_system(form); !problem.empty()) {
-      warn(concat(problem, "; the conversation stays as it was"));
+      warn(concat(problem, "; the conversation has not changed"));
       return;
     }
     form_ = std::move(form);
@@ -155,18 +156,18 @@ class Talk {
   }
 
   index context() const { return trained_.model->block_size(); }
-  /// The most tokens of a conversation that leave room for an answer.
+  /// The largest number of tokens of a conversation that leaves room for an answer.
   index most_tokens() const { return context() - std::min(options_.max_new_tokens, context() / 4); }
   std::vector<Token> tokens_of(const ChatTemplate& form, std::span<const Message> messages) const {
     return encode(*trained_.tokenizer, form.write(messages, ScoredText::answers, true)).tokens;
   }
-  /// "has 1,601 tokens, but 192 fit ..."
+  /// Returns "has 1,601 tokens, but 192 fit ...".
   std::string too_many(index tokens) const {
     return concat(" has ", grouped_digits(tokens), " tokens in its template, but ", grouped_digits(most_tokens()),
                   " fit into the model's context of ", grouped_digits(context()), " with room for an answer: shorten it");
   }
 
-  /// Why no conversation can begin with the system message; empty if one can.
+  /// Returns why no conversation can begin with the system message, or an empty string if one can.
   std::string problem_with_system(const ChatTemplate& form) const {
     if (form.system.empty()) {
       return {};
@@ -180,18 +181,18 @@ class Talk {
     }
   }
 
-  /// The tokens of the conversation. The oldest turns are dropped while it leaves no room for an answer. Throws InputError, and drops none,
-  /// where the newest message alone leaves none.
+  /// Returns the tokens of the conversation. Drops the oldest turns while there is no room for an answer. Throws InputError, and drops
+  /// none, if even the newest message leaves no room.
   std::vector<Token> prompt() {
     std::vector<Token> tokens = tokens_of(form_, messages_);
     if (std::ssize(tokens) <= most_tokens()) {
       return tokens;
     }
-    const index alone = std::ssize(tokens_of(form_, std::span(messages_).last(1)));
-    require_input(alone <= most_tokens(), "the message", form_.system.empty() ? "" : " with the system message", too_many(alone));
+    const index newest = std::ssize(tokens_of(form_, std::span(messages_).last(1)));
+    require_input(newest <= most_tokens(), "the message", form_.system.empty() ? "" : " with the system message", too_many(newest));
     index dropped = 0;
     while (std::ssize(tokens) > most_tokens()) {
-      do {  // what remains begins with a message of the user
+      do {  // the rest must begin with a message of the user
         messages_.erase(messages_.begin());
         ++dropped;
       } while (messages_.size() > 1 && messages_.front().role != "user");
@@ -203,6 +204,7 @@ class Talk {
   }
 
   void answer() {
+    // The prompt.
     std::vector<Token> tokens;
     try {
       tokens = prompt();
@@ -215,30 +217,28 @@ class Talk {
       messages_.pop_back();
       return;
     }
-    const std::vector<std::string> stops;
-    TextStream text(*trained_.tokenizer, stops, tokens.back());
-    const auto show = [](const std::string& part) {
-      if (!part.empty()) {
-        put_text(part);
-        flush_results();
-      }
-    };
-    const std::vector<Sample> answers = generate(trained_.model->gpt(), vocabulary_, tokens, options_,
-                                                 {.stop = [] { return stop_requested(); },
-                                                  .token =
-                                                      [&](index, Token token) {
-                                                        show(text.add(token));
-                                                        return true;
-                                                      }});
-    show(text.finish());
-    show(text.text().ends_with('\n') ? "" : "\n");
-    if (answers.front().ending == Ending::length) {
+
+    // The answer, shown while it is generated.
+    TextGeneration generation(trained_.model->gpt(), *trained_.tokenizer, vocabulary_, {std::move(tokens)}, options_);
+    std::string text;
+    Ending ending = Ending::length;
+    while (const auto event = generation.next()) {
+      put_text(event->text);
+      flush_results();
+      text += event->text;
+      ending = event->ended ? event->ended->sample.ending : ending;
+    }
+    put(text.ends_with('\n') ? "" : "\n");
+    flush_results();
+    if (ending == Ending::length) {
       tell(concat("(cut at ", grouped_digits(options_.max_new_tokens), options_.max_new_tokens == 1 ? " token)" : " tokens)"));
     }
-    std::string valid;  // a model may write bytes that are no text, and an answer may be cut within a character
-    utf8::append_valid(valid, text.text());
+
+    // It becomes part of the conversation.
+    std::string valid;  // a model may write bytes that are not UTF-8, and an answer may be cut within a character
+    utf8::append_valid(valid, text);
     messages_.push_back({"assistant", std::move(valid)});
-    ++options_.first_sample;  // another answer draws other numbers
+    ++options_.first_sample;  // the next answer has other random numbers
     forget_interrupt();
   }
 
@@ -249,7 +249,7 @@ class Talk {
   std::vector<Message> messages_;
 };
 
-/// "runs/tuned, step 150; template plain; context of 256 tokens".
+/// Returns "runs/tuned, step 150; template plain; context of 256 tokens".
 std::string description_of(const std::string& source, const TrainedModel& trained, const ChatTemplate& form) {
   return concat(source, trained.origin.checkpoint() == nullptr ? "" : concat(", step ", trained.origin.state().step), "; template ",
                 name_of(form.name), "; context of ", grouped_digits(trained.model->block_size()), " tokens");
@@ -280,10 +280,10 @@ void add_chat(Commands& program) {
   dikkat chat models/qwen2.5-0.5b-instruct --weights q8 --system "You answer in one sentence."
   echo "What is a tape?" | dikkat chat runs/tuned --temperature 0
 Lines of standard input are messages, and answers go to standard output. A message of several lines begins with """ and ends with """; text that is
-pasted in a terminal is one message. The conversation is written in the template that the run was trained in
-(chat.template), or in the model's own. When it outgrows the model's context, its oldest turns are dropped, and a message says so. A message
-that leaves no room for an answer is refused, and the conversation stays as it was.
-/help lists what else a line can say.)";
+pasted in a terminal is one message. The conversation is written in the template that the run was trained with
+(chat.template), or in the model's own. When it outgrows the model's context, its oldest turns are dropped, and a message reports it. A message
+that leaves no room for an answer is refused, and the conversation does not change.
+/help lists the commands.)";
   const auto a = std::make_shared<ChatArguments>();
   a->options.temperature = 0.7;
   Command command = program.add("chat", "Talk with a model", kExamples, [a] { return chat_command(*a); });
@@ -292,14 +292,13 @@ that leaves no room for an answer is refused, and the conversation stays as it w
   add_template(command, a->form);
   SampleOptions& o = a->options;
   constexpr index kMost = 1'000'000'000;
-  command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "The most tokens of an answer");
+  command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Most tokens of an answer");
   command.number("--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; higher: more random");
   command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all");
   command.number("--top-p", o.top_p, 0.0, 1.0,
                  "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all");
   command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens at least X times as likely as the likeliest; 0: among all");
-  command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0,
-                 "Above 1: makes tokens less likely that are in the text already");
+  command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens that the text already has less likely");
   command.number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "The same seed gives the same answers");
 }
 

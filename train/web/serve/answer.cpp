@@ -12,7 +12,7 @@
 namespace dikkat {
 namespace {
 
-/// How likely a token was, and the likeliest ones.
+/// Returns how likely a token was, and the likeliest tokens.
 TokenScore score_of(Token token, std::span<const float> logits, index usable, index alternatives, const ChoiceText& text) {
   std::vector<Token> ids = likeliest_tokens(logits, usable, alternatives);
   ids.push_back(token);
@@ -24,13 +24,15 @@ TokenScore score_of(Token token, std::span<const float> logits, index usable, in
   return score;
 }
 
-/// Generates, and returns the number of tokens.
+/// Generates an answer. Returns its number of tokens, for all choices.
 index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, PromptCache& prompts, const std::function<bool()>& stop) {
+  // The options that the request does not give.
   const ApiRequest& request = job.request();
   SampleOptions options = request.options;
   options.max_new_tokens = most_tokens(model, request, std::ssize(job.prompt()));
   options.seed = seed;
   options.prompts = &prompts;
+  options.interrupted = [&] { return job.is_cancelled() || stop(); };
   Vocabulary vocabulary = vocabulary_of(model.tokenizer);
   if (request.endpoint == Endpoint::chat) {
     if (const auto end = model.form->end_token(model.tokenizer)) {
@@ -38,6 +40,7 @@ index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, Promp
     }
   }
 
+  // The choices, which may begin with the prompt.
   const auto give = [&](Piece piece) {
     if (!piece.text.empty() || !piece.tokens.empty() || piece.ending) {
       job.give(std::move(piece));
@@ -49,37 +52,29 @@ index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, Promp
       at += static_cast<std::size_t>(utf8::decode(request.prompt, static_cast<index>(at)).bytes);
     }
   }
-  std::deque<ChoiceText> texts;
+  std::vector<ChoiceText> texts;
   for (index choice = 0; choice < options.num_samples; ++choice) {
-    texts.emplace_back(choice, model.tokenizer, request.stops, job.prompt().back(), offset);
+    texts.emplace_back(choice, model.tokenizer, job.prompt().back(), request.stops, offset);
     give({.choice = choice, .text = request.echo ? request.prompt : ""});
   }
-  const auto text_of = [&](index choice) -> ChoiceText& { return texts[static_cast<std::size_t>(choice)]; };
-  TokenScore score;  // of the token that comes next
-  GenerationEvents events{.stop = [&] { return job.is_cancelled() || stop(); },
-                          .token =
-                              [&](index choice, Token token) {
-                                ChoiceText& text = text_of(choice);
-                                give(request.alternatives ? text.add(token, std::move(score)) : text.add(token));
-                                return !text.stopped();
-                              },
-                          .ended =
-                              [&](index choice, const Sample& sample) {
-                                if (sample.ending != Ending::interrupted) {
-                                  give(text_of(choice).finish(sample.ending));
-                                }
-                              }};
-  if (request.alternatives) {
-    events.drawn = [&](index choice, Token token, std::span<const float> logits) {
-      score = score_of(token, logits, vocabulary.size, *request.alternatives, text_of(choice));
-    };
-  }
+
+  Generation generation(model.gpt, vocabulary, {job.prompt()}, options);
   index generated = 0;
-  for (const Sample& sample : generate(model.gpt, vocabulary, job.prompt(), options, events)) {
-    if (sample.ending == Ending::interrupted) {
+  while (const auto event = generation.next()) {
+    ChoiceText& text = texts[static_cast<std::size_t>(event->number)];
+    if (event->ending == Ending::interrupted) {
       throw server_ends();
     }
-    generated += std::ssize(sample.tokens);
+    if (event->ending) {
+      give(text.finish(*event->ending));
+      continue;
+    }
+    ++generated;
+    give(request.alternatives ? text.push(event->token, score_of(event->token, event->logits, vocabulary.size, *request.alternatives, text))
+                              : text.push(event->token));
+    if (text.stopped()) {
+      generation.end(event->number);
+    }
   }
   return generated;
 }

@@ -7,8 +7,8 @@
 
 namespace dikkat {
 
-/// Generates the answer of a job and gives it to the job, piece by piece. `seed` draws it. It ends early when the job is cancelled, or
-/// `stop` returns true, which it asks before each token; then the job fails. Throws nothing.
+/// Generates the answer of a job with the random numbers of `seed`, and gives it to the job piece by piece. If the job is cancelled, or
+/// `stop`, which is called before each token, returns true, the answer ends early and the job fails. Throws nothing.
 void answer(const ServedModel& model, Job& job, std::uint64_t seed, PromptCache& prompts, const std::function<bool()>& stop) noexcept;
 
 }  // namespace dikkat

@@ -6,7 +6,7 @@
 namespace dikkat {
 namespace {
 
-/// The bytes that begin a character.
+/// Returns the number of bytes that begin a character.
 index characters(const std::string& text) {
   return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
 }
@@ -15,28 +15,28 @@ index characters(const std::string& text) {
 
 std::string ChoiceText::text_of(Token token) const {
   const std::array both = {last_, token};
-  return tokenizer_.decode(both).substr(tokenizer_.decode(std::span(both).first(1)).size());
+  return tokenizer_->decode(both).substr(tokenizer_->decode(std::span(both).first(1)).size());
 }
 
-Piece ChoiceText::add(Token token) {
+Piece ChoiceText::push(Token token) {
   last_ = token;
-  return give(text_.add(token));
+  return piece_of(text_.push(token));
 }
 
-Piece ChoiceText::add(Token token, TokenScore score) {
+Piece ChoiceText::push(Token token, TokenScore score) {
   score.text = text_of(token);
   score.offset = offset_;
   offset_ += characters(score.text);
   const std::size_t begin = bytes_;
   bytes_ += score.text.size();
   waiting_.push_back({std::move(score), begin, bytes_});
-  return add(token);
+  return push(token);
 }
 
-Piece ChoiceText::give(std::string text) {
-  given_ += text.size();
+Piece ChoiceText::piece_of(std::string text) {
+  released_ += text.size();
   Piece piece{.choice = choice_, .text = std::move(text)};
-  while (!waiting_.empty() && waiting_.front().end <= given_) {
+  while (!waiting_.empty() && waiting_.front().end <= released_) {
     piece.tokens.push_back(std::move(waiting_.front().score));
     waiting_.pop_front();
   }
@@ -44,10 +44,10 @@ Piece ChoiceText::give(std::string text) {
 }
 
 Piece ChoiceText::finish(Ending ending) {
-  Piece piece = give(text_.finish());
+  Piece piece = piece_of(text_.finish());
   piece.ending = ending;
   for (Waiting& one : waiting_) {
-    if (one.begin < given_) {  // a stop string begins within this token; those after it have no part in the text
+    if (one.begin < released_) {  // a stop string begins within this token; later tokens have no part in the text
       piece.tokens.push_back(std::move(one.score));
     }
   }

@@ -9,21 +9,20 @@
 
 namespace dikkat {
 
-/// Makes pieces of the tokens of one answer, as they come: the text as TextStream gives it, and the scores of tokens with the text that
-/// they are of.
+/// Turns the tokens of one answer into pieces: text as TextStream returns it, and the scores of the tokens in this text.
 class ChoiceText {
  public:
-  /// `before`, and what is kept by reference, as TextStream. `offset`: characters of the answer before it.
-  ChoiceText(index choice, const Tokenizer& tokenizer, const std::vector<std::string>& stops, Token before, index offset = 0)
-      : tokenizer_(tokenizer), text_(tokenizer, stops, before), choice_(choice), last_(before), offset_(offset) {}
+  /// The arguments are TextStream's. `offset` is the number of characters of the answer before this text.
+  ChoiceText(index choice, const Tokenizer& tokenizer, Token before, const std::vector<std::string>& stops, index offset = 0)
+      : tokenizer_(&tokenizer), text_(tokenizer, before, stops), choice_(choice), last_(before), offset_(offset) {}
 
-  /// The text that a token would have here.
+  /// Returns the text that a token would have here.
   std::string text_of(Token token) const;
-  /// Adds a token. What is returned may be empty.
-  Piece add(Token token);
-  /// The same, with its score, whose text and offset are filled in here.
-  Piece add(Token token, TokenScore score);
-  /// Call it after the last token: the text that was held back.
+  /// Adds a token. Returns a piece that may be empty.
+  Piece push(Token token);
+  /// Adds a token and its score, whose text and offset are filled in here.
+  Piece push(Token token, TokenScore score);
+  /// Returns the text that was held back. Call it after the last token.
   Piece finish(Ending ending);
 
   bool stopped() const { return text_.stopped(); }
@@ -31,17 +30,17 @@ class ChoiceText {
  private:
   struct Waiting {
     TokenScore score;
-    std::size_t begin, end;  // bytes of the text
+    std::size_t begin, end;  // its bytes in the text
   };
-  Piece give(std::string text);
+  Piece piece_of(std::string text);
 
-  const Tokenizer& tokenizer_;
+  const Tokenizer* tokenizer_;
   TextStream text_;
   index choice_;
   Token last_;
   index offset_;
-  std::size_t bytes_ = 0;  // of all tokens
-  std::size_t given_ = 0;  // of text
+  std::size_t bytes_ = 0;     // of all tokens
+  std::size_t released_ = 0;  // bytes of text that were returned
   std::deque<Waiting> waiting_;
 };
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <random>
 
+#include "train/sample/prompt_cache.h"
 #include "train/web/http/http_server.h"
 #include "train/web/serve/answer.h"
 
@@ -13,9 +14,9 @@ namespace dikkat {
 namespace {
 
 constexpr int kMostConnections = 32;
-constexpr auto kMoment = std::chrono::milliseconds(50);  // between looks at whether the client is still there
+constexpr auto kMoment = std::chrono::milliseconds(50);  // between checks whether the client is still there
 
-/// A number that nobody guesses.
+/// Returns a number that nobody can guess.
 std::uint64_t random_number() {
   thread_local std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
@@ -30,7 +31,7 @@ std::string random_name(const char* begin) {
   return name;
 }
 
-/// Whether the texts are equal. The time that it takes depends on the length of `sent` alone.
+/// Whether the texts are equal. The time that this takes depends only on the length of `sent`.
 bool is_same_secret(const std::string& secret, const std::string& sent) {
   volatile unsigned different = secret.size() == sent.size() ? 0 : 1;
   for (std::size_t i = 0; i < sent.size(); ++i) {
@@ -54,7 +55,7 @@ HttpResponse refusal(const ApiError& error) {
   return response;
 }
 
-/// What is logged of an answer: "12 prompt tokens, 30 generated, 41.5 tokens/s".
+/// Returns an answer's entry in the log: "12 prompt tokens, 30 generated, 41.5 tokens/s".
 std::string note_of(const Job& job) {
   const double rate = job.seconds() > 0 ? static_cast<double>(job.generated()) / job.seconds() : 0;
   return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, ", std::round(rate * 10) / 10, " tokens/s",
@@ -122,17 +123,17 @@ class CompletionServer::Parts {
   }
 
   std::string page() const {
-    return concat(
-        "dikkat serves the model ", model_.name, " here, in the protocol of OpenAI's completions.\n\n  curl ", server_.url(),
-        "v1/chat/completions -H 'Content-Type: application/json' \\\n    -d '{\"messages\": [{\"role\": \"user\", \"content\": "
-        "\"Hello\"}]}'\n  curl ",
-        server_.url(),
-        "v1/completions -H 'Content-Type: application/json' -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'\n\nClients of others want ",
-        server_.url(), "v1 as their base URL.\n");
+    return concat("dikkat serves the model ", model_.name, " here, in the protocol of OpenAI's completions.\n\n  curl ", server_.url(),
+                  "v1/chat/completions -H 'Content-Type: application/json' \\\n    -d '{\"messages\": [{\"role\": \"user\", \"content\": "
+                  "\"Hello\"}]}'\n  curl ",
+                  server_.url(),
+                  "v1/completions -H 'Content-Type: application/json' -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'\n\nThe base URL for "
+                  "OpenAI's clients is ",
+                  server_.url(), "v1\n");
   }
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
-    constexpr std::string_view kScheme = "bearer ";  // in any case (RFC 9110, 11.1)
+    constexpr std::string_view kScheme = "bearer ";  // in upper or lower case (RFC 9110, 11.1)
     if (options_.api_key.empty() || !request.path.starts_with("/v1/")) {
       return std::nullopt;
     }
@@ -160,7 +161,7 @@ class CompletionServer::Parts {
                               .model = model_.name,
                               .fingerprint = model_.fingerprint,
                               .seed = *wanted.seed,
-                              .tells_scores = wanted.alternatives.has_value()};
+                              .has_scores = wanted.alternatives.has_value()};
       std::vector<Token> prompt = prompt_tokens(model_, wanted);
       const auto job = std::make_shared<Job>(std::move(wanted), std::move(prompt));
       queue_.add(job);
@@ -176,7 +177,7 @@ class CompletionServer::Parts {
     }
   }
 
-  /// Waits for all of an answer.
+  /// Waits until an answer is complete.
   static HttpResponse whole(const ResponseHead& head, Job& job, HttpRequest& request) {
     std::vector<Piece> choices(static_cast<std::size_t>(job.request().options.num_samples));
     while (!job.is_over()) {
@@ -198,23 +199,23 @@ class CompletionServer::Parts {
   }
 
   static void stream(const ResponseHead& head, Job& job, HttpRequest& request, const HttpWrite& write) {
-    const bool tells_usage = job.request().streams_usage;
+    const bool with_usage = job.request().streams_usage;
     bool listens = true;
     if (head.endpoint == Endpoint::chat) {
       for (index choice = 0; choice < job.request().options.num_samples; ++choice) {
-        listens = listens && write(role_event(head, choice, tells_usage));
+        listens = listens && write(role_event(head, choice, with_usage));
       }
     }
     try {
       while (listens && !job.is_over()) {
         std::string events;
         for (const Piece& piece : job.take(kMoment)) {
-          events += piece_event(head, piece, tells_usage);
+          events += piece_event(head, piece, with_usage);
         }
         listens = write(events) && !request.is_gone();
       }
       if (listens) {
-        write((tells_usage ? usage_event(head, usage_of(job)) : "") + last_event());
+        write((with_usage ? usage_event(head, usage_of(job)) : "") + last_event());
         request.note = note_of(job);
         return;
       }
@@ -230,7 +231,7 @@ class CompletionServer::Parts {
   const Options options_;
   PromptCache prompts_;
   JobQueue queue_;
-  HttpServer server_;  // its threads use the others
+  HttpServer server_;  // declared last, because its threads use the other members
 };
 
 CompletionServer::CompletionServer(const ServedModel& model, const Options& options) : parts_(std::make_unique<Parts>(model, options)) {}

@@ -5,14 +5,14 @@
 namespace dikkat {
 namespace {
 
-ResponseHead head(Endpoint endpoint, bool tells_scores = false) {
+ResponseHead head(Endpoint endpoint, bool has_scores = false) {
   return {.endpoint = endpoint,
           .id = "id-1",
           .created = 12,
           .model = "tiny",
           .fingerprint = "print",
           .seed = {.bits = 7},
-          .tells_scores = tells_scores};
+          .has_scores = has_scores};
 }
 
 const std::string kBegun = R"("created":12,"model":"tiny","system_fingerprint":"print","seed":7,"choices":)";
@@ -34,7 +34,7 @@ TEST(ApiResponse, OfAText) {
 }
 
 TEST(ApiResponse, OfAConversation) {
-  const Piece piece{.choice = 1, .text = "so", .tokens = kScores, .ending = Ending::end_token};
+  const Piece piece{.choice = 1, .text = "so", .tokens = kScores, .ending = Ending::end};
   EXPECT_EQ(response_json(head(Endpoint::chat, true), {piece}, {.prompt = 3, .completion = 4}),
             R"({"id":"id-1","object":"chat.completion",)" + kBegun +
                 R"([{"index":1,"message":{"role":"assistant","content":"so","refusal":null},"logprobs":{"content":[{"token":"a)"
@@ -50,7 +50,7 @@ TEST(ApiResponse, OfAConversation) {
   EXPECT_EQ(piece_event(head(Endpoint::chat), {.text = "so"}, true),
             chunk + R"([{"index":0,"delta":{"content":"so"},"logprobs":null,"finish_reason":null}],"usage":null})"
                     "\n\n");
-  EXPECT_EQ(piece_event(head(Endpoint::chat), {.ending = Ending::stopped}, false),
+  EXPECT_EQ(piece_event(head(Endpoint::chat), {.ending = Ending::stop}, false),
             chunk + R"([{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]})"
                     "\n\n");
   EXPECT_EQ(usage_event(head(Endpoint::chat), {.prompt = 1, .completion = 2}),

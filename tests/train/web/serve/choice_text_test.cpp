@@ -14,7 +14,7 @@ namespace {
 /// "text|tokens" of each piece of a text of bytes.
 std::vector<std::string> pieces(const std::string& text, const std::vector<std::string>& stops, index offset = 0) {
   const ByteTokenizer tokenizer;
-  ChoiceText choice(2, tokenizer, stops, 'x', offset);
+  ChoiceText choice(2, tokenizer, 'x', stops, offset);
   std::vector<std::string> given;
   const auto note = [&](const Piece& piece) {
     EXPECT_EQ(piece.choice, 2);
@@ -26,10 +26,10 @@ std::vector<std::string> pieces(const std::string& text, const std::vector<std::
   };
   for (const char c : text) {
     if (!choice.stopped()) {
-      note(choice.add(static_cast<unsigned char>(c), TokenScore{.log_probability = -1}));
+      note(choice.push(static_cast<unsigned char>(c), TokenScore{.log_probability = -1}));
     }
   }
-  note(choice.finish(Ending::stopped));
+  note(choice.finish(Ending::stop));
   return given;
 }
 

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/sample/generate.h"
+#include "train/sample/text_stream.h"
+
+namespace dikkat {
+
+/// Continues prompts as Generation does, as text:
+///
+///   TextGeneration generation(model, tokenizer, vocabulary_of(tokenizer), {prompt}, options);
+///   while (const auto event = generation.next()) {
+///     print(event->text);
+///   }
+class TextGeneration {
+ public:
+  struct Ended {
+    Sample sample;
+    std::string text;  // all of its text
+  };
+  /// A part of a sample's text.
+  struct Event {
+    index number = 0;              // the sample's number
+    std::string text{};            // bytes that have become final with one more token, or with the sample's end; may be empty
+    std::optional<Ended> ended{};  // with the sample's last event
+  };
+
+  /// Keeps references to model and tokenizer. A sample ends before one of `stops`, with Ending::stop. Throws as Generation and TextStream
+  /// do.
+  TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts,
+                 const SampleOptions& options, std::vector<std::string> stops = {});
+
+  /// Returns the next event, or nullopt once every sample has ended: an event for each token of a sample, then one for its end.
+  std::optional<Event> next();
+  bool outgrew_context() const { return generation_.outgrew_context(); }
+
+ private:
+  struct Running {
+    explicit Running(TextStream stream) : text(std::move(stream)) {}
+    Sample sample;
+    TextStream text;
+  };
+  const Tokenizer* tokenizer_;
+  std::vector<Token> before_;  // the last token of each prompt
+  std::vector<std::string> stops_;
+  index num_samples_;
+  bool with_log_probabilities_;
+  Generation generation_;
+  std::map<index, Running> running_;  // by number
+};
+
+}  // namespace dikkat
