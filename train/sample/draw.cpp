@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-/// weights = e^((logits - highest) / temperature), so the likeliest token has weight 1.
+/// Computes weights = e^((logits - highest) / temperature), so the likeliest token has weight 1.
 void compute_weights(std::span<const float> logits, float highest, float temperature, float* weights) {
   const auto count = static_cast<index>(logits.size());
   simd::for_vectors<float>(0, count, [&](index at, auto lanes) {
@@ -43,6 +43,8 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
   if (options.temperature == 0) {
     return likeliest - logits.begin();
   }
+
+  // Probabilities before they are normalised.
   constexpr double kLeast = 1e-6;  // below this the likeliest token is certain, and numbers overflow f32
   weights_.resize(logits.size());
   compute_weights(logits, *likeliest, static_cast<float>(std::max(options.temperature, kLeast)), weights_.data());
@@ -50,6 +52,7 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
   const auto logit = [&](index id) { return logits[static_cast<std::size_t>(id)]; };
   const auto likelier = [&](index a, index b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; };
 
+  // The ids that can be drawn.
   ids_.resize(logits.size());
   std::iota(ids_.begin(), ids_.end(), index{0});
   if (0 < options.top_k && options.top_k < static_cast<index>(ids_.size())) {
@@ -61,7 +64,7 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
     for (const index id : ids_) {
       total += weight(id);
     }
-    // The ids whose weight is at most (1 - top_p) / n of the total have at most 1 - top_p together, so the others are enough.
+    // Ids whose weight is at most (1 - top_p) / n of the total have a share of at most 1 - top_p together, so the others are enough.
     const double small = (1 - options.top_p) * total / static_cast<double>(ids_.size());
     std::erase_if(ids_, [&](index id) { return weight(id) <= small; });
     // A binary search instead of sorting: each round splits the undecided ids into the likelier and the less likely half.
@@ -87,6 +90,7 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
     std::sort(ids_.begin(), ids_.end());  // so that the result does not depend on how they were chosen
   }
 
+  // The first id at which the cumulative probability exceeds the random number.
   double total = 0;
   for (const index id : ids_) {
     total += weight(id);

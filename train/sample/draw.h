@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// How a token is drawn: with the probabilities softmax(logits / temperature), from the tokens that top_k, then top_p, then min_p keep.
+/// Options of drawing a token. The probabilities are softmax(logits / temperature), of the tokens that top_k, then top_p, then min_p keep.
 struct DrawOptions {
   double temperature = 1;  // 0: always the likeliest token
   index top_k = 0;         // keeps this many of the likeliest tokens; 0: all
@@ -16,18 +16,18 @@ struct DrawOptions {
   double min_p = 0;  // keeps tokens with at least this share of the likeliest token's probability (Nguyen et al., arXiv 2407.01082); 0: all
 };
 
-/// Throws InputError, with the command line's names of options, for a value out of range and for an option that temperature 0 makes
-/// meaningless.
+/// Throws InputError, with the command line's names of options, for a value out of range and for an option that has no effect at
+/// temperature 0.
 void check(const DrawOptions& options);
 
 /// Draws ids. The object keeps its memory from call to call.
 class Draw {
  public:
-  /// For at most `vocab_size` logits.
+  /// Allocates memory for up to `vocab_size` logits.
   explicit Draw(index vocab_size);
 
-  /// Draws an id with the random number `uniform` in [0, 1). Of equal logits, that of the lower id counts as likelier. An id with -inf is
-  /// only drawn if all are -inf.
+  /// Draws an id with the random number `uniform` in [0, 1). Between equal logits, the lower id counts as likelier. An id with -inf is only
+  /// drawn if all are -inf.
   index operator()(std::span<const float> logits, const DrawOptions& options, double uniform);
 
  private:
@@ -35,15 +35,15 @@ class Draw {
   std::vector<index> ids_;  // the ids that can still be drawn
 };
 
-/// The repetition penalty, applied once for each of `ids` (which must differ): a logit above 0 is divided by `penalty`, one below 0 is
-/// multiplied by it. So tokens that a text already has become less likely (Keskar et al., arXiv 1909.05858, section 4.1, for logits above
-/// 0).
+/// Applies the repetition penalty once for each of `ids`, which must differ: a logit above 0 is divided by `penalty`, and a logit below 0
+/// is multiplied by it. This makes tokens that a text already has less likely (Keskar et al., arXiv 1909.05858, section 4.1, for logits
+/// above 0).
 void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty);
 
-/// log of the sum of e^logit, which is NaN if a logit is.
+/// Returns the log of the sum of e^logit, or NaN if a logit is NaN.
 double log_sum_exp(std::span<const float> logits);
 
-/// The log probability of an id under softmax(logits), in nats.
+/// Returns the log probability of an id under softmax(logits), in nats.
 double log_probability(std::span<const float> logits, index id);
 
 }  // namespace dikkat

@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-/// The likeliest of the first ids of logits, with their probabilities.
+/// Returns the likeliest of the first options.ids tokens, with their probabilities.
 std::vector<std::pair<Token, double>> likeliest(std::span<const float> logits, const LookOptions& options) {
   std::vector<Token> ids(static_cast<std::size_t>(options.ids));
   std::iota(ids.begin(), ids.end(), 0);
@@ -27,7 +27,7 @@ std::vector<std::pair<Token, double>> likeliest(std::span<const float> logits, c
   return found;
 }
 
-/// Appends the rows of the last `rows` queries of a window of `time` tokens, of each head.
+/// Appends the weights of each head for the last `rows` queries of a window of `time` tokens.
 void append_weights(Tensor weights, index time, index rows, Look& look) {
   constexpr float kWhole = 255;
   const float* row = weights.data<float>();  // (1, heads, time, time)

@@ -38,7 +38,7 @@ std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& 
     if (before && (tokens.empty() || tokens.front() != *before)) {
       tokens.insert(tokens.begin(), *before);
     }
-    require_input(!tokens.empty(), "the prompt is empty, expected one token or more to go on from");
+    require_input(!tokens.empty(), "the prompt is empty, expected one token or more to continue");
     return tokens;
   } catch (const EncodeError& e) {
     fail_input("prompt: ", e.what());

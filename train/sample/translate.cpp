@@ -9,13 +9,14 @@
 namespace dikkat {
 namespace {
 
-// Hypotheses that are extended together. Products with up to 16 rows read the weights once, and a row does not depend on the others.
+// The number of hypotheses that are extended together. Products with up to 16 rows read the weights once, and a row does not depend on the
+// others.
 constexpr index kTogether = 16;
 
 /// A target that is being generated.
 struct Hypothesis {
-  std::int32_t source = 0;    // its number in the block
-  index row = 0;              // of the cache, while it goes on
+  std::int32_t source = 0;    // number of its source in the block
+  index row = 0;              // its row of the cache, until it has ended
   std::vector<Token> tokens;  // start token first
   double log_probability = 0;
   bool ended = false;
@@ -48,10 +49,10 @@ void keep_best(std::vector<Candidate>& candidates, std::size_t k) {
   candidates.erase(end, candidates.end());
 }
 
-/// A hypothesis extended by each of the k likeliest of the tokens that may follow.
+/// Extends a hypothesis by each of the k likeliest tokens that may follow.
 std::vector<Candidate> likeliest(const Hypothesis& h, std::span<const float> logits, const std::vector<Token>& may_follow, std::size_t k) {
   const double total = log_sum_exp(logits);
-  require(!std::isnan(total), "translate: the model gives logits that are NaN, expected numbers");
+  require(!std::isnan(total), "translate: the model's logits are NaN, expected finite weights: take an earlier checkpoint");
   const auto logit = [&](Token token) { return logits[static_cast<std::size_t>(token)]; };
   std::vector<Token> best(k);
   std::partial_sort_copy(may_follow.begin(), may_follow.end(), best.begin(), best.end(),
@@ -116,7 +117,7 @@ class Block {
     return std::ssize(*std::max_element(sources.begin(), sources.end(), shorter));
   }
 
-  /// Each source by itself, so that a result does not depend on the others.
+  /// Encodes one source in a pass of its own, so that a result does not depend on the others.
   EncoderDecoder::Memory encode(Pass& pass, std::size_t i) const {
     return model_.encode(pass, pass.tape.input<Token>({1, std::ssize(sources_[i])}, sources_[i]));
   }
@@ -134,7 +135,7 @@ class Block {
     take_logits(model_.logits(pass, model_.features(pass, tokens, sources, cache_)));
   }
 
-  /// Finds the candidates of all rows.
+  /// Computes the candidates of all rows.
   void take_logits(Tensor logits) {
     const index width = model_.config().vocab_size;
     parallel_for(logits.size() / width, Work::elements(logits.size()), [&](index i) {
@@ -145,7 +146,7 @@ class Block {
     tape_.reset();
   }
 
-  /// Replaces the hypotheses of one source that have not ended by the likeliest of their candidates.
+  /// Replaces the unfinished hypotheses of one source by the likeliest of their candidates.
   void advance(Beam& beam) {
     std::vector<Candidate> candidates;
     Beam next;
@@ -171,18 +172,18 @@ class Block {
     beam = std::move(next);
   }
 
-  /// Gives each hypothesis that goes on a row of its own, from 0 on: that of the one it continues, or a copy of it.
+  /// Gives each unfinished hypothesis a row of its own, from 0 on: the row of the hypothesis that it continues, or a copy of that row.
   void arrange() {
-    std::vector<Hypothesis*> going_on, others;
+    std::vector<Hypothesis*> unfinished, others;
     for (Beam& beam : beams_) {
       for (Hypothesis& h : beam) {
         if (!h.ended) {
-          going_on.push_back(&h);
+          unfinished.push_back(&h);
         }
       }
     }
-    rows_.assign(going_on.size(), nullptr);
-    for (Hypothesis* h : going_on) {
+    rows_.assign(unfinished.size(), nullptr);
+    for (Hypothesis* h : unfinished) {
       const auto row = static_cast<std::size_t>(h->row);
       if (row < rows_.size() && rows_[row] == nullptr) {
         rows_[row] = h;
@@ -190,7 +191,7 @@ class Block {
         others.push_back(h);
       }
     }
-    auto free = rows_.begin();  // no hypothesis that goes on continues what is there, so nothing is lost
+    auto free = rows_.begin();  // no unfinished hypothesis continues a row without an owner, so it can be overwritten
     for (Hypothesis* h : others) {
       free = std::find(free, rows_.end(), nullptr);
       const index to = free - rows_.begin();
@@ -207,10 +208,10 @@ class Block {
   std::span<const std::vector<Token>> sources_;
   Tape& tape_;
   EncoderDecoder::Cache cache_;
-  std::vector<Token> may_follow_;  // all but the start token and padding
+  std::vector<Token> may_follow_;  // all tokens except the start token and padding
   std::vector<Beam> beams_;
-  std::vector<Hypothesis*> rows_;                   // what each row of the cache holds
-  std::vector<std::vector<Candidate>> candidates_;  // of each row
+  std::vector<Hypothesis*> rows_;                   // the hypothesis in each row of the cache
+  std::vector<std::vector<Candidate>> candidates_;  // candidates of each row
 };
 
 SequenceTokens sequence_tokens_of(const Tokenizer& tokenizer) {

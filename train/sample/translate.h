@@ -11,28 +11,28 @@
 namespace dikkat {
 
 struct TranslateOptions {
-  index beam = 1;  // beam width: hypotheses that are kept; 1: greedy, always the likeliest token
+  index beam = 1;  // beam width, the number of hypotheses that are kept; 1: greedy, always the likeliest token
   double length_penalty =
       0.6;                   // alpha: hypotheses are compared by log-probability / ((5 + length) / 6)^alpha (Wu et al., arXiv 1609.08144)
   index max_new_tokens = 0;  // most tokens of a target; 0: the model's block_size
 };
 
-/// A target that the decoder has generated.
+/// A target that the decoder generated.
 struct Translation {
   std::vector<Token> tokens;   // without start and end token
-  double log_probability = 0;  // of the tokens, and of the end token if there was one
-  bool ended = false;          // by the end token, not by the limit
+  double log_probability = 0;  // sum over the tokens, and the end token if there was one
+  bool ended = false;          // whether it ended with the end token, not at the limit
 };
 
-/// A source as the encoder reads it: the tokens of the text and the end token. Throws EncodeError, and InputError for a text without tokens
-/// or with more than block_size.
+/// Returns a source as the encoder reads it: the tokens of the text and the end token. Throws EncodeError, and InputError if the text has
+/// no tokens or the source has more than block_size.
 std::vector<Token> encode_source(const Tokenizer& tokenizer, std::string_view text, index block_size);
 
 /// Generates a target for each source, one token at a time, from the start token to the end token. Beam search keeps the `beam` likeliest
-/// hypotheses; a finished one keeps its place among them, and the best finished one wins. Ties go to the lower token. Sources are read one
-/// by one, and the last tokens of up to 16 hypotheses together; a result does not depend on the other sources. `stop` is called before each
-/// token; if it returns true, nothing is returned. `progress` gets the share that is done. Throws InputError for an option out of range,
-/// and Error if the model gives logits that are NaN.
+/// hypotheses; a finished one keeps its place among them, and the best finished one wins. Ties go to the lower token. The model reads one
+/// source at a time, and the last tokens of up to 16 hypotheses together; a result does not depend on the other sources. `stop` is called
+/// before each token; if it returns true, the result is empty. `progress` gets the share that is done. Throws InputError for an option out
+/// of range, and Error if the model's logits are NaN.
 std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer& tokenizer, std::span<const std::vector<Token>> sources,
                                    const TranslateOptions& options, const std::function<bool()>& stop = {},
                                    const std::function<void(double)>& progress = {});
@@ -44,8 +44,8 @@ struct LayerAttention {
   std::vector<float> weights;  // (heads, queries, keys)
 };
 
-/// The weights of all attention layers, in the order of computation, for a source and a target (its tokens without special tokens). Query t
-/// of the decoder is the position that predicts token t; the last one predicts the end token.
+/// Returns the weights of all attention layers, in the order of computation, for a source and a target (its tokens without special tokens).
+/// Query t of the decoder is the position that predicts token t; the last query predicts the end token.
 std::vector<LayerAttention> attention_of(const EncoderDecoder& model, const Tokenizer& tokenizer, const std::vector<Token>& source,
                                          const std::vector<Token>& target);
 

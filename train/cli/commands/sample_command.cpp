@@ -37,9 +37,9 @@ void require_no(const std::vector<std::string>& options, const TrainedModel& tra
 /// Throws InputError for options that do not go together, before a model is loaded.
 void check(const SampleArguments& a) {
   check(a.options);
-  require_input(!a.prompt || a.prompt_file.empty(), "--prompt and --prompt-file both give a prompt, expected one of them");
+  require_input(!a.prompt || a.prompt_file.empty(), "--prompt and --prompt-file both give a prompt; drop one of the two");
   require_input(!a.options.log_probabilities || a.json || !a.prompts.empty(),
-                "--logprobs is for --json or --prompts, expected one of them");
+                "--logprobs works only with --json or --prompts; add one of them");
   if (!a.prompts.empty()) {
     const char* name = a.has_prompt() ? (a.prompt ? "--prompt" : "--prompt-file") : a.json ? "--json" : nullptr;
     require_input(name == nullptr, "--prompts reads prompts from a file and writes a JSON object for each, so it cannot be combined with ",
@@ -69,6 +69,8 @@ void check(const SampleArguments& a) {
 int sample_command(const SampleArguments& arguments) {
   start_threads();
   check(arguments);
+
+  // The model, and the prompt unless it comes from standard input.
   const bool is_list = !arguments.prompts.empty();
   const std::string& file = is_list ? arguments.prompts : arguments.prompt_file;
   const bool is_piped = is_list ? file == "-" : arguments.prompt == "-";
@@ -78,11 +80,13 @@ int sample_command(const SampleArguments& arguments) {
   const bool is_gpt = trained.model->is_gpt();
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");
+
+  // The text, from one prompt, from lines that are typed, or from a list of prompts.
   bool all_answered = true;
   if (is_piped) {
     given = read_standard_input(is_list ? "the list of prompts" : "the prompt");
   }
-  if (!file.empty() && given.starts_with(kByteOrderMark)) {  // as of a corpus
+  if (!file.empty() && given.starts_with(kByteOrderMark)) {  // removed from a corpus too
     given.erase(0, kByteOrderMark.size());
   }
   if (arguments.interactive) {
@@ -113,14 +117,15 @@ An encoder-decoder answers the prompt, or each line of it:
   dikkat sample runs/pairs --prompt "When you play game of thrones" --attention
   dikkat sample runs/pairs --beam 4 --prompt - < sources.txt
 A line that cannot be answered (it is blank, or too long) gives a warning, an empty line as its answer, and exit code 2.
-Many prompts are answered together, each as it would be alone, in much less time:
+Many prompts are answered together, in much less time and with the same answers as one by one:
   dikkat sample runs/mine --prompts prompts.jsonl --num-samples 2 --max-new-tokens 100 > answers.jsonl
-A line of prompts.jsonl is an object with the field "prompt", or a string. Its answer is the same object with the field "samples", which holds
-what --json tells of each; all other fields are copied. One that cannot be answered has the field "error" instead, and the exit code is 2.
-Samples are shown while they are generated, one after another. Ctrl-C stops and keeps what is there; with --interactive it stops only this
-answer, Ctrl-D ends the session, and an empty line continues the last text. A text ends where the model ends a document, if its tokenizer has
-a token for that. A text may become longer than the model's context: whenever the context is full, its oldest quarter is dropped, and a
-message says so.)";
+A line of prompts.jsonl is an object with the field "prompt", or a string. Its answer is this object with the field "samples", which has the
+samples as --json prints them; all other fields are copied. A line that cannot be answered gets the field "error" instead, and the exit code
+is 2.
+Samples are shown while they are generated, one after another. Ctrl-C stops and keeps the text so far; with --interactive it stops only the
+current answer, Ctrl-D ends the session, and an empty line continues the last text. A text ends where the model ends a document, if its
+tokenizer has a token for that. A text may become longer than the model's context: whenever the context is full, its oldest quarter is
+dropped, and a message reports it.)";
   constexpr index kMost = 1'000'000'000;
   constexpr index kMostSamples = 1'000'000;
   constexpr index kMostBeam = 1'000;
@@ -128,16 +133,17 @@ message says so.)";
   Command command = program.add("sample", "Generate text", kExamples, [a] { return sample_command(*a); });
   add_model(command, a->model);
   add_weights(command, a->weights);
-  command.any_text("--prompt", a->prompt, "TEXT", "Text to continue; - reads it from standard input; by default a line break");
+  command.any_text("--prompt", a->prompt, "TEXT", "Text to continue, or - for standard input; by default a line break");
   command.text("--prompt-file", a->prompt_file, "FILE", "File with the text to continue");
   command.text("--prompts", a->prompts, "FILE",
-               "JSONL with a prompt in each line, - for standard input: answers all, several at once, and writes a line for each");
+               "JSONL file with a prompt in each line, or - for standard input: answers several at once and prints a line for each");
   SampleOptions& o = a->options;
-  command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate; an encoder-decoder stops by itself")
+  command
+      .number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Most tokens to generate; an encoder-decoder's answer may end earlier")
       .note_in(a->length_options);
 
   auto& gpt = a->gpt_options;
-  command.number("--num-samples", o.num_samples, index{1}, kMostSamples, "How many texts").note_in(gpt);
+  command.number("--num-samples", o.num_samples, index{1}, kMostSamples, "Number of texts").note_in(gpt);
   command
       .number("--temperature", o.temperature, 0.0, 1000.0,
               "0: always the likeliest token; 1: the model's own probabilities; higher: more random")
@@ -147,10 +153,9 @@ message says so.)";
       .number("--top-p", o.top_p, 0.0, 1.0, "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all")
       .note_in(gpt);
   command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens at least X times as likely as the likeliest; 0: among all").note_in(gpt);
-  command
-      .number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens less likely that are in the text already")
+  command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens that the text already has less likely")
       .note_in(gpt);
-  command.repeated("--stop", a->stop, "TEXT", "End a text before this string; may be given several times").note_in(gpt);
+  command.repeated("--stop", a->stop, "TEXT", "End a text before this string; can be given several times").note_in(gpt);
   command
       .number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
               "The same seed gives the same text, on any number of threads")
@@ -170,7 +175,7 @@ message says so.)";
   command
       .number("--beam", search.beam, index{1}, kMostBeam, "For an encoder-decoder: beam search that keeps the N likeliest texts; 1: greedy")
       .note_in(encoder_decoder);
-  command.number("--length-penalty", search.length_penalty, 0.0, 100.0, "Of beam search: higher values favour longer texts")
+  command.number("--length-penalty", search.length_penalty, 0.0, 100.0, "For beam search: higher values favour longer texts")
       .note_in(encoder_decoder);
   command
       .flag("--attention", a->attention,
@@ -178,10 +183,9 @@ message says so.)";
       .note_in(encoder_decoder);
 
   command
-      .text("--html", a->html, "FILE.html",
-            "Also write a page that shows how likely each token was, what else the model thought of, and what it looked at")
+      .text("--html", a->html, "FILE.html", "Also write a page with each token's probability, its likeliest alternatives and the attention")
       .note_in(gpt);
-  command.flag("--json", a->json, "One object: prompt, seed, samples");
+  command.flag("--json", a->json, "Print one JSON object with prompt, seed and samples");
   command.flag("--logprobs", o.log_probabilities, "With --json or --prompts: the log probability of each token, in nats").note_in(gpt);
 }
 

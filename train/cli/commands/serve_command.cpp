@@ -26,7 +26,7 @@ struct ServeArguments {
   ModelArguments model;
   std::string weights = "f32";
   TemplateArguments form;
-  std::string name;  // empty: that of the file
+  std::string name;  // empty: the file's name
   CompletionServer::Options server;
   int most_waiting = 16;
   bool json = false;
@@ -34,7 +34,7 @@ struct ServeArguments {
 
 constexpr const char* kKeyVariable = "DIKKAT_API_KEY";
 
-/// The last part of the path, without what says where that is.
+/// Returns the last part of the path.
 std::string name_of_file(const std::string& source) {
   std::error_code unknown;
   std::filesystem::path path = std::filesystem::weakly_canonical(source, unknown);
@@ -52,7 +52,7 @@ std::string fingerprint_of(const ModelOrigin& origin) {
 
 std::int64_t seconds_since_1970() { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); }
 
-/// Throws InputError where the system message of the command line leaves no room for a conversation.
+/// Throws InputError if the system message of the command line leaves no room for a conversation.
 void require_room_beside_system(const ServedModel& model) {
   const Message shortest[] = {{"user", ""}};
   const index tokens = std::ssize(encode(model.tokenizer, model.form->write(shortest, ScoredText::answers, true)).tokens);
@@ -74,7 +74,7 @@ ServedModel served_model(const ServeArguments& arguments, const TrainedModel& tr
       throw;
     }
     model.why_no_form = error.what();
-    warn(for_terminal(concat("conversations are refused, texts are continued: ", error.what())));
+    warn(for_terminal(concat("chat requests will be rejected, completions still work: ", error.what())));
   }
   if (model.form && arguments.form.system) {
     require_room_beside_system(model);
@@ -85,7 +85,7 @@ ServedModel served_model(const ServeArguments& arguments, const TrainedModel& tr
 CompletionServer::Options server_options(const ServeArguments& arguments) {
   CompletionServer::Options options = arguments.server;
   if (const char* key = std::getenv(kKeyVariable);
-      key != nullptr && options.api_key.empty()) {  // NOLINT(concurrency-mt-unsafe): nobody sets variables
+      key != nullptr && options.api_key.empty()) {  // NOLINT(concurrency-mt-unsafe): no thread sets variables
     options.api_key = key;
   }
   options.most_waiting = static_cast<std::size_t>(arguments.most_waiting);
@@ -101,8 +101,8 @@ int serve_command(const ServeArguments& arguments) {
   const CompletionServer::Options options = server_options(arguments);
   CompletionServer server(model, options);
   if (!is_loopback(options.host) && options.api_key.empty()) {
-    warn(concat("anybody who reaches this machine can now use this model: --api-key, or the variable ", kKeyVariable,
-                ", names a key that clients must send"));
+    warn(concat("anyone who can reach this machine can use this model; to require a key from clients, set --api-key or the variable ",
+                kKeyVariable));
   }
   stop_in_order();
   if (arguments.json) {
@@ -110,7 +110,7 @@ int serve_command(const ServeArguments& arguments) {
     flush_results();
   }
   tell(for_terminal(
-      concat("serving ", model.name, " at ", server.url(), "; clients want ", server.url(), "v1 as their base URL. Ctrl-C ends it")));
+      concat("serving ", model.name, " at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
   return 0;
 }
@@ -123,24 +123,24 @@ void add_serve(Commands& program) {
 Then, from another terminal:
   curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
     -d '{"messages": [{"role": "user", "content": "What is a tape?"}], "max_tokens": 50}'
-Clients of OpenAI's protocol work when they are told where it is: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
-new OpenAI({baseURL: "http://127.0.0.1:8080/v1", apiKey: "none"}) in JavaScript. /v1/completions continues texts, /v1/chat/completions answers
-conversations, which are written in the template that the run was trained in, or in the model's own. Beside the protocol's fields there are top_k,
-min_p and repetition_penalty; a response has the seed with which the same request gives the same text. One answer is generated at a time.)";
+Clients of OpenAI's protocol need this URL: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
+new OpenAI({baseURL: "http://127.0.0.1:8080/v1", apiKey: "none"}) in JavaScript. /v1/completions continues texts. /v1/chat/completions answers
+conversations, which are written in the template that the run was trained with, or in the model's own. Additional fields are top_k, min_p and
+repetition_penalty. A response has a seed; the request with this seed gives the same text again. One answer is generated at a time.)";
   const auto a = std::make_shared<ServeArguments>();
   Command command =
       program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });
   add_model(command, a->model);
   add_weights(command, a->weights);
   add_template(command, a->form);
-  command.text("--name", a->name, "NAME", "The model's name for clients; by default that of its file or folder");
-  command.text("--host", a->server.host, "HOST", "Address to listen on; another than this machine's own lets others use the model");
-  command.number("--port", a->server.port, 0, 65535, "Port to listen on; 0: any that is free");
-  command.text(
-      "--api-key", a->server.api_key, "KEY",
-      "What clients must send as their API key; the variable DIKKAT_API_KEY says it too, and does not show it to who lists processes");
-  command.number("--max-waiting", a->most_waiting, 1, 10'000, "Requests that may wait for their turn; more are refused");
-  command.flag("--json", a->json, "Also print a line of JSON with the URL, when it listens");
+  command.text("--name", a->name, "NAME", "The model's name for clients; by default the name of its file or folder");
+  command.text("--host", a->server.host, "HOST",
+               "Address to listen on; with an address that other machines can reach, they can use the model");
+  command.number("--port", a->server.port, 0, 65535, "Port to listen on; 0: any free port");
+  command.text("--api-key", a->server.api_key, "KEY",
+               "The API key that clients must send; or set DIKKAT_API_KEY, which does not appear in process listings");
+  command.number("--max-waiting", a->most_waiting, 1, 10'000, "Number of requests that may wait; more are refused");
+  command.flag("--json", a->json, "Also print a line of JSON with the URL once it listens");
 }
 
 }  // namespace dikkat

@@ -7,10 +7,10 @@
 
 namespace dikkat {
 
-/// A request that is refused, as the protocol says it.
+/// A refusal of a request, in the protocol's terms.
 class ApiError : public Error {
  public:
-  /// `param`: the field that is wrong; `code`: a word for programs. Both may be empty.
+  /// `param` is the field that is wrong, and `code` a word for programs. Both may be empty.
   ApiError(int status, const std::string& what, std::string param = {}, std::string code = {})
       : Error(what), status_(status), param_(std::move(param)), code_(std::move(code)) {}
 

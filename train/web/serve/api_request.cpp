@@ -19,7 +19,7 @@ using nlohmann::json;
 constexpr std::size_t kMostMessages = 2048;
 constexpr std::size_t kMostStops = 4;
 constexpr std::size_t kLongestStop = 1024;
-constexpr index kMostChoices = 8;  // that the model generates together
+constexpr index kMostChoices = 8;  // the model generates up to eight samples together
 constexpr index kMostTokens = 1'000'000'000;
 constexpr index kMostAlternativesOfText = 5, kMostAlternativesOfChat = 20;
 constexpr JsonLimits kLimits{.bytes = kLargestRequest, .levels = 32, .values = std::size_t{1} << 17};
@@ -29,12 +29,12 @@ template <class... Parts>
   throw ApiError(400, concat(parts...), field, "invalid_value");
 }
 
-/// The fields of a request.
+/// Reads the fields of a request.
 class Fields {
  public:
   explicit Fields(const json& object) : object_(object) {}
 
-  /// The field's value; null where it is missing.
+  /// Returns the field's value, or null if it is missing.
   const json* find(const char* name) const {
     const auto at = object_.find(name);
     return at == object_.end() || at->is_null() ? nullptr : &*at;
@@ -100,7 +100,7 @@ std::string prompt_of(const Fields& fields) {
   }
   if (!prompt->is_string()) {
     refuse("prompt", "prompt ", found_value(*prompt),
-           ", expected a string, or a list of one string: send several prompts one by one, and text in place of tokens");
+           ", expected a string, or a list of one string: send several prompts one by one, and text instead of tokens");
   }
   return prompt->get<std::string>();
 }
@@ -142,7 +142,7 @@ void read_sampling(const Fields& fields, ApiRequest& request) {
   fields.number("min_p", 0, 1, o.min_p);
   fields.number("repetition_penalty", 0.01, 100, o.repetition_penalty);
   o.top_k = std::max<index>(fields.integer("top_k", -1, kMostTokens).value_or(0), 0);
-  // The sampler refuses options that temperature 0 makes meaningless. Clients send all of them.
+  // The sampler refuses options that have no effect at temperature 0, but clients send all of them.
   if (o.temperature == 0 || o.top_p == 0 || o.min_p == 1) {
     o.temperature = 0;
     o.top_k = 0;
@@ -161,7 +161,7 @@ void read_sampling(const Fields& fields, ApiRequest& request) {
 void read_stream_options(const json& options, ApiRequest& request) {
   const Fields fields(options);
   request.streams_usage = fields.flag("include_usage");
-  for (const auto& [name, value] : options.items()) {  // obfuscation pads events, and changes no text
+  for (const auto& [name, value] : options.items()) {  // obfuscation pads events and does not change the text
     if (name != "include_usage" && name != "include_obfuscation" && !is_nothing(value)) {
       refuse("stream_options." + name, "stream_options.", name, ' ', found_value(value), ", which is not supported: leave it out");
     }
@@ -172,7 +172,8 @@ void read_log_probabilities(const Fields& fields, ApiRequest& request) {
   if (request.endpoint == Endpoint::completions) {
     request.alternatives = fields.integer("logprobs", 0, kMostAlternativesOfText);
     if (request.echo && request.alternatives) {
-      refuse("echo", "echo with logprobs asks for those of the prompt, which this server does not tell: leave one of them out");
+      refuse("echo",
+             "echo with logprobs asks for log probabilities of the prompt, which this server does not compute: leave one of them out");
     }
     return;
   }
@@ -187,6 +188,7 @@ void read_log_probabilities(const Fields& fields, ApiRequest& request) {
 }  // namespace
 
 ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::string& model) {
+  // The object and the names of its fields.
   json object;
   try {
     object = parse_untrusted_object(body, "the body", "one with the fields of a request", kLimits);
@@ -196,6 +198,8 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   const Fields fields(object);
   require_model(fields, model);
   check_fields(object, endpoint);
+
+  // The values of the fields.
   ApiRequest request{.endpoint = endpoint};
   const bool is_chat = endpoint == Endpoint::chat;
   if (is_chat) {
@@ -220,7 +224,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   if (const json* options = fields.find("stream_options")) {
     if (!options->is_object() || !request.streams) {
       refuse("stream_options", "stream_options ", found_value(*options),
-             request.streams ? ", expected an object" : ", expected it only with \"stream\": true");
+             request.streams ? ", expected an object" : ", which is only possible with \"stream\": true");
     }
     read_stream_options(*options, request);
   }

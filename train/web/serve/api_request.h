@@ -11,16 +11,16 @@
 
 namespace dikkat {
 
-/// What is asked for.
+/// The kind of a request.
 enum class Endpoint {
-  completions,  // to continue a text
-  chat,         // to answer a conversation
+  completions,  // continues a text
+  chat,         // answers a conversation
 };
 
 /// The largest body of a request, in bytes.
 inline constexpr std::size_t kLargestRequest = std::size_t{4} << 20;
 
-/// The seed of an answer. -1 draws as 2^64 - 1 does, and is echoed as -1.
+/// The seed of an answer. -1 gives the same text as 2^64 - 1, and is echoed as -1.
 struct Seed {
   std::uint64_t bits = 0;
   bool is_negative = false;
@@ -28,24 +28,24 @@ struct Seed {
   bool operator==(const Seed&) const = default;
 };
 
-/// A request of the protocol, whose values are all in range.
+/// A request of the protocol. All values are in range.
 struct ApiRequest {
   Endpoint endpoint = Endpoint::completions;
-  std::string prompt{};             // of completions; empty: a text from its beginning
-  std::vector<Message> messages{};  // of chat: one or more
+  std::string prompt{};             // completions only; empty: a text from its beginning
+  std::vector<Message> messages{};  // chat only: one or more
   std::optional<index> max_tokens{};
-  SampleOptions options{};  // all but max_new_tokens and the seed
+  SampleOptions options{};  // without max_new_tokens and the seed
   std::optional<Seed> seed{};
   std::vector<std::string> stops{};
-  std::optional<index> alternatives{};  // tells the log probability of each token, and this many of the likeliest
+  std::optional<index> alternatives{};  // reports the log probability of each token, and of this many likeliest tokens
   bool echo = false;                    // the text begins with the prompt
   bool streams = false;
   bool streams_usage = false;
   std::string ignored{};  // keys of messages that have no effect, for the log
 };
 
-/// Reads the body of a request. `model` is the name of the model that is served. Throws ApiError, whose sentence says what was found and
-/// expected, for a body that is no such request, and for what is asked for that this server does not do (request_fields.h).
+/// Reads the body of a request. `model` is the name of the model that is served. Throws ApiError for a body that is not a valid request,
+/// and for fields that this server does not support (request_fields.h).
 ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::string& model);
 
 }  // namespace dikkat

@@ -27,7 +27,7 @@ ordered_json reason(const std::optional<Ending>& ending) {
   return ending ? ordered_json(*ending == Ending::length ? "length" : "stop") : ordered_json();
 }
 
-/// The number that was sent, also where it is negative.
+/// Returns the number that the client sent, which may be negative.
 ordered_json json_of(const Seed& seed) {
   return seed.is_negative ? ordered_json(static_cast<std::int64_t>(seed.bits)) : ordered_json(seed.bits);
 }
@@ -36,7 +36,7 @@ ordered_json json_of(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt}, {"completion_tokens", usage.completion}, {"total_tokens", usage.prompt + usage.completion}};
 }
 
-/// A token as a name: one that is no text by itself is written as its bytes.
+/// Returns a token as a name. A token that is not valid UTF-8 is written as its bytes.
 std::string name_of_token(const std::string& token) {
   if (!utf8::first_invalid(token)) {
     return token;
@@ -50,7 +50,7 @@ std::string name_of_token(const std::string& token) {
   return name;
 }
 
-/// One token of chat.
+/// Returns one token of a chat response.
 ordered_json entry(const std::string& token, double log_probability) {
   ordered_json bytes = ordered_json::array();
   for (const char c : token) {
@@ -79,7 +79,7 @@ ordered_json scores_of_text(const std::vector<TokenScore>& tokens) {
     own.push_back(token.log_probability);
     ordered_json likeliest = ordered_json::object();
     for (const auto& [text, log_probability] : token.likeliest) {
-      likeliest.emplace(name_of_token(text), log_probability);  // of two with one name the likelier
+      likeliest.emplace(name_of_token(text), log_probability);  // of two tokens with the same name, the likelier one stays
     }
     likeliest.emplace(name_of_token(token.text), token.log_probability);
     top.push_back(std::move(likeliest));
@@ -92,7 +92,7 @@ ordered_json scores_of_text(const std::vector<TokenScore>& tokens) {
 }
 
 ordered_json scores(const ResponseHead& head, const std::vector<TokenScore>& tokens) {
-  if (!head.tells_scores) {
+  if (!head.has_scores) {
     return nullptr;
   }
   return head.endpoint == Endpoint::chat ? scores_of_chat(tokens) : scores_of_text(tokens);

@@ -15,11 +15,11 @@ class CompletionServer {
  public:
   struct Options {
     std::string host = "127.0.0.1";
-    int port = 8080;                // 0: any that is free
-    std::string api_key{};          // what clients must send ("Authorization: Bearer KEY"); empty: nothing
-    std::size_t most_waiting = 16;  // requests; more are refused with 503
-    std::function<void(const std::string& line)>
-        log{};  // gets a line for each request, on several threads. It holds what strangers have sent
+    int port = 8080;                // 0: any free port
+    std::string api_key{};          // the key that clients must send ("Authorization: Bearer KEY"); empty: none
+    std::size_t most_waiting = 16;  // waiting requests; more are refused with 503
+    /// Gets a line for each request, on several threads. The line has text that clients sent.
+    std::function<void(const std::string& line)> log{};
   };
 
   /// Throws InputError if it cannot listen there. `model` is kept by reference.
@@ -31,7 +31,7 @@ class CompletionServer {
   /// "http://127.0.0.1:8080/"
   std::string url() const;
 
-  /// Serves until `stop` returns true, which it asks several times a second, and between tokens. An answer that is running is broken off
+  /// Serves until `stop`, which is called several times a second and between tokens, returns true. An answer that is being generated fails
   /// then.
   void serve(const std::function<bool()>& stop);
 

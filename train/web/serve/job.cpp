@@ -56,8 +56,8 @@ void JobQueue::add(std::shared_ptr<Job> job) {
     std::erase_if(waiting_, [](const auto& one) { return one->is_cancelled(); });
   }
   if (waiting_.size() >= most_waiting_) {
-    throw ApiError(503, concat(most_waiting_, " requests wait already, the most that this server lets wait: try again in a moment"), "",
-                   "overloaded");
+    throw ApiError(503, concat(most_waiting_, " requests are already waiting, the most that this server accepts: try again in a moment"),
+                   "", "overloaded");
   }
   waiting_.push_back(std::move(job));
   news_.notify_one();
@@ -87,6 +87,6 @@ void JobQueue::run(const std::function<bool()>& stop, const std::function<void(J
   waiting_.clear();
 }
 
-ApiError server_ends() { return {503, "the server ends: ask again when it runs", "", "shutting_down"}; }
+ApiError server_ends() { return {503, "the server is shutting down: try again when it runs", "", "shutting_down"}; }
 
 }  // namespace dikkat

@@ -24,25 +24,25 @@ class Job {
   const ApiRequest& request() const { return request_; }
   const std::vector<Token>& prompt() const { return prompt_; }
 
-  // For the thread that generates.
+  // Functions for the thread that generates.
 
   void give(Piece piece);
-  /// All pieces have been given; `seconds` is how long that took.
+  /// Ends the answer after its last piece. `seconds` is the time that it took.
   void end(index generated, double seconds);
-  /// The answer cannot be generated, or was broken off.
+  /// Ends an answer that cannot be generated, or was interrupted.
   void fail(const ApiError& error);
-  /// Whether nobody waits for it any more.
+  /// Whether no client waits for the answer any more.
   bool is_cancelled() const { return cancelled_; }
 
-  // For the thread that sends.
+  // Functions for the thread that sends.
 
   void cancel() { cancelled_ = true; }
-  /// Waits for pieces, for `moment` at most, and takes them.
+  /// Waits for pieces, at most for `moment`, and removes them from the job.
   std::vector<Piece> take(std::chrono::milliseconds moment);
-  /// Whether there will be no more pieces, and none is left. Throws the error of fail().
+  /// Whether the answer has ended and all its pieces have been taken. Throws the error of fail().
   bool is_over() const;
-  index generated() const;  // once it is over
-  double seconds() const;
+  index generated() const;  // valid once it is over
+  double seconds() const;   // valid once it is over
 
  private:
   const ApiRequest request_;
@@ -57,15 +57,15 @@ class Job {
   double seconds_ = 0;
 };
 
-/// Jobs that wait for the thread that generates, in the order in which they came.
+/// The jobs that wait for the thread that generates, in the order in which they came.
 class JobQueue {
  public:
   explicit JobQueue(std::size_t most_waiting) : most_waiting_(most_waiting) {}
 
   /// Throws ApiError, a 503, if too many wait, or the queue is closed.
   void add(std::shared_ptr<Job> job);
-  /// Does the work of one job after another on this thread, until `stop`, which it asks several times a second. Then the queue is closed:
-  /// jobs that wait fail.
+  /// Calls `work` for one job after another on this thread, until `stop`, which is called several times a second, returns true. Then the
+  /// queue is closed, and the jobs that wait fail.
   void run(const std::function<bool()>& stop, const std::function<void(Job&)>& work);
 
  private:
@@ -76,7 +76,7 @@ class JobQueue {
   bool closed_ = false;
 };
 
-/// What clients are told when the server ends.
+/// The error for clients when the server ends.
 ApiError server_ends();
 
 }  // namespace dikkat

@@ -10,19 +10,19 @@
 
 namespace dikkat {
 
-/// A token of an answer, and how likely it was: natural logarithms of the model's own probabilities, whatever it was drawn with.
+/// A token of an answer, and how likely it was: natural logarithms of the model's own probabilities, whatever the sampling options.
 struct TokenScore {
   std::string text{};  // may end within a character
   double log_probability = 0;
   std::vector<std::pair<std::string, double>> likeliest{};  // the likeliest tokens, likeliest first
-  index offset = 0;                                         // characters of the answer before it
+  index offset = 0;                                         // characters of the answer before this token
 };
 
-/// The log probability of each of `ids` under softmax(logits), computed in f64.
+/// Returns the log probability of each of `ids` under softmax(logits), computed in f64.
 std::vector<double> log_probabilities(std::span<const float> logits, std::span<const Token> ids);
 
-/// The ids of the likeliest of the first `usable` tokens, likeliest first; of equal ones the lower id first. Those that cannot occur (-inf)
-/// are left out.
+/// Returns the ids of the `count` likeliest of the first `usable` tokens, likeliest first, and the lower id first between equal ones.
+/// Tokens that cannot occur (-inf) are left out.
 std::vector<Token> likeliest_tokens(std::span<const float> logits, index usable, index count);
 
 }  // namespace dikkat
