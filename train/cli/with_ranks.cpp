@@ -51,7 +51,7 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   std::unique_ptr<Engine> engine;
   try {
     engine = connect_ranks();
-  } catch (const WrongStart&) {
+  } catch (const LaunchError&) {
     if (number_by_launcher(variable) > 0) {
       return kLeftToFirst;
     }
@@ -81,9 +81,9 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   try {
     const int code = command(ranks);
     return ranks->is_first() ? code : kLeftToFirst;
-  } catch (const EndedByFirst&) {
+  } catch (const ExitQuietly&) {
     return kLeftToFirst;
-  } catch (const Agreed& failure) {  // all ranks know, and end in order
+  } catch (const CollectiveError& failure) {  // all ranks know, and end in order
     say(failure);
     return failure.is_input_error() ? kBadInput : kFailure;
   } catch (const Diverged& failure) {

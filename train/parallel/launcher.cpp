@@ -110,7 +110,7 @@ std::unique_ptr<Engine> connect_ranks() {
     return nullptr;
   }
   const auto separate = [&] {
-    throw WrongStart(
+    throw LaunchError(
         concat("srun started ", found->ranks,
                " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation; for one process, srun -n 1"));
   };
@@ -118,7 +118,7 @@ std::unique_ptr<Engine> connect_ranks() {
     separate();
   }
   if (!std::has_single_bit(static_cast<unsigned>(found->ranks))) {
-    throw WrongStart(concat(found->ranks, " ranks were started, expected 2, 4, 8 ...: they add gradients in pairs"));
+    throw LaunchError(concat(found->ranks, " ranks were started, expected 2, 4, 8 ...: they add gradients in pairs"));
   }
   auto engine = std::make_unique<Plugin>(plugin_for(found->engine));
   if (engine->size() == 1) {

@@ -23,13 +23,13 @@ std::optional<Launcher> launcher(const std::function<const char*(const char*)>& 
 int number_by_launcher(const std::function<const char*(const char*)>& variable);
 
 /// What each of the processes meets that were started: the first tells.
-class WrongStart : public InputError {
+class LaunchError : public InputError {
  public:
   using InputError::InputError;
 };
 
 /// Connects the ranks that the launcher has started; null where there is none. Loads the plugin beside the program, in ../lib/dikkat, or
-/// the one that DIKKAT_ENGINE names. Throws WrongStart, with the command that works, where they do not know each other, or are not a power
+/// the one that DIKKAT_ENGINE names. Throws LaunchError, with the command that works, where they do not know each other, or are not a power
 /// of two, and InputError where this one has no plugin.
 std::unique_ptr<Engine> connect_ranks();
 

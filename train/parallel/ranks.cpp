@@ -108,7 +108,7 @@ void Ranks::wait(Messages& messages, Waiting how, const std::function<void()>& m
     require(!gives_up_, "an exchange with ", name_of(messages.front().second), " was given up");
     const std::chrono::duration<double> silence = Clock::now() - last;
     if (silence > timeout_) {
-      throw SilentRank(silence_of(messages, timeout_.count()) + " (train.rank_timeout)");
+      throw RankTimeout(silence_of(messages, timeout_.count()) + " (train.rank_timeout)");
     }
     if (silence > worth_a_word && !is_told && on_silence_) {
       is_told = true;
@@ -219,9 +219,9 @@ void Ranks::together(const std::function<void()>& work) {
   };
   try {
     work();
-  } catch (const Agreed&) {
+  } catch (const CollectiveError&) {
     throw;
-  } catch (const EndedByFirst&) {
+  } catch (const ExitQuietly&) {
     throw;
   } catch (const InputError& error) {
     keep('i', error.what());
@@ -232,9 +232,9 @@ void Ranks::together(const std::function<void()>& work) {
   for (int rank = 0; rank < size(); ++rank) {
     if (const char kind = *of_rank(rank); kind != 0) {
       if (!is_first()) {
-        throw EndedByFirst();
+        throw ExitQuietly();
       }
-      throw Agreed(concat(rank == 0 ? "" : name_of(rank) + ": ", of_rank(rank) + 1), kind == 'i');
+      throw CollectiveError(concat(rank == 0 ? "" : name_of(rank) + ": ", of_rank(rank) + 1), kind == 'i');
     }
   }
 }

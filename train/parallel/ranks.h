@@ -15,9 +15,9 @@
 namespace dikkat {
 
 /// An error that ends all ranks in order, because all know of it: what the first says, which is the text of the rank that met it.
-class Agreed : public Error {
+class CollectiveError : public Error {
  public:
-  Agreed(const std::string& what, bool is_input_error) : Error(what), is_input_error_(is_input_error) {}
+  CollectiveError(const std::string& what, bool is_input_error) : Error(what), is_input_error_(is_input_error) {}
   bool is_input_error() const { return is_input_error_; }
 
  private:
@@ -25,13 +25,13 @@ class Agreed : public Error {
 };
 
 /// The same on the other ranks, which say nothing.
-class EndedByFirst : public Error {
+class ExitQuietly : public Error {
  public:
-  EndedByFirst() : Error("the first rank has ended the run") {}
+  ExitQuietly() : Error("the first rank has ended the run") {}
 };
 
 /// Another rank has not answered for as long as the timeout says.
-class SilentRank : public Error {
+class RankTimeout : public Error {
  public:
   using Error::Error;
 };
@@ -44,7 +44,7 @@ class Ranks {
   Ranks() = default;
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  /// `timeout`: seconds without an answer after which a function throws SilentRank, which names it. Earlier, `on_silence` gets a sentence
+  /// `timeout`: seconds without an answer after which a function throws RankTimeout, which names it. Earlier, `on_silence` gets a sentence
   /// about it, from whichever thread waits.
   Ranks(std::unique_ptr<Engine> engine, double timeout, std::function<void(const std::string&)> on_silence = {});
 
@@ -107,7 +107,7 @@ class Ranks {
   /// Whether it holds on any rank.
   bool any(bool mine) { return largest(int{mine}) != 0; }
   /// Does something that may fail, and in which nothing is exchanged but by another together(). If it fails on any rank, the first throws
-  /// Agreed, and the others EndedByFirst. Alone: throws what it throws.
+  /// CollectiveError, and the others ExitQuietly. Alone: throws what it throws.
   void together(const std::function<void()>& work);
   /// Fails as together() does, and names the rank, unless this text is the same on all ranks. `what` it is: "corpus".
   void require_same(const std::string& what, const std::string& text);

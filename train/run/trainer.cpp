@@ -86,13 +86,13 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
   const Outcome outcome = [&] {
     try {
       return train(events, [&] { return ranks_->any(stop()); });
-    } catch (const SilentRank& silent) {
+    } catch (const RankTimeout& silent) {
       if (!directory_) {
         throw;
       }
       collect(events, true);  // a save under way is finished
       fail(silent.what(), ". ", last_good(), "; dikkat resume ", directory_->path().string(), " goes on from it");
-    } catch (const EndedByFirst&) {
+    } catch (const ExitQuietly&) {
       throw;
     } catch (const Error& failure) {  // which this rank has met alone
       if (directory_) {
@@ -366,7 +366,7 @@ void Trainer::apply(StepReport& report, TrainingEvents& events) {
     collect(events, true);
     share_->gather_state();
     if (!ranks_->is_first()) {
-      throw EndedByFirst();
+      throw ExitQuietly();
     }
     const std::string reason =
         concat("step ", report.step, ": ", first_not_finite(model_.parameters(), *optimizer_).tensor, " is not finite after the update");
@@ -383,7 +383,7 @@ void Trainer::skip_or_fail(const StepReport& report, const std::string& objectio
   const bool skips = ranks_->from_first(may_skip ? "skip" : "") == "skip" && state_.steps_skipped < config_.train.max_skipped;
   if (!ranks_->is_first()) {
     if (!skips) {
-      throw EndedByFirst();
+      throw ExitQuietly();
     }
     ++state_.steps_skipped;
     model_.parameters().clear_gradients();

@@ -115,7 +115,7 @@ TEST(GradientExchange, EndsWhereARankIsSilent) {
       tiny.backward(0);
       try {
         exchange.finish();
-      } catch (const SilentRank&) {
+      } catch (const RankTimeout&) {
         EXPECT_EQ(said, std::vector<std::string>{
                             "rank 1 on host-1 has not answered for 0.1 seconds; the run ends after 0.2 (train.rank_timeout)"});
         throw;

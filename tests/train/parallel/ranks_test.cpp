@@ -218,7 +218,7 @@ TEST(Ranks, NameTheOneThatHasSomethingElse) {
         const int rank = all.rank();
         try {
           all.require_same("corpus", corpus_of(rank));
-        } catch (const EndedByFirst&) {
+        } catch (const ExitQuietly&) {
           EXPECT_NE(rank, 0);
         }
       });
@@ -236,7 +236,7 @@ TEST(Ranks, EndTogether) {
       Ranks all(std::move(engine), kPatient);
       try {
         all.together([&] { require(all.rank() == 0, "no memory"); });
-      } catch (const EndedByFirst&) {
+      } catch (const ExitQuietly&) {
         EXPECT_EQ(all.rank(), 1);
       }
     });

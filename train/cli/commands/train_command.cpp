@@ -326,7 +326,7 @@ std::unique_ptr<Trainer> made(Ranks* ranks, bool is_new, F&& make) {
   };
   try {
     ranks != nullptr ? ranks->together(work) : work();
-  } catch (const Agreed&) {
+  } catch (const CollectiveError&) {
     if (trainer && is_new) {
       trainer->discard();
     }
