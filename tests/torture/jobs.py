@@ -48,7 +48,7 @@ class Setup:
         return {"train.gradient_accumulation_steps": LANES, "train.lanes": LANES, "train.async_save": self.asynchronous, **KINDS[self.kind], **run}
 
 
-def engine_of(bench, launcher):
+def transport_of(bench, launcher):
     """The plugin, beside the program; or, if that is a script that starts it (mutants.py), of the build that the tools are from."""
     beside = bench.program.parent / f"dikkat-{launcher}.so"
     return beside if beside.exists() else bench.tools.resolve().parent.parent / beside.name
@@ -56,7 +56,7 @@ def engine_of(bench, launcher):
 
 def launchers(bench):
     """Those that this machine and this build have."""
-    return [name for name in LAUNCHERS if shutil.which(f"mpirun.{name}") and engine_of(bench, name).exists()]
+    return [name for name in LAUNCHERS if shutil.which(f"mpirun.{name}") and transport_of(bench, name).exists()]
 
 
 def setups(bench, ranks=4):
@@ -80,7 +80,7 @@ def cases_of(bench, cases):
 
     if not launchers(bench):
         def skip(*_):
-            raise Skipped("there is no mpirun.openmpi or mpirun.mpich with an engine beside the program")
+            raise Skipped("there is no mpirun.openmpi or mpirun.mpich with a transport beside the program")
         return [Case("none", skip)]
     return [Case(f"{number} {name}", alone(run)) for number, (name, run) in enumerate(cases)]
 

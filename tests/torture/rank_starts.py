@@ -9,7 +9,7 @@ import signal
 import kills
 from bench import (REFUSED, Failed, NotReached, checkpoint_name, metric_lines, require, require_same_result, require_whole, result_of, settings,
                    steps_in)
-from jobs import (FEW, LANES, PATIENCE, SHORT, Job, begin_arguments, cases_of, engine_of, go_on, half_done, launchers, of_rank, require_sentence,
+from jobs import (FEW, LANES, PATIENCE, SHORT, Job, begin_arguments, cases_of, transport_of, go_on, half_done, launchers, of_rank, require_sentence,
                   setups, undisturbed)
 
 
@@ -30,7 +30,7 @@ def another_program(bench):
         (folder / "dikkat").write_bytes(bytes_of_it[:at] + (b"8" if bytes_of_it[at:at + 1] == b"9" else b"9") + bytes_of_it[at + 1:])
         (folder / "dikkat").chmod(0o755)
         for launcher in launchers(bench):
-            shutil.copy(engine_of(bench, launcher), folder)
+            shutil.copy(transport_of(bench, launcher), folder)
         return folder / "dikkat"
     return bench.once("another program", make)
 
@@ -67,13 +67,13 @@ def wrong_start(setup, kind):
             refused(start(arguments_of={odd: other}), folder, of_rank(odd), "has another")
         elif kind == "another program":
             refused(start(other={odd: (another_program(bench), [])}), folder, of_rank(odd), "has another program than rank 0")
-        elif kind == "no engine":
-            program = bench.once("without engines", lambda: without_engines(bench))
+        elif kind == "no transport":
+            program = bench.once("without transports", lambda: without_transports(bench))
             refused(start(other={rank: (program, []) for rank in range(setup.ranks)}), folder, "this program was built without", once=False,
                     codes=without_connection)
-        elif kind == "no engine on one rank":
-            outcome = start(before={odd: ["env", "DIKKAT_ENGINE=/nowhere.so"]})
-            refused(outcome, folder, of_rank(odd), "the engine /nowhere.so cannot be loaded", codes=without_connection)
+        elif kind == "no transport on one rank":
+            outcome = start(before={odd: ["env", "DIKKAT_TRANSPORT=/nowhere.so"]})
+            refused(outcome, folder, of_rank(odd), "/nowhere.so cannot be loaded", codes=without_connection)
         elif kind == "a missing corpus":
             refused(start([*begin, "--set", 'data.corpus=["missing.txt"]']), folder, "missing.txt")
         elif kind == "a corpus missing on one rank":
@@ -104,7 +104,7 @@ def make_text(bench):
     return text
 
 
-def without_engines(bench):
+def without_transports(bench):
     folder = bench.make_folder("without")
     shutil.copy(bench.program, folder / "dikkat")
     return folder / "dikkat"
@@ -161,7 +161,7 @@ def wrong_resume(setup, kind):
 
 
 STARTS = ("singletons", "too few lanes", "passes that do not divide", "three ranks", "another corpus", "another configuration", "another seed",
-          "another program", "no engine", "no engine on one rank", "a missing corpus", "a corpus missing on one rank", "a wrong configuration",
+          "another program", "no transport", "no transport on one rank", "a missing corpus", "a corpus missing on one rank", "a wrong configuration",
           "--verify-resume", "a run that is there", "nothing to resume")
 RESUMES = ("too many ranks", "another folder", "in use", "damaged")
 

@@ -15,7 +15,7 @@ import interruptions
 import kills
 import traced
 from bench import REFUSED, SURVIVED, NotReached, Skipped, metric_lines, require, require_same_result, result_of, steps_in
-from jobs import (FEW, LONG, MEDIUM, SHORT, TIMEOUT, Job, begin_arguments, cases_of, engine_of, go_on, half_done, is_finished, job, judge, of_rank,
+from jobs import (FEW, LONG, MEDIUM, SHORT, TIMEOUT, Job, begin_arguments, cases_of, transport_of, go_on, half_done, is_finished, job, judge, of_rank,
                   require_checkpoints, require_sentence, sentences, setups, undisturbed)
 
 # kill -9
@@ -32,7 +32,7 @@ def messages(bench, setup, run):
         folder = bench.make_folder("messages")
         counts = folder / "counts"
         counts.mkdir()
-        counting = {**engine(bench, setup), "DIKKAT_TORTURE_COUNTS": str(counts)}
+        counting = {**transport(bench, setup), "DIKKAT_TORTURE_COUNTS": str(counts)}
         outcome = Job(bench, folder, setup, begin_arguments(setup.values(run)), variables=counting).wait()
         require(outcome.code == 0, "the counted run failed:", outcome.err[-500:])
         found = [tuple(map(int, (counts / str(rank)).read_text().split())) for rank in range(setup.ranks)]
@@ -42,12 +42,12 @@ def messages(bench, setup, run):
     return bench.once(("messages", setup.launcher, setup.ranks, setup.kind, setup.asynchronous, str(run)), make)
 
 
-def engine(bench, setup, fault=None):
-    """Variables for the engine that makes trouble."""
-    library = (bench.tools / "libengine.so").resolve()
+def transport(bench, setup, fault=None):
+    """Variables for the transport that makes trouble."""
+    library = (bench.tools / "libtransport.so").resolve()
     if not library.exists():
-        raise Skipped("tests/torture/libengine.so is not built")
-    variables = {"DIKKAT_ENGINE": str(library), "DIKKAT_TORTURE_ENGINE": str(engine_of(bench, setup.launcher))}
+        raise Skipped("tests/torture/libtransport.so is not built")
+    variables = {"DIKKAT_TRANSPORT": str(library), "DIKKAT_TORTURE_TRANSPORT": str(transport_of(bench, setup.launcher))}
     return variables if fault is None else {**variables, "DIKKAT_TORTURE_FAULT": " ".join(map(str, fault))}
 
 
@@ -93,7 +93,7 @@ def killed(setup, phase, which):
             number = random.choice((signal.SIGSEGV, signal.SIGABRT)) if phase.startswith("crash") else signal.SIGKILL
             fault = (rank, "gather" if phase == "gather" else "message", ordinal, "leave" if phase.startswith("exit") else int(number))
             folder = bench.make_folder("kill")
-            with job(bench, folder, setup, begin, variables=engine(bench, setup, fault)) as started:
+            with job(bench, folder, setup, begin, variables=transport(bench, setup, fault)) as started:
                 outcome = started.wait()
             there = True
         elif phase == "save":
@@ -188,7 +188,7 @@ def silenced(setup, phase, which):
             ordinal = random.randint(first, gathers if phase == "gather" else of_messages - 8)
             effect = "cut" if phase.startswith("cut") else int(signal.SIGSTOP)
             fault = (rank, "gather" if phase == "gather" else "message", ordinal, effect)
-            with job(bench, folder, setup, begin, variables=engine(bench, setup, fault)) as started:
+            with job(bench, folder, setup, begin, variables=transport(bench, setup, fault)) as started:
                 outcome = started.wait()
         else:
             with job(bench, folder, setup, begin) as started:
@@ -237,7 +237,7 @@ def late(setup, which):
         rank = 0 if which == "first" else random.randrange(1, setup.ranks)
         ordinal = random.randint(1, messages(bench, setup, FEW)[rank][0] // 2)
         folder = bench.make_folder("late")
-        variables = engine(bench, setup, (rank, "message", ordinal, "late"))
+        variables = transport(bench, setup, (rank, "message", ordinal, "late"))
         outcome = Job(bench, folder, setup, begin_arguments(setup.values(FEW)), variables=variables).wait()
         outcome.require_code(0)
         require_same_result(result_of(folder / "run", FEW["train.max_steps"]), expected)

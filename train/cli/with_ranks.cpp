@@ -48,9 +48,9 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   // and may drop what was said.
   constexpr int kLeftToFirst = 0, kFailure = 1, kBadInput = 2;
   constexpr double kSecondsToStart = 600;  // until the configuration says another timeout: reading a corpus takes its time
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Transport> transport;
   try {
-    engine = connect_ranks();
+    transport = connect_ranks();
   } catch (const LaunchError&) {
     if (number_by_launcher(variable) > 0) {
       return kLeftToFirst;
@@ -59,10 +59,10 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   } catch (const InputError& failure) {
     leave_the_others(failure.what());
   }
-  if (!engine) {
+  if (!transport) {
     return command(nullptr);
   }
-  const auto ranks = std::make_shared<Ranks>(std::move(engine), kSecondsToStart, [](const std::string& sentence) {
+  const auto ranks = std::make_shared<Ranks>(std::move(transport), kSecondsToStart, [](const std::string& sentence) {
     if (!is_quiet()) {
       warn("dikkat: " + sentence);
     }
@@ -93,7 +93,7 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
     say(failure);
     const int code = dynamic_cast<const InputError*>(&failure) != nullptr ? kBadInput : kFailure;
     std::this_thread::sleep_for(kToBeRead);
-    ranks->engine()->abort(code);
+    ranks->transport()->abort(code);
     return code;
   }
 }

@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 
 #include "autograd/base/error.h"
-#include "train/parallel/engine_table.h"
+#include "train/parallel/transport_table.h"
 
 namespace dikkat {
 namespace {
@@ -23,18 +23,18 @@ int number(const char* text) {
   return value;
 }
 
-class Plugin : public Engine {
+class Plugin : public Transport {
  public:
   explicit Plugin(const std::filesystem::path& file) {
     // Open MPI loads its own parts, which look for its symbols among the global ones.
     void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    require_input(library != nullptr, "the engine ", file.string(),
+    require_input(library != nullptr, "the transport ", file.string(),
                   " cannot be loaded: ", library == nullptr ? ::dlerror() : "");  // NOLINT(concurrency-mt-unsafe)
-    void* const symbol = ::dlsym(library, "dikkat_engine_table");
-    require_input(symbol != nullptr, file.string(), " is no engine of dikkat: it has no dikkat_engine_table");
-    table_ = reinterpret_cast<const DikkatEngineTable* (*)()>(symbol)();
-    require_input(table_->version == kDikkatEngineVersion, file.string(), " is an engine of version ", table_->version, ", expected ",
-                  int{kDikkatEngineVersion}, ": build it with this program");
+    void* const symbol = ::dlsym(library, "dikkat_transport_table");
+    require_input(symbol != nullptr, file.string(), " is not a transport of dikkat: it has no dikkat_transport_table");
+    table_ = reinterpret_cast<const DikkatTransportTable* (*)()>(symbol)();
+    require_input(table_->version == kDikkatTransportVersion, file.string(), " is a transport of version ", table_->version, ", expected ",
+                  int{kDikkatTransportVersion}, ": build it with this program");
     const char* const problem = table_->start();
     require_input(problem == nullptr, file.string(), ": ", problem == nullptr ? "" : problem);
   }
@@ -60,31 +60,30 @@ class Plugin : public Engine {
   }
 
  private:
-  const DikkatEngineTable* table_ = nullptr;
+  const DikkatTransportTable* table_ = nullptr;
 };
 
-std::filesystem::path plugin_for(const std::string& engine) {
-  if (const char* chosen = std::getenv("DIKKAT_ENGINE"); chosen != nullptr && *chosen != '\0') {  // NOLINT(concurrency-mt-unsafe)
+std::filesystem::path plugin_for(const std::string& mpi) {
+  if (const char* chosen = std::getenv("DIKKAT_TRANSPORT"); chosen != nullptr && *chosen != '\0') {  // NOLINT(concurrency-mt-unsafe)
     return chosen;
   }
   std::error_code unknown;
   const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
-  const std::string name = "dikkat-" + engine + ".so";
+  const std::string name = "dikkat-" + mpi + ".so";
   const std::vector<std::filesystem::path> places{folder / name, folder / ".." / "lib" / "dikkat" / name};
   for (const std::filesystem::path& place : places) {
     if (std::filesystem::exists(place, unknown)) {
       return place;
     }
   }
-  fail_input("this program was built without ", engine == "openmpi" ? "Open MPI" : "MPICH", " (", places.front().string(),
-             " does not exist): install ", engine == "openmpi" ? "libopenmpi-dev" : "libmpich-dev",
-             " and build again, or start one process");
+  fail_input("this program was built without ", mpi == "openmpi" ? "Open MPI" : "MPICH", " (", places.front().string(),
+             " does not exist): install ", mpi == "openmpi" ? "libopenmpi-dev" : "libmpich-dev", " and build again, or start one process");
 }
 
 }  // namespace
 
 std::optional<Launcher> launcher(const std::function<const char*(const char*)>& variable) {
-  const auto of = [](const char* engine, int ranks) { return ranks > 1 ? std::optional(Launcher{engine, ranks}) : std::nullopt; };
+  const auto of = [](const char* mpi, int ranks) { return ranks > 1 ? std::optional(Launcher{mpi, ranks}) : std::nullopt; };
   if (const char* ranks = variable("OMPI_COMM_WORLD_SIZE")) {
     return of("openmpi", number(ranks));
   }
@@ -104,7 +103,7 @@ int number_by_launcher(const std::function<const char*(const char*)>& variable) 
   return 0;
 }
 
-std::unique_ptr<Engine> connect_ranks() {
+std::unique_ptr<Transport> connect_ranks() {
   const auto found = launcher([](const char* name) -> const char* { return std::getenv(name); });  // NOLINT(concurrency-mt-unsafe)
   if (!found) {
     return nullptr;
@@ -114,19 +113,19 @@ std::unique_ptr<Engine> connect_ranks() {
         concat("srun started ", found->ranks,
                " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation; for one process, srun -n 1"));
   };
-  if (found->engine.empty()) {
+  if (found->mpi.empty()) {
     separate();
   }
   if (!std::has_single_bit(static_cast<unsigned>(found->ranks))) {
     throw LaunchError(concat(found->ranks, " ranks were started, expected 2, 4, 8 ...: they add gradients in pairs"));
   }
-  auto engine = std::make_unique<Plugin>(plugin_for(found->engine));
-  if (engine->size() == 1) {
+  auto transport = std::make_unique<Plugin>(plugin_for(found->mpi));
+  if (transport->size() == 1) {
     separate();
   }
-  require_input(engine->size() == found->ranks, "the launcher asked for ", found->ranks, " ranks, and ", engine->name(), " connects ",
-                engine->size());
-  return engine;
+  require_input(transport->size() == found->ranks, "the launcher asked for ", found->ranks, " ranks, and ", transport->name(), " connects ",
+                transport->size());
+  return transport;
 }
 
 }  // namespace dikkat

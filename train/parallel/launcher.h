@@ -6,14 +6,14 @@
 #include <string>
 
 #include "autograd/base/error.h"
-#include "train/parallel/engine.h"
+#include "train/parallel/transport.h"
 
 namespace dikkat {
 
 /// What has started this process, as its environment tells.
 struct Launcher {
-  std::string engine;  // "openmpi", "mpich"; empty: none that a plugin knows
-  int ranks = 1;       // that were asked for
+  std::string mpi;  // "openmpi" or "mpich"; empty: unknown
+  int ranks = 1;    // that were asked for
 };
 
 /// `variable` gives an environment variable, or null. One rank is no launcher: there is nothing to connect.
@@ -29,8 +29,8 @@ class LaunchError : public InputError {
 };
 
 /// Connects the ranks that the launcher has started; null where there is none. Loads the plugin beside the program, in ../lib/dikkat, or
-/// the one that DIKKAT_ENGINE names. Throws LaunchError, with the command that works, where they do not know each other, or are not a power
-/// of two, and InputError where this one has no plugin.
-std::unique_ptr<Engine> connect_ranks();
+/// the one that DIKKAT_TRANSPORT names. Throws LaunchError, with the command that works, where they do not know each other, or are not a
+/// power of two, and InputError where this one has no plugin.
+std::unique_ptr<Transport> connect_ranks();
 
 }  // namespace dikkat

@@ -43,13 +43,13 @@ class Timed {
 
 }  // namespace
 
-Ranks::Ranks(std::unique_ptr<Engine> engine, double timeout, std::function<void(const std::string&)> on_silence)
-    : engine_(std::move(engine)), timeout_(timeout), on_silence_(std::move(on_silence)) {
+Ranks::Ranks(std::unique_ptr<Transport> transport, double timeout, std::function<void(const std::string&)> on_silence)
+    : transport_(std::move(transport)), timeout_(timeout), on_silence_(std::move(on_silence)) {
   require(std::has_single_bit(static_cast<unsigned>(size())), "ranks: ", size(), ", expected a power of two");
   constexpr std::size_t kName = 64;
   std::vector<char> hosts(static_cast<std::size_t>(size()) * kName);
   hosts_.clear();
-  const std::string host = engine_->host().substr(0, kName - 1);
+  const std::string host = transport_->host().substr(0, kName - 1);
   std::copy(host.begin(), host.end(), hosts.begin() + rank() * static_cast<std::ptrdiff_t>(kName));
   names_.clear();
   for (int rank = 0; rank < size(); ++rank) {
@@ -99,7 +99,7 @@ void Ranks::wait(Messages& messages, Waiting how, const std::function<void()>& m
   while (!messages.empty()) {
     meanwhile();
     const auto asked = Clock::now();
-    const auto arrived = std::remove_if(messages.begin(), messages.end(), [&](auto& message) { return engine_->done(message.first); });
+    const auto arrived = std::remove_if(messages.begin(), messages.end(), [&](auto& message) { return transport_->done(message.first); });
     if (arrived != messages.end()) {
       messages.erase(arrived, messages.end());
       last = Clock::now();
@@ -124,7 +124,7 @@ void Ranks::wait(Messages& messages, Waiting how, const std::function<void()>& m
 }
 
 void Ranks::move(std::span<const Owned> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver) {
-  if (!engine_) {
+  if (!transport_) {
     return;
   }
   const Timed timed(exchange_seconds_);
@@ -136,11 +136,11 @@ void Ranks::move(std::span<const Owned> parts, std::byte* elements, std::size_t 
       if (part.owner == rank()) {
         for (int distance = 1; distance < size(); ++distance) {
           if (const int to = (rank() + distance) % size(); to < others) {
-            messages_.emplace_back(engine_->send(to, at, bytes), to);
+            messages_.emplace_back(transport_->send(to, at, bytes), to);
           }
         }
       } else if (rank() < others) {
-        messages_.emplace_back(engine_->receive(part.owner, at, bytes), part.owner);
+        messages_.emplace_back(transport_->receive(part.owner, at, bytes), part.owner);
       }
     }
     wait(messages_, Waiting::busily, [] {});
@@ -159,7 +159,7 @@ void Ranks::begin_sum(Sum& sum, std::span<const Owned> parts, float* elements) {
   for (const Owned& part : parts) {
     for (int from = 0; part.owner == rank() && from < size(); ++from) {
       if (from != rank()) {
-        sum.messages_.emplace_back(engine_->receive(from, to, static_cast<std::size_t>(part.size()) * sizeof(float)), from);
+        sum.messages_.emplace_back(transport_->receive(from, to, static_cast<std::size_t>(part.size()) * sizeof(float)), from);
         to += part.size();
       }
     }
@@ -168,7 +168,7 @@ void Ranks::begin_sum(Sum& sum, std::span<const Owned> parts, float* elements) {
     const int owner = (rank() + distance) % size();
     for (const Owned& part : parts) {
       if (part.owner == owner) {
-        sum.messages_.emplace_back(engine_->send(owner, elements + part.begin, static_cast<std::size_t>(part.size()) * sizeof(float)),
+        sum.messages_.emplace_back(transport_->send(owner, elements + part.begin, static_cast<std::size_t>(part.size()) * sizeof(float)),
                                    owner);
       }
     }
@@ -206,7 +206,7 @@ int Ranks::largest(int mine) {
 }
 
 void Ranks::together(const std::function<void()>& work) {
-  if (!engine_) {
+  if (!transport_) {
     work();
     return;
   }
@@ -248,7 +248,7 @@ void Ranks::require_same(const std::string& what, const std::string& text) {
 }
 
 std::string Ranks::from_first(std::string text) {
-  if (!engine_) {
+  if (!transport_) {
     return text;
   }
   auto size = static_cast<index>(text.size());

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "train/parallel/engine.h"
 #include "train/parallel/ownership.h"
+#include "train/parallel/transport.h"
 
 namespace dikkat {
 
@@ -46,12 +46,12 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
   /// `timeout`: seconds without an answer after which a function throws RankTimeout, which names it. Earlier, `on_silence` gets a sentence
   /// about it, from whichever thread waits.
-  Ranks(std::unique_ptr<Engine> engine, double timeout, std::function<void(const std::string&)> on_silence = {});
+  Ranks(std::unique_ptr<Transport> transport, double timeout, std::function<void(const std::string&)> on_silence = {});
 
-  int rank() const { return engine_ ? engine_->rank() : 0; }
-  int size() const { return engine_ ? engine_->size() : 1; }
+  int rank() const { return transport_ ? transport_->rank() : 0; }
+  int size() const { return transport_ ? transport_->size() : 1; }
   bool is_first() const { return rank() == 0; }
-  Engine* engine() const { return engine_.get(); }
+  Transport* transport() const { return transport_.get(); }
   void set_timeout(double seconds) { timeout_ = std::chrono::duration<double>(seconds); }
   /// Seconds that this rank has exchanged, and waited, since the last call.
   double take_exchange_seconds() { return std::exchange(exchange_seconds_, 0.0); }
@@ -78,7 +78,7 @@ class Ranks {
     std::span<const Owned> parts_;
     float* elements_ = nullptr;
     std::vector<float> partials_;  // received, of this rank's parts
-    std::vector<std::pair<Engine::Message, int>> messages_;
+    std::vector<std::pair<Transport::Message, int>> messages_;
   };
   /// Begins to make each owner's elements the sum of all ranks': (0 + 1) + (2 + 3) + ... The others' are left as they are. None of them,
   /// nor `parts`, may change until end_sum() has returned. Sums end in the order in which they began. Another thread may call these two
@@ -92,7 +92,7 @@ class Ranks {
   /// `values` has an equal number for each rank, of which this rank's are set; the others' are received.
   template <class T>
   void share_equally(std::span<T> values) {
-    if (!engine_) {
+    if (!transport_) {
       return;
     }
     const auto each = static_cast<index>(values.size()) / size();
@@ -116,13 +116,13 @@ class Ranks {
 
  private:
   enum class Receiver { all, first };
-  using Messages = std::vector<std::pair<Engine::Message, int>>;  // with the other rank
+  using Messages = std::vector<std::pair<Transport::Message, int>>;  // with the other rank
   void move(std::span<const Owned> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver);
   enum class Waiting { busily, asleep };
   void wait(Messages& messages, Waiting how, const std::function<void()>& meanwhile);
   std::string silence_of(const Messages& messages, double seconds) const;
 
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Transport> transport_;
   std::chrono::duration<double> timeout_{};
   std::function<void(const std::string&)> on_silence_;
   std::atomic<bool> gives_up_ = false;

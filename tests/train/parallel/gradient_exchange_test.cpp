@@ -5,7 +5,7 @@
 #include "optim/adamw.h"
 #include "tests/layers/training_step.h"
 #include "tests/support/compare.h"
-#include "tests/support/thread_engine.h"
+#include "tests/support/thread_transport.h"
 #include "tests/support/throws.h"
 #include "train/parallel/step_share.h"
 
@@ -67,8 +67,8 @@ TEST(GradientExchange, BesideTheBackwardPassGivesTheBitsOfOneProcess) {
     for (const int size : {2, 4, 8}) {
       on_ranks(
           size,
-          [&](std::unique_ptr<Engine> engine) {
-            Ranks ranks(std::move(engine), kPatient);
+          [&](std::unique_ptr<Transport> transport) {
+            Ranks ranks(std::move(transport), kPatient);
             EXPECT_TRUE(same_bits(trained(ranks, recompute), expected)) << size;
           },
           kDelays);
@@ -78,8 +78,8 @@ TEST(GradientExchange, BesideTheBackwardPassGivesTheBitsOfOneProcess) {
 
 TEST(GradientExchange, BeginsWithTheLastLayersBeforeTheFirstAreComputed) {
   const WithThreads one(1);
-  on_ranks(2, [](std::unique_ptr<Engine> engine) {
-    Ranks ranks(std::move(engine), kPatient);
+  on_ranks(2, [](std::unique_ptr<Transport> transport) {
+    Ranks ranks(std::move(transport), kPatient);
     Tiny tiny;
     const Ownership ownership(tiny.model.store, tiny.adamw, 2);
     std::vector<index> begun;
@@ -100,9 +100,9 @@ TEST(GradientExchange, BeginsWithTheLastLayersBeforeTheFirstAreComputed) {
 TEST(GradientExchange, EndsWhereARankIsSilent) {
   const WithThreads one(1);
   const std::string text = testing::error_of([] {
-    on_ranks(2, [](std::unique_ptr<Engine> engine) {
+    on_ranks(2, [](std::unique_ptr<Transport> transport) {
       std::vector<std::string> said;
-      Ranks ranks(std::move(engine), kPatient, [&](const std::string& sentence) { said.push_back(sentence); });
+      Ranks ranks(std::move(transport), kPatient, [&](const std::string& sentence) { said.push_back(sentence); });
       ranks.set_timeout(0.2);
       if (ranks.rank() == 1) {
         return;  // and does not take part
@@ -127,8 +127,8 @@ TEST(GradientExchange, EndsWhereARankIsSilent) {
 
 TEST(GradientExchange, IsGivenUpWithoutWaiting) {
   const WithThreads one(1);
-  on_ranks(2, [](std::unique_ptr<Engine> engine) {
-    Ranks ranks(std::move(engine), kPatient);
+  on_ranks(2, [](std::unique_ptr<Transport> transport) {
+    Ranks ranks(std::move(transport), kPatient);
     if (ranks.rank() == 1) {
       return;
     }

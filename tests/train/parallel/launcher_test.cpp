@@ -19,7 +19,7 @@ std::function<const char*(const char*)> of(const Variables& variables) {
 /// "openmpi 2", or "" where there is no launcher.
 std::string found(const Variables& variables) {
   const auto one = launcher(of(variables));
-  return one ? one->engine + " " + std::to_string(one->ranks) : "";
+  return one ? one->mpi + " " + std::to_string(one->ranks) : "";
 }
 
 // The variables that were seen with Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05.

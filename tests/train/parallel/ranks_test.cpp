@@ -9,7 +9,7 @@
 #include "optim/muon.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
-#include "tests/support/thread_engine.h"
+#include "tests/support/thread_transport.h"
 #include "tests/support/throws.h"
 #include "train/parallel/lane_sum.h"
 
@@ -144,8 +144,8 @@ std::vector<float> shared_step(const typename O::Options& options, int ranks) {
   std::vector<float> result;
   on_ranks(
       ranks,
-      [&](std::unique_ptr<Engine> engine) {
-        Ranks all(std::move(engine), kPatient);
+      [&](std::unique_ptr<Transport> transport) {
+        Ranks all(std::move(transport), kPatient);
         Trained<O> t(options);
         t.store.allocate(5);
         t.optimizer->reserve();
@@ -194,8 +194,8 @@ TEST(Ranks, ShareAStepToTheBitsOfOneProcess) {
 TEST(Ranks, SayToAllWhatOneSays) {
   on_ranks(
       4,
-      [](std::unique_ptr<Engine> engine) {
-        Ranks all(std::move(engine), kPatient);
+      [](std::unique_ptr<Transport> transport) {
+        Ranks all(std::move(transport), kPatient);
         EXPECT_EQ(all.from_first(concat("said by ", all.rank())), "said by 0");
         EXPECT_EQ(all.from_first(""), "");
         EXPECT_TRUE(all.any(all.rank() == 2));
@@ -213,8 +213,8 @@ TEST(Ranks, SayToAllWhatOneSays) {
 TEST(Ranks, NameTheOneThatHasSomethingElse) {
   const auto of_corpora = [](const std::function<std::string(int)>& corpus_of) {
     return testing::error_of([&] {
-      on_ranks(4, [&](std::unique_ptr<Engine> engine) {
-        Ranks all(std::move(engine), kPatient);
+      on_ranks(4, [&](std::unique_ptr<Transport> transport) {
+        Ranks all(std::move(transport), kPatient);
         const int rank = all.rank();
         try {
           all.require_same("corpus", corpus_of(rank));
@@ -232,8 +232,8 @@ TEST(Ranks, NameTheOneThatHasSomethingElse) {
 
 TEST(Ranks, EndTogether) {
   const std::string text = testing::error_of([] {
-    on_ranks(2, [](std::unique_ptr<Engine> engine) {
-      Ranks all(std::move(engine), kPatient);
+    on_ranks(2, [](std::unique_ptr<Transport> transport) {
+      Ranks all(std::move(transport), kPatient);
       try {
         all.together([&] { require(all.rank() == 0, "no memory"); });
       } catch (const ExitQuietly&) {
@@ -246,8 +246,8 @@ TEST(Ranks, EndTogether) {
 
 TEST(Ranks, NameAllThatAreSilent) {
   const std::string text = testing::error_of([] {
-    on_ranks(8, [](std::unique_ptr<Engine> engine) {
-      Ranks all(std::move(engine), kPatient);
+    on_ranks(8, [](std::unique_ptr<Transport> transport) {
+      Ranks all(std::move(transport), kPatient);
       if (all.is_first()) {
         all.set_timeout(0.05);
         all.any(false);
@@ -261,8 +261,8 @@ TEST(Ranks, NameAllThatAreSilent) {
 TEST(Ranks, NameTheOneThatIsSilent) {
   const std::string text = testing::error_of([] {
     on_ranks(2,
-             [](std::unique_ptr<Engine> engine) {
-               Ranks all(std::move(engine), 0.05);
+             [](std::unique_ptr<Transport> transport) {
+               Ranks all(std::move(transport), 0.05);
                all.any(false);
              },
              {.silent = 1});

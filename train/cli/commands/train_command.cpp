@@ -198,7 +198,7 @@ void introduce(const Trainer& trainer, const Ranks* ranks) {
   if (ranks != nullptr) {
     line("ranks", fmt::format("{} on {}, {} thread{} each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks->size(),
                               hosts_of(*ranks), thread_count(), thread_count() == 1 ? "" : "s", index{c.train.lanes},
-                              numbers_of_ranks(c.train.lanes), ranks->engine()->name()));
+                              numbers_of_ranks(c.train.lanes), ranks->transport()->name()));
     if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks->on_this_host() < all) {
       warning(
           fmt::format("each rank may use {} of this machine's {} cores: the launcher binds it; mpirun --bind-to none, or srun "

@@ -1,9 +1,9 @@
-// The engine over MPI. It is built once for each MPI, against its mpi.h, and loaded only where a launcher has started several ranks.
+// The transport over MPI. It is built once for each MPI, against its mpi.h, and loaded only where a launcher has started several ranks.
 #include <cstdlib>
 
 #include <mpi.h>
 
-#include "train/parallel/engine_table.h"
+#include "train/parallel/transport_table.h"
 
 namespace {
 
@@ -82,18 +82,18 @@ void abort_all(int exit_code) {
 
 void finish() { MPI_Finalize(); }
 
-constexpr DikkatEngineTable kTable{.version = kDikkatEngineVersion,
-                                   .start = start,
-                                   .rank = rank,
-                                   .size = size,
-                                   .name = name,
-                                   .host = host,
-                                   .send = send,
-                                   .receive = receive,
-                                   .done = done,
-                                   .abort = abort_all,
-                                   .finish = finish};
+constexpr DikkatTransportTable kTable{.version = kDikkatTransportVersion,
+                                      .start = start,
+                                      .rank = rank,
+                                      .size = size,
+                                      .name = name,
+                                      .host = host,
+                                      .send = send,
+                                      .receive = receive,
+                                      .done = done,
+                                      .abort = abort_all,
+                                      .finish = finish};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const DikkatEngineTable* dikkat_engine_table() { return &kTable; }
+extern "C" __attribute__((visibility("default"))) const DikkatTransportTable* dikkat_transport_table() { return &kTable; }

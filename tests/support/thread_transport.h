@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "autograd/base/error.h"
-#include "train/parallel/engine.h"
+#include "train/parallel/transport.h"
 
 namespace dikkat::testing {
 
@@ -64,10 +64,10 @@ class Wires {
   std::size_t sent_ = 0;
 };
 
-/// An engine whose ranks are threads.
-class ThreadEngine : public Engine {
+/// A transport whose ranks are threads.
+class ThreadTransport : public Transport {
  public:
-  ThreadEngine(Wires& wires, int rank) : wires_(wires), rank_(rank) {}
+  ThreadTransport(Wires& wires, int rank) : wires_(wires), rank_(rank) {}
 
   int rank() const override { return rank_; }
   int size() const override { return wires_.size(); }
@@ -109,15 +109,15 @@ class ThreadEngine : public Engine {
 inline constexpr Wires::Trouble kDelays{.longest_delay = std::chrono::microseconds(300)};
 inline constexpr double kPatient = 60;  // seconds: a timeout that no test reaches
 
-/// Runs f(engine) on a thread for each rank. Rethrows what the first of them threw.
-inline void on_ranks(int size, const std::function<void(std::unique_ptr<Engine>)>& f, Wires::Trouble trouble = {}) {
+/// Runs f(transport) on a thread for each rank. Rethrows what the first of them threw.
+inline void on_ranks(int size, const std::function<void(std::unique_ptr<Transport>)>& f, Wires::Trouble trouble = {}) {
   Wires wires(size, trouble);
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        f(std::make_unique<ThreadEngine>(wires, rank));
+        f(std::make_unique<ThreadTransport>(wires, rank));
       } catch (...) {
         failures[static_cast<std::size_t>(rank)] = std::current_exception();
       }

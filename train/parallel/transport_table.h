@@ -2,12 +2,12 @@
 
 #include <cstddef>
 
-/// What a plugin provides: an engine as C functions, one for each of Engine (engine.h). The program looks for the symbol
-/// dikkat_engine_table.
+/// What a plugin provides: a transport as C functions, one for each of Transport (transport.h). The program looks for the symbol
+/// dikkat_transport_table.
 extern "C" {
 
-struct DikkatEngineTable {
-  int version;  // kDikkatEngineVersion of the program that the plugin was built with
+struct DikkatTransportTable {
+  int version;  // kDikkatTransportVersion of the program that the plugin was built with
   /// Connects the ranks. Returns null, or why it cannot.
   const char* (*start)(void);
   int (*rank)(void);
@@ -21,7 +21,7 @@ struct DikkatEngineTable {
   void (*finish)(void);
 };
 
-enum { kDikkatEngineVersion = 1 };
+enum { kDikkatTransportVersion = 1 };
 
-const DikkatEngineTable* dikkat_engine_table(void);
+const DikkatTransportTable* dikkat_transport_table(void);
 }

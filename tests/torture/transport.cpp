@@ -1,5 +1,5 @@
-// An engine (DIKKAT_ENGINE) that passes everything on to the one that DIKKAT_TORTURE_ENGINE names, and makes trouble on one rank, as
-// DIKKAT_TORTURE_FAULT says: "RANK WHEN ORDINAL EFFECT". WHEN is "message" (the n-th that the rank begins to send or to receive) or
+// A transport (DIKKAT_TRANSPORT) that passes everything on to the one that DIKKAT_TORTURE_TRANSPORT names, and makes trouble on one rank,
+// as DIKKAT_TORTURE_FAULT says: "RANK WHEN ORDINAL EFFECT". WHEN is "message" (the n-th that the rank begins to send or to receive) or
 // "gather" (the n-th time that the rank waits for messages which all go to the first rank). EFFECT is the number of a signal, which the
 // rank sends itself; "leave" (it exits with 3); "cut" (from here on nothing arrives at this rank, or leaves it); or "late" (from here on
 // each message takes up to 2 ms more). With DIKKAT_TORTURE_COUNTS each rank writes at its end into FOLDER/RANK how many there were of both.
@@ -14,13 +14,13 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "train/parallel/engine_table.h"
+#include "train/parallel/transport_table.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const DikkatEngineTable* engine = nullptr;
+const DikkatTransportTable* transport = nullptr;
 
 struct Fault {
   int rank = -1;
@@ -48,7 +48,7 @@ void strike() {
 }
 
 void reach(const char* what, long ordinal) {
-  if (engine->rank() == fault.rank && what == fault.when && ordinal == fault.ordinal) {
+  if (transport->rank() == fault.rank && what == fault.when && ordinal == fault.ordinal) {
     strike();
   }
 }
@@ -71,12 +71,12 @@ int nowhere;  // what a rank's messages are after a cut
 
 void* send(int to, const void* from, std::size_t bytes) {
   begin(to == 0);
-  return is_cut ? &nowhere : kept(engine->send(to, from, bytes));
+  return is_cut ? &nowhere : kept(transport->send(to, from, bytes));
 }
 
 void* receive(int from, void* to, std::size_t bytes) {
-  begin(engine->rank() == 0);
-  return is_cut ? &nowhere : kept(engine->receive(from, to, bytes));
+  begin(transport->rank() == 0);
+  return is_cut ? &nowhere : kept(transport->receive(from, to, bytes));
 }
 
 int done(void* message) {
@@ -95,24 +95,24 @@ int done(void* message) {
     if (Clock::now() < found->second) {
       return 0;
     }
-    if (engine->done(message) == 0) {
+    if (transport->done(message) == 0) {
       return 0;
     }
     due.erase(found);
     return 1;
   }
-  return engine->done(message);
+  return transport->done(message);
 }
 
 void finish() {
   if (const char* folder = std::getenv("DIKKAT_TORTURE_COUNTS")) {
-    const std::string path = std::string(folder) + '/' + std::to_string(engine->rank());
+    const std::string path = std::string(folder) + '/' + std::to_string(transport->rank());
     if (std::FILE* file = std::fopen(path.c_str(), "w")) {
       std::fprintf(file, "%ld %ld\n", messages, gathers);
       std::fclose(file);
     }
   }
-  engine->finish();
+  transport->finish();
 }
 
 void read_fault() {
@@ -126,17 +126,17 @@ void read_fault() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const DikkatEngineTable* dikkat_engine_table() {
-  const char* path = std::getenv("DIKKAT_TORTURE_ENGINE");
+extern "C" __attribute__((visibility("default"))) const DikkatTransportTable* dikkat_transport_table() {
+  const char* path = std::getenv("DIKKAT_TORTURE_TRANSPORT");
   void* library = path == nullptr ? nullptr : ::dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-  void* symbol = library == nullptr ? nullptr : ::dlsym(library, "dikkat_engine_table");
+  void* symbol = library == nullptr ? nullptr : ::dlsym(library, "dikkat_transport_table");
   if (symbol == nullptr) {
-    std::fprintf(stderr, "the engine of DIKKAT_TORTURE_ENGINE cannot be loaded\n");
+    std::fprintf(stderr, "the transport of DIKKAT_TORTURE_TRANSPORT cannot be loaded\n");
     std::abort();
   }
-  engine = reinterpret_cast<const DikkatEngineTable* (*)()>(symbol)();
+  transport = reinterpret_cast<const DikkatTransportTable* (*)()>(symbol)();
   read_fault();
-  static DikkatEngineTable table = *engine;
+  static DikkatTransportTable table = *transport;
   table.send = send;
   table.receive = receive;
   table.done = done;

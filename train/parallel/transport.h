@@ -7,12 +7,12 @@ namespace dikkat {
 
 /// Moves bytes between the processes of a run, which are called ranks: MPI, or threads in tests. It adds nothing up. Calls come from one
 /// thread at a time.
-class Engine {
+class Transport {
  public:
   /// A message on its way. Null: there is none, or it has arrived.
   using Message = void*;
 
-  virtual ~Engine() = default;
+  virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   /// "Open MPI 4.1.4".
