@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-GradientExchange::GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<Owned>& weights,
+GradientExchange::GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<OwnedRange>& weights,
                                    std::function<void(index, index)> ready, index bucket)
     : store_(store), ranks_(ranks), ready_(std::move(ready)) {
   for (std::size_t begin = 0; begin < weights.size();) {
@@ -45,7 +45,7 @@ GradientExchange::~GradientExchange() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     if (ended_ < queue_.size()) {
-      ranks_.give_up();
+      ranks_.cancel();
     }
   }
   changed_.notify_all();
@@ -70,7 +70,7 @@ void GradientExchange::gradient_complete(ParameterGradient& gradient) {
 }
 
 void GradientExchange::go(std::size_t bucket) {
-  const std::span<const Owned> parts = buckets_[bucket].parts;
+  const std::span<const OwnedRange> parts = buckets_[bucket].parts;
   ready_(parts.front().begin, parts.back().end);
   {
     const std::lock_guard lock(mutex_);
@@ -128,7 +128,7 @@ void GradientExchange::exchange() {
     auto since = Clock::now();
     const auto begin_more = [&] {
       while (begun < ended + sums.size()) {
-        std::span<const Owned> parts;
+        std::span<const OwnedRange> parts;
         {
           const std::lock_guard lock(mutex_);
           if (begun >= queue_.size()) {  // or finish() has emptied it

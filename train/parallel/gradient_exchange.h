@@ -22,7 +22,7 @@ class GradientExchange : public GradientWatcher {
 
   /// Keeps references. `weights`: what each rank owns. `ready(begin, end)` is called for each bucket before it goes, on the thread that
   /// computes: this rank's gradients of these elements are complete.
-  GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<Owned>& weights, std::function<void(index, index)> ready,
+  GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<OwnedRange>& weights, std::function<void(index, index)> ready,
                    index bucket = kBucket);
   ~GradientExchange() override;
 
@@ -41,7 +41,7 @@ class GradientExchange : public GradientWatcher {
 
  private:
   struct Bucket {
-    std::span<const Owned> parts;
+    std::span<const OwnedRange> parts;
     int open = 0;  // parameters that are not complete
     int parameters = 0;
   };

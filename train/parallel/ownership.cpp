@@ -38,7 +38,7 @@ std::vector<int> owners_of(const std::vector<std::vector<const Unit*>>& groups, 
   return owners;
 }
 
-void add(std::vector<Owned>& joined, const Owned& part) {
+void add(std::vector<OwnedRange>& joined, const OwnedRange& part) {
   if (!joined.empty() && joined.back().end == part.begin && joined.back().owner == part.owner &&
       joined.back().size() + part.size() <= kMostInMessage) {
     joined.back().end = part.end;
@@ -79,16 +79,16 @@ Ownership::Ownership(const ParameterStore& store, Optimizer& optimizer, int rank
       begin = end;
     }
   }
-  for (const Owned& part : parts_) {
+  for (const OwnedRange& part : parts_) {
     add(weights_, part);
   }
 }
 
-std::vector<Owned> Ownership::state(const StateSlab& slab) const {
-  std::vector<Owned> joined;
+std::vector<OwnedRange> Ownership::state(const StateSlab& slab) const {
+  std::vector<OwnedRange> joined;
   for (const StateSlab::Part& part : slab.parts) {
     const index first = part.parameter->offset, end = first + part.parameter->size();
-    auto at = std::upper_bound(parts_.begin(), parts_.end(), first, [](index begin, const Owned& owned) { return begin < owned.end; });
+    auto at = std::upper_bound(parts_.begin(), parts_.end(), first, [](index begin, const OwnedRange& owned) { return begin < owned.end; });
     if (part.shape != part.parameter->shape()) {  // of rows, say: with all of the parameter
       add(joined, {part.offset, part.offset + part.shape.size(), at->owner});
       continue;
@@ -136,7 +136,7 @@ double norm_of(const std::vector<double>& sums_of_squares) {
   return std::sqrt(total);
 }
 
-double sum_of_squares(ParameterStore& store, const Owned& part) {
+double sum_of_squares(ParameterStore& store, const OwnedRange& part) {
   return for_float(store.dtype(), "gradient norm", [&](auto zero) {
     using T = decltype(zero);
     return kernels::sum_of_squares_here<T>(part.size(), store.gradients<T>() + part.begin);

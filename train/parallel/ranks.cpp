@@ -17,7 +17,7 @@ constexpr index kAtOnce = 1 << 24;  // elements on their way, about: the memory 
 
 /// Calls f for runs of parts that have about kAtOnce elements together.
 template <class F>
-void for_windows(std::span<const Owned> parts, F&& f) {
+void for_windows(std::span<const OwnedRange> parts, F&& f) {
   for (std::size_t begin = 0; begin < parts.size();) {
     std::size_t end = begin;
     for (index elements = 0; end < parts.size() && (end == begin || elements + parts[end].size() <= kAtOnce); ++end) {
@@ -105,7 +105,7 @@ void Ranks::wait(Messages& messages, Waiting how, const std::function<void()>& m
       last = Clock::now();
       continue;
     }
-    require(!gives_up_, "an exchange with ", name_of(messages.front().second), " was given up");
+    require(!is_cancelled_, "an exchange with ", name_of(messages.front().second), " was given up");
     const std::chrono::duration<double> silence = Clock::now() - last;
     if (silence > timeout_) {
       throw RankTimeout(silence_of(messages, timeout_.count()) + " (train.rank_timeout)");
@@ -123,13 +123,13 @@ void Ranks::wait(Messages& messages, Waiting how, const std::function<void()>& m
   }
 }
 
-void Ranks::move(std::span<const Owned> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver) {
+void Ranks::move(std::span<const OwnedRange> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver) {
   if (!transport_) {
     return;
   }
   const Timed timed(exchange_seconds_);
-  for_windows(parts, [&](std::span<const Owned> window) {
-    for (const Owned& part : window) {
+  for_windows(parts, [&](std::span<const OwnedRange> window) {
+    for (const OwnedRange& part : window) {
       std::byte* const at = elements + static_cast<std::size_t>(part.begin) * size_of_element;
       const std::size_t bytes = static_cast<std::size_t>(part.size()) * size_of_element;
       const int others = receiver == Receiver::first ? 1 : size();
@@ -147,16 +147,16 @@ void Ranks::move(std::span<const Owned> parts, std::byte* elements, std::size_t 
   });
 }
 
-void Ranks::begin_sum(Sum& sum, std::span<const Owned> parts, float* elements) {
+void Ranks::begin_sum(Sum& sum, std::span<const OwnedRange> parts, float* elements) {
   sum.parts_ = parts;
   sum.elements_ = elements;
   index own = 0;
-  for (const Owned& part : parts) {
+  for (const OwnedRange& part : parts) {
     own += part.owner == rank() ? part.size() : 0;
   }
   sum.partials_.resize(static_cast<std::size_t>(own * (size() - 1)));
   float* to = sum.partials_.data();
-  for (const Owned& part : parts) {
+  for (const OwnedRange& part : parts) {
     for (int from = 0; part.owner == rank() && from < size(); ++from) {
       if (from != rank()) {
         sum.messages_.emplace_back(transport_->receive(from, to, static_cast<std::size_t>(part.size()) * sizeof(float)), from);
@@ -166,7 +166,7 @@ void Ranks::begin_sum(Sum& sum, std::span<const Owned> parts, float* elements) {
   }
   for (int distance = 1; distance < size(); ++distance) {  // not all ranks to the same one at once
     const int owner = (rank() + distance) % size();
-    for (const Owned& part : parts) {
+    for (const OwnedRange& part : parts) {
       if (part.owner == owner) {
         sum.messages_.emplace_back(transport_->send(owner, elements + part.begin, static_cast<std::size_t>(part.size()) * sizeof(float)),
                                    owner);
@@ -179,7 +179,7 @@ void Ranks::end_sum(Sum& sum, const std::function<void()>& meanwhile) {
   wait(sum.messages_, Waiting::asleep, meanwhile);
   std::vector<float*> of_rank(static_cast<std::size_t>(size()));
   float* to = sum.partials_.data();
-  for (const Owned& part : sum.parts_) {
+  for (const OwnedRange& part : sum.parts_) {
     if (part.owner != rank()) {
       continue;
     }
@@ -205,7 +205,7 @@ int Ranks::largest(int mine) {
   return *std::max_element(all.begin(), all.end());
 }
 
-void Ranks::together(const std::function<void()>& work) {
+void Ranks::run_on_all(const std::function<void()>& work) {
   if (!transport_) {
     work();
     return;
@@ -241,7 +241,7 @@ void Ranks::together(const std::function<void()>& work) {
 
 void Ranks::require_same(const std::string& what, const std::string& text) {
   const std::string first = from_first(text);
-  together([&] {
+  run_on_all([&] {
     require_input(text == first, "has another ", what, " than ", name_of(0), ": ", text, ", expected ", first,
                   "; all ranks need the same program, processor, configuration and texts");
   });
@@ -252,10 +252,10 @@ std::string Ranks::from_first(std::string text) {
     return text;
   }
   auto size = static_cast<index>(text.size());
-  share<index>(std::vector<Owned>{{0, 1, 0}}, &size);
+  share<index>(std::vector<OwnedRange>{{0, 1, 0}}, &size);
   text.resize(static_cast<std::size_t>(size));
   constexpr index kMost = 1 << 24;
-  std::vector<Owned> parts;
+  std::vector<OwnedRange> parts;
   for (index begin = 0; begin < size; begin += kMost) {
     parts.push_back({begin, std::min(size, begin + kMost), 0});
   }

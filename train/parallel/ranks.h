@@ -63,19 +63,19 @@ class Ranks {
 
   /// Each rank's elements become known to all. `parts` cover what is exchanged, in the same way on all ranks.
   template <class T>
-  void share(std::span<const Owned> parts, T* elements) {
+  void share(std::span<const OwnedRange> parts, T* elements) {
     move(parts, reinterpret_cast<std::byte*>(elements), sizeof(T), Receiver::all);
   }
   /// Each rank's elements become known to the first.
   template <class T>
-  void gather(std::span<const Owned> parts, T* elements) {
+  void gather(std::span<const OwnedRange> parts, T* elements) {
     move(parts, reinterpret_cast<std::byte*>(elements), sizeof(T), Receiver::first);
   }
 
   /// A sum that is under way, and the memory that it needs.
   class Sum {
     friend class Ranks;
-    std::span<const Owned> parts_;
+    std::span<const OwnedRange> parts_;
     float* elements_ = nullptr;
     std::vector<float> partials_;  // received, of this rank's parts
     std::vector<std::pair<Transport::Message, int>> messages_;
@@ -83,11 +83,11 @@ class Ranks {
   /// Begins to make each owner's elements the sum of all ranks': (0 + 1) + (2 + 3) + ... The others' are left as they are. None of them,
   /// nor `parts`, may change until end_sum() has returned. Sums end in the order in which they began. Another thread may call these two
   /// while the first one calls nothing.
-  void begin_sum(Sum& sum, std::span<const Owned> parts, float* elements);
+  void begin_sum(Sum& sum, std::span<const OwnedRange> parts, float* elements);
   /// `meanwhile` is called again and again while it waits, and may begin other sums.
   void end_sum(Sum& sum, const std::function<void()>& meanwhile = [] {});
   /// From now on, whatever waits for another rank throws: this rank gives up.
-  void give_up() { gives_up_ = true; }
+  void cancel() { is_cancelled_ = true; }
 
   /// `values` has an equal number for each rank, of which this rank's are set; the others' are received.
   template <class T>
@@ -96,7 +96,7 @@ class Ranks {
       return;
     }
     const auto each = static_cast<index>(values.size()) / size();
-    std::vector<Owned> parts;
+    std::vector<OwnedRange> parts;
     for (int rank = 0; rank < size(); ++rank) {
       parts.push_back({rank * each, (rank + 1) * each, rank});
     }
@@ -106,10 +106,10 @@ class Ranks {
   int largest(int mine);
   /// Whether it holds on any rank.
   bool any(bool mine) { return largest(int{mine}) != 0; }
-  /// Does something that may fail, and in which nothing is exchanged but by another together(). If it fails on any rank, the first throws
+  /// Does something that may fail, and in which nothing is exchanged but by another run_on_all(). If it fails on any rank, the first throws
   /// CollectiveError, and the others ExitQuietly. Alone: throws what it throws.
-  void together(const std::function<void()>& work);
-  /// Fails as together() does, and names the rank, unless this text is the same on all ranks. `what` it is: "corpus".
+  void run_on_all(const std::function<void()>& work);
+  /// Fails as run_on_all() does, and names the rank, unless this text is the same on all ranks. `what` it is: "corpus".
   void require_same(const std::string& what, const std::string& text);
   /// The first's text, on all ranks.
   std::string from_first(std::string text);
@@ -117,7 +117,7 @@ class Ranks {
  private:
   enum class Receiver { all, first };
   using Messages = std::vector<std::pair<Transport::Message, int>>;  // with the other rank
-  void move(std::span<const Owned> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver);
+  void move(std::span<const OwnedRange> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver);
   enum class Waiting { busily, asleep };
   void wait(Messages& messages, Waiting how, const std::function<void()>& meanwhile);
   std::string silence_of(const Messages& messages, double seconds) const;
@@ -125,7 +125,7 @@ class Ranks {
   std::unique_ptr<Transport> transport_;
   std::chrono::duration<double> timeout_{};
   std::function<void(const std::string&)> on_silence_;
-  std::atomic<bool> gives_up_ = false;
+  std::atomic<bool> is_cancelled_ = false;
   double exchange_seconds_ = 0;
   std::vector<std::string> names_{"rank 0"}, hosts_{""};
   Messages messages_;

@@ -117,7 +117,7 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     }
   }
   if (ranks > 1) {
-    std::vector<Owned> parts;
+    std::vector<OwnedRange> parts;
     for (int rank = 0; rank < ranks; ++rank) {
       parts.push_back({std::min(count, first_block(rank) * block), std::min(count, first_block(rank + 1) * block), rank});
     }

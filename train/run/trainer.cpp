@@ -151,7 +151,7 @@ void Trainer::require_same_run() {
 void Trainer::agree() {
   double values[] = {static_cast<double>(saved_step_), static_cast<double>(state_.best_step), state_.best_val_loss,
                      static_cast<double>(state_.evaluation_pending)};
-  ranks_->share<double>(std::vector<Owned>{{0, std::ssize(values), 0}}, values);
+  ranks_->share<double>(std::vector<OwnedRange>{{0, std::ssize(values), 0}}, values);
   saved_step_ = static_cast<index>(values[0]);
   state_.best_step = static_cast<index>(values[1]);
   state_.best_val_loss = values[2];
@@ -246,17 +246,17 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
 
   StepReport report{.step = state_.step + 1, .learning_rate = schedule_.rate(state_.step)};
   ranks_->take_exchange_seconds();  // what was exchanged before
-  share_->take_exchange_seconds();
+  parallel_step_->take_exchange_seconds();
   double flops = 0;
   const auto next_batch = [&]() -> const Batch& {
     const Profile::Piece piece(profile_, "waiting for batches");
     return batches.next();
   };
-  const index own = share_->count(micro_batches), first = share_->first(micro_batches);
+  const index own = parallel_step_->count(micro_batches), first = parallel_step_->first(micro_batches);
   losses_.assign(static_cast<std::size_t>(micro_batches), 0);
   index made = 0;
   for (index i = 0; i < own && seconds_since(start) < longest_step_; ++i, ++made) {
-    share_->begin_pass(i, micro_batches);
+    parallel_step_->begin_pass(i, micro_batches);
     const Batch& batch = next_batch();
     flops += training_flops(model_, batch);
     Pass pass{.tape = tape_,
@@ -274,14 +274,14 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
     if (batch.lengths == loader_.longest()) {
       tape_.freeze();  // no batch of the run is larger
     }
-    share_->end_pass(i, micro_batches);
+    parallel_step_->end_pass(i, micro_batches);
   }
-  const GradientExchange::Seconds beside = share_->take_exchange_seconds();
+  const GradientExchange::Seconds beside = parallel_step_->take_exchange_seconds();
   share_losses(report, seconds_since(start) - beside.waiting);
   {
     const Profile::Piece piece(profile_, "norm of the gradient",
                                {.bytes = static_cast<double>(model_.parameters().trainable_size()) * sizeof(float)});
-    report.gradient_norm = share_->gradient_norm();
+    report.gradient_norm = parallel_step_->gradient_norm();
   }
   if (std::string objection = objection_to(report); !objection.empty()) {
     skip_or_fail(report, objection, events);
@@ -359,12 +359,12 @@ void Trainer::apply(StepReport& report, TrainingEvents& events) {
   {
     const Profile::Piece piece(profile_, optimizer_->name(), optimizer_->cost());
     const auto start = std::chrono::steady_clock::now();
-    finite = share_->update(update);
+    finite = parallel_step_->update(update);
     report.optimizer_seconds = seconds_since(start);
   }
   if (!finite) {
     collect(events, true);
-    share_->gather_state();
+    parallel_step_->gather_state();
     if (!ranks_->is_first()) {
       throw ExitQuietly();
     }
@@ -376,8 +376,8 @@ void Trainer::apply(StepReport& report, TrainingEvents& events) {
 
 void Trainer::skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events) {
   collect(events, true);  // the last good checkpoint may be being written
-  share_->gather_gradients();
-  share_->gather_state();
+  parallel_step_->gather_gradients();
+  parallel_step_->gather_state();
   const NotFinite found = first_not_finite(model_.parameters(), *optimizer_);
   const bool may_skip = config_.train.on_nonfinite == OnNonfinite::skip && (found.tensor.empty() || found.in_gradients);
   const bool skips = ranks_->from_first(may_skip ? "skip" : "") == "skip" && state_.steps_skipped < config_.train.max_skipped;
@@ -421,7 +421,7 @@ namespace {
 /// for something else.
 class WithAverage {
  public:
-  explicit WithAverage(StepShare& share) : share_(share) { share_.exchange_average(); }
+  explicit WithAverage(DataParallelStep& share) : share_(share) { share_.exchange_average(); }
   ~WithAverage() noexcept(false) {
     if (std::uncaught_exceptions() == exceptions_) {
       share_.exchange_average();
@@ -431,14 +431,14 @@ class WithAverage {
   WithAverage& operator=(const WithAverage&) = delete;
 
  private:
-  StepShare& share_;
+  DataParallelStep& share_;
   int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace
 
 bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
-  const WithAverage average(*share_);
+  const WithAverage average(*parallel_step_);
   const auto start = std::chrono::steady_clock::now();
   auto measured = naming_memory("evaluation",
                                 [&] { return evaluator_(state_.seed, state_.step, stop, [&](double done) { events.evaluating(done); }); });

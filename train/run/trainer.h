@@ -19,8 +19,8 @@
 #include "train/data/training_data.h"
 #include "train/metrics/metrics_log.h"
 #include "train/model/language_model.h"
+#include "train/parallel/data_parallel_step.h"
 #include "train/parallel/ranks.h"
-#include "train/parallel/step_share.h"
 #include "train/run/background_saver.h"
 #include "train/run/machine_rate.h"
 #include "train/run/memory_plan.h"
@@ -193,7 +193,7 @@ class Trainer {
   TrainingState state_;
   std::unique_ptr<Optimizer> optimizer_;
   std::shared_ptr<Ranks> ranks_;
-  std::optional<StepShare> share_;
+  std::optional<DataParallelStep> parallel_step_;
   std::optional<RunDirectory> directory_;
   std::optional<BackgroundSaver> saver_;               // after the directory: the directory's lock must be held until the save has ended
   index saved_step_ = -1;                              // of the newest checkpoint; -1: there is none

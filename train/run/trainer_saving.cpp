@@ -23,7 +23,7 @@ void Trainer::attempt(TrainingEvents& events, IfFailed if_failed, const std::fun
 
 void Trainer::save(TrainingEvents& events, IfFailed if_failed) {
   collect(events, true);  // one after another
-  share_->gather_state();
+  parallel_step_->gather_state();
   if (!directory_) {
     saved_step_ = state_.step;
     return;
@@ -37,7 +37,7 @@ void Trainer::save(TrainingEvents& events, IfFailed if_failed) {
       record(save_checkpoint(directory_->checkpoints_path(), snapshot()), events);
     }
   });
-  share_->release_foreign_state();
+  parallel_step_->release_foreign_state();
 }
 
 void Trainer::collect(TrainingEvents& events, bool wait) {

@@ -276,7 +276,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
       chosen = open_checkpoint(directory->path(), options.choice, &remarks);
     }
   };
-  ranks ? ranks->together(open) : open();
+  ranks ? ranks->run_on_all(open) : open();
   if (ranks) {  // which one it is, the first says
     const std::string path = ranks->from_first(chosen ? chosen->path().string() : "");
     if (!is_first) {
@@ -323,7 +323,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
         checkpoint, run.config_, run.model_.parameters(),
         [&](ParameterStore::Entry& entry) { pack_frozen(run.model_.parameters(), entry); }, Weights::trained);
     load_optimizer(checkpoint, *run.optimizer_);
-    run.share_->release_foreign_state();
+    run.parallel_step_->release_foreign_state();
     run.saved_step_ = state.step;
     if (!is_first) {
       return;
@@ -363,8 +363,8 @@ void Trainer::reserve() {
   require_fits(plan_parameters(model_.parameters(), *optimizer_, config_.train), machine_memory());
   model_.parameters().reserve();
   optimizer_->reserve();
-  share_.emplace(model_.parameters(), *optimizer_, *ranks_, config_.train.lanes, tape_);
-  share_->reserve();
+  parallel_step_.emplace(model_.parameters(), *optimizer_, *ranks_, config_.train.lanes, tape_);
+  parallel_step_->reserve();
   memory_ = reserve_memory({.config = config_,
                             .data = data_,
                             .model = model_,

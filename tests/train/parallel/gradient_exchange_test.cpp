@@ -7,7 +7,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/thread_transport.h"
 #include "tests/support/throws.h"
-#include "train/parallel/step_share.h"
+#include "train/parallel/data_parallel_step.h"
 
 namespace dikkat {
 namespace {
@@ -42,7 +42,7 @@ struct Tiny {
 /// The weights after two steps of 16 passes in 8 lanes, which ranks share.
 std::vector<float> trained(Ranks& ranks, Recompute recompute) {
   Tiny tiny(recompute);
-  StepShare share(tiny.model.store, tiny.adamw, ranks, 8, tiny.tape, kSmallBucket);
+  DataParallelStep share(tiny.model.store, tiny.adamw, ranks, 8, tiny.tape, kSmallBucket);
   share.reserve();
   tiny.adamw.reserve();
   for (index step = 1; step <= 2; ++step) {

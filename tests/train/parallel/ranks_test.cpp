@@ -50,9 +50,9 @@ Muon::Options normuon() {
 }
 
 /// How often each element is covered.
-std::vector<int> covered(const std::vector<Owned>& parts, index size) {
+std::vector<int> covered(const std::vector<OwnedRange>& parts, index size) {
   std::vector<int> count(static_cast<std::size_t>(size));
-  for (const Owned& part : parts) {
+  for (const OwnedRange& part : parts) {
     for (index i = part.begin; i < part.end; ++i) {
       ++count[static_cast<std::size_t>(i)];
     }
@@ -64,7 +64,7 @@ template <class O>
 void expect_each_once(const typename O::Options& options) {
   Trained<O> t(options);
   const Ownership alone(t.store, *t.optimizer, 1);
-  std::vector<Owned> units;
+  std::vector<OwnedRange> units;
   for (const Unit& unit : t.optimizer->units()) {
     units.push_back({unit.begin, unit.end});
   }
@@ -75,7 +75,7 @@ void expect_each_once(const typename O::Options& options) {
     EXPECT_EQ(covered(ownership.parts(), t.store.trainable_size()), expected);
     EXPECT_EQ(covered(ownership.weights(), t.store.trainable_size()), expected);
     ASSERT_EQ(ownership.parts().size(), alone.parts().size()) << "parts, and so the bits of the norm, do not depend on the ranks";
-    std::vector<Owned> own;
+    std::vector<OwnedRange> own;
     for (int rank = 0; rank < ranks; ++rank) {
       index size = 0;
       for (const Unit& unit : ownership.units_of(rank)) {
@@ -87,7 +87,7 @@ void expect_each_once(const typename O::Options& options) {
     }
     EXPECT_EQ(covered(own, t.store.trainable_size()), expected);
     for (const StateSlab* slab : t.optimizer->state()) {
-      std::vector<Owned> parts;
+      std::vector<OwnedRange> parts;
       for (const StateSlab::Part& part : slab->parts) {
         parts.push_back({part.offset, part.offset + part.shape.size()});
       }
@@ -156,7 +156,7 @@ std::vector<float> shared_step(const typename O::Options& options, int ranks) {
           all.begin_sum(sum, ownership.weights(), t.store.template gradients<float>());
           all.end_sum(sum);
           std::vector<double> squares(ownership.parts().size());
-          std::vector<Owned> parts = ownership.parts();
+          std::vector<OwnedRange> parts = ownership.parts();
           for (std::size_t i = 0; i < parts.size(); ++i) {
             squares[i] = parts[i].owner == all.rank() ? sum_of_squares(t.store, parts[i]) : 0;
             parts[i] = {static_cast<index>(i), static_cast<index>(i + 1), parts[i].owner};
@@ -235,7 +235,7 @@ TEST(Ranks, EndTogether) {
     on_ranks(2, [](std::unique_ptr<Transport> transport) {
       Ranks all(std::move(transport), kPatient);
       try {
-        all.together([&] { require(all.rank() == 0, "no memory"); });
+        all.run_on_all([&] { require(all.rank() == 0, "no memory"); });
       } catch (const ExitQuietly&) {
         EXPECT_EQ(all.rank(), 1);
       }

@@ -325,7 +325,7 @@ std::unique_ptr<Trainer> made(Ranks* ranks, bool is_new, F&& make) {
     trainer.reset(new Trainer(make(line)));  // NOLINT(modernize-make-unique): it cannot be moved
   };
   try {
-    ranks != nullptr ? ranks->together(work) : work();
+    ranks != nullptr ? ranks->run_on_all(work) : work();
   } catch (const CollectiveError&) {
     if (trainer && is_new) {
       trainer->discard();
@@ -357,7 +357,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
       ranks->set_timeout(config.train.rank_timeout);
     }
   };
-  ranks ? ranks->together(read) : read();
+  ranks ? ranks->run_on_all(read) : read();
   tell_of_the_origin(config.train.init_from);
   const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const NewRunPath out = new_run_path(arguments.out, arguments.run.config);

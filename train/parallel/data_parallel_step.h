@@ -11,10 +11,11 @@ namespace dikkat {
 
 /// This rank's share of each step: which micro-batches it computes, and what it updates. With one lane and one rank it is all of it, summed
 /// and updated as without lanes.
-class StepShare {
+class DataParallelStep {
  public:
   /// Keeps references; the passes run on `tape`. Throws InputError unless the ranks divide the lanes.
-  StepShare(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes, Tape& tape, index bucket = GradientExchange::kBucket);
+  DataParallelStep(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes, Tape& tape,
+                   index bucket = GradientExchange::kBucket);
 
   /// Maps the memory of the lanes' sums.
   void reserve() { sum_.reserve(); }
@@ -57,7 +58,7 @@ class StepShare {
   std::vector<Unit> own_units_;
   std::vector<double> squares_;               // of the parts, in order
   std::vector<double> exchanged_;             // the same, rank by rank, as they are exchanged
-  std::vector<Owned> of_ranks_;               // whose numbers are whose
+  std::vector<OwnedRange> of_ranks_;          // whose numbers are whose
   std::vector<std::size_t> places_;           // of each part, in exchanged_
   std::optional<GradientExchange> exchange_;  // of several ranks
 };

@@ -1,4 +1,4 @@
-#include "train/parallel/step_share.h"
+#include "train/parallel/data_parallel_step.h"
 
 #include "autograd/base/parallel.h"
 #include "optim/clip.h"
@@ -15,14 +15,14 @@ index own_lanes(index lanes, int ranks) {
 
 }  // namespace
 
-StepShare::StepShare(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes, Tape& tape, index bucket)
+DataParallelStep::DataParallelStep(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes, Tape& tape, index bucket)
     : store_(store), optimizer_(optimizer), ranks_(ranks), lanes_(lanes), tape_(tape), sum_(store, own_lanes(lanes, ranks.size())) {
   if (is_alone()) {
     return;
   }
   ownership_.emplace(store, optimizer, ranks.size());
   own_units_ = ownership_->units_of(ranks.rank());
-  const std::vector<Owned>& parts = ownership_->parts();
+  const std::vector<OwnedRange>& parts = ownership_->parts();
   squares_.resize(parts.size());
   exchanged_.resize(parts.size());
   places_.resize(parts.size());
@@ -42,7 +42,7 @@ StepShare::StepShare(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, 
   }
 }
 
-void StepShare::begin_pass(index i, index passes) {
+void DataParallelStep::begin_pass(index i, index passes) {
   if (i % of_lane(passes) == 0) {
     sum_.begin(i / of_lane(passes));
   }
@@ -52,7 +52,7 @@ void StepShare::begin_pass(index i, index passes) {
   }
 }
 
-void StepShare::end_pass(index i, index passes) {
+void DataParallelStep::end_pass(index i, index passes) {
   if (exchange_ && i + 1 == count(passes)) {
     tape_.watch_gradients(nullptr);
     exchange_->finish();
@@ -64,11 +64,11 @@ void StepShare::end_pass(index i, index passes) {
   }
 }
 
-double StepShare::gradient_norm() {
+double DataParallelStep::gradient_norm() {
   if (is_alone()) {
     return dikkat::gradient_norm(store_);
   }
-  const std::vector<Owned>& parts = ownership_->parts();
+  const std::vector<OwnedRange>& parts = ownership_->parts();
   parallel_for(std::ssize(parts), Work::elements(store_.trainable_size()), [&](index i) {
     const auto at = static_cast<std::size_t>(i);
     if (parts[at].owner == ranks_.rank()) {
@@ -82,7 +82,7 @@ double StepShare::gradient_norm() {
   return norm_of(squares_);
 }
 
-bool StepShare::update(const Update& update) {
+bool DataParallelStep::update(const Update& update) {
   if (is_alone()) {
     return optimizer_.step(update);
   }
@@ -92,13 +92,13 @@ bool StepShare::update(const Update& update) {
   return !ranks_.any(!finite);
 }
 
-void StepShare::exchange_average() {
+void DataParallelStep::exchange_average() {
   if (optimizer_.exchange_average() && !is_alone()) {
     ranks_.share<float>(ownership_->weights(), store_.weights<float>());
   }
 }
 
-void StepShare::gather_state() {
+void DataParallelStep::gather_state() {
   for (StateSlab* slab : optimizer_.state()) {
     if (!is_alone()) {
       ranks_.gather<float>(ownership_->state(*slab), slab->data<float>());
@@ -106,18 +106,18 @@ void StepShare::gather_state() {
   }
 }
 
-void StepShare::gather_gradients() {
+void DataParallelStep::gather_gradients() {
   if (!is_alone()) {
     ranks_.gather<float>(ownership_->weights(), store_.gradients<float>());
   }
 }
 
-void StepShare::release_foreign_state() {
+void DataParallelStep::release_foreign_state() {
   for (StateSlab* slab : optimizer_.state()) {
     if (is_alone() || ranks_.size() == 1) {
       return;
     }
-    for (const Owned& part : ownership_->state(*slab)) {
+    for (const OwnedRange& part : ownership_->state(*slab)) {
       if (part.owner != ranks_.rank()) {
         slab->memory.release(static_cast<std::size_t>(part.begin) * sizeof(float), static_cast<std::size_t>(part.size()) * sizeof(float));
       }
