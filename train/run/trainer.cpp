@@ -314,14 +314,14 @@ void Trainer::share_losses(StepReport& report, double seconds) {
   const auto ranks = static_cast<std::size_t>(ranks_->size());
   if (ranks > 1) {
     const std::size_t own = losses_.size() / ranks, each = own + 2;
-    known_.assign(ranks * each, 0);
-    const auto of_rank = [&](std::size_t rank) { return std::span(known_).subspan(rank * each, each); };
+    rank_reports_.assign(ranks * each, 0);
+    const auto of_rank = [&](std::size_t rank) { return std::span(rank_reports_).subspan(rank * each, each); };
     const auto losses_of = [&](std::size_t rank) { return std::span(losses_).subspan(rank * own, own); };
     const auto mine = static_cast<std::size_t>(ranks_->rank());
     std::ranges::copy(losses_of(mine), of_rank(mine).begin());
     of_rank(mine)[own] = seconds;
     of_rank(mine)[own + 1] = static_cast<double>(process_memory().resident);
-    ranks_->share_equally<double>(known_);
+    ranks_->share_equally<double>(rank_reports_);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       std::ranges::copy(of_rank(rank).first(own), losses_of(rank).begin());
       report.rank_seconds.push_back(of_rank(rank)[own]);
@@ -460,7 +460,7 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
     return false;
   }
   agree();  // on what is saved
-  attempt(events, IfFailed::as_configured, [&] { report.best = record(report); });
+  attempt(events, IfFailed::as_configured, [&] { report.best = record_evaluation(report); });
   agree();  // and on which is the best
   // The line of the evaluation is the last one of the event: where it is missing, a resumed run repeats all of it (keep_metrics()).
   for (const PromptSampler::Continuation& one : *samples) {
@@ -487,7 +487,7 @@ std::optional<std::vector<PromptSampler::Continuation>> Trainer::sample(Training
   }
 }
 
-bool Trainer::record(const EvaluationReport& report) {
+bool Trainer::record_evaluation(const EvaluationReport& report) {
   state_.evaluation_pending = false;
   if (!(report.val_loss < state_.best_val_loss) || saved_step_ != report.step) {
     return false;  // not better, or not saved (train.on_failed_save)

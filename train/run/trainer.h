@@ -167,9 +167,9 @@ class Trainer {
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);  // false: stopped before the end, so it stays pending
   /// What the first rank wrote to train.sample_prompts; none if it was stopped.
   std::optional<std::vector<PromptSampler::Continuation>> sample(TrainingEvents& events, const std::function<bool()>& stop);
-  bool record(const EvaluationReport& report);  // in the state; whether it is the best so far
-  void require_same_run();                      // all ranks train the same model on the same texts with the same kernels
-  void agree();                                 // all ranks know what the first has saved and evaluated
+  bool record_evaluation(const EvaluationReport& report);  // in the state; whether it is the best so far
+  void require_same_run();                                 // all ranks train the same model on the same texts with the same kernels
+  void agree();                                            // all ranks know what the first has saved and evaluated
 
   // Saving (trainer_saving.cpp).
   enum class IfFailed { as_configured, end };
@@ -178,7 +178,7 @@ class Trainer {
   void log(TrainingEvents& events, const Line&... line);  // a line of metrics.jsonl, by the first rank
   void save(TrainingEvents& events, IfFailed if_failed = IfFailed::as_configured);
   void collect(TrainingEvents& events, bool wait);  // the save that runs in the background, if it is done; `wait`: when it is done
-  void record(const SavedCheckpoint& saved, TrainingEvents& events);
+  void record_save(const SavedCheckpoint& saved, TrainingEvents& events);
 
   // In the order of their making: what can fail because of the input comes before the run directory, which is the first to write.
   Config config_;
@@ -208,7 +208,7 @@ class Trainer {
   Profile* profile_ = nullptr;
   double longest_step_ = std::numeric_limits<double>::infinity();  // seconds after which a trial's step makes no other pass
   std::vector<double> losses_;                                     // of the micro-batches of the current step
-  std::vector<double> known_;  // of each rank in turn: its losses of the step, and how long and in what memory it computed them
+  std::vector<double> rank_reports_;  // of each rank in turn: its losses of the step, and how long and in what memory it computed them
 };
 
 }  // namespace dikkat

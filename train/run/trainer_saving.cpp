@@ -34,7 +34,7 @@ void Trainer::save(TrainingEvents& events, IfFailed if_failed) {
     if (saver_) {
       saver_->start(snapshot());
     } else {
-      record(save_checkpoint(directory_->checkpoints_path(), snapshot()), events);
+      record_save(save_checkpoint(directory_->checkpoints_path(), snapshot()), events);
     }
   });
   parallel_step_->release_foreign_state();
@@ -43,12 +43,12 @@ void Trainer::save(TrainingEvents& events, IfFailed if_failed) {
 void Trainer::collect(TrainingEvents& events, bool wait) {
   attempt(events, if_save_failed_, [&] {
     if (const auto saved = saver_ ? saver_->collect(wait) : std::nullopt) {
-      record(*saved, events);
+      record_save(*saved, events);
     }
   });
 }
 
-void Trainer::record(const SavedCheckpoint& saved, TrainingEvents& events) {
+void Trainer::record_save(const SavedCheckpoint& saved, TrainingEvents& events) {
   saved_step_ = saved.step();
   directory_->retain(saved, config_.train.keep_last, state_.best_step);
   events.saved(saved);

@@ -335,7 +335,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
     run.directory_ = std::move(directory);
     run.metrics_.emplace(run.directory() / "metrics.jsonl", state.step);
     if (const auto done = run.metrics_->evaluation_of_last_step(); done && state.evaluation_pending) {
-      run.record(*done);  // the run was stopped after it, and before the next save
+      run.record_evaluation(*done);  // the run was stopped after it, and before the next save
     }
     const bool goes_on = has_steps_left && !run.out_of_patience();
     if (!edits.empty()) {

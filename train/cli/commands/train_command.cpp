@@ -318,7 +318,7 @@ namespace {
 /// The trainer that make(line) returns, on all ranks or on none. `is_new`: it makes the run's folder, which is removed if another rank
 /// fails.
 template <class F>
-std::unique_ptr<Trainer> made(Ranks* ranks, bool is_new, F&& make) {
+std::unique_ptr<Trainer> make_trainer(Ranks* ranks, bool is_new, F&& make) {
   std::unique_ptr<Trainer> trainer;
   const auto work = [&] {
     LoadingLine line;
@@ -364,17 +364,16 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
   if (arguments.verify_resume) {
     return verify(config, out.free_now());
   }
-  const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) {
+  const auto trainer = make_trainer(ranks.get(), true, [&](LoadingLine& line) {
     return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length);
   });
-  Trainer& trainer = *trainer_there;
-  note_without_effect(trainer, written, ranks.get());
-  if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
+  note_without_effect(*trainer, written, ranks.get());
+  if (const index tokens = trainer->data().tokenizer->vocab_size(); trainer->data().tokenizer->kind() == "bpe" && tokens < wanted_tokens) {
     tell(fmt::format(
         "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
-        grouped_digits(made), grouped_digits(wanted_tokens)));
+        grouped_digits(tokens), grouped_digits(wanted_tokens)));
   }
-  return run(trainer, arguments.profile, ranks.get(), arguments.finished);
+  return run(*trainer, arguments.profile, ranks.get(), arguments.finished);
 }
 
 }  // namespace
@@ -413,7 +412,7 @@ std::string settings_to_train_on(const Trainer& trainer) {
 
 int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
-  const auto trainer_there = made(ranks.get(), false, [&](LoadingLine& line) {
+  const auto trainer = make_trainer(ranks.get(), false, [&](LoadingLine& line) {
     try {
       return Trainer::resume(arguments.run_directory,
                              {.overrides = arguments.set,
@@ -424,26 +423,25 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
       fail_input(missing.what(), ". If the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
     }
   });
-  Trainer& trainer = *trainer_there;
   if (ranks) {
-    ranks->set_timeout(trainer.config().train.rank_timeout);
+    ranks->set_timeout(trainer->config().train.rank_timeout);
   }
-  for (const std::string& what : trainer.remarks()) {
+  for (const std::string& what : trainer->remarks()) {
     tell(what);
   }
   std::vector<std::string> written;
   std::ranges::transform(arguments.set, std::back_inserter(written), key_of_override);
-  note_without_effect(trainer, written, ranks.get());
-  const TrainingState& state = trainer.state();
+  note_without_effect(*trainer, written, ranks.get());
+  const TrainingState& state = trainer->state();
   // The first knows from the metrics whether the last step's evaluation was made.
-  const bool is_finished = ranks ? !ranks->from_first(trainer.finished() ? "finished" : "").empty() : trainer.finished();
+  const bool is_finished = ranks ? !ranks->from_first(trainer->finished() ? "finished" : "").empty() : trainer->finished();
   if (is_finished) {
     std::string kept;  // the settings of this command, which a run that ended early needs again
-    for (const std::string& assignment : trainer.out_of_patience() ? arguments.set : std::vector<std::string>()) {
+    for (const std::string& assignment : trainer->out_of_patience() ? arguments.set : std::vector<std::string>()) {
       kept += assignment.starts_with("train.patience=") ? "" : assignment + ' ';
     }
     tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}{}", arguments.run_directory, state.step,
-                     trainer.config().train.max_steps, arguments.run_directory, kept, settings_to_train_on(trainer)));
+                     trainer->config().train.max_steps, arguments.run_directory, kept, settings_to_train_on(*trainer)));
     if (!arguments.base.empty()) {
       tell(
           "its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, chat, serve, export and merge need "
@@ -451,7 +449,7 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
     }
     return 0;
   }
-  return run(trainer, arguments.profile, ranks.get());
+  return run(*trainer, arguments.profile, ranks.get());
 }
 
 int resume_command(const ResumeArguments& arguments) {
