@@ -77,12 +77,12 @@ void LoadingLine::operator()(const LoadingReport& r) {
   line_.show(what, static_cast<double>(r.bytes), r.share);
 }
 
-Progress::Progress(const Trainer& trainer, const Ranks* ranks)
+Progress::Progress(const Trainer& trainer)
     : accumulation_(trainer.accumulation()),
       max_steps_(trainer.config().train.max_steps),
       log_interval_(trainer.config().train.log_interval),
       first_step_(trainer.state().step),
-      ranks_(ranks),
+      ranks_(trainer.ranks()),
       terminal_(terminal_columns() > 0 && !is_quiet()),
       start_(std::chrono::steady_clock::now()),
       last_{fmt::format("step {:>6}/{}", first_step_, max_steps_), 9} {}
@@ -128,7 +128,7 @@ void Progress::stepped(const StepReport& r) {
   if (const SlowRank::Found slow = slow_rank_.take(r.rank_seconds); slow.rank >= 0) {
     clear();
     warn(fmt::format("warning   {} computes for {:.1f} ms of a step, and the median rank for {:.1f}: all wait for it",
-                     ranks_->name_of(slow.rank), slow.seconds * 1e3, slow.median * 1e3),
+                     ranks_.name_of(slow.rank), slow.seconds * 1e3, slow.median * 1e3),
          kLabel);
   }
   const bool due = r.step == first_step_ + 1 || r.step == max_steps_ || r.step % log_interval_ == 0;

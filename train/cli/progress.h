@@ -55,8 +55,7 @@ class ShareLine {
 /// Shows on stderr how training goes: a line every log_interval steps, and on a terminal a line below them that is redrawn.
 class Progress : public TrainingEvents {
  public:
-  /// `ranks`: of several, which train together; or null.
-  explicit Progress(const Trainer& trainer, const Ranks* ranks = nullptr);
+  explicit Progress(const Trainer& trainer);
   ~Progress() override;
 
   void stepped(const StepReport& report) override;
@@ -82,7 +81,7 @@ class Progress : public TrainingEvents {
 
   const Accumulation& accumulation_;
   index max_steps_, log_interval_, first_step_;
-  const Ranks* ranks_;
+  const Ranks& ranks_;
   SlowRank slow_rank_;
   std::vector<double> rank_memory_;  // of the last step
   index steps_ = 0;

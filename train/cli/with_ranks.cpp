@@ -20,19 +20,19 @@
 namespace dikkat {
 namespace {
 
-constexpr auto kToBeRead =
-    std::chrono::milliseconds(500);  // by the launcher, which passes messages on, and may drop what it has not read when it aborts
+// The launcher needs this time to read a message and print it. It may drop what it has not read when a rank aborts.
+constexpr auto kToBeRead = std::chrono::milliseconds(500);
 
 int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
 const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
 
-/// This rank cannot be connected, and the others wait for it. Open MPI's launcher ends them when it exits, and MPICH's only when a signal
-/// ends it.
-[[noreturn]] void leave_the_others(const std::string& reason) {
+/// Ends this rank, which cannot be connected, so that the launcher ends the others, which wait for it. Open MPI's launcher does so when a
+/// rank exits, MPICH's only when a signal ends a rank.
+[[noreturn]] void end_unconnected(const std::string& reason) {
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
-  const std::string what = concat("rank ", number_by_launcher(variable), " on ", host, ": ", reason);
+  const std::string what = concat("rank ", rank_by_launcher(variable), " on ", host, ": ", reason);
   if (variable("PMI_SIZE") != nullptr) {
     warn("dikkat: " + what);
     std::this_thread::sleep_for(kToBeRead);
@@ -43,24 +43,26 @@ const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(
 
 }  // namespace
 
-int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
-  // Where all ranks end in order, the first one's exit code is the job's. Open MPI's launcher kills all at the first code that is not 0,
-  // and may drop what was said.
+int with_ranks(const std::function<int(const std::shared_ptr<Ranks>&)>& command) {
+  // If all ranks exit cleanly, the job's exit code is that of the first. Open MPI's launcher kills all ranks when one exits with another
+  // code than 0, and may drop messages then.
   constexpr int kLeftToFirst = 0, kFailure = 1, kBadInput = 2;
-  constexpr double kSecondsToStart = 600;  // until the configuration says another timeout: reading a corpus takes its time
+  constexpr double kSecondsToStart = 600;  // the timeout until the configuration is known; reading a corpus takes long
+
+  // Connect the ranks.
   std::unique_ptr<Transport> transport;
   try {
     transport = connect_ranks();
   } catch (const LaunchError&) {
-    if (number_by_launcher(variable) > 0) {
+    if (rank_by_launcher(variable) > 0) {
       return kLeftToFirst;
     }
     throw;
   } catch (const InputError& failure) {
-    leave_the_others(failure.what());
+    end_unconnected(failure.what());
   }
   if (!transport) {
-    return command(nullptr);
+    return command(std::make_shared<Ranks>());
   }
   const auto ranks = std::make_shared<Ranks>(std::move(transport), kSecondsToStart, [](const std::string& sentence) {
     if (!is_quiet()) {
@@ -70,12 +72,15 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   if (!ranks->is_first()) {
     be_quiet();
   }
-  // Ranks that are not bound to cores of their own share those of their machine.
+
+  // Ranks of one machine share its cores, unless each is bound to its own.
   if (const int share = std::max(1, all_cores() / ranks->on_this_host());
       variable("OMP_NUM_THREADS") == nullptr && thread_count() == usable_cores() && thread_count() > share) {
     set_thread_count(share);
   }
-  const auto say = [&](const std::exception& failure) {
+
+  // Run the command. An error that all ranks know about ends them cleanly; any other error aborts them.
+  const auto report = [&](const std::exception& failure) {
     warn(concat("dikkat: ", ranks->is_first() ? "" : ranks->name_of(ranks->rank()) + ": ", sentence_about(failure, running_command())));
   };
   try {
@@ -83,18 +88,17 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
     return ranks->is_first() ? code : kLeftToFirst;
   } catch (const ExitQuietly&) {
     return kLeftToFirst;
-  } catch (const CollectiveError& failure) {  // all ranks know, and end in order
-    say(failure);
+  } catch (const CollectiveError& failure) {
+    report(failure);
     return failure.is_input_error() ? kBadInput : kFailure;
   } catch (const Diverged& failure) {
-    say(failure);
+    report(failure);
     return kFailure;
   } catch (const std::exception& failure) {
-    say(failure);
+    report(failure);
     const int code = dynamic_cast<const InputError*>(&failure) != nullptr ? kBadInput : kFailure;
     std::this_thread::sleep_for(kToBeRead);
-    ranks->transport()->abort(code);
-    return code;
+    ranks->abort(code);
   }
 }
 

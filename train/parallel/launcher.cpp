@@ -94,7 +94,7 @@ std::optional<Launcher> launcher(const std::function<const char*(const char*)>& 
   return of(variable("PMIX_RANK") != nullptr ? "openmpi" : "", number(variable("SLURM_STEP_NUM_TASKS")));
 }
 
-int number_by_launcher(const std::function<const char*(const char*)>& variable) {
+int rank_by_launcher(const std::function<const char*(const char*)>& variable) {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     if (const char* text = variable(name)) {
       return number(text);

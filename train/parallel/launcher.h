@@ -20,7 +20,7 @@ struct Launcher {
 std::optional<Launcher> launcher(const std::function<const char*(const char*)>& variable);
 
 /// This process's number among those that were started, as its environment tells; 0 where nothing does.
-int number_by_launcher(const std::function<const char*(const char*)>& variable);
+int rank_by_launcher(const std::function<const char*(const char*)>& variable);
 
 /// What each of the processes meets that were started: the first tells.
 class LaunchError : public InputError {

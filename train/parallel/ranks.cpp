@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -13,9 +14,9 @@
 namespace dikkat {
 namespace {
 
-constexpr index kAtOnce = 1 << 24;  // elements on their way, about: the memory of what a rank receives to add
+constexpr index kAtOnce = 1 << 24;  // elements in flight, about; limits the memory for received values
 
-/// Calls f for runs of parts that have about kAtOnce elements together.
+/// Calls f for groups of consecutive parts with about kAtOnce elements each.
 template <class F>
 void for_windows(std::span<const OwnedRange> parts, F&& f) {
   for (std::size_t begin = 0; begin < parts.size();) {
@@ -28,7 +29,7 @@ void for_windows(std::span<const OwnedRange> parts, F&& f) {
   }
 }
 
-/// Adds the time in which it lives to `seconds`.
+/// Adds its lifetime to `seconds`.
 class Timed {
  public:
   explicit Timed(double& seconds) : seconds_(seconds) {}
@@ -44,7 +45,11 @@ class Timed {
 }  // namespace
 
 Ranks::Ranks(std::unique_ptr<Transport> transport, double timeout, std::function<void(const std::string&)> on_silence)
-    : transport_(std::move(transport)), timeout_(timeout), on_silence_(std::move(on_silence)) {
+    : transport_(std::move(transport)),
+      rank_(transport_->rank()),
+      size_(transport_->size()),
+      timeout_(timeout),
+      on_silence_(std::move(on_silence)) {
   require(std::has_single_bit(static_cast<unsigned>(size())), "ranks: ", size(), ", expected a power of two");
   constexpr std::size_t kName = 64;
   std::vector<char> hosts(static_cast<std::size_t>(size()) * kName);
@@ -53,7 +58,7 @@ Ranks::Ranks(std::unique_ptr<Transport> transport, double timeout, std::function
   std::copy(host.begin(), host.end(), hosts.begin() + rank() * static_cast<std::ptrdiff_t>(kName));
   names_.clear();
   for (int rank = 0; rank < size(); ++rank) {
-    names_.push_back(concat("rank ", rank));  // until the hosts are known
+    names_.push_back(concat("rank ", rank));  // for messages until the hosts are known
   }
   share_equally<char>(hosts);
   for (int rank = 0; rank < size(); ++rank) {
@@ -66,9 +71,16 @@ int Ranks::on_this_host() const {
   return static_cast<int>(std::count(hosts_.begin(), hosts_.end(), hosts_[static_cast<std::size_t>(rank())]));
 }
 
-/// "rank 2 on node17 and rank 3 on node18 have not answered for 30 seconds": those whose messages are missing. One of them may wait for
-/// another itself.
-std::string Ranks::silence_of(const Messages& messages, double seconds) const {
+void Ranks::abort(int exit_code) {
+  if (transport_) {
+    transport_->abort(exit_code);
+  }
+  std::_Exit(exit_code);
+}
+
+/// Returns "rank 2 on node17 and rank 3 on node18 have not answered for 30 seconds", with the ranks whose messages are missing. A rank in
+/// the list may itself be waiting for another one.
+std::string Ranks::describe_silence(const Messages& messages, double seconds) const {
   constexpr std::size_t kNamed = 3;
   std::set<int> silent;
   for (const auto& message : messages) {
@@ -88,43 +100,44 @@ std::string Ranks::silence_of(const Messages& messages, double seconds) const {
 
 void Ranks::wait(Messages& messages, Waiting how, const std::function<void()>& meanwhile) {
   using Clock = std::chrono::steady_clock;
-  // MPI moves at most a fragment whenever it is asked, and where all cores compute, a nap may become milliseconds. So it naps when several
-  // questions in a row were answered so fast that nothing can have been moved.
+  // MPI moves at most one fragment in each call, and a nap may take milliseconds when all cores compute. So this naps only after several
+  // calls in a row that returned too fast to have moved anything.
   constexpr std::chrono::microseconds kNap(50), kMoved(5);
-  constexpr int kQuestions = 4;
-  int unmoved = 0;
-  const auto worth_a_word = std::min<std::chrono::duration<double>>(std::chrono::seconds(30), timeout_ / 2);
+  constexpr int kIdleCalls = 4;
+  int idle_calls = 0;
+  const auto warn_after = std::min<std::chrono::duration<double>>(std::chrono::seconds(30), timeout_ / 2);
   auto last = Clock::now();
-  bool is_told = false;
+  bool has_warned = false;
   while (!messages.empty()) {
     meanwhile();
-    const auto asked = Clock::now();
+    const auto call = Clock::now();
     const auto arrived = std::remove_if(messages.begin(), messages.end(), [&](auto& message) { return transport_->done(message.first); });
     if (arrived != messages.end()) {
       messages.erase(arrived, messages.end());
       last = Clock::now();
       continue;
     }
-    require(!is_cancelled_, "an exchange with ", name_of(messages.front().second), " was given up");
+    require(!is_cancelled_, "an exchange with ", name_of(messages.front().second), " was cancelled");
     const std::chrono::duration<double> silence = Clock::now() - last;
     if (silence > timeout_) {
-      throw RankTimeout(silence_of(messages, timeout_.count()) + " (train.rank_timeout)");
+      throw RankTimeout(describe_silence(messages, timeout_.count()) + " (train.rank_timeout)");
     }
-    if (silence > worth_a_word && !is_told && on_silence_) {
-      is_told = true;
-      on_silence_(concat(silence_of(messages, worth_a_word.count()), "; the run ends after ", timeout_.count(), " (train.rank_timeout)"));
+    if (silence > warn_after && !has_warned && on_silence_) {
+      has_warned = true;
+      on_silence_(
+          concat(describe_silence(messages, warn_after.count()), "; the run ends after ", timeout_.count(), " (train.rank_timeout)"));
     }
-    unmoved = Clock::now() - asked < kMoved ? unmoved + 1 : 0;
+    idle_calls = Clock::now() - call < kMoved ? idle_calls + 1 : 0;
     if (how == Waiting::busily) {
       std::this_thread::yield();
-    } else if (unmoved >= kQuestions) {
+    } else if (idle_calls >= kIdleCalls) {
       std::this_thread::sleep_for(kNap);
     }
   }
 }
 
 void Ranks::move(std::span<const OwnedRange> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver) {
-  if (!transport_) {
+  if (size() == 1) {
     return;
   }
   const Timed timed(exchange_seconds_);
@@ -150,6 +163,8 @@ void Ranks::move(std::span<const OwnedRange> parts, std::byte* elements, std::si
 void Ranks::begin_sum(Sum& sum, std::span<const OwnedRange> parts, float* elements) {
   sum.parts_ = parts;
   sum.elements_ = elements;
+
+  // Receive the other ranks' values of the parts that this rank owns.
   index own = 0;
   for (const OwnedRange& part : parts) {
     own += part.owner == rank() ? part.size() : 0;
@@ -164,7 +179,9 @@ void Ranks::begin_sum(Sum& sum, std::span<const OwnedRange> parts, float* elemen
       }
     }
   }
-  for (int distance = 1; distance < size(); ++distance) {  // not all ranks to the same one at once
+
+  // Send the parts of the other owners. Each rank begins with its right neighbour, so that not all send to one rank at once.
+  for (int distance = 1; distance < size(); ++distance) {
     const int owner = (rank() + distance) % size();
     for (const OwnedRange& part : parts) {
       if (part.owner == owner) {
@@ -206,11 +223,11 @@ int Ranks::largest(int mine) {
 }
 
 void Ranks::run_on_all(const std::function<void()>& work) {
-  if (!transport_) {
+  if (size() == 1) {
     work();
     return;
   }
-  constexpr std::size_t kText = 2048;  // of a rank's error: what it is, a text, and its end
+  constexpr std::size_t kText = 2048;  // bytes for a rank's error: its kind, the message and a zero
   std::vector<char> texts(static_cast<std::size_t>(size()) * kText);
   const auto of_rank = [&](int rank) { return texts.data() + static_cast<std::size_t>(rank) * kText; };
   const auto keep = [&](char kind, const char* what) {
@@ -228,6 +245,8 @@ void Ranks::run_on_all(const std::function<void()>& work) {
   } catch (const std::exception& error) {
     keep('e', error.what());
   }
+
+  // If any rank failed, all throw: the first rank with the message of the lowest rank that failed.
   share_equally<char>(texts);
   for (int rank = 0; rank < size(); ++rank) {
     if (const char kind = *of_rank(rank); kind != 0) {
@@ -248,9 +267,6 @@ void Ranks::require_same(const std::string& what, const std::string& text) {
 }
 
 std::string Ranks::from_first(std::string text) {
-  if (!transport_) {
-    return text;
-  }
   auto size = static_cast<index>(text.size());
   share<index>(std::vector<OwnedRange>{{0, 1, 0}}, &size);
   text.resize(static_cast<std::size_t>(size));

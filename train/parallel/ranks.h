@@ -14,7 +14,7 @@
 
 namespace dikkat {
 
-/// An error that ends all ranks in order, because all know of it: what the first says, which is the text of the rank that met it.
+/// An error that every rank knows about, so that all exit cleanly. Rank 0 reports the message of the rank that failed.
 class CollectiveError : public Error {
  public:
   CollectiveError(const std::string& what, bool is_input_error) : Error(what), is_input_error_(is_input_error) {}
@@ -24,77 +24,79 @@ class CollectiveError : public Error {
   bool is_input_error_;
 };
 
-/// The same on the other ranks, which say nothing.
+/// Thrown on all other ranks, which exit without a message.
 class ExitQuietly : public Error {
  public:
   ExitQuietly() : Error("the first rank has ended the run") {}
 };
 
-/// Another rank has not answered for as long as the timeout says.
+/// Another rank did not answer before the timeout.
 class RankTimeout : public Error {
  public:
   using Error::Error;
 };
 
-/// The processes that train one model. Every rank calls the same functions in the same order; each returns when this rank's part is done.
-/// Additions are a fixed tree over the ranks. Rank 0 is the first: it alone reads and writes the run directory, and speaks.
+/// The processes that train one model; a single process is a Ranks too. Every rank calls the same functions in the same order, and each
+/// call returns when this rank has done its part. Sums are added by a fixed tree over the ranks. Rank 0, the first, is the only one that
+/// reads and writes the run directory and prints messages.
 class Ranks {
  public:
-  /// This process alone.
+  /// A single process, which exchanges nothing.
   Ranks() = default;
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  /// `timeout`: seconds without an answer after which a function throws RankTimeout, which names it. Earlier, `on_silence` gets a sentence
-  /// about it, from whichever thread waits.
+  /// `timeout` is in seconds: if another rank does not answer for that long, a function throws RankTimeout, which names it. Before that,
+  /// `on_silence` receives a warning, on whichever thread waits.
   Ranks(std::unique_ptr<Transport> transport, double timeout, std::function<void(const std::string&)> on_silence = {});
 
-  int rank() const { return transport_ ? transport_->rank() : 0; }
-  int size() const { return transport_ ? transport_->size() : 1; }
-  bool is_first() const { return rank() == 0; }
-  Transport* transport() const { return transport_.get(); }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_first() const { return rank_ == 0; }
   void set_timeout(double seconds) { timeout_ = std::chrono::duration<double>(seconds); }
-  /// Seconds that this rank has exchanged, and waited, since the last call.
+  /// Returns the seconds that this rank spent in exchanges since the last call, waiting included. Always 0 for a single process.
   double take_exchange_seconds() { return std::exchange(exchange_seconds_, 0.0); }
   /// "rank 3 on node17".
   const std::string& name_of(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
-  /// The machine of each rank, and how many of them run on this rank's.
+  /// The host of each rank.
   const std::vector<std::string>& hosts() const { return hosts_; }
+  /// The number of ranks on this rank's host.
   int on_this_host() const;
+  /// "Open MPI 4.1.4"; empty for a single process.
+  std::string transport_name() const { return transport_ ? transport_->name() : ""; }
+  /// Ends all ranks immediately with this exit code.
+  [[noreturn]] void abort(int exit_code);
 
-  /// Each rank's elements become known to all. `parts` cover what is exchanged, in the same way on all ranks.
+  /// Copies each rank's elements to all ranks. `parts` cover the exchanged elements, and are equal on all ranks.
   template <class T>
   void share(std::span<const OwnedRange> parts, T* elements) {
     move(parts, reinterpret_cast<std::byte*>(elements), sizeof(T), Receiver::all);
   }
-  /// Each rank's elements become known to the first.
+  /// Copies each rank's elements to the first rank.
   template <class T>
   void gather(std::span<const OwnedRange> parts, T* elements) {
     move(parts, reinterpret_cast<std::byte*>(elements), sizeof(T), Receiver::first);
   }
 
-  /// A sum that is under way, and the memory that it needs.
+  /// A sum in progress, with the memory that it needs.
   class Sum {
     friend class Ranks;
     std::span<const OwnedRange> parts_;
     float* elements_ = nullptr;
-    std::vector<float> partials_;  // received, of this rank's parts
+    std::vector<float> partials_;  // other ranks' values of this rank's parts
     std::vector<std::pair<Transport::Message, int>> messages_;
   };
-  /// Begins to make each owner's elements the sum of all ranks': (0 + 1) + (2 + 3) + ... The others' are left as they are. None of them,
-  /// nor `parts`, may change until end_sum() has returned. Sums end in the order in which they began. Another thread may call these two
-  /// while the first one calls nothing.
+  /// Starts to replace the elements that this rank owns by the sum over all ranks, (0 + 1) + (2 + 3) + ... Other elements keep their
+  /// values. Neither elements nor `parts` may change until end_sum() returns. Sums end in the order in which they began. Another thread may
+  /// call begin_sum() and end_sum() while the first one calls nothing.
   void begin_sum(Sum& sum, std::span<const OwnedRange> parts, float* elements);
-  /// `meanwhile` is called again and again while it waits, and may begin other sums.
+  /// Calls `meanwhile` repeatedly while it waits. That function may begin other sums.
   void end_sum(Sum& sum, const std::function<void()>& meanwhile = [] {});
-  /// From now on, whatever waits for another rank throws: this rank gives up.
+  /// Makes every wait for another rank throw from now on, because this rank stops taking part.
   void cancel() { is_cancelled_ = true; }
 
-  /// `values` has an equal number for each rank, of which this rank's are set; the others' are received.
+  /// `values` has the same number of elements for each rank. Sends this rank's and receives the others'.
   template <class T>
   void share_equally(std::span<T> values) {
-    if (!transport_) {
-      return;
-    }
     const auto each = static_cast<index>(values.size()) / size();
     std::vector<OwnedRange> parts;
     for (int rank = 0; rank < size(); ++rank) {
@@ -102,27 +104,28 @@ class Ranks {
     }
     share<T>(parts, values.data());
   }
-  /// The largest of the numbers that the ranks have.
+  /// Returns the largest of the ranks' numbers.
   int largest(int mine);
-  /// Whether it holds on any rank.
+  /// Returns whether the condition holds on any rank.
   bool any(bool mine) { return largest(int{mine}) != 0; }
-  /// Does something that may fail, and in which nothing is exchanged but by another run_on_all(). If it fails on any rank, the first throws
-  /// CollectiveError, and the others ExitQuietly. Alone: throws what it throws.
+  /// Runs `work`, which may throw. It must not communicate, except through a nested call. If it fails on any rank, the first rank throws
+  /// CollectiveError and the others ExitQuietly. A single process throws the original error.
   void run_on_all(const std::function<void()>& work);
-  /// Fails as run_on_all() does, and names the rank, unless this text is the same on all ranks. `what` it is: "corpus".
+  /// Fails as run_on_all() does unless `text` is equal on all ranks. The message names the rank that differs and `what` differs: "corpus".
   void require_same(const std::string& what, const std::string& text);
-  /// The first's text, on all ranks.
+  /// Returns the first rank's text on all ranks.
   std::string from_first(std::string text);
 
  private:
   enum class Receiver { all, first };
-  using Messages = std::vector<std::pair<Transport::Message, int>>;  // with the other rank
+  using Messages = std::vector<std::pair<Transport::Message, int>>;  // each with the other rank
   void move(std::span<const OwnedRange> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver);
   enum class Waiting { busily, asleep };
   void wait(Messages& messages, Waiting how, const std::function<void()>& meanwhile);
-  std::string silence_of(const Messages& messages, double seconds) const;
+  std::string describe_silence(const Messages& messages, double seconds) const;
 
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Transport> transport_;  // null for a single process
+  int rank_ = 0, size_ = 1;
   std::chrono::duration<double> timeout_{};
   std::function<void(const std::string&)> on_silence_;
   std::atomic<bool> is_cancelled_ = false;

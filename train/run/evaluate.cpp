@@ -81,9 +81,9 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   const index block = block_of(text);
 
   // Each rank takes a run of blocks.
-  const index blocks = ceil_div(count, block), ranks = ranks_ == nullptr ? 1 : ranks_->size();
+  const index blocks = ceil_div(count, block), ranks = ranks_->size();
   const auto first_block = [&](index rank) { return blocks * rank / ranks; };
-  const index begin = first_block(ranks_ == nullptr ? 0 : ranks_->rank()), end = first_block(1 + (ranks_ == nullptr ? 0 : ranks_->rank()));
+  const index begin = first_block(ranks_->rank()), end = first_block(ranks_->rank() + 1);
   const index rounds = ceil_div(blocks, ranks);
   sums_.assign(static_cast<std::size_t>(count), 0);
   for (index round = 0; round < rounds; ++round) {
@@ -116,13 +116,12 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
       progress(static_cast<double>(round + 1) / static_cast<double>(rounds));
     }
   }
-  if (ranks > 1) {
-    std::vector<OwnedRange> parts;
-    for (int rank = 0; rank < ranks; ++rank) {
-      parts.push_back({std::min(count, first_block(rank) * block), std::min(count, first_block(rank + 1) * block), rank});
-    }
-    ranks_->share<double>(parts, sums_.data());
+  std::vector<OwnedRange> parts;
+  for (int rank = 0; rank < ranks; ++rank) {
+    parts.push_back({std::min(count, first_block(rank) * block), std::min(count, first_block(rank + 1) * block), rank});
   }
+  ranks_->share<double>(parts, sums_.data());
+
   blocks_.clear();
   for (index i = 0; i < count; ++i) {
     // With a stride, a window has fewer predictions than tokens: the next windows belong to the same block.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -47,15 +48,13 @@ struct SampleChoice {
 class Evaluator {
  public:
   /// Keeps a reference to the model, whose weights must be there when it evaluates. `operands` is what matrix products read
-  /// (Pass::operands).
-  explicit Evaluator(const LanguageModel& model, DType operands = DType::f32) : model_(model), operands_(operands) {}
+  /// (Pass::operands). Several ranks share the blocks: they call this together, and get equal results.
+  explicit Evaluator(const LanguageModel& model, DType operands = DType::f32, std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>())
+      : model_(model), operands_(operands), ranks_(std::move(ranks)) {}
 
   /// Calls `stop` between blocks: if it returns true, there is no result. Calls `progress` with the share that is done.
   std::optional<Evaluation> operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop = {},
                                        const std::function<void(double)>& progress = {});
-
-  /// The blocks are shared out over ranks, which call this together and get the same result. Keeps a reference.
-  void share_with(Ranks& ranks) { ranks_ = &ranks; }
 
   /// Called after each block with its batch, whose `inputs`, `targets` and `weights` are (B, T), and the losses of its targets, (B, T).
   using Listener = std::function<void(const Batch& batch, std::span<const double> losses)>;
@@ -76,7 +75,7 @@ class Evaluator {
   Tape tape_{Recording::off};
   Batch batch_;
   Listener listener_;
-  Ranks* ranks_ = nullptr;
+  std::shared_ptr<Ranks> ranks_;
   std::vector<double> terms_;                      // losses, one per position
   std::vector<double> sums_;                       // of the windows
   std::vector<std::pair<double, double>> blocks_;  // for each block: sum of its losses, and their weight

@@ -21,8 +21,8 @@ index samples_for(const EvaluationText& text, double tokens) {
 
 }  // namespace
 
-RunEvaluator::RunEvaluator(const LanguageModel& model, const TrainingData& data, const TrainConfig& config)
-    : evaluator_(model, operand_type(config)), data_(data) {
+RunEvaluator::RunEvaluator(const LanguageModel& model, const TrainingData& data, const TrainConfig& config, std::shared_ptr<Ranks> ranks)
+    : evaluator_(model, operand_type(config), std::move(ranks)), data_(data) {
   const auto tokens = static_cast<double>(config.eval_tokens);
   if (config.eval_interval == 0) {
     return;

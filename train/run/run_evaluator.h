@@ -17,14 +17,11 @@ namespace dikkat {
 /// data.evaluations. Of each text about train.eval_tokens tokens are looked at; of several sources, their share of these.
 class RunEvaluator {
  public:
-  /// Keeps references to model and data.
-  RunEvaluator(const LanguageModel& model, const TrainingData& data, const TrainConfig& config);
+  /// Keeps references to model and data. The ranks evaluate together, as those of an Evaluator.
+  RunEvaluator(const LanguageModel& model, const TrainingData& data, const TrainConfig& config, std::shared_ptr<Ranks> ranks);
 
   /// Whether there is something to validate on, and the configuration asks for that.
   bool evaluates() const { return !validation_.empty(); }
-
-  /// As Evaluator::share_with().
-  void share_with(Ranks& ranks) { evaluator_.share_with(ranks); }
 
   /// The report of a step, without NamedLoss::epochs, `memory` and `best`. `stop` is asked between blocks: if it returns true, there is
   /// none.

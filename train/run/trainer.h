@@ -78,8 +78,8 @@ class Trainer {
   /// A new run in the folder `out`, which is made. The configuration is resolved. With train.init_from, the run takes over that
   /// checkpoint's model, weights and tokenizer (adopt_model(), origin.h), and run() evaluates before the first step. Throws InputError for
   /// a corpus, configuration or folder that cannot be used. `length` may set train.max_steps when the text is known.
-  static Trainer start(Config config, const NewRunPath& out, const LoadingProgress& progress = {}, std::shared_ptr<Ranks> ranks = nullptr,
-                       const RunLength& length = {});
+  static Trainer start(Config config, const NewRunPath& out, const LoadingProgress& progress = {},
+                       std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>(), const RunLength& length = {});
 
   /// The same without a folder: for memory_plan(), disk_plan() and try_out(). Memory is mapped, and not filled.
   static Trainer plan(Config config, const LoadingProgress& progress = {});
@@ -92,7 +92,7 @@ class Trainer {
   /// Continues a run from one of its checkpoints. Throws InputError if the checkpoint is damaged, the corpus has changed, an override
   /// sets a key that is fixed when a run starts, or there is a base but no adapters.
   static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress = {},
-                        std::shared_ptr<Ranks> ranks = nullptr);
+                        std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>());
 
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -102,6 +102,8 @@ class Trainer {
   const TrainingData& data() const { return data_; }
   const LanguageModel& model() const { return model_; }
   const TrainingState& state() const { return state_; }
+  /// The ranks that train this run; one process is a Ranks too.
+  Ranks& ranks() const { return *ranks_; }
   /// Not of plan() and of other ranks than the first, which have none.
   const std::filesystem::path& directory() const { return directory_->path(); }
   /// Sentences for the user, from resume(): keys whose values changed and what follows from that, newer checkpoints that are damaged and
@@ -182,6 +184,7 @@ class Trainer {
 
   // In the order of their making: what can fail because of the input comes before the run directory, which is the first to write.
   Config config_;
+  std::shared_ptr<Ranks> ranks_;
   TrainingData data_;
   LanguageModel model_;
   Loader loader_;
@@ -192,7 +195,6 @@ class Trainer {
   std::string config_text_;
   TrainingState state_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::shared_ptr<Ranks> ranks_;
   std::optional<DataParallelStep> parallel_step_;
   std::optional<RunDirectory> directory_;
   std::optional<BackgroundSaver> saver_;               // after the directory: the directory's lock must be held until the save has ended

@@ -196,15 +196,15 @@ TrainingState first_state(const Config& config) {
 Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks,
                  const std::function<void(Trainer&)>& prepare)
     : config_(std::move(config)),
+      ranks_(std::move(ranks)),
       data_(std::move(data)),
       model_(config_.model, data_.tokenizer->vocab_size(), config_.lora),
       loader_(data_.training(), state.seed),
       schedule_(schedule_of(config_.optim)),
       accumulation_(config_.train),
-      evaluator_(model_, data_, config_.train),
+      evaluator_(model_, data_, config_.train, ranks_),
       sampler_(config_.train, model_, *data_.tokenizer),
-      state_(std::move(state)),
-      ranks_(ranks ? std::move(ranks) : std::make_shared<Ranks>()) {
+      state_(std::move(state)) {
   config_.model.vocab_size.derive(model_.vocab_size());
   config_text_ = to_toml(config_);
   state_.corpus_fingerprint = data_.fingerprint;
@@ -216,7 +216,6 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
   state_.compiler_flags = info.flags;
   state_.instruction_set = info.instruction_set;
   losses_.reserve(static_cast<std::size_t>(accumulation_.most()));
-  evaluator_.share_with(*ranks_);
   prepare(*this);
 }
 
@@ -261,27 +260,24 @@ Trainer Trainer::plan(Config config, const LoadingProgress& progress) {
   std::optional<ModelOrigin> origin;
   TrainingData data = data_of_new_run(config, origin, progress);
   TrainingState state = first_state(config);
-  return Trainer(std::move(config), std::move(data), std::move(state), nullptr, [](Trainer& run) { run.reserve(); });
+  return Trainer(std::move(config), std::move(data), std::move(state), std::make_shared<Ranks>(), [](Trainer& run) { run.reserve(); });
 }
 
 Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress,
                         std::shared_ptr<Ranks> ranks) {
-  const bool is_first = !ranks || ranks->is_first();
+  const bool is_first = ranks->is_first();
   std::optional<RunDirectory> directory;
   std::vector<std::string> remarks;
   std::optional<CheckpointFile> chosen;
-  const auto open = [&] {
+  ranks->run_on_all([&] {
     if (is_first) {
       directory = RunDirectory::open(run_directory);
       chosen = open_checkpoint(directory->path(), options.choice, &remarks);
     }
-  };
-  ranks ? ranks->run_on_all(open) : open();
-  if (ranks) {  // which one it is, the first says
-    const std::string path = ranks->from_first(chosen ? chosen->path().string() : "");
-    if (!is_first) {
-      chosen = CheckpointFile::open(path);
-    }
+  });
+  const std::string path = ranks->from_first(chosen ? chosen->path().string() : "");
+  if (!is_first) {
+    chosen = CheckpointFile::open(path);
   }
   const CheckpointFile& checkpoint = *chosen;
   require_input(is_of_a_run(checkpoint.state()), run_directory.string(),

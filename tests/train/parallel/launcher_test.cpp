@@ -40,10 +40,10 @@ TEST(Launcher, IsNoneOfOneProcess) {
 }
 
 TEST(Launcher, NumbersTheProcesses) {
-  EXPECT_EQ(number_by_launcher(of({})), 0);
-  EXPECT_EQ(number_by_launcher(of({{"OMPI_COMM_WORLD_RANK", "3"}, {"SLURM_PROCID", "0"}})), 3);
-  EXPECT_EQ(number_by_launcher(of({{"PMI_RANK", "2"}})), 2);
-  EXPECT_EQ(number_by_launcher(of({{"SLURM_PROCID", "1"}})), 1);
+  EXPECT_EQ(rank_by_launcher(of({})), 0);
+  EXPECT_EQ(rank_by_launcher(of({{"OMPI_COMM_WORLD_RANK", "3"}, {"SLURM_PROCID", "0"}})), 3);
+  EXPECT_EQ(rank_by_launcher(of({{"PMI_RANK", "2"}})), 2);
+  EXPECT_EQ(rank_by_launcher(of({{"SLURM_PROCID", "1"}})), 1);
 }
 
 }  // namespace

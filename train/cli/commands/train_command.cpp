@@ -123,7 +123,7 @@ std::string hosts_of(const Ranks& ranks) {
                            : fmt::format("{}, {} and {} others", hosts[0], hosts[1], hosts.size() - 2);
 }
 
-void introduce(const Trainer& trainer, const Ranks* ranks) {
+void introduce(const Trainer& trainer) {
   const Config& c = trainer.config();
   const TrainingData& data = trainer.data();
   static constexpr int kLabel = 10;
@@ -195,11 +195,11 @@ void introduce(const Trainer& trainer, const Ranks* ranks) {
     line("weights", "from " + c.train.init_from);
   }
   line("run", trainer.directory().string());
-  if (ranks != nullptr) {
-    line("ranks", fmt::format("{} on {}, {} thread{} each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks->size(),
-                              hosts_of(*ranks), thread_count(), thread_count() == 1 ? "" : "s", index{c.train.lanes},
-                              numbers_of_ranks(c.train.lanes), ranks->transport()->name()));
-    if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks->on_this_host() < all) {
+  if (const Ranks& ranks = trainer.ranks(); ranks.size() > 1) {
+    line("ranks", fmt::format("{} on {}, {} thread{} each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks.size(),
+                              hosts_of(ranks), thread_count(), thread_count() == 1 ? "" : "s", index{c.train.lanes},
+                              numbers_of_ranks(c.train.lanes), ranks.transport_name()));
+    if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks.on_this_host() < all) {
       warning(
           fmt::format("each rank may use {} of this machine's {} cores: the launcher binds it; mpirun --bind-to none, or srun "
                       "--cpus-per-task, gives it more",
@@ -211,38 +211,38 @@ void introduce(const Trainer& trainer, const Ranks* ranks) {
   }
 }
 
-void note_without_effect(const Trainer& trainer, std::span<const std::string> keys, const Ranks* ranks) {
-  if (ranks == nullptr || ranks->is_first()) {
+void note_without_effect(const Trainer& trainer, std::span<const std::string> keys) {
+  if (trainer.ranks().is_first()) {
     const PlannedRun run = trainer.planned();
     note_keys_without_effect(std::span(&run, 1), keys);
   }
 }
 
-/// Of a run that was stopped: by this process's signal, or by another rank's. All ranks call it.
-int exit_code_of_stop(Ranks* ranks) { return 128 + (ranks == nullptr ? stop_signal() : ranks->largest(stop_signal())); }
+/// Returns the exit code of a run that was stopped by a signal to this process or to another rank. All ranks call it.
+int exit_code_of_stop(Trainer& trainer) { return 128 + trainer.ranks().largest(stop_signal()); }
 
-/// On another rank than the first, which speaks for all.
-int help(Trainer& trainer, Ranks* ranks) {
+/// Trains on a rank that is not the first, which prints for all.
+int train_quietly(Trainer& trainer) {
   stop_in_order();
   trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
   TrainingEvents nobody;
-  return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? exit_code_of_stop(ranks) : 0;
+  return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? exit_code_of_stop(trainer) : 0;
 }
 
-int run(Trainer& trainer, bool with_profile, Ranks* ranks, const TrainArguments::Finished& finished = {}) {
-  if (ranks != nullptr && !ranks->is_first()) {
-    return help(trainer, ranks);
+int run(Trainer& trainer, bool with_profile, const TrainArguments::Finished& finished = {}) {
+  if (!trainer.ranks().is_first()) {
+    return train_quietly(trainer);
   }
   stop_in_order();
   trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
   Profile profile;
   trainer.set_profile(with_profile ? &profile : nullptr);
-  introduce(trainer, ranks);
+  introduce(trainer);
   Trainer::Outcome outcome{};
   std::string remark, exchanged;
   bool losses_fall = false;
   {
-    Progress progress(trainer, ranks);
+    Progress progress(trainer);
     outcome = trainer.run(progress, [] { return stop_requested(); });
     remark = remark_on_optimizer(progress.optimizer_share());
     exchanged = progress.remark_on_ranks();
@@ -259,7 +259,7 @@ int run(Trainer& trainer, bool with_profile, Ranks* ranks, const TrainArguments:
   const std::string directory = trainer.directory().string();
   const TrainingState& state = trainer.state();
   if (outcome == Trainer::Outcome::stopped) {
-    const int code = exit_code_of_stop(ranks);
+    const int code = exit_code_of_stop(trainer);
     tell(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
     return code;
   }
@@ -315,17 +315,16 @@ int verify(const Config& config, const std::filesystem::path& out) {
 
 namespace {
 
-/// The trainer that make(line) returns, on all ranks or on none. `is_new`: it makes the run's folder, which is removed if another rank
+/// Calls make(line) for a trainer, which all ranks get or none. With `is_new` it creates the run's folder, which is removed if another rank
 /// fails.
 template <class F>
-std::unique_ptr<Trainer> make_trainer(Ranks* ranks, bool is_new, F&& make) {
+std::unique_ptr<Trainer> make_trainer(Ranks& ranks, bool is_new, F&& make) {
   std::unique_ptr<Trainer> trainer;
-  const auto work = [&] {
-    LoadingLine line;
-    trainer.reset(new Trainer(make(line)));  // NOLINT(modernize-make-unique): it cannot be moved
-  };
   try {
-    ranks != nullptr ? ranks->run_on_all(work) : work();
+    ranks.run_on_all([&] {
+      LoadingLine line;
+      trainer.reset(new Trainer(make(line)));  // NOLINT(modernize-make-unique): it cannot be moved
+    });
   } catch (const CollectiveError&) {
     if (trainer && is_new) {
       trainer->discard();
@@ -335,45 +334,48 @@ std::unique_ptr<Trainer> make_trainer(Ranks* ranks, bool is_new, F&& make) {
   return trainer;
 }
 
+/// Fits the configuration of a new run to several ranks. Throws InputError if they cannot share it.
+void share_with(Ranks& ranks, Config& config, bool verify_resume) {
+  const index passes = config.train.gradient_accumulation_steps;
+  require_input(config.train.lanes.is_set() || passes % ranks.size() == 0, ranks.size(),
+                " processes share the passes of a step, and train.gradient_accumulation_steps is ", passes,
+                ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, ranks.size()));
+  config.train.lanes.derive(ranks.size());
+  validate(config);
+  require_input(!verify_resume,
+                "--verify-resume is for one process, expected no mpirun: with train.lanes=N it tries the sums of N processes");
+  const auto texts = config.data.training_paths();
+  require_input(std::ranges::find(texts, "-") == texts.end(),
+                "the corpus is standard input, which only one process can read, expected a file or a folder that all ", ranks.size(),
+                " see");
+  ranks.set_timeout(config.train.rank_timeout);
+}
+
 int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
   Config config;
   std::vector<std::string> written;
-  const auto read = [&] {
+  ranks->run_on_all([&] {
     config = configuration_of(arguments.run, {}, &written);
-    if (ranks) {
-      const index passes = config.train.gradient_accumulation_steps;
-      require_input(config.train.lanes.is_set() || passes % ranks->size() == 0, ranks->size(),
-                    " processes share the passes of a step, and train.gradient_accumulation_steps is ", passes,
-                    ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, ranks->size()));
-      config.train.lanes.derive(ranks->size());
-      validate(config);
-      require_input(!arguments.verify_resume,
-                    "--verify-resume is for one process, expected no mpirun: with train.lanes=N it tries the sums of N processes");
-      const auto texts = config.data.training_paths();
-      require_input(std::ranges::find(texts, "-") == texts.end(),
-                    "the corpus is standard input, which only one process can read, expected a file or a folder that all ", ranks->size(),
-                    " see");
-      ranks->set_timeout(config.train.rank_timeout);
+    if (ranks->size() > 1) {
+      share_with(*ranks, config, arguments.verify_resume);
     }
-  };
-  ranks ? ranks->run_on_all(read) : read();
+  });
   tell_of_the_origin(config.train.init_from);
   const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const NewRunPath out = new_run_path(arguments.out, arguments.run.config);
   if (arguments.verify_resume) {
     return verify(config, out.free_now());
   }
-  const auto trainer = make_trainer(ranks.get(), true, [&](LoadingLine& line) {
-    return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length);
-  });
-  note_without_effect(*trainer, written, ranks.get());
+  const auto trainer = make_trainer(
+      *ranks, true, [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length); });
+  note_without_effect(*trainer, written);
   if (const index tokens = trainer->data().tokenizer->vocab_size(); trainer->data().tokenizer->kind() == "bpe" && tokens < wanted_tokens) {
     tell(fmt::format(
         "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
         grouped_digits(tokens), grouped_digits(wanted_tokens)));
   }
-  return run(*trainer, arguments.profile, ranks.get(), arguments.finished);
+  return run(*trainer, arguments.profile, arguments.finished);
 }
 
 }  // namespace
@@ -412,7 +414,7 @@ std::string settings_to_train_on(const Trainer& trainer) {
 
 int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
-  const auto trainer = make_trainer(ranks.get(), false, [&](LoadingLine& line) {
+  const auto trainer = make_trainer(*ranks, false, [&](LoadingLine& line) {
     try {
       return Trainer::resume(arguments.run_directory,
                              {.overrides = arguments.set,
@@ -423,19 +425,16 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
       fail_input(missing.what(), ". If the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
     }
   });
-  if (ranks) {
-    ranks->set_timeout(trainer->config().train.rank_timeout);
-  }
+  ranks->set_timeout(trainer->config().train.rank_timeout);
   for (const std::string& what : trainer->remarks()) {
     tell(what);
   }
   std::vector<std::string> written;
   std::ranges::transform(arguments.set, std::back_inserter(written), key_of_override);
-  note_without_effect(*trainer, written, ranks.get());
+  note_without_effect(*trainer, written);
   const TrainingState& state = trainer->state();
-  // The first knows from the metrics whether the last step's evaluation was made.
-  const bool is_finished = ranks ? !ranks->from_first(trainer->finished() ? "finished" : "").empty() : trainer->finished();
-  if (is_finished) {
+  // Only the first rank knows, from the metrics, whether the last step was evaluated.
+  if (!ranks->from_first(trainer->finished() ? "finished" : "").empty()) {
     std::string kept;  // the settings of this command, which a run that ended early needs again
     for (const std::string& assignment : trainer->out_of_patience() ? arguments.set : std::vector<std::string>()) {
       kept += assignment.starts_with("train.patience=") ? "" : assignment + ' ';
@@ -449,7 +448,7 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
     }
     return 0;
   }
-  return run(*trainer, arguments.profile, ranks.get());
+  return run(*trainer, arguments.profile);
 }
 
 int resume_command(const ResumeArguments& arguments) {
