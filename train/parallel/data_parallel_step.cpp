@@ -1,12 +1,15 @@
 #include "train/parallel/data_parallel_step.h"
 
+#include <algorithm>
+
+#include "autograd/base/pages.h"
 #include "autograd/base/parallel.h"
 #include "optim/clip.h"
 
 namespace dikkat {
 namespace {
 
-index own_lanes(index lanes, int ranks) {
+index lanes_per_rank(index lanes, int ranks) {
   require_input(lanes % ranks == 0, "train.lanes is ", lanes, ", which ", ranks, " processes do not divide, expected at most ", lanes,
                 lanes == 1 ? " process" : " processes", ": start fewer, or set train.lanes = ", ranks,
                 " and train.gradient_accumulation_steps to a multiple of it");
@@ -16,15 +19,17 @@ index own_lanes(index lanes, int ranks) {
 }  // namespace
 
 DataParallelStep::DataParallelStep(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes, Tape& tape, index bucket)
-    : store_(store), optimizer_(optimizer), ranks_(ranks), lanes_(lanes), tape_(tape), sum_(store, own_lanes(lanes, ranks.size())) {
-  if (is_alone()) {
+    : store_(store), optimizer_(optimizer), ranks_(ranks), lanes_(lanes), tape_(tape), sum_(store, lanes_per_rank(lanes, ranks.size())) {
+  if (has_one_lane()) {
     return;
   }
+
+  // This rank's units, and where the sums of squares of all parts lie when they are exchanged.
   ownership_.emplace(store, optimizer, ranks.size());
-  own_units_ = ownership_->units_of(ranks.rank());
+  units_ = ownership_->units_of(ranks.rank());
   const std::vector<OwnedRange>& parts = ownership_->parts();
   squares_.resize(parts.size());
-  exchanged_.resize(parts.size());
+  squares_by_rank_.resize(parts.size());
   places_.resize(parts.size());
   for (int rank = 0, place = 0; rank < ranks.size(); ++rank) {
     const int first = place;
@@ -33,18 +38,18 @@ DataParallelStep::DataParallelStep(ParameterStore& store, Optimizer& optimizer, 
         places_[i] = static_cast<std::size_t>(place++);
       }
     }
-    of_ranks_.push_back({first, place, rank});
+    squares_of_ranks_.push_back({first, place, rank});
   }
   if (ranks.size() > 1) {
-    const index last = own_lanes(lanes, ranks.size()) - 1;
+    const index last = lanes_per_rank(lanes, ranks.size()) - 1;
     exchange_.emplace(
         store, ranks, ownership_->weights(), [this, last](index begin, index end) { sum_.add_range(last, begin, end); }, bucket);
   }
 }
 
 void DataParallelStep::begin_pass(index i, index passes) {
-  if (i % of_lane(passes) == 0) {
-    sum_.begin(i / of_lane(passes));
+  if (i % passes_per_lane(passes) == 0) {
+    sum_.begin(i / passes_per_lane(passes));
   }
   if (exchange_ && i + 1 == count(passes)) {
     exchange_->begin();
@@ -59,62 +64,92 @@ void DataParallelStep::end_pass(index i, index passes) {
     sum_.close();
     return;
   }
-  if ((i + 1) % of_lane(passes) == 0) {
-    sum_.end(i / of_lane(passes));
+  if ((i + 1) % passes_per_lane(passes) == 0) {
+    sum_.end(i / passes_per_lane(passes));
   }
 }
 
+void DataParallelStep::touch_state() {
+  for (const StateSlab* slab : optimizer_.state()) {
+    if (ranks_.size() == 1) {
+      touch_in_shares(slab->memory.data(), slab->bytes());
+    }
+  }
+}
+
+std::vector<DataParallelStep::RankReport> DataParallelStep::share_losses(std::span<double> losses, double seconds,
+                                                                         const std::function<double()>& memory) {
+  const auto ranks = static_cast<std::size_t>(ranks_.size()), rank = static_cast<std::size_t>(ranks_.rank());
+  if (ranks == 1) {
+    return {};
+  }
+  const std::size_t own_losses = losses.size() / ranks, each = own_losses + 2;
+  const auto report_of = [&](std::size_t one) { return std::span(rank_reports_).subspan(one * each, each); };
+  const auto losses_of = [&](std::size_t one) { return losses.subspan(one * own_losses, own_losses); };
+  rank_reports_.assign(ranks * each, 0);
+  std::ranges::copy(losses_of(rank), report_of(rank).begin());
+  report_of(rank)[own_losses] = seconds;
+  report_of(rank)[own_losses + 1] = memory();
+  ranks_.share_equally<double>(rank_reports_);
+  std::vector<RankReport> reports;
+  for (std::size_t one = 0; one < ranks; ++one) {
+    std::ranges::copy(report_of(one).first(own_losses), losses_of(one).begin());
+    reports.push_back({.seconds = report_of(one)[own_losses], .memory = report_of(one)[own_losses + 1]});
+  }
+  return reports;
+}
+
 double DataParallelStep::gradient_norm() {
-  if (is_alone()) {
+  if (has_one_lane()) {
     return dikkat::gradient_norm(store_);
   }
   const std::vector<OwnedRange>& parts = ownership_->parts();
   parallel_for(std::ssize(parts), Work::elements(store_.trainable_size()), [&](index i) {
     const auto at = static_cast<std::size_t>(i);
     if (parts[at].owner == ranks_.rank()) {
-      exchanged_[places_[at]] = sum_of_squares(store_, parts[at]);
+      squares_by_rank_[places_[at]] = sum_of_squares(store_, parts[at]);
     }
   });
-  ranks_.share<double>(of_ranks_, exchanged_.data());
+  ranks_.share<double>(squares_of_ranks_, squares_by_rank_.data());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    squares_[i] = exchanged_[places_[i]];
+    squares_[i] = squares_by_rank_[places_[i]];
   }
   return norm_of(squares_);
 }
 
 bool DataParallelStep::update(const Update& update) {
-  if (is_alone()) {
+  if (has_one_lane()) {
     return optimizer_.step(update);
   }
-  const bool finite = optimizer_.update(update, own_units_);
+  const bool finite = optimizer_.update(update, units_);
   store_.clear_gradients();
   ranks_.share<float>(ownership_->weights(), store_.weights<float>());
   return !ranks_.any(!finite);
 }
 
 void DataParallelStep::exchange_average() {
-  if (optimizer_.exchange_average() && !is_alone()) {
+  if (optimizer_.exchange_average() && !has_one_lane()) {
     ranks_.share<float>(ownership_->weights(), store_.weights<float>());
   }
 }
 
 void DataParallelStep::gather_state() {
   for (StateSlab* slab : optimizer_.state()) {
-    if (!is_alone()) {
+    if (!has_one_lane()) {
       ranks_.gather<float>(ownership_->state(*slab), slab->data<float>());
     }
   }
 }
 
 void DataParallelStep::gather_gradients() {
-  if (!is_alone()) {
+  if (!has_one_lane()) {
     ranks_.gather<float>(ownership_->weights(), store_.gradients<float>());
   }
 }
 
 void DataParallelStep::release_foreign_state() {
   for (StateSlab* slab : optimizer_.state()) {
-    if (is_alone() || ranks_.size() == 1) {
+    if (has_one_lane() || ranks_.size() == 1) {
       return;
     }
     for (const OwnedRange& part : ownership_->state(*slab)) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "train/parallel/gradient_exchange.h"
@@ -9,44 +11,55 @@
 
 namespace dikkat {
 
-/// This rank's share of each step: which micro-batches it computes, and what it updates. With one lane and one rank it is all of it, summed
-/// and updated as without lanes.
+/// This rank's part of each training step: which micro-batches it computes, and which weights it updates. With one rank and one lane it
+/// computes and updates everything, in the order of a program without lanes.
 class DataParallelStep {
  public:
-  /// Keeps references; the passes run on `tape`. Throws InputError unless the ranks divide the lanes.
+  /// Keeps references. The passes run on `tape`. Throws InputError unless the number of ranks divides the number of lanes.
   DataParallelStep(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes, Tape& tape,
                    index bucket = GradientExchange::kBucket);
 
-  /// Maps the memory of the lanes' sums.
+  /// Maps the memory for the sums of lanes.
   void reserve() { sum_.reserve(); }
+  /// Touches the optimizer's state in the equal shares in which threads update it, so that each share lies near its thread. A rank that
+  /// owns only a part of the state touches nothing.
+  void touch_state();
 
-  /// Of a step of `passes` micro-batches, this rank's are [first, first + count).
+  /// Of a step's `passes` micro-batches, this rank computes [first, first + count).
   index count(index passes) const { return passes / ranks_.size(); }
   index first(index passes) const { return ranks_.rank() * count(passes); }
-  /// Before the forward pass and after the backward pass of the i-th of them. During the last one, gradients that are complete are
-  /// exchanged with the other ranks.
+  /// Call before the forward pass and after the backward pass of this rank's i-th micro-batch. During the last one, gradients are exchanged
+  /// with the other ranks as they become complete.
   void begin_pass(index i, index passes);
   void end_pass(index i, index passes);
 
-  /// Seconds of the exchange of gradients since the last call.
+  /// Returns the seconds of the exchange of gradients since the last call.
   GradientExchange::Seconds take_exchange_seconds() { return exchange_ ? exchange_->take_seconds() : GradientExchange::Seconds{}; }
 
-  /// After all passes: the norm of the gradient.
+  struct RankReport {
+    double seconds = 0;  // that the rank computed in this step
+    double memory = 0;   // its resident bytes
+  };
+  /// `losses` has one loss for each of the step's micro-batches. Fills in those of the other ranks. `seconds` and `memory` are what this
+  /// rank reports. Returns the reports of all ranks; none for a single process, whose memory is not asked for.
+  std::vector<RankReport> share_losses(std::span<double> losses, double seconds, const std::function<double()>& memory);
+  /// Returns the norm of the gradient, after all passes.
   double gradient_norm();
   /// Updates the weights, and clears the gradients. Returns whether all trained weights and all state are finite afterwards, on all ranks.
   bool update(const Update& update);
-  /// The weights are the average, or no longer, on all ranks.
+  /// Swaps the weights and their moving average on all ranks. Call it again to swap back.
   void exchange_average();
 
-  /// The first rank gets all of the optimizer's state; of the gradients too.
+  /// Sends all of the optimizer's state to the first rank.
   void gather_state();
+  /// Sends all gradients to the first rank.
   void gather_gradients();
-  /// Gives the memory of state that this rank does not own back to the system.
+  /// Returns the memory of state that this rank does not own to the system.
   void release_foreign_state();
 
  private:
-  bool is_alone() const { return lanes_ == 1; }
-  index of_lane(index passes) const { return passes / lanes_; }
+  bool has_one_lane() const { return lanes_ == 1; }
+  index passes_per_lane(index passes) const { return passes / lanes_; }
 
   ParameterStore& store_;
   Optimizer& optimizer_;
@@ -55,12 +68,13 @@ class DataParallelStep {
   Tape& tape_;
   LaneSum sum_;
   std::optional<Ownership> ownership_;
-  std::vector<Unit> own_units_;
-  std::vector<double> squares_;               // of the parts, in order
-  std::vector<double> exchanged_;             // the same, rank by rank, as they are exchanged
-  std::vector<OwnedRange> of_ranks_;          // whose numbers are whose
-  std::vector<std::size_t> places_;           // of each part, in exchanged_
-  std::optional<GradientExchange> exchange_;  // of several ranks
+  std::vector<Unit> units_;                   // that this rank updates
+  std::vector<double> squares_;               // sums of squares of the parts, in the order of the parts
+  std::vector<double> squares_by_rank_;       // the sums in the order of their owners, as they are exchanged
+  std::vector<OwnedRange> squares_of_ranks_;  // each rank's range in squares_by_rank_
+  std::vector<std::size_t> places_;           // each part's place in squares_by_rank_
+  std::vector<double> rank_reports_;          // for each rank: its losses, seconds and memory
+  std::optional<GradientExchange> exchange_;  // with several ranks
 };
 
 }  // namespace dikkat

@@ -111,8 +111,9 @@ class Ranks {
   /// Runs `work`, which may throw. It must not communicate, except through a nested call. If it fails on any rank, the first rank throws
   /// CollectiveError and the others ExitQuietly. A single process throws the original error.
   void run_on_all(const std::function<void()>& work);
-  /// Fails as run_on_all() does unless `text` is equal on all ranks. The message names the rank that differs and `what` differs: "corpus".
-  void require_same(const std::string& what, const std::string& text);
+  /// Fails as run_on_all() does unless text() is equal on all ranks. The message names the rank that differs and `what` differs: "corpus".
+  /// A single process does not call text().
+  void require_same(const std::string& what, const std::function<std::string()>& text);
   /// Returns the first rank's text on all ranks.
   std::string from_first(std::string text);
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "train/run/loss_watch.h"
 #include "train/system/file.h"
 
 namespace dikkat {
@@ -20,7 +22,7 @@ OrderedJson number_or_text(double x) {
   return std::isfinite(x) ? OrderedJson(x) : OrderedJson(std::isnan(x) ? "NaN" : x > 0 ? "inf" : "-inf");
 }
 
-/// `count` tokens as they are and as text.
+/// A JSON object with tokens and their text.
 OrderedJson row_of(const Token* tokens, index count, const Tokenizer& tokenizer) {
   const std::span row(tokens, static_cast<std::size_t>(count));
   return {{"text", tokenizer.decode(row)}, {"tokens", std::vector<Token>(row.begin(), row.end())}};
@@ -33,7 +35,7 @@ OrderedJson rows_of(const Batch& batch, const Tokenizer& tokenizer) {
     const float* weights = batch.weights.data() + row * cols;
     index length = cols;
     while (length > 0 && weights[length - 1] == 0) {
-      --length;  // padding
+      --length;  // drops padding
     }
     OrderedJson object;
     if (batch.lengths.source_cols > 0) {
@@ -47,7 +49,22 @@ OrderedJson rows_of(const Batch& batch, const Tokenizer& tokenizer) {
   return rows;
 }
 
+/// Formats a number. NaN has no sign.
+std::string text_of(double value) { return std::isnan(value) ? "NaN" : concat(value); }
+
 }  // namespace
+
+std::string objection_to(const StepReport& step, const TrainingState& state, double spike_z) {
+  if (!std::isfinite(step.loss) || !std::isfinite(step.gradient_norm)) {
+    return concat("the loss is ", text_of(step.loss), " and the gradient's norm ", text_of(step.gradient_norm));
+  }
+  const LossWatch watch = loss_watch_of(state);
+  if (const double z = watch.z_score(step.loss); spike_z > 0 && z > spike_z) {
+    return concat("the loss is ", fmt::format("{:.4f}, {:.1f}", step.loss, z), " standard deviations above the ",
+                  fmt::format("{:.4f}", watch.mean), " of the steps before (train.spike_z is ", spike_z, ")");
+  }
+  return "";
+}
 
 NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer) {
   for (const ParameterStore::Entry* entry : parameters.entries()) {

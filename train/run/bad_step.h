@@ -4,30 +4,49 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/error.h"
 #include "autograd/tape/parameters.h"
 #include "optim/optimizer.h"
+#include "train/checkpoint/snapshot.h"
 #include "train/data/loader.h"
 #include "train/metrics/reports.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
 
-/// The first tensor that has a NaN or an infinity: weights are searched first, then the optimizer's state, then gradients.
+/// A loss, gradient or weight is not finite, or a loss is a spike, and the configuration does not say to continue. what() also says what to
+/// do.
+class Diverged : public Error {
+ public:
+  Diverged(std::string reason, const std::string& what) : Error(what), reason_(std::move(reason)) {}
+  /// "step 7: the loss is NaN and the gradient's norm NaN"
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
+};
+
+/// Returns why the update of a step must not be applied: its loss or gradient is not finite, or its loss is more than `spike_z` standard
+/// deviations above the earlier losses in `state` (0: losses are not compared). Empty if it can be applied.
+std::string objection_to(const StepReport& step, const TrainingState& state, double spike_z);
+
+/// The first tensor with a NaN or an infinity.
 struct NotFinite {
-  std::string tensor;  // "weight h.0.attn.c_attn.weight", "first moment of ...", "gradient of ..."; empty: none has one
+  std::string tensor;  // "weight h.0.attn.c_attn.weight", "first moment of ...", "gradient of ..."; empty: all tensors are finite
   bool in_gradients = false;
 };
+/// Searches the weights first, then the optimizer's state, then gradients.
 NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer);
 
-/// A step whose update must not be applied.
+/// A step whose update was not applied.
 struct BadStep {
   StepReport report;
   std::string reason;
   std::vector<double> losses;  // of its micro-batches
 };
 
-/// Writes RUN_DIR/bad-step-N.json, for people and scripts: the reason, and every row of the step's batches, which begin at sample
-/// `first_sample` of the run, as text and as tokens. Returns the file. Throws Error if it cannot be written.
+/// Writes RUN_DIR/bad-step-N.json, for people and scripts: the reason, and every row of the step's batches as text and as tokens. The
+/// batches begin at sample `first_sample` of the run. Returns the file's path. Throws Error if it cannot be written.
 std::filesystem::path write_bad_step(const std::filesystem::path& run_directory, const BadStep& step, const Loader& loader,
                                      index first_sample, index batch_size, const Tokenizer& tokenizer);
 

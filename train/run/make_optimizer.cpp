@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-/// The three paths that are most similar to the pattern, for people.
+/// Returns the three paths that are most similar to the pattern, for messages.
 std::string nearest_paths(const ParameterStore& store, const std::string& pattern) {
   std::vector<std::pair<int, std::string_view>> paths;
   for (const ParameterStore::Entry* entry : store.entries()) {
@@ -25,7 +25,7 @@ std::string nearest_paths(const ParameterStore& store, const std::string& patter
   return text;
 }
 
-/// None where the configuration was made in code and not resolved.
+/// Returns nullopt for a configuration that was made in code and not resolved.
 std::optional<index> steps_of(const OptimConfig& config) {
   return config.muon_steps.is_open() ? std::nullopt : std::optional<index>(config.muon_steps);
 }
@@ -70,6 +70,21 @@ std::unique_ptr<Optimizer> make_plain(const OptimConfig& config, ParameterStore&
 std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store) {
   auto optimizer = make_plain(config, store);
   return config.ema_decay > 0 ? std::make_unique<Averaged>(std::move(optimizer), store, config.ema_decay) : std::move(optimizer);
+}
+
+UpdateSchedule make_schedule(const OptimConfig& config) {
+  return {.rate = {.kind = config.schedule,
+                   .learning_rate = config.learning_rate,
+                   .min_lr = config.min_lr,
+                   .warmup_steps = config.warmup_steps,
+                   .decay_steps = config.decay_steps,
+                   .decay_share = config.decay_share,
+                   .decay_form = config.decay_form},
+          .weight_decay = config.weight_decay_schedule,
+          .momentum = {.start = config.muon_momentum_start,
+                       .peak = config.muon_momentum,
+                       .end = config.muon_momentum_end,
+                       .warmup_steps = config.muon_momentum_warmup_steps}};
 }
 
 }  // namespace dikkat

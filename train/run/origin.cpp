@@ -1,10 +1,12 @@
 #include "train/run/origin.h"
 
 #include "autograd/base/error.h"
+#include "train/config/chat_form.h"
 #include "train/config/effect.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/data/open_tokenizer.h"
+#include "train/data/training_data.h"
 
 namespace dikkat {
 namespace {
@@ -12,7 +14,8 @@ namespace {
 using schema::has_effect;
 using schema::Key;
 
-/// A fixed key of the model or tokenizer that is set, and not to the checkpoint's value. Paths are compared by what they hold.
+/// Returns whether a fixed key of the model or tokenizer has another value than the checkpoint's. adopt_model() compares tokenizer.path by
+/// the file's contents.
 bool contradicts(const Key& key, const Config& config, const Config& theirs) {
   const bool has_no_table = config.model.positions == Positions::rope || config.model.positions == Positions::none;
   const bool is_free = key.path() == "tokenizer.path" || (key.path() == "model.block_size" && has_no_table);
@@ -66,6 +69,29 @@ void adopt_model(Config& config, const ModelOrigin& origin) {
   require_input(list.empty(), "the configuration contradicts the checkpoint that the run starts from, ", origin.path().string(), ": ", list,
                 "; leave out such keys to take the checkpoint's values, or start without --init-from (train.init_from)");
   config.tokenizer = theirs.tokenizer;
+}
+
+void adopt_template(Config& config, const ModelOrigin& origin) {
+  const ChatConfig& theirs = origin.config().chat;
+  ChatConfig& ours = config.chat;
+  if (ours.template_name != TemplateName::auto_ || !ours.jinja.empty()) {
+    return;
+  }
+  ours.template_name = theirs.template_name;
+  ours.jinja = theirs.jinja;
+  const bool is_default = theirs.template_name == TemplateName::auto_ && theirs.jinja.empty();
+  if (!reads_conversations(config) || is_default) {
+    ours.system = ours.system.empty() ? theirs.system : ours.system;
+    return;
+  }
+  const ChatTemplate form = chat_form(theirs, *tokenizer_from_json(origin.tokenizer()), origin.path().string(),
+                                      ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
+  ours.template_name = form.name;
+  if (!ours.system.empty() && ours.system != form.system) {
+    ours.jinja.clear();  // its text has another system message than the run learns
+  } else {
+    ours.system = form.system;
+  }
 }
 
 }  // namespace dikkat

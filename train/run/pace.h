@@ -1,15 +1,15 @@
 #pragma once
 
-#include "train/run/trainer.h"
+#include "train/run/trial.h"
 
 namespace dikkat {
 
-/// An estimate for a whole run, from the steps of a trial.
+/// The estimated times of a whole run, from the steps of a trial.
 struct Pace {
   double step_seconds;
-  double optimizer_seconds;  // of a step
+  double optimizer_seconds;  // of a step, the update of the weights
   double tokens_per_second;
-  double seconds;  // of all steps and evaluations
+  double seconds;  // all steps and evaluations
 };
 
 Pace pace_of(const Trainer& trainer, const Trial& trial);

@@ -217,7 +217,7 @@ TEST(Ranks, NameTheOneThatHasSomethingElse) {
         Ranks all(std::move(transport), kPatient);
         const int rank = all.rank();
         try {
-          all.require_same("corpus", corpus_of(rank));
+          all.require_same("corpus", [&] { return corpus_of(rank); });
         } catch (const ExitQuietly&) {
           EXPECT_NE(rank, 0);
         }

@@ -218,7 +218,7 @@ int plan_command(const PlanArguments& arguments) {
   PlannedRun planned = trainer.planned();
   planned.facts.processes = arguments.ranks > 1;
   note_keys_without_effect(std::span(&planned, 1), written);
-  const Trial trial = trainer.try_out(kSteps);
+  const Trial trial = run_trial(trainer, kSteps);
   (arguments.json ? put_object : put_table)(trainer, trial, out, machine, product_rates(), arguments);
   flush_results();
   return 0;

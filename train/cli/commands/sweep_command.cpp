@@ -208,7 +208,7 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
       Trainer trainer = Trainer::plan(c.config);
       runs.push_back(trainer.planned());
       disk += trainer.disk_plan().total();
-      c.seconds = pace_of(trainer, trainer.try_out(kSteps)).seconds;
+      c.seconds = pace_of(trainer, run_trial(trainer, kSteps)).seconds;
       scored.emplace_back(c.name, trainer.scored());
     } catch (const Diverged&) {  // the run will tell
     } catch (const InputError& error) {

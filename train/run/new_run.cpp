@@ -1,0 +1,57 @@
+#include "train/run/new_run.h"
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+#include "train/run/absolute_paths.h"
+#include "train/run/origin.h"
+#include "train/run/precision.h"
+#include "train/run/run_remarks.h"
+
+namespace dikkat {
+namespace {
+
+TrainingData load_data(Config& config, std::optional<ModelOrigin>& origin, const LoadingProgress& progress) {
+  if (config.train.init_from.empty()) {
+    TrainingData data = load_training_data(config, nullptr, progress);
+    require_input(config.lora.rank == 0, "lora.rank is ", config.lora.rank,
+                  ", but there is no model to adapt: name one with --init-from (train.init_from)");
+    return data;
+  }
+  origin.emplace(ModelOrigin::open(config.train.init_from));
+  require_input(config.lora.rank == 0 || origin->config().lora.rank == 0, config.train.init_from,
+                " holds adapters itself; make a model of it first: dikkat merge ", config.train.init_from, " --out MERGED");
+  adopt_model(config, *origin);
+  adopt_template(config, *origin);
+  const KnownCorpus known{.tokenizer = origin->tokenizer()};
+  return load_training_data(config, &known, progress);
+}
+
+}  // namespace
+
+NewRun load_new_run(Config config, const LoadingProgress& progress, const RunLength& length) {
+  const std::string precision = settle_precision(config.train);
+  make_absolute(config);
+  std::optional<ModelOrigin> origin;
+  TrainingData data = load_data(config, origin, progress);
+  config.tokenizer.kind = data.tokenizer->kind();  // tokenizer.path, if given, decides it
+  if (const ChatTemplate* form = data.chat()) {
+    config.chat.template_name = form->name;
+  }
+
+  // Remarks for the user.
+  if (origin) {
+    std::ranges::copy(origin->notes(), std::back_inserter(data.notes));
+  }
+  for (std::string remark : {set_length(config, data, length), remark_on_warmup(config)}) {
+    if (!remark.empty()) {
+      data.notes.push_back(std::move(remark));
+    }
+  }
+  if (!precision.empty()) {
+    data.notes.push_back(concat("train.precision = \"auto\" is ", name_of(config.train.precision), " here: ", precision));
+  }
+  return {.config = std::move(config), .data = std::move(data), .origin = std::move(origin)};
+}
+
+}  // namespace dikkat
