@@ -12,7 +12,7 @@ void add_here(index n, const T* __restrict from, T* __restrict to) {
   }
 }
 
-/// The same on all threads.
+/// to += from, n numbers each, on all threads.
 template <class T>
 void add(index n, const T* __restrict from, T* __restrict to) {
   constexpr index kBlock = 1 << 14;

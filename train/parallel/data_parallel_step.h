@@ -25,7 +25,7 @@ class DataParallelStep {
   /// owns only a part of the state touches nothing.
   void touch_state();
 
-  /// Of a step's `passes` micro-batches, this rank computes [first, first + count).
+  /// This rank computes micro-batches [first, first + count) of a step's `passes`.
   index count(index passes) const { return passes / ranks_.size(); }
   index first(index passes) const { return ranks_.rank() * count(passes); }
   /// Call before the forward pass and after the backward pass of this rank's i-th micro-batch. During the last one, gradients are exchanged

@@ -18,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 GradientExchange::GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<OwnedRange>& weights,
                                    std::function<void(index, index)> ready, index bucket)
     : store_(store), ranks_(ranks), ready_(std::move(ready)) {
+  // Buckets of consecutive ranges.
   for (std::size_t begin = 0; begin < weights.size();) {
     std::size_t end = begin + 1;
     while (end < weights.size() && weights[end].end - weights[begin].begin <= bucket) {
@@ -26,10 +27,12 @@ GradientExchange::GradientExchange(ParameterStore& store, Ranks& ranks, const st
     buckets_.push_back({.parts = std::span(weights).subspan(begin, end - begin)});
     begin = end;
   }
-  const auto holds_before = [](const Bucket& one, index element) { return one.parts.back().end <= element; };
+
+  // The buckets of each parameter.
+  const auto ends_before = [](const Bucket& one, index element) { return one.parts.back().end <= element; };
   for (ParameterStore::Entry* entry : store.trainable()) {
-    const auto first = std::lower_bound(buckets_.begin(), buckets_.end(), entry->offset, holds_before);
-    const auto last = std::lower_bound(buckets_.begin(), buckets_.end(), entry->offset + entry->size() - 1, holds_before);
+    const auto first = std::lower_bound(buckets_.begin(), buckets_.end(), entry->offset, ends_before);
+    const auto last = std::lower_bound(buckets_.begin(), buckets_.end(), entry->offset + entry->size() - 1, ends_before);
     places_.emplace(&entry->gradient,
                     Place{entry, static_cast<std::size_t>(first - buckets_.begin()), static_cast<std::size_t>(last - buckets_.begin())});
     for (auto at = first; at <= last; ++at) {
@@ -43,8 +46,8 @@ GradientExchange::GradientExchange(ParameterStore& store, Ranks& ranks, const st
 GradientExchange::~GradientExchange() {
   {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    if (ended_ < queue_.size()) {
+    is_stopping_ = true;
+    if (sums_done_ < queue_.size()) {
       ranks_.cancel();
     }
   }
@@ -64,12 +67,12 @@ void GradientExchange::gradient_complete(ParameterGradient& gradient) {
   store_.complete_gradient(*place.entry);
   for (std::size_t bucket = place.first; bucket <= place.last; ++bucket) {
     if (--buckets_[bucket].open == 0) {
-      go(bucket);
+      queue(bucket);
     }
   }
 }
 
-void GradientExchange::go(std::size_t bucket) {
+void GradientExchange::queue(std::size_t bucket) {
   const std::span<const OwnedRange> parts = buckets_[bucket].parts;
   ready_(parts.front().begin, parts.back().end);
   {
@@ -83,18 +86,18 @@ void GradientExchange::finish() {
   store_.complete_gradients();
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     if (std::exchange(buckets_[bucket].open, 0) != 0) {
-      go(bucket);
+      queue(bucket);
     }
   }
   const auto start = Clock::now();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return ended_ == queue_.size() || failure_; });
+  changed_.wait(lock, [&] { return sums_done_ == queue_.size() || failure_; });
   seconds_.waiting += seconds_since(start);
   if (failure_) {
     std::rethrow_exception(failure_);
   }
   queue_.clear();
-  ended_ = 0;
+  sums_done_ = 0;
 }
 
 GradientExchange::Seconds GradientExchange::take_seconds() {
@@ -103,7 +106,7 @@ GradientExchange::Seconds GradientExchange::take_seconds() {
 }
 
 void GradientExchange::work() {
-  const FlushDenormals flushed;  // as the threads of the kernels do, so that sums have the same bits
+  const FlushDenormals flushed;  // as on the threads of the kernels, so that sums have equal bits
   try {
     exchange();
   } catch (...) {
@@ -114,24 +117,27 @@ void GradientExchange::work() {
 }
 
 void GradientExchange::exchange() {
-  std::array<Ranks::Sum, kUnderWay> sums;
+  std::array<Ranks::Sum, kInFlight> sums;
   for (;;) {
-    std::size_t begun = 0, ended = 0;  // of the queue
+    // Wait for a bucket.
+    std::size_t begun = 0, ended = 0;  // buckets of the queue
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || ended_ < queue_.size(); });
-      if (stopping_) {
+      changed_.wait(lock, [&] { return is_stopping_ || sums_done_ < queue_.size(); });
+      if (is_stopping_) {
         return;
       }
-      begun = ended = ended_;
+      begun = ended = sums_done_;
     }
+
+    // Begin sums while there are buckets, at most kInFlight at once, and end them in that order.
     auto since = Clock::now();
     const auto begin_more = [&] {
       while (begun < ended + sums.size()) {
         std::span<const OwnedRange> parts;
         {
           const std::lock_guard lock(mutex_);
-          if (begun >= queue_.size()) {  // or finish() has emptied it
+          if (begun >= queue_.size()) {  // finish() may have emptied it
             return;
           }
           parts = buckets_[queue_[begun]].parts;
@@ -143,7 +149,7 @@ void GradientExchange::exchange() {
       ranks_.end_sum(sums[ended % sums.size()], begin_more);
       ++ended;
       const std::lock_guard lock(mutex_);
-      ended_ = ended;
+      sums_done_ = ended;
       seconds_.exchanging += seconds_since(std::exchange(since, Clock::now()));
       changed_.notify_all();
     }

@@ -13,39 +13,41 @@
 
 namespace dikkat {
 
-/// Sums the gradients of all ranks on a thread of its own, in buckets. A bucket goes as soon as its gradients are complete, while the
-/// backward pass computes others. Buckets become complete in the same order on all ranks, because their tapes are equal.
+/// Sums the gradients of all ranks in buckets, on a separate thread. A bucket is sent as soon as its gradients are complete, while the
+/// backward pass computes others. Buckets become complete in one order on all ranks, because their tapes are equal.
 class GradientExchange : public GradientWatcher {
  public:
-  static constexpr index kBucket = 1 << 22;    // elements
-  static constexpr std::size_t kUnderWay = 8;  // buckets at once: MPI asks the other side before a message flows, and others flow meanwhile
+  static constexpr index kBucket = 1 << 22;  // elements
+  // Buckets in flight. MPI asks the receiver before it sends a long message, and other buckets flow meanwhile.
+  static constexpr std::size_t kInFlight = 8;
 
-  /// Keeps references. `weights`: what each rank owns. `ready(begin, end)` is called for each bucket before it goes, on the thread that
-  /// computes: this rank's gradients of these elements are complete.
+  /// Keeps references. `weights` has the ranges that each rank owns. Before a bucket is sent, `ready(begin, end)` is called on the
+  /// computing thread: this rank's gradients of these elements are complete.
   GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<OwnedRange>& weights, std::function<void(index, index)> ready,
                    index bucket = kBucket);
   ~GradientExchange() override;
 
-  /// Before the forward pass whose backward pass completes the gradients, which this then watches. Nobody else exchanges anything until
-  /// finish().
+  /// Call before the last micro-batch. From then until finish(), no other code may communicate.
   void begin();
   void gradient_complete(ParameterGradient& gradient) override;
-  /// After the backward pass: exchanges what it did not complete, and waits for all sums. Throws what the exchange has thrown.
+  /// Call after the backward pass. Exchanges the gradients that it did not complete, and waits for all sums. Rethrows an error of the
+  /// exchange.
   void finish();
 
-  /// Seconds in which a bucket was under way, and in which finish() waited, since the last call.
   struct Seconds {
-    double exchanging = 0, waiting = 0;
+    double exchanging = 0;  // in which a bucket was in flight
+    double waiting = 0;     // of finish()
   };
+  /// Returns the seconds since the last call.
   Seconds take_seconds();
 
  private:
   struct Bucket {
     std::span<const OwnedRange> parts;
-    int open = 0;  // parameters that are not complete
+    int open = 0;  // parameters whose gradients are not complete
     int parameters = 0;
   };
-  void go(std::size_t bucket);
+  void queue(std::size_t bucket);
   void work();
   void exchange();
 
@@ -55,18 +57,18 @@ class GradientExchange : public GradientWatcher {
   std::vector<Bucket> buckets_;
   struct Place {
     ParameterStore::Entry* entry;
-    std::size_t first, last;  // of its buckets
+    std::size_t first, last;  // bucket
   };
   std::unordered_map<const ParameterGradient*, Place> places_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::size_t> queue_;  // buckets of this step, in the order in which they go; the first ended_ have arrived
-  std::size_t ended_ = 0;
-  bool stopping_ = false;
+  std::vector<std::size_t> queue_;  // buckets of this step, in the order of sending
+  std::size_t sums_done_ = 0;       // buckets of the queue whose sum is complete
+  bool is_stopping_ = false;
   std::exception_ptr failure_;
   Seconds seconds_;
-  std::thread courier_;  // last: it uses the others
+  std::thread courier_;  // last, because it uses the other members
 };
 
 }  // namespace dikkat

@@ -12,7 +12,7 @@ index power_of_two(index lanes) {
   return lanes;
 }
 
-/// The sums that are open before a lane: of the lanes before it, one for each bit of its number.
+/// Returns the number of partial sums before a lane. They are sums of the lanes before it, one for each bit of its number.
 index open_sums(index lane) { return std::popcount(static_cast<std::uint64_t>(lane)); }
 
 }  // namespace
@@ -27,7 +27,7 @@ void LaneSum::reserve() {
   }
 }
 
-// As a binary counter: sum 0 is in the store's own slab, and sum i + 1 in slabs_[i].
+// The partial sums work as a binary counter. Sum 0 is in the store's own slab, and sum i + 1 in slabs_[i].
 void LaneSum::begin(index lane) {
   if (lanes_ == 1) {
     return;

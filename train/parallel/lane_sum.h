@@ -6,25 +6,26 @@
 
 namespace dikkat {
 
-/// The sum of a step's gradients over its lanes. A lane is an equal part of the step's micro-batches, whose gradients are added one after
-/// the other; lanes are added by a binary tree: (0 + 1) + (2 + 3) + ... The tree depends on the number of lanes alone, so processes that
-/// share the lanes get the same bits.
+/// Sums a step's gradients over its lanes. A lane is an equal part of the step's micro-batches, whose gradients are added one after the
+/// other. Lanes are added by a binary tree: (0 + 1) + (2 + 3) + ... The tree depends only on the number of lanes, so processes that share
+/// the lanes get the bits of a single process.
 class LaneSum {
  public:
-  /// Sums into the store's gradients. Keeps a reference to the store, which has been laid out. Throws Error unless lanes is a power of two.
+  /// Sums into the gradients of the store, which must be laid out. Keeps a reference to it. Throws Error unless `lanes` is a power of two.
   LaneSum(ParameterStore& store, index lanes);
 
-  /// Slabs of gradients beside the store's own that the sum of so many lanes needs: log2(lanes).
+  /// Returns the number of gradient slabs that the sum needs besides the store's own: log2(lanes).
   static index slabs(index lanes);
-  /// Maps their memory without touching it. Throws Error when there is not enough.
+  /// Maps the memory of these slabs without touching it. Throws Error if there is not enough.
   void reserve();
 
-  /// Before and after the backward passes of lane 0, 1, 2, ... After the last one the store's gradients are the sum. One lane is summed as
-  /// without lanes.
+  /// Call before and after the backward passes of lane 0, 1, 2, ... After the last lane the store's gradients are the sum. A single lane is
+  /// summed in them directly.
   void begin(index lane);
   void end(index lane);
 
-  /// In place of end(): first this for ranges of elements that cover all, as their gradients of this lane become complete; then close().
+  /// Replace end(): call add_range() for ranges of elements as soon as their gradients of this lane are complete. When the ranges have
+  /// covered all elements, call close().
   void add_range(index lane, index begin, index end);
   void close();
 

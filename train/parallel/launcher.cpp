@@ -26,15 +26,15 @@ int number(const char* text) {
 class Plugin : public Transport {
  public:
   explicit Plugin(const std::filesystem::path& file) {
-    // Open MPI loads its own parts, which look for its symbols among the global ones.
+    // Open MPI loads components of its own, which look for its symbols among the global ones.
     void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
     require_input(library != nullptr, "the transport ", file.string(),
                   " cannot be loaded: ", library == nullptr ? ::dlerror() : "");  // NOLINT(concurrency-mt-unsafe)
     void* const symbol = ::dlsym(library, "dikkat_transport_table");
-    require_input(symbol != nullptr, file.string(), " is not a transport of dikkat: it has no dikkat_transport_table");
+    require_input(symbol != nullptr, file.string(), " is not a transport of dikkat: it has no symbol dikkat_transport_table");
     table_ = reinterpret_cast<const DikkatTransportTable* (*)()>(symbol)();
-    require_input(table_->version == kDikkatTransportVersion, file.string(), " is a transport of version ", table_->version, ", expected ",
-                  int{kDikkatTransportVersion}, ": build it with this program");
+    require_input(table_->version == kDikkatTransportVersion, file.string(), " has the interface version ", table_->version, ", expected ",
+                  int{kDikkatTransportVersion}, ": build it together with this program");
     const char* const problem = table_->start();
     require_input(problem == nullptr, file.string(), ": ", problem == nullptr ? "" : problem);
   }
@@ -83,15 +83,15 @@ std::filesystem::path plugin_for(const std::string& mpi) {
 }  // namespace
 
 std::optional<Launcher> launcher(const std::function<const char*(const char*)>& variable) {
-  const auto of = [](const char* mpi, int ranks) { return ranks > 1 ? std::optional(Launcher{mpi, ranks}) : std::nullopt; };
+  const auto launched = [](const char* mpi, int ranks) { return ranks > 1 ? std::optional(Launcher{mpi, ranks}) : std::nullopt; };
   if (const char* ranks = variable("OMPI_COMM_WORLD_SIZE")) {
-    return of("openmpi", number(ranks));
+    return launched("openmpi", number(ranks));
   }
   if (const char* ranks = variable("PMI_SIZE")) {
-    return of("mpich", number(ranks));
+    return launched("mpich", number(ranks));
   }
-  // SLURM_NTASKS stands in batch scripts too, where there is one process.
-  return of(variable("PMIX_RANK") != nullptr ? "openmpi" : "", number(variable("SLURM_STEP_NUM_TASKS")));
+  // SLURM_NTASKS is also set in batch scripts, which are a single process.
+  return launched(variable("PMIX_RANK") != nullptr ? "openmpi" : "", number(variable("SLURM_STEP_NUM_TASKS")));
 }
 
 int rank_by_launcher(const std::function<const char*(const char*)>& variable) {
@@ -108,22 +108,22 @@ std::unique_ptr<Transport> connect_ranks() {
   if (!found) {
     return nullptr;
   }
-  const auto separate = [&] {
+  const auto fail_unconnected = [&] {
     throw LaunchError(
         concat("srun started ", found->ranks,
                " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation; for one process, srun -n 1"));
   };
   if (found->mpi.empty()) {
-    separate();
+    fail_unconnected();
   }
   if (!std::has_single_bit(static_cast<unsigned>(found->ranks))) {
-    throw LaunchError(concat(found->ranks, " ranks were started, expected 2, 4, 8 ...: they add gradients in pairs"));
+    throw LaunchError(concat(found->ranks, " ranks were started, expected 2, 4, 8 ...: ranks add gradients in pairs"));
   }
   auto transport = std::make_unique<Plugin>(plugin_for(found->mpi));
   if (transport->size() == 1) {
-    separate();
+    fail_unconnected();
   }
-  require_input(transport->size() == found->ranks, "the launcher asked for ", found->ranks, " ranks, and ", transport->name(), " connects ",
+  require_input(transport->size() == found->ranks, "the launcher started ", found->ranks, " ranks, but ", transport->name(), " connects ",
                 transport->size());
   return transport;
 }

@@ -10,27 +10,27 @@
 
 namespace dikkat {
 
-/// What has started this process, as its environment tells.
+/// The program that started this process and others, such as mpirun.
 struct Launcher {
   std::string mpi;  // "openmpi" or "mpich"; empty: unknown
-  int ranks = 1;    // that were asked for
+  int ranks = 1;    // the number of processes that it started
 };
 
-/// `variable` gives an environment variable, or null. One rank is no launcher: there is nothing to connect.
+/// Reads the launcher's environment through `variable`, which returns a variable's value or null. Returns nullopt for a single process.
 std::optional<Launcher> launcher(const std::function<const char*(const char*)>& variable);
 
-/// This process's number among those that were started, as its environment tells; 0 where nothing does.
+/// Returns this process's rank according to the environment; 0 if it says nothing.
 int rank_by_launcher(const std::function<const char*(const char*)>& variable);
 
-/// What each of the processes meets that were started: the first tells.
+/// A launch error that all processes hit; only rank 0 prints it.
 class LaunchError : public InputError {
  public:
   using InputError::InputError;
 };
 
-/// Connects the ranks that the launcher has started; null where there is none. Loads the plugin beside the program, in ../lib/dikkat, or
-/// the one that DIKKAT_TRANSPORT names. Throws LaunchError, with the command that works, where they do not know each other, or are not a
-/// power of two, and InputError where this one has no plugin.
+/// Connects the ranks that the launcher started. Returns null if there is no launcher. Loads the plugin beside the program, in
+/// ../lib/dikkat, or the file that the variable DIKKAT_TRANSPORT names. Throws LaunchError, with the right command, if the processes cannot
+/// see each other or their number is not a power of two. Throws InputError if this process has no plugin.
 std::unique_ptr<Transport> connect_ranks();
 
 }  // namespace dikkat

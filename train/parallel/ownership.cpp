@@ -8,13 +8,13 @@
 namespace dikkat {
 namespace {
 
-constexpr index kBlock = 1 << 14;          // elements: of the gradient norm, and of what is dealt out
+constexpr index kBlock = 1 << 14;          // elements of a block, for the gradient norm and for dealing out
 static_assert(kBlock % Unit::kCut == 0);   // units are cut between blocks
-constexpr index kBlocksInTurn = 256;       // that the ranks divide among themselves, in a row each
+constexpr index kBlocksInTurn = 256;       // consecutive blocks in which each rank owns one run
 constexpr index kMostInMessage = 1 << 22;  // elements
 
-/// Owners of whole units: the dearest first, each to the rank that has the least to do. All units of a parameter have one owner, as its
-/// state has.
+/// Returns the owner of each group of whole units. The most expensive group is assigned first, and each group goes to the rank with the
+/// least work. The units of a parameter form a group, because its state has one owner.
 std::vector<int> owners_of(const std::vector<std::vector<const Unit*>>& groups, int ranks) {
   const auto cost = [](const std::vector<const Unit*>& units) {
     double flops = 0;
@@ -38,6 +38,7 @@ std::vector<int> owners_of(const std::vector<std::vector<const Unit*>>& groups, 
   return owners;
 }
 
+/// Appends a part, or merges it with the last range if that has the same owner and a message has room for both.
 void add(std::vector<OwnedRange>& joined, const OwnedRange& part) {
   if (!joined.empty() && joined.back().end == part.begin && joined.back().owner == part.owner &&
       joined.back().size() + part.size() <= kMostInMessage) {
@@ -52,7 +53,9 @@ void add(std::vector<OwnedRange>& joined, const OwnedRange& part) {
 Ownership::Ownership(const ParameterStore& store, Optimizer& optimizer, int ranks) : units_(optimizer.units()) {
   require(ranks >= 1, "ownership: ", ranks, " ranks, expected 1 or more");
   std::sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) { return a.begin < b.begin; });
-  std::vector<std::vector<const Unit*>> groups;  // of whole units, by parameter
+
+  // Group whole units by their parameters, and choose the owners of the groups.
+  std::vector<std::vector<const Unit*>> groups;
   std::vector<std::size_t> group_of(units_.size());
   const ParameterStore::Entry* last = nullptr;
   for (std::size_t i = 0; i < units_.size(); ++i) {
@@ -69,6 +72,8 @@ Ownership::Ownership(const ParameterStore& store, Optimizer& optimizer, int rank
     }
   }
   const std::vector<int> owners = owners_of(groups, ranks);
+
+  // Cut units into parts at the boundaries of blocks.
   const index in_turn = std::min(kBlocksInTurn, ceil_div(store.trainable_size(), kBlock));
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const Unit& unit = units_[i];
@@ -89,7 +94,7 @@ std::vector<OwnedRange> Ownership::state(const StateSlab& slab) const {
   for (const StateSlab::Part& part : slab.parts) {
     const index first = part.parameter->offset, end = first + part.parameter->size();
     auto at = std::upper_bound(parts_.begin(), parts_.end(), first, [](index begin, const OwnedRange& owned) { return begin < owned.end; });
-    if (part.shape != part.parameter->shape()) {  // of rows, say: with all of the parameter
+    if (part.shape != part.parameter->shape()) {  // for example one value for each row: it has the parameter's owner
       add(joined, {part.offset, part.offset + part.shape.size(), at->owner});
       continue;
     }

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// Elements [begin, end) of a slab that one rank owns.
+/// Elements [begin, end) of a slab, which one rank owns.
 struct OwnedRange {
   index begin = 0, end = 0;
   int owner = 0;
@@ -15,22 +15,22 @@ struct OwnedRange {
   bool operator==(const OwnedRange&) const = default;
 };
 
-/// Which rank updates which trained weights, and keeps their optimizer state. Matrices whose update needs all of their gradient
-/// (Unit::whole) are owned whole, and shared out by what their updates cost; all else is dealt out in small blocks, so that each layer is
-/// everybody's.
+/// Decides which rank updates which trained weights and keeps their optimizer state. Matrices whose update needs the whole gradient
+/// (Unit::whole) have one owner each, and are shared out by the cost of their updates. Everything else is dealt out in small blocks, so
+/// every rank owns part of every layer.
 class Ownership {
  public:
-  /// Of an optimizer of this store, which has been laid out. A function of the three alone.
+  /// `optimizer` must belong to `store`, which must be laid out. The result depends only on these three arguments.
   Ownership(const ParameterStore& store, Optimizer& optimizer, int ranks);
 
-  /// The trained weights, in order: each element of a unit once. No part crosses the boundary of a unit or of a block of the gradient norm.
-  /// They do not depend on the number of ranks, but for the owners.
+  /// The trained weights in order: each element of a unit once. No part crosses the boundary of a unit or of a block of the gradient norm.
+  /// Only the owners depend on the number of ranks.
   const std::vector<OwnedRange>& parts() const { return parts_; }
-  /// The same, with neighbours of one owner joined, up to a size that is sent in one message.
+  /// The parts, with neighbours of one owner merged up to the size of a message.
   const std::vector<OwnedRange>& weights() const { return weights_; }
-  /// Of a slab of the optimizer's state, in its own elements, joined likewise.
+  /// Returns the owners of an optimizer state slab, in that slab's elements. Neighbouring ranges of one owner are merged.
   std::vector<OwnedRange> state(const StateSlab& slab) const;
-  /// What a rank updates.
+  /// Returns the units that a rank updates.
   std::vector<Unit> units_of(int rank) const;
 
  private:
@@ -38,9 +38,9 @@ class Ownership {
   std::vector<OwnedRange> parts_, weights_;
 };
 
-/// The norm of the gradient, sqrt(sum g^2), from the sums of its parts, which are added in order.
+/// Returns the norm of the gradient, sqrt(sum g^2). Adds the sums of squares of its parts in order.
 double norm_of(const std::vector<double>& sums_of_squares);
-/// A part's sum of squares, on the calling thread.
+/// Returns the sum of squares of a part's gradients, computed on the calling thread.
 double sum_of_squares(ParameterStore& store, const OwnedRange& part);
 
 }  // namespace dikkat

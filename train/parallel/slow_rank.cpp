@@ -8,11 +8,11 @@ namespace dikkat {
 SlowRank::Found SlowRank::take(std::span<const double> seconds) {
   constexpr int kSteps = 10;
   constexpr double kSlow = 1.3;
-  if (seconds.empty()) {  // of one process
+  if (seconds.empty()) {  // a single process
     return {};
   }
   sums_.resize(seconds.size());
-  told_.resize(seconds.size());
+  was_found_.resize(seconds.size());
   if (++steps_ == 0) {
     return {};
   }
@@ -28,11 +28,11 @@ SlowRank::Found SlowRank::take(std::span<const double> seconds) {
   const auto rank = static_cast<std::size_t>(slowest - sorted.begin());
   const double longest = *slowest;
   std::sort(sorted.begin(), sorted.end());
-  const double median = sorted[(sorted.size() - 1) / 2];  // of two, the other
-  if (longest < kSlow * median || told_[rank]) {
+  const double median = sorted[(sorted.size() - 1) / 2];  // the faster one of two ranks
+  if (longest < kSlow * median || was_found_[rank]) {
     return {};
   }
-  told_[rank] = true;
+  was_found_[rank] = true;
   return {.rank = static_cast<int>(rank), .seconds = longest / kSteps, .median = median / kSteps};
 }
 

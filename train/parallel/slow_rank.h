@@ -5,21 +5,22 @@
 
 namespace dikkat {
 
-/// Finds the ranks that compute for longer than the others, which wait for them.
+/// Finds ranks that compute for longer than the others, which have to wait for them.
 class SlowRank {
  public:
   struct Found {
-    int rank = -1;                   // -1: there is none
-    double seconds = 0, median = 0;  // of a step: its own, and the median rank's
+    int rank = -1;       // -1: no rank is slow
+    double seconds = 0;  // that it computes in a step
+    double median = 0;   // the seconds of the median rank
   };
-  /// What a step's passes took on each rank. Returns the slowest rank after every tenth step in which it took 1.3 times as long as the
-  /// median rank, each once.
+  /// Adds a step: `seconds` is how long each rank computed. After every tenth step returns the slowest rank, if it took 1.3 times as long
+  /// as the median rank in these steps. Returns each rank only once.
   Found take(std::span<const double> seconds);
 
  private:
   std::vector<double> sums_;
-  std::vector<bool> told_;
-  int steps_ = -1;  // the first one is not counted, in which memory is touched
+  std::vector<bool> was_found_;
+  int steps_ = -1;  // the first step is not counted, because it touches memory
 };
 
 }  // namespace dikkat

@@ -5,11 +5,11 @@
 
 namespace dikkat {
 
-/// Moves bytes between the processes of a run, which are called ranks: MPI, or threads in tests. It adds nothing up. Calls come from one
-/// thread at a time.
+/// Moves bytes between the processes of a run, which are called ranks: by MPI, or between threads in tests. It computes nothing. One thread
+/// at a time may call it.
 class Transport {
  public:
-  /// A message on its way. Null: there is none, or it has arrived.
+  /// A message in flight. Null: there is no message, or it has arrived.
   using Message = void*;
 
   virtual ~Transport() = default;
@@ -17,16 +17,15 @@ class Transport {
   virtual int size() const = 0;
   /// "Open MPI 4.1.4".
   virtual std::string name() const = 0;
-  /// The machine that this rank runs on.
+  /// The name of this rank's machine.
   virtual std::string host() const = 0;
-  /// Begins to send. The bytes must stay as they are until done(). Messages between two ranks arrive in the order in which they were sent.
-  /// At most 1 GiB.
+  /// Begins to send at most 1 GiB. The bytes must not change until done(). Messages between two ranks arrive in the order of sending.
   virtual Message send(int to, const void* from, std::size_t bytes) = 0;
-  /// Begins to receive what that rank sends next, which has so many bytes.
+  /// Begins to receive the rank's next message, which has `bytes` bytes.
   virtual Message receive(int from, void* to, std::size_t bytes) = 0;
-  /// Whether it has arrived, or left. Then `message` becomes null.
+  /// Returns whether the message has arrived, or has been sent. Then `message` becomes null.
   virtual bool done(Message& message) = 0;
-  /// Ends all ranks with this exit code, now.
+  /// Ends all ranks immediately with this exit code.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 };
 

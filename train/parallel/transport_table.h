@@ -2,13 +2,13 @@
 
 #include <cstddef>
 
-/// What a plugin provides: a transport as C functions, one for each of Transport (transport.h). The program looks for the symbol
+/// A plugin provides this table: one C function for each function of Transport (transport.h). The program looks for the symbol
 /// dikkat_transport_table.
 extern "C" {
 
 struct DikkatTransportTable {
-  int version;  // kDikkatTransportVersion of the program that the plugin was built with
-  /// Connects the ranks. Returns null, or why it cannot.
+  int version;  // kDikkatTransportVersion when the plugin was built
+  /// Connects the ranks. Returns null, or why that is not possible.
   const char* (*start)(void);
   int (*rank)(void);
   int (*size)(void);
@@ -16,7 +16,7 @@ struct DikkatTransportTable {
   const char* (*host)(void);
   void* (*send)(int to, const void* from, std::size_t bytes);
   void* (*receive)(int from, void* to, std::size_t bytes);
-  int (*done)(void* message);  // and then the message is gone
+  int (*done)(void* message);  // frees the message if it returns 1
   void (*abort)(int exit_code);
   void (*finish)(void);
 };

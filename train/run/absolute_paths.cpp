@@ -10,7 +10,8 @@
 namespace dikkat {
 namespace {
 
-/// `is_pattern`: unless a file has this very name, * ? and [ match other names; in the current folder's name they are escaped.
+/// Returns the absolute path. With `is_pattern`, * ? and [ match file names, unless a file has exactly this name. Then these characters
+/// are escaped in the current folder's name.
 std::string absolute(const std::string& path, bool is_pattern) {
   namespace fs = std::filesystem;
   if (fs::path(path).is_absolute()) {
@@ -23,7 +24,8 @@ std::string absolute(const std::string& path, bool is_pattern) {
     }
   }
   const fs::path whole = fs::path(folder) / path;
-  const bool goes_up = std::find(whole.begin(), whole.end(), "..") != whole.end();  // which after a link is not the folder above it
+  const bool goes_up =
+      std::find(whole.begin(), whole.end(), "..") != whole.end();  // ".." after a link does not lead to the folder above the link
   return goes_up ? whole.string() : whole.lexically_normal().string();
 }
 

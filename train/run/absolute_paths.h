@@ -4,8 +4,8 @@
 
 namespace dikkat {
 
-/// Makes the paths of a resolved configuration absolute: a run may be resumed from another folder. Throws InputError if a path cannot be
-/// written to a configuration.
+/// Makes the paths of a resolved configuration absolute, because a run may be resumed from another folder. Throws InputError if a path
+/// cannot be written to a configuration.
 void make_absolute(Config& config);
 
 }  // namespace dikkat

@@ -18,7 +18,7 @@
 namespace dikkat {
 namespace {
 
-/// Each tensor of a copy begins at a multiple of this.
+/// Tensors of a copy begin at multiples of this.
 constexpr std::size_t kAlignment = 64;
 
 std::size_t bytes_in_copy(const TensorView& tensor) {
@@ -26,7 +26,6 @@ std::size_t bytes_in_copy(const TensorView& tensor) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Of all tensors.
 std::size_t bytes_in_copy(const Snapshot& snapshot) {
   std::size_t bytes = 0;
   for (const TensorView& tensor : snapshot.tensors) {
@@ -35,7 +34,7 @@ std::size_t bytes_in_copy(const Snapshot& snapshot) {
   return bytes;
 }
 
-/// The same as `snapshot`, with its tensors in `memory`.
+/// Copies the snapshot's tensors to `memory`. Returns a snapshot of the copies.
 Snapshot copied_to(std::byte* memory, const Snapshot& snapshot) {
   Snapshot copy = snapshot;
   for (TensorView& tensor : copy.tensors) {
@@ -55,7 +54,7 @@ struct BackgroundSaver::State {
   explicit State(std::filesystem::path to) : directory(std::move(to)) {}
 
   std::filesystem::path directory;
-  // The save hashes in tasks of its own. In an arena of one thread, all of it uses one core. TBB must be allowed that additional thread.
+  // Saving also hashes in tasks. An arena of one thread keeps all of that on one core. TBB must be allowed this additional thread.
   tbb::global_control one_more{tbb::global_control::max_allowed_parallelism,
                                static_cast<std::size_t>(tbb::info::default_concurrency()) + 1};
   tbb::task_arena arena{1, 0};
@@ -86,10 +85,10 @@ bool BackgroundSaver::is_running() const { return state_->started; }
 
 void BackgroundSaver::start(const Snapshot& snapshot) {
   State& s = *state_;
-  require(!s.started, "save: another one is running, expected it to be collected first");
+  require(!s.started, "save: another save is still running; collect it first");
   if (const std::size_t bytes = bytes_in_copy(snapshot); s.memory.size() < bytes) {
     s.memory = Pages();
-    s.memory = Pages(bytes, "copy of weights and optimizer state to save from (train.async_save = false does without it)");
+    s.memory = Pages(bytes, "copy of weights and optimizer state to save from (not needed with train.async_save = false)");
   }
   s.copy = copied_to(reinterpret_cast<std::byte*>(s.memory.data()), snapshot);
   s.done = false;
@@ -103,7 +102,7 @@ void BackgroundSaver::start(const Snapshot& snapshot) {
     s.done = true;
   };
   s.begun.release();
-  s.arena.enqueue(s.task.defer(between(s.begun, s.ended, save)));  // of task_group::run() TBB promises no worker before somebody waits
+  s.arena.enqueue(s.task.defer(between(s.begun, s.ended, save)));  // task_group::run() might not start before somebody waits
 }
 
 std::optional<SavedCheckpoint> BackgroundSaver::collect(bool wait) {

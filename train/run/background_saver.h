@@ -8,7 +8,7 @@
 
 namespace dikkat {
 
-/// Saves checkpoints while training continues: copies the state, and saves the copy in a TBB task. One at a time.
+/// Saves one checkpoint at a time while training continues: copies the state, and saves the copy in a TBB task.
 class BackgroundSaver {
  public:
   explicit BackgroundSaver(std::filesystem::path directory);
@@ -17,11 +17,12 @@ class BackgroundSaver {
   BackgroundSaver(const BackgroundSaver&) = delete;
   BackgroundSaver& operator=(const BackgroundSaver&) = delete;
 
-  /// Copies the snapshot and starts to save the copy (save_checkpoint()). The previous save must have been collected. Throws Error if there
+  /// Copies the snapshot and starts saving the copy (save_checkpoint()). The previous save must have been collected. Throws Error if there
   /// is no memory for the copy.
   void start(const Snapshot& snapshot);
   bool is_running() const;
-  /// The checkpoint that was saved since the last call; nothing if the save is still running, unless `wait`. Throws what the save threw.
+  /// Returns the checkpoint that was saved since the last call. If the save is still running, waits for it with `wait`, and returns nothing
+  /// otherwise. Rethrows an error of the save.
   std::optional<SavedCheckpoint> collect(bool wait);
 
  private:

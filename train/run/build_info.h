@@ -4,13 +4,13 @@
 
 namespace dikkat {
 
-/// The build of this program. Besides configuration, text and processor, the bits of a run depend on it.
+/// The build of this program. The bits of a run depend on it, and on configuration, text and processor.
 struct BuildInfo {
-  std::string version;  // of the program
-  std::string commit;   // of its source; bits do not depend on the name
+  std::string version;
+  std::string commit;  // bits do not depend on it
   std::string compiler;
-  std::string flags;            // of the compiler
-  std::string instruction_set;  // of the kernels that run
+  std::string flags;            // compiler flags
+  std::string instruction_set;  // of the kernels that this process runs
 };
 const BuildInfo& build_info();
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr index kBlockTokens = 2048;  // per block, about
 
-/// Samples per block.
+/// Returns the number of samples per block.
 index block_of(const Samples& text) { return std::max<index>(1, kBlockTokens / text.longest().cols); }
 
 }  // namespace
@@ -28,7 +28,7 @@ double Evaluation::bits_per_byte(index bytes) const {
 }
 
 Evaluation mean(std::span<const WeightedEvaluation> evaluations) {
-  require(!evaluations.empty(), "mean of evaluations: there are none, expected 1 or more");
+  require(!evaluations.empty(), "mean of evaluations: none were given, expected 1 or more");
   double shares = 0, loss = 0, variance = 0;
   index tokens = 0;
   for (const auto& [of, share] : evaluations) {
@@ -43,7 +43,7 @@ Evaluation mean(std::span<const WeightedEvaluation> evaluations) {
 
 /// Writes the losses of the batch's targets to terms_.
 void Evaluator::compute_losses(Tape& tape, index rows, const RowLengths& lengths) {
-  Pass pass{.tape = tape, .recompute = Recompute::block, .operands = operands_};  // nothing is kept of a block but its result
+  Pass pass{.tape = tape, .recompute = Recompute::block, .operands = operands_};  // keeps only the results of the model's blocks
   terms_.resize(static_cast<std::size_t>(rows * lengths.cols));
   model_.loss(pass, batch_, 1, 0, terms_.data());
 }
@@ -74,13 +74,14 @@ double Evaluator::estimate(const Samples& text, index count) {
 
 std::optional<Evaluation> Evaluator::operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop,
                                                 const std::function<void(double)>& progress) {
+  // Choose samples.
   const bool all = choice.count == 0 || choice.count >= text.count();
   const index count = all ? text.count() : choice.count;
   const Permutation order(text.count(), choice.seed ^ hash_of("evaluation"), choice.draw);
   const auto chosen = [&](index i) { return all ? i : order(i); };
   const index block = block_of(text);
 
-  // Each rank takes a run of blocks.
+  // Compute the sum of losses of each sample. Each rank takes a run of blocks.
   const index blocks = ceil_div(count, block), ranks = ranks_->size();
   const auto first_block = [&](index rank) { return blocks * rank / ranks; };
   const index begin = first_block(ranks_->rank()), end = first_block(ranks_->rank() + 1);
@@ -122,15 +123,17 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   }
   ranks_->share<double>(parts, sums_.data());
 
+  // Group samples into observations. With a stride, a window has fewer predictions than tokens, so an observation takes several windows.
   blocks_.clear();
   for (index i = 0; i < count; ++i) {
-    // With a stride, a window has fewer predictions than tokens: the next windows belong to the same block.
     if (const auto whole = static_cast<double>(text.lengths(chosen(i)).cols); blocks_.empty() || blocks_.back().second >= whole) {
       blocks_.emplace_back(0.0, 0.0);
     }
     blocks_.back().first += sums_[static_cast<std::size_t>(i)];
     blocks_.back().second += text.target_weight(chosen(i));
   }
+
+  // The loss and its standard error.
   double total = 0, weight = 0;
   for (const auto& [sum, of_block] : blocks_) {
     total += sum;

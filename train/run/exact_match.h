@@ -11,12 +11,12 @@ namespace dikkat {
 
 struct ExactMatch {
   index pairs = 0;
-  index exact = 0;  // pairs whose source is answered with exactly the target
+  index exact = 0;  // pairs for which the model writes exactly the target
 
   double share() const { return static_cast<double>(exact) / static_cast<double>(pairs); }
 };
 
-/// Lets an encoder-decoder answer every source. If `stop` returns true, there is no result.
+/// Counts the sources that an encoder-decoder answers with exactly their targets. Returns nothing if `stop` returns true.
 std::optional<ExactMatch> exact_match(const LanguageModel& model, const Tokenizer& tokenizer, const PairStore& pairs,
                                       const TranslateOptions& options, const std::function<bool()>& stop = {},
                                       const std::function<void(double)>& progress = {});

@@ -25,7 +25,7 @@ double gemm_rate_by(DType operands, const std::function<double()>& clock) {
   constexpr int kBursts = 3;
   constexpr double kBurst = 0.01;  // seconds
   constexpr auto kPause = std::chrono::milliseconds(10);
-  // Pages, since they go back to the system at once: the heap would keep them for the whole run.
+  // Pages return to the system immediately. The heap would keep this memory for the whole run.
   const Pages memory((m * k + k * n + m * n) * sizeof(float), "operands to measure the machine with");
   auto* const a = reinterpret_cast<float*>(memory.data());
   float* const b = a + m * k;
@@ -34,7 +34,7 @@ double gemm_rate_by(DType operands, const std::function<double()>& clock) {
   std::fill_n(b, k * n, 0.25F);
   const auto product = [&] {
     const double start = clock();
-    const auto multiply = [&](auto problem, const auto* x) {  // activations are stored as operands, weights as f32
+    const auto multiply = [&](auto problem, const auto* x) {  // activations have the type of operands, weights are f32
       problem = {.m = m, .n = n, .k = k, .a = x, .lda = k, .b = b, .ldb = n, .c = c, .ldc = n};
       kernels::gemm(problem);
     };
@@ -45,7 +45,7 @@ double gemm_rate_by(DType operands, const std::function<double()>& clock) {
     }
     return clock() - start;
   };
-  product();  // threads and the library's code for this shape are made
+  product();  // starts the threads
   double best = std::numeric_limits<double>::infinity();
   for (int burst = 0; burst < kBursts; ++burst) {
     if (burst > 0) {
@@ -65,7 +65,7 @@ ReferenceRate::ReferenceRate(std::function<double()> measure) : measure_(std::mo
 }
 
 void ReferenceRate::take(double rate) {
-  lowest_ = std::fmin(lowest_, rate);  // fmin() and fmax() pass over NaN
+  lowest_ = std::fmin(lowest_, rate);  // fmin() and fmax() ignore NaN
   second_ = rate <= highest_ ? std::fmax(second_, rate) : highest_;
   highest_ = std::fmax(highest_, rate);
 }
@@ -76,10 +76,10 @@ bool ReferenceRate::is_known() const {
 }
 
 double ReferenceRate::share(double rate, double seconds) {
-  constexpr double kLater = 4;  // the next look is after so many times as long: ten looks are enough for a run of weeks
-  if (measure_ && (seconds >= next_look_ || rate > highest_)) {
+  constexpr double kLater = 4;  // the next measurement is after this many times the seconds: ten are enough for a run of weeks
+  if (measure_ && (seconds >= next_measurement_ || rate > highest_)) {
     take(measure_());
-    next_look_ = std::max(next_look_, seconds * kLater);
+    next_measurement_ = std::max(next_measurement_, seconds * kLater);
   }
   if (rate > highest_) {
     take(rate);  // a step is a measurement too

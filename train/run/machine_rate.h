@@ -12,25 +12,25 @@ namespace dikkat {
 /// 0.05 s.
 double gemm_rate(DType operands);
 
-/// The same with another clock, which returns seconds.
+/// gemm_rate() by another clock, which returns seconds.
 double gemm_rate_by(DType operands, const std::function<double()>& clock);
 
-/// The rate that MFU is a share of: the highest that was measured so far. Another program that runs meanwhile only makes a measurement too
-/// low. So the rate is measured twice at the start, again in the course of the run at rising intervals, and whenever a step was faster. It
-/// counts as known once the two highest measurements agree, because two that were disturbed rarely do.
+/// The rate that MFU is a share of: the highest rate measured so far. Other programs can only make a measurement too low. So the rate is
+/// measured twice at the start, at rising intervals during the run, and whenever a step was faster. It is known once the two highest
+/// measurements agree, because two disturbed ones rarely do.
 class ReferenceRate {
  public:
   ReferenceRate() = default;
   /// Measures twice. `measure` returns FLOP/s.
   explicit ReferenceRate(std::function<double()> measure);
 
-  /// The share that a step's rate has; NaN as long as the reference is not known. May measure again. `seconds`: how long the run has
-  /// trained.
+  /// Returns a step's rate as a share of the reference; NaN until the reference is known. May measure again. `seconds` is how long the run
+  /// has trained.
   double share(double rate, double seconds);
 
   double highest() const { return highest_; }  ///< NaN without `measure`
   double lowest() const { return lowest_; }
-  /// Whether the two highest measurements differ by 10 % or less.
+  /// Returns whether the two highest measurements differ by at most 10 %.
   bool is_known() const;
 
  private:
@@ -38,7 +38,7 @@ class ReferenceRate {
 
   std::function<double()> measure_;
   double highest_ = std::numeric_limits<double>::quiet_NaN(), second_ = highest_, lowest_ = highest_;
-  double next_look_ = 2;  // seconds of training
+  double next_measurement_ = 2;  // seconds of training
 };
 
 }  // namespace dikkat

@@ -13,7 +13,7 @@
 namespace dikkat {
 namespace {
 
-/// Measures how much of the tape's memory the model's head takes, which is the last part of the forward pass.
+/// Measures the tape's memory for the model's head, which is the last part of the forward pass.
 class HeadObserver : public TapeObserver {
  public:
   explicit HeadObserver(const Tape& tape) : tape_(tape) {}
@@ -49,15 +49,15 @@ void count_tokens(const EvaluationText& text, MemoryPlan& plan) {
   }
 }
 
-/// Adds what the process uses now, and what its first step and save will add.
+/// Adds the current memory of the process, and what its first step and save will add.
 void note_process(MemoryPlan& plan) {
   const ProcessMemory process = process_memory();
   plan.before = process.peak;
-  // These do not depend on the model. Measured with one to four threads: steps add 5 to 9 MB, saves 9 to 14 MB.
+  // These were measured. They depend on the number of threads, and not on the model.
   constexpr std::size_t kMega = 1'000'000;
   const auto threads = static_cast<std::size_t>(thread_count());
   plan.stepping = (5 + threads) * kMega;
-  plan.saving = (9 + static_cast<std::size_t>(usable_cores())) * kMega;  // TBB has as many threads
+  plan.saving = (9 + static_cast<std::size_t>(usable_cores())) * kMega;  // TBB has a thread for each core
   plan.program = process.resident - std::min(process.resident, plan.tokens);
 }
 
@@ -75,7 +75,7 @@ std::size_t MemoryPlan::optimizer_state() const {
 
 std::size_t MemoryPlan::parameters_of_rank(index lanes, index ranks) const {
   require(ranks >= 1 && lanes % ranks == 0, "memory of a rank: ", ranks, " ranks and ", lanes,
-          " lanes, expected ranks that divide the lanes");
+          " lanes, expected a number of ranks that divides the lanes");
   const auto slabs = [](index of_lanes) { return static_cast<std::size_t>(1 + LaneSum::slabs(of_lanes)); };
   return weights + gradients / slabs(lanes) * slabs(lanes / ranks) + optimizer_state() / static_cast<std::size_t>(ranks);
 }
@@ -92,16 +92,16 @@ std::size_t MemoryPlan::to_come() const { return training() - tokens - program; 
 std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
   std::vector<Row> rows{{"weights", weights, ""}, {"gradients", gradients, ""}};
   for (const Slab& slab : optimizer) {
-    rows.push_back({slab.name, slab.bytes, "of the optimizer"});
+    rows.push_back({slab.name, slab.bytes, "optimizer state"});
   }
   for (const Row& row :
-       {Row{"activations", activations, "of one batch"}, Row{"head", head, "logits and the loss"},
-        Row{"activation gradients", activation_gradients, "buffers, which are reused"}, Row{"recomputation", recomputation, "of one block"},
+       {Row{"activations", activations, "for one batch"}, Row{"head", head, "logits and the loss"},
+        Row{"activation gradients", activation_gradients, "reused buffers"}, Row{"recomputation", recomputation, "for one block"},
         Row{"evaluation", evaluation, ""}, Row{"samples", sampling, "keys and values, for train.sample_prompts"},
-        Row{"copy to save from", save_copy, "weights and optimizer state; train.async_save = false does without"},
-        Row{"workspace of kernels", scratch, "of all threads"}, Row{"batches", batches, ""}, Row{"tokens", tokens, "in memory"},
+        Row{"copy to save from", save_copy, "weights and optimizer state; not needed with train.async_save = false"},
+        Row{"workspace of kernels", scratch, "all threads"}, Row{"batches", batches, ""}, Row{"tokens", tokens, "in memory"},
         Row{"program", program, "code, libraries, tokenizer"},
-        Row{"more of the program", stepping + saving, "what the first steps and the first save allocate in libraries"}}) {
+        Row{"more of the program", stepping + saving, "allocated in libraries by the first steps and the first save"}}) {
     if (row.bytes > 0) {
       rows.push_back(row);
     }
@@ -133,13 +133,13 @@ MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConf
 
 namespace {
 
-/// Bytes of the weights that a checkpoint has: all, or adapters alone.
+/// Returns the bytes of the weights in a checkpoint: all weights, or only the adapters.
 std::size_t saved_bytes(const ParameterStore& parameters) {
   const bool adapts = std::ranges::any_of(parameters.entries(), [](const auto* entry) { return entry->role == Role::adapter; });
   return static_cast<std::size_t>(adapts ? parameters.trainable_size() : parameters.slab_size()) * sizeof(float);
 }
 
-/// Bytes of the largest matrix that is packed, before it is.
+/// Returns the bytes of the largest matrix that is packed, before it is packed.
 std::size_t largest_to_pack(const ParameterStore& parameters) {
   index size = 0;
   for (const ParameterStore::Entry* entry : parameters.entries()) {
@@ -163,7 +163,7 @@ MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimize
 
 MemoryPlan reserve_memory(const Reserved& run) {
   const TrainConfig& train = run.config.train;
-  require_fits({.batches = 2 * bytes_of(run.longest, train.batch_size)}, machine_memory());  // the one thing that a dry step fills
+  require_fits({.batches = 2 * bytes_of(run.longest, train.batch_size)}, machine_memory());  // a dry step fills only the batches
   Tape dry;
   MemoryPlan plan = plan_step(run.model, run.optimizer, train, run.longest, dry);
   MemoryPlan parameters = plan_parameters(run.model.parameters(), run.optimizer, train);
@@ -194,12 +194,12 @@ MemoryPlan reserve_memory(const Reserved& run) {
 void require_fits(const MemoryPlan& plan, const MachineMemory& machine) {
   const std::size_t parameters = plan.parameters();
   const auto refuse = [&](const char* takes, std::size_t bytes, const char* limit, std::size_t there_is) {
-    const bool of_the_model = parameters + plan.save_copy > bytes / 2;
+    const bool is_the_model = parameters + plan.save_copy > bytes / 2;
     throw DoesNotFit(
         concat("training would ", takes, " ", shown(bytes), " of memory (", shown(parameters),
                " for weights, gradients and optimizer state, ", shown(plan.activations + plan.head), " for activations, ",
                shown(plan.save_copy), " to save from), and ", limit, shown(there_is),
-               of_the_model
+               is_the_model
                    ? "; most of that is the model's own: try a smaller one (model.n_embd, model.n_layer), or train.async_save = false"
                    : "; try a smaller train.batch_size with more train.gradient_accumulation_steps, train.recompute = \"block\", "
                      "train.async_save = false, or a smaller model"),
@@ -217,7 +217,7 @@ void require_fits(const MemoryPlan& plan, const MachineMemory& machine) {
 }
 
 DiskPlan plan_disk(const Config& config, const Snapshot& snapshot, bool evaluates) {
-  constexpr std::size_t kLine = 265;  // of metrics.jsonl, about
+  constexpr std::size_t kLine = 265;  // bytes of a line of metrics.jsonl, about
   const TrainConfig& train = config.train;
   index lines = train.max_steps;
   if (evaluates) {

@@ -33,7 +33,7 @@ std::string host_name() {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
-/// "AMD EPYC 9R14"; empty if the system does not say.
+/// Returns "AMD EPYC 9R14", for example; empty if the system does not name it.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// Of this process, now.
+/// Returns the provenance of a run that this process begins or resumes now.
 Provenance own_provenance();
 
 }  // namespace dikkat

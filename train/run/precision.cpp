@@ -20,8 +20,8 @@ bool is_amd() {
 #endif
 }
 
-/// What auto means on this processor, by the figures in docs/PERFORMANCE.md. A measurement at the start of a run would make its
-/// numbers depend on the clock.
+/// Returns the precision that "auto" selects on this processor, by the measurements in docs/PERFORMANCE.md. A measurement at the start of a
+/// run would make its bits depend on the clock.
 Choice choice_for_this_processor() {
   if (!kernels::has_bf16_products()) {
     return {Precision::f32, "this processor, or this build, has no bf16 products"};
@@ -29,7 +29,7 @@ Choice choice_for_this_processor() {
   if (is_amd()) {  // Zen 4 and later
     return {Precision::bf16, "this processor multiplies bf16 at twice the rate of f32"};
   }
-  return {Precision::f32, "on this processor bf16 products, without AMX, are no faster than f32"};
+  return {Precision::f32, "bf16 products without AMX are not faster than f32 on this processor"};
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ std::string settle_precision(TrainConfig& config) {
   }
   require_input(
       config.precision != Precision::bf16 || kernels::has_bf16_products() || config.emulate_bf16,
-      "train.precision is \"bf16\", and this processor, or this build of dikkat, has no instruction for it: use one with AVX-512 BF16, "
-      "set train.precision = \"f32\", or set train.emulate_bf16 = true, which multiplies in the same way and is no faster than f32");
+      "train.precision is \"bf16\", but this processor, or this build of dikkat, has no instruction for it: use a processor with AVX-512 "
+      "BF16, set train.precision = \"f32\", or set train.emulate_bf16 = true, which computes the same products and is not faster than f32");
   return reason;
 }
 

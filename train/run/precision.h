@@ -7,11 +7,11 @@
 
 namespace dikkat {
 
-/// Replaces train.precision = "auto" by f32 or bf16. Throws InputError for bf16 if this build has no instruction for it, unless
-/// train.emulate_bf16 is set. Returns why auto took what it took; empty if it was not auto.
+/// Replaces train.precision = "auto" by f32 or bf16, and returns the reason; empty if the precision was set. Throws InputError for bf16 if
+/// this build has no instruction for it, unless train.emulate_bf16 is set.
 std::string settle_precision(TrainConfig& config);
 
-/// What matrix products read (Pass::operands), by a settled configuration.
+/// Returns the type that matrix products read (Pass::operands). The precision must not be "auto".
 DType operand_type(const TrainConfig& config);
 
 }  // namespace dikkat

@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// Where the time of training steps goes: by op, for forward and backward, with the rate that follows from the op's cost (OpCost: the least
-/// that it must compute and move). The first two steps, which allocate memory, do not count if there are more.
+/// Measures where the time of training steps goes: by op, for forward and backward, with the rate that follows from the op's cost (OpCost:
+/// the least that it must compute and move). The first two steps, which allocate memory, do not count if there are more.
 class Profile : public TapeObserver {
  public:
   void forward_begins() override { start_ = Clock::now(); }
@@ -17,8 +17,8 @@ class Profile : public TapeObserver {
   void backward_begins() override { start_ = Clock::now(); }
   void backward_ends(const OpRun& run) override;
 
-  /// Times a part of a step that is not an op, from here to the end of the scope. `cost` is what the part must do. Without a profile it
-  /// does nothing.
+  /// Times a part of a step that is not an op, until the end of the scope. `cost` is the work of that part. Without a profile it does
+  /// nothing.
   class Piece {
    public:
     Piece(Profile* profile, const char* name, Cost cost = {}) : profile_(profile), name_(name), cost_(cost) {
@@ -44,7 +44,7 @@ class Profile : public TapeObserver {
   void step_begins();
   void step_ends(double seconds);
 
-  /// The tables as text, each sorted by time; the last line has no newline.
+  /// Returns the tables as text, each sorted by time. The last line has no newline.
   std::string table() const;
 
  private:

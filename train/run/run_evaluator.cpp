@@ -9,7 +9,7 @@
 namespace dikkat {
 namespace {
 
-/// How many samples hold about `tokens` tokens of a text; 0 tokens: all.
+/// Returns how many samples hold about `tokens` tokens of a text; 0 tokens: all samples.
 index samples_for(const EvaluationText& text, double tokens) {
   const index all = text.samples->count();
   if (tokens == 0 || tokens >= static_cast<double>(text.tokens)) {
@@ -50,7 +50,8 @@ void RunEvaluator::for_parts(F&& f) const {
 
 std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, index step, const std::function<bool()>& stop,
                                                          const std::function<void(double)>& progress) {
-  double all = 0, done = 0;  // samples
+  // Evaluate all parts. `all` and `done` count samples.
+  double all = 0, done = 0;
   const auto count_of = [](const Part& part) { return static_cast<double>(std::min(part.count, part.samples().count())); };
   for_parts([&](const Part& part) { all += count_of(part); });
   const auto evaluate = [&](const Part& part) {

@@ -13,23 +13,23 @@
 
 namespace dikkat {
 
-/// Measures what a run is judged by: the losses over the validation and training parts of its sources, and over the texts of
-/// data.evaluations. Of each text about train.eval_tokens tokens are looked at; of several sources, their share of these.
+/// Evaluates a run: measures the losses over the validation and training parts of its sources, and over the texts of data.evaluations. It
+/// reads about train.eval_tokens tokens of each text; several sources share these.
 class RunEvaluator {
  public:
   /// Keeps references to model and data. The ranks evaluate together, as those of an Evaluator.
   RunEvaluator(const LanguageModel& model, const TrainingData& data, const TrainConfig& config, std::shared_ptr<Ranks> ranks);
 
-  /// Whether there is something to validate on, and the configuration asks for that.
+  /// Returns whether there are texts to validate on, and the configuration asks for evaluations.
   bool evaluates() const { return !validation_.empty(); }
 
-  /// The report of a step, without NamedLoss::epochs, `memory` and `best`. `stop` is asked between blocks: if it returns true, there is
-  /// none.
+  /// Returns the report of a step, without NamedLoss::epochs, `memory` and `best`. Calls `stop` between blocks, and returns nothing if it
+  /// returns true.
   std::optional<EvaluationReport> operator()(std::uint64_t seed, index step, const std::function<bool()>& stop = {},
                                              const std::function<void(double)>& progress = {});
-  /// Returns what the validation loss is over. Reads the texts once, at the first call or evaluation.
+  /// Returns the fingerprint of the tokens that the validation loss is over. Reads the texts once, at the first call or evaluation.
   const ScoredSet& scored();
-  /// The seconds that it will take, estimated from a block of each text.
+  /// Returns the seconds of an evaluation, estimated from a block of each text.
   double estimate();
   /// As Evaluator::reserve(), for all texts.
   std::size_t reserve();
@@ -38,7 +38,7 @@ class RunEvaluator {
   struct Part {
     std::string name;
     const EvaluationText* text;
-    index count;  // of the samples that are looked at
+    index count;  // samples to evaluate
     double share;
     ScoredSet scored{};
 
@@ -50,7 +50,7 @@ class RunEvaluator {
   Evaluator evaluator_;
   const TrainingData& data_;
   std::vector<Part> validation_, training_, others_;
-  std::optional<ScoredSet> scored_;  // of the validation parts together
+  std::optional<ScoredSet> scored_;  // combines those of the validation parts
 };
 
 }  // namespace dikkat

@@ -12,12 +12,12 @@ namespace dikkat {
 namespace {
 
 // These decide the default length of a run.
-constexpr double kMostEpochs = 10;  // of a small text
+constexpr double kMostEpochs = 10;  // for a small text
 constexpr index kFewestSteps = 50;
-// Fewer updates than that learn little, so a small text is read in smaller steps.
+// Fewer updates than this learn little, so a small text is read in smaller steps.
 constexpr index kWantedSteps = 100;
 
-/// The windows that the run reads. `all` are those of its epochs, `now` those of the configuration.
+/// Returns the number of windows that the run reads. An epoch has `epoch` windows, and the run of the configuration `now`.
 double windows_of(const RunLength& length, double epoch, double now) {
   const double all = length.epochs * epoch;
   return length.is_default ? std::min(std::max(all, std::min(kMostEpochs * epoch, static_cast<double>(kFewestSteps))), now) : all;
@@ -38,7 +38,7 @@ void fit_step(TrainConfig& train, double windows) {
   }
 }
 
-/// The fewest steps that read so many windows.
+/// Returns the smallest number of steps that read so many windows.
 index steps_for(const TrainConfig& train, double windows) {
   constexpr index kMost = 1'000'000'000;
   const Accumulation passes(train);

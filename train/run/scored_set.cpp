@@ -19,12 +19,11 @@ void add(Sha256& hash, const T& value) {
   hash.add(std::as_bytes(std::span(&value, 1)));
 }
 
-/// Takes rows in their natural order, and hashes three things apart: what is scored, what the model sees before it, and the text of what is
-/// scored.
-class Scored {
+/// Reads rows in their natural order, and makes three hashes: of the scored tokens, of their contexts, and of the scored text.
+class ScoredHash {
  public:
-  explicit Scored(const Tokenizer& tokenizer) : tokenizer_(tokenizer), is_lossless_(tokenizer.is_lossless()) {
-    const Digest vocabulary = sha256(tokenizer.to_json());  // an id means nothing without it
+  explicit ScoredHash(const Tokenizer& tokenizer) : tokenizer_(tokenizer), is_lossless_(tokenizer.is_lossless()) {
+    const Digest vocabulary = sha256(tokenizer.to_json());  // ids mean nothing without it
     add(targets_, vocabulary);
     add(contexts_, vocabulary);
     for (const SpecialToken& token : tokenizer.special_tokens()) {
@@ -33,28 +32,28 @@ class Scored {
     std::ranges::sort(special_);
   }
 
-  /// A row of an evaluation. `source` is an encoder's.
+  /// Adds a row of an evaluation. `source` is the input of an encoder.
   void row(std::span<const Token> inputs, std::span<const Token> targets, std::span<const float> weights, std::span<const Token> source) {
-    while (!inputs.empty() && weights[inputs.size() - 1] == 0) {  // padding, and what nothing is predicted from
+    while (!inputs.empty() && weights[inputs.size() - 1] == 0) {  // padding, and tokens from which nothing is predicted
       inputs = inputs.first(inputs.size() - 1);
     }
     const index lengths[] = {std::ssize(inputs), std::ssize(source)};
     add(contexts_, std::span<const index>(lengths));
     add(contexts_, source);
     add(contexts_, inputs);
-    scored_.clear();
+    targets_of_row_.clear();
     if (is_first_ && !inputs.empty()) {  // no context predicts the first token of a text, but it is part of the text
       take_text(inputs.front());
     }
     is_first_ = false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (weights[i] != 0) {
-        scored_.push_back({.target = targets[i], .weight = weights[i]});
+        targets_of_row_.push_back({.target = targets[i], .weight = weights[i]});
         places_.push_back(static_cast<std::int32_t>(i));
         take_text(targets[i]);
       }
     }
-    add(targets_, std::span<const One>(scored_));
+    add(targets_, std::span<const Target>(targets_of_row_));
     add(contexts_, std::ssize(places_));
     add(contexts_, std::span<const std::int32_t>(places_));
     places_.clear();
@@ -70,7 +69,7 @@ class Scored {
   }
 
  private:
-  struct One {
+  struct Target {
     Token target;
     float weight;
   };
@@ -93,14 +92,14 @@ class Scored {
   const Tokenizer& tokenizer_;
   bool is_lossless_;
   bool is_first_ = true;
-  std::vector<Token> special_;  // in rising order
+  std::vector<Token> special_;  // special tokens in rising order
   Sha256 targets_, contexts_, text_;
-  std::vector<One> scored_;           // of a row
-  std::vector<std::int32_t> places_;  // of these
-  std::vector<Token> tokens_;         // whose text is not hashed yet
+  std::vector<Target> targets_of_row_;
+  std::vector<std::int32_t> places_;  // of the targets in the row
+  std::vector<Token> tokens_;         // tokens whose text is not hashed yet
 };
 
-void add_sequences(Scored& scored, const Sequences& sequences) {
+void add_sequences(ScoredHash& scored, const Sequences& sequences) {
   std::vector<Token> inputs, targets;
   std::vector<float> weights;
   for (index i = 0; i < sequences.count(); ++i) {
@@ -113,7 +112,7 @@ void add_sequences(Scored& scored, const Sequences& sequences) {
   }
 }
 
-void add_samples(Scored& scored, const Samples& samples) {
+void add_samples(ScoredHash& scored, const Samples& samples) {
   Batch batch;
   for (index i = 0; i < samples.count(); ++i) {
     batch.reshape(1, samples.lengths(i));
@@ -129,7 +128,7 @@ ScoredSet scored_set_of(const EvaluationText& text, const Tokenizer& tokenizer) 
   if (text.samples == nullptr) {
     return {};
   }
-  Scored scored(tokenizer);
+  ScoredHash scored(tokenizer);
   if (text.conversations != nullptr) {
     add_sequences(scored, *text.conversations);
   } else if (text.sequences != nullptr) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "autograd/base/seconds_since.h"
+
 namespace dikkat {
 
 void StepClock::begin_step(index passes) {
@@ -14,6 +16,8 @@ void StepClock::begin_step(index passes) {
   passes_made_ = 0;
   flops_ = 0;
 }
+
+bool StepClock::has_time() const { return seconds_since(start_) < most_seconds_; }
 
 void StepClock::end_pass(double flops) {
   ++passes_made_;

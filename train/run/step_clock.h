@@ -3,9 +3,8 @@
 #include <chrono>
 #include <functional>
 #include <limits>
+#include <utility>
 
-#include "autograd/base/seconds_since.h"
-#include "optim/optimizer.h"
 #include "train/metrics/reports.h"
 #include "train/parallel/gradient_exchange.h"
 #include "train/run/machine_rate.h"
@@ -30,7 +29,7 @@ class StepClock {
   /// Begins a step, of which this rank makes so many passes.
   void begin_step(index passes);
   /// Returns whether the step has time for another pass: always, unless limit_passes() was called.
-  bool has_time() const { return seconds_since(start_) < most_seconds_; }
+  bool has_time() const;
   /// Ends a forward and backward pass of so many operations.
   void end_pass(double flops);
   /// Ends the passes. `exchange` is the exchange of gradients beside them. Returns the seconds in which this rank computed.

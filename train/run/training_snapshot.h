@@ -9,8 +9,8 @@
 
 namespace dikkat {
 
-/// All that a checkpoint holds of a run. The tensors are views, not copies: weights as "model/<parameter>", the optimizer's state as
-/// "optimizer/<slab>/<parameter>".
+/// Returns everything that a checkpoint stores of a run. The tensors are views, not copies: weights as "model/<parameter>", the optimizer's
+/// state as "optimizer/<slab>/<parameter>".
 Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, const ParameterStore& parameters,
                            Optimizer& optimizer);
 

@@ -11,12 +11,13 @@
 namespace dikkat {
 namespace {
 
-class RemovedAtTheEnd {
+/// Removes a folder at the end of the scope.
+class FolderRemover {
  public:
-  explicit RemovedAtTheEnd(std::filesystem::path path) : path_(std::move(path)) {}
-  RemovedAtTheEnd(const RemovedAtTheEnd&) = delete;
-  RemovedAtTheEnd& operator=(const RemovedAtTheEnd&) = delete;
-  ~RemovedAtTheEnd() {
+  explicit FolderRemover(std::filesystem::path path) : path_(std::move(path)) {}
+  FolderRemover(const FolderRemover&) = delete;
+  FolderRemover& operator=(const FolderRemover&) = delete;
+  ~FolderRemover() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -25,12 +26,14 @@ class RemovedAtTheEnd {
   std::filesystem::path path_;
 };
 
-struct Steps : TrainingEvents {
-  explicit Steps(std::function<void()> f) : each(std::move(f)) {}
-  void stepped(const StepReport&) override { each(); }
-  std::function<void()> each;
+/// Calls a function after each step.
+struct StepCalls : TrainingEvents {
+  explicit StepCalls(std::function<void()> f) : call(std::move(f)) {}
+  void stepped(const StepReport&) override { call(); }
+  std::function<void()> call;
 };
 
+/// Returns the first part in which two checkpoints with different hashes differ.
 std::string difference_between(const CheckpointFile& a, const CheckpointFile& b) {
   if (!same_bits(a.state(), b.state())) {
     return "the state (step, losses, position in the text)";
@@ -54,10 +57,11 @@ std::string difference_between(const CheckpointFile& a, const CheckpointFile& b)
 
 std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const LoadingProgress& loading,
                                          const std::function<bool()>& stop, const std::function<void(double)>& progress) {
-  require_input(steps >= 2, "verifying a resume needs 2 steps or more, got ", steps);
+  // A short run that also evaluates.
+  require_input(steps >= 2, "verifying a resume needs 2 steps or more, found ", steps);
   const std::vector<std::string> corpus = config.data.training_paths();
   require_input(std::find(corpus.begin(), corpus.end(), kStandardInput) == corpus.end(),
-                "verifying a resume reads the corpus several times, which is impossible with standard input: give a file");
+                "verifying a resume reads the corpus several times, which is not possible with standard input: give a file");
   ResumeProof proof{.steps = steps, .stop = steps / 2, .other_threads = thread_count() > 1 ? 1 : 2};
   config.train.max_steps = steps;
   config.train.eval_interval = std::max<index>(proof.stop, 1);
@@ -65,10 +69,11 @@ std::optional<ResumeProof> verify_resume(Config config, index steps, const std::
   config.train.checkpoint_interval = steps;
   config.train.keep_last = 1;
 
-  require_input(!is_there(folder), folder.string(), " exists already, expected a new name");
-  const RemovedAtTheEnd removed(folder);
+  // Train it in one go, and with a stop.
+  require_input(!is_there(folder), folder.string(), " already exists, expected a new name");
+  const FolderRemover remover(folder);
   index done = 0;
-  Steps events([&] { progress(static_cast<double>(++done) / static_cast<double>(2 * steps)); });
+  StepCalls events([&] { progress(static_cast<double>(++done) / static_cast<double>(2 * steps)); });
   const auto whole = folder / "in-one-go";
   const auto parts = folder / "in-two";
   bool stopped = Trainer::start(config, whole, loading).run(events, stop) == Trainer::Outcome::stopped;
@@ -83,6 +88,8 @@ std::optional<ResumeProof> verify_resume(Config config, index steps, const std::
   if (stopped) {
     return std::nullopt;
   }
+
+  // Compare the checkpoints.
   const CheckpointFile a = open_checkpoint(whole);
   const CheckpointFile b = open_checkpoint(parts);
   if (a.hash() == b.hash()) {

@@ -130,12 +130,12 @@ TEST_P(Resume, with_more_steps_does_not_bend_the_schedule_that_was_run) {
   EXPECT_FALSE(trainer.finished());
   EXPECT_EQ(trainer.config().optim.decay_steps, 20);
   EXPECT_TRUE(names(trainer.state().overrides, {"train.max_steps=24"}));
-  std::vector<std::string> expected{"changed: train.max_steps is 24, and was 20"};
-  if (trainer.config().optim.schedule == Schedule::Kind::cosine) {
-    expected.emplace_back(
-        "steps after 20 train at the lowest learning rate, optim.min_lr = 0.001: the schedule ends there (optim.decay_steps)");
+  const bool is_cosine = trainer.config().optim.schedule == Schedule::Kind::cosine;
+  ASSERT_EQ(trainer.remarks().size(), is_cosine ? 2U : 1U);
+  EXPECT_TRUE(names(trainer.remarks().front(), {"train.max_steps", "24", "20"}));
+  if (is_cosine) {
+    EXPECT_TRUE(names(trainer.remarks().back(), {"20", "optim.min_lr = 0.001", "optim.decay_steps"}));
   }
-  EXPECT_EQ(trainer.remarks(), expected);
   TrainingEvents quiet;
   EXPECT_EQ(trainer.run(quiet, never), Trainer::Outcome::finished);
   EXPECT_EQ(trainer.state().step, 24);

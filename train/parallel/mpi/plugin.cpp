@@ -1,4 +1,4 @@
-// The transport over MPI. It is built once for each MPI, against its mpi.h, and loaded only where a launcher has started several ranks.
+// The transport over MPI. It is built once for each MPI, against its mpi.h, and loaded only if a launcher has started several ranks.
 #include <cstdlib>
 
 #include <mpi.h>
@@ -14,22 +14,22 @@ const char* start() {
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
     return "MPI_Init_thread failed";
   }
-  return provided < MPI_THREAD_SERIALIZED ? "it does not allow another thread to exchange (MPI_THREAD_SERIALIZED)" : nullptr;
+  return provided < MPI_THREAD_SERIALIZED ? "it does not allow another thread to communicate (MPI_THREAD_SERIALIZED)" : nullptr;
 }
 
 int rank() {
-  int of_this = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &of_this);
-  return of_this;
+  int number = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &number);
+  return number;
 }
 
 int size() {
-  int of_all = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &of_all);
-  return of_all;
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return ranks;
 }
 
-/// The first line, which in MPICH is followed by how it was built.
+/// Returns MPI's name and version. MPICH's text continues with how it was built, which this drops.
 const char* name() {
   static char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;

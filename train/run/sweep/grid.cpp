@@ -23,15 +23,15 @@ std::vector<std::string_view> items_of(std::string_view list) {
   return items;
 }
 
-/// Why a sweep cannot vary the key; empty if it can.
+/// Returns why a sweep cannot vary the key; empty if it can.
 std::string objection_to(const Key& key) {
   if (key.section == "data" || key.section == "tokenizer") {
     return "losses over different texts or tokens cannot be compared; run a sweep for each";
   }
-  return key.path() == "train.seed" ? "give seeds with --seeds: losses are averaged over them" : "";
+  return key.path() == "train.seed" ? "use --seeds: losses are averaged over seeds" : "";
 }
 
-/// The values in `list`, as TOML. Adds what is wrong with them to `problems`.
+/// Returns the values in `list`, as TOML. Adds their problems to `problems`.
 std::vector<std::string> values_of(const Key& key, std::string_view list, schema::Problems& problems) {
   std::vector<std::string> values;
   for (const std::string_view item : items_of(list)) {
@@ -48,7 +48,7 @@ std::vector<std::string> values_of(const Key& key, std::string_view list, schema
   return values;
 }
 
-/// A text as part of a file's name. Different texts have different names.
+/// Returns a text for a file name. Different texts give different names.
 std::string for_file_name(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string name;
@@ -113,7 +113,7 @@ std::vector<index> parse_seeds(std::string_view text) {
 
 std::vector<GridPoint> grid_of(std::span<const Variation> variations) {
   constexpr std::size_t kMost = 10'000;
-  constexpr std::size_t kLongest = 180;  // file systems take names of 255 bytes, and a seed is added
+  constexpr std::size_t kLongest = 180;  // file names have at most 255 bytes, and a seed is added
   std::vector<GridPoint> points(1);
   for (const auto& [key, values] : variations) {
     require_input(points.size() * values.size() <= kMost, "--vary gives more than ", kMost, " combinations; leave out some values");

@@ -12,7 +12,7 @@ namespace {
 
 std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
-/// The combinations of these results that go on, in the order of the grid.
+/// Returns the combinations of these results that continue, in the order of the grid.
 std::vector<index> best_of(std::vector<LegResult> results, index count) {
   std::erase_if(results, [](const LegResult& r) { return r.failed(); });
   std::stable_sort(results.begin(), results.end(), [](const LegResult& a, const LegResult& b) { return a.loss < b.loss; });
@@ -25,7 +25,7 @@ std::vector<index> best_of(std::vector<LegResult> results, index count) {
   return best;
 }
 
-/// Mean and standard error over seeds.
+/// Computes mean and standard error over seeds.
 void average(Standing& standing, const std::vector<LegResult>& results) {
   const auto n = static_cast<double>(results.size());
   double sum = 0;
@@ -72,12 +72,12 @@ std::pair<const LegResult*, const LegResult*> find_incomparable(const std::vecto
 bool LegResult::failed() const { return !failure.empty() || !std::isfinite(loss); }
 
 Halving walk(const SweepPlan& plan, std::vector<LegResult>& ended, const std::function<std::optional<LegResult>(const Leg&)>& train) {
-  require(!plan.seeds.empty(), "a sweep has no seed, expected one or more");
+  require(!plan.seeds.empty(), "a sweep has no seeds, expected one or more");
   Halving halving{.complete = false, .stopped_at = std::vector<index>(plan.max_steps.size())};
   const auto result_of = [&](const Leg& leg) -> std::optional<LegResult> {
-    const auto known = std::find_if(ended.begin(), ended.end(), [&](const LegResult& r) { return r.leg == leg; });
-    if (known != ended.end()) {
-      return *known;
+    const auto earlier = std::find_if(ended.begin(), ended.end(), [&](const LegResult& r) { return r.leg == leg; });
+    if (earlier != ended.end()) {
+      return *earlier;
     }
     std::optional<LegResult> result = train(leg);
     if (result) {
@@ -85,6 +85,8 @@ Halving walk(const SweepPlan& plan, std::vector<LegResult>& ended, const std::fu
     }
     return result;
   };
+
+  // All rungs with the first seed.
   std::vector<index> left(plan.max_steps.size());
   std::iota(left.begin(), left.end(), index{0});
   const std::vector<index> rungs = plan.rungs();
@@ -109,6 +111,8 @@ Halving walk(const SweepPlan& plan, std::vector<LegResult>& ended, const std::fu
       }
     }
   }
+
+  // The combinations that reached the end, with the other seeds.
   for (const index seed : std::span(plan.seeds).subspan(1)) {
     for (const index combination : left) {
       if (!result_of({.combination = combination, .seed = seed, .from = 0, .steps = plan.max_steps[at(combination)]})) {
@@ -134,12 +138,14 @@ Forecast forecast(const SweepPlan& plan, std::vector<LegResult> ended, std::span
 
 std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResult>& ended) {
   using State = Standing::State;
-  std::vector<LegResult> known = ended;
-  const Halving halving = walk(plan, known, [](const Leg&) { return std::nullopt; });
+  std::vector<LegResult> copy = ended;
+  const Halving halving = walk(plan, copy, [](const Leg&) { return std::nullopt; });
   std::vector<Standing> all;
   for (index c = 0; c < plan.combinations(); ++c) {
     Standing standing{.combination = c, .rung = halving.stopped_at[at(c)]};
-    std::vector<LegResult> furthest;  // of each seed
+
+    // The furthest leg of each seed.
+    std::vector<LegResult> furthest;
     for (const index seed : plan.seeds) {
       double seconds = 0;
       for (const LegResult& r : ended) {
@@ -160,6 +166,8 @@ std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResu
       }
       standing.seconds += seconds;
     }
+
+    // State and loss.
     for (const LegResult& r : furthest) {
       standing.step = std::max(standing.step, r.step);
     }
@@ -175,6 +183,8 @@ std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResu
     }
     all.push_back(std::move(standing));
   }
+
+  // The best first.
   std::stable_sort(all.begin(), all.end(), [](const Standing& a, const Standing& b) {
     const auto rank = [](const Standing& s) {
       const bool failed = s.state == State::failed;

@@ -10,28 +10,28 @@
 
 #include "autograd/base/index.h"
 
-// The order of a sweep's runs, and what follows from their losses. Nothing here trains or touches files.
+// The order of a sweep's runs, and the decisions that follow from their losses. Nothing here trains or touches files.
 //
-// Successive halving: at each rung (a number of steps) all combinations that are left have trained for that long with the first seed, and
-// the best 1/eta of them go on, rounded up. Those that reach the end also run with the other seeds. Among equal losses the earlier
-// combination is preferred. A run whose loss is no number, or which fails, never goes on.
+// Successive halving: at each rung (a number of steps) all remaining combinations have trained for that long with the first seed. The best
+// 1/eta of them, rounded up, continue. Those that reach the end also run with the other seeds. Among equal losses the earlier combination
+// is preferred. A run that fails, or whose loss is not a number, never continues.
 namespace dikkat {
 
 struct SweepPlan {
-  std::vector<index> max_steps;  // of each combination; all equal if there are rungs
+  std::vector<index> max_steps;  // for each combination; all equal if there are rungs
   std::vector<index> seeds;      // one or more
-  index eta = 3;                 // 0: no halving, every run goes to its end
+  index eta = 3;                 // 0: no halving, every run trains to its end
 
   index combinations() const { return static_cast<index>(max_steps.size()); }
-  /// Steps at which runs are compared, before the last: max_steps / eta^k, rounded up, for k = K ... 1, where eta^K is at most the number
-  /// of combinations.
+  /// Returns the steps, before the last one, at which runs are compared: max_steps / eta^k, rounded up, for k = K ... 1, where eta^K is at
+  /// most the number of combinations.
   std::vector<index> rungs() const;
 };
 
-/// How many of `count` combinations go on after a rung.
+/// Returns how many of `count` combinations continue after a rung.
 inline index survivors(index count, index eta) { return ceil_div(count, eta); }
 
-/// A piece of a run: from one rung (0: the start) to the next.
+/// A part of a run, from one rung (0: the start) to the next.
 struct Leg {
   index combination = 0;
   index seed = 0;
@@ -42,33 +42,33 @@ struct Leg {
 
 struct LegResult {
   Leg leg;
-  index step = 0;                                          // steps done: leg.steps, unless the run failed before
+  index step = 0;                                          // steps done: leg.steps, unless the run failed earlier
   double loss = std::numeric_limits<double>::quiet_NaN();  // over the validation part, at leg.steps
   double standard_error = std::numeric_limits<double>::quiet_NaN();
-  std::string scored{};   // what the loss is over: ScoredSet::targets; empty: not known
+  std::string scored{};   // ScoredSet::targets, which identifies the tokens that the loss is over; empty: unknown
   double seconds = 0;     // of the run so far
-  std::string failure{};  // why the run failed; empty: it did not
+  std::string failure{};  // why the run failed; empty: it did not fail
 
   bool failed() const;
 };
 
-/// What halving has decided.
+/// The decisions of successive halving.
 struct Halving {
   bool complete = false;          // all legs have ended
-  std::vector<index> stopped_at;  // of each combination: the rung (from 1) after which it was stopped; 0: it was not
+  std::vector<index> stopped_at;  // for each combination the rung, from 1, after which it was stopped; 0: it was not stopped
 };
 
-/// Walks through a sweep. A leg that is not in `ended` is trained by `train`, and its result added. Where train returns nullopt, because it
-/// was told to stop, the walk ends; another one with the same `ended` continues there.
+/// Walks through a sweep. Trains each leg that is not in `ended` by calling `train`, and adds its result. If `train` returns nullopt,
+/// because it was asked to stop, the walk ends. Another walk with the same `ended` continues there.
 Halving walk(const SweepPlan& plan, std::vector<LegResult>& ended, const std::function<std::optional<LegResult>(const Leg&)>& train);
 
-/// What is left to do, at most: the slowest combinations might be the best.
+/// The remaining work of a sweep, at most: the slowest combinations might be the best.
 struct Forecast {
-  index runs = 0;  // that begin
+  index runs = 0;  // runs that have not begun
   index legs = 0;
   double seconds = 0;
 };
-/// `seconds` is what a whole run of each combination takes.
+/// `seconds` has the seconds of a whole run of each combination.
 Forecast forecast(const SweepPlan& plan, std::vector<LegResult> ended, std::span<const double> seconds);
 
 /// A row of a sweep's table.
@@ -77,23 +77,24 @@ struct Standing {
 
   index combination = 0;
   State state = State::waiting;
-  index rung = 0;              // where it was stopped, from 1
-  index stage = 0;             // rungs that were reached with the first seed, the end included: losses are comparable at equal stages
-  index step = 0;              // that the loss belongs to
-  std::vector<index> seeds{};  // that the loss is the mean of
+  index rung = 0;              // after which it was stopped, from 1
+  index stage = 0;             // rungs reached with the first seed, including the end; losses are comparable at equal stages
+  index step = 0;              // of the loss
+  std::vector<index> seeds{};  // the loss is the mean over these
   double loss = std::numeric_limits<double>::quiet_NaN();
-  double standard_error = std::numeric_limits<double>::quiet_NaN();  // of the mean over seeds; of one seed: of its evaluation
-  double seconds = 0;                                                // of all runs
+  double standard_error = std::numeric_limits<double>::quiet_NaN();  // of the mean over seeds; with one seed, of its evaluation
+  double seconds = 0;                                                // of all its runs
   std::string failure{};
 };
 
-/// All combinations, the best first: those that came further, then those with the lower loss. Those that failed are last.
+/// Returns all combinations, the best first: those that came further, then those with the lower loss. Those that failed are last.
 std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResult>& ended);
 
-/// Two results whose losses are over different tokens, so that no best can be chosen; null pointers if there are none.
+/// Returns two results whose losses are over different tokens, so that the best cannot be chosen. Returns null pointers if all are
+/// comparable.
 std::pair<const LegResult*, const LegResult*> find_incomparable(const std::vector<LegResult>& ended);
 
-/// Whether the first of standings() is a winner, or nothing has a loss yet.
+/// Returns whether the first of standings() is a winner. It is not if it has no loss yet, or failed.
 inline bool has_winner(const std::vector<Standing>& all) {
   return !all.empty() && all.front().stage > 0 && all.front().state != Standing::State::failed;
 }

@@ -21,8 +21,8 @@ constexpr index kFormat = 1;
 constexpr const char* kDescriptionName = "sweep.json";
 constexpr const char* kResultsName = "results.jsonl";
 constexpr const char* kBestName = "best.toml";
-constexpr const char* kRemoveLine = ": remove the line; its run is looked at again then";
-/// Temporary files of replace_file() begin with this. A killed writer leaves them behind.
+constexpr const char* kRemoveLine = ": remove the line; its run is then read again";
+/// Names of temporary files of replace_file() begin with this. A killed writer leaves them behind.
 constexpr const char* kTemporaryPrefix = ".tmp-";
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
@@ -31,7 +31,7 @@ double number_in(const Json& object, const char* name) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
-/// Whether a combination's name from a file stays in the sweep's folder.
+/// Returns whether the path of a combination, whose name was read from a file, lies in the sweep's folder.
 bool is_safe(const std::string& name) { return name.find('/') == std::string::npos && !name.starts_with('.') && name.size() < 256; }
 
 std::string text_of(const SweepDescription& description) {
@@ -46,7 +46,7 @@ std::string text_of(const SweepDescription& description) {
 
 SweepDescription description_in(const Json& object, const std::string& source) {
   require_input(object.at("format").get<index>() == kFormat, source, " has the format ", object.at("format").dump(), ", expected ", kFormat,
-                ": it is of a newer dikkat");
+                ": a newer dikkat wrote it");
   SweepDescription description{
       .combinations = {}, .seeds = object.at("seeds").get<std::vector<index>>(), .eta = object.at("eta").get<index>()};
   for (const Json& c : object.at("combinations")) {
@@ -62,7 +62,7 @@ SweepDescription description_in(const Json& object, const std::string& source) {
       std::all_of(all.begin(), all.end(), [&](const Combination& c) {
         return is_safe(c.name) && (!c.name.empty() || description.seeds.size() > 1) && c.seconds >= 0 && c.config.train.max_steps > 0;
       });
-  require_input(sound, source, " does not describe a sweep: it has no combinations or seeds, or names that are none");
+  require_input(sound, source, " does not describe a sweep: it has no combinations or seeds, or invalid names");
   return description;
 }
 
@@ -93,11 +93,11 @@ LegResult result_in(const Json& line, const SweepDescription& description) {
               .step = line.at("step").get<index>(),
               .loss = number_in(line, "val_loss"),
               .standard_error = number_in(line, "val_standard_error"),
-              .scored = line.value("scored", ""),  // not of an earlier version
+              .scored = line.value("scored", ""),  // earlier versions did not write it
               .seconds = number_in(line, "seconds"),
               .failure = line.at("failure").get<std::string>()};
   const bool known = r.leg.combination >= 0 && r.leg.combination < static_cast<index>(description.combinations.size());
-  require_input(known && line.at("run") == description.run_name(r.leg.combination, r.leg.seed), "its run is not of this sweep");
+  require_input(known && line.at("run") == description.run_name(r.leg.combination, r.leg.seed), "its run does not belong to this sweep");
   return r;
 }
 
@@ -169,14 +169,14 @@ void SweepDirectory::require_usable(const fs::path& path) {
     const std::string name = entry.filename().string();
     return name == kLockName || name.starts_with(concat(kTemporaryPrefix, kDescriptionName));
   });
-  require_input(empty, path.string(), " is not empty, and not the folder of a sweep: choose another --out");
+  require_input(empty, path.string(), " is not empty, and is not the folder of a sweep: choose another --out");
 }
 
 SweepDirectory SweepDirectory::create(const fs::path& path, SweepDescription description) {
   require_usable(path);
   make_folders(path);
   SweepDirectory directory(path);
-  require_usable(path);  // again: another program may have had the lock meanwhile
+  require_usable(path);  // again, because another program may have had the lock meanwhile
   directory.lock_.sign();
   replace_file(path / kDescriptionName, text_of(description));
   directory.description_ = std::move(description);

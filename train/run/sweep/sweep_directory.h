@@ -13,43 +13,43 @@ namespace dikkat {
 
 /// One point of a sweep's grid.
 struct Combination {
-  std::string name;    // a file's name too; may be empty if it is the only one
+  std::string name;    // also a file name; may be empty if there is only one combination
   Config config;       // resolved, with absolute paths
-  double seconds = 0;  // that a whole run takes, by a trial; 0: unknown
+  double seconds = 0;  // of a whole run, by a trial; 0: unknown
 };
 
-/// What a sweep consists of.
+/// The contents of a sweep.
 struct SweepDescription {
   std::vector<Combination> combinations;
-  std::vector<index> seeds;  // the first is that of the configurations, unless seeds were given
+  std::vector<index> seeds;  // the first is train.seed of the configurations, unless seeds were given
   index eta = 3;             // 0: no halving
 
   SweepPlan plan() const;
-  /// "optim.learning_rate=0.002,seed=1": combination, and the seed if there are several.
+  /// Returns "optim.learning_rate=0.002,seed=1": the combination, and the seed if there are several.
   std::string run_name(index combination, index seed) const;
 };
 
-/// A sentence that says in what `wanted` differs from `found`; empty if it does not. Trials' seconds do not count.
+/// Returns a sentence about the differences between `found` and `wanted`; empty if they are equal. The seconds of trials do not count.
 std::string difference_between(const SweepDescription& found, const SweepDescription& wanted);
 
 /// The folder of a sweep, for its only writer:
 ///   sweep.json     the description
-///   results.jsonl  a line for each leg that has ended
+///   results.jsonl  one line for each leg that has ended
 ///   best.toml      the configuration of the best combination
-///   NAME/          a run directory for each run
+///   NAME/          the run directory of each run
 class SweepDirectory {
  public:
   static bool is_one(const std::filesystem::path& path);
   /// Throws InputError unless the folder is empty or does not exist.
   static void require_usable(const std::filesystem::path& path);
-  /// In such a folder. Throws InputError if it cannot be used; then nothing in it is changed.
+  /// Creates a sweep in such a folder. Throws InputError if the folder cannot be used. Then nothing in it is changed.
   static SweepDirectory create(const std::filesystem::path& path, SweepDescription description);
-  /// Throws InputError if the folder is not that of a sweep, or its files are damaged.
+  /// Opens a sweep. Throws InputError if the folder is not that of a sweep, or its files are damaged.
   static SweepDirectory open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   const SweepDescription& description() const { return description_; }
-  /// What results.jsonl said when the folder was opened.
+  /// The results in results.jsonl when the folder was opened.
   const std::vector<LegResult>& results() const { return results_; }
   std::filesystem::path run_path(const Leg& leg) const { return path_ / description_.run_name(leg.combination, leg.seed); }
 

@@ -13,14 +13,14 @@ Trainer trainer_of(const Leg& leg, Config config, const std::filesystem::path& r
   const auto checkpoints = list_checkpoints(run);
   if (checkpoints.empty()) {
     if (is_there(run)) {
-      require_input(!is_locked(run), run.string(), " is in use by another program: wait for it");
-      set_aside(run);  // killed before its first checkpoint: there is nothing to continue
+      require_input(!is_locked(run), run.string(), " is in use by another program: wait until it ends");
+      set_aside(run);  // the run was killed before its first checkpoint, so there is nothing to continue
     }
     config.train.seed = leg.seed;
     config.train.max_steps = leg.steps;  // the schedule was resolved for all steps
     return Trainer::start(std::move(config), run, loading);
   }
-  // Only where a leg begins, since a checkpoint notes each change: a run that was interrupted ends in the same bytes.
+  // A checkpoint notes each change, so this changes the key only where a leg begins. Then an interrupted run ends in the same bytes.
   Trainer::ResumeOptions options;
   if (leg.from > 0 && checkpoints.back().step <= leg.from) {
     options.overrides = {concat("train.max_steps=", leg.steps)};
@@ -49,7 +49,7 @@ std::optional<LegResult> train_leg(const Leg& leg, Config config, const std::fil
     }
     result.step = trainer.state().step;
     require_input(!result.failure.empty() || result.step == leg.steps, run.string(), " is at step ", result.step, ", expected step ",
-                  leg.steps, ": somebody else has trained it; move it away, and the sweep trains it again");
+                  leg.steps, ": another command has trained it; move it away, and the sweep trains it again");
   } catch (const StoppedWhileLoading&) {
     return std::nullopt;
   }
