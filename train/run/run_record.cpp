@@ -146,6 +146,10 @@ std::string RunRecord::last_good() const {
   return newest ? concat("The last good checkpoint is ", newest->path.string()) : "There is no checkpoint";
 }
 
+std::string RunRecord::advice() const {
+  return directory_ ? concat(". ", last_good(), "; dikkat resume ", directory_->path().string(), " continues from it") : "";
+}
+
 void RunRecord::attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write) {
   try {
     naming_memory("saving", write);

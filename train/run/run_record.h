@@ -21,7 +21,7 @@ namespace dikkat {
 /// first rank of a run has a directory. On other ranks, and in a trial, the record is closed, and its functions write nothing.
 class RunRecord {
  public:
-  /// What happens if a file cannot be written: what train.on_failed_save says, or the run ends.
+  /// The reaction to a file that cannot be written: train.on_failed_save decides, or the run ends.
   enum class IfFailed { as_configured, end };
 
   /// Keeps references. The best evaluation is recorded in `state`. `snapshot` returns what a checkpoint stores.
@@ -38,7 +38,7 @@ class RunRecord {
   void discard();
 
   bool is_open() const { return directory_.has_value(); }
-  /// Of an open record.
+  /// The record must be open.
   RunDirectory& directory() { return *directory_; }
   const RunDirectory& directory() const { return *directory_; }
   const MetricsLog& metrics() const { return *metrics_; }
@@ -72,6 +72,8 @@ class RunRecord {
   std::string write_bad_step(const BadStep& step, const Loader& loader, const Tokenizer& tokenizer);
   /// Returns "The last good checkpoint is FILE", for the message of an error that ends the run.
   std::string last_good() const;
+  /// Returns ". The last good checkpoint is FILE; dikkat resume RUN_DIR continues from it"; empty if the record is closed.
+  std::string advice() const;
   /// Calls `write`. If it fails, throws, or reports the failure to `events`.
   void attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write);
 

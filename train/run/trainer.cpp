@@ -90,11 +90,8 @@ Trainer::Outcome Trainer::train_with_advice(TrainingEvents& events, const std::f
   } catch (const ExitQuietly&) {
     throw;
   } catch (const RankTimeout& timeout) {
-    if (!record_.is_open()) {
-      throw;
-    }
     record_.await_save(events);
-    fail(timeout.what(), ". ", record_.last_good(), "; dikkat resume ", directory().string(), " continues from it");
+    fail(timeout.what(), record_.advice());
   } catch (const Error& failure) {
     if (record_.is_open()) {
       throw;
