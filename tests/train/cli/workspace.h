@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <map>
 #include <sstream>
 #include <string>
@@ -163,5 +164,45 @@ class Workspace {
  private:
   std::filesystem::path path_;
 };
+
+/// A number with so many digits behind the point.
+inline std::string fixed(double value, int digits) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(digits) << value;
+  return text.str();
+}
+
+/// The lines of a text that contain this part.
+inline Words lines_with(const std::string& text, const std::string& part) {
+  Words lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (contains(line, part)) {
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+/// Expects that the text names every fragment: a key, option, path, position, number or name. A fragment is never a sentence.
+inline void expect_named(const std::string& text, const Words& fragments) {
+  for (const std::string& fragment : fragments) {
+    EXPECT_TRUE(contains(text, fragment)) << fragment << " is not in\n" << text;
+  }
+}
+
+/// Expects that the command ends with this code and a message that names every fragment, prints no result and changes no file. Returns the
+/// message.
+inline std::string expect_refused(const Workspace& here, const Words& arguments, const Words& fragments, int code = 2) {
+  SCOPED_TRACE(::testing::PrintToString(arguments));
+  const auto before = here.tree();
+  const Outcome outcome = here.run(arguments);
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(outcome.err.starts_with("dikkat: ")) << outcome.err;
+  expect_named(outcome.err, fragments);
+  EXPECT_TRUE(here.tree() == before) << "something was written";
+  return outcome.err;
+}
 
 }  // namespace dikkat::testing
