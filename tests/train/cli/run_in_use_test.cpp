@@ -17,12 +17,11 @@ class RunInUse : public ::testing::Test {
     ASSERT_TRUE(training_.until([&] { return here_.metric_lines("run") > 2; })) << training_.err();
   }
   void expect_kept(const std::string& name) {
-    const Outcome removal = here_.run({"runs", "rm", name, "--yes"});
-    EXPECT_EQ(removal.code, 2) << removal.err;
-    EXPECT_TRUE(contains(removal.err, name + " is in use by")) << removal.err;
-    const Outcome resumed = here_.run({"resume", name});
-    EXPECT_EQ(resumed.code, 2) << resumed.err;
-    EXPECT_TRUE(contains(resumed.err, name + " is in use by")) << resumed.err;
+    for (const Words& words : {Words{"runs", "rm", name, "--yes"}, Words{"resume", name}}) {
+      const Outcome refused = here_.run(words);
+      EXPECT_EQ(refused.code, 2) << refused.err;
+      expect_named(refused.err, {"dikkat: ", name});
+    }
     EXPECT_FALSE(here_.checkpoint(name, 0).empty());
   }
 
