@@ -46,7 +46,7 @@ std::string value_of_tensor(const Dataset& dataset) {
 
 // --- reading ---
 
-/// A range of bytes of the file that an entry refers to.
+/// The range of the file's bytes that an entry refers to.
 struct Claim {
   index offset = 0;
   index bytes = 0;
@@ -56,7 +56,7 @@ struct Claim {
 index count(IndexReader& reader, const IndexEntry& entry) {
   const std::uint64_t number = reader.number();
   require_input(number <= std::uint64_t{std::numeric_limits<index>::max()}, "has a malformed index: ", entry.kind, ' ', entry.name,
-                " has a number that is too large");
+                " has the number ", number, ", expected at most 2^63 - 1");
   return static_cast<index>(number);
 }
 
@@ -207,7 +207,7 @@ std::string read_text(const File& file, index offset, index bytes) {
 }  // namespace
 
 std::string encode_index(const TrainingState& state, std::span<const Dataset> datasets) {
-  std::map<std::string_view, std::string> entries;  // by name, as the index has them
+  std::map<std::string_view, std::string> entries;  // sorted by name, as the index must be
   for_each_field(state, [&](const StateField& field, const auto& value) {
     append_entry(entries[field.name], {.required = field.required, .kind = kState, .name = field.name, .value = value_of(value)});
   });

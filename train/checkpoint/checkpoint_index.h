@@ -9,27 +9,27 @@
 
 namespace dikkat {
 
-// The index of a checkpoint. It follows the HDF5 image, is covered by the root hash, and says where everything is; loading uses only the
-// index. index_encoding.h has its encoding. The kinds of entries, with their values:
+// The index of a checkpoint follows the HDF5 image, and the root hash covers it. It lists where everything is in the file; loading uses
+// only the index. index_encoding.h has its encoding. The kinds of entries, with their values:
 //   tensor <path>             type:text offset bytes rank extent*
 //   text config|tokenizer     offset bytes
 //   state <field>             number, or the bytes of a text
-// A later version may add entries: kinds, texts, fields, element types. Each entry says whether a program that does not know it may ignore
-// it. A field that is missing has the value of a new TrainingState; a text that is missing is empty.
+// A later version may add entries: kinds, texts, fields, element types. Each entry states whether a program that does not know it may
+// ignore it. A missing field has the value of a new TrainingState; a missing text is empty.
 
 /// The longest index that is saved or loaded.
 inline constexpr index kMaxIndexBytes = index{128} << 20;
 
-/// Most bytes of the index for a tensor or text, besides its path; and for the whole state, besides its texts.
+/// The most bytes that the index takes for a tensor or text, not counting its path; and for the whole state, not counting its texts.
 inline constexpr index kIndexEntryBytes = 256;
 inline constexpr index kIndexStateBytes = 8192;
 
-/// `datasets` must have their offsets. Throws Error for an index that is longer than kMaxIndexBytes.
+/// Encodes the index of the file. `datasets` must have their offsets. Throws Error if the index would be longer than kMaxIndexBytes.
 std::string encode_index(const TrainingState& state, std::span<const Dataset> datasets);
 
-/// Reads the index, which reaches from `index_begin` to the end of the file, and the texts. Throws InputError, with a message to put after
-/// the file's name, if anything in it is malformed, lies outside of the file's image or overlaps; Error if the disk fails. Memory is
-/// bounded by the maximum lengths of index and texts.
+/// Reads the texts, and the index, which lies between `index_begin` and the end of the file. Throws InputError if anything in the index is
+/// malformed, lies outside of the file's image or overlaps; the message is to be put after the file's name. Throws Error if the disk fails.
+/// Memory is bounded by the maximum lengths of index and texts.
 Contents read_contents(const File& file, index index_begin, index file_bytes);
 
 }  // namespace dikkat

@@ -26,8 +26,8 @@ index step_of(const std::string& name) {
 constexpr const char* kNotSkipped =
     "; this may be temporary, so no older checkpoint was used: try again when it can be read, or move this file away";
 
-/// Opens a checkpoint. Also throws InputError if the file has another step than its name says: a run that continued from it would later
-/// find its own file names taken.
+/// Opens a checkpoint. Also throws InputError if the step in the file differs from the step in its name: a run that continued from it
+/// would later find its own file names taken.
 CheckpointFile open_entry(const CheckpointEntry& entry) {
   CheckpointFile file = CheckpointFile::open(entry.path);
   require_input(file.state().step == entry.step, entry.path.string(), " holds step ", file.state().step,
@@ -39,8 +39,8 @@ CheckpointFile open_entry(const CheckpointEntry& entry) {
 struct OpenAttempt {
   enum class Result : std::uint8_t {
     good,
-    damaged,  ///< its contents are not those of a checkpoint of this step, and never will be
-    unknown,  ///< it could not be read, which says nothing about its contents: it may be another user's, or on a disk that is not mounted
+    damaged,  ///< its contents are not those of a checkpoint of this step; trying again does not help
+    unknown,  ///< it could not be read, so its contents are unknown: it may be another user's, or on a disk that is not mounted
   };
   Result result = Result::good;
   std::optional<CheckpointFile> file{};
@@ -48,7 +48,7 @@ struct OpenAttempt {
   bool is_input = false;  ///< whether the user can correct it
 };
 
-/// The one place that decides between damaged and unknown: an errno, whichever it is, never means damaged.
+/// Opens a checkpoint, or returns why that failed. Only this function decides between damaged and unknown: no errno means damaged.
 OpenAttempt try_to_open(const CheckpointEntry& entry) {
   try {
     return {.file = open_entry(entry)};
@@ -66,7 +66,7 @@ OpenAttempt try_to_open(const CheckpointEntry& entry) {
   attempt.is_input ? fail_input(text) : fail(text);
 }
 
-/// The names of those that are intact, the newest first.
+/// The names of the intact checkpoints, newest first, as one text for a message.
 std::string names_of_intact(const std::vector<CheckpointEntry>& checkpoints) {
   std::string names;
   for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
@@ -77,21 +77,21 @@ std::string names_of_intact(const std::vector<CheckpointEntry>& checkpoints) {
   return names;
 }
 
-/// Throws InputError: the last of `checkpoints` is damaged for the given reason. `checkpoints` is sorted by step and not empty.
+/// Throws InputError because the last of `checkpoints` is damaged, for the given reason. `checkpoints` is sorted by step and not empty.
 [[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints,
                                  const std::string& reason) {
   const std::string names = names_of_intact(checkpoints);
   if (names.empty()) {
-    fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other one that is intact");
+    fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other intact checkpoint");
   }
   fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), "; these older ones are intact: ", names,
-             ". eval, sample and inspect take one of them by its path; resume --latest-good uses the newest of them");
+             ". Give one of these paths to eval, sample or inspect; resume --latest-good continues from the newest of them");
 }
 
 }  // namespace
 
 std::string checkpoint_name(index step) {
-  constexpr std::size_t kDigits = 9;  // at least
+  constexpr std::size_t kDigits = 9;  // more for steps that need more
   const std::string digits = concat(step);
   return concat("step-", std::string(kDigits - std::min(kDigits, digits.size()), '0'), digits, ".h5");
 }
@@ -151,12 +151,13 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Checkpoint
     } catch (const InputError& error) {
       const std::string names = names_of_intact(checkpoints);
       const bool newest_is_intact = names.starts_with(checkpoints.back().path.filename().string());
-      fail_input(error.what(), ". It has the run's lowest validation loss, so it is used by default; ",
-                 newest_is_intact ? concat("--newest takes the newest, of step ", checkpoints.back().step, "; ") : "",
-                 names.empty() ? "no other checkpoint is intact" : concat("these are intact, and may be named by their path: ", names));
+      fail_input(error.what(), ". It has the run's lowest validation loss, so it is the default; ",
+                 newest_is_intact ? concat("--newest uses the newest, of step ", checkpoints.back().step, "; ") : "",
+                 names.empty() ? "no other checkpoint is intact" : concat("these are intact, and can be given by their path: ", names));
     }
   }
-  std::string reason;  // what is wrong with the newest
+  // Open the newest; after a damaged one, try the one before, if the choice allows it.
+  std::string reason;  // why the newest cannot be opened
   for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
     OpenAttempt attempt = try_to_open(*entry);
     if (attempt.result == OpenAttempt::Result::good) {

@@ -10,24 +10,24 @@
 
 namespace dikkat {
 
-// Finds checkpoints in a run directory, for readers: nothing here takes the lock or writes.
+// These functions find checkpoints in a run directory. They only read: none of them takes the lock or writes.
 
 struct CheckpointEntry {
   index step = 0;
   std::filesystem::path path;
 };
 
-/// step-000000700.h5
+/// The name of a checkpoint file, such as step-000000700.h5.
 std::string checkpoint_name(index step);
 
-/// RUN_DIR/checkpoints
+/// The folder RUN_DIR/checkpoints.
 std::filesystem::path checkpoint_directory(const std::filesystem::path& run_directory);
 
-/// The checkpoints of a run, sorted by step. Only their names are read. Empty if there is no such folder.
+/// Lists the checkpoints of a run, sorted by step, reading only their names. Empty if there is no such folder.
 std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& run_directory);
 
-/// The checkpoint with the lowest validation loss so far, which RUN_DIR/checkpoints/best names; nullopt if there is no such file.
-/// Throws InputError if the checkpoint that it names does not exist.
+/// The checkpoint with the lowest validation loss so far; the file RUN_DIR/checkpoints/best has its name. nullopt if there is no such file.
+/// Throws InputError if the named checkpoint does not exist.
 std::optional<CheckpointEntry> best_checkpoint(const std::filesystem::path& run_directory);
 
 /// Which checkpoint of a run directory to open.

@@ -9,22 +9,22 @@
 
 namespace dikkat {
 
-/// A tensor in a file.
+/// Describes a tensor in a checkpoint file.
 struct StoredTensor {
   std::string path;  ///< as in TensorView
   ElementType type = ElementType::f32;
   Shape shape;
-  index offset = 0;      ///< of its first byte in the file
+  index offset = 0;      ///< where its first byte is in the file
   index bytes = 0;       ///< bytes_of(type, shape)
   bool required = true;  ///< as in TensorView
 };
 
-/// The contents of a checkpoint, without the elements of tensors, which are read from the file when needed.
+/// The contents of a checkpoint, except for the tensors' elements, which are read from the file when needed.
 struct Contents {
   TrainingState state;
   std::string config;
   std::string tokenizer;
-  std::vector<StoredTensor> tensors;  ///< by path
+  std::vector<StoredTensor> tensors;  ///< sorted by path
 };
 
 }  // namespace dikkat

@@ -9,15 +9,15 @@
 
 namespace dikkat {
 
-/// A dataset of the HDF5 image of a checkpoint, and the memory with its contents.
+/// A dataset of a checkpoint's HDF5 image, and the memory with its contents.
 struct Dataset {
   std::string path;                 ///< without the first slash
   std::optional<ElementType> type;  ///< nullopt: a text of bytes - 1 bytes, and a NUL
   Shape shape;
   const void* data = nullptr;
   index bytes = 0;
-  index offset = 0;      ///< of its bytes in the file; 0 before it is written, and if there are no bytes
-  bool required = true;  ///< of a tensor: as in TensorView
+  index offset = 0;      ///< where its bytes are in the file; 0 before it is written, and if there are no bytes
+  bool required = true;  ///< only for tensors: as in TensorView
 };
 
 inline constexpr const char* kConfigPath = "config";
@@ -31,7 +31,7 @@ inline constexpr index kMaxTextBytes = index{128} << 20;
 ///   model/<parameter>  optimizer/<slab>/<parameter>  and any other tensor of the snapshot
 ///   state/<field>      scalars: i64, u64 or f64, u8 for a bool, or a text
 ///   config  tokenizer  texts, UTF-8
-/// Throws Error for tensors that cannot be stored or occur twice, InputError for more of them than HDF5 can hold.
+/// Throws Error if a tensor cannot be stored or occurs twice, and InputError for a text that is too long.
 std::vector<Dataset> datasets_of(const Snapshot& snapshot);
 
 }  // namespace dikkat

@@ -10,8 +10,8 @@
 
 namespace dikkat {
 
-/// The type of a stored tensor's elements, all little-endian. Files have the name (name_of), so the order here does not matter. A type that
-/// stores blocks of elements with a common scale can be added: only bytes_of() computes how large a tensor is.
+/// The type of a stored tensor's elements, which are little-endian. Files contain its name (name_of), so the order here does not matter.
+/// Only bytes_of() computes the size of a tensor, so a type that stores blocks of elements with a common scale can be added.
 enum class ElementType : std::uint8_t { f32, f64, u8, i32, i64, u64 };
 
 inline constexpr std::array kElementTypes{ElementType::f32, ElementType::f64, ElementType::u8,
@@ -29,7 +29,7 @@ constexpr std::string_view name_of(ElementType type) {
   return "?";
 }
 
-/// nullopt for a name that this version does not know.
+/// The element type with this name; nullopt for a name that this version does not know.
 constexpr std::optional<ElementType> element_type_of(std::string_view name) {
   for (const ElementType type : kElementTypes) {
     if (name_of(type) == name) {
@@ -39,7 +39,7 @@ constexpr std::optional<ElementType> element_type_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// Bytes that a tensor takes, without gaps. They cannot overflow: a Shape has at most 2^56 elements.
+/// The size of a tensor in bytes, stored without gaps. It cannot overflow: a Shape has at most 2^56 elements.
 constexpr index bytes_of(ElementType type, const Shape& shape) {
   const index element = [type]() -> index {
     switch (type) {

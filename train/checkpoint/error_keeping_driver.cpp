@@ -10,7 +10,7 @@ namespace dikkat {
 
 namespace {
 
-/// Our record of an open file. The library uses the first member.
+/// Our record of a file that the library has open. The library uses the first member.
 struct OpenFile {
   H5FD_t base{};
   LentFile* lent = nullptr;
@@ -86,7 +86,7 @@ herr_t write(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, 
   return 0;
 }
 
-/// Truncates the file to its contents; more space had been reserved.
+/// Truncates the file to its contents, because more space was reserved.
 herr_t truncate(H5FD_t* base, hid_t, hbool_t) {
   OpenFile& file = record_of(base);
   if (is_writing(file)) {

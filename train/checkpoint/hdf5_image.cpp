@@ -14,15 +14,16 @@ namespace dikkat {
 
 namespace {
 
-/// Bytes for an HDF5 object and its headers, generously.
+/// A generous bound of the bytes that an HDF5 object takes besides its data.
 constexpr index kOverheadBytes = 2048;
 
-/// Most links in a group. They are stored in the group's header, where HDF5 searches all links for each new one: many more take minutes.
+/// The most links in a group. They are stored in the group's header, where HDF5 searches all links for each new one: many more would take
+/// minutes.
 constexpr std::size_t kMostLinks = 12'500;
 
 Handle require_handle(hid_t id, Handle::Close close, const std::string& what) {
   Handle handle(id, close);
-  require(handle.valid(), "the HDF5 library could not make ", what);
+  require(handle.valid(), "the HDF5 library could not create ", what);
   return handle;
 }
 
@@ -46,7 +47,7 @@ Handle hdf5_type(const Dataset& dataset) {
     return hdf5_type(*dataset.type);
   }
   Handle type = string_type(static_cast<std::size_t>(dataset.bytes - 1));
-  require(type.valid(), "the HDF5 library could not make a text of ", dataset.bytes, " bytes");
+  require(type.valid(), "the HDF5 library could not create a text of ", dataset.bytes, " bytes");
   return type;
 }
 
@@ -64,7 +65,7 @@ std::pair<std::string, std::string> split(const std::string& path) {
   return slash == std::string::npos ? std::pair(std::string(), path) : std::pair(path.substr(0, slash), path.substr(slash + 1));
 }
 
-/// The names in each group; the group "" is the file's root.
+/// The names in each group. The group "" is the file's root.
 using Groups = std::map<std::string, std::set<std::string>>;
 
 Groups groups_of(std::span<const Dataset> datasets) {
@@ -79,8 +80,8 @@ Groups groups_of(std::span<const Dataset> datasets) {
   }
   for (const auto& [group, names] : groups) {
     require_input(names.size() <= kMostLinks, "a model of ", grouped_digits(static_cast<index>(names.size())),
-                  " tensors cannot be stored, expected ", grouped_digits(static_cast<index>(kMostLinks)),
-                  " at most: use fewer layers (model.n_layer)");
+                  " tensors cannot be stored, expected at most ", grouped_digits(static_cast<index>(kMostLinks)),
+                  ": use fewer layers (model.n_layer)");
   }
   return groups;
 }
@@ -92,13 +93,13 @@ class ImageWriter {
         dataset_properties_(require_handle(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset properties")) {
     plain_group(group_properties_);
     require_success(H5Pset_obj_track_times(dataset_properties_.get(), false), "leave times out");
-    require_success(H5Pset_layout(dataset_properties_.get(), H5D_CONTIGUOUS), "lay data out in one piece");
-    require_success(H5Pset_fill_time(dataset_properties_.get(), H5D_FILL_TIME_NEVER), "do without filling");
+    require_success(H5Pset_layout(dataset_properties_.get(), H5D_CONTIGUOUS), "store data in one piece");
+    require_success(H5Pset_fill_time(dataset_properties_.get(), H5D_FILL_TIME_NEVER), "turn off fill values");
     const Handle creation = require_handle(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file properties");
     require_success(H5Pset_userblock(creation.get(), kHeaderBytes), "leave room for the header");
     plain_group(creation);
     const Handle access = driver_access(lent);
-    require(access.valid(), "the HDF5 library could not take the file driver");
+    require(access.valid(), "the HDF5 library could not use the file driver");
     file_ = require_handle(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file");
   }
 
@@ -118,15 +119,15 @@ class ImageWriter {
   }
 
  private:
-  /// Without times, and with links in the group's header: with links in heaps and trees, HDF5 1.10.8 frees invalid pointers when a read
-  /// fails.
+  /// Sets the properties of a group: no times, and links in the group's header. With links in heaps and trees, HDF5 1.10.8 frees invalid
+  /// pointers when a read fails.
   static void plain_group(const Handle& properties) {
     require_success(H5Pset_obj_track_times(properties.get(), false), "leave times out");
     require_success(H5Pset_link_phase_change(properties.get(), 65535, 65534), "keep links together");
   }
 
-  /// Reserves room for these links. Otherwise the library would move the existing ones for each new link. Newer releases reserve nothing
-  /// above 64 KiB; there, links that need more go into a heap and a tree.
+  /// Creates a group with room for these links; otherwise the library would move the existing ones for each new link. Newer releases
+  /// reserve at most 64 KiB, so longer lists of links go into a heap and a tree there.
   Handle group(const std::string& path, const std::set<std::string>& names) {
     std::size_t longest = 1;
     for (const std::string& name : names) {
@@ -134,7 +135,7 @@ class ImageWriter {
     }
     const Handle properties = require_handle(H5Pcopy(group_properties_.get()), H5Pclose, "group properties");
 #if H5_VERSION_GE(1, 12, 0)
-    constexpr std::size_t kLinkBytes = 32, kMostReserved = 60'000;  // the former besides the name, generously
+    constexpr std::size_t kLinkBytes = 32, kMostReserved = 60'000;  // kLinkBytes: a generous bound, not counting the name
     if (names.size() * (longest + kLinkBytes) > kMostReserved) {
       require_success(H5Pset_link_phase_change(properties.get(), 8, 6), "keep links in a tree");  // the library's own numbers
     }
@@ -152,7 +153,7 @@ class ImageWriter {
     if (dataset.bytes > 0) {
       require_success(H5Dwrite(handle.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset.data), "write");
       const haddr_t offset = H5Dget_offset(handle.get());
-      require(offset != HADDR_UNDEF, "the HDF5 library does not say where ", dataset.path, " lies");
+      require(offset != HADDR_UNDEF, "the HDF5 library reports no offset for ", dataset.path);
       dataset.offset = static_cast<index>(offset);
     }
   }
@@ -160,7 +161,7 @@ class ImageWriter {
   Handle group_properties_, dataset_properties_, file_;
 };
 
-/// Compares the objects of a file, as HDF5 shows them, with the expected datasets.
+/// Compares the objects that HDF5 finds in a file with the expected datasets.
 class ImageChecker {
  public:
   ImageChecker(LentFile& lent, std::span<const Dataset> expected) : datasets_(expected) {
@@ -185,11 +186,11 @@ class ImageChecker {
       static_cast<std::vector<Link>*>(out)->push_back({name, info->type == H5L_TYPE_HARD ? info->u.address : HADDR_UNDEF});
       return 0;
     } catch (...) {
-      return -1;  // no exception may pass through the library, which is C
+      return -1;  // no exception may pass through the library, because it is written in C
     }
   }
 
-  /// Opens objects by address: looking up each name would take quadratic time.
+  /// Checks all objects of a group. It opens them by address, because looking up each name would take quadratic time.
   void check_group(hid_t group, const std::string& path) {
     std::vector<Link> links;
     require(H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, collect, &links) >= 0, "HDF5 cannot list /", path);
@@ -224,7 +225,7 @@ class ImageChecker {
   std::size_t dataset_count_ = 0;
 };
 
-/// Runs `act`. If the file had an error, throws that instead of the library's error.
+/// Runs `act`. If the file had an error, throws that one instead of the library's error.
 template <class Act>
 void with_first_error(LentFile& lent, Act&& act) {
   try {

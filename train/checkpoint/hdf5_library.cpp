@@ -10,13 +10,13 @@ std::unique_lock<std::mutex> enter_hdf5() {
   static bool ready = false;
   std::unique_lock lock(mutex);
   constexpr std::size_t kRoom = std::size_t{16} << 20;
-  require_room(kRoom, "HDF5");  // which writes to address 0 where it gets no memory for its list of errors
+  require_room(kRoom, "HDF5");  // without memory for its list of errors, the library writes to address 0
   if (!ready) {
-    H5dont_atexit();  // complains if somebody has opened the library already
+    H5dont_atexit();  // fails if other code has already opened the library
     require(H5open() >= 0 && H5PLset_loading_state(0) >= 0, "the HDF5 library cannot be started");
     ready = true;
   }
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // a setting of the thread where the library is built for threads
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // each time, because a thread-safe library keeps this setting for each thread
   return lock;
 }
 

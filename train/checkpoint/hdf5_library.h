@@ -10,11 +10,11 @@
 
 namespace dikkat {
 
-/// Locks the library, which allows one caller at a time. It prints no errors, loads no plugins and does nothing at exit (where 1.10 crashes
-/// after a failed close).
+/// Locks the library for one caller, and sets it up: it prints no errors, loads no plugins and does nothing at exit, where 1.10 crashes
+/// after a failed close.
 std::unique_lock<std::mutex> enter_hdf5();
 
-/// An object of the library, closed once.
+/// Owns an object of the library, and closes it once.
 class Handle {
  public:
   using Close = herr_t (*)(hid_t);
@@ -31,7 +31,7 @@ class Handle {
 
   bool valid() const { return id_ >= 0; }
   hid_t get() const { return id_; }
-  /// Closes it, and returns whether the library succeeded. After a failure it is not closed again, which would crash.
+  /// Closes the object, and returns whether the library succeeded. After a failure it is not closed again, because that would crash.
   bool close() {
     const hid_t id = std::exchange(id_, H5I_INVALID_HID);
     return id < 0 || close_(id) >= 0;
@@ -42,7 +42,7 @@ class Handle {
   Close close_ = nullptr;
 };
 
-/// A fixed-length, NUL-terminated UTF-8 string type with room for `text_bytes` bytes of text; not valid() on failure.
+/// Creates a fixed-length, NUL-terminated UTF-8 string type with room for `text_bytes` bytes of text; not valid() on failure.
 Handle string_type(std::size_t text_bytes);
 
 }  // namespace dikkat

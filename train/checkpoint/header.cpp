@@ -46,7 +46,7 @@ bool take_digest(std::string_view& text, std::string_view key, Digest& digest) {
 std::string render_header(const Header& header) {
   std::string block = concat(kMagic, "format ", header.format, "\nlength ", header.length, "\nstep ", header.step, "\nindex ",
                              header.index_begin, "\nroot ", to_hex(header.root), "\n\nAn HDF5 file begins at byte ", kHeaderBytes,
-                             ": h5dump and h5py open this file as it is.\n"
+                             ": h5dump and h5py open this file as it is.\n"  // part of format 3, like the next line
                              "`dikkat inspect` shows what is in it, `dikkat verify` checks every byte.\n");
   block.resize(kHashAt);
   return block + to_hex(sha256(block));
@@ -58,7 +58,7 @@ Header parse_header(std::string_view block) {
   require_input(block.starts_with(kMagic.substr(0, block.size())),
                 "is not a dikkat checkpoint; expected a file that dikkat train wrote, such as RUN_DIR/checkpoints/step-000001000.h5");
   require_input(block.size() >= std::size_t{kHeaderBytes}, "is truncated: ", grouped_digits(static_cast<index>(block.size())),
-                " bytes, its header alone has ", grouped_digits(kHeaderBytes));
+                " bytes, expected at least the header's ", grouped_digits(kHeaderBytes));
   block = block.substr(0, kHeaderBytes);
   require_input(block.substr(kHashAt) == to_hex(sha256(block.substr(0, kHashAt))),
                 "was altered: the checksum of its header does not match");
@@ -68,9 +68,8 @@ Header parse_header(std::string_view block) {
   require_input(take(text, "format ", header.format) && header.format >= 1, "has a header without a format number");
   require_input(header.format <= kFormat, "was written by a newer dikkat (format ", header.format, "; this program reads format ", kFormat,
                 "): use that one");
-  require_input(header.format == kFormat, "has format ", header.format, ", which no released dikkat has written; expected format ",
-                kFormat);
-  // Compared with the rendered header, so that every byte of the block is checked.
+  require_input(header.format == kFormat, "has format ", header.format, ", which no released dikkat wrote; expected format ", kFormat);
+  // Comparing with the rendered header checks every byte of the block.
   require_input(take(text, "length ", header.length) && take(text, "step ", header.step) && take(text, "index ", header.index_begin) &&
                     take_digest(text, "root ", header.root) && header.step >= 0 && header.index_begin >= kHeaderBytes &&
                     header.index_begin <= header.length && render_header(header) == block,

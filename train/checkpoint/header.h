@@ -8,28 +8,28 @@
 
 namespace dikkat {
 
-/// A checkpoint is a header of kHeaderBytes (HDF5 calls it the user block and skips it), then an HDF5 image, then the index that dikkat
-/// reads.
+/// The size of the header in bytes. A checkpoint begins with the header, which HDF5 calls the user block and skips. Then come the HDF5
+/// image, and the index that dikkat reads.
 inline constexpr index kHeaderBytes = 4096;
 /// The format that this program writes, and the only one that it reads. New entries in the index need no new format (checkpoint_index.h);
-/// another header or another encoding of the index would. Formats 1 and 2 were never released.
+/// another header or another encoding of the index would need one. Formats 1 and 2 were never released.
 inline constexpr index kFormat = 3;
 
 /// The contents of the header.
 struct Header {
   index format = kFormat;
-  index length = 0;  ///< bytes of the whole file
+  index length = 0;  ///< of the whole file, in bytes
   index step = 0;
   index index_begin = 0;  ///< offset of the index, which reaches to the end of the file
   Digest root{};          ///< root hash of all bytes after the header
 };
 
-/// The kHeaderBytes of the header: lines of text, which `head -c 4096` shows, NULs, and at the very end 64 hex digits, the sha256 of all
+/// Returns the kHeaderBytes of the header: lines of text, which `head -c 4096` shows, then NULs, then 64 hex digits, the sha256 of all
 /// bytes before them. The first two lines and the position of the hash are the same in every format.
 std::string render_header(const Header& header);
 
-/// Throws InputError, with a message to put after the file's name, such as "is not a dikkat checkpoint". `block` is the first kHeaderBytes
-/// of the file, or all of a shorter file.
+/// Parses a header. `block` is the first kHeaderBytes of the file, or all of a shorter file. Throws InputError with a message to put after
+/// the file's name, such as "is not a dikkat checkpoint".
 Header parse_header(std::string_view block);
 
 }  // namespace dikkat

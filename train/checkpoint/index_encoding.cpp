@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-static_assert(std::endian::native == std::endian::little, "numbers are written as they are in memory");
+static_assert(std::endian::native == std::endian::little, "numbers are copied from memory as they are");
 
 void append_number(std::string& out, std::uint64_t number) { out.append(reinterpret_cast<const char*>(&number), sizeof number); }
 
@@ -51,14 +51,14 @@ std::vector<IndexEntry> entries_of(std::string_view index_text) {
   for (IndexReader reader(index_text); !reader.at_end();) {
     IndexEntry entry;
     const std::uint64_t need = reader.number();
-    require_input(need <= 1, "has a malformed index: an entry is neither required nor optional");
+    require_input(need <= 1, "has a malformed index: an entry begins with ", need, ", expected 0 (optional) or 1 (required)");
     entry.required = need == 1;
     entry.kind = reader.text();
     entry.name = reader.text();
     entry.value = reader.text();
     require_input(is_printable(entry.kind) && is_printable(entry.name), "has a malformed index: a name in it is too long or not printable");
-    require_input(entries.empty() || key(entries.back()) < key(entry), "has a malformed index: its entries are not in order, at ",
-                  entry.kind, " ", entry.name);
+    require_input(entries.empty() || key(entries.back()) < key(entry), "has a malformed index: its entries are not sorted, at ", entry.kind,
+                  " ", entry.name);
     entries.push_back(entry);
   }
   return entries;

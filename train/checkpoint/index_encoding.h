@@ -7,8 +7,8 @@
 
 namespace dikkat {
 
-// The encoding of the index of a checkpoint. It is binary, so that floats keep their raw bits, and every length comes before its data, so
-// that a reader needs no recursion and no more memory than the index has bytes.
+// The encoding of a checkpoint's index is binary, so floats keep their raw bits. Every length comes before its data, so a reader needs no
+// recursion and no more memory than the index has bytes.
 //
 //   index   = entry*          sorted by (kind, name), no pair twice
 //   entry   = need kind:text name:text value:text
@@ -42,8 +42,8 @@ class IndexReader {
   std::string_view rest_;
 };
 
-/// The entries of an index; they are views into its text. Throws InputError, with a message to put after the file's name, for an index that
-/// is not encoded as above, or has a kind or name that is too long or not printable.
+/// Reads the entries of an index; they are views of its text. Throws InputError for an index that is not encoded as above, or has a kind
+/// or name that is too long or not printable. The message is to be put after the file's name.
 std::vector<IndexEntry> entries_of(std::string_view index_text);
 
 }  // namespace dikkat

@@ -13,7 +13,7 @@ namespace dikkat {
 
 namespace {
 
-/// The stored tensor. Throws InputError if it is missing, or has another type or shape.
+/// Finds a stored tensor. Throws InputError if it is missing, or has another type or shape.
 const StoredTensor& require_tensor(const CheckpointFile& checkpoint, std::string_view path, ElementType type, const Shape& shape) {
   const auto& tensors = checkpoint.tensors();
   const auto tensor = std::lower_bound(tensors.begin(), tensors.end(), path,
@@ -77,7 +77,7 @@ void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std
   std::set<std::string> paths;
   for (const TensorTarget& target : targets) {
     const auto [path, is_new] = paths.insert(path_under(prefix, target.name));
-    require(is_new, "load_tensors: ", target.name, " is asked for twice");
+    require(is_new, "load_tensors: ", target.name, " is in the targets twice");
     require_tensor(checkpoint, *path, target.type, target.shape);
   }
   for (const StoredTensor& tensor : checkpoint.tensors()) {

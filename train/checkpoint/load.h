@@ -13,7 +13,7 @@
 
 namespace dikkat {
 
-/// The memory that a tensor of a checkpoint is loaded to: bytes_of(type, shape) bytes, row-major.
+/// The memory that a tensor of a checkpoint is loaded into: bytes_of(type, shape) bytes, row-major.
 struct TensorTarget {
   std::string name;  ///< the tensor's path without the prefix and its slash
   ElementType type = ElementType::f32;
@@ -21,18 +21,18 @@ struct TensorTarget {
   void* data = nullptr;
 };
 
-/// An open checkpoint. Every byte of it has been verified.
+/// An open checkpoint, of which every byte has been verified.
 class CheckpointFile {
  public:
-  /// Verifies the whole file, as `dikkat verify` does: hashes every byte, then reads the index. The file may come from anybody: it never
-  /// reaches the HDF5 library, no other file is read, and memory is bounded. Throws InputError, with path and reason, for a file that is
-  /// missing, foreign, truncated, altered, newer, malformed or malicious; Error if the disk fails.
+  /// Opens a file and verifies all of it, as `dikkat verify` does: hashes every byte, then reads the index. The file may come from anybody:
+  /// it never reaches the HDF5 library, no other file is read, and memory is bounded. Throws InputError, with path and reason, for a file
+  /// that is missing, foreign, truncated, altered, newer, malformed or malicious; Error if the disk fails.
   static CheckpointFile open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   index format() const { return format_; }
   index bytes() const { return bytes_; }
-  /// The root hash of everything after the header, 64 hexadecimal digits. Equal state gives equal hashes.
+  /// The root hash of everything after the header, 64 hexadecimal digits. Checkpoints with equal contents have equal hashes.
   const std::string& hash() const { return hash_; }
 
   const TrainingState& state() const { return contents_.state; }
@@ -55,13 +55,13 @@ class CheckpointFile {
   Contents contents_;
 };
 
-/// What a checkpoint says about itself. Only its header and index are read, which takes no time even where the file is large; that its
-/// tensors are intact is not known. Throws as CheckpointFile::open() for what it does read.
+/// Reads only the header and index of a checkpoint, which is fast even for a large file. It does not check whether the tensors are intact.
+/// Throws as CheckpointFile::open() for the parts that it reads.
 Contents read_index(const std::filesystem::path& path);
 
-/// Loads all tensors whose path begins with `prefix` (such as "model" or "optimizer/m") and a slash. Throws InputError, before anything is
-/// written, unless these are exactly the targets, with these types and shapes. `loaded` is called for each target, with its number, as soon
-/// as its memory is filled.
+/// Loads all tensors whose path begins with `prefix` (such as "model" or "optimizer/m") and a slash. Throws InputError, before it writes
+/// anything, unless these are exactly the targets, with these types and shapes. Calls `loaded` with the number of each target as soon as
+/// its memory is filled.
 void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorTarget> targets,
                   const std::function<void(std::size_t)>& loaded = {});
 

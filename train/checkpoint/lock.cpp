@@ -29,7 +29,7 @@ bool is_at(const Descriptor& descriptor, const fs::path& path) {
   return error == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
-/// Waits for a while, because a `train` that will be refused, and `runs`, hold a lock for a moment. Returns errno, or 0.
+/// Takes the lock, waiting for up to a second: `runs`, and a `train` that will be refused, hold a lock for a moment. Returns errno, or 0.
 int lock_patiently(const Descriptor& descriptor, Faults* faults) {
   constexpr int kPatience = 100;
   constexpr auto kMoment = std::chrono::milliseconds(10);
@@ -40,7 +40,7 @@ int lock_patiently(const Descriptor& descriptor, Faults* faults) {
   return error;
 }
 
-/// Whether another descriptor has a lock. Closing the descriptor gives the shared lock back.
+/// Whether another descriptor holds a lock. The shared lock that this takes is released when the descriptor is closed.
 bool is_locked(const Descriptor& descriptor) {
   return descriptor.get() >= 0 && ::flock(descriptor.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
@@ -51,7 +51,7 @@ Descriptor open_lock_file(const fs::path& folder) {
   return Descriptor(::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
 }
 
-/// "process 123", or "another process" if the lock file does not say which one holds the lock.
+/// The holder of the lock, for a message: "process 123", or "another process" if the lock file does not contain its id.
 std::string holder_of(const fs::path& folder) {
   const Descriptor lock = open_lock_file(folder);
   char text[24];
@@ -64,14 +64,15 @@ std::string holder_of(const fs::path& folder) {
 }
 
 [[noreturn]] void refuse(const fs::path& folder) {
-  fail_input(folder.string(), " is in use by ", holder_of(folder), ": a run directory has one writer; wait for it or choose another one");
+  fail_input(folder.string(), " is in use by ", holder_of(folder),
+             ": a run directory has only one writer; wait until it is free, or choose another folder");
 }
 
 }  // namespace
 
 void FolderLock::take_file(Faults* faults) {
   const fs::path name = path_ / kLockName;
-  // O_NOFOLLOW, because it will be written to.
+  // O_NOFOLLOW: sign() writes to this file, so it must not be a link to another one.
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   const int failed = lock.get() >= 0 ? 0 : errno;
   struct stat info{};
@@ -96,18 +97,18 @@ FolderLock FolderLock::take(const fs::path& path, Faults* faults) {
   constexpr int kMost = 100;
   for (int attempt = 0;; ++attempt) {
     Descriptor folder = open_folder(path);
-    if (folder.get() < 0 && errno == EACCES) {  // it can be written to and not read, so only the lock file can be locked
+    if (folder.get() < 0 && errno == EACCES) {  // the folder is writable but not readable, so only the lock file can be locked
       folder = Descriptor(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     }
     require_path(folder.get() >= 0 ? 0 : errno, path.string(), " cannot be opened");
     FolderLock lock(path, std::move(folder));
-    // The folder comes first: who is refused has not touched the lock file, which its holder may be creating again. Any other failure is
-    // ignored: some file systems have no locks for folders.
+    // Lock the folder first: a refused process has then not touched the lock file, which the holder may be creating again. Other failures
+    // are ignored, because some file systems have no locks for folders.
     if (lock_patiently(lock.folder_, faults) == EWOULDBLOCK) {
       refuse(path);
     }
     lock.take_file(faults);
-    // Somebody may have replaced the folder or the file before it was locked.
+    // Try again if the folder or the file was replaced before it was locked.
     if (attempt == kMost || (is_at(lock.folder_, path) && is_at(lock.file_, path / kLockName))) {
       return lock;
     }
@@ -123,12 +124,12 @@ void FolderLock::sign() {
 
 void FolderLock::require_held() {
   require(is_at(folder_, path_), path_.string(),
-          " is not the folder that this run has locked: that was moved, removed or replaced; nothing was written here");
-  if (!is_at(file_, path_ / kLockName)) {  // somebody has removed it
+          " is not the folder that this run has locked: that one was moved, removed or replaced; nothing was written here");
+  if (!is_at(file_, path_ / kLockName)) {  // the lock file was removed
     take_file(nullptr);
     sign();
   }
-  ::futimens(file_.get(), nullptr);  // so that programs that remove old files see it as new as the checkpoints
+  ::futimens(file_.get(), nullptr);  // updates its time, so that programs that remove old files keep it
 }
 
 bool is_locked(const fs::path& folder) { return is_locked(open_folder(folder)) || is_locked(open_lock_file(folder)); }

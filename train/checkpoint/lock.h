@@ -10,24 +10,23 @@ namespace dikkat {
 
 inline constexpr const char* kLockName = ".lock";
 
-/// The lock of a folder that has one writer, such as a run directory. Two things are locked until the object is destroyed:
-/// - the file FOLDER/.lock, which programs on other machines see too. It is never removed, because a removed and recreated file could be
-///   locked twice.
-/// - the folder itself, whatever its name is by now. So nobody takes a folder that is in use for free because its lock file was removed
-///   or replaced, or because the folder was renamed.
+/// Locks a folder that has one writer, such as a run directory. Two things are locked until the object is destroyed:
+/// - the file FOLDER/.lock, which programs on other machines see too. It is never removed: if it were removed and created again, two
+///   programs could each lock one of the files.
+/// - the folder itself, even if it is renamed. So a folder in use stays locked when its lock file is removed or replaced.
 class FolderLock {
  public:
-  /// Creates the lock file if needed. Throws InputError if it cannot be written, or somebody else has the lock; the message has the id of
-  /// the process that holds it. Goes on without a lock file's lock where the file system has none (train/system/missing_guard.h).
-  /// `faults` (may be null) are those of a test.
+  /// Takes the lock; creates the lock file if needed. Throws InputError if the file cannot be written, or if another process holds the
+  /// lock; then the message has that process's id. If the file system has no locks, continues without one
+  /// (train/system/missing_guard.h). `faults` is for tests, and may be null.
   static FolderLock take(const std::filesystem::path& folder, Faults* faults = nullptr);
 
   /// Writes this process's id to the lock file.
   void sign();
-  /// Throws Error if the path is not the locked folder any more, because that was moved or removed; there may be another one now. If the
-  /// lock file was removed, creates and locks it again; throws InputError if another process has done so before.
+  /// Throws Error if the path no longer refers to the locked folder, because the folder was moved, removed or replaced. If the lock file
+  /// was removed, creates and locks it again; throws InputError if another process has already done so.
   void require_held();
-  /// False if the file system has no locks, so that others may write to the folder all the same.
+  /// Whether the lock keeps other writers out. False if the file system has no locks.
   bool guards() const { return guards_; }
 
  private:
@@ -40,7 +39,7 @@ class FolderLock {
   bool guards_ = true;
 };
 
-/// Whether some process holds the folder's lock now. Writes nothing; holds a shared lock for a moment.
+/// Whether a process holds the folder's lock now. Writes nothing; holds a shared lock for a moment.
 bool is_locked(const std::filesystem::path& folder);
 
 }  // namespace dikkat

@@ -17,18 +17,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Temporary files of save.cpp and replace_file() begin with this. A killed writer leaves them behind.
+/// The names of temporary files of save.cpp and replace_file() begin with this. A killed writer leaves them behind.
 constexpr const char* kTemporaryPrefix = ".tmp-";
 
-/// For a message: at most three names of files that prevent a new run, then "...". Empty for an empty folder; remains of a start that
-/// failed do not count.
+/// Lists the files that prevent a new run, for a message: at most three names, then "...". Empty for an empty folder. Remains of a failed
+/// start do not count.
 std::string contents_of(const fs::path& path) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator file(path, error), end; !error && file != end; file.increment(error)) {
     const fs::path name = file->path().filename();
     std::error_code ignored;
-    const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // the first file that is written
+    const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // a start writes this file first
     if (name != kLockName && !is_temporary && !(name == "checkpoints" && is_folder(file->path()) && fs::is_empty(file->path(), ignored))) {
       names.push_back(name.string());
     }
@@ -47,8 +47,7 @@ void require_empty(const fs::path& path) {
   std::error_code error;
   require_input(!fs::exists(path / "config.toml", error) || !list_checkpoints(path).empty(), path.string(),
                 " has a run that ended before its first checkpoint and cannot be continued: remove it, or choose another --out");
-  const bool is_run =
-      !list_checkpoints(path).empty() && fs::exists(path / "metrics.jsonl", error);  // not a model that merge or import made
+  const bool is_run = !list_checkpoints(path).empty() && fs::exists(path / "metrics.jsonl", error);  // not a model from merge or import
   require_input(contents.empty(), path.string(), " is not empty (it has ", contents, "): choose another --out",
                 is_run ? concat(", or continue its run with `dikkat resume ", path.string(), "`") : "");
 }
@@ -57,7 +56,7 @@ void require_is_folder(const fs::path& path) {
   require_input(!is_there(path) || is_folder(path), path.string(), " is a file, expected a folder or a new name: choose another --out");
 }
 
-/// Creates a folder and those above it, and removes them again in the destructor unless keep() was called.
+/// Creates a folder and its parents. The destructor removes them again unless keep() was called.
 class NewDirectories {
  public:
   NewDirectories() = default;
@@ -65,12 +64,12 @@ class NewDirectories {
   NewDirectories& operator=(const NewDirectories&) = delete;
   ~NewDirectories() {
     for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder) {
-      ::rmdir(folder->c_str());  // fails if the folder is not empty any more
+      ::rmdir(folder->c_str());  // does nothing if the folder is no longer empty
     }
   }
   void keep() { folders_.clear(); }
 
-  /// Keeps the folders, and syncs them so that they survive a power failure. Returns false if something has this name already.
+  /// Creates the folders, and syncs them so that they survive a power failure. Returns false if the path already exists.
   bool make(const fs::path& path) {
     std::vector<fs::path> missing;
     std::error_code error;
@@ -103,7 +102,7 @@ void RunDirectory::require_free(const fs::path& path) {
     return;
   }
   require_is_folder(path);
-  if (!is_locked(path)) {  // create() says who has it
+  if (!is_locked(path)) {  // create() reports who holds the lock
     require_empty(path);
   }
 }
@@ -136,7 +135,7 @@ RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults) {
   }
   RunDirectory directory(path, faults);
   require_empty(path);
-  directory.lock_.sign();  // only now: the lock file of a refused folder may belong to another process
+  directory.lock_.sign();  // not before require_empty(): the lock file of a refused folder may belong to another process
   new_ones.make(directory.checkpoints_path());
   directory.clean_temporaries();
   require_done(sync_directory(path, faults), Operation::sync_directory);
@@ -145,9 +144,9 @@ RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults) {
 }
 
 RunDirectory RunDirectory::open(const fs::path& path, Faults* faults) {
-  require_input(is_there(path), path.string(), " does not exist, expected the directory of a run");
+  require_input(is_there(path), path.string(), " does not exist, expected a run directory");
   require_input(is_there(checkpoint_directory(path)) && is_folder(checkpoint_directory(path)), path.string(),
-                " is not the directory of a run: it has no folder named checkpoints");
+                " is not a run directory: it has no folder named checkpoints");
   RunDirectory directory(path, faults);
   directory.lock_.sign();
   directory.clean_temporaries();

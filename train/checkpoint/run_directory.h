@@ -12,31 +12,31 @@
 
 namespace dikkat {
 
-/// Where a new run goes.
+/// The path of a new run.
 struct NewRunPath {
   template <std::convertible_to<std::filesystem::path> Path>
   NewRunPath(Path&& folder) : path(std::forward<Path>(folder)) {}  // NOLINT(google-explicit-constructor): a path is one
   NewRunPath(std::filesystem::path folder, bool numbers) : path(std::move(folder)), numbered(numbers) {}
 
   std::filesystem::path path;
-  bool numbered = false;  ///< whether it is the first of PATH, PATH-2, PATH-3 ... that does not exist when the run is created
+  bool numbered = false;  ///< whether to use the first of PATH, PATH-2, PATH-3 ... that does not exist when the run is created
 
-  /// PATH-number; PATH itself for 1.
+  /// Returns PATH-number, or PATH itself for 1.
   std::filesystem::path with_number(index number) const;
   /// The path that the run would have now. Another program may take it before the run is created.
   std::filesystem::path free_now() const;
 };
 
-/// A run directory for its only writer: it is locked (FolderLock) from construction to destruction.
+/// A run directory, for its only writer. It is locked (FolderLock) from construction to destruction.
 class RunDirectory {
  public:
-  /// For a new run: creates the folder, or uses an empty one. Throws InputError if it is not empty, cannot be written or is in use; then
-  /// the folder is not changed. A numbered path is always a new folder. `faults` (may be null) are those of a test.
+  /// Creates the folder of a new run, or uses an empty folder. Throws InputError if it is not empty, cannot be written or is in use; then
+  /// the folder is not changed. A numbered path always creates a new folder. `faults` is for tests, and may be null.
   static RunDirectory create(const NewRunPath& wanted, Faults* faults = nullptr);
-  /// Throws InputError as create() would for a folder that has something, before other work is done. Writes nothing.
+  /// Throws InputError if create() would refuse the folder because it is not empty. Call this before longer work. Writes nothing.
   static void require_free(const std::filesystem::path& path);
-  /// For an existing run: removes leftover temporary files. Throws InputError if the folder is missing, is not a run directory, cannot be
-  /// written, or is in use; the message has the id of the process that uses it.
+  /// Opens the folder of an existing run, and removes leftover temporary files. Throws InputError if the folder is missing, is not a run
+  /// directory, cannot be written, or is in use; the message has the id of the process that uses it.
   static RunDirectory open(const std::filesystem::path& path, Faults* faults = nullptr);
 
   const std::filesystem::path& path() const { return path_; }
@@ -46,18 +46,18 @@ class RunDirectory {
   std::optional<CheckpointEntry> newest() const;
   std::optional<CheckpointEntry> best() const { return best_checkpoint(path_); }
 
-  /// Call this before writing anything there. Throws Error if path() is not the locked folder any more, because that was moved or removed;
-  /// there may be another run now. If the lock file was removed, creates and locks it again; throws InputError if another process has
-  /// done so before.
+  /// Call this before writing anything to the folder. Throws Error if path() no longer refers to the locked folder, because the folder was
+  /// moved, removed or replaced by another run. If the lock file was removed, creates and locks it again; throws InputError if another
+  /// process has already done so.
   void require_held() { lock_.require_held(); }
   /// Whether the lock keeps others out (FolderLock::guards()).
   bool is_guarded() const { return lock_.guards(); }
-  /// Removes the folder with all that is in it, before the lock is given back. Throws Error if that fails, and as require_held().
+  /// Removes the folder with all its contents while the lock is held. Throws Error if that fails, and as require_held().
   void remove() &&;
 
   /// Records the checkpoint of this step as the best one. Throws Error if that cannot be written, and as require_held().
   void record_best(index step);
-  /// Removes old checkpoints: of those up to saved.step(), keeps the last `keep_last` (1 or more, `saved` included) and the best
+  /// Removes old checkpoints. Of those up to saved.step(), keeps the last `keep_last` (1 or more, `saved` included) and the best one
   /// (best_step; -1: none). Throws Error if one cannot be removed, and as require_held().
   void retain(const SavedCheckpoint& saved, index keep_last, index best_step);
   /// Renames the checkpoints after `step` (set_aside()) and returns their new paths. A run that continues from an older checkpoint

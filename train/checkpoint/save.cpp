@@ -20,7 +20,7 @@ namespace dikkat {
 
 namespace {
 
-/// Removes a file in its destructor unless it is kept.
+/// Removes a file in its destructor, unless keep() was called.
 class ProvisionalFile {
  public:
   explicit ProvisionalFile(std::filesystem::path path) : path_(std::move(path)) {}
@@ -59,13 +59,13 @@ bool holds(const File& file, index offset, std::span<const std::byte> expected) 
   return true;
 }
 
-/// Reads the file back and throws Error unless it equals the snapshot, both through the HDF5 library, byte by byte, and through the
-/// index.
+/// Reads the file back and throws Error unless it equals the snapshot. Checks the image through the HDF5 library, the data byte by byte,
+/// and the index.
 void require_gives_back(const File& file, index index_begin, index bytes, const Snapshot& snapshot, std::span<const Dataset> datasets) {
   require_image_shows(file, datasets);
   for (const Dataset& dataset : datasets) {
     require(holds(file, dataset.offset, {static_cast<const std::byte*>(dataset.data), static_cast<std::size_t>(dataset.bytes)}),
-            "the file read back differs in /", dataset.path, " (or that was changed while it was being saved)");
+            "the file read back differs in /", dataset.path, " (or this data was changed while it was being saved)");
   }
   const Contents contents = read_contents(file, index_begin, bytes);
   require(same_bits(contents.state, snapshot.state) && contents.config == snapshot.config && contents.tokenizer == snapshot.tokenizer,
@@ -109,6 +109,7 @@ index bytes_of_all(std::span<const Dataset> datasets) {
 }
 
 index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
+  // Reserve the space in a temporary file.
   const index step = snapshot.state.step;
   ProvisionalFile temporary(target.parent_path() / concat(".tmp-", step, "-", ::getpid()));
   std::vector<Dataset> datasets = datasets_of(snapshot);
@@ -119,6 +120,7 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
   require_done(file.create(temporary.path(), faults), Operation::open);
   temporary.created();
   require_done(file.allocate(expected), Operation::allocate);
+  // Write image and index, read them back, and only then write the header, without which the file is not a checkpoint.
   write_image(file, datasets);
   const index index_begin = file.size();
   const std::string index_text = encode_index(snapshot.state, datasets);
@@ -130,9 +132,10 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
   require_done(file.sync(), Operation::sync);
   require_done(file.close(), Operation::close);
 
+  // Give the file its name. One that is already there is compared and stays.
   std::error_code missing;
   if (std::filesystem::symlink_status(target, missing).type() != std::filesystem::file_type::not_found) {
-    require(same_files(temporary.path(), target), "a file with this name and other contents exists already; it was not changed");
+    require(same_files(temporary.path(), target), "a file with this name and other contents already exists; it was not changed");
     return bytes;
   }
   ProvisionalFile renamed(target);

@@ -25,14 +25,16 @@ class SavedCheckpoint {
   index bytes_;
 };
 
-/// The most disk space that a checkpoint of the snapshot takes. Throws as save_checkpoint() for a snapshot that cannot be saved.
+/// An upper bound of the disk space that a checkpoint of the snapshot takes, in bytes. Throws as save_checkpoint() for a snapshot that
+/// cannot be saved.
 index expected_bytes(const Snapshot& snapshot);
 
-/// Writes `directory`/step-NNNNNNNNN.h5 for the step in the snapshot's state, through a temporary file beside it. Returns when the file
-/// has been read back, compared with the snapshot bit by bit, and synced to the disk together with its name. If anything fails, throws
-/// Error (with file, operation and the system's message), leaves no file and changes no other checkpoint. If a file of this step exists
-/// already, it must have the same bytes; otherwise it is not changed and Error is thrown. The caller must hold the run directory's lock and
-/// should ignore SIGXFSZ. `faults` is for tests.
+/// Writes `directory`/step-NNNNNNNNN.h5 for the step in the snapshot's state, through a temporary file beside it. Returns after the file
+/// has been read back, compared with the snapshot bit by bit, and synced to the disk together with its name.
+///
+/// If anything fails, throws Error (with file, operation and the system's message), leaves no file and changes no other checkpoint. A file
+/// of this step that already exists is never changed: throws Error unless it has the same bytes. The caller must hold the run directory's
+/// lock and should ignore SIGXFSZ. `faults` is for tests, and may be null.
 SavedCheckpoint save_checkpoint(const std::filesystem::path& directory, const Snapshot& snapshot, Faults* faults = nullptr);
 
 }  // namespace dikkat

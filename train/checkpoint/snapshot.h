@@ -14,7 +14,8 @@
 
 namespace dikkat {
 
-/// Everything besides tensors and texts that a run needs to continue with the same bits. A checkpoint stores floats as raw bits.
+/// The training state of a run: with the tensors and texts of a checkpoint, all that it needs to continue with the same bits. A checkpoint
+/// stores floats as raw bits.
 struct TrainingState {
   index step = 0;          ///< optimizer steps done
   index tokens_seen = 0;   ///< target tokens trained on
@@ -25,33 +26,33 @@ struct TrainingState {
   bool evaluation_pending = false;  ///< saved before the evaluation of this step; resume must run it
   double best_val_loss = std::numeric_limits<double>::infinity();
   index best_step = -1;      ///< step of best_val_loss; -1: none yet
-  index steps_skipped = 0;   ///< steps whose update was skipped: there were step - steps_skipped updates
-  index losses_watched = 0;  ///< this and the next two: statistics of losses, to find spikes
+  index steps_skipped = 0;   ///< steps whose update was skipped, so there were step - steps_skipped updates
+  index losses_watched = 0;  ///< this and the next two are statistics of the losses, to find spikes
   double loss_mean = 0;
   double loss_variance = 0;
-  std::string corpus_fingerprint;  ///< sha256 of the corpus, hex; empty of a model that no run trained here: merge and import make such
+  std::string corpus_fingerprint;  ///< sha256 of the corpus, hex; empty for a model from merge or import
   index train_tokens = 0;
   index val_tokens = 0;
-  std::string program_version;  ///< this and the next three describe the build, which the bits of a run depend on
+  std::string program_version;  ///< this and the next three describe the build; the bits of a run depend on it
   std::string compiler;
   std::string compiler_flags;
   std::string instruction_set;
-  std::string overrides;  ///< keys that were changed when the run was resumed, one line each
-  std::string base_hash;  ///< of a run that trains adapters: that of the weights they belong to
+  std::string overrides;  ///< keys that were changed when the run was resumed, one on each line
+  std::string base_hash;  ///< hash of the base weights, if the run trains adapters
 };
 
-/// Whether a run wrote it, which can be resumed. Otherwise it is a model alone.
+/// Whether a run wrote the checkpoint, so that it can be resumed. Otherwise it only holds a model.
 inline bool is_of_a_run(const TrainingState& state) { return !state.corpus_fingerprint.empty(); }
 
-/// What a checkpoint says of a member of TrainingState.
+/// Describes how a checkpoint stores a member of TrainingState.
 struct StateField {
   std::string_view name;
   bool required = true;  ///< whether a program that does not know the field must refuse the file
-  index least = 0;       ///< of an index: the smallest value that is loaded
+  index least = 0;       ///< the smallest value that is accepted, for members of type index
 };
 
-/// Calls f(StateField, member) for every member. Writing, loading, comparing and printing all use this. The binding does not compile if a
-/// member of TrainingState is missing here.
+/// Calls f(StateField, member) for every member. Writing, loading, comparing and printing all use this. If a member of TrainingState is
+/// missing here, the structured binding does not compile.
 template <class State, class F>
   requires std::same_as<std::remove_const_t<State>, TrainingState>
 void for_each_field(State& state, F&& f) {
@@ -82,7 +83,7 @@ void for_each_field(State& state, F&& f) {
   f(StateField{.name = "base_hash", .required = false}, base_hash);
 }
 
-/// Bitwise equality: a NaN equals itself, -0.0 does not equal 0.0.
+/// Compares two states bit by bit: a NaN equals itself, -0.0 does not equal 0.0.
 bool same_bits(const TrainingState& a, const TrainingState& b);
 
 /// A tensor in the caller's memory: contiguous, row-major, bytes_of(type, shape) bytes.

@@ -5,17 +5,17 @@
 
 namespace dikkat {
 
-/// Control characters, which must not reach a terminal through names and messages.
+/// Whether this is a control character. None may reach a terminal through names and messages.
 inline bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
-/// Whether a name may occur in a checkpoint. It has no slashes: it is one part of a path.
+/// Whether a name may occur in a checkpoint. A name is one part of a path, so it has no slashes.
 inline bool is_storable_name(std::string_view name) {
   constexpr std::size_t kLongest = 1000;
   return !name.empty() && name.size() <= kLongest && name != "." && name.find('/') == std::string_view::npos &&
          std::none_of(name.begin(), name.end(), is_control);
 }
 
-/// Whether a tensor in a checkpoint may have this path: two names or more with slashes between them, not beginning with "state/".
+/// Whether a tensor in a checkpoint may have this path: two or more names with slashes between them, and not beginning with "state/".
 inline bool is_storable_path(std::string_view path) {
   if (path.find('/') == std::string_view::npos || path.starts_with("state/")) {
     return false;

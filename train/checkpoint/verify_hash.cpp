@@ -12,8 +12,10 @@ Header read_header(const File& file, index bytes) {
   std::string block(static_cast<std::size_t>(std::min(bytes, kHeaderBytes)), '\0');
   require_done(file.read(0, std::as_writable_bytes(std::span(block))), Operation::read);
   const Header header = parse_header(block);
-  require_input(bytes >= header.length, "is truncated: ", grouped_digits(bytes), " bytes, its header says ", grouped_digits(header.length));
-  require_input(bytes == header.length, "was altered: ", grouped_digits(bytes), " bytes, its header says ", grouped_digits(header.length));
+  require_input(bytes >= header.length, "is truncated: it has ", grouped_digits(bytes), " bytes, expected ", grouped_digits(header.length),
+                " according to its header");
+  require_input(bytes == header.length, "was altered: it has ", grouped_digits(bytes), " bytes, expected ", grouped_digits(header.length),
+                " according to its header");
   return header;
 }
 

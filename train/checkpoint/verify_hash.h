@@ -5,11 +5,11 @@
 
 namespace dikkat {
 
-/// Reads the header of a file of `bytes` bytes, hashes everything after it and compares with the root hash. Throws InputError, with a
-/// message to put after the file's name, if they differ; Error if the disk fails.
+/// Reads the header of a checkpoint file of `bytes` bytes, hashes everything after it, and compares the hash with the header's root hash.
+/// Throws InputError if they differ or the header is wrong, with a message to put after the file's name; Error if the disk fails.
 Header verify_hash(const File& file, index bytes);
 
-/// Reads the header alone, and compares the file's length with it. Throws as verify_hash().
+/// Reads only the header, and compares the file's length with it. Throws as verify_hash().
 Header read_header(const File& file, index bytes);
 
 }  // namespace dikkat
