@@ -72,7 +72,7 @@ void Trainer::require_same_run() {
 }
 
 RunHeader Trainer::header() const {
-  return {.by = own_provenance(),
+  return {.provenance = own_provenance(),
           .step = state_.step,
           .parameters = model_.parameters().parameter_count(),
           .tokenizer = std::string(data_.tokenizer->kind()),
