@@ -65,7 +65,7 @@ void RunRecord::begin(TrainingEvents& events, const RunHeader& header, const std
           metrics_->write("save", saved_step_, {{"file", file.filename().string()}, {"bytes", static_cast<index>(bytes)}});
         }
       }
-      metrics_->write_resume(state_.step, header.by);
+      metrics_->write_resume(state_.step, header.provenance);
     }
     for (const ConfigDifference& change : changes) {
       metrics_->write("change", state_.step, {{"key", change.path}, {"before", change.ours}, {"after", change.theirs}});
