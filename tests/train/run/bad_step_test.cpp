@@ -8,6 +8,7 @@
 
 #include "tests/support/throws.h"
 #include "tests/train/run/tiny_run.h"
+#include "train/run/trial.h"
 
 namespace dikkat {
 namespace {
@@ -158,6 +159,21 @@ TEST_F(BadStepTest, skips_when_asked_counts_and_goes_on_the_same_after_a_stop) {
   trainer.set_profile(&poison);
   trainer.run(events, never);
   EXPECT_EQ(std::memcmp(weights_of(trainer).data(), whole.data(), whole.size()), 0);
+}
+
+TEST_F(BadStepTest, a_trial_skips_no_step_and_names_no_checkpoint) {
+  Config c = config();
+  c.train.on_nonfinite = OnNonfinite::skip;
+  Trainer trainer = Trainer::plan(c);
+  Poison poison(kGelu, {2});
+  trainer.set_profile(&poison);
+  try {
+    run_trial(trainer, 3);
+    ADD_FAILURE() << "went on";
+  } catch (const Diverged& diverged) {
+    EXPECT_EQ(diverged.what(), diverged.reason());
+    expect_words(diverged.reason(), {"step 2", "gradient of "});
+  }
 }
 
 TEST_F(BadStepTest, ends_when_too_many_were_skipped) {
