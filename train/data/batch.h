@@ -9,7 +9,7 @@
 
 namespace dikkat {
 
-/// How long the rows of a batch are.
+/// The lengths of a batch's rows.
 struct RowLengths {
   index cols = 0;         // T
   index source_cols = 0;  // S, for an encoder's source; 0 for GPT
@@ -18,7 +18,7 @@ struct RowLengths {
   bool operator==(const RowLengths&) const = default;
 };
 
-/// Lengths of rows that are long enough for both.
+/// Returns row lengths that are long enough for both `a` and `b`.
 inline RowLengths longer(const RowLengths& a, const RowLengths& b) {
   return {.cols = std::max(a.cols, b.cols), .source_cols = std::max(a.source_cols, b.source_cols), .packed = a.packed || b.packed};
 }
@@ -39,7 +39,7 @@ struct Batch {
   std::vector<Token> source;                 // (B, S), padded at the end
   std::vector<std::int32_t> source_lengths;  // (B)
 
-  /// Sets the shape. Contents of rows are undefined; the sums of weights become 0.
+  /// Sets the shape. The contents of the rows are then undefined, and the sums of weights are 0.
   void reshape(index new_rows, const RowLengths& new_lengths) {
     const auto size = static_cast<std::size_t>(new_rows * new_lengths.cols);
     rows = new_rows;

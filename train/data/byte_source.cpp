@@ -19,8 +19,8 @@ class FileBytes : public ByteSource {
   FileBytes(const std::string& path, const std::string& name) : name_(name) {
     struct stat before{};
     require_path(::stat(path.c_str(), &before) == 0 ? 0 : errno, "corpus: cannot open ", name);
-    require_input(S_ISREG(before.st_mode), "corpus: ", name,
-                  " is not a regular file, expected a text file");  // opening a device may act on it
+    // The file's type is checked before it is opened, because opening a device may act on it.
+    require_input(S_ISREG(before.st_mode), "corpus: ", name, " is not a regular file, expected a text file");
     // The file may have been replaced by a FIFO since stat(). Without O_NONBLOCK, opening it would hang.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     require_path(descriptor_ >= 0 ? 0 : errno, "corpus: cannot open ", name);
@@ -48,7 +48,7 @@ class FileBytes : public ByteSource {
   int descriptor_ = -1;
 };
 
-/// The bytes that have been read ahead, then the rest of the source.
+/// Gives the bytes that have been read ahead, then the rest of the source.
 class WithStart : public ByteSource {
  public:
   WithStart(std::string start, std::unique_ptr<ByteSource> rest) : start_(std::move(start)), rest_(std::move(rest)) {}
@@ -59,8 +59,8 @@ class WithStart : public ByteSource {
     }
     const std::size_t count = start_.copy(out, bytes, at_);
     at_ += count;
-    return count < bytes ? count + rest_->read(out + count, bytes - count)
-                         : count;  // a whole first block: it shows what kind of file this is
+    // The first block must be filled, because it shows the kind of the file.
+    return count < bytes ? count + rest_->read(out + count, bytes - count) : count;
   }
 
  private:

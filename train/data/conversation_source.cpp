@@ -10,13 +10,13 @@
 namespace dikkat {
 namespace {
 
-/// What the user is told of packed rows.
+/// Returns the note on packed rows and their padding.
 std::string note_on_padding(const PackedSamples& samples, const std::string& what, index count) {
   return concat(grouped_digits(count), what, " in ", grouped_digits(samples.count()), samples.count() == 1 ? " window; " : " windows; ",
                 static_cast<index>(std::lround(100 * samples.padding())), " % of the positions are padding");
 }
 
-/// `part` is what the examples are for: " for training", or nothing.
+/// Tokenizes and packs examples. `part` is their purpose in notes: " for training", or empty.
 EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, const ChatTemplate& form, const ConversationCorpus& corpus,
                                index first, index count, ScoredText scored, const std::string& part) {
   const index window = config.data.window;
@@ -56,9 +56,8 @@ class ConversationSource : public Source {
   ConversationSource(const Config& config, const SourceReading& reading) : Source(config) {
     corpus_ = read_conversations(config.data.corpus, config.data.text_field);
     require_input(reading.tokenizer != nullptr, config.data.corpus.front(),
-                  " holds conversations, which are for a model that knows language already: start from one with --init-from "
-                  "(train.init_from), or set "
-                  "tokenizer.path. The first conversation is ",
+                  " holds conversations, and there is no tokenizer for them: start from a trained model with --init-from "
+                  "(train.init_from), or set tokenizer.path. The first conversation is ",
                   corpus_.first_conversation() == nullptr ? "" : *corpus_.first_conversation());
     held_out_ = has_validation() ? read_conversations(config.data.validation, config.data.text_field) : ConversationCorpus();
     set_facts(facts_of(corpus_), facts_of(held_out_));
@@ -74,15 +73,17 @@ class ConversationSource : public Source {
     SplitText split{.chat = template_of(config_, tokenizer)};
     require_input(training > 0, config_.data.corpus.front(), " has ", all, all == 1 ? " example, which is" : " examples, which are",
                   " for validation (data.val_fraction = ", config_.data.val_fraction,
-                  "), so none is left to learn from; give more examples, or set ", "data.val_fraction=0");
+                  "), so none is left to train on; give more examples, or set ", "data.val_fraction=0");
+    // The tokens of both parts.
     const ScoredText learnt = config_.chat.loss, scored = config_.chat.evaluated();
     EvaluationText learning = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training, learnt, " for training");
     split.validation = evaluation_text(config_, tokenizer, *split.chat, others, first, static_cast<index>(others.examples.size()) - first,
                                        scored, " for validation");
     require_input(learning.samples != nullptr, "no example of ", config_.data.corpus.front(), training < all ? " for training" : "",
                   " has a token to learn within ", window_key(config_), " = ", index{config_.data.window},
-                  R"(; raise it, give shorter examples, or look for "weight", "train" and "loss" in their messages)");
+                  R"(; raise it, give shorter examples, or check "weight", "train" and "loss" in their messages)");
     split.training = std::make_unique<PackedSamples>(*learning.conversations, config_.data.window);
+    // Notes, and the training part as evaluations score it.
     for (const ConversationCorpus* corpus : {&corpus_, &held_out_}) {
       const std::vector<std::string> some = corpus->found.notes();
       notes.insert(notes.end(), some.begin(), some.end());
@@ -97,8 +98,8 @@ class ConversationSource : public Source {
                     " has a token that evaluations score (chat.eval_loss) within ", window_key(config_), " = ", index{config_.data.window});
     }
     notes.insert(notes.end(), split.validation.notes.begin(), split.validation.notes.end());
-    notes.push_back(concat("conversations are written in the template ", name_of(split.chat->name),
-                           " (chat.template), and the loss is over ", in_words(learnt), " (chat.loss)",
+    notes.push_back(concat("conversations are formatted with the template ", name_of(split.chat->name),
+                           " (chat.template), and the loss covers ", in_words(learnt), " (chat.loss)",
                            scored == learnt ? "" : concat("; evaluations score ", in_words(scored), " (chat.eval_loss)")));
     return split;
   }

@@ -37,7 +37,7 @@ void for_lines(std::string_view text, F&& f) {
   }
 }
 
-/// Whether a text has the name of a field. It is found much faster than a line is parsed.
+/// Returns whether a text has the name of a field. This is much faster than parsing a line.
 bool has_name(std::string_view text, std::string_view quoted) {
   return ::memmem(text.data(), text.size(), quoted.data(), quoted.size()) != nullptr;
 }
@@ -47,7 +47,7 @@ bool is_conversation_line(std::string_view line, const std::string& text_field) 
          is_conversation(nlohmann::json::parse(line, nullptr, false), text_field);
 }
 
-/// Whether a line of a file is a conversation. Reads block by block, since most files that are asked about are long and have none.
+/// Returns whether a line of a file is a conversation. Reads block by block, since most files are long and have no conversations.
 bool has_conversation(const CorpusFile& file, const std::string& text_field) {
   constexpr std::size_t kBlock = std::size_t{1} << 20;
   const auto source = open_bytes(file.path, file.name);
@@ -83,7 +83,7 @@ ConversationCorpus read_conversations(std::span<const std::string> paths, const 
   Fingerprint fingerprint(&corpus.documents);
   for (const CorpusFile& file : find_corpus_files(paths)) {
     require_input(is_jsonl(file.name), "corpus: ", file.name,
-                  " is no .jsonl file, as the other files of conversations are; train on one kind at a time");
+                  " is not a .jsonl file, but other files hold conversations; use data.sources to train on several kinds of text");
     const std::string text = read_text_file(file);
     corpus.bytes += static_cast<index>(text.size());
     ++corpus.files;
@@ -104,7 +104,7 @@ ConversationCorpus read_conversations(std::span<const std::string> paths, const 
   }
   require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line");
   require_input(std::ranges::any_of(corpus.examples, &Conversation::learn), "corpus: ", paths.front(),
-                " has no example to learn: each line says by \"label\", \"weight\", \"train\" or \"loss\" that it is not to be learnt");
+                " has no example to learn: \"label\", \"weight\", \"train\" or \"loss\" excludes every line");
   corpus.fingerprint = fingerprint.finish();
   return corpus;
 }
@@ -117,6 +117,7 @@ const std::string* ConversationCorpus::first_conversation() const {
 ConversationStore::ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer,
                                      const ChatTemplate& form, ScoredText scored, index window)
     : tokens_(tokenizer.vocab_size()) {
+  // Encode all examples in parallel.
   std::vector<ChatTokens> encoded(static_cast<std::size_t>(count));
   run_tasks(ceil_div(count, kExamplesOfATask), [&](index task) {
     for (index i = task * kExamplesOfATask; i < std::min(count, (task + 1) * kExamplesOfATask); ++i) {
@@ -128,6 +129,7 @@ ConversationStore::ConversationStore(const ConversationCorpus& corpus, index fir
       }
     }
   });
+  // Store them: cut long ones, and leave out those without a target.
   const TokenBytes bytes(tokenizer);
   for (index i = 0; i < count; ++i) {
     ChatTokens& example = encoded[static_cast<std::size_t>(i)];
@@ -153,7 +155,7 @@ ConversationStore::ConversationStore(const ConversationCorpus& corpus, index fir
     tokens_.append(example.tokens);
     scored_.insert(scored_.end(), example.scored.begin(), example.scored.end());
     starts_.push_back(tokens_.size());
-    example = {};  // frees its memory before the next ones are copied
+    example = {};  // frees the memory before the next examples are copied
   }
 }
 

@@ -16,38 +16,38 @@ namespace dikkat {
 /// Examples for fine-tuning, in the order of files and lines.
 struct ConversationCorpus {
   std::vector<Conversation> examples;
-  std::vector<std::string> places;  // of each: "FILE: line 7"
-  std::string fingerprint;          // of the lines (fingerprint.h)
-  DocumentHashes documents{};       // of each line
-  ExampleFindings found;            // for notes
+  std::vector<std::string> places;  // each example's place: "FILE: line 7"
+  std::string fingerprint;          // the fingerprint of the lines (fingerprint.h)
+  DocumentHashes documents{};       // one hash for each line
+  ExampleFindings found;            // what the notes to the user report
   index files = 0;
-  index bytes = 0;  // of the files' texts
+  index bytes = 0;  // bytes of all files
 
-  /// The place of the first example that is not a text; nullptr if there is none.
+  /// Returns the place of the first example that is a conversation, not a text; nullptr if there is none.
   const std::string* first_conversation() const;
 };
 
-/// Whether the paths name conversations: a line of one of the .jsonl files is one (is_conversation()). Reads all lines up to that one.
-/// Standard input is a text.
+/// Returns whether the paths name conversations: whether a line in one of the .jsonl files is one (is_conversation()). Reads up to the
+/// first such line. Standard input always counts as text.
 bool are_conversations(std::span<const std::string> paths, const std::string& text_field);
 
-/// Reads files of JSONL, one example on each line (read_conversation()); blank lines are skipped. Throws InputError, which names the file
-/// and the line, and for files without an example that is to be learnt.
+/// Reads JSONL files with one example on each line (read_conversation()); blank lines are skipped. Throws InputError, which names the file
+/// and the line. Throws it also if the files have no example to learn.
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field);
 
-/// The tokens of examples, each with what the loss is over. An example with more tokens than a window and one more is cut at its end. One
-/// that then has nothing to predict is left out.
+/// The tokens of examples. Each token is marked as scored or not. An example longer than a window plus one token is cut at its end, and
+/// left out if it then has nothing to predict.
 class ConversationStore : public Sequences {
  public:
-  /// Encodes in parallel; the result does not depend on the threads. Keeps no references. Throws InputError, which names the file and the
-  /// line, for a text that the tokenizer cannot encode.
+  /// Encodes examples `first` to `first + count - 1` in parallel; the result does not depend on the threads. Keeps no references. Throws
+  /// InputError, which names the file and the line, for a text that the tokenizer cannot encode.
   ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ChatTemplate& form,
                     ScoredText scored, index window);
 
-  index cut() const { return cut_; }            // examples that lost their end
-  index left_out() const { return left_out_; }  // examples that are to be learnt, but of which nothing can be predicted
+  index cut() const { return cut_; }            // number of examples that were cut
+  index left_out() const { return left_out_; }  // number of examples to learn that have nothing to predict
   index tokens() const { return tokens_.size(); }
-  /// Bytes of the text of all targets (token_bytes.h).
+  /// Bytes of text in all targets (token_bytes.h).
   index scored_bytes() const { return scored_bytes_; }
 
   index count() const override { return static_cast<index>(starts_.size()) - 1; }
@@ -59,8 +59,8 @@ class ConversationStore : public Sequences {
   index start(index sequence) const;
 
   TokenStore tokens_;
-  std::vector<bool> scored_;         // of each token
-  std::vector<index> starts_ = {0};  // of each example, and the end of the last
+  std::vector<bool> scored_;         // one flag for each token
+  std::vector<index> starts_ = {0};  // the start of each example, and the end of the last
   index cut_ = 0, left_out_ = 0, scored_bytes_ = 0;
 };
 

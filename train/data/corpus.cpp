@@ -29,13 +29,14 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
       corpus, [&](std::string_view text) { return maker != nullptr ? maker->stable_prefix(text) : static_cast<index>(text.size()); });
   CorpusFacts facts;
   Fingerprint fingerprint(documents);
-  std::pair misread(JsonBeginning::none, std::size_t{0});  // the first such file
+  std::pair misread(JsonBeginning::none, std::size_t{0});  // the first plain-text file that looks like JSON
   int misread_files = 0;
   std::vector<bool> has_windows(corpus.files.size());
   struct Read {
     std::vector<Chunk> chunks;
     std::unique_ptr<TokenizerMaker> maker;  // has read the chunks
   };
+  // Read chunks, let a maker of each group read them in parallel, and merge the results one after another.
   run_pipeline<Read, Read>(
       [&]() -> std::optional<Read> {
         Read read{.chunks = reader.next(), .maker = maker != nullptr ? maker->empty_copy() : nullptr};
@@ -77,6 +78,7 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
           progress(facts.bytes);
         }
       });
+  // Check the result, and write the notes.
   require_input(facts.bytes > 0, "corpus: ", corpus.files.front().name,
                 corpus.files.size() == 1 ? " is" : concat(" and all other files (", corpus.files.size(), " in all) are"),
                 " empty, expected text");

@@ -14,15 +14,15 @@
 
 namespace dikkat {
 
-/// How a corpus is read.
+/// Options for reading a corpus.
 struct CorpusOptions {
-  std::string text_field = "text";  // the field of a line of JSONL that has the text
+  std::string text_field = "text";  // the JSONL field that holds the text
   bool replace_invalid = false;     // invalid UTF-8 becomes U+FFFD; otherwise the tokenizer refuses it
   bool any_bytes = false;           // NUL bytes are allowed, for the byte tokenizer
 };
 
-/// The texts that a model is trained on or evaluated on, in a fixed order. A file is a document; a .jsonl or .ndjson file has a document on
-/// each line, the string in text_field. Empty documents, and a UTF-8 byte order mark at the start of a file, are skipped.
+/// The texts that a model is trained or evaluated on, in a fixed order. Each file is a document; in a .jsonl or .ndjson file each line is
+/// one: the string in text_field. Empty documents, and a UTF-8 byte order mark at the start of a file, are skipped.
 /// Texts are read when needed and are never all in memory.
 struct Corpus {
   std::vector<CorpusFile> files{};
@@ -30,16 +30,16 @@ struct Corpus {
   CorpusOptions options;
 };
 
-/// find_corpus_files(), read with these options.
+/// Finds the files (find_corpus_files()) of a corpus that is read with these options.
 Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options = {});
 
-/// A part of a document, or all of it. It ends at a split point: its tokens do not depend on what follows.
+/// A part of a document, or all of it. It ends where the text can be cut: its tokens do not depend on what follows.
 struct Chunk {
   std::string text;
   std::size_t file = 0;
   index line = 0;            // line number in JSONL, from 1; 0 for other files
-  index offset = 0;          // where the chunk begins in its document, in bytes
-  bool begins = true;        // whether it is the first chunk of its document, or of its document's validation part
+  index offset = 0;          // the chunk's first byte, counted from the start of its document
+  bool begins = true;        // whether it is the first chunk of its document, or of the document's validation part
   bool ends = true;          // whether it is the last chunk of its document
   bool after_split = false;  // whether it belongs to the validation part
 };
@@ -50,10 +50,10 @@ class RefusedText : public InputError {
   using InputError::InputError;
 };
 
-/// Throws RefusedText, which says where and why: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
+/// Throws RefusedText with the place and the reason: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
 [[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error);
 
-/// Reads a corpus once, in order.
+/// Reads a corpus once, from beginning to end.
 class CorpusReader {
  public:
   /// Tokenizer::stable_prefix(): the number of bytes that can be encoded without knowing what follows.
@@ -64,8 +64,8 @@ class CorpusReader {
   CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, std::optional<index> split = {});
   ~CorpusReader();
 
-  /// The next chunks, about 1 MiB together and at least one; none at the end. Throws InputError, which names the file, if it cannot be read
-  /// as text.
+  /// Returns the next chunks, at least one and about 1 MiB in all; none at the end. Throws InputError, which names the file, if it cannot
+  /// be read as text.
   std::vector<Chunk> next();
 
  private:
@@ -73,17 +73,17 @@ class CorpusReader {
   std::unique_ptr<State> state_;
 };
 
-/// What survey() measures.
+/// The results of survey().
 struct CorpusFacts {
   index documents = 0;
   index bytes = 0;                   // bytes of all texts
-  std::string fingerprint;           // see fingerprint.h: equal for equal texts
-  std::vector<std::string> notes{};  // for the user: a file of plain text that looks like JSON, line breaks of Windows
+  std::string fingerprint;           // equal for equal texts (fingerprint.h)
+  std::vector<std::string> notes{};  // for the user: plain-text files that look like JSON, Windows line breaks
 };
 
-/// The first scan of a corpus. `maker`, if not null, reads all texts too. `progress` gets the number of bytes done. Runs on TBB's threads;
-/// the result does not depend on them. `documents`, if not null, gets the hash of each document. Throws InputError, which says where, for
-/// the first text that the reader or the maker refuses, and for a corpus that is empty.
+/// Scans a corpus for the first time. `maker`, if not null, reads all texts too. `progress` gets the number of bytes done. `documents`, if
+/// not null, gets the hash of each document. Runs on TBB's threads; the result does not depend on them. Throws InputError, which names the
+/// place, for the first text that the reader or the maker refuses, and for an empty corpus.
 CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress = {},
                    DocumentHashes* documents = nullptr);
 

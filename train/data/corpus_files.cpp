@@ -38,7 +38,7 @@ bool ends_in(const fs::path& path, Extensions extensions) {
   return std::find(extensions.begin(), extensions.end(), extension_of(path.string())) != extensions.end();
 }
 
-/// ".a, .b or .c"
+/// Returns ".a, .b or .c".
 std::string list_of(Extensions extensions) {
   std::string list;
   for (std::size_t i = 0; i < extensions.size(); ++i) {
@@ -49,7 +49,7 @@ std::string list_of(Extensions extensions) {
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-/// Whether this is the folder of a training run, whose files are not text to train on.
+/// Returns whether this is the folder of a training run, whose files are not text to train on.
 bool is_run(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path / "checkpoints", error) && fs::exists(path / "config.toml", error) && fs::exists(path / ".lock", error);
@@ -75,7 +75,7 @@ class Omissions {
     kind.example = kind.files++ == 0 ? path.string() : std::min(kind.example, path.string());
   }
 
-  /// The largest first.
+  /// Returns the kinds, those with the most files first.
   std::vector<SkippedFiles> sorted() const {
     std::vector<SkippedFiles> all;
     for (const auto& [what, kind] : kinds_) {
@@ -91,18 +91,18 @@ class Omissions {
 
 constexpr std::string_view kThatEndIn = "that end in ";
 
-/// "that end in .log.gz"
+/// Returns "that end in .log.gz".
 std::string ending_of(const fs::path& path) {
   const std::string last = path.extension().string();
   const std::string inner = extension_of(path.string());
   return last.empty() ? "without an ending" : concat(kThatEndIn, inner == lower(last) ? "" : inner, last);
 }
 
-/// The regular files in a folder and below it for which `wanted` is true, sorted. Other files are counted.
+/// Returns the regular files in and below a folder for which `wanted` is true, sorted. Counts the other files.
 std::vector<std::string> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& wanted, Omissions& omissions) {
   std::vector<fs::path> found;
   std::error_code error;
-  fs::path at = folder;  // what an error is about
+  fs::path at = folder;  // the path that an error concerns
   fs::recursive_directory_iterator entry(folder, error);
   for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
     at = entry->path();
@@ -132,14 +132,14 @@ std::vector<std::string> text_files_below(const fs::path& folder, Extensions ext
     fail_input("corpus: the folder ", folder.string(), " contains no text, expected files that end in ", list_of(extensions),
                kinds.empty() ? "" : concat("; ", describe(kinds)),
                named == kinds.end() ? ""
-                                    : concat("; a pattern takes files with any ending: '", folder.string(), "/**/*",
+                                    : concat("; to read files with another ending, give a pattern: '", folder.string(), "/**/*",
                                              fs::path(named->example).extension().string(), "'"));
   }
   skipped.insert(skipped.end(), kinds.begin(), kinds.end());
   return files;
 }
 
-/// For a pattern FOLDER/**/NAME: the files below the folder whose names match. Empty for other patterns.
+/// For a pattern FOLDER/**/NAME, returns the files below the folder whose names match. Returns nullopt for other patterns.
 std::optional<std::vector<std::string>> files_at_any_depth(const std::string& pattern) {
   constexpr std::string_view kAnyDepth = "**/";
   const std::size_t at = pattern.find(kAnyDepth);
@@ -293,7 +293,7 @@ std::string read_text_file(const CorpusFile& file) {
       size = text.size();
     }
   } catch (const std::bad_alloc&) {
-    fail_input("corpus: ", file.name, " has more than ", text.size(), " bytes, more than there is memory for");
+    fail_input("corpus: ", file.name, " has more than ", text.size(), " bytes, which do not fit into memory");
   }
 }
 

@@ -12,10 +12,10 @@
 namespace dikkat {
 namespace {
 
-// A file is read in blocks that grow: a small one shall not cost the memory of a large one.
+// A file is read in blocks of growing size, so that a small file does not cost the memory of a large block.
 constexpr std::size_t kFirstBlock = std::size_t{1} << 13, kLargestBlock = std::size_t{1} << 20;
 
-/// The text of a file, without a byte order mark. By the options, refuses NUL bytes and replaces invalid UTF-8.
+/// Reads the text of a file, without a byte order mark. Depending on the options, refuses NUL bytes and replaces invalid UTF-8.
 class TextSource {
  public:
   TextSource(const CorpusFile& file, const CorpusOptions& options)
@@ -32,10 +32,10 @@ class TextSource {
     }
   }
 
-  /// The offset in the file of what read() returns next.
+  /// Returns the offset in the file of the text that read() appends next.
   index position() const { return bytes_; }
 
-  /// Appends some text; false at the end.
+  /// Appends some text to `text`. Returns false at the end of the file.
   bool read(std::string& text) {
     std::string block = std::exchange(held_, {});
     const std::size_t held = block.size();
@@ -70,7 +70,7 @@ class TextSource {
   index bytes_ = 0;
 };
 
-/// The text in a line of JSONL.
+/// Returns the text in a line of JSONL.
 std::string text_of_line(const std::string& name, index line, std::string_view json, const CorpusOptions& options) {
   const std::string& field = options.text_field;
   const auto refuse = [&](const auto&... parts) { fail_input("corpus: ", name, ": line ", line, parts...); };
@@ -88,7 +88,7 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
   const auto text = object.find(field);
   if (text == object.end() && is_conversation(object, field)) {
     refuse(" is a conversation, expected a text in the field \"", field,
-           "\" (data.text_field); dikkat corpus inspect --chat shows conversations");
+           "\" (data.text_field); `dikkat corpus inspect --chat` shows conversations");
   }
   if (text == object.end()) {
     refuse(": ", unknown_fields(object, field));
@@ -100,18 +100,18 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
   if (!options.any_bytes) {
     if (const std::size_t nul = found.find('\0'); nul != std::string::npos) {
       refuse(" is not text: it has a NUL byte at byte ", nul,
-             "; take it out, or use the byte tokenizer, which reads any text (tokenizer.kind = \"byte\")");
+             "; remove it, or use the byte tokenizer, which reads any text (tokenizer.kind = \"byte\")");
     }
   }
   return found;
 }
 
-/// The lines of a text, without line ends.
+/// Reads the lines of a text, without line ends.
 class Lines {
  public:
   explicit Lines(TextSource& source) : source_(source) {}
 
-  /// The next line, valid until the next call; nullopt at the end.
+  /// Returns the next line, valid until the next call; nullopt at the end.
   std::optional<std::string_view> next() {
     for (std::size_t searched = at_;;) {
       const std::size_t end = text_.find('\n', searched);
@@ -144,7 +144,7 @@ struct CorpusReader::State {
   StablePrefix stable_prefix;
   std::optional<index> split;  // empty once it has been passed
 
-  std::size_t file = 0;  // the file that is being read, or is next
+  std::size_t file = 0;  // the file that is being read, or the next one
   std::unique_ptr<TextSource> source{};
   std::optional<Lines> lines{};  // set for JSONL
   bool source_ended = false;
@@ -195,7 +195,7 @@ struct CorpusReader::State {
     return chunk;
   }
 
-  /// Appends as much of the buffer as can be encoded by itself; all of it if the document ends here.
+  /// Appends to `out` as much of the buffer as can be encoded without what follows; all of it if the document ends here.
   void give(std::vector<Chunk>& out, bool ends) {
     if (split && *split < position + static_cast<index>(buffer.size())) {
       const auto before = static_cast<std::size_t>(utf8::snap(buffer, *split - position));
@@ -207,14 +207,14 @@ struct CorpusReader::State {
       begins = true;
     }
     const std::size_t count = ends ? buffer.size() : static_cast<std::size_t>(stable_prefix(buffer));
-    if (count > 0 ||
-        (ends && !begins)) {  // the end of a document may be found when all of its text has been returned: then an empty chunk marks it
+    // If all text has been returned before the end of the document is found, an empty chunk marks the end.
+    if (count > 0 || (ends && !begins)) {
       out.push_back(take(count, ends));
     }
   }
 
   void next_of_text(std::vector<Chunk>& out) {
-    const std::size_t wanted = std::max(kLargestBlock, 2 * buffer.size());  // without a split point so far, read twice as much
+    const std::size_t wanted = std::max(kLargestBlock, 2 * buffer.size());  // doubles as long as the text cannot be cut
     while (buffer.size() < wanted && !source_ended) {
       source_ended = !source->read(buffer);
     }

@@ -12,13 +12,13 @@
 namespace dikkat {
 namespace {
 
-constexpr std::size_t kMostShown = 10;   // lines and repeated documents
-constexpr std::size_t kBytesShown = 80;  // of a line
+constexpr std::size_t kMostShown = 10;   // the number of lines and of repeated documents
+constexpr std::size_t kBytesShown = 80;  // the bytes of a line
 
 struct DigestHash {
   std::size_t operator()(const Digest& digest) const {
     std::size_t hash = 0;
-    std::memcpy(&hash, digest.data(), sizeof hash);  // any of its bits are as good
+    std::memcpy(&hash, digest.data(), sizeof hash);  // all bits of a digest are equally good
     return hash;
   }
 };
@@ -72,10 +72,10 @@ class LongestLines {
 
  private:
   TextPlace document_;
-  index number_ = 0;  // of the line, in its document
-  index bytes_ = 0;   // of the line so far
+  index number_ = 0;  // the number of lines that have ended in this document
+  index bytes_ = 0;   // bytes of the current line so far
   std::string begin_;
-  std::vector<CorpusStatistics::Line> longest_;  // longest first; of equal ones the earlier
+  std::vector<CorpusStatistics::Line> longest_;  // longest first; among equal ones, the earlier first
 };
 
 /// Finds documents that are equal.
@@ -101,7 +101,7 @@ class Repeats {
       all.push_back(group);
     }
     const auto order = [](const CorpusStatistics::Repeated& one) {
-      return std::tuple(-(one.times - 1) * one.bytes, one.first.file, one.first.line);  // the same in every process
+      return std::tuple(-(one.times - 1) * one.bytes, one.first.file, one.first.line);  // a total order, equal in every process
     };
     std::ranges::sort(all, {}, order);
     all.resize(std::min(all.size(), kMostShown));
@@ -125,7 +125,7 @@ CorpusStatistics statistics_of(const Corpus& corpus, const std::function<void(in
   Sha256 document;
   index bytes = 0, done = 0;
 
-  // A chunk has whole characters, unless the text is not UTF-8.
+  // Reads chunks of whole characters, unless the text is not UTF-8.
   CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()) - utf8::incomplete_tail(text); });
   for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
     for (const Chunk& chunk : chunks) {
@@ -154,6 +154,7 @@ CorpusStatistics statistics_of(const Corpus& corpus, const std::function<void(in
       progress(done);
     }
   }
+  // Collect the results.
   for (std::size_t i = 0; i < characters.size(); ++i) {
     if (characters[i] > 0) {
       found.characters.emplace_back(static_cast<char32_t>(i), characters[i]);

@@ -30,7 +30,7 @@ constexpr FileKind kKinds[] = {
     {"\x1F\x8B\x08"sv, 0, "compressed with gzip", "decompress it: gunzip --keep 'FILE'"},
     {"\x28\xB5\x2F\xFD"sv, 0, "compressed with zstd", "decompress it: unzstd --keep 'FILE'"},
     {"PK\x03\x04"sv, 0, "a ZIP archive (.zip, .docx, .epub, .npz ...)",
-     "unpack it: unzip 'FILE' -d 'FILE.d'; of a document, save or convert the text: pandoc 'FILE' -t plain -o 'FILE.txt'"},
+     "unpack it: unzip 'FILE' -d 'FILE.d'; convert a document to text: pandoc 'FILE' -t plain -o 'FILE.txt'"},
     {"7z\xBC\xAF\x27\x1C"sv, 0, "a 7z archive", "unpack it: 7z x 'FILE'"},
     {"Rar!\x1A\x07"sv, 0, "a RAR archive", "unpack it: unrar x 'FILE'"},
     {"ustar"sv, 257, "a tar archive", "unpack it: tar -xf 'FILE'"},
@@ -52,7 +52,7 @@ constexpr FileKind kKinds[] = {
      0, "a program", "only text can be learnt"},
 };
 
-/// The advice with the file's name; of data without a name of its own ("standard input"), FILE stays.
+/// Returns the advice with the file's name. For data without a usable name, such as standard input, FILE stays.
 std::string with_name(std::string_view advice, const std::string& name) {
   constexpr std::string_view kFile = "FILE";
   const bool has_name = name.starts_with('/') && name.find_first_of("'\"\\") == std::string::npos;
@@ -79,7 +79,7 @@ std::string_view wide_encoding(std::string_view text) {
   if (some.starts_with("\xFF\xFE") || some.starts_with("\xFE\xFF")) {
     return "UTF-16";
   }
-  std::array<double, 4> nuls{};  // by place in a group of four bytes
+  std::array<double, 4> nuls{};  // NUL bytes, by position in a group of four bytes
   for (std::size_t i = 0; i < some.size(); ++i) {
     nuls.at(i % 4) += some[i] == '\0' ? 1 : 0;
   }

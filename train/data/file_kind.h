@@ -6,29 +6,28 @@
 
 namespace dikkat {
 
-/// A kind of file that is not text, known by bytes at a fixed place.
+/// A kind of file that is not text, recognised by bytes at a fixed offset.
 struct FileKind {
   std::string_view magic;
-  std::size_t offset = 0;  // of the magic bytes
-  std::string_view what;   // "a PDF document"
-  std::string_view
-      advice;  // what to do: a sentence, in which FILE stands for the file's name; it gives a command that works, where there is one
+  std::size_t offset = 0;   // offset of the magic bytes in the file
+  std::string_view what;    // "a PDF document"
+  std::string_view advice;  // what to do, with a working command if there is one; FILE stands for the file's name
 };
 
-/// The bytes from the start of a file that kind_of_file() looks at.
+/// The number of bytes at the start of a file that kind_of_file() looks at.
 inline constexpr std::size_t kMagicBytes = 512;
 
-/// The kind of the file that begins so, from the one table of kinds; nullptr for none of them.
+/// Returns the kind of a file that begins with `begin`, from the only table of kinds; nullptr if it is not in the table.
 const FileKind* kind_of_file(std::string_view begin);
 
-/// The encoding of text in UTF-16 or UTF-32, by its byte order mark or, without one, by where its NUL bytes are: the name that iconv knows.
-/// Empty for other data. `text` is the start of the file.
+/// Returns iconv's name of the encoding of UTF-16 or UTF-32 text; empty for other data. Judges by the byte order mark or, without one, by
+/// the positions of the NUL bytes. `text` is the start of the file.
 std::string_view wide_encoding(std::string_view text);
 
-/// What to do about text in such an encoding: a command, in which the file is `name`.
+/// Returns advice on how to convert text in such an encoding: a command for the file `name`.
 std::string advice_on_encoding(std::string_view encoding, const std::string& name);
 
-/// Throws InputError: the file is of this kind, `expected` names what it should be. Says what to do.
+/// Throws InputError, because the file is of this kind and not what `expected` names. The message includes the advice.
 [[noreturn]] void refuse_kind(const FileKind& kind, const std::string& name, const char* expected);
 
 }  // namespace dikkat

@@ -9,21 +9,21 @@
 
 namespace dikkat {
 
-/// 64 bits of each document's SHA-256.
+/// The first 64 bits of each document's SHA-256.
 using DocumentHashes = std::vector<std::uint64_t>;
 
-/// The fingerprint of a corpus: the SHA-256, in lower-case hex, of the documents' SHA-256 (32 bytes each), in order. It changes with any
-/// byte, with the order and with document boundaries, but not with file names.
+/// Computes the fingerprint of a corpus: the SHA-256, in lower-case hex, of all documents' SHA-256 (32 bytes each), one after another. It
+/// depends on every byte, on the order and on document boundaries, but not on file names.
 class Fingerprint {
  public:
   Fingerprint() = default;
-  /// Adds to `documents`, which must outlive this, 64 bits of each document's SHA-256: to find the documents that two texts share.
+  /// Appends the hash of each document to `documents`, which must outlive this. The hashes show which documents two texts share.
   explicit Fingerprint(DocumentHashes* documents) : hashes_(documents) {}
 
   /// Adds text to the current document.
   void add(std::string_view text);
   void end_document();
-  /// The fingerprint of the documents that have ended. Then starts again.
+  /// Returns the fingerprint of the documents that have ended, and starts again.
   std::string finish();
 
  private:
@@ -31,7 +31,7 @@ class Fingerprint {
   DocumentHashes* hashes_ = nullptr;
 };
 
-/// How many documents of a text are among others, which are sorted.
+/// Returns the number of documents of `text` that are also in `sorted_others`, which must be sorted.
 index count_shared(const DocumentHashes& text, const DocumentHashes& sorted_others);
 
 }  // namespace dikkat

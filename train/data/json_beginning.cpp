@@ -12,15 +12,15 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kFields[] = {"messages", "prompt", "completion", "text", "conversations"};
-constexpr std::size_t kMost = std::size_t{1} << 16;  // that are looked at
+constexpr std::size_t kMost = std::size_t{1} << 16;  // the number of bytes to look at
 
-/// Looks for a known field in an object, or in the first of an array. The parser calls it; false ends the parsing.
+/// Looks for a known field in an object, or in the first object of an array. The parser calls its methods; false ends the parsing.
 class FieldFinder : public nlohmann::json_sax<json> {
  public:
   explicit FieldFinder(std::string_view text_field) : text_field_(text_field) {}
 
   bool has_found() const { return found_; }
-  /// The byte, from 1, at which the text is no JSON; 0: it is JSON.
+  /// Returns the byte, from 1, at which the text is not JSON; 0 if all of it is.
   std::size_t wrong() const { return wrong_; }
 
   bool null() override { return value(); }
@@ -54,7 +54,7 @@ class FieldFinder : public nlohmann::json_sax<json> {
   }
 
  private:
-  /// Before the first object there is no other value.
+  /// Accepts a value only after the first object has begun.
   bool value() const { return objects_ > 0; }
 
   std::string_view text_field_;
@@ -63,7 +63,7 @@ class FieldFinder : public nlohmann::json_sax<json> {
   std::size_t wrong_ = 0;
 };
 
-/// Looks for a known field. With `more`, anything may follow the JSON.
+/// Looks for a known field in a text. With `more`, anything may follow the JSON.
 FieldFinder find_field(std::string_view text, std::string_view text_field, bool more) {
   FieldFinder finder(text_field);
   json::sax_parse(text.begin(), text.end(), &finder, json::input_format_t::json, !more);
@@ -80,7 +80,7 @@ JsonBeginning json_beginning(std::string_view text, std::string_view text_field)
   }
   const bool is_cut = text.size() > kMost;
   text = text.substr(0, kMost);
-  // What is wrong at the end of a text is that it goes on.
+  // If more text follows, an error at the end only means that the JSON continues there.
   const auto has_it = [](const FieldFinder& finder, std::size_t size, bool goes_on) {
     return finder.has_found() && (finder.wrong() == 0 || (goes_on && finder.wrong() >= size));
   };
@@ -107,9 +107,9 @@ std::string note_on_json(JsonBeginning beginning, const std::string& name, bool 
       is_line                              ? "its first line is a JSON object: "
       : beginning == JsonBeginning::object ? "it begins with a JSON object of several lines: "
                                            : "it begins with a JSON array: ",
-      is_line ? (is_named ? "name it .jsonl" : "give it as a file named .jsonl") : "write one object a line, in a file named .jsonl,",
+      is_line ? (is_named ? "rename it to .jsonl" : "give it as a .jsonl file") : "write one object on each line of a .jsonl file,",
       " if it holds conversations or documents",
-      others == 0 ? "" : concat(" (so ", others == 1 ? "is " : "are ", others, " other file", others == 1 ? ")" : "s)"));
+      others == 0 ? "" : concat(" (as ", others == 1 ? "does " : "do ", others, " other file", others == 1 ? ")" : "s)"));
 }
 
 }  // namespace dikkat

@@ -13,7 +13,7 @@ namespace {
 
 void require_range(Loader::Range range) {
   require(range.first >= 0 && range.count >= 1 && range.first <= std::numeric_limits<index>::max() - range.count, "loader: ", range.count,
-          " samples from ", range.first, " on, expected 1 or more samples from 0 or higher");
+          " samples from sample ", range.first, ", expected 1 or more samples from sample 0 or later");
 }
 
 std::vector<double> weights_of(const std::vector<WeightedSamples>& sources) {
@@ -53,7 +53,7 @@ RowLengths Loader::longest() const {
 template <class F>
 void Loader::for_samples(Range range, F&& f) const {
   std::optional<Permutation> order;
-  index source = -1, epoch = -1;  // of `order`
+  index source = -1, epoch = -1;  // the source and the epoch that `order` belongs to
   for (index at = range.first; at < range.first + range.count; ++at) {
     const Mixture::Place place = mixture_.at(at);
     const Samples& samples = *sources_[static_cast<std::size_t>(place.source)].samples;
@@ -86,7 +86,7 @@ void Loader::fill(Range range, const Step& step, Batch& batch) const {
   index row = 0;
   for_samples(range, [&](const Samples& source, index epoch, index sample) {
     source.fill(epoch, sample, row, batch);
-    if (batch.lengths.packed && !source.lengths(sample).packed) {  // one sequence, among rows of several
+    if (batch.lengths.packed && !source.lengths(sample).packed) {  // a row with one sequence, in a batch of packed rows
       std::fill_n(batch.starts.begin() + row * batch.lengths.cols, batch.lengths.cols, 0);
     }
     ++row;

@@ -8,24 +8,24 @@
 
 namespace dikkat {
 
-/// Samples, and how often they are seen beside others.
+/// Samples, and their weight in a mixture of sources.
 struct WeightedSamples {
   const Samples* samples = nullptr;
   double weight = 1;
 };
 
-/// The order in which training sees its samples, a pure function of (samples, weights, seed). Each position of a run belongs to a source
-/// (mixture.h). Each epoch of a source sees every sample of it once, in the order of a keyed permutation: its p-th sample is number p mod W
-/// of epoch p / W, where it has W samples. So a source is seen in the order that it has alone.
+/// The order in which training sees its samples: a pure function of (samples, weights, seed). Each position of a run belongs to a source
+/// (mixture.h). Each epoch of a source sees each of its W samples once, in the order of a keyed permutation: the p-th sample taken from the
+/// source is number p mod W of epoch p / W. So the order within a source does not depend on the other sources.
 class Loader {
  public:
-  /// Keeps references to the samples. Throws Error when a source has none.
+  /// Keeps references to the samples. Throws Error if a source has no samples.
   Loader(std::vector<WeightedSamples> sources, std::uint64_t seed);
   Loader(const Samples& samples, std::uint64_t seed) : Loader(std::vector<WeightedSamples>{{.samples = &samples}}, seed) {}
 
-  /// The samples of all sources.
+  /// Returns the number of samples in all sources.
   index epoch_size() const;
-  /// How often a source has been seen after the first `samples` of a run.
+  /// Returns the number of epochs of a source in the first `samples` samples of a run.
   double epochs(index source, index samples) const;
   RowLengths longest() const;
 
@@ -33,18 +33,18 @@ class Loader {
   struct Range {
     index first = 0, count = 0;
   };
-  /// What the batches of a step share: row lengths, which are those of the step's longest sample, so that all batches have the same shape;
-  /// and the weight of all targets.
+  /// The properties that all batches of a step share. Row lengths are those of the step's longest sample, so all batches have the same
+  /// shape. `weight` is the sum of the weights of the step's targets.
   struct Step {
     Range samples;
     RowLengths lengths;
     double weight = 0;
   };
-  /// The step that consists of these samples. Throws Error unless count >= 1 and first >= 0.
+  /// Returns the step that consists of these samples. Throws Error unless count >= 1 and first >= 0.
   Step step(Range samples) const;
-  /// Fills a batch with the samples of `range`, which must be a part of `step`. Throws Error otherwise, and unless count >= 1.
+  /// Fills a batch with the samples of `range`. Throws Error if `range` is empty or not a part of `step`.
   void fill(Range range, const Step& step, Batch& batch) const;
-  /// The same for a step of one batch.
+  /// Fills the only batch of a step.
   void fill(Range range, Batch& batch) const { fill(range, step(range), batch); }
 
  private:

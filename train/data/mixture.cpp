@@ -12,7 +12,7 @@ namespace {
 constexpr int kShareBits = 24;
 constexpr index kMostPositions = index{1} << 38;
 
-/// How many of the first n samples go to the left side of a division: n a, rounded.
+/// Returns how many of the first n samples go to the left side of a division: n a, rounded.
 index to_the_left(index n, index share) { return (n * share + (index{1} << (kShareBits - 1))) >> kShareBits; }
 
 }  // namespace
@@ -22,7 +22,7 @@ Mixture::Mixture(std::span<const double> weights) {
   double rest = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (const double& weight : weights) {
     require(weight > 0 && weight >= 1e-6 * rest && std::isfinite(rest), "mixture: a weight of ", weight,
-            ", expected at least 1e-6 of the sum of those from it on");
+            ", expected at least 1e-6 of the sum of itself and those after it");
     if (&weight != &weights.back()) {
       shares_.push_back(std::llround(std::ldexp(weight / rest, kShareBits)));
     }

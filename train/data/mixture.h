@@ -8,29 +8,29 @@
 
 namespace dikkat {
 
-/// In what order a run takes samples from several sources: a pure function of the position in the run, in which each source has its share,
-/// spread as evenly as whole numbers allow. The first source is divided from all others, the second from those after it, and so on; each
-/// division gives its left side n a of n samples, rounded, where a is the left side's share of both.
+/// The order in which a run takes samples from several sources: a pure function of the position in the run. Each source gets its share,
+/// spread as evenly as whole numbers allow. The first source is divided from all others, the second from those after it, and so on. Each
+/// division gives its left side round(n a) of n samples, where a is the left side's share of both sides.
 class Mixture {
  public:
-  /// Throws Error unless there is a weight, and each is above 0 and at least 1e-6 of the sum of those from it on.
+  /// Throws Error if there are no weights. Each weight must be above 0 and at least 1e-6 of the sum of itself and those after it.
   explicit Mixture(std::span<const double> weights);
 
   index sources() const { return static_cast<index>(shares_.size()) + 1; }
 
   struct Place {
     index source = 0;
-    index number = 0;  // how many samples of this source came before
+    index number = 0;  // the number of earlier samples from this source
 
     bool operator==(const Place&) const = default;
   };
-  /// The sample at a position of the run, 0 <= position < 2^38; with one source, any.
+  /// Returns the sample at a position of the run. 0 <= position < 2^38; with only one source there is no upper limit.
   Place at(index position) const;
-  /// How many of the first `positions` samples are from a source.
+  /// Returns how many of the first `positions` samples are from a source.
   index taken(index source, index positions) const;
 
  private:
-  std::vector<index> shares_;  // of each source but the last: its part of what it is divided from, in 2^-24
+  std::vector<index> shares_;  // each source's share of itself and the sources after it, in units of 2^-24; without the last source
 };
 
 }  // namespace dikkat

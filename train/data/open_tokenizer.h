@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// The tokenizer of a run (RUN_DIR, by its newest checkpoint), of a checkpoint (FILE.h5), or in files of its own (read_tokenizer_file()).
+/// Opens the tokenizer of a run (RUN_DIR, newest checkpoint), of a checkpoint (FILE.h5), or from tokenizer files (read_tokenizer_file()).
 /// Throws InputError for a source that cannot be used.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& source);
 

@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kRowGrain = 8;  // rows are whole multiples of so many positions, but not longer than a window
+constexpr index kRowGrain = 8;  // row lengths are multiples of this, but at most a window
 
 std::vector<index> lengths_of(const Sequences& sequences) {
   std::vector<index> lengths;
@@ -31,7 +31,7 @@ std::vector<std::vector<index>> pack_best_fit(std::span<const index> lengths, in
   std::ranges::stable_sort(order, [&](index a, index b) { return length_of(a) > length_of(b); });
 
   std::vector<std::vector<index>> rows;
-  std::set<std::pair<index, index>> open;  // room, row
+  std::set<std::pair<index, index>> open;  // (room left, row)
   for (const index sequence : order) {
     const index length = length_of(sequence);
     require(1 <= length && length <= row_length, "packing: sequence ", sequence, " has ", length, " tokens, expected 1 to ", row_length);
@@ -104,7 +104,7 @@ void PackedSamples::fill(index, index sample, index row_of_batch, Batch& batch) 
   std::fill(inputs + at, inputs + cols, 0);
   std::fill(targets + at, targets + cols, 0);
   std::fill(weights + at, weights + cols, 0.0F);
-  std::iota(starts + at, starts + cols, static_cast<std::int32_t>(at));  // each position of padding sees itself
+  std::iota(starts + at, starts + cols, static_cast<std::int32_t>(at));  // each position of padding sees only itself
 }
 
 }  // namespace dikkat

@@ -8,33 +8,33 @@
 
 namespace dikkat {
 
-/// Numbered sequences, each shorter than a row or as long: documents, or conversations.
+/// Numbered sequences, each at most as long as a row: documents or conversations.
 class Sequences {
  public:
   virtual ~Sequences() = default;
 
   virtual index count() const = 0;
-  /// The number of inputs, 1 or more.
+  /// Returns the number of inputs, 1 or more.
   virtual index length(index sequence) const = 0;
-  /// The sum of the weights of its targets.
+  /// Returns the sum of the weights of a sequence's targets.
   virtual double target_weight(index sequence) const = 0;
-  /// Writes length() inputs, the token after each, and the weight of each in the loss.
+  /// Writes length() inputs, targets (the token after each input) and weights of the targets in the loss.
   virtual void read(index sequence, Token* inputs, Token* targets, float* weights) const = 0;
 };
 
-/// Which sequences share a row: best-fit decreasing. The longest sequence comes first, and each goes into the row with the least room that
-/// is enough for it (Johnson et al. 1974, "Worst-case performance bounds for simple one-dimensional packing algorithms"; Ding et al., arXiv
-/// 2404.10830). `lengths` are 1 to `row_length`. Rows and their sequences are in the order in which they were begun and put.
+/// Packs sequences into rows by best-fit decreasing. Sequences are placed from longest to shortest, each into the row with the least room
+/// that is enough for it (Johnson et al. 1974, "Worst-case performance bounds for simple one-dimensional packing algorithms"; Ding et al.,
+/// arXiv 2404.10830). `lengths` are 1 to `row_length`. Returns the sequences of each row, in the order in which they were placed.
 std::vector<std::vector<index>> pack_best_fit(std::span<const index> lengths, index row_length);
 
-/// Rows of sequences that see nothing of each other: attention stays within each, and its positions count from its own beginning
-/// (Batch::starts). So each sequence has the loss that it has alone.
+/// Rows of packed sequences that do not see each other: attention stays within a sequence, and positions count from its beginning
+/// (Batch::starts). So packing does not change the loss of a sequence.
 class PackedSamples : public Samples {
  public:
   /// Keeps a reference to the sequences. Throws InputError if there are none.
   PackedSamples(const Sequences& sequences, index row_length);
 
-  /// The share of positions that hold no token.
+  /// Returns the share of positions that hold padding.
   double padding() const;
 
   index count() const override { return static_cast<index>(rows_.size()); }

@@ -5,9 +5,9 @@
 
 namespace dikkat {
 
-/// Pairs for an encoder-decoder, with teacher forcing: a sample is the source, and the start token followed by the target; each position
-/// predicts the next token, the last one the end token. Rows are padded to a multiple of 8 positions, or to the longest sample, so that
-/// batches have few different shapes.
+/// Pairs for an encoder-decoder, with teacher forcing. The encoder reads the source. The decoder input is the start token and the target;
+/// each position predicts the next token, and the last one the end token. Rows are padded to a multiple of 8 positions, or to the longest
+/// sample, so that batches have few different shapes.
 class PairSamples : public Samples {
  public:
   /// Keeps a reference to the store. Throws InputError if it has no pairs.

@@ -17,7 +17,7 @@ SequenceTokens marks_of(const Tokenizer& tokenizer) {
   return *special;
 }
 
-/// Throws the error with file, line and byte of the file. `text` is the pair's source or target.
+/// Throws `error` with the file, the line and the byte in the file. `text` is the pair's source or target.
 [[noreturn]] void refuse(const EncodeError& error, const Pair& pair, std::string_view text) {
   const index begin = pair.offset + (text.data() == pair.source.data() ? 0 : static_cast<index>(pair.source.size()) + 1);
   fail_input(pair, ": byte ", begin + error.offset(), " of the file: ", error.problem());
@@ -66,7 +66,7 @@ PairStore::PairStore(const Tokenizer& tokenizer, std::span<const Pair> pairs)
     sources_.append(encoded[i].source);
     targets_.append(encoded[i].target);
     target_bytes_ += static_cast<index>(pairs[i].target.size());
-    encoded[i] = {};  // frees its memory before the next ones are copied
+    encoded[i] = {};  // frees the memory before the next pairs are copied
   }
 }
 

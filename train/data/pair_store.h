@@ -11,32 +11,32 @@
 
 namespace dikkat {
 
-/// make_tokenizer() for all sources and targets of a corpus. Errors name the file and the line.
+/// Makes a tokenizer (make_tokenizer()) from all sources and targets of a corpus. Errors name the file and the line.
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const PairCorpus& corpus);
 
-/// The tokens of pairs, numbered 0 to count() - 1. A source is stored with the end token. A target is stored without special tokens: a
-/// decoder reads it after the start token and predicts it followed by the end token, so both have one token more than the store.
-/// Every method throws Error for a number out of range.
+/// The tokens of pairs, numbered 0 to count() - 1. A source is stored with the end token. A target is stored without special tokens: the
+/// decoder input puts the start token before it, and the decoder's targets put the end token after it. Both have one token more than the
+/// store. Every method throws Error for a number out of range.
 class PairStore {
  public:
   /// Encodes in parallel; the result does not depend on the threads. Keeps no references. Throws InputError for a tokenizer without
   /// sequence_tokens(), and for a text that it cannot encode; the message names the file, the line and the byte.
   PairStore(const Tokenizer& tokenizer, std::span<const Pair> pairs);
 
-  /// The tokens for padding, start and end.
+  /// Returns the tokens for padding, start and end.
   const SequenceTokens& special_tokens() const { return special_tokens_; }
   index count() const { return sources_.count(); }
-  /// The number of tokens, with the end token.
+  /// Returns the number of tokens, with the end token.
   index source_length(index pair) const { return sources_.length(pair); }
   index target_length(index pair) const { return targets_.length(pair) + 1; }
-  /// The longest of these lengths; 0 if there are no pairs.
+  /// Returns the longest of these lengths; 0 if there are no pairs.
   index longest_source() const { return sources_.longest(); }
   index longest_target() const { return count() == 0 ? 0 : targets_.longest() + 1; }
-  /// Writes source_length(pair) tokens, the last of them the end token.
+  /// Writes source_length(pair) tokens. The last one is the end token.
   void read_source(index pair, Token* out) const { sources_.read(pair, out); }
   /// Writes target_length(pair) - 1 tokens, without special tokens.
   void read_target(index pair, Token* out) const { targets_.read(pair, out); }
-  /// Bytes of the texts of all targets.
+  /// Returns the bytes of text in all targets.
   index target_bytes() const { return target_bytes_; }
 
  private:

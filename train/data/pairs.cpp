@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kPairExtensions[] = {".tsv"};
 constexpr std::string_view kExpected = ", expected SOURCE<TAB>TARGET";
 
-bool is_blank(std::string_view text) {  // the text must be valid UTF-8
+/// Returns whether all characters are white space. The text must be valid UTF-8.
+bool is_blank(std::string_view text) {
   for (index at = 0; at < static_cast<index>(text.size());) {
     const utf8::Character character = utf8::decode(text, at);
     if (!utf8::is_white_space(character.code_point)) {
@@ -26,7 +27,7 @@ bool is_blank(std::string_view text) {  // the text must be valid UTF-8
   return true;
 }
 
-/// Adds source and target of a line to a pair that has its name, line and offset.
+/// Returns the pair, which already has its name, line and offset, with the source and the target of `line`.
 Pair parse(Pair pair, std::string_view line) {
   const auto require_text = [&](std::string_view text, const char* name) {
     require_input(!is_blank(text), pair, ": the ", name, text.empty() ? " is empty" : " is blank", kExpected);

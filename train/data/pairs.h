@@ -19,16 +19,16 @@ struct Document {
 struct Pair {
   std::string_view name;  // the document's name
   index line = 0;         // line number in the document, from 1
-  index offset = 0;       // where the line, and so the source, begins in the document, in bytes
+  index offset = 0;       // the first byte of the line, and so of the source, in the document
   std::string_view source = {};
   std::string_view target = {};
 };
 
-/// Where a pair is, for error messages: "FILE: line 7".
+/// Appends a pair's place, for error messages: "FILE: line 7".
 void append_to(std::string& out, const Pair& pair);
 
-/// The pairs that an encoder-decoder is trained on or evaluated on, in the order of files and lines. It can be moved but not copied,
-/// because the views point into it.
+/// The pairs that an encoder-decoder is trained or evaluated on, in the order of files and lines. A corpus can be moved but not copied,
+/// because its views point into it.
 struct PairCorpus {
   std::vector<Document> documents;
   std::vector<Pair> pairs;
@@ -38,13 +38,14 @@ struct PairCorpus {
   PairCorpus& operator=(PairCorpus&&) = default;
 };
 
-/// Reads files of pairs, one on each line: a source, a TAB and a target. Lines end with "\n" or "\r\n"; the last one need not. A folder
-/// stands for its .tsv files, as find_corpus_files() lists them; a path of a file may have any ending. Empty files are skipped.
-/// Throws InputError, which names the file and the line, for a line that is empty, is not UTF-8, has no TAB or several, or has a source or
-/// target that is empty or blank (Unicode white space); also for a file that cannot be read as text, and if all files are empty.
+/// Reads files of pairs, one on each line: a source, a TAB and a target. Lines end with "\n" or "\r\n"; the last line need not. A folder
+/// stands for its .tsv files, as find_corpus_files() lists them; the path of a file may have any ending. Empty files are skipped.
+/// Throws InputError, which names the file and the line, for a line that is empty, is not UTF-8, or does not have exactly one TAB. The
+/// source and the target must not be empty or blank (Unicode white space). Throws it also for files that cannot be read as text or are all
+/// empty.
 PairCorpus read_pairs(std::span<const std::string> paths);
 
-/// The fingerprint of the documents (fingerprint.h).
+/// Returns the fingerprint of the documents (fingerprint.h).
 std::string fingerprint(const PairCorpus& corpus);
 
 /// The two parts of a corpus of pairs. Either may be empty.
@@ -53,7 +54,7 @@ struct PairSplit {
   std::span<const Pair> validation;
 };
 
-/// The first floor(n * (1 - val_fraction)) of the n pairs are for training, the others for validation.
+/// Splits the n pairs: the first floor(n * (1 - val_fraction)) are for training, the others for validation.
 /// Throws InputError unless 0 <= val_fraction < 1.
 PairSplit split_pairs(const PairCorpus& corpus, double val_fraction);
 

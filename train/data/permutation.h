@@ -25,7 +25,7 @@ class Permutation {
 
   constexpr index size() const { return n_; }
 
-  /// The image of i, 0 <= i < n.
+  /// Returns the image of i, 0 <= i < n.
   constexpr index operator()(index i) const {
     do {
       i = network(i);
@@ -34,9 +34,9 @@ class Permutation {
   }
 
  private:
-  static constexpr index kRounds = 24;  // 8 would do for long halves; with halves of one or two bits, even 16 favour some orders
+  static constexpr index kRounds = 24;  // 8 are enough for long halves; with halves of one or two bits, even 16 favour some orders
 
-  /// A bijection of [0, 2^bits): each round changes one half by a function of the other.
+  /// Computes a bijection of [0, 2^bits): each round changes one half by a function of the other.
   constexpr index network(index i) const {
     std::uint64_t low = static_cast<std::uint64_t>(i) & mask(low_bits_);
     std::uint64_t high = static_cast<std::uint64_t>(i) >> low_bits_;
@@ -46,7 +46,7 @@ class Permutation {
     }
     return static_cast<index>(high << low_bits_ | low);
   }
-  /// A half has at most 32 bits, so (round, half) numbers a group of random words.
+  /// The round function. A half has at most 32 bits, so (round, half) is the number of a group of random words.
   constexpr std::uint64_t scramble(index round, std::uint64_t half) const {
     return random_.group(round << 32 | static_cast<index>(half))[0];
   }

@@ -14,14 +14,14 @@ namespace dikkat {
 struct Prefetcher::State {
   const Loader& loader;
   index first_of_step;      // the first sample of the step after `step`
-  index next = 0, end = 0;  // samples of the part of `step` that are still to come
+  index next = 0, end = 0;  // the range of samples of the part of `step` that are still to come
   index batch_size;
   std::function<index()> next_step_batches;
   Part part;
   Loader::Step step;
   Batch in_use;
   Batch in_work;
-  std::exception_ptr failure;  // the task's exception; it stays, so that a caller that continues gets no stale batch
+  std::exception_ptr failure;  // the task's exception; it is kept, so that a caller never gets a stale batch
   Handover begun, ended;
   tbb::task_group task;
 
@@ -64,7 +64,7 @@ Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_siz
 Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches, Part part)
     : state_(std::make_unique<State>(loader, first_sample, batch_size, std::move(next_step_batches), part)) {
   require(first_sample >= 0 && batch_size >= 1, "prefetcher: batches of ", batch_size, " from sample ", first_sample,
-          " on, expected 1 or more from 0 or more on");
+          ", expected 1 or more from sample 0 or later");
   state_->start();
 }
 

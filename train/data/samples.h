@@ -10,11 +10,11 @@ class Samples {
   virtual ~Samples() = default;
 
   virtual index count() const = 0;
-  /// The row lengths that a sample needs. Throws Error unless 0 <= sample < count().
+  /// Returns the row lengths that a sample needs. Throws Error unless 0 <= sample < count().
   virtual RowLengths lengths(index sample) const = 0;
-  /// The row lengths that are enough for any sample.
+  /// Returns row lengths that are enough for any sample.
   virtual RowLengths longest() const = 0;
-  /// The sum of a sample's weights in the loss.
+  /// Returns the sum of a sample's weights in the loss.
   virtual double target_weight(index sample) const = 0;
   /// Writes a sample, with padding, into a row of a batch, and adds its weight to the batch's target_weight. The row must be long enough.
   /// Samples may differ from epoch to epoch.

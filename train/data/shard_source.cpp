@@ -12,7 +12,7 @@
 namespace dikkat {
 namespace {
 
-/// Bytes of the text that the tokens stand for.
+/// Returns the bytes of the text that the tokens stand for.
 index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
   const TokenBytes sizes(tokenizer);
   constexpr index kBlock = index{1} << 16;
@@ -35,10 +35,10 @@ class ShardSource : public Source {
  public:
   ShardSource(const Config& config, const SourceReading& reading) : Source(config) {
     require_input(!has_validation() || are_token_shards(config.data.validation),
-                  "data.corpus names tokens (.bin) and data.validation texts, expected tokens in both");
+                  "data.corpus names token files (.bin), but data.validation names texts; expected token files in both");
     const std::vector<CorpusFile> files = find_corpus_files(config.data.corpus, kTokenExtensions);
     require_input(
-        reading.tokenizer != nullptr, "data.corpus names tokens (", files.front().name,
+        reading.tokenizer != nullptr, "data.corpus names token files (", files.front().name,
         "), which only the tokenizer that made them can read: set tokenizer.path to it (GPT-2's vocab.bpe, or nanoGPT's meta.pkl as JSON)");
     const SourceFacts of_files = read(files, files_, facts_.documents_of_training);
     const SourceFacts of_others =
@@ -66,7 +66,7 @@ class ShardSource : public Source {
   }
 
  private:
-  /// Maps the files. Their fingerprint is that of the bytes which the tokens are read from later.
+  /// Maps the files. The fingerprint covers the same bytes from which the tokens are read later.
   static SourceFacts read(const std::vector<CorpusFile>& files, TokenShards& shards, DocumentHashes& documents) {
     Fingerprint fingerprint(&documents);
     shards = map_token_shards(files, &fingerprint);

@@ -7,15 +7,15 @@
 #include "train/data/training_data.h"
 #include "train/text/tokenizer_maker.h"
 
-// The kinds of sources: private to this folder.
+// The kinds of sources. This header is private to its folder.
 namespace dikkat {
 
-/// What is known of a source before there are tokens.
+/// Facts about a source that are known before it is tokenized.
 struct SourceFacts {
   index files = 0, documents = 0, bytes = 0;
   std::string fingerprint{};
   DocumentHashes documents_of_training{},
-      documents_of_validation{};  // of a source with texts for validation, or in a run with data.evaluations
+      documents_of_validation{};  // set only if the source has validation texts or the run has data.evaluations
 };
 
 /// A source that has been found and read once. Its configuration names its files as data.corpus and data.validation.
@@ -25,53 +25,53 @@ class Source {
   virtual ~Source() = default;
 
   const SourceFacts& facts() const { return facts_; }
-  /// Its tokens, split for training and validation. Once. Adds to `notes` what the user is to be told.
+  /// Returns the source's tokens, split for training and validation. Call it only once. Adds notes for the user to `notes`.
   virtual SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress& progress, std::vector<std::string>& notes) = 0;
 
  protected:
   bool has_validation() const { return !config_.data.validation.empty(); }
-  /// Where to keep the hashes of documents, or nullptr where there is nothing to compare them with.
+  /// Returns `hashes` if there are texts to compare the documents with, otherwise nullptr.
   DocumentHashes* wanted(DocumentHashes& hashes) const { return has_validation() || !config_.data.evaluations.empty() ? &hashes : nullptr; }
-  /// facts_ of the source and of its texts for validation, which have none if there are none.
+  /// Sets facts_ from the source's texts and its validation texts. Pass empty facts if there are no validation texts.
   void set_facts(const SourceFacts& texts, const SourceFacts& held_out);
 
   const Config config_;
   SourceFacts facts_;
 };
 
-/// What a source is read for.
+/// The context in which a source is read.
 struct SourceReading {
-  const Tokenizer* tokenizer = nullptr;  // the one that there is
-  TokenizerMaker* maker = nullptr;       // or what makes one of the text
+  const Tokenizer* tokenizer = nullptr;  // the known tokenizer,
+  TokenizerMaker* maker = nullptr;       // or the maker that learns one from the text
   bool is_ours = true;                   // KnownCorpus::is_ours
   const LoadingProgress& progress;
   std::vector<std::string>& notes;
 };
 
-/// Each kind reads its files, once. They throw InputError for what cannot be read, or lacks a tokenizer.
+/// Each of these reads its files once. They throw InputError for files that cannot be read or that need a known tokenizer.
 std::unique_ptr<Source> open_text(const Config& config, const SourceReading& reading);
 std::unique_ptr<Source> open_shards(const Config& config, const SourceReading& reading);
 std::unique_ptr<Source> open_conversations(const Config& config, const SourceReading& reading);
 
-// The same files, all of them, to be evaluated.
+// These read whole files for evaluation, without a split.
 EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
                                   const LoadingProgress& progress);
 EvaluationText evaluation_of_shards(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
 EvaluationText evaluation_of_conversations(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
 
-/// Tokens that stand for `bytes` of text, as windows in which each prediction occurs once.
+/// Makes windows of tokens that stand for `bytes` bytes of text. Each prediction occurs once.
 EvaluationText evaluation_of_tokens(const Config& config, const Tokenizer& tokenizer, TokenStore store, index bytes);
-/// Both parts, with windows for training. Throws InputError, which names the corpus, if there are too few tokens for one.
+/// Joins both parts and makes the training windows. Throws InputError, which names the corpus, if there are too few tokens for one window.
 SplitText split_of_tokens(const Config& config, const Tokenizer& tokenizer, EvaluationText train, EvaluationText validation);
 
-/// An encoder-decoder's pairs, which are the only source of their run.
+/// Loads an encoder-decoder's pairs, which are the only source of their run.
 TrainingData load_pairs(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer);
 EvaluationText evaluation_of_pairs(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
 
-/// Throws InputError if the corpus of a run is not the known one.
+/// Throws InputError if the corpus of a run is not the one that it began with.
 void require_known(const Config& config, const KnownCorpus* known, const std::string& fingerprint);
 TokenizerOptions tokenizer_options(const TokenizerConfig& config);
-/// Whether windows do not cross from one document into the next.
+/// Returns whether windows stay within a document.
 inline bool by_document(const Config& config) { return config.data.pack != Packing::stream; }
 
 }  // namespace dikkat

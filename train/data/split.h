@@ -4,8 +4,8 @@
 
 namespace dikkat {
 
-/// floor(count * (1 - val_fraction)): how many of `count` bytes or pairs are the training part, which comes first. Throws InputError unless
-/// 0 <= val_fraction < 1.
+/// Returns floor(count * (1 - val_fraction)): how many of `count` bytes, tokens, examples or pairs are for training. The training part
+/// comes first. Throws InputError unless 0 <= val_fraction < 1.
 index training_share(index count, double val_fraction);
 
 }  // namespace dikkat

@@ -14,9 +14,9 @@
 namespace dikkat {
 namespace {
 
-constexpr index kWorthKeeping = index{8} << 20;  // bytes of text; fewer are tokenized in about a second
+constexpr index kWorthKeeping = index{8} << 20;  // bytes of text; less text is tokenized again each time, which is fast
 
-/// `tokenizer`: the one that there is, or nullptr.
+/// Returns how to read texts with these settings. `tokenizer` is the known tokenizer, or nullptr.
 CorpusOptions corpus_options(const Config& config, const Tokenizer* tokenizer) {
   return {.text_field = config.data.text_field,
           .replace_invalid = config.data.invalid_utf8 == InvalidUtf8::replace,
@@ -29,7 +29,7 @@ void add_note(std::vector<std::string>& notes, std::string note) {
   }
 }
 
-/// Removes files from the default folder until it keeps at most `limit` bytes, and notes that for the user. `file` was just written there,
+/// Removes files from the default folder until it has at most `limit` bytes, and adds a note for the user. `file` was just written there
 /// and is in use.
 void note_kept(const std::string& folder, const std::string& file, index limit, std::vector<std::string>& notes) {
   const auto bytes_of = [](const std::vector<KeptTokens>& all) {
@@ -38,14 +38,14 @@ void note_kept(const std::string& folder, const std::string& file, index limit, 
   };
   const auto megabytes = [](double bytes) { return grouped_digits(static_cast<index>(std::ceil(bytes * 1e-6))) + " MB"; };
   const auto removed = remove_kept_tokens(folder, limit);
-  notes.push_back(concat("the tokens of this text are kept in ", file, " for later runs; files there have ",
-                         megabytes(bytes_of(kept_tokens(folder))), " in all, at most ", megabytes(static_cast<double>(limit)),
+  notes.push_back(concat("the tokens of this text are kept in ", file, " for later runs; the cache has ",
+                         megabytes(bytes_of(kept_tokens(folder))), " of at most ", megabytes(static_cast<double>(limit)),
                          " (DIKKAT_CACHE_GB)",
-                         removed.empty() ? "" : concat("; ", megabytes(bytes_of(removed)), " of the least recently used were removed"),
+                         removed.empty() ? "" : concat("; ", megabytes(bytes_of(removed)), " of least recently used files were removed"),
                          "; see `dikkat cache`"));
 }
 
-/// The tokens of a corpus that has been surveyed: from a kept token file, or tokenized now.
+/// Returns the tokens of a corpus that has been surveyed: from a token file, or tokenized now.
 TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
                           std::optional<index> split, const LoadingProgress& progress, std::vector<std::string>& notes) {
   const auto tell = [&](index bytes) {

@@ -26,7 +26,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The name is that of tokenize_once(): hexadecimal digits and ".tokens".
+/// Returns whether a file's name is one that tokenize_once() gives: hexadecimal digits and ".tokens".
 bool is_token_file(const std::string& name) {
   return name.size() == kTokenFileDigits + kTokenFileExtension.size() && name.ends_with(kTokenFileExtension) &&
          name.find_first_not_of("0123456789abcdef") == kTokenFileDigits;
@@ -59,7 +59,7 @@ index token_folder_limit() {
   if (!text.empty()) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
     require_input(error == std::errc() && end == text.data() + text.size() && 0 <= limit && limit <= kMost, "DIKKAT_CACHE_GB is \"", text,
-                  "\", expected a whole number from 0 to ", kMost, ": the size limit of the cache of token files, in GB");
+                  "\", expected a whole number from 0 to ", kMost, ": the size limit of the token cache, in GB");
   }
   return limit * kGigabyte;
 }

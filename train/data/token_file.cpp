@@ -23,8 +23,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "token files are little endian");
 
-/// The beginning of the file. The sections follow, each aligned to 64 bytes: training tokens, validation tokens, and the starts of
-/// documents (i64) of both parts.
+/// The header, at the beginning of the file. The sections follow it, each aligned to 64 bytes: training tokens, validation tokens, and the
+/// starts of documents (i64) of both parts.
 struct Header {
   std::array<char, 16> magic;
   std::int64_t version;
@@ -49,8 +49,8 @@ void read_again(int file, const std::string& path, std::size_t offset, std::span
   require(error == 0, "token file: cannot read ", path, " again: ", describe_errno(error));
 }
 
-/// The root_hash() of a file's contents. The file is read, not mapped, so that it does not count as memory of this process. Sets `sums`, if
-/// not null, from the same bytes.
+/// Returns the root_hash() of a file's contents. The file is read, not mapped, so that it does not count as this process's memory. Sets
+/// `sums`, if not null, from the same bytes.
 Digest contents_of(int file, const std::string& path, std::size_t bytes, PageSums* sums = nullptr) {
   return root_hash(static_cast<index>(bytes - kHeaderBytes), [&](index offset, std::span<std::byte> out) {
     read_again(file, path, kHeaderBytes + static_cast<std::size_t>(offset), out);
@@ -82,7 +82,7 @@ Layout layout_of(const Header& header) {
   return layout;
 }
 
-/// Whether a file of this size can have these counts. Checked first, so that computing the layout cannot overflow.
+/// Returns whether a file of this size can have these counts. Call it first, so that computing the layout cannot overflow.
 bool is_possible(const Header& header, std::size_t file_bytes) {
   const auto most = static_cast<std::int64_t>(file_bytes);
   const auto all = [&](const std::array<std::int64_t, kParts>& counts, std::int64_t width) {
@@ -96,14 +96,14 @@ bool is_possible(const Header& header, std::size_t file_bytes) {
 /// process is killed.
 int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno; }
 
-/// Whether the file is so old that nobody can be writing it. (Locks of other machines may be invisible.)
+/// Returns whether the file is so old that no process can still be writing it. (Locks of other machines may be invisible.)
 bool is_old(int file) {
   constexpr auto kDay = std::time_t{24} * 60 * 60;
   struct stat status{};
   return ::fstat(file, &status) == 0 && status.st_mtime < std::time(nullptr) - kDay;
 }
 
-/// The paths in the folder; none if it cannot be listed.
+/// Returns the paths in the folder; none if it cannot be listed.
 std::vector<std::filesystem::path> paths_if_listed(const std::filesystem::path& folder) {
   try {
     return paths_in(folder);
@@ -118,7 +118,7 @@ void remove_abandoned(const std::string& path) {
   const std::string start = whole.filename().string() + ".";
   for (const std::filesystem::path& entry : paths_if_listed(whole.parent_path())) {
     const std::string name = entry.filename().string();
-    const bool is_of_a_key = name.find(concat(kTokenFileExtension, '.')) == kTokenFileDigits;  // of another text or tokenizer
+    const bool is_of_a_key = name.find(concat(kTokenFileExtension, '.')) == kTokenFileDigits;  // for any text and tokenizer
     const bool is_of_this = name.starts_with(start);
     if (name.ends_with(kUnfinished) && (is_of_this || is_of_a_key)) {
       const Descriptor file(::open(entry.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -132,7 +132,7 @@ void remove_abandoned(const std::string& path) {
 /// Creates a file with a unique name, which is written to `name`, and locks it if the file system has locks. Returns -1 and errno on
 /// failure. Process ids do not make names unique: writers may be in containers or on other machines.
 int open_unfinished(const std::string& path, std::string& name) {
-  constexpr int kMost = 1000;  // names to try
+  constexpr int kMost = 1000;  // the number of names to try
   for (int i = 0; i < kMost; ++i) {
     name = concat(path, '.', ::getpid(), '-', i, kUnfinished);
     const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -145,7 +145,7 @@ int open_unfinished(const std::string& path, std::string& name) {
                      status.st_dev == there.st_dev && status.st_ino == there.st_ino)) {
       return file;
     }
-    ::close(file);  // before it was locked, another writer removed it as abandoned
+    ::close(file);  // another writer took it for abandoned and removed it before it was locked
   }
   errno = EEXIST;
   return -1;
@@ -156,7 +156,7 @@ int open_unfinished(const std::string& path, std::string& name) {
 /// A file that is written from start to end, in blocks.
 class TokenFileWriter::Output {
  public:
-  /// `file` is a descriptor, or -1 where opening `path` failed.
+  /// `file` is a descriptor, or -1 if `path` could not be opened.
   Output(int file, const std::string& path) : path_(path), file_(file) {
     require(file >= 0, "token file: cannot write ", path, ": ", errno_text, "; set data.cache to another folder");
   }
@@ -221,7 +221,7 @@ TokenFileWriter::TokenFileWriter(const std::string& path, std::string key, index
   const std::string folder = std::filesystem::path(path).parent_path().string();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  require(!error, "token file: cannot create the folder ", folder, ": ", error.message(), "; set data.cache to another one");
+  require(!error, "token file: cannot create the folder ", folder, ": ", error.message(), "; set data.cache to another folder");
   remove_abandoned(path);
   std::string name;
   tokens_ = std::make_unique<Output>(open_unfinished(path, name), name);
@@ -271,7 +271,7 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
     tokens_->pad();
     tokens_->append(*documents_[part]);
   }
-  require(key_.copy(header.key.data(), header.key.size()) == header.key.size(), "token file: the key is not a sha256 in hex");
+  require(key_.copy(header.key.data(), header.key.size()) == header.key.size(), "token file: the key is not a SHA-256 in hex");
   header.contents = tokens_->contents();
   header.checksum = checksum_of(header);
   tokens_->finish_with(&header, sizeof header);
@@ -281,6 +281,7 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
 }
 
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size) {
+  // Open and lock the file.
   struct LockedFile {
     explicit LockedFile(const std::string& name) : descriptor(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
     Descriptor descriptor;  // holds the lock
@@ -292,10 +293,11 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   require_path(descriptor >= 0 ? 0 : errno, path, ": cannot be opened");
-  if (::flock(descriptor, LOCK_SH | LOCK_NB) != 0 &&
-      errno == EWOULDBLOCK) {  // it is being removed. Other errors: some file systems have no locks
+  // EWOULDBLOCK means that the file is being removed. Other errors are ignored, because some file systems have no locks.
+  if (::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return std::nullopt;
   }
+  // Check the header, the size and the contents.
   locked->mapped.emplace(path, descriptor);
   const std::shared_ptr<const MappedFile> mapped(locked, &*locked->mapped);
   Header header{};
@@ -317,7 +319,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   const auto file = std::make_shared<const CheckedFile>(mapped, kHeaderBytes, std::move(sums));
-  ::futimens(descriptor, nullptr);  // may fail: the file may belong to another user
+  ::futimens(descriptor, nullptr);  // sets the time of last use; may fail if the file belongs to another user
   const auto part = [&](std::size_t i) {
     const TokenSegment tokens{
         .file = file, .offset = layout.tokens[i] - kHeaderBytes, .count = header.tokens[i], .width = token_width(vocab_size)};

@@ -8,13 +8,13 @@
 
 namespace dikkat {
 
-/// A token file is called by the first kTokenFileDigits digits of its key and this extension.
+/// The name of a token file consists of the first kTokenFileDigits digits of its key and this extension.
 inline constexpr std::size_t kTokenFileDigits = 32;
 inline constexpr std::string_view kTokenFileExtension = ".tokens";
 
-/// Writes the tokens of a corpus to a file, so that a text is tokenized only once, and so that a run can use a text that is larger than
-/// memory. The file has a header with two checksums (of the header, and of the rest), the tokens of both parts, and the starts of
-/// documents. It is written under a temporary name, with a lock, and renamed when it is complete and synced.
+/// Writes the tokens of a corpus to a file, so that a text is tokenized only once and can be larger than memory. The file has a header with
+/// two checksums (one of the header, one of the rest), the tokens of both parts, and the starts of documents. It is written under a
+/// temporary name, with a lock, and renamed when it is complete and synced.
 ///
 /// `key` identifies the contents: the text, the tokenizer and the split point.
 class TokenFileWriter : public TokenSink {
@@ -39,8 +39,8 @@ class TokenFileWriter : public TokenSink {
   std::array<index, kParts> counts_{};
 };
 
-/// Opens a token file. nullopt if it does not exist, is incomplete or damaged, or has another key; the whole file is read to check this.
-/// While the result exists, it holds a shared lock (flock), which shows that the file is in use. Opening sets the file's modification time.
+/// Opens a token file. Reads the whole file to check it, and returns nullopt if it does not exist, is incomplete or damaged, or has another
+/// key. The result holds a shared lock (flock), which marks the file as in use. Opening updates the file's modification time.
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size);
 
 }  // namespace dikkat

@@ -18,7 +18,7 @@ class Words {
  public:
   explicit Words(std::span<const std::byte> data) : data_(data.first(std::min(data.size(), kTokenFormBytes) / 8 * 8)) {}
 
-  /// The share of words for which f(word) is true, of those numbered `first`, `first` + `step` and so on.
+  /// Returns the share of words for which f(word) is true, among words `first`, `first` + `step` and so on.
   template <class F>
   double share(std::size_t first, std::size_t step, F&& f) const {
     std::size_t all = 0, found = 0;
@@ -44,9 +44,9 @@ class Words {
   std::span<const std::byte> data_;
 };
 
-/// Whether the upper word of a 32-bit float has the exponent of an ordinary number: 2^-31 to 2^17.
+/// Returns whether the upper word of a 32-bit float has the exponent of an ordinary number: 2^-31 to 2^17.
 bool is_float_top(std::uint16_t word) { return 0x3000 <= (word & 0x7F80) && (word & 0x7F80) <= 0x4800; }
-/// Whether the upper word of a 64-bit float has the exponent of an ordinary number.
+/// Returns whether the upper word of a 64-bit float has the exponent of an ordinary number.
 bool is_double_top(std::uint16_t word) { return 0x3E00 <= (word & 0x7FF0) && (word & 0x7FF0) <= 0x4100; }
 
 }  // namespace
@@ -56,7 +56,7 @@ TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index v
   if (words.bytes() < 4 * kEnoughIds) {
     return {};
   }
-  // In ids of more than 16 bits, the upper words are at most this.
+  // The upper words of ids with more than 16 bits are at most this.
   const auto most = static_cast<std::uint16_t>(std::min<index>(vocab_size - 1, index{1} << 31) >> 16);
   const auto small = [&](std::size_t first, std::size_t step) {
     return words.share(first, step, [&](std::uint16_t word) { return word <= most; });
@@ -83,10 +83,10 @@ TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index v
     return {.problem = "holds numbers of 32 bits that begin with their highest byte (big endian)"};
   }
   if (words.share_of_text() >= 0.99) {
-    return {.problem = "holds text, not tokens; give it the ending .txt"};
+    return {.problem = "holds text, not tokens; rename it to .txt"};
   }
-  // Frequent tokens have low ids. So the upper byte of most ids is small, and the lower byte may have any value; in big-endian data it is
-  // the other way.
+  // Frequent tokens have low ids. So the upper byte of most ids is small, and the lower byte may have any value. In big-endian data it is
+  // the other way round.
   const double small_upper = words.share(0, 1, [](std::uint16_t word) { return (word >> 8U) < 8; });
   const double small_lower = words.share(0, 1, [](std::uint16_t word) { return (word & 0xFFU) < 8; });
   if (small_lower >= kMost && small_upper <= 0.1) {

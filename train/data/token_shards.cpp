@@ -24,14 +24,14 @@ struct ShardKind {
   int width;
 };
 constexpr ShardKind kShardKinds[] = {{20240520, 1, 2}, {20240801, 7, 4}};
-constexpr std::int32_t kModelMagic = 20240326;  // of llm.c's model files
+constexpr std::int32_t kModelMagic = 20240326;  // the magic number of llm.c's model files
 
-/// How to write ids that this program reads, for the end of a message.
+/// The end of a message: how to write ids that this program reads.
 constexpr const char* kHowToWrite =
     "; expected ids of 16, 32 or 64 bits that begin with their lowest byte, as NumPy's ids.astype(\"<u2\").tofile(\"train.bin\") writes "
     "them";
 
-/// Throws InputError for what is certainly something else than tokens.
+/// Throws InputError for data that certainly is not tokens.
 void require_tokens(const std::string& name, std::string_view begin) {
   const bool is_compressed = name.ends_with("z") || name.ends_with(".zst");
   if (const FileKind* kind = kind_of_file(begin); kind != nullptr && (is_compressed || kind->magic.size() > 3)) {  // three bytes may be ids
@@ -41,10 +41,10 @@ void require_tokens(const std::string& name, std::string_view begin) {
   if (begin.size() >= sizeof magic) {
     std::memcpy(&magic, begin.data(), sizeof magic);
   }
-  require_input(magic != kModelMagic, "corpus: ", name, " is a model of llm.c, expected tokens");
+  require_input(magic != kModelMagic, "corpus: ", name, " is an llm.c model, expected a token file");
   for (const ShardKind& kind : kShardKinds) {
     require_input(static_cast<std::int32_t>(__builtin_bswap32(static_cast<std::uint32_t>(magic))) != kind.magic, "corpus: ", name,
-                  " has llm.c's header in big-endian order", kHowToWrite);
+                  " has an llm.c header in big-endian order", kHowToWrite);
   }
 }
 
@@ -59,10 +59,10 @@ TokenSegment open_segment(const std::shared_ptr<const CheckedFile>& file, index 
   }
   for (const ShardKind& kind : kShardKinds) {
     if (header.magic == kind.magic) {
-      require_input(header.version == kind.version, name, ": llm.c's header has version ", header.version, ", expected ", kind.version);
+      require_input(header.version == kind.version, name, ": the llm.c header has version ", header.version, ", expected ", kind.version);
       const auto bytes = kShardHeaderBytes + static_cast<std::size_t>(std::max(header.tokens, 0)) * static_cast<std::size_t>(kind.width);
-      require_input(header.tokens > 0 && size == bytes, name, ": llm.c's header says ", header.tokens, " tokens, which need ", bytes,
-                    " bytes, but the file has ", size, "; get it again");
+      require_input(header.tokens > 0 && size == bytes, name, ": the llm.c header promises ", header.tokens, " tokens, which need ", bytes,
+                    " bytes, but the file has ", size, "; get the file again");
       return {.file = file, .offset = kShardHeaderBytes, .count = header.tokens, .width = kind.width};
     }
   }
@@ -73,7 +73,7 @@ TokenSegment open_segment(const std::shared_ptr<const CheckedFile>& file, index 
                 " bytes, expected tokens of 2 bytes each, as nanoGPT's prepare.py writes them");
   if (form.width != 2 && notes != nullptr) {
     notes->push_back(
-        concat(name, " has no header; its ids are read as ", 8 * form.width, " bits each, because the upper words of nearly all are 0"));
+        concat(name, " has no header; its ids are read as ", 8 * form.width, " bits each, because nearly all upper words are 0"));
   }
   return {.file = file, .offset = 0, .count = static_cast<index>(size) / form.width, .width = form.width};
 }
@@ -108,6 +108,7 @@ TokenStore open_token_shards(const TokenShards& files, index vocab_size, std::op
   for (const auto& file : files) {
     segments.push_back(open_segment(file, vocab_size, notes));
   }
+  // Check all ids in parallel, and find the starts of documents.
   TokenStore all(vocab_size, segments);
   constexpr index kBlock = index{1} << 20;
   std::vector<std::vector<index>> starts(static_cast<std::size_t>(ceil_div(all.size(), kBlock)));

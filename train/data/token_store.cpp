@@ -15,7 +15,7 @@ Int int_at(const TokenSegment& segment, index i) {
   return value;
 }
 
-/// Calls f(i, value) for the values numbered `first` and so on.
+/// Calls f(i, value) for the `count` values from number `first`; i counts from 0.
 template <class Int, class F>
 void for_ints(const TokenSegment& segment, index first, index count, F&& f) {
   std::array<Int, 512> block{};
@@ -67,8 +67,8 @@ void TokenStore::append(std::span<const Token> tokens) {
 }
 
 void TokenStore::read(index first, index count, Token* out) const {
-  require(first >= 0 && count >= 0 && count <= size() - first, "token store: ", count, " tokens from ", first, " on, expected some of the ",
-          size(), " in it");
+  require(first >= 0 && count >= 0 && count <= size() - first, "token store: ", count, " tokens from token ", first,
+          ", expected a range within its ", size(), " tokens");
   std::visit(
       [&](const auto& store) {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(store)>, std::vector<TokenSegment>>) {
@@ -93,7 +93,7 @@ void TokenStore::read(index first, index count, Token* out) const {
 void TokenStore::read_file(const TokenSegment& segment, index first, index count, Token* out) const {
   const auto take = [&](index i, index token) {
     require_input(0 <= token && token < vocab_size_, segment.file->path(), ": token ", first + i, " is ", token, ", expected 0 to ",
-                  vocab_size_ - 1, ": it was made with another tokenizer, or is damaged (its ids are read as ", 8 * segment.width,
+                  vocab_size_ - 1, ": the file was made with another tokenizer, or is damaged (its ids are read as ", 8 * segment.width,
                   " bits each)");
     out[i] = static_cast<Token>(token);
   };
@@ -113,7 +113,7 @@ void TokenStore::forget() const {
 TokenStore TokenStore::part(index first, index count) const {
   const auto* segments = std::get_if<std::vector<TokenSegment>>(&tokens_);
   require(segments != nullptr && document_file_.file == nullptr && 0 <= first && 0 <= count && first + count <= size_,
-          "token store: ", count, " tokens from ", first, " on, expected some of the ", size_, " in files");
+          "token store: ", count, " tokens from token ", first, ", expected a range within its ", size_, " tokens in files");
   std::vector<TokenSegment> parts;
   index at = 0;  // where a segment begins
   for (TokenSegment segment : *segments) {

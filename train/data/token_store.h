@@ -12,7 +12,7 @@
 
 namespace dikkat {
 
-/// Bytes of a stored token: 2 for a vocabulary of up to 65,536, else 4.
+/// Returns the bytes of a stored token: 2 for a vocabulary of up to 65,536, otherwise 4.
 constexpr int token_width(index vocab_size) { return vocab_size <= 65536 ? 2 : 4; }
 
 /// Tokens in a file, little endian.
@@ -20,7 +20,7 @@ struct TokenSegment {
   std::shared_ptr<const CheckedFile> file;
   std::size_t offset = 0;  // in bytes
   index count = 0;
-  int width = 2;  // or 4 or 8
+  int width = 2;  // bytes of a token: 2, 4 or 8
 };
 
 /// The tokens of a text, in memory or in mapped files, and the starts of its documents.
@@ -28,8 +28,8 @@ class TokenStore {
  public:
   /// An empty store, in memory. Throws Error unless 1 <= vocab_size <= 2^31.
   explicit TokenStore(index vocab_size);
-  /// The tokens of files, one after another; nothing can be appended. `documents` has the number of each document's first token (i64 in a
-  /// segment); if it is empty, everything is one document.
+  /// A store of the tokens in files, one after another; nothing can be appended. `documents` has the number of each document's first token
+  /// (i64 in a segment); if it is empty, everything is one document.
   TokenStore(index vocab_size, std::vector<TokenSegment> segments, TokenSegment documents);
   TokenStore(index vocab_size, std::vector<TokenSegment> segments, std::vector<index> documents = {});
 
@@ -40,22 +40,22 @@ class TokenStore {
 
   index size() const { return size_; }
   index vocab_size() const { return vocab_size_; }
-  /// The size of the tokens in bytes.
+  /// Returns the size of the tokens in bytes.
   index bytes() const { return size_ * token_width(vocab_size_); }
-  /// Whether the tokens are in mapped files.
+  /// Returns whether the tokens are in mapped files.
   bool in_files() const { return std::holds_alternative<std::vector<TokenSegment>>(tokens_); }
-  /// Copies tokens `first` to `first + count - 1` to `out`. Throws Error if they are not all in the store, and InputError for a token in a
-  /// file that is outside the vocabulary, or that has changed (CheckedFile).
+  /// Copies tokens `first` to `first + count - 1` to `out`. Throws Error if they are not all in the store. Throws InputError if a file has
+  /// a token outside the vocabulary or has changed (CheckedFile).
   void read(index first, index count, Token* out) const;
 
-  /// For tokens in files: drops the pages that have been read from this process's memory.
+  /// For tokens in files: removes the pages that have been read from this process's memory.
   void forget() const;
 
-  /// For tokens in files: tokens `first` to `first + count - 1` as another store, with the documents in this range.
+  /// For tokens in files: returns a store of tokens `first` to `first + count - 1`, with the documents in this range.
   TokenStore part(index first, index count) const;
 
   index documents() const;
-  /// The number of the first token of document i; size() for i = documents().
+  /// Returns the number of the first token of document i; size() for i = documents().
   index document_start(index i) const;
 
  private:

@@ -33,21 +33,22 @@ struct TokenizedCorpus {
 };
 
 /// Encodes a corpus, chunk by chunk, on TBB's threads; the tokens do not depend on them. The tokenizer's separator, if it has one, is put
-/// between two documents of a part (not at either end). `progress` gets the bytes of text done. `fingerprint` is that of survey(), or empty
-/// if it is not known. Returns the bytes of each part. Throws InputError, which names the file and the byte, for text that cannot be
-/// encoded, and if the texts have changed since survey().
+/// between two documents of a part (not at either end). `progress` gets the bytes of text done. `fingerprint` comes from survey(); it is
+/// empty if it is not known. Returns the bytes of each part. Throws InputError, which names the file and the byte, for text that cannot be
+/// encoded. Throws it also if the texts have changed since survey().
 std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> split, TokenSink& sink,
                                    const std::function<void(index)>& progress = {}, const std::string& fingerprint = {});
 
-/// The same, in memory.
+/// Encodes a corpus into memory.
 TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> split = {},
                          const std::function<void(index)>& progress = {}, const std::string& fingerprint = {});
 
-/// The same with a token file in `folder`, which is written if there is none for this text and tokenizer. `fingerprint` is the corpus's.
+/// Returns the tokens of a corpus from a token file in `folder`. Writes the file first if there is none for this text, tokenizer and split.
+/// `fingerprint` is the corpus's.
 TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fingerprint, const Corpus& corpus, const Tokenizer& tokenizer,
                               std::optional<index> split, const std::function<void(index)>& progress = {});
 
-/// Opens that token file. nullopt if there is none; nothing is written.
+/// Opens the token file that tokenize_once() writes. Returns nullopt if there is none; writes nothing.
 std::optional<TokenizedCorpus> find_tokens(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer,
                                            std::optional<index> split);
 

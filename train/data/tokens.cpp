@@ -9,8 +9,8 @@
 namespace dikkat {
 namespace {
 
-/// Bytes of the tokens that no window predicts: the first token of the text, or of each document if documents are separate and no token
-/// stands between them.
+/// Returns the bytes of the tokens that no window predicts: the first token of the text. If documents are separate and have no separators,
+/// it is the first token of each document.
 index given_bytes(const Config& config, const Tokenizer& tokenizer, const TokenStore& text) {
   const index documents = by_document(config) && !tokenizer.separator() ? text.documents() : 1;
   const TokenBytes sizes(tokenizer);
@@ -64,13 +64,13 @@ SplitText split_of_tokens(const Config& config, const Tokenizer& tokenizer, Eval
   SplitText split{.train = std::move(train), .validation = std::move(validation)};
   split.training = training_windows(config, tokenizer, *split.train.text, split.train.sequences.get());
   require_input(split.validation.tokens != 1,
-                "the validation part has 1 token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without validation");
+                "the validation part has 1 token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without it");
   return split;
 }
 
 void set_stride(EvaluationText& text, const Config& config, index stride) {
-  require_input(text.text != nullptr && !by_document(config), "a stride is for windows of a stream of text, but the model reads ",
-                text.text == nullptr ? "pairs or conversations" : "documents by themselves (data.pack)");
+  require_input(text.text != nullptr && !by_document(config), "a stride needs one stream of text, but the model reads ",
+                text.text == nullptr ? "pairs or conversations" : "separate documents (data.pack)");
   text.samples = std::make_unique<SequentialWindows>(*text.text, config.data.window, stride);
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 bool reads_pairs(const Config& config) { return config.model.kind == ModelKind::encoder_decoder; }
 
-/// The tokenizer, if there is one before the corpus has been read.
+/// Returns the tokenizer that is known before the corpus is read, or nullptr.
 std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorpus* known) {
   if (known != nullptr) {
     return tokenizer_from_json(known->tokenizer);
@@ -26,7 +26,7 @@ std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorp
   return config.tokenizer.path.empty() ? nullptr : open_tokenizer(config.tokenizer.path);
 }
 
-/// The configuration with a source's files as its corpus.
+/// Returns the configuration with a source's files as its corpus.
 Config config_of(const Config& config, const DataSource& source) {
   Config of_source = config;
   of_source.data.corpus = source.corpus;
@@ -41,7 +41,7 @@ std::unique_ptr<Source> open_source(const Config& config, const SourceReading& r
                                                                          : open_text(config, reading);
 }
 
-/// Adds the name of a source to what is said of it, where there are several.
+/// Calls f(), and adds the name of the source to its error messages if there are several sources.
 template <class F>
 auto naming_source(const DataSource& source, F&& f) {
   try {
@@ -56,29 +56,31 @@ auto naming_source(const DataSource& source, F&& f) {
   }
 }
 
-/// Says so where the loss of a validation part is that of a few tokens.
+/// Adds a note if the validation part has only a few tokens.
 void note_on_validation(const EvaluationText& validation, bool has_own_files, std::vector<std::string>& notes) {
   constexpr double kEnough = 64;
   const double targets = validation.targets();
   if (validation.samples != nullptr && targets < kEnough) {
     notes.push_back(concat("the validation part has ", static_cast<index>(targets), targets == 1 ? " token" : " tokens",
-                           " to predict, so its loss says little; give more text",
+                           " to predict, so its loss is not reliable; give more text",
                            has_own_files ? " in data.validation" : ", or raise data.val_fraction"));
   }
 }
 
-/// Adds a note if documents of a text for evaluation are also learnt. `learnt` is sorted.
+/// Adds a note if documents of a text for evaluation are also trained on. `learnt` must be sorted.
 void note_on_shared(const std::string& what, const DocumentHashes& text, const DocumentHashes& learnt, std::vector<std::string>& notes) {
   if (const index shared = count_shared(text, learnt); shared > 0) {
     const auto all = static_cast<index>(text.size());
     notes.push_back(concat(shared == all ? "everything in " : concat(shared, " of the ", all, " documents of "), what,
-                           " is also in the training text, so this loss does not show how the model does on new text"));
+                           shared == 1 || shared == all ? " is" : " are",
+                           " also in the training text, so this loss does not show how well the model does on new text"));
   }
 }
 
 TrainingData load_sources(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer,
                           const LoadingProgress& progress) {
   TrainingData data{.tokenizer = std::move(tokenizer)};
+  // Find and read the files of all sources.
   const std::vector<DataSource> named = config.data.all_sources();
   const bool is_one = named.size() == 1;
   const auto maker = data.tokenizer == nullptr ? make_tokenizer_maker(tokenizer_options(config.tokenizer)) : nullptr;
@@ -96,6 +98,7 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
     data.fingerprint = to_hex(sha256(data.fingerprint));
   }
   require_known(config, known, data.fingerprint);
+  // Note the documents that training and validation share.
   DocumentHashes learnt;
   for (const auto& source : sources) {
     learnt.insert(learnt.end(), source->facts().documents_of_training.begin(), source->facts().documents_of_training.end());
@@ -105,6 +108,7 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
     note_on_shared(concat("the validation text (", named[i].validation.empty() ? "" : named[i].validation.front(), ")"),
                    sources[i]->facts().documents_of_validation, learnt, data.notes);
   }
+  // Learn the tokenizer, if there is none, and tokenize the sources.
   if (maker != nullptr) {
     data.tokenizer = naming_memory("learning the tokenizer", [&] {
       return maker->make([&](double share) {
@@ -131,9 +135,10 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
     data.sources.push_back(std::move(split));
     sources[i].reset();
   }
-  require_input(
-      config.data.evaluations.empty() || data.has_validation(),
-      "data.evaluations names texts to evaluate, but no source has a validation part, beside which they are told: raise data.val_fraction");
+  // Read the texts for evaluation.
+  require_input(config.data.evaluations.empty() || data.has_validation(),
+                "data.evaluations names texts to evaluate, but they are evaluated only together with a validation part, and no source has "
+                "one: raise data.val_fraction");
   for (const EvaluationSource& text : config.data.evaluations) {
     data.evaluations.push_back({.name = text.name, .text = load_evaluation_text(config, *data.tokenizer, text.corpus, progress)});
     note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), data.evaluations.back().text.documents, learnt, data.notes);
@@ -141,7 +146,7 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
   return data;
 }
 
-/// Adds what the files of these paths are.
+/// Adds the kinds of the files that these paths name to `facts`.
 void add_facts(const Config& config, const std::vector<std::string>& paths, RunFacts& facts) {
   if (paths.empty()) {
     return;
@@ -151,7 +156,7 @@ void add_facts(const Config& config, const std::vector<std::string>& paths, RunF
     return;
   }
   (are_conversations(paths, config.data.text_field) ? facts.conversations : facts.texts) = true;
-  const bool is_standard_input = std::ranges::find(paths, kStandardInput) != paths.end();  // which can be read only once
+  const bool is_standard_input = std::ranges::find(paths, kStandardInput) != paths.end();  // can be read only once
   facts.jsonl = facts.jsonl || (!is_standard_input &&
                                 std::ranges::any_of(find_corpus_files(paths), [](const CorpusFile& file) { return is_jsonl(file.name); }));
 }
@@ -180,7 +185,7 @@ void Source::set_facts(const SourceFacts& texts, const SourceFacts& held_out) {
 void require_known(const Config& config, const KnownCorpus* known, const std::string& fingerprint) {
   require_input(known == nullptr || known->fingerprint.empty() || fingerprint == known->fingerprint,
                 "the corpus has changed since the run began: its sha256 is ", fingerprint, ", the checkpoint's is ",
-                known == nullptr ? "" : known->fingerprint, "; bring the text back as it was (", config.data.training_paths().front(),
+                known == nullptr ? "" : known->fingerprint, "; restore the original text (", config.data.training_paths().front(),
                 "), begin a new run with `dikkat train`, or evaluate another text with `dikkat eval --corpus`");
 }
 

@@ -16,32 +16,32 @@
 
 namespace dikkat {
 
-/// A text, or pairs, as samples in which each prediction occurs once.
+/// A text, conversations or pairs as samples in which each prediction occurs once.
 struct EvaluationText {
-  std::unique_ptr<const TokenStore> text{};                  // of a GPT
-  std::unique_ptr<const PairStore> pairs{};                  // of an encoder-decoder
-  std::unique_ptr<const ConversationStore> conversations{};  // examples, in place of `text`
-  std::unique_ptr<const Sequences> sequences{};              // what `samples` packs
+  std::unique_ptr<const TokenStore> text{};                  // for a GPT
+  std::unique_ptr<const PairStore> pairs{};                  // for an encoder-decoder
+  std::unique_ptr<const ConversationStore> conversations{};  // for a GPT that reads examples instead of `text`
+  std::unique_ptr<const Sequences> sequences{};              // the sequences that `samples` packs
   std::unique_ptr<const Samples> samples{};                  // null if there is nothing to predict
-  index tokens = 0;                                          // of all text; of pairs the predictions
-  index predicted_bytes = 0;         // of the predicted text (token_bytes.h): without its first token, and special tokens count none
-  std::vector<std::string> notes{};  // as TrainingData has them
-  DocumentHashes documents{};        // of a text of data.evaluations
+  index tokens = 0;                                          // tokens of all text; for pairs the number of predictions
+  index predicted_bytes = 0;         // bytes of the predicted text (token_bytes.h): special tokens have 0 bytes, the first is not predicted
+  std::vector<std::string> notes{};  // sentences for the user, as in TrainingData
+  DocumentHashes documents{};        // set for evaluation texts
 
-  /// The number of predictions, or of packed or scored text the sum of their weights.
+  /// Returns the sum of the weights of all predictions: their number, unless some are not scored.
   double targets() const;
-  /// Predicted bytes for each prediction: bits per byte are loss / ln 2 / this. NaN if nothing is predicted, or only special tokens.
+  /// Returns the predicted bytes per prediction: bits per byte are loss / ln 2 / this. NaN if no bytes are predicted.
   double bytes_per_target() const;
 };
 
-/// One of the texts that a run learns from, split for training and validation.
+/// One source of a run, split for training and validation.
 struct SplitText {
-  std::string name{};  // of the source; empty where there is only data.corpus
-  double share = 1;    // of all windows that a run learns from
+  std::string name{};  // the source's name; empty if there is only data.corpus
+  double share = 1;    // the source's share of all training windows
   EvaluationText train{}, validation{};
-  std::unique_ptr<const Sequences> learnt{};  // what `training` packs, where evaluations score other tokens (chat.eval_loss)
-  std::unique_ptr<const Samples> training{};  // of the training part, as training sees it
-  std::optional<ChatTemplate> chat{};         // of conversations
+  std::unique_ptr<const Sequences> learnt{};  // the sequences that `training` packs if evaluations score other tokens (chat.eval_loss)
+  std::unique_ptr<const Samples> training{};  // the training part, as training sees it
+  std::optional<ChatTemplate> chat{};         // set for conversations
 };
 
 /// The corpus of a run as tokens.
@@ -55,53 +55,53 @@ struct TrainingData {
   std::vector<NamedText> evaluations{};  // data.evaluations
   index files = 0;
   index documents = 0;
-  index bytes = 0;                   // of all text
-  std::string fingerprint{};         // of the corpus: equal text, equal fingerprint
-  RunFacts facts{};                  // what kinds of files it has, evaluations included
-  std::vector<std::string> notes{};  // sentences for the user: files that were skipped, what the cache of tokens has grown to
+  index bytes = 0;                   // bytes of all text
+  std::string fingerprint{};         // the corpus's fingerprint: equal for equal text
+  RunFacts facts{};                  // the kinds of files, including those for evaluation
+  std::vector<std::string> notes{};  // sentences for the user: skipped files, the size of the token cache
 
   index train_tokens() const;
   index validation_tokens() const;
   bool has_validation() const;
-  /// Of the validation loss, which is the mean of the sources' by share: EvaluationText::bytes_per_target().
+  /// Returns EvaluationText::bytes_per_target() for the validation loss: the mean over the sources, weighted by their shares.
   double bytes_per_target() const;
-  /// What a Loader takes.
+  /// Returns the weighted samples of all sources, for a Loader.
   std::vector<WeightedSamples> training() const;
-  /// The template of conversations; null if there are none.
+  /// Returns the template of conversations; null if there are none.
   const ChatTemplate* chat() const;
 };
 
-/// What is known before the corpus is read, in a run that is resumed, fine-tuned or evaluated.
+/// Facts that a resumed, fine-tuned or evaluated run knows before it reads the corpus.
 struct KnownCorpus {
   std::string tokenizer;      // JSON
-  std::string fingerprint{};  // of the corpus that the run began with; empty: any
-  bool is_ours = true;        // false: data.cache may be from a stranger's file, so tokens are read from it, but written as for "auto"
+  std::string fingerprint{};  // the fingerprint that the corpus must have; empty: any
+  bool is_ours = true;        // false: data.cache may come from a stranger's file; it is only read from, and "auto" is written to
 };
 
-/// Progress while a corpus is read. `opening` is reported once, if that means to wait for standard input.
+/// Progress while a corpus is read. `opening` is reported once, and only if the program waits for standard input.
 struct LoadingReport {
   enum class Stage { opening, reading, learning, tokenizing } stage = Stage::reading;
-  index bytes = 0;    // of text, read or tokenized so far
-  double share = -1;  // of the stage that is done; below 0: not known
+  index bytes = 0;    // bytes of text read or tokenized so far
+  double share = -1;  // the completed share of the stage; below 0 if it is not known
 };
 using LoadingProgress = std::function<void(const LoadingReport&)>;
 
-/// Whether the configuration names conversations, as a source or for evaluation.
+/// Returns whether the configuration names conversations, as a source or for evaluation.
 bool reads_conversations(const Config& config);
 
-/// Reads, splits and tokenizes the corpus that the configuration names: text, tokens, conversations, or for an encoder-decoder pairs; or
-/// several of these (data.sources), each split by itself. The tokenizer is the known one, or what tokenizer.path has, or made from all
-/// texts. Throws InputError for a corpus that cannot be read, is not the known one, has too few tokens for one window of block_size, or a
-/// pair that is longer.
+/// Reads, splits and tokenizes the corpus that the configuration names: text, tokens or conversations, or pairs for an encoder-decoder.
+/// With data.sources, each source is split separately. The tokenizer is the known one, the one at tokenizer.path, or learnt from all texts.
+/// Throws InputError if the corpus cannot be read, is not the known one, or has too few tokens for one window (data.window); also for a
+/// pair that is longer than model.block_size.
 TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr, const LoadingProgress& progress = {});
 
-/// All files of the paths, not split. The configuration may come from a stranger's file. Throws InputError if something cannot be read or
-/// tokenized.
+/// Reads and tokenizes all files of the paths, without a split. The configuration may come from a stranger's file. Throws InputError if
+/// something cannot be read or tokenized.
 EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
                                     const LoadingProgress& progress = {});
 
-/// Cuts the text into overlapping windows, of which the last `stride` predictions count and the others are context. Throws InputError for
-/// pairs, for separate documents (data.pack), and for a stride longer than a window.
+/// Cuts the text into overlapping windows. The last `stride` predictions of each window count, and the others are context. Throws
+/// InputError for pairs, conversations and separate documents (data.pack), and for a stride longer than a window.
 void set_stride(EvaluationText& text, const Config& config, index stride);
 
 }  // namespace dikkat

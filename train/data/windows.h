@@ -14,10 +14,10 @@ namespace dikkat {
 /// o + i * T, where the offset o in [0, (N - 1) mod T] changes from epoch to epoch.
 class TrainingWindows : public Samples {
  public:
-  /// Keeps a reference to the store. Throws InputError when it has fewer than T + 1 tokens; Error unless T >= 1.
+  /// Keeps a reference to the store. Throws InputError if it has fewer than T + 1 tokens, and Error unless T >= 1.
   TrainingWindows(const TokenStore& store, index block_size, std::uint64_t seed);
 
-  /// Where window 0 starts in an epoch.
+  /// Returns the token at which window 0 starts in an epoch.
   index offset(index epoch) const;
 
   index count() const override { return (store_.size() - 1) / block_size_; }
@@ -33,15 +33,15 @@ class TrainingWindows : public Samples {
 };
 
 /// A whole text for evaluation: each of its N - 1 predictions counts exactly once. Window w begins at token w * S, where S is the stride.
-/// Its last S predictions count; in the first window all do. With S = T windows are adjacent. With a smaller stride, each prediction after
-/// the first window has at least T - S tokens of context, at T / S times the work.
+/// The last S predictions of a window count; in the first window all do. With S = T, windows are adjacent. With a smaller stride, each
+/// prediction after the first window has at least T - S tokens of context, at T / S times the work.
 class SequentialWindows : public Samples {
  public:
-  /// Keeps a reference to the store. A stride of 0 is T. Throws InputError when the store has fewer than 2 tokens, or the stride is not
-  /// from 0 to T; Error unless block_size >= 1.
+  /// Keeps a reference to the store. A stride of 0 means T. Throws InputError if the store has fewer than 2 tokens or the stride is not 0
+  /// to T, and Error unless block_size >= 1.
   SequentialWindows(const TokenStore& store, index block_size, index stride = 0);
 
-  /// N - 1, the predictions in all windows.
+  /// Returns N - 1, the number of predictions in all windows.
   index targets() const { return store_.size() - 1; }
 
   index count() const override { return targets() <= block_size_ ? 1 : 1 + ceil_div(targets() - block_size_, stride_); }
@@ -51,7 +51,7 @@ class SequentialWindows : public Samples {
   void fill(index epoch, index sample, index row, Batch& batch) const override;
 
  private:
-  /// The number of predictions in a window that do not count, because its tokens are only context.
+  /// Returns the number of predictions at the start of a window that do not count, because their tokens are only context.
   index context(index sample) const { return sample == 0 ? 0 : block_size_ - stride_; }
 
   const TokenStore& store_;
@@ -72,17 +72,17 @@ class DocumentWindows : public Samples, public Sequences {
   RowLengths longest() const override { return {.cols = block_size_}; }
   double target_weight(index sample) const override;
   void fill(index epoch, index sample, index row, Batch& batch) const override;
-  // As sequences: to pack several into a row.
+  // The Sequences interface, to pack several windows into a row.
   index length(index sample) const override { return window(sample).tokens; }
   void read(index sample, Token* inputs, Token* targets, float* weights) const override;
 
  private:
-  /// A window predicts, from inputs `begin` to `begin + tokens - 1`, the token after each.
+  /// The inputs of a window are tokens `begin` to `begin + tokens - 1`; it predicts the token after each.
   struct Window {
     index begin, tokens;
   };
   Window window(index sample) const;
-  /// The range [first, second) of the document's tokens with its separators.
+  /// Returns the range [first, second) of the document's tokens, with its separators.
   std::pair<index, index> range(index document) const;
 
   const TokenStore& store_;
