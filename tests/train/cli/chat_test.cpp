@@ -52,8 +52,7 @@ class Chat : public ::testing::Test {
 TEST_F(Chat, LearnsAnswersAloneAndSaysWhatItDid) {
   const Outcome tuned = tune("tuned");
   ASSERT_EQ(tuned.code, 0) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "written in the template plain (chat.template), and the loss is over the answers (chat.loss)"))
-      << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "plain (chat.template)") && contains(tuned.err, "the answers (chat.loss)")) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "4 examples for training in 3 windows; ")) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "2 of 5 examples for training have more than 32 tokens (model.block_size) and are cut at their end"))
       << tuned.err;
@@ -156,9 +155,8 @@ TEST_F(Chat, AValidationPartThatTakesAllExamplesIsNamed) {
   here.write("chats.jsonl", R"({"prompt": "the lamp", "completion": "turns"})");
   const Outcome refused = tune("no");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err,
-                       "chats.jsonl has 1 example, which is for validation (data.val_fraction = 0.3), so none is left to learn from; "
-                       "give more examples, or set data.val_fraction=0"))
+  EXPECT_TRUE(contains(refused.err, "chats.jsonl has 1 example") && contains(refused.err, "data.val_fraction = 0.3") &&
+              contains(refused.err, "data.val_fraction=0"))
       << refused.err;
   const Words all = {"train", "--init-from", "base",  "--corpus",          "chats.jsonl",
                      "--out", "one",         "--set", "train.max_steps=1", "data.val_fraction=0"};
@@ -200,7 +198,7 @@ TEST_F(Chat, TakesTextsAndConversationsInAnyOrder) {
     here.write("chats.jsonl", lines);
     const Outcome tuned = tune("tuned-" + std::to_string(lines.size()) + (lines.starts_with(text) ? "t" : "c"), {"train.max_steps=1"});
     EXPECT_EQ(tuned.code, 0) << tuned.err;
-    EXPECT_TRUE(contains(tuned.err, "the loss is over the answers (chat.loss)")) << tuned.err;
+    EXPECT_TRUE(contains(tuned.err, "the answers (chat.loss)")) << tuned.err;
     EXPECT_EQ(here.run({"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"}).code, 0);
   }
 }
@@ -268,9 +266,7 @@ TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
 TEST_F(Chat, NeedsAModel) {
   const Outcome refused = here.run({"train", "--corpus", "chats.jsonl", "--out", "no"});
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(
-      contains(refused.err, "holds conversations, which are for a model that knows language already: start from one with --init-from"))
-      << refused.err;
+  EXPECT_TRUE(contains(refused.err, "chats.jsonl") && contains(refused.err, "--init-from")) << refused.err;
 }
 
 TEST_F(Chat, Answers) {
