@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// The page that a thread read last: neighbouring windows are in one page.
+/// The page that a thread read last. It is kept because neighbouring windows are in one page.
 struct LastPage {
   std::uint64_t file = 0;  // CheckedFile::number_; 0: none
   std::size_t page = 0;
@@ -53,7 +53,7 @@ std::uint64_t PageSums::sum_of(std::span<const std::byte> data) {
 
 void PageSums::set(std::size_t offset, std::span<const std::byte> data) {
   require(offset % kPageBytes == 0 && offset + data.size() <= bytes_ && (data.size() % kPageBytes == 0 || offset + data.size() == bytes_),
-          "page sums: ", data.size(), " bytes from ", offset, " on, expected whole pages of the ", bytes_, " bytes");
+          "page sums: ", data.size(), " bytes at ", offset, ", expected whole pages within ", bytes_, " bytes");
   for (std::size_t at = 0; at < data.size(); at += kPageBytes) {
     sums_[(offset + at) / kPageBytes] = sum_of(data.subspan(at, std::min(kPageBytes, data.size() - at)));
   }
@@ -62,7 +62,7 @@ void PageSums::set(std::size_t offset, std::span<const std::byte> data) {
 CheckedFile::CheckedFile(const std::string& path, const std::function<void(std::span<const std::byte>)>& on_block)
     : file_(std::make_shared<const MappedFile>(path)), sums_(file_->size()), number_(next_number()) {
   constexpr std::size_t kBlock = std::size_t{1} << 20, kForgetAfter = std::size_t{1} << 24;
-  std::vector<std::byte> block(std::min(kBlock, size()));  // copied, so that the sums and on_block see the same bytes
+  std::vector<std::byte> block(std::min(kBlock, size()));  // a copy, so that the sums and on_block see the same bytes
   for (std::size_t at = 0; at < size(); at += kBlock) {
     block.resize(std::min(kBlock, size() - at));
     std::memcpy(block.data(), file_->data() + at, block.size());
@@ -79,24 +79,24 @@ CheckedFile::CheckedFile(const std::string& path, const std::function<void(std::
 
 CheckedFile::CheckedFile(std::shared_ptr<const MappedFile> file, std::size_t begin, PageSums sums)
     : file_(std::move(file)), begin_(begin), sums_(std::move(sums)), number_(next_number()) {
-  require(begin_ + size() <= file_->size(), "checked file: ", size(), " bytes from ", begin_, " on, but the file has ", file_->size());
+  require(begin_ + size() <= file_->size(), "checked file: ", size(), " bytes at ", begin_, ", but the file has ", file_->size());
 }
 
 void CheckedFile::read(std::size_t offset, std::span<std::byte> out) const {
   constexpr std::size_t kPage = PageSums::kPageBytes;
-  require(offset <= size() && out.size() <= size() - offset, "checked file: ", out.size(), " bytes from ", offset,
-          " on, expected some of the ", size());
+  require(offset <= size() && out.size() <= size() - offset, "checked file: ", out.size(), " bytes at ", offset, ", but there are ",
+          size());
   thread_local LastPage last;
   while (!out.empty()) {
     const std::size_t page = offset / kPage, within = offset % kPage;
     const std::size_t bytes = std::min(kPage, size() - page * kPage);
     if (last.file != number_ || last.page != page) {
       last.file = 0;
-      std::memcpy(last.bytes.data(), file_->data() + begin_ + page * kPage, bytes);  // what is compared is what is given
+      std::memcpy(last.bytes.data(), file_->data() + begin_ + page * kPage, bytes);  // the copy is compared, and returned
       require_input(sums_.has(page, std::span(last.bytes).first(bytes)), path(), " was changed while it was in use: bytes ",
                     begin_ + page * kPage, " to ", begin_ + page * kPage + bytes - 1,
-                    " are not those that were there at the start; nothing was learnt from the changed bytes. Bring the file ",
-                    "back as it was before you resume the run, and write new data to a new file");
+                    " differ from those at the start; nothing was learnt from the changed bytes. Restore the old file ",
+                    "before you resume the run, and write new data to a new file");
       last.file = number_;
       last.page = page;
     }

@@ -17,12 +17,13 @@ class PageSums {
  public:
   static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
 
-  /// For `bytes` bytes of data, of which no sum is known yet.
+  /// Makes room for the sums of `bytes` bytes of data, none of which is known yet.
   explicit PageSums(std::size_t bytes) : bytes_(bytes), sums_((bytes + kPageBytes - 1) / kPageBytes) {}
 
-  /// Sets the sums of some data, which begins at `offset` and is whole pages, or ends where all data ends. Threads may set different pages
-  /// at once.
+  /// Sets the sums of `data`, which begins at `offset` and consists of whole pages, except at the end of all data. Threads may set
+  /// different pages at once.
   void set(std::size_t offset, std::span<const std::byte> data);
+  /// Whether `data` has the sum of this page.
   bool has(std::size_t page, std::span<const std::byte> data) const { return sums_.at(page) == sum_of(data); }
   std::size_t bytes() const { return bytes_; }
 
@@ -33,19 +34,19 @@ class PageSums {
   std::vector<std::uint64_t> sums_;
 };
 
-/// A mapped file that is read for a long time, in which other programs may write meanwhile. It knows a sum of each page from when the file
-/// was read whole, and compares each page with its sum before it gives any byte of it. So what it gives is what was there at the beginning.
+/// A mapped file that is in use for a long time, while other programs may write to it. The constructor reads the whole file and keeps a sum
+/// of each page. Later reads compare each page with its sum first, so they return the bytes that were there at the start, or throw.
 class CheckedFile {
  public:
-  /// Maps the file and reads all of it. Calls `on_block`, if not empty, with the same bytes as the sums are made from, in order.
+  /// Maps the file and reads all of it. Calls `on_block`, if not empty, with the bytes that the sums are computed from, from first to last.
   explicit CheckedFile(const std::string& path, const std::function<void(std::span<const std::byte>)>& on_block = {});
-  /// The file from byte `begin` on, whose pages have these sums.
+  /// Uses the file from byte `begin` on. Its pages must have these sums.
   CheckedFile(std::shared_ptr<const MappedFile> file, std::size_t begin, PageSums sums);
 
   const std::string& path() const { return file_->path(); }
-  /// The bytes from `begin` on.
+  /// The number of bytes from `begin` on.
   std::size_t size() const { return sums_.bytes(); }
-  /// Copies bytes from `offset` on, counted from `begin`. Throws InputError, which names the file, if what was there has changed.
+  /// Fills `out` with the bytes from `offset` on, counted from `begin`. Throws InputError, which names the file, if they have changed.
   void read(std::size_t offset, std::span<std::byte> out) const;
   /// As MappedFile::forget().
   void forget() const { file_->forget(); }
@@ -54,7 +55,7 @@ class CheckedFile {
   std::shared_ptr<const MappedFile> file_;
   std::size_t begin_ = 0;
   PageSums sums_;
-  std::uint64_t number_;  // of this object in the process
+  std::uint64_t number_;  // identifies this object in the process
 };
 
 }  // namespace dikkat

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// A file descriptor that is closed with the object, unless it is released; -1: none.
+/// Owns a file descriptor, and closes it in the destructor unless it was released. -1 is no descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}

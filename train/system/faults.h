@@ -8,7 +8,7 @@
 
 namespace dikkat {
 
-/// The system calls of a save, and the one that locks a folder.
+/// The system calls of a save, and the call that locks a folder.
 enum class Operation : std::uint8_t { open, allocate, write, truncate, read, sync, close, rename, sync_directory, size, lock };
 
 constexpr const char* name_of(Operation operation) {
@@ -28,26 +28,26 @@ constexpr const char* name_of(Operation operation) {
   return "?";
 }
 
-/// A failure that tests inject; none unless `nth` is set.
+/// A failure that a test injects. There is none unless `nth` is set.
 struct FaultPlan {
   enum class Effect : std::uint8_t {
     error,        ///< the call fails with `error` and does nothing
     short_count,  ///< a read or write moves only half of its bytes; other calls are not affected
     kill,         ///< SIGKILL arrives just before the call
   };
-  std::optional<Operation> operation = std::nullopt;  ///< which calls are counted; nullopt: all
+  std::optional<Operation> operation = std::nullopt;  ///< only these calls count; nullopt: all calls count
   index nth = 0;                                      ///< the first call that fails, counted from 1
   bool for_ever = false;                              ///< whether all calls after it fail too
   Effect effect = Effect::error;
   int error = 0;  ///< errno
 };
 
-/// Counts system calls and decides which of them fail by a plan. Thread-safe.
+/// Counts system calls, and decides by a plan which of them fail. Thread-safe.
 class Faults {
  public:
   explicit Faults(const FaultPlan& plan) : plan_(plan) {}
 
-  /// Call this before each system call: whether it must fail.
+  /// Returns whether the next system call must fail. Call this once before each system call.
   bool strikes(Operation operation) {
     if (plan_.nth == 0 || (plan_.operation && *plan_.operation != operation)) {
       return false;
@@ -56,7 +56,7 @@ class Faults {
     return count == plan_.nth || (plan_.for_ever && count > plan_.nth);
   }
   const FaultPlan& plan() const { return plan_; }
-  /// Whether the planned call was reached.
+  /// Whether the planned failure has happened.
   bool struck() const { return plan_.nth > 0 && count_ >= plan_.nth; }
 
  private:

@@ -20,10 +20,10 @@ namespace dikkat {
 
 namespace {
 
-/// After this many interruptions in a row a call is given up, so that endless signals cause an error and not a hang.
+/// After this many interruptions in a row a call fails, so that endless signals cause an error and not a hang.
 constexpr int kMaxInterruptions = 1000;
 
-/// The errno with which the plan makes this call fail, or 0.
+/// The errno with which the plan makes this call fail; 0 if it does not fail, -1 if it is to move only half of its bytes.
 int injected_error(Faults* faults, Operation operation) {
   if (faults == nullptr || !faults->strikes(operation)) {
     return 0;
@@ -36,7 +36,7 @@ int injected_error(Faults* faults, Operation operation) {
   return 0;
 }
 
-/// Runs `call`, which returns 0, or -1 with errno; repeats it after an interruption.
+/// Runs `call`, which returns -1 and sets errno if it fails. Repeats it after an interruption. Returns errno, or 0.
 template <class Call>
 int attempt(Faults* faults, Operation operation, Call&& call) {
   for (int interruptions = 0;; ++interruptions) {
@@ -50,7 +50,8 @@ int attempt(Faults* faults, Operation operation, Call&& call) {
   }
 }
 
-/// Moves `size` bytes by calls of `move(done, count)`, each of which may move fewer bytes than asked.
+/// Moves `size` bytes by calls of `move(done, count)`, each of which may move fewer bytes than requested. Returns errno, or 0;
+/// `error_at_nothing` if a call moves none.
 template <class Move>
 int move_all(Faults* faults, Operation operation, std::size_t size, int error_at_nothing, Move&& move) {
   int interruptions = 0;
@@ -126,7 +127,7 @@ bool is_fault_of_path(int error) {
 
 File File::open_regular(const std::filesystem::path& path) {
   struct stat info{};
-  // Checked before opening, because opening a device can have effects, and after it, because the name may refer to another file by then.
+  // Check before opening, because opening a device can have effects, and after it, because the name may then refer to another file.
   require_path(::stat(path.c_str(), &info) == 0 ? 0 : errno, "cannot be read");
   require_input(!S_ISDIR(info.st_mode), "is a directory, expected a file");
   require_input(S_ISREG(info.st_mode), "is not a regular file (a pipe, socket or device)");
@@ -159,7 +160,7 @@ int File::truncate(index bytes) {
   return attempt(faults_, Operation::truncate, [&] { return ::ftruncate(descriptor_, bytes); });
 }
 
-// A failed sync is never repeated, because the kernel has dropped the dirty pages by then. An interrupted one has not failed.
+// A failed sync is never repeated, because the kernel has by then dropped the unwritten pages. An interrupted sync has not failed.
 int File::sync() {
   return accept_missing(Guard::sync, path_.parent_path(), attempt(faults_, Operation::sync, [&] { return ::fsync(descriptor_); }));
 }
@@ -176,7 +177,7 @@ int File::close() {
   const int fault = injected_error(faults_, Operation::close);
   const int result = ::close(std::exchange(descriptor_, -1));
   const int error = fault > 0 ? fault : result < 0 ? errno : 0;
-  return error == EINTR ? 0 : error;  // on Linux the descriptor is closed even then; sync() has written the data
+  return error == EINTR ? 0 : error;  // after EINTR Linux has closed the descriptor too; sync() has written the data
 }
 
 index File::size() const {
@@ -192,8 +193,8 @@ bool is_there(const std::filesystem::path& path) {
     return true;
   }
   if (const std::string link = link_text(path); !link.empty() && (error == ENOENT || error == ENOTDIR || error == ELOOP)) {
-    throw PathError(
-        concat(path.string(), link, " leads nowhere: ", describe_errno(error), "; bring back what it names, or remove the link"), error);
+    throw PathError(concat(path.string(), link, " is a dangling link: ", describe_errno(error), "; restore its target, or remove the link"),
+                    error);
   }
   require(error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
   return false;
@@ -212,7 +213,7 @@ int rename_to_new(const std::filesystem::path& from, const std::filesystem::path
   if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) {
     return errno;
   }
-  // An old file system, such as NFS: a second name is as atomic, where it can be given.
+  // Old file systems, such as NFS, cannot do this. Giving the file a second name is as atomic, where it is possible.
   if (::link(from.c_str(), to.c_str()) == 0) {
     return ::unlink(from.c_str()) == 0 ? 0 : errno;
   }

@@ -13,8 +13,8 @@
 
 namespace dikkat {
 
-/// An open file, closed with the object. Calls that do I/O return errno, or 0 for success, because C code calls them and exceptions must
-/// not pass through that. They continue after EINTR and short counts, and give up when there is no progress any more.
+/// An open file, which the destructor closes. Functions that do I/O return errno, or 0 for success: C code calls them, and no exception may
+/// pass through it. They continue after EINTR and short counts, and give up when they make no more progress.
 class File {
  public:
   File() = default;
@@ -22,19 +22,19 @@ class File {
   File& operator=(File&& other) noexcept;
   ~File();
 
-  /// Creates a file for reading and writing; EEXIST if it exists. `faults` (may be null) must outlive the file.
+  /// Creates a file for reading and writing; EEXIST if it exists. `faults` is for tests and may be null; it must outlive the file.
   [[nodiscard]] int create(const std::filesystem::path& path, Faults* faults);
-  /// Opens an existing regular file, read-only. Throws InputError for a FIFO, device or folder, which is never opened ("is a directory,
-  /// ..."), and for a file that is missing or unreadable; Error for a failure that may be temporary (a failing disk, too many open files).
-  /// Messages do not have the path.
+  /// Opens an existing regular file, read-only. Throws InputError for a FIFO, device or folder, which it does not open ("is a directory,
+  /// ..."), and for a file that is missing or unreadable. Throws Error for a failure that may be temporary (a failing disk, too many open
+  /// files). Messages do not contain the path.
   static File open_regular(const std::filesystem::path& path);
 
-  /// Opens what has this name for reading, a pipe or device too.
+  /// Opens a file, pipe or device for reading.
   [[nodiscard]] int open_any(const std::filesystem::path& path);
-  /// Reads the next bytes: `got` bytes, 0 only at the end.
+  /// Reads the next bytes. `got` is their number, 0 only at the end.
   [[nodiscard]] int read_next(std::span<std::byte> out, index& got) const;
 
-  /// Fills all of `out` from byte `offset` on; ENODATA if the file ends before.
+  /// Fills all of `out` with the bytes from `offset` on; ENODATA if the file is too short.
   [[nodiscard]] int read(index offset, std::span<std::byte> out) const;
   [[nodiscard]] int write(index offset, std::span<const std::byte> bytes);
   /// Reserves disk space for the first `bytes` bytes, if the file system can (train/system/missing_guard.h).
@@ -42,30 +42,30 @@ class File {
   [[nodiscard]] int truncate(index bytes);
   /// Makes the contents survive a power failure, if the file system can.
   [[nodiscard]] int sync();
-  /// The descriptor is closed even if this returns an error.
+  /// Closes the descriptor, even if this returns an error.
   [[nodiscard]] int close();
-  /// The size in bytes. Throws Error if the system does not tell it.
+  /// The size in bytes. Throws Error if the system does not report it.
   index size() const;
 
  private:
   int descriptor_ = -1;
   Faults* faults_ = nullptr;
-  std::filesystem::path path_{};  ///< of a file that create() made
+  std::filesystem::path path_{};  ///< empty unless create() made the file
 };
 
-// The same for a descriptor that is not a File: errno, or 0 for success.
+// These functions are for a descriptor that is not a File. They return errno, or 0 for success.
 
-/// Fills all of `out` from byte `offset` on; ENODATA if the file ends before.
+/// Fills all of `out` with the bytes from `offset` on; ENODATA if the file is too short.
 [[nodiscard]] int read_all(int descriptor, index offset, std::span<std::byte> out);
 [[nodiscard]] int write_all(int descriptor, index offset, std::span<const std::byte> bytes);
-/// Reads the next bytes of a file or pipe: `got` bytes, 0 only at the end.
+/// Reads the next bytes of a file or pipe. `got` is their number, 0 only at the end.
 [[nodiscard]] int read_next(int descriptor, std::span<std::byte> out, index& got);
 
-/// Whether this errno, from opening, creating or listing a file or folder, means a wrong path, which the user can correct. Others are
+/// Whether this errno, from opening, creating or listing a file or folder, means a wrong path, which the user can correct. Other values are
 /// failures of the machine, which may be temporary: a failing disk, too many open files.
 bool is_fault_of_path(int error);
 
-/// An InputError about a path that cannot be used, with the errno. It says nothing about the contents of a file.
+/// An InputError about a path that cannot be used, with the errno. The contents of the file are unknown.
 class PathError : public InputError {
  public:
   PathError(const std::string& text, int error) : InputError(text), error_(error) {}
@@ -75,7 +75,7 @@ class PathError : public InputError {
   int error_;
 };
 
-/// Throws "<parts>: <the system's message>" unless error is 0: PathError if is_fault_of_path(), else Error.
+/// Throws "<parts>: <the system's message>" unless `error` is 0: a PathError if is_fault_of_path(), otherwise an Error.
 template <class... Parts>
 void require_path(int error, const Parts&... parts) {
   if (error != 0) {
@@ -87,35 +87,35 @@ void require_path(int error, const Parts&... parts) {
   }
 }
 
-/// Whether the file or folder exists. Throws Error if that is not known: a failing disk is not an empty one. Throws PathError for a link
-/// to something that does not exist, which may be on a disk that is not mounted.
+/// Whether the file or folder exists. Throws Error if that is unknown, because a failing disk is not an empty one. Throws PathError for a
+/// dangling link, because its target may be on a disk that is not mounted.
 bool is_there(const std::filesystem::path& path);
-/// " (a link to X)", or "" for what is no link.
+/// Returns " (a link to X)" for a link, otherwise "".
 std::string link_text(const std::filesystem::path& path);
 
 [[nodiscard]] int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults);
-/// Renames a file or folder to a name that nothing has: EEXIST if something has it.
+/// Renames a file or folder to an unused name; EEXIST if that name exists.
 [[nodiscard]] int rename_to_new(const std::filesystem::path& from, const std::filesystem::path& to);
 /// Syncs a folder, so that created, renamed and removed names in it survive a power failure, if the file system can.
 [[nodiscard]] int sync_directory(const std::filesystem::path& directory, Faults* faults);
 /// Syncs the file of this descriptor, if the file system can. `path` is for the warning if it cannot.
 [[nodiscard]] int sync_descriptor(int descriptor, const std::filesystem::path& path);
-/// Takes an exclusive lock (flock) without waiting: errno, or 0. EWOULDBLOCK: somebody else has one.
+/// Takes an exclusive lock (flock) without waiting. Returns errno, or 0; EWOULDBLOCK if another descriptor holds a lock.
 [[nodiscard]] int lock_descriptor(int descriptor, Faults* faults);
 
 /// Throws Error "<operation> failed: <the system's message>" unless error is 0.
 void require_done(int error, Operation operation);
 
-/// The first of <path>.aside, <path>.aside-2 ... that does not exist.
+/// Returns the first of <path>.aside, <path>.aside-2 ... that does not exist.
 std::filesystem::path name_aside(const std::filesystem::path& path);
-/// Renames the file to such a name and returns that. Overwrites nothing. Throws Error if it cannot be renamed.
+/// Renames the file to such a name, and returns the name. Overwrites nothing. Throws Error if it cannot be renamed.
 std::filesystem::path set_aside(const std::filesystem::path& path);
 
-/// The bytes of a file or pipe, of a longer one the first `most`. Throws InputError for a wrong path or a folder; Error for a failure that
+/// Reads a file or pipe, but at most its first `most` bytes. Throws InputError for a wrong path or a folder, and Error for a failure that
 /// may be temporary (a failing disk). Messages begin with the path.
 std::string read_bytes(const std::filesystem::path& path, index most = std::numeric_limits<index>::max());
 
-/// Atomically replaces the file at `path` by one with this text, as write_file() does (train/system/write_file.h).
+/// Atomically replaces the file at `path` with one that has this text, as write_file() does (train/system/write_file.h).
 void replace_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace dikkat

@@ -50,7 +50,7 @@ fs::path absolute_path(const fs::path& path) {
   std::error_code error;
   fs::path whole = fs::absolute(path, error);
   require_input(!error || path.empty(), path.string(), " cannot be found: the current folder was removed or cannot be read (",
-                describe_errno(error.value()), "); go to another one, or write the whole path");
+                describe_errno(error.value()), "); change to another folder, or give an absolute path");
   return whole;
 }
 
@@ -65,7 +65,7 @@ void write_new_file(const fs::path& path, std::string_view text) {
     write_new_file(path, static_cast<index>(text.size()), [&](ByteSink& sink) { sink.put(std::as_bytes(std::span(text))); });
   } catch (...) {
     if (makes_folder) {
-      ::rmdir(path.parent_path().c_str());  // if it is still empty
+      ::rmdir(path.parent_path().c_str());  // does nothing if it is no longer empty
     }
     throw;
   }

@@ -19,7 +19,7 @@ constexpr const char* kNoThread =
     " could not start another thread: a limit of threads (ulimit -u, or pids.max of the container) or of memory (ulimit -v) is reached; "
     "raise it, or use fewer --threads";
 
-/// TBB's exceptions have no code, so this asks the system what it would have said.
+/// Whether the system allows another thread. TBB's exceptions have no error code, so this tries it.
 bool can_start_a_thread() {
   try {
     std::thread([] {}).join();
@@ -48,18 +48,19 @@ std::string sentence_about(const std::exception& failure, std::string_view comma
   if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&failure);
       file != nullptr && is_system_code(file->code())) {
     const std::string path = file->path1().string();
-    return concat(command, " could not use ", path.empty() ? "a file or folder, perhaps the current one" : path, ": ",
+    return concat(command, " could not use ", path.empty() ? "a file or folder, possibly the current folder" : path, ": ",
                   describe_errno(file->code().value()));
   }
   if (const auto* refused = dynamic_cast<const std::system_error*>(&failure); refused != nullptr && is_system_code(refused->code())) {
     const int error = refused->code().value();
-    return error == EAGAIN ? concat(command, kNoThread) : concat(command, " was refused something by the system: ", describe_errno(error));
+    return error == EAGAIN ? concat(command, kNoThread)
+                           : concat(command, " failed because the system refused a call: ", describe_errno(error));
   }
   if (!can_start_a_thread()) {
     return concat(command, kNoThread);
   }
   return concat(command,
-                " ended because of an error in the program or one of its libraries. Please report it, with the command and these words: ",
+                " ended because of an error in the program or one of its libraries. Please report it, with the command and this text: ",
                 type_name(failure), ", ", failure.what());
 }
 

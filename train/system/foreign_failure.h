@@ -6,9 +6,9 @@
 
 namespace dikkat {
 
-/// What to tell the user about an exception that ends a command. Of an Error it is its message. The messages of libraries' exceptions are
-/// for programmers, so for those it is a sentence that names the command, and what the system refused or that the program has a bug.
-/// `command` is what ran, such as "dikkat train".
+/// Returns the message for the user about an exception that ends a command. For an Error it is the error's message. Messages of other
+/// libraries are for programmers, so for their exceptions it is a sentence that names the command and what the system refused, or that
+/// asks to report a bug. `command` is the command that ran, such as "dikkat train".
 std::string sentence_about(const std::exception& failure, std::string_view command);
 
 }  // namespace dikkat

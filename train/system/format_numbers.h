@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// 1234567 as 1,234,567.
+/// Formats 1234567 as 1,234,567.
 inline std::string grouped_digits(index number) {
   std::string text = std::to_string(number);
   for (auto at = static_cast<index>(text.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
@@ -16,7 +16,7 @@ inline std::string grouped_digits(index number) {
   return text;
 }
 
-/// 47 KB, 12.3 MB, 1.50 GB, 12.82 TB: powers of 1000.
+/// Formats a number of bytes as 47 KB, 12.3 MB, 1.50 GB or 12.82 TB. The units are powers of 1000.
 inline std::string short_bytes(double bytes) {
   const struct {
     double unit;

@@ -20,7 +20,7 @@ std::optional<index> free_space(const std::filesystem::path& path) {
   if (::statvfs(there.c_str(), &info) != 0 || info.f_blocks == 0) {
     return std::nullopt;
   }
-  const auto blocks = static_cast<index>(::geteuid() == 0 ? info.f_bfree : info.f_bavail);  // some blocks are reserved for root
+  const auto blocks = static_cast<index>(::geteuid() == 0 ? info.f_bfree : info.f_bavail);  // f_bavail excludes blocks reserved for root
   index bytes = 0;
   return __builtin_mul_overflow(blocks, static_cast<index>(info.f_frsize), &bytes) ? std::numeric_limits<index>::max() : bytes;
 }

@@ -17,9 +17,9 @@ extern "C" void __tsan_release(void* place);
 
 namespace dikkat {
 
-/// Tells ThreadSanitizer about an order that a library guarantees: everything before release() happens before everything after acquire().
-/// Debian's TBB is not built for the sanitizer, so data that tasks receive and return would be reported as races. In other builds this is
-/// empty.
+/// Informs ThreadSanitizer of an order that a library guarantees: everything before release() happens before everything after acquire().
+/// Debian's TBB is not built for the sanitizer, which would otherwise report the data that tasks receive and return as races. In other
+/// builds these functions do nothing.
 class Handover {
  public:
 #if defined(DIKKAT_THREAD_SANITIZER)
@@ -31,7 +31,7 @@ class Handover {
 #endif
 };
 
-/// Acquires when it goes out of scope, also when an exception is thrown.
+/// Calls acquire() in its destructor, so also when an exception is thrown.
 class AcquireAtEnd {
  public:
   explicit AcquireAtEnd(Handover& handover) : handover_(handover) {}
@@ -51,7 +51,7 @@ struct Between {
   Handover* after;
   F f;
 
-  // Not instrumented: the library has copied this object from one thread to another.
+  // Not instrumented, because the library has copied this object from one thread to another.
   template <class... Arguments>
   __attribute__((no_sanitize("thread"))) decltype(auto) operator()(Arguments&&... arguments) const {
     struct Release {
@@ -66,8 +66,8 @@ struct Between {
 }  // namespace detail
 #endif
 
-/// Wraps f so that it acquires `before` when it begins and releases `after` when it ends. Both must outlive it. Calls are not ordered among
-/// each other, unless before and after are the same.
+/// Wraps f so that it acquires `before` when it begins and releases `after` when it ends. Both must outlive the wrapper. Calls of it are
+/// ordered only if `before` and `after` are the same object.
 template <class F>
 auto between([[maybe_unused]] Handover& before, [[maybe_unused]] Handover& after, F f) {
 #if defined(DIKKAT_THREAD_SANITIZER)

@@ -15,7 +15,7 @@ namespace {
 
 std::size_t sum_of(std::size_t a, std::size_t b) { return a > kNoLimit - b ? kNoLimit : a + b; }
 
-/// Reads a file with one number. "max", or a missing file, means no limit.
+/// Reads a file with one number. "max" or a missing file means no limit.
 std::size_t number_in(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::size_t number = 0;
@@ -47,7 +47,7 @@ CgroupMemory lowest(const std::filesystem::path& root, const std::string& path, 
   return lowest;
 }
 
-/// The rest of a limit. Inactive file pages count as free, because the kernel drops them when memory is needed.
+/// The part of a limit that is still free. Inactive file pages count as free, because the kernel drops them when memory is needed.
 std::size_t remaining(std::size_t limit, std::size_t used, std::size_t droppable) {
   if (limit == kNoLimit || used == kNoLimit) {
     return kNoLimit;
@@ -61,7 +61,7 @@ std::size_t soft_limit_of_address_space() {
   return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : kNoLimit;
 }
 
-constexpr std::size_t kKilo = 1024;  // "kB" in /proc
+constexpr std::size_t kKilo = 1024;  // the meaning of "kB" in /proc
 
 std::size_t kilobytes_in(const std::filesystem::path& path, std::string_view name, std::size_t otherwise) {
   const std::size_t number = field_in(path, name, kNoLimit);

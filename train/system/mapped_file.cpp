@@ -18,7 +18,7 @@
 namespace dikkat {
 namespace {
 
-// A signal handler reads this: there is no lock, and entries never move.
+// A signal handler reads this table, so it has no lock, and entries never move.
 std::array<std::atomic<const MappedFile*>, 1024> mapped_files{};
 
 void replace_first(const MappedFile* old_file, const MappedFile* new_file) {
@@ -63,7 +63,7 @@ MappedFile::MappedFile(std::string path, int descriptor) : path_(std::move(path)
   size_ = static_cast<std::size_t>(status.st_size);
   void* mapping = size_ > 0 ? ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0) : nullptr;
   require_input(mapping != MAP_FAILED, path_, ": cannot be mapped into memory: ", errno_text,
-                errno == ENODEV ? "; its file system has no mapped files: copy it to another one" : "");
+                errno == ENODEV ? "; its file system does not support mapped files: copy it to another one" : "");
   data_ = static_cast<const std::byte*>(mapping);
   if (data_ != nullptr) {
     replace_first(nullptr, this);

@@ -17,7 +17,7 @@ std::array<bool, 3> reported{};
 const char* consequence_of(Guard guard) {
   switch (guard) {
     case Guard::lock: return "has no locks, so nothing stops a second program from writing to the same folder: start only one there";
-    case Guard::sync: return "cannot sync files, so a power failure may lose or damage the newest ones: keep a copy elsewhere";
+    case Guard::sync: return "cannot sync files, so a power failure may lose or damage the newest files: keep a copy elsewhere";
     case Guard::reservation: return "cannot reserve space, so a full disk is noticed only while a file is being written";
   }
   return "";

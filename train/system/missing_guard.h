@@ -7,21 +7,21 @@
 
 namespace dikkat {
 
-/// A guard that a file system may lack. Files can be written without it, but unprotected.
+/// A guard that a file system may lack. Files can be written without it, but are not protected.
 enum class Guard : std::uint8_t {
-  lock,         ///< flock(): a second writer is refused
-  sync,         ///< fsync(): what was written survives a power failure
-  reservation,  ///< fallocate(): a full disk is noticed before anything is written
+  lock,         ///< flock(), which refuses a second writer
+  sync,         ///< fsync(), which makes written data survive a power failure
+  reservation,  ///< fallocate(), which notices a full disk before anything is written
 };
 
-/// Whether the errno of such a call says that the file system does not have it (NFS without a lock daemon, Lustre, some FUSE file
-/// systems), as opposed to a failure, such as a disk error.
+/// Whether the errno of such a call means that the file system lacks the guard (NFS without a lock daemon, Lustre, some FUSE file systems).
+/// Other values are failures, such as a disk error.
 bool is_missing(Guard guard, int error);
 
-/// 0 if is_missing(): the loss is reported, and the caller goes on. Else `error` itself. Thread-safe.
+/// Returns 0 if is_missing(), after reporting the missing guard, so that the caller continues; otherwise returns `error`. Thread-safe.
 [[nodiscard]] int accept_missing(Guard guard, const std::filesystem::path& path, int error);
 
-/// Sets who hears of missing guards, each once in the life of the program. Nobody does at first.
+/// Sets the function that receives a warning about each missing guard, once for each. Until then nothing is reported.
 void on_missing_guard(std::function<void(const std::string& sentence)> report);
 
 }  // namespace dikkat

@@ -11,7 +11,7 @@
 namespace dikkat {
 
 NewFolder::NewFolder(std::filesystem::path target) : target_(absolute_path(target)) {
-  if (!target_.has_filename()) {  // written with a slash at its end
+  if (!target_.has_filename()) {  // the path ends with a slash
     target_ = target_.parent_path();
   }
   make_folders(target_.parent_path());
@@ -34,7 +34,7 @@ NewFolder::~NewFolder() {
 void NewFolder::finish() {
   require_done(sync_directory(path_, nullptr), Operation::sync);
   const int error = rename_to_new(path_, target_);
-  require_input(error != EEXIST, target_.string(), " exists, expected a new name: nothing is overwritten");
+  require_input(error != EEXIST, target_.string(), " exists and is not overwritten: choose a new name");
   require_done(error, Operation::rename);
   is_finished_ = true;
   require_done(sync_directory(target_.parent_path(), nullptr), Operation::sync);

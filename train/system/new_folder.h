@@ -4,18 +4,18 @@
 
 namespace dikkat {
 
-/// A folder that is filled under another name, NAME.partial, and gets its own when it is complete. Overwrites nothing.
+/// A folder that is filled under the name NAME.partial and gets its final name when it is complete. Overwrites nothing.
 class NewFolder {
  public:
-  /// Creates the folder for `target`. Takes NAME.partial-2 ... if something has that name.
+  /// Creates the folder for `target`. Its name is NAME.partial, or NAME.partial-2 ... if that exists.
   explicit NewFolder(std::filesystem::path target);
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
-  /// Removes it with all that is in it, unless finish() has succeeded.
+  /// Removes the folder with all its contents, unless finish() has succeeded.
   ~NewFolder();
 
   const std::filesystem::path& path() const { return path_; }
-  /// Gives it its name. Throws InputError if something has that by then, Error if it cannot be renamed.
+  /// Gives the folder its final name. Throws InputError if that name exists by then, Error if the folder cannot be renamed.
   void finish();
 
  private:

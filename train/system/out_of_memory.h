@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// A std::bad_alloc that knows the size of the request. The program's operator new throws it.
+/// A std::bad_alloc with the size of the request. The program's operator new throws it.
 class RefusedMemory : public std::bad_alloc {
  public:
   explicit RefusedMemory(std::size_t bytes) noexcept : bytes_(bytes) {}
@@ -17,10 +17,10 @@ class RefusedMemory : public std::bad_alloc {
   std::size_t bytes_;
 };
 
-/// Throws Error "<doing>: no memory for N bytes". N is known only for RefusedMemory.
+/// Throws Error "<doing>: no memory for N bytes ...". N is known only for RefusedMemory.
 [[noreturn]] void fail_for_memory(const char* doing, const std::bad_alloc& refused);
 
-/// Calls f. A std::bad_alloc in it becomes an Error that names this phase of work.
+/// Calls f. Converts a std::bad_alloc in it to an Error that names this phase of the work.
 template <class F>
 decltype(auto) naming_memory(const char* doing, F&& f) {
   try {

@@ -8,18 +8,18 @@
 
 namespace dikkat {
 
-/// Calls task(i) for i = 0 to count - 1 on TBB's threads, in any order. If tasks throw, all others still run, and the exception with the
+/// Calls task(i) for i = 0 to count - 1 on TBB's threads, in any order. If tasks throw, the others still run, and the exception with the
 /// lowest i is rethrown, so that error messages do not depend on the threads.
 void run_tasks(index count, const std::function<void(index)>& task);
 
-/// A pipeline. `read` is called by one thread at a time until it returns null; `work` by many threads at once, on what was read; `take` by
-/// one thread at a time, on the results, in the order of reading. Only a few items are in flight. If several throw, the exception of the
+/// Runs a pipeline with only a few items in flight. One thread at a time calls `read`, until it returns null; many threads at once call
+/// `work` on the items; one thread at a time calls `take` on the results, in the order of reading. If several throw, the exception of the
 /// earliest item is rethrown.
 void run_pipeline(const std::function<std::shared_ptr<void>()>& read,
                   const std::function<std::shared_ptr<void>(std::shared_ptr<void>)>& work,
                   const std::function<void(std::shared_ptr<void>)>& take);
 
-/// The same, with types.
+/// Runs a pipeline with typed items: `read` returns std::optional<In>, `work` takes an In and returns an Out, `take` takes an Out.
 template <class In, class Out, class Read, class Work, class Take>
 void run_pipeline(Read&& read, Work&& work, Take&& take) {
   run_pipeline(

@@ -7,7 +7,7 @@
 namespace dikkat {
 namespace {
 
-/// The text without a byte order mark and white space at its beginning.
+/// Removes a byte order mark and white space from the beginning of the text.
 std::string_view skip_blanks(std::string_view text) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   text.remove_prefix(text.starts_with(kMark) ? kMark.size() : 0);
@@ -21,7 +21,7 @@ bool begins_with(std::string_view text, std::string_view lower_case) {
                                                         [&](char expected, char found) { return lower(found) == expected; });
 }
 
-/// The number after "size " of a pointer; empty if there is none.
+/// The number after "size " in a pointer; empty if there is none.
 std::string size_in_pointer(std::string_view text) {
   constexpr std::string_view kSize = "\nsize ";
   const std::size_t at = text.find(kSize);
@@ -47,7 +47,7 @@ std::string problem_of_placeholder(std::string_view bytes) {
   }
   if (text.starts_with("Entry not found") || text.starts_with("Access to model ") || text.starts_with("Invalid username or password")) {
     return concat("holds a server's answer in place of the file, \"", text.substr(0, std::min<std::size_t>(text.find('\n'), 60)),
-                  "\": download the file again, after signing in if it asks for that");
+                  "\": download the file again, after signing in if the server asks for it");
   }
   return "";
 }

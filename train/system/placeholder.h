@@ -5,11 +5,12 @@
 
 namespace dikkat {
 
-/// What lies in place of a file that was never downloaded, and what to do about it: a Git LFS pointer, a web page, or a server's refusal.
-/// Empty if the bytes look like none of these. `bytes` needs to hold only the beginning of the file.
+/// Recognises what often lies in place of a file that was never downloaded: a Git LFS pointer, a web page, or a server's refusal. Returns
+/// what it is and what to do about it; empty if the bytes look like none of these. `bytes` is the beginning of the file.
 std::string problem_of_placeholder(std::string_view bytes);
 
-/// Throws InputError, which begins with `name`, if the bytes are such a placeholder. Call it in every reader of files that people download.
+/// Throws InputError if the bytes are such a placeholder; the message begins with `name`. Every reader of downloaded files should call
+/// this.
 void require_no_placeholder(std::string_view bytes, const std::string& name);
 
 }  // namespace dikkat

@@ -15,14 +15,14 @@ namespace dikkat {
 
 using Digest = std::array<std::uint8_t, 32>;
 
-/// sha256 of the bytes (OpenSSL's libcrypto).
+/// Returns the sha256 of the bytes, computed by OpenSSL's libcrypto.
 Digest sha256(std::span<const std::byte> bytes);
 Digest sha256(std::string_view text);
 
-/// 64 lower-case hexadecimal digits.
+/// Formats a digest as 64 lower-case hexadecimal digits.
 std::string to_hex(const Digest& digest);
 
-/// Incremental sha256.
+/// Computes a sha256 incrementally.
 class Sha256 {
  public:
   Sha256();
@@ -31,7 +31,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void add(std::span<const std::byte> bytes);
-  /// The sha256 of everything that was added. Then starts again.
+  /// Returns the sha256 of everything that was added, and starts again.
   Digest finish();
 
  private:
@@ -41,8 +41,8 @@ class Sha256 {
 
 inline constexpr index kHashChunkBytes = index{1} << 20;
 
-/// The sha256 over the sha256 of each chunk of kHashChunkBytes, so that all cores can compute it (TBB).
-/// `read(offset, out)` must fill `out` with the bytes at `offset`; several threads call it at once, and it may throw.
+/// Returns the sha256 of the list of each chunk's sha256, which all cores compute together (TBB). A chunk has kHashChunkBytes, the last
+/// one fewer. `read(offset, out)` must fill `out` with the bytes at `offset`; several threads call it at once, and it may throw.
 Digest root_hash(index bytes, const std::function<void(index offset, std::span<std::byte> out)>& read);
 
 }  // namespace dikkat

@@ -23,7 +23,7 @@ class BlockSink : public ByteSink {
   explicit BlockSink(index bytes) : bytes_(bytes) { buffer_.reserve(static_cast<std::size_t>(std::min(bytes, index{kBufferBytes}))); }
 
   void put(std::span<const std::byte> bytes) override {
-    require(static_cast<index>(bytes.size()) <= bytes_ - bytes_put_, "more than the announced ", bytes_, " bytes were to be written");
+    require(static_cast<index>(bytes.size()) <= bytes_ - bytes_put_, "more bytes were produced than the announced ", bytes_);
     bytes_put_ += static_cast<index>(bytes.size());
     while (!bytes.empty()) {
       const auto some = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
@@ -35,7 +35,7 @@ class BlockSink : public ByteSink {
     }
   }
   void finish() {
-    require(bytes_put_ == bytes_, bytes_put_, " bytes were to be written, and ", bytes_, " were announced");
+    require(bytes_put_ == bytes_, bytes_put_, " bytes were produced, expected the announced ", bytes_);
     flush();
   }
 
@@ -76,14 +76,14 @@ class ComparingSink : public BlockSink {
     const std::span<std::byte> found(read_buffer_.data(), block.size());
     require_done(file_.read(offset, found), Operation::read);
     require(std::memcmp(found.data(), block.data(), block.size()) == 0,
-            "the file read back differs from what was written (or that was changed while it was being written)");
+            "the file read back differs from what was written (or the data was changed while it was being written)");
   }
 
   const File& file_;
   std::vector<std::byte> read_buffer_;
 };
 
-/// Removes the file of this name unless that has become the real one.
+/// The name of a temporary file, which the destructor removes unless renamed() was called.
 class TemporaryName {
  public:
   TemporaryName() = default;
@@ -105,7 +105,7 @@ class TemporaryName {
 };
 
 /// Creates a file in `folder` whose name begins with ".tmp-STEM-". The process's id does not make names unique: another program may run in
-/// a container or on another machine, and a killed one may have left its file behind.
+/// a container or on another machine, and a killed program may have left its file behind.
 File create_temporary(const std::filesystem::path& folder, const std::string& stem, TemporaryName& name, Faults* faults) {
   constexpr int kMost = 1000;  // names to try
   for (int i = 1;; ++i) {
@@ -120,7 +120,7 @@ File create_temporary(const std::filesystem::path& folder, const std::string& st
   }
 }
 
-/// `place` gives the temporary file its name: errno, or 0.
+/// Writes the file. `place` gives the temporary file its final name, and returns errno, or 0.
 void write(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults,
            const std::function<int(const std::filesystem::path&)>& place) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
@@ -142,7 +142,7 @@ void write(const std::filesystem::path& path, index bytes, const std::function<v
     temporary.renamed();
     require_done(sync_directory(folder, faults), Operation::sync_directory);
   } catch (const InputError&) {
-    throw;  // what was to be written cannot be
+    throw;  // `produce` has refused its data, or `place` the name
   } catch (const Error& error) {
     fail(path.string(), ": cannot be written: ", error.what());
   }
@@ -157,7 +157,7 @@ void write_file(const std::filesystem::path& path, index bytes, const std::funct
 void write_new_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce) {
   write(path, bytes, produce, nullptr, [&](const std::filesystem::path& temporary) {
     const int error = rename_to_new(temporary, path);
-    require_input(error != EEXIST, path.string(), " exists already, and nothing is overwritten; choose another name");
+    require_input(error != EEXIST, path.string(), " already exists and is not overwritten; choose another name");
     return error;
   });
 }

@@ -10,21 +10,23 @@
 
 namespace dikkat {
 
-/// Takes the bytes of a file, from the first to the last.
+/// Receives the bytes of a file, from the first to the last.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
-  /// The next bytes. Throws Error if they cannot be written, or are not those that were written before.
+  /// Takes the next bytes. Throws Error if they cannot be written, or differ from the bytes that were written before.
   virtual void put(std::span<const std::byte> bytes) = 0;
 };
 
-/// Atomically replaces the file at `path` by one of exactly `bytes` bytes, which `produce` puts into the sink. It is written under another
-/// name, synced, read back, and renamed. `produce` runs twice, once to write and once to compare what is read back with what is in memory,
-/// so it must put the same bytes each time; no copy of the file is kept in memory. On failure the file at `path` is unchanged, and Error is
-/// thrown, whose message begins with the path. `faults` (may be null) are those of a test.
+/// Atomically replaces the file at `path` with one of exactly `bytes` bytes, which `produce` puts into the sink. The file is written under
+/// another name, synced, read back, and renamed. On failure the file at `path` is unchanged; throws Error, whose message begins with the
+/// path.
+///
+/// `produce` runs twice, to write the bytes and to compare them with those that are read back, so that no copy is kept in memory. It must
+/// put the same bytes each time. `faults` is for tests, and may be null.
 void write_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults = nullptr);
 
-/// Does the same for a new file. Throws InputError if something has this name when the file is complete, and changes nothing then.
+/// Writes a new file in the same way. Throws InputError and changes nothing if the name exists when the file is complete.
 void write_new_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce);
 
 }  // namespace dikkat

