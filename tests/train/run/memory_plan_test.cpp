@@ -10,6 +10,7 @@
 #include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"
 #include "train/run/trainer.h"
+#include "train/run/trial.h"
 
 namespace dikkat {
 namespace {
@@ -201,7 +202,7 @@ TEST(MemoryPlan, OfATrainerAndItsTrial) {
   EXPECT_GT(plan.evaluation, 0U);
   EXPECT_GT(trainer.disk_plan().checkpoint, 3 * plan.weights);
   EXPECT_EQ(trainer.disk_plan().kept, 4);
-  const Trial trial = trainer.try_out(3);
+  const Trial trial = run_trial(trainer, 3);
   EXPECT_EQ(trial.steps.size(), 3U);
   EXPECT_GT(trial.evaluation_seconds, 0);
   std::size_t files = 0;
