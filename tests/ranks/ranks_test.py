@@ -137,7 +137,7 @@ def refusals():
     words = [mpirun, *options, "-n", "1", *one, ":", "-n", "1", "env", "DIKKAT_TRANSPORT=/nowhere.so", *one]
     done = subprocess.run(words, env=environment(1), capture_output=True, text=True, cwd=folder, timeout=60)
     expect(done.returncode != 0 and "dikkat: rank 1 on " in done.stderr and "/nowhere.so" in done.stderr, f"a rank without a transport ends all: {done.stderr}")
-    for more, sentence in ((["--corpus", "-"], "the corpus is standard input"), ([*TALES, "--verify-resume"], "--verify-resume is for one process")):
+    for more, sentence in ((["--corpus", "-"], "the corpus is standard input"), ([*TALES, "--verify-resume"], "--verify-resume")):
         done = run(2, "train", *more, "--out", "refused", "--set", *COMMON, check=False)
         expect(done.returncode == 2 and sentence in done.stderr and done.stderr.count("dikkat:") == 1, f"{more[-1]} is refused once: {done.stderr}")
     done = run(2, "resume", "nowhere", check=False)

@@ -81,7 +81,7 @@ def wrong_start(setup, kind):
         elif kind == "a wrong configuration":
             refused(start([*begin, "--set", "train.batch_size=0"]), folder, "train.batch_size")
         elif kind == "--verify-resume":
-            refused(start([*begin, "--verify-resume"]), folder, "--verify-resume is for one process")
+            refused(start([*begin, "--verify-resume"]), folder, "--verify-resume")
         elif kind == "a run that is there":
             (folder / "run").mkdir()
             (folder / "run" / "mine").write_text("mine")

@@ -1,4 +1,4 @@
-// This file is compiled for any x86-64 and runs before static variables are initialised, by code that may need more.
+// This check is compiled for any x86-64, and runs before the initialisers of static variables, which may need a newer processor.
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>

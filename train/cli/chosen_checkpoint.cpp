@@ -13,10 +13,10 @@
 namespace dikkat {
 namespace {
 
-/// "whose validation loss is the lowest (1.3403)".
+/// Returns "which has the lowest validation loss (1.3403)".
 std::string reason(const std::string& run_directory, index step) {
   const auto evaluation = read_evaluation(run_directory, step);
-  return concat("whose validation loss is the lowest", evaluation ? fmt::format(" ({:.4f})", evaluation->val_loss) : "");
+  return concat("which has the lowest validation loss", evaluation ? fmt::format(" ({:.4f})", evaluation->val_loss) : "");
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelOrigin& 
   }
   const index step = taken.state().step;
   if (const auto checkpoints = list_checkpoints(arguments.source); !checkpoints.empty() && checkpoints.back().step > step) {
-    tell(fmt::format("using step {}, {}; --newest takes step {}", step, reason(arguments.source, step), checkpoints.back().step));
+    tell(fmt::format("using step {}, {}; --newest uses step {}", step, reason(arguments.source, step), checkpoints.back().step));
   }
 }
 
@@ -40,8 +40,8 @@ void tell_of_the_origin(const std::string& source) {
   }
   const auto best = best_checkpoint(source);
   if (const auto checkpoints = list_checkpoints(source); best && !checkpoints.empty() && checkpoints.back().step > best->step) {
-    tell(for_terminal(fmt::format("starting from step {} of {}, {}; for step {}, name {}", best->step, source, reason(source, best->step),
-                                  checkpoints.back().step, checkpoints.back().path.string())));
+    tell(for_terminal(fmt::format("starting from step {} of {}, {}; to start from step {}, give {}", best->step, source,
+                                  reason(source, best->step), checkpoints.back().step, checkpoints.back().path.string())));
   }
 }
 

@@ -6,9 +6,10 @@
 
 namespace dikkat {
 
-/// Tells the user if the checkpoint that was `taken` of a run directory by default is not the newest, as after overfitting.
+/// Prints the notes on the model. Also prints a note if `taken`, which was chosen by default, is not the run's newest checkpoint, as after
+/// overfitting.
 void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelOrigin& taken);
-/// The same of the run directory that a new run starts from; anything else is passed over.
+/// Prints a note if the run directory that a new run starts from has a checkpoint newer than its best one. Ignores any other source.
 void tell_of_the_origin(const std::string& source);
 
 }  // namespace dikkat

@@ -6,8 +6,8 @@
 namespace dikkat {
 
 void add_template(Command& command, TemplateArguments& arguments) {
-  command.text("--template", arguments.name, "NAME", "How the conversation is written: auto, chatml, llama3, plain");
-  command.any_text("--system", arguments.system, "TEXT", "The system message that the conversation begins with");
+  command.text("--template", arguments.name, "NAME", "Chat template: auto, chatml, llama3 or plain");
+  command.any_text("--system", arguments.system, "TEXT", "System message at the beginning of the conversation");
 }
 
 ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel& trained) {

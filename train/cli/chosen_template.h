@@ -9,14 +9,14 @@
 
 namespace dikkat {
 
-/// How conversations are written: --template and --system.
+/// The values of --template and --system.
 struct TemplateArguments {
   std::string name = "auto";
   std::optional<std::string> system{};
 };
 void add_template(Command& command, TemplateArguments& arguments);
 
-/// The template to talk in: the one that was asked for, that of the run, or the model's own. Throws InputError where there is none.
+/// Returns the chat template: the one that was asked for, that of the run, or the model's own. Throws InputError if there is none.
 ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel& trained);
 
 }  // namespace dikkat

@@ -5,11 +5,11 @@
 
 namespace dikkat {
 
-/// What a colour says.
+/// A colour, named by its meaning.
 enum class Color { none, good, active, attention, bad };
 
-/// The text in a colour, for standard output, if that is a terminal that has colours (TERM is not "dumb") and NO_COLOR is unset or empty
-/// (https://no-color.org); else as it is.
+/// Returns the text in a colour for standard output. Returns it unchanged unless that is a terminal with colours (TERM is not "dumb") and
+/// NO_COLOR is unset or empty (https://no-color.org).
 std::string colored(std::string_view text, Color color);
 
 }  // namespace dikkat

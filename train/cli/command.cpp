@@ -18,7 +18,7 @@ const char* kind_of(N) {
   return "an integer";
 }
 
-/// Not CLI11's own conversion, which turns -1 into a large unsigned number, and a number that is too large into the largest one.
+/// Reads a number. CLI11's own conversion turns -1 into a large unsigned number, and a number that is too large into the largest one.
 template <class N>
 N read_number(const std::string& option, const std::string& text, N low, N high) {
   N value{};

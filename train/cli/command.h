@@ -36,7 +36,7 @@ class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
 
-  /// A path or another text. An empty one is refused, since it is usually a mistake, such as a shell variable that is not set.
+  /// A path or other text. It must not be empty, since that is usually a mistake, such as an unset shell variable.
   Option text(const char* name, std::string& value, const char* type, const std::string& help);
   /// Several texts after one name. The option may also be given several times.
   Option texts(const char* name, std::vector<std::string>& values, const char* type, const std::string& help);
@@ -53,7 +53,7 @@ class Command {
   CLI::App* app_;
 };
 
-/// A group of commands: the program, or a word that stands before several commands, such as `tokenizer`.
+/// A group of commands: the program, or a word in front of several commands, such as `tokenizer`.
 class Commands {
  public:
   /// `chosen` becomes the action of the command that the user names.
@@ -63,11 +63,11 @@ class Commands {
   /// or Error (1).
   Command add(const char* name, const char* what, const char* examples, std::function<int()> action);
   Commands group(const char* name, const char* what);
-  /// A group that is a command too: `action` runs if none of its commands is named.
+  /// A group that is also a command: `action` runs if none of its commands is named.
   Commands group(const char* name, const char* what, std::function<int()> action);
   /// The options of the group itself.
   Command own() { return Command(*app_); }
-  /// Describes the group, with what has been added when it is called.
+  /// Returns a function that describes the group with all that has been added when it is called.
   std::function<CommandDescription()> describer() const;
 
  private:

@@ -34,13 +34,14 @@ constexpr const char* kFooter = R"(Examples:
   dikkat corpus inspect my-text.txt
   dikkat tokenizer train --corpus my-text.txt --vocab-size 4096 --out my-tokenizer
 
-`dikkat COMMAND --help` explains one command, `dikkat --help-config` every key of a configuration.
-Exit codes: 0, 1 for a failure, 2 for bad input, 130, 143, 129 and 138 after SIGINT, SIGTERM, SIGHUP and SIGUSR1 (the run is saved).)";
+`dikkat COMMAND --help` explains a command, `dikkat --help-config` every key of a configuration.
+Exit codes: 0 for success, 1 for a failure, 2 for bad input; 130, 143, 129 and 138 after SIGINT,
+SIGTERM, SIGHUP and SIGUSR1, which save the run.)";
 
-/// Thrown by --help-config, which needs no other argument.
+/// Thrown by --help-config, so that no other argument is required.
 struct HelpForKeysWanted {};
 
-/// In usage lines arguments come before options: an option that takes several values would swallow them.
+/// Formats help with the arguments before the options in usage lines, since an option that takes several values would swallow them.
 class Help : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string name) const override {
@@ -56,11 +57,9 @@ class Help : public CLI::Formatter {
   }
 };
 
-/// The program's options and commands; `chosen` is the command that was named.
+/// The program's options and commands. `chosen` is the action of the command that the user names.
 struct CommandLine {
-  CLI::App app{
-      "dikkat trains GPT models and encoder-decoders on CPUs: it tokenizes texts, trains, resumes, evaluates and generates samples.",
-      "dikkat"};
+  CLI::App app{"dikkat trains, fine-tunes, evaluates and runs GPT models and encoder-decoders on CPUs.", "dikkat"};
   int threads = 0;
   bool quiet = false;
   bool verbose = false;
@@ -71,15 +70,15 @@ struct CommandLine {
     app.formatter(std::make_shared<Help>());
     Command(app).flag("--version", version, "Print the version");
     Command(app).flag("--verbose", verbose,
-                      "With --version: also print what a bug report needs: commit, compiler, instruction set and libraries");
+                      "With --version: also print the commit, compiler, instruction set and libraries, for bug reports");
     Command(app).number("--threads", threads, 1, 4096,
-                        "Threads to compute with; by default OMP_NUM_THREADS, or the cores that the process may use");
-    Command(app).flag("--quiet", quiet, "Print results, warnings and errors only");
+                        "Number of threads; by default OMP_NUM_THREADS, or the number of cores that the process may use");
+    Command(app).flag("--quiet", quiet, "Print only results, warnings and errors");
     app.add_flag_function(
            "--help-config", [](std::int64_t) { throw HelpForKeysWanted(); }, "Describe every key of a configuration")
         ->trigger_on_parse();
     app.require_subcommand(0, 1);
-    app.fallthrough();  // --threads may also stand after the command
+    app.fallthrough();  // --threads may also follow the command
     Commands program(app, chosen);
     for (const auto add : {add_train, add_finetune, add_resume,    add_eval,   add_sample, add_chat,  add_serve,          add_import,
                            add_merge, add_export,   add_inspect,   add_report, add_watch,  add_runs,  add_export_metrics, add_verify,
@@ -90,14 +89,14 @@ struct CommandLine {
   }
 };
 
-/// "; did you mean WORD?" where one of the words is similar, else `otherwise`.
+/// Returns "; did you mean WORD?" if one of the words is similar, and `otherwise` if not.
 std::string guess(const std::vector<std::string>& words, const std::string& word, const std::string& otherwise) {
   const std::vector<std::string_view> views(words.begin(), words.end());
   const std::string_view nearest = nearest_word(views, word);
   return nearest.empty() ? otherwise : concat("; did you mean ", nearest, "?");
 }
 
-/// "train, resume, eval".
+/// Lists the commands: "train, resume, eval".
 std::string names_of_commands(const CLI::App& command) {
   std::string list;
   for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
@@ -106,7 +105,7 @@ std::string names_of_commands(const CLI::App& command) {
   return list;
 }
 
-/// An argument that no command and no option takes.
+/// An argument that neither the command nor an option accepts.
 struct Stray {
   std::string text;
   std::string next;  // the argument after it; empty if there is none
@@ -124,7 +123,7 @@ std::vector<std::string> options_of(const CLI::App& command) {
 
 bool has_option(const CLI::App& command, const std::string& name) { return std::ranges::count(options_of(command), name) > 0; }
 
-/// The words of the first command below `from` that has the option, "finetune" or "tokenizer train"; empty if none has it.
+/// Returns the words of the first command below `from` that has the option, such as "tokenizer train"; empty if none has it.
 std::string command_with(const CLI::App& from, const std::string& option) {
   for (const CLI::App* one : from.get_subcommands([](const CLI::App*) { return true; })) {
     if (has_option(*one, option)) {
@@ -137,7 +136,7 @@ std::string command_with(const CLI::App& from, const std::string& option) {
   return "";
 }
 
-/// "--set train.max_steps=40" for --max-steps 40, which is the name of a key; empty for another name.
+/// Returns "--set train.max_steps=40" for --max-steps 40, since that is the name of a key; empty for another name.
 std::string setting_for(const std::string& option, const std::string& value) {
   std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
   std::ranges::replace(name, '-', '_');
@@ -162,7 +161,7 @@ std::string describe_unknown_option(const CLI::App& app, const CLI::App& command
     const bool is_value = !stray.next.starts_with('-') && stray.next.find('/') == std::string::npos;
     const std::string value = end < stray.text.size() ? stray.text.substr(end + 1) : is_value ? stray.next : "";
     if (const std::string setting = setting_for(name, value); !setting.empty()) {
-      return concat("unknown option ", stray.text, "; a key of the configuration is set with ", setting);
+      return concat("unknown option ", stray.text, "; keys of the configuration are set with ", setting);
     }
   }
   std::vector<std::string> options = options_of(command);
@@ -172,7 +171,7 @@ std::string describe_unknown_option(const CLI::App& app, const CLI::App& command
   return concat("unknown option ", stray.text, guess(options, name, ""));
 }
 
-/// `path`: the words of the command that was named, each with a blank after it.
+/// Returns the error for an argument that the command does not accept. `path` has the words of the command, each followed by a space.
 std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& path, const Stray& one) {
   if (one.text.starts_with('-')) {
     return describe_unknown_option(app, command, path, one);
@@ -180,7 +179,7 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
   const std::string& stray = one.text;
   const auto subcommands = command.get_subcommands([](const CLI::App*) { return true; });
   if (subcommands.empty()) {
-    return concat(command.get_name(), " takes no argument ", stray);
+    return concat(command.get_name(), " does not take the argument ", stray);
   }
   std::vector<std::string> commands;
   for (const CLI::App* sub : subcommands) {
@@ -188,14 +187,14 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
   }
   std::error_code none;
   if (has_option(command, "--in") && std::filesystem::exists(stray, none)) {
-    return concat("unknown command ", stray, "; a folder is named with --in: dikkat ", path, "--in ", stray);
+    return concat("unknown command ", stray, "; to name a folder: dikkat ", path, "--in ", stray);
   }
   return concat("unknown command ", stray, guess(commands, stray, concat("; the commands are ", names_of_commands(command))));
 }
 
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, std::span<char*> arguments) {
   const CLI::App* named = &app;
-  std::string path;  // of the command that was named: "tokenizer train "
+  std::string path;  // the words of the named command: "tokenizer train "
   while (!named->get_subcommands().empty()) {
     named = named->get_subcommands().front();
     path += named->get_name() + ' ';
@@ -219,7 +218,7 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
     const std::string name = what.substr(0, what.find(':'));
     const CLI::Option* option = command.get_option_no_throw(name);
     const bool several = option != nullptr && option->get_items_expected_max() > 1;
-    fail_input(name, several ? " takes one value or more" : " takes one value, once", advice);
+    fail_input(name, several ? " takes one or more values" : " takes one value and can be given only once", advice);
   }
   fail_input(what, advice);
 }

@@ -4,11 +4,11 @@
 
 namespace dikkat {
 
-/// Does what the arguments of main() say, and gives the exit code. Throws InputError for arguments that are unknown, missing or out of
-/// range, and what the command throws.
+/// Runs the command that the arguments of main() name, and returns the exit code. Throws InputError for arguments that are unknown, missing
+/// or out of range, and whatever the command throws.
 int run_command_line(int argc, char** argv);
 
-/// "dikkat tokenizer train", as soon as run_command_line() knows the command; "dikkat" before that.
+/// Returns the running command, such as "dikkat tokenizer train"; "dikkat" until run_command_line() has parsed it.
 const std::string& running_command();
 
 }  // namespace dikkat

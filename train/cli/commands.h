@@ -2,7 +2,7 @@
 
 #include "train/cli/command.h"
 
-// Each adds one command, or one group of commands, and is defined in the file that is named after it.
+// Each function adds one command, or one group of commands, and is defined in the file named after it.
 namespace dikkat {
 
 void add_train(Commands& program);

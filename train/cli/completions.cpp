@@ -20,7 +20,7 @@ void for_each_command(const CommandDescription& program, const std::function<voi
   visit(visit, "", program);
 }
 
-/// The text in quotes for a shell that knows no escapes in '...'.
+/// Quotes the text for a shell without escapes in '...'.
 std::string in_single_quotes(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
@@ -29,13 +29,13 @@ std::string in_single_quotes(const std::string& text) {
   return out + "'";
 }
 
-/// Options whose values the program lists: recipes and keys.
+/// The options whose values the program lists: recipes and keys.
 constexpr std::string_view kTakesRecipe = "--config";
 constexpr std::string_view kTakesKeys[] = {"--set", "--vary"};
 
 bool takes_keys(const std::string& option) { return std::ranges::find(kTakesKeys, option) != std::end(kTakesKeys); }
 
-/// An option's names; none of an argument.
+/// The names of an option; empty for an argument.
 std::vector<std::string> own_names(const OptionDescription& option) {
   return option.is_argument ? std::vector<std::string>() : option.names;
 }
@@ -58,7 +58,7 @@ std::string option_names(const CommandDescription& command) {
   return words;
 }
 
-/// All sequences of words that lead to a command, as a pattern of a shell's case: 'train'|'tokenizer'|'tokenizer train'.
+/// Returns all sequences of words that lead to a command, as a pattern for a shell's case: 'train'|'tokenizer'|'tokenizer train'.
 std::string paths_of(const CommandDescription& program) {
   std::string paths;
   for_each_command(program, [&](const std::string& words, const CommandDescription&) {
@@ -67,7 +67,7 @@ std::string paths_of(const CommandDescription& program) {
   return paths;
 }
 
-/// Where no option is wanted and no command can follow, bash completes file names (-o default).
+/// Returns the script for bash, which completes file names (-o default) where neither an option nor a command can follow.
 std::string for_bash(const CommandDescription& program) {
   std::string cases;
   for_each_command(program, [&](const std::string& words, const CommandDescription& command) {
@@ -94,7 +94,7 @@ std::string for_bash(const CommandDescription& program) {
          "  elif [[ $option == --config && $before == --config ]]; then\n"
          "    words=$(\"${COMP_WORDS[0]}\" config list --names 2>/dev/null)\n"
          "  elif [[ $option == --set || $option == --vary ]]; then\n"
-         "    if [[ $before != = && $current != = ]]; then  # bash takes key=value apart\n"
+         "    if [[ $before != = && $current != = ]]; then  # bash splits key=value\n"
          "      words=$(\"${COMP_WORDS[0]}\" config keys 2>/dev/null | sed 's/$/=/')\n"
          "      compopt -o nospace 2>/dev/null\n"
          "    fi\n"
@@ -106,7 +106,7 @@ std::string for_bash(const CommandDescription& program) {
          "complete -o default -F _dikkat dikkat\n";
 }
 
-/// In "name:text" of zsh's _describe, a colon in the name ends it; a text is one line.
+/// Returns the script for zsh. Its _describe takes "name:text": a name contains no colon, and the text is one line.
 std::string for_zsh(const CommandDescription& program) {
   std::string cases;
   for_each_command(program, [&](const std::string& words, const CommandDescription& command) {
@@ -156,7 +156,7 @@ std::string for_zsh(const CommandDescription& program) {
 std::string for_fish(const CommandDescription& program) {
   std::string lines = "# fish completion for dikkat, made by: dikkat completion fish\n";
   for_each_command(program, [&](const std::string& words, const CommandDescription& command) {
-    // Seen: all words that lead to the command, and none of those that lead on.
+    // The condition: all words of the command were seen, and none of its own commands.
     std::string condition;
     for (std::size_t at = 0; at < words.size();) {
       const std::size_t end = std::min(words.find(' ', at), words.size());

@@ -6,7 +6,8 @@
 
 namespace dikkat {
 
-/// A script that lets a shell complete commands and options: bash, zsh or fish. Other words are files. Throws InputError for another shell.
+/// Returns a script with which bash, zsh or fish completes commands and options. Other words are completed as files. Throws InputError for
+/// another shell.
 std::string completions_for(const std::string& shell, const CommandDescription& program);
 
 }  // namespace dikkat

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kScriptsInText = 4, kLinesInText = 3, kRepeatsInText = 3;
 constexpr index kBytesOfLine = 40;
 
-/// The first bytes of a text, whole characters.
+/// Returns at most `bytes` bytes of the beginning of a text, as whole characters.
 std::string first_bytes(const std::string& text, index bytes) {
   return text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min(bytes, static_cast<index>(text.size())))));
 }
@@ -44,7 +44,7 @@ index next_bound(index bound) {
   return bound == ten ? 2 * ten : bound == 2 * ten ? 5 * ten : 10 * ten;
 }
 
-/// Documents by length: from the bin of the shortest to that of the longest, those without a document too.
+/// Counts documents by length, from the bin of the shortest to that of the longest, including empty bins.
 Json histogram_of(const std::map<index, index>& lengths) {
   Json bins = Json::array();
   index from = 0, below = 1, documents = 0, bytes = 0;
@@ -134,23 +134,23 @@ std::string to_text(const CorpusSummary& summary) {
   }
   show("documents", grouped_digits(summary.facts.documents));
   show("bytes", grouped_digits(summary.facts.bytes));
-  show("characters", summary.not_utf8.empty()           ? grouped_digits(static_cast<index>(found.characters.size())) + " different ones"
+  show("characters", summary.not_utf8.empty()           ? grouped_digits(static_cast<index>(found.characters.size())) + " distinct"
                      : summary.corpus.options.any_bytes ? "not counted: " + summary.not_utf8
-                                                        : "training refuses this text as it is: " + summary.not_utf8);
+                                                        : "training would refuse this text: " + summary.not_utf8);
   show("tokens",
-       fmt::format("{} ({} tokenizer, vocabulary {}): {:.2f} bytes a token", grouped_digits(summary.tokens[0] + summary.tokens[1]),
+       fmt::format("{} ({} tokenizer, vocabulary {}): {:.2f} bytes per token", grouped_digits(summary.tokens[0] + summary.tokens[1]),
                    summary.tokenizer_kind, grouped_digits(summary.vocab_size), summary.bytes_per_token()));
   for (const auto& [name, part] : {std::pair("train", 0), std::pair("validation", 1)}) {
     const auto at = static_cast<std::size_t>(part);
     show(name, fmt::format("{} bytes, {} tokens", grouped_digits(summary.bytes[at]), grouped_digits(summary.tokens[at])));
   }
   if (summary.facts.documents > 1) {
-    show("lengths", fmt::format("median {} bytes, mean {}; a tenth has {} or less, a tenth {} or more; the longest {}",
+    show("lengths", fmt::format("median {} bytes, mean {}; 10 % have at most {}, 10 % at least {}; the longest {}",
                                 grouped_digits(length_at(found.lengths, 0.5)), grouped_digits(std::llround(mean_length(summary))),
                                 grouped_digits(length_at(found.lengths, 0.1)), grouped_digits(length_at(found.lengths, 0.9)),
                                 grouped_digits(length_at(found.lengths, 1))));
-    show("duplicates", found.repeats == 0 ? "none: no document is there twice"
-                                          : fmt::format("{} ({} bytes) equal an earlier document:", grouped_digits(found.repeats),
+    show("duplicates", found.repeats == 0 ? "none: no document occurs twice"
+                                          : fmt::format("{} documents ({} bytes) equal an earlier one:", grouped_digits(found.repeats),
                                                         grouped_digits(found.repeated_bytes)));
     for (std::size_t i = 0; i < std::min(found.repeated.size(), kRepeatsInText); ++i) {
       const CorpusStatistics::Repeated& one = found.repeated[i];

@@ -11,7 +11,7 @@
 
 namespace dikkat {
 
-/// What `corpus inspect` tells of a corpus.
+/// The facts about a corpus that `corpus inspect` prints.
 struct CorpusSummary {
   std::vector<std::string> paths;  ///< as the user named them
   Corpus corpus;
@@ -20,18 +20,18 @@ struct CorpusSummary {
   std::string not_utf8{};  ///< where the text is not UTF-8, and why; empty if it is
   std::string tokenizer_kind{};
   index vocab_size = 0;
-  /// Of each part.
+  /// Counts for each part: training and validation.
   std::array<index, kParts> bytes{}, documents{}, tokens{};
-  std::string sample{};  ///< how the text begins, valid UTF-8
+  std::string sample{};  ///< the beginning of the text, as valid UTF-8
 
   double bytes_per_token() const;
-  /// The place of a document or line as the user reads it: the file, and the line if it has one.
+  /// Returns a place as the user reads it: the file, and the line if there is one.
   std::string describe(const TextPlace& place) const;
 };
 
-/// For --json; the page draws the same object (train/web/report/page/corpus.js).
+/// Returns the object for --json, which the page draws too (train/web/report/page/corpus.js).
 nlohmann::ordered_json to_json(const CorpusSummary& summary);
-/// For the terminal.
+/// Returns the summary as text for the terminal.
 std::string to_text(const CorpusSummary& summary);
 
 }  // namespace dikkat

@@ -10,17 +10,17 @@ class App;
 namespace dikkat {
 
 struct OptionDescription {
-  std::vector<std::string> names{};  ///< "--out", "-i"; of an argument its name alone
+  std::vector<std::string> names{};  ///< "--out", "-i"; an argument has only its name
   std::string type{};                ///< "DIR"; empty for a flag
   std::string help{};
-  std::string default_value{};  ///< empty: there is none
-  bool is_argument = false;     ///< stands without a name
+  std::string default_value{};  ///< empty if there is no default
+  bool is_argument = false;     ///< given without a name
 };
 
-/// What the command line knows about itself: man pages and completions are made of it, so that they cannot differ from the program.
+/// A command with its options and its own commands. Man pages and completions are made from it, so they cannot differ from the program.
 struct CommandDescription {
   std::string name, what;
-  std::string examples{};  ///< lines, after "Examples:"
+  std::string examples{};  ///< the lines after "Examples:"
   std::vector<OptionDescription> options{};
   std::vector<CommandDescription> commands{};
 };

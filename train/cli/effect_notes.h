@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// Warns of those keys ("section.key", given by the user) that have an effect in none of the runs: one line for each reason.
+/// Warns of the keys ("section.key", given by the user) that have no effect in any of the runs: one line for each reason.
 void note_keys_without_effect(std::span<const PlannedRun> runs, std::span<const std::string> keys);
 
 }  // namespace dikkat

@@ -19,7 +19,7 @@ constexpr std::string_view kPrefix = "DIKKAT_";
 /// Every variable that the program reads, without the prefix.
 constexpr std::string_view kVariables[] = {"API_KEY", "CACHE_GB", "ENGINE", "ISA"};
 
-/// The name that DIKKAT_ISA has for the instruction set in use; empty if it has none.
+/// Returns the value of DIKKAT_ISA that stands for the instruction set in use; empty if there is none.
 std::string_view name_of_set() {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"AVX2", "avx2"}, {"AVX-512", "avx512"}, {"AVX-512 with bf16", "avx512bf16"}};
@@ -31,11 +31,12 @@ std::string_view name_of_set() {
   return "";
 }
 
-/// A build with several sets has chosen one by this variable, or refused it, before main() (choose_instruction_set.h).
+/// Checks DIKKAT_ISA. A build with several instruction sets has used or refused its value before main() (choose_instruction_set.h).
 void check_instruction_set(std::string_view wanted) {
   const std::string_view own = name_of_set();
-  require_input(wanted.empty() || wanted == own, "DIKKAT_ISA is ", schema::in_quotes(wanted), ", expected ", own.empty() ? "no value" : own,
-                ": this build was compiled for one instruction set (", kernels::instruction_set(), "); the preset portable has several");
+  require_input(wanted.empty() || wanted == own, "DIKKAT_ISA is ", schema::in_quotes(wanted), ", expected ",
+                own.empty() ? "it to be unset" : own, ": this build was compiled for one instruction set (", kernels::instruction_set(),
+                "); a build with the preset portable has several");
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace dikkat {
 namespace {
 
-/// Where the description of "  --name TYPE      description" begins; 0 if the line is no such row. A name that is as long as its column has
-/// the description on a line of its own, which is all blanks up to it.
+/// Returns the column at which the description of "  --name TYPE      description" begins; 0 if the line is not such a row. After a name
+/// that fills its column the description has a line of its own, which is blank up to it.
 std::size_t description_at(std::string_view line) {
   constexpr std::size_t kColumn = 30;
   const bool is_row = line.size() > kColumn && line.starts_with("  ") && line[kColumn - 1] == ' ' && line[kColumn] != ' ';
@@ -38,8 +38,8 @@ index help_columns() {
 }
 
 std::string wrapped_help(std::string_view help, index columns) {
-  constexpr index kNarrow = 60;  // here a description begins below its name
-  constexpr index kBelow = 6;    // and is indented by so much
+  constexpr index kNarrow = 60;  // in narrower terminals a description begins below its name
+  constexpr index kBelow = 6;    // and is indented by this
   std::string out;
   bool in_examples = false;
   while (!help.empty()) {

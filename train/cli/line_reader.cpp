@@ -22,7 +22,7 @@
 namespace dikkat {
 namespace {
 
-/// Empty where neither XDG_STATE_HOME nor HOME is set.
+/// The path of the history; empty if neither XDG_STATE_HOME nor HOME is an absolute path.
 std::filesystem::path history_file() {
   const auto folder_in = [](const char* name) {
     const char* value = std::getenv(name);
@@ -36,22 +36,22 @@ std::filesystem::path history_file() {
   return home.empty() ? home : home / ".local" / "state" / "dikkat" / "history";
 }
 
-/// The prompt is the editor's client data.
+/// Returns the prompt, which is the editor's client data.
 char* prompt_of(EditLine* editor) {
   void* prompt = nullptr;
   el_get(editor, EL_CLIENTDATA, &prompt);
   return static_cast<char*>(prompt);
 }
 
-/// Whether the terminal knows control sequences.
+/// Returns whether the terminal understands control sequences.
 bool has_sequences() {
   const char* name = std::getenv("TERM");
   return name != nullptr && *name != '\0' && std::string_view(name) != "dumb";
 }
 
-constexpr wchar_t kDropLine = 3;  // Ctrl-C as a character, which is bound to that
+constexpr wchar_t kDropLine = 3;  // Ctrl-C as a character, which is bound to dropping the line
 
-/// In place of libedit's own function, which goes on waiting after a signal.
+/// Reads a character in place of libedit's own function, which would keep waiting after a signal.
 int read_character(EditLine*, wchar_t* character) {
   std::mbstate_t state{};
   for (;;) {
@@ -81,13 +81,13 @@ int read_character(EditLine*, wchar_t* character) {
   }
 }
 
-// What a terminal sends around pasted text, once it has been asked to.
+// The marks that a terminal sends around pasted text once it is asked to.
 constexpr const char* kAskForMarks = "\033[?2004h";
 constexpr const char* kNoMoreMarks = "\033[?2004l";
 constexpr const char* kPasteBegins = "\033[200~";
 constexpr std::wstring_view kPasteEnds = L"\033[201~";
 
-/// Takes pasted text into the line, with its line breaks. Without this, each pasted line would be sent on its own.
+/// Inserts pasted text into the line, with its line breaks. Otherwise each pasted line would be submitted separately.
 unsigned char take_pasted_text(EditLine* editor, int) {
   std::wstring text;
   while (!text.ends_with(kPasteEnds)) {
@@ -107,7 +107,7 @@ unsigned char take_pasted_text(EditLine* editor, int) {
   text.resize(text.size() - kPasteEnds.size());
   std::ranges::replace(text, L'\r', L'\n');  // terminals send this for a line break
   if (text.ends_with(L'\n')) {
-    text.pop_back();  // whole lines were copied
+    text.pop_back();  // the text was copied as whole lines
   }
   return text.empty() || el_winsertstr(editor, text.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
 }
@@ -128,7 +128,7 @@ struct LineReader::Terminal {
     constexpr int kLines = 1000;
     read_utf8();
     editor = el_init("dikkat", stdin, stderr, stderr);  // standard output is for results
-    require(editor != nullptr && lines != nullptr, "the terminal cannot be used for typing, expected one that libedit knows");
+    require(editor != nullptr && lines != nullptr, "libedit does not support this terminal, expected TERM to name one that it knows");
     history(lines, &event, H_SETSIZE, kLines);
     history(lines, &event, H_SETUNIQUE, 1);
     el_set(editor, EL_PROMPT, prompt_of);
@@ -138,7 +138,7 @@ struct LineReader::Terminal {
     el_set(editor, EL_BIND, kPasteBegins, "dikkat-paste", nullptr);
     el_set(editor, EL_GETCFN, read_character);
     el_set(editor, EL_HIST, history, lines);
-    el_source(editor, nullptr);  // ~/.editrc, where there is one
+    el_source(editor, nullptr);  // ~/.editrc, if there is one
     if (!file.empty()) {
       std::error_code ignored;
       std::filesystem::create_directories(file.parent_path(), ignored);
@@ -158,7 +158,7 @@ struct LineReader::Terminal {
     const char* text = el_gets(editor, &count);
     show(kNoMoreMarks);
     if (text == nullptr || count <= 0) {
-      tell("");  // the cursor stands behind the prompt
+      tell("");  // the cursor is still on the line of the prompt
       return std::nullopt;
     }
     std::string line(text, static_cast<std::size_t>(count));
@@ -169,7 +169,7 @@ struct LineReader::Terminal {
     return line;
   }
 
-  /// Asks the terminal for something that not every one knows.
+  /// Sends a sequence to a terminal that understands it.
   void show(const char* sequence) const {
     if (knows_marks) {
       std::fputs(sequence, stderr);
@@ -213,7 +213,7 @@ std::optional<std::string> LineReader::next(const char* prompt) {
     line.push_back(static_cast<char>(c));
   }
   stop_in_order();
-  require(std::ferror(stdin) == 0, "standard input cannot be read, expected prompts, one a line");
+  require(std::ferror(stdin) == 0, "standard input cannot be read, expected one prompt per line");
   if (c == EOF && line.empty()) {
     return std::nullopt;
   }

@@ -15,9 +15,9 @@ class LineReader {
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  /// The next line, without its line break (\n or \r\n). Text that is pasted in a terminal is one line, with line breaks within it. Nothing
-  /// at the end of input (Ctrl-D) and after SIGTERM. SIGINT (Ctrl-C) drops the line that is being typed; without a terminal it ends the
-  /// process. Throws Error if standard input cannot be read.
+  /// Returns the next line, without its line break (\n or \r\n). Text that is pasted in a terminal is one line, with line breaks inside.
+  /// Returns nullopt at the end of input (Ctrl-D) and after SIGTERM. SIGINT (Ctrl-C) drops the line that is being typed; without a terminal
+  /// it ends the process. Throws Error if standard input cannot be read.
   std::optional<std::string> next(const char* prompt = "> ");
 
  private:

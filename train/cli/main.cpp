@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kFailure = 1;
 
-/// Allocates nothing: there may be no memory left.
+/// Prints a message without allocating, since there may be no memory left.
 void say(const char* text) noexcept {
   char line[512];
   const int size = std::snprintf(line, sizeof line, "dikkat: %s\n", text);
@@ -34,15 +34,15 @@ void say(const char* text) noexcept {
 void say_out_of_memory(const std::bad_alloc& refused) noexcept {
   char text[128];
   if (const auto* known = dynamic_cast<const dikkat::RefusedMemory*>(&refused)) {
-    std::snprintf(text, sizeof text, "out of memory: none for %zu bytes (%zu MiB) more", known->bytes(), known->bytes() >> 20);
+    std::snprintf(text, sizeof text, "out of memory: %zu more bytes (%zu MiB) are not available", known->bytes(), known->bytes() >> 20);
   } else {
-    std::snprintf(text, sizeof text, "out of memory: a library asked for more than there is");
+    std::snprintf(text, sizeof text, "out of memory: a library asked for more than is available");
   }
   say(text);
 }
 
-/// For exceptions that nobody catches, such as in a library's thread: prints the message instead of dumping core. The run directory is good
-/// whenever the process ends.
+/// Handles exceptions that nothing catches, such as in a library's thread: prints the message instead of dumping core. The run directory is
+/// valid whenever the process ends.
 [[noreturn]] void end_with_what_failed() noexcept {
   try {
     if (const auto failure = std::current_exception()) {
@@ -59,8 +59,8 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
   std::abort();
 }
 
-/// A program whose reader leaves, as in `dikkat --help-config | head`, ends as others do: by SIGPIPE and without a message, which a shell
-/// shows as 141.
+/// Ends the process by SIGPIPE and without a message, as other programs do when their reader leaves (`dikkat --help-config | head`). A
+/// shell shows this as exit code 141.
 [[noreturn]] void end_as_by_sigpipe() noexcept {
   constexpr int kAsShellsShowIt = 128 + SIGPIPE;
   ::signal(SIGPIPE, SIG_DFL);
@@ -72,7 +72,7 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
   std::_Exit(kAsShellsShowIt);
 }
 
-/// Where address space is limited (ulimit -v) all threads share one heap. To make another one the C library reserves 128 MB for a moment,
+/// Lets all threads share one heap if address space is limited (ulimit -v). For another heap the C library would briefly reserve 128 MB,
 /// and not every library survives an allocation that fails meanwhile.
 void share_one_heap_where_space_is_limited() {
   if (dikkat::machine_memory().address_space != dikkat::kNoLimit) {

@@ -7,7 +7,7 @@
 namespace dikkat {
 namespace {
 
-/// A text as troff shows it: backslashes and hyphens are themselves, and no line is a macro.
+/// Escapes a text for troff: backslashes and hyphens are printed as such, and no line is taken for a macro.
 std::string troff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -59,7 +59,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// `words`: "dikkat tokenizer".
+/// Returns the page of a command. `words` is the command as the user types it: "dikkat tokenizer".
 std::string page_of(const CommandDescription& command, const std::string& words, const std::string& file, const std::string& version) {
   std::string text = concat(".TH ", upper(file), " 1 \"\" \"dikkat ", version, "\" \"User Commands\"\n");
   text += concat(".SH NAME\n", troff(file), " \\- ", troff(command.what), "\n.SH SYNOPSIS\n", bold(words));

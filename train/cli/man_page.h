@@ -12,7 +12,7 @@ struct ManPage {
   std::string text;  ///< troff, with the macros of man(7)
 };
 
-/// A page for the program and one for each command.
+/// Returns a page for the program and one for each command.
 std::vector<ManPage> man_pages(const CommandDescription& program, const std::string& version);
 
 }  // namespace dikkat

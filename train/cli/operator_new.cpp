@@ -3,8 +3,8 @@
 
 #include "train/system/out_of_memory.h"
 
-// The program's operator new: std::bad_alloc does not say how much was asked for, and an error message should. Not
-// with sanitizers: theirs finds memory that is freed in another way than it was allocated.
+// The program's operator new: std::bad_alloc does not say how much was asked for, and an error message should. Sanitizers keep their own,
+// which finds memory that is freed in a different way than it was allocated.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
@@ -17,7 +17,7 @@
 
 #if !defined(DIKKAT_OPERATOR_NEW_IS_TAKEN)
 
-// NOLINTBEGIN(cppcoreguidelines-no-malloc): this is what manages memory
+// NOLINTBEGIN(cppcoreguidelines-no-malloc): these functions manage memory
 
 void* operator new(std::size_t bytes) {
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);

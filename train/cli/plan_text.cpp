@@ -16,7 +16,7 @@ std::string memory_line(const MemoryPlan& plan, const MachineMemory& machine) {
   std::string line =
       fmt::format("{} at most: {} for weights, gradients and optimizer state, {} for activations and their gradients", shown(plan.peak()),
                   shown(plan.parameters()), shown(plan.activations + plan.head + plan.activation_gradients + plan.recomputation));
-  line += plan.save_copy > 0 ? fmt::format(", {} for the copy that is saved while training", shown(plan.save_copy)) : "";
+  line += plan.save_copy > 0 ? fmt::format(", {} for the copy that is saved during training", shown(plan.save_copy)) : "";
   line += fmt::format(", {} for the rest",
                       shown(plan.peak() - std::min(plan.peak(), plan.to_come() - plan.evaluation - plan.scratch - plan.batches)));
   return line + (machine.available == kNoLimit ? "" : fmt::format("; {} available", shown(machine.available)));
@@ -24,7 +24,7 @@ std::string memory_line(const MemoryPlan& plan, const MachineMemory& machine) {
 
 std::string disk_line(const DiskPlan& plan, const std::filesystem::path& folder) {
   const auto free = free_space(folder);
-  return fmt::format("{} per checkpoint, {} in all with {} at once{}", shown(plan.checkpoint), shown(plan.total()), plan.kept,
+  return fmt::format("{} per checkpoint, {} for {} at once{}", shown(plan.checkpoint), shown(plan.total()), plan.kept,
                      free ? fmt::format("; {} free", short_bytes(static_cast<double>(*free))) : "");
 }
 
@@ -33,7 +33,7 @@ std::string shortage_of_memory(const MemoryPlan& plan, const MachineMemory& mach
     return "";
   }
   return fmt::format(
-      "training needs {} more memory, and {} is available now: end other programs, or try a smaller "
+      "training needs {} more memory, but only {} is available: end other programs, or try a smaller "
       "train.batch_size with more train.gradient_accumulation_steps, train.recompute=block or train.async_save=false",
       shown(plan.to_come()), shown(machine.available));
 }
@@ -41,7 +41,7 @@ std::string shortage_of_memory(const MemoryPlan& plan, const MachineMemory& mach
 std::string shortage_of_disk(const DiskPlan& plan, const std::filesystem::path& folder) {
   const auto free = free_space(folder);
   return free && *free < static_cast<index>(plan.total())
-             ? fmt::format("the run's checkpoints need {}, and {} are free; a smaller train.keep_last needs less", shown(plan.total()),
+             ? fmt::format("the run's checkpoints need {}, but only {} is free; a smaller train.keep_last needs less", shown(plan.total()),
                            short_bytes(static_cast<double>(*free)))
              : "";
 }

@@ -10,9 +10,9 @@ namespace dikkat {
 
 /// "194.1 MB at most: 13.0 MB for weights, ...; 24.69 GB available"
 std::string memory_line(const MemoryPlan& plan, const MachineMemory& machine);
-/// "9.8 MB per checkpoint, 49.0 MB in all with 5 at once; 200 GB free"
+/// "9.8 MB per checkpoint, 49.0 MB for 5 at once; 200 GB free"
 std::string disk_line(const DiskPlan& plan, const std::filesystem::path& folder);
-/// A sentence if there is too little; empty otherwise.
+/// Return a sentence if there is too little; empty otherwise.
 std::string shortage_of_memory(const MemoryPlan& plan, const MachineMemory& machine);
 std::string shortage_of_disk(const DiskPlan& plan, const std::filesystem::path& folder);
 

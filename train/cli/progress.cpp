@@ -18,7 +18,7 @@ namespace {
 constexpr auto kRedrawn = std::chrono::milliseconds(100);
 constexpr auto kMoment = std::chrono::milliseconds(1500);
 constexpr auto kQuietly = std::chrono::milliseconds(10000);
-constexpr int kLabel = 10;  // columns of what stands before a line's text
+constexpr int kLabel = 10;  // columns of the label before a line's text
 
 std::string amount(double number, PassingLine::Unit unit) {
   return unit == PassingLine::Unit::bytes ? short_bytes(number) : grouped_digits(static_cast<index>(number)) + " tokens";
@@ -127,7 +127,7 @@ void Progress::stepped(const StepReport& r) {
   ++steps_;
   if (const SlowRank::Found slow = slow_rank_.take(r.rank_seconds); slow.rank >= 0) {
     clear();
-    warn(fmt::format("warning   {} computes for {:.1f} ms of a step, and the median rank for {:.1f}: all wait for it",
+    warn(fmt::format("warning   {} computes for {:.1f} ms of a step, the median rank for {:.1f} ms: all ranks wait for it",
                      ranks_.name_of(slow.rank), slow.seconds * 1e3, slow.median * 1e3),
          kLabel);
   }
@@ -156,7 +156,7 @@ void Progress::evaluating(double share_done) {
 
 void Progress::evaluated(const EvaluationReport& r) {
   constexpr int kIndent = 2;
-  losses_fall_ = r.best && r.train_loss < train_loss_;  // not at the first one
+  losses_fall_ = r.best && r.train_loss < train_loss_;  // false at the first evaluation
   train_loss_ = r.train_loss;
   const std::string error = std::isnan(r.val_standard_error) ? "" : fmt::format(" +- {:.4f}", r.val_standard_error);
   clear();
@@ -186,7 +186,7 @@ std::string Progress::remark_on_ranks() const {
   const auto [least, most] = std::minmax_element(rank_memory_.begin(), rank_memory_.end());
   const std::string low = short_bytes(*least), high = short_bytes(*most);
   return fmt::format(
-      "a step took {:.1f} ms on average: ranks exchanged for {:.1f} ms of it, and waited for {:.1f} ms; each has {} of memory",
+      "a step took {:.1f} ms on average, of which ranks exchanged for {:.1f} ms and waited for {:.1f} ms; each used {} of memory",
       per_step(step_seconds_), per_step(exchange_seconds_), per_step(waited_seconds_), low == high ? low : concat(low, " to ", high));
 }
 

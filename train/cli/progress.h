@@ -11,7 +11,7 @@
 
 namespace dikkat {
 
-/// Shows the progress of something that may take long on stderr: after 1.5 seconds, one line that is redrawn on a terminal, or a line every
+/// Shows the progress of long work on standard error, starting after 1.5 seconds: one line that is redrawn on a terminal, or a line every
 /// ten seconds elsewhere.
 class PassingLine {
  public:
@@ -21,9 +21,9 @@ class PassingLine {
   PassingLine& operator=(const PassingLine&) = delete;
 
   enum class Unit { bytes, tokens };
-  /// `what` is what happens, `done` how much is done so far (0: not shown), `share` the part of all that is done (0 or less: not known).
+  /// `what` names the work, `done` is the amount done so far (0: not shown), `share` is its share of the whole (0 or less: unknown).
   void show(const std::string& what, double done, double share, Unit unit = Unit::bytes);
-  /// Removes the line, so that something else can be written. It comes back with the next show().
+  /// Removes the line, so that something else can be printed. The next show() draws it again.
   void clear();
 
  private:
@@ -32,7 +32,7 @@ class PassingLine {
   std::string what_;
 };
 
-/// Progress of reading a corpus.
+/// Shows the progress of reading a corpus.
 class LoadingLine {
  public:
   void operator()(const LoadingReport& report);
@@ -41,7 +41,7 @@ class LoadingLine {
   PassingLine line_;
 };
 
-/// Progress of something whose end is known.
+/// Shows the progress of work whose end is known.
 class ShareLine {
  public:
   explicit ShareLine(std::string what) : what_(std::move(what)) {}
@@ -52,7 +52,7 @@ class ShareLine {
   PassingLine line_;
 };
 
-/// Shows on stderr how training goes: a line every log_interval steps, and on a terminal a line below them that is redrawn.
+/// Shows the progress of training on standard error: a line every log_interval steps, and on a terminal a redrawn line below them.
 class Progress : public TrainingEvents {
  public:
   explicit Progress(const Trainer& trainer);
@@ -67,31 +67,31 @@ class Progress : public TrainingEvents {
   void write_failed(const std::string& what) override;
   std::string stopped() override;
 
-  /// The share of the steps' time that the optimizer took, from 0 to 1; 0 before the first step.
+  /// The optimizer's share of the time of all steps, from 0 to 1; 0 before the first step.
   double optimizer_share() const { return step_seconds_ > 0 ? optimizer_seconds_ / step_seconds_ : 0; }
-  /// What ranks exchanged, and what they need; empty for one process.
+  /// A remark on the time that ranks exchanged and waited, and on their memory; empty for one process.
   std::string remark_on_ranks() const;
-  /// Whether both losses were lower at the last evaluation than at the one before, and the validation loss lower than ever.
+  /// Whether both losses fell at the last evaluation, and the validation loss was the lowest so far.
   bool losses_fall() const { return losses_fall_; }
 
  private:
   std::vector<LinePart> line_of(const StepReport& report) const;
-  void show(std::vector<LinePart> parts);  // redraws the line below the others, on a terminal
+  void show(std::vector<LinePart> parts);  // redraws the last line on a terminal
   void clear();                            // removes that line
 
   const Accumulation& accumulation_;
   index max_steps_, log_interval_, first_step_;
   const Ranks& ranks_;
   SlowRank slow_rank_;
-  std::vector<double> rank_memory_;  // of the last step
+  std::vector<double> rank_memory_;  // at the last step
   index steps_ = 0;
   double step_seconds_ = 0, optimizer_seconds_ = 0, exchange_seconds_ = 0, waited_seconds_ = 0;
   double train_loss_ = std::numeric_limits<double>::quiet_NaN();  // at the last evaluation
   bool losses_fall_ = false;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, shown_;
-  LinePart last_;       // "step 7/100", of the last step
-  std::string failed_;  // the last failure that was shown: a full disk is not reported again with every step
+  LinePart last_;       // "step 7/100", for the last step
+  std::string failed_;  // the last failure shown, so that a full disk is not reported at every step
 };
 
 }  // namespace dikkat

@@ -4,16 +4,16 @@ namespace dikkat {
 
 namespace {
 
-constexpr const char* kBestHelp = "Use the run directory's checkpoint with the lowest validation loss";
+constexpr const char* kBestHelp = "Use the run's checkpoint with the lowest validation loss";
 constexpr const char* kBestOrNothingHelp =
-    "Of a run directory: the checkpoint with the lowest validation loss, as by default, but refuse a run that was never evaluated";
+    "Use the run's checkpoint with the lowest validation loss. This is the default too, but --best refuses a run without evaluations";
 
 }  // namespace
 
 void add_evaluate(Command& command, std::vector<std::string>& texts) {
   command.texts("--evaluate", texts, "NAME=PATH",
-                "A text whose loss is measured at each evaluation too, and told by its name (data.evaluations), such as one of the kind "
-                "that the model knew before");
+                "Also measure the loss of this text at each evaluation, and report it as NAME (data.evaluations). Useful to see whether "
+                "fine-tuning makes the model forget");
 }
 
 void add_checkpoint(Command& command, std::string& path, bool& best) {
@@ -24,18 +24,17 @@ void add_checkpoint(Command& command, std::string& path, bool& best) {
 void add_model(Command& command, ModelArguments& a) {
   command
       .text("MODEL", a.source, "",
-            "A run directory (its checkpoint with the lowest validation loss is used, or the newest if there was no evaluation), a "
-            "checkpoint, or another "
-            "program's model: a folder of Hugging Face or PEFT, a file of GGUF, llm.c or nanoGPT")
+            "A run directory (its checkpoint with the lowest validation loss, or the newest if there was no evaluation), a checkpoint, "
+            "or a model to import: a Hugging Face or PEFT folder, or a GGUF, llm.c or nanoGPT file")
       .required();
-  command.flag("--newest", a.newest, "Of a run directory: the newest checkpoint");
+  command.flag("--newest", a.newest, "Use the run's newest checkpoint");
   command.flag("--best", a.best, kBestOrNothingHelp);
   command.text("--base", a.base, "PATH", kBaseHelp);
   add_import_options(command, a.import);
 }
 
 ModelOptions ModelArguments::options() const {
-  require_input(!best || !newest, "--best and --newest both choose a checkpoint, expected one of them");
+  require_input(!best || !newest, "--best and --newest both choose a checkpoint; give only one of them");
   return {.choice = best     ? CheckpointChoice::best
                     : newest ? CheckpointChoice::newest
                              : CheckpointChoice::best_or_newest,
@@ -45,9 +44,8 @@ ModelOptions ModelArguments::options() const {
 
 void add_weights(Command& command, std::string& weights) {
   command.text("--weights", weights, "TYPE",
-               "How the weights lie in memory: f32 (by default); bf16, q8 or q4 take a half, a bit more than a quarter, or a seventh of "
-               "it, and as much less "
-               "time for each token, but are rounded; dikkat eval --weights tells what that costs");
+               "Type of the weights in memory: f32 (the default), bf16 (half the memory), q8 (a little more than a quarter) or q4 (about a "
+               "seventh). Smaller types are also faster for each token, but rounded: `dikkat eval --weights TYPE` measures the loss");
 }
 
 PackedType packing_named(const std::string& weights) {
@@ -58,14 +56,14 @@ PackedType packing_named(const std::string& weights) {
 
 void add_import_options(Command& command, ImportOptions& import) {
   command.number("--context", import.context, index{1}, index{10'000'000},
-                 "Context length in tokens (another program's model with rotary positions only); by default what its files say");
+                 "Context length in tokens, for an imported model with rotary positions; by default as in its files");
   command.text("--tokenizer", import.tokenizer, "PATH",
-               "Of another program's model: the tokenizer, for files without one (llm.c, nanoGPT), or in place of theirs");
+               "Tokenizer for an imported model: needed for llm.c and nanoGPT files, otherwise replaces the model's own");
 }
 
 void add_reading(Command& command, CorpusOptions& reading) {
-  command.text("--text-field", reading.text_field, "NAME", "The field of a JSONL line that holds the text");
-  command.flag("--replace-invalid", reading.replace_invalid, "Replace bytes that are not UTF-8 by U+FFFD, instead of refusing the text");
+  command.text("--text-field", reading.text_field, "NAME", "Field of a JSONL line that holds the text");
+  command.flag("--replace-invalid", reading.replace_invalid, "Replace bytes that are not UTF-8 with U+FFFD, instead of refusing the text");
 }
 
 }  // namespace dikkat

@@ -12,42 +12,41 @@
 namespace dikkat {
 
 inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .jsonl, .gz, .zst; - is standard input";
-/// Of --config FILE|NAME.
+/// Help of --config FILE|NAME.
 inline constexpr const char* kConfigHelp =
-    "Configuration, TOML: a file, or the name of a recipe that comes with dikkat (quickstart); without it, the defaults";
+    "Configuration in TOML: a file, or the name of a recipe that comes with dikkat, such as quickstart; without it, all keys have "
+    "their defaults";
 inline constexpr const char* kInitFromHelp =
-    "Fine-tuning: start with the weights, model and tokenizer of another run (its checkpoint with the lowest validation loss), or of "
-    "another program's model (a folder of Hugging Face, a "
-    "GGUF file); keys of [model] and [tokenizer] may be left out, and must not contradict it";
-inline constexpr const char* kSetHelp = "section.key=value: sets a key of the configuration, in place of the file's value";
+    "Start from the weights and tokenizer of a trained model: a run (its checkpoint with the lowest validation loss), a checkpoint, "
+    "a Hugging Face folder or a GGUF file. Keys of [model] and [tokenizer] can be left out; those that are given must match the model";
+inline constexpr const char* kSetHelp = "Set a key of the configuration, as section.key=value; overrides the file";
 
-/// Of --base PATH.
+/// Help of --base PATH.
 inline constexpr const char* kBaseHelp =
-    "Of adapters: the model that they adapt, if it is not where they say; for those of a run, which know its hash, it must have the same "
-    "weights";
+    "The base model of the adapters, if it has moved. For adapters trained by dikkat its weights must match the recorded hash";
 
-/// --evaluate: texts that a run measures beside its validation part.
+/// Adds --evaluate: texts whose loss a run measures in addition to its validation part.
 void add_evaluate(Command& command, std::vector<std::string>& texts);
-/// A checkpoint: RUN_DIR (its newest) or FILE.h5, and --best.
+/// Adds the argument RUN_DIR (its newest checkpoint) or FILE.h5, and --best.
 void add_checkpoint(Command& command, std::string& path, bool& best);
 /// The model that a command uses.
 struct ModelArguments {
-  std::string source{};               // RUN_DIR, FILE.h5, or another program's files
-  bool best = false, newest = false;  // of RUN_DIR; neither: the best one, or the newest if there was no evaluation
+  std::string source{};               // RUN_DIR, FILE.h5, or the files of an imported model
+  bool best = false, newest = false;  // if neither: the best checkpoint of RUN_DIR, or the newest if there was no evaluation
   ImportOptions import{};
-  std::string base{};  // of adapters
+  std::string base{};  // --base; empty: where the adapters say
 
   /// Throws InputError for options that contradict each other.
   ModelOptions options() const;
 };
 void add_model(Command& command, ModelArguments& arguments);
-/// --weights: how the matrices of a model that is not trained are kept.
+/// Adds --weights: the type in which the matrices of a frozen model are kept in memory.
 void add_weights(Command& command, std::string& weights);
-/// The value of --weights. Throws InputError for another one.
+/// Parses the value of --weights. Throws InputError for an unknown type.
 PackedType packing_named(const std::string& weights);
-/// How another program's model is read: --context and --tokenizer.
+/// Adds --context and --tokenizer, which apply to imported models.
 void add_import_options(Command& command, ImportOptions& import);
-/// How texts are read: --text-field and --replace-invalid.
+/// Adds --text-field and --replace-invalid, which say how texts are read.
 void add_reading(Command& command, CorpusOptions& reading);
 
 }  // namespace dikkat

@@ -27,7 +27,7 @@ struct Shown {
 Shown read(const ChatToShow& options, const Tokenizer& tokenizer) {
   const ConversationCorpus corpus = read_conversations(options.paths, options.text_field);
   require_input(corpus.first_conversation() != nullptr, options.paths.front(),
-                " holds no conversations: none of its lines has \"messages\", or \"prompt\" and \"completion\"");
+                " has no conversations: no line has \"messages\", or \"prompt\" and \"completion\"");
   Shown shown{.notes = corpus.found.notes(), .examples = std::ssize(corpus.examples), .files = corpus.files};
   for (std::size_t i = 0; i < corpus.examples.size(); ++i) {
     ChatTokens example;
@@ -47,7 +47,7 @@ Shown read(const ChatToShow& options, const Tokenizer& tokenizer) {
   return shown;
 }
 
-/// Shows line breaks, also those of Windows, as \n and \r\n.
+/// Writes line breaks as \n, and those of Windows as \r\n.
 std::string for_people(const std::string& text) {
   std::string shown;
   for (const char c : text) {

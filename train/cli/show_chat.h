@@ -15,13 +15,13 @@ struct ChatToShow {
   std::string text_field = "text";
   ChatTemplate form;
   ScoredText scored = ScoredText::answers;
-  index examples = 3;  // how many are shown
+  index examples = 3;  // the number of examples to show
 };
 
-/// The first examples as a model learns them, token by token: what the loss is over is green on a terminal, and elsewhere stands in
-/// brackets. Then counts of all examples. Throws InputError for a corpus without conversations.
+/// Shows the first examples as a model sees them, token by token, then counts over all examples. Scored tokens are green on a terminal, and
+/// in brackets elsewhere. Throws InputError for a corpus without conversations.
 std::string show_chat(const ChatToShow& options, const Tokenizer& tokenizer);
-/// The same for programs: "examples", each with its text, its tokens and which of them are scored; and the counts.
+/// Returns the examples and counts as JSON: "examples" has the text of each, its tokens and which of them are scored.
 nlohmann::ordered_json chat_to_json(const ChatToShow& options, const Tokenizer& tokenizer);
 
 }  // namespace dikkat

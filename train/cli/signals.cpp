@@ -18,17 +18,17 @@
 namespace dikkat {
 namespace {
 
-// Not volatile sig_atomic_t: the threads that look at it are not the one that takes signals.
+// Atomics rather than volatile sig_atomic_t: other threads than the one that receives signals read them.
 std::atomic<int> received = 0;
 std::atomic<int> news = -1;  // an eventfd that is readable after a signal
 std::atomic<bool> in_order = false;
-std::atomic<bool> ends_by_signal =
-    false;  // of a rank under MPICH, whose launcher does not end the others when one exits before it is connected
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "handlers may touch nothing else");
+// True for a rank under MPICH, whose launcher does not end the other ranks when one exits before it is connected.
+std::atomic<bool> ends_by_signal = false;
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "a handler may only use lock-free atomics");
 
 extern "C" void on_signal(int signal) {
   if (received == SIGHUP && signal == SIGHUP) {
-    return;  // a terminal that is closed sends it by way of the shell, and once more by itself
+    return;  // a terminal that is closed sends it twice: through the shell, and directly
   }
   int none = 0;
   if (!in_order || !received.compare_exchange_strong(none, signal)) {
@@ -47,23 +47,23 @@ extern "C" void on_signal(int signal) {
 
 void say(const char* text) { [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text)); }
 
-/// A page of a mapped file that is no longer there. Any other bus error ends the process as if there were no handler. This is the one
-/// signal that is handled on the thread that has raised it, by an instruction of our own that reads a file.
+/// Reports a page of a mapped file that is no longer there. Any other bus error ends the process as if there were no handler. This is the
+/// only signal that is handled on the thread that raised it, with an instruction that reads a mapped file.
 extern "C" void on_bus_error(int signal, siginfo_t* info, void*) {
   constexpr int kBadInput = 2;
   const bool raised_by_an_instruction = info->si_code > 0;
   if (const char* path = raised_by_an_instruction ? mapped_file_at(info->si_addr) : nullptr) {
     say("dikkat: ");
     say(path);
-    say(" was cut short, or could not be read, while it was in use: bring it back as it was; checkpoints are unharmed\n");
+    say(" was cut short or became unreadable while it was in use: restore it; the checkpoints are intact\n");
     ::_exit(kBadInput);
   }
   ::signal(signal, SIG_DFL);
   ::raise(signal);  // when this handler returns
 }
 
-/// The only thread whose signals are not blocked, so the system gives every signal for the process to it: handlers run here, those of
-/// libraries too, and signals without a handler do what they always do. Signals that the parent process had blocked stay blocked.
+/// Runs the only thread whose signals are not blocked, so the system delivers every signal for the process to it. All handlers run here,
+/// including those of libraries; signals without a handler have their default effect. Signals that the parent had blocked stay blocked.
 void* take_signals(void* mask_at_start) {
   pthread_sigmask(SIG_SETMASK, static_cast<const sigset_t*>(mask_at_start), nullptr);
   for (;;) {
@@ -82,8 +82,8 @@ void start_thread_for_signals(const sigset_t& mask_at_start) {
   pthread_t thread{};
   const int error = ::pthread_create(&thread, &attributes, take_signals, &mask);
   pthread_attr_destroy(&attributes);
-  require(error == 0, "the thread that takes signals cannot be started: error ", error,
-          "; expected room for one more thread (ulimit -u, ulimit -v)");
+  require(error == 0, "the thread that receives signals cannot be started: error ", error,
+          "; raise the limits on threads and memory (ulimit -u, ulimit -v)");
   pthread_setname_np(thread, "signals");
 }
 
@@ -99,10 +99,10 @@ void handle_signals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGUSR1, &action,
-            nullptr);  // what mpirun passes on at once, and what Slurm sends before the end if it is asked to (--signal=USR1@300)
+  // mpirun passes this one on at once, and Slurm can send it before a job's time is up (--signal=USR1@300).
+  sigaction(SIGUSR1, &action, nullptr);
   struct sigaction hangup{};
-  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {  // nohup ignores it, and so do we then
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {  // under nohup it stays ignored
     sigaction(SIGHUP, &action, nullptr);
   }
   action.sa_sigaction = on_bus_error;
@@ -117,7 +117,7 @@ void forget_interrupt() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto ignored = ::read(news, &count, sizeof count);
   int interrupt = SIGINT;
-  received.compare_exchange_strong(interrupt, 0);  // not what came since it was looked at
+  received.compare_exchange_strong(interrupt, 0);  // keeps another signal that has arrived since
 }
 int stop_signal() { return received; }
 int stop_descriptor() { return news; }

@@ -21,7 +21,7 @@ void require_output(bool ok) {
   if (!ok && errno == EPIPE) {
     throw ClosedOutput("standard output was closed");
   }
-  require(ok, "standard output cannot be written to: ", errno_text);
+  require(ok, "standard output cannot be written: ", errno_text);
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ void require_output(bool ok) {
 void hold_standard_streams() noexcept {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY) < 0) {
-      return;  // open() takes the lowest number that is free, which is `stream`; nothing can be done without /dev/null
+      return;  // open() takes the lowest free number, which is `stream`; without /dev/null nothing can be done
     }
   }
 }

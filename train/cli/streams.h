@@ -9,37 +9,38 @@
 // Results go to standard output, messages to standard error.
 namespace dikkat {
 
-/// For main(), before any file is opened: replaces a closed standard stream by one whose reads or writes fail. Otherwise the next file that
-/// is opened would get its descriptor, and be read as the prompt or written to as the terminal.
+/// Replaces a closed standard stream with one whose reads or writes fail. Otherwise the next file that is opened would get its descriptor,
+/// and be read as the prompt or written to as the terminal. main() calls it before any file is opened.
 void hold_standard_streams() noexcept;
 
-/// --quiet: from now on tell() writes nothing, and no progress is shown.
+/// Implements --quiet: from now on tell() prints nothing, and no progress is shown.
 void be_quiet();
 bool is_quiet();
 
-/// Writes a message to standard error, wrapped to the terminal: lines are broken at `between`, and all but the first begin with `indent`
-/// spaces. An error of the write is ignored: a terminal that was closed stops no run.
+/// Prints a message to standard error, wrapped to the terminal: lines are broken at `between`, and all but the first begin with `indent`
+/// spaces. Write errors are ignored, so that a closed terminal does not stop a run.
 void tell(std::string_view line, int indent = 0, std::string_view between = " ");
-/// The same for warnings and errors, which --quiet does not drop.
+/// Prints a warning or an error in the same way, even with --quiet.
 void warn(std::string_view line, int indent = 0, std::string_view between = " ");
 
-/// Nobody reads standard output any more, as in `dikkat --help-config | head`. main() ends the process as SIGPIPE does, without a message.
+/// Thrown if nothing reads standard output any more, as in `dikkat --help-config | head`. main() then ends the process as SIGPIPE does,
+/// without a message.
 class ClosedOutput : public Error {
  public:
   using Error::Error;
 };
 
-/// Writes results. Throws ClosedOutput if standard output is a pipe that nobody reads, and Error if it cannot be written otherwise (a full
-/// disk).
+/// Prints results to standard output. Throws ClosedOutput if that is a pipe that nothing reads, and Error if writing fails otherwise, as on
+/// a full disk.
 void put(std::string_view text);
-/// The same for a text that a model wrote: on a terminal, which would obey them, its control characters are escaped.
+/// Prints text that a model wrote. On a terminal its control characters are escaped, since the terminal would obey them.
 void put_text(std::string_view text);
-/// Throws as put() does if results could not be written.
+/// Flushes the results. Throws as put() does.
 void flush_results();
 
-/// If standard input is a terminal, tells the user that it is being read.
+/// Prints that `what` is read from standard input, if that is a terminal.
 void announce_standard_input(const std::string& what);
-/// The same for a corpus, if one of its paths is "-".
+/// Prints this for a corpus if one of its paths is "-".
 void announce_corpus(const std::vector<std::string>& paths);
 /// "a.txt", or "a.txt and 2 others".
 std::string names_of(const std::vector<std::string>& paths);

@@ -53,7 +53,7 @@ void put_sweep_table(const SweepDescription& sweep, const std::vector<Standing>&
   const bool some_alone = std::any_of(all.begin(), all.end(), [](const Standing& s) { return s.seeds.size() == 1; });
   const bool some_several = std::any_of(all.begin(), all.end(), [](const Standing& s) { return s.seeds.size() > 1; });
   put(some_several ? "+- is the standard error of the mean over seeds\n" : "");
-  put(some_alone ? "* of one seed: the standard error of its evaluation, as an estimate for more text\n" : "");
+  put(some_alone ? "* only one seed: +- is the standard error of its evaluation over the validation text\n" : "");
 }
 
 void put_sweep_object(const std::filesystem::path& out, const SweepDescription& sweep, const std::vector<Standing>& all, bool complete) {

@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// Of UTF-8: bytes that continue a character do not count.
+/// Counts the characters of UTF-8: bytes that continue a character do not count.
 index characters(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
 }

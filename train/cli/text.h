@@ -16,13 +16,13 @@ std::string short_count(index number);
 /// 1:02:03, 4:05
 std::string clock_time(double seconds);
 
-/// The seconds of "90s", "30m" or "1.5h", of a thousand hours at most; nullopt for another text.
+/// Parses "90s", "30m" or "1.5h" into seconds, up to a thousand hours; nullopt for other text.
 std::optional<double> duration_in_seconds(std::string_view text);
 
-/// A text from somebody else, made safe to print on a terminal: control characters, except line breaks and tabs, are written as \u001B.
+/// Makes foreign text safe to print on a terminal: writes control characters, except line breaks and tabs, as \u001B.
 std::string for_terminal(std::string_view text);
 
-/// The lines of a text, without their ends.
+/// Splits a text into lines, without their line breaks.
 std::vector<std::string> lines_of(const std::string& text);
 
 }  // namespace dikkat

@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostTokens = 20'000;  // of an evaluation: what a browser shows at once
-constexpr std::size_t kMostSampled = 4'000;  // of a sample, whose tokens have alternatives
+constexpr std::size_t kMostTokens = 20'000;  // on an evaluation's page, as many as a browser shows at once
+constexpr std::size_t kMostSampled = 4'000;  // for a sample, whose tokens have alternatives
 
 std::string base64(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -82,7 +82,7 @@ void write_sample_page(const std::filesystem::path& out, const TrainedModel& tra
   write(out, {{"title", "What the model wrote"},
               {"model", trained.origin.path().string()},
               {"kind", "sample"},
-              {"note", cut ? "The text is long: this is its end." : ""},
+              {"note", cut ? "The text is long: only its end is shown." : ""},
               {"texts", std::move(all)}});
 }
 
@@ -108,7 +108,7 @@ void LossPage::write(const std::filesystem::path& out, const std::string& title,
   dikkat::write(out, {{"title", title},
                       {"model", model},
                       {"kind", "eval"},
-                      {"note", cut_ ? "This is the beginning of the text that was evaluated." : ""},
+                      {"note", cut_ ? "Only the beginning of the evaluated text is shown." : ""},
                       {"texts", Json::array({std::move(text)})}});
 }
 

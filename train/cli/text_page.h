@@ -12,17 +12,17 @@ namespace dikkat {
 
 // Pages that show a text token by token (train/web/report/page/text.js).
 
-/// For `sample --html`: each token's probability, its alternatives and what the model looked at. `texts` are prompts with their
-/// continuations; `given`: tokens of the prompt. Of a very long text the end is shown.
+/// Writes the page of `sample --html`: each token's probability, its alternatives and the model's attention. `texts` are prompts with their
+/// continuations, `given` is the number of prompt tokens. Only the end of a very long text is shown.
 void write_sample_page(const std::filesystem::path& out, const TrainedModel& trained, const std::vector<std::vector<Token>>& texts,
                        index given);
 
-/// For `eval --html`: the evaluated text with the loss of each token, up to some length.
+/// The page of `eval --html`: the evaluated text with the loss of each token, up to a maximum length.
 class LossPage {
  public:
   explicit LossPage(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  /// As Evaluator::Listener.
+  /// Adds the scored tokens of a batch. It is an Evaluator::Listener.
   void add(const Batch& batch, std::span<const double> losses);
   void write(const std::filesystem::path& out, const std::string& title, const std::string& model) const;
 
@@ -34,7 +34,7 @@ class LossPage {
 
   const Tokenizer& tokenizer_;
   std::vector<Scored> tokens_;
-  bool cut_ = false;  // there was more
+  bool cut_ = false;  // whether the text was longer
 };
 
 }  // namespace dikkat

@@ -4,9 +4,9 @@
 
 namespace dikkat {
 
-/// "dikkat 0.1.0", a line.
+/// Returns the line "dikkat 0.1.0 (COMMIT)".
 std::string version_line();
-/// For bug reports: version, commit, compiler, flags, instruction set and libraries, a line each.
+/// Returns the version, commit, compiler, flags, instruction set and libraries, one per line, for bug reports.
 std::string version_report();
 
 }  // namespace dikkat

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// "NAME=PATH". Several of one name are one text of several files.
+/// Adds the text of --evaluate NAME=PATH. Options with the same name add files to one text.
 void add_evaluation(DataConfig& data, const std::string& text) {
   const std::size_t mark = text.find('=');
   require_input(mark != std::string::npos && mark > 0 && mark + 1 < text.size(), "--evaluate is ", schema::in_quotes(text),
@@ -33,15 +33,15 @@ void add_evaluation(DataConfig& data, const std::string& text) {
 
 void add_replay(DataConfig& data, const WantedRun& run) {
   require_input(data.sources.empty() && !data.corpus.empty(), "--replay mixes a text into the corpus, but ",
-                data.sources.empty() ? "there is no corpus, expected one" : "data.sources says what is mixed already; add the text there");
+                data.sources.empty() ? "there is no corpus: name one" : "data.sources already sets the mixture: add the text there");
   data.sources = {{.name = "data", .corpus = data.corpus, .validation = data.validation, .weight = 1 - run.replay_share},
                   {.name = "replay", .corpus = run.replay, .weight = run.replay_share}};
   data.corpus.clear();
   data.validation.clear();
 }
 
-/// The keys that the user gave: all of --set, and those of the file with another value than the default, since `dikkat config init` writes
-/// every key.
+/// Returns the keys that the user gave: all of --set, and those of the file that differ from their defaults, since `dikkat config init`
+/// writes every key.
 std::vector<std::string> keys_of_user(const fs::path& file, const std::vector<std::string>& in_file, const Config& config,
                                       const std::vector<std::string>& set) {
   static const Config defaults;
@@ -131,7 +131,7 @@ fs::path find_config(const std::string& name) {
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view nearest = nearest_word(views, wanted);
-  fail_input(name, ": there is no such file, expected a configuration in TOML, or the name of one that comes with dikkat",
+  fail_input(name, ": there is no such file, expected a configuration in TOML or the name of a recipe that comes with dikkat",
              nearest.empty() ? concat(": ", list) : concat("; did you mean ", nearest, "? (`dikkat config list` lists them)"));
 }
 

@@ -9,36 +9,35 @@
 
 namespace dikkat {
 
-/// What the command line says about the configuration of a new run.
+/// The options that set the configuration of a new run.
 struct WantedRun {
   std::string config{};                 // --config, for find_config(); empty: the defaults
   std::vector<std::string> set{};       // --set, "section.key=value"
-  std::vector<std::string> corpus{};    // --corpus, in place of data.corpus; empty: not given
-  std::string init_from{};              // --init-from, in place of train.init_from; empty: not given
-  std::vector<std::string> evaluate{};  // --evaluate, "NAME=PATH": more texts of data.evaluations
-  std::vector<std::string> replay{};    // --replay: a second source beside the corpus
-  double replay_share = 0.2;            // its part of all windows
+  std::vector<std::string> corpus{};    // --corpus, replaces data.corpus; empty: not given
+  std::string init_from{};              // --init-from, replaces train.init_from; empty: not given
+  std::vector<std::string> evaluate{};  // --evaluate, "NAME=PATH": added to data.evaluations
+  std::vector<std::string> replay{};    // --replay: a second source besides the corpus
+  double replay_share = 0.2;            // --replay-share: the share of training windows from --replay
 };
 
-/// The configuration of the run, resolved and valid. Where it starts from a checkpoint (train.init_from), keys of [model] and [tokenizer]
-/// that are not written take the checkpoint's values. `defaults` is what keys of [train] are that nobody gives. Throws InputError
-/// otherwise.
-/// Adds to `written` the keys that the user gave, if that is not null: with --set, and in a --config file that does not come with the
-/// program those that are not at their default.
+/// Returns the configuration of the run, resolved and valid. Throws InputError if it is not valid. If the run starts from a trained model
+/// (train.init_from), keys of [model] and [tokenizer] that are not given take the model's values. `defaults` has the values of keys of
+/// [train] that are not given. Sets `written`, if it is not null, to the keys that the user gave: those of --set, and those of a --config
+/// file that differ from their defaults. Keys of a recipe that comes with the program do not count.
 Config configuration_of(const WantedRun& run, const TrainConfig& defaults = {}, std::vector<std::string>* written = nullptr);
 
 /// The configurations that come with the program, sorted by name.
 std::vector<std::filesystem::path> recipes();
 
-/// Whether the configuration comes with the program.
+/// Returns whether the configuration comes with the program.
 bool is_recipe(const std::filesystem::path& file);
 
-/// The file that --config names: a path, or the name of a configuration that comes with the program ("quickstart" or "quickstart.toml").
-/// A path that exists is preferred. Throws InputError for a name that is found nowhere, with the names that there are.
+/// Returns the file that --config names: a path, or the name of a configuration that comes with the program ("quickstart" or
+/// "quickstart.toml"). A path that exists is preferred. Throws InputError, with the known names, for a name that is not found.
 std::filesystem::path find_config(const std::string& name);
 
-/// Where the new run goes: `out` (--out), or if that is empty, runs/NAME after the configuration's file (runs/default without one), or the
-/// first of runs/NAME-2, runs/NAME-3 ... that does not exist.
+/// Returns the directory of the new run: `out` (--out), or if that is empty, runs/NAME after the configuration (runs/default without one).
+/// If that exists, the first free one of runs/NAME-2, runs/NAME-3, ...
 NewRunPath new_run_path(const std::string& out, const std::filesystem::path& config);
 
 }  // namespace dikkat

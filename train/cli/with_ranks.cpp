@@ -20,7 +20,7 @@
 namespace dikkat {
 namespace {
 
-// The launcher needs this time to read a message and print it. It may drop what it has not read when a rank aborts.
+// The time that the launcher needs to read and print a message. When a rank aborts, it may drop what it has not read.
 constexpr auto kToBeRead = std::chrono::milliseconds(500);
 
 int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
@@ -28,7 +28,7 @@ int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
 
 /// Ends this rank, which cannot be connected, so that the launcher ends the others, which wait for it. Open MPI's launcher does so when a
-/// rank exits, MPICH's only when a signal ends a rank.
+/// rank exits, MPICH's only when a signal ends it.
 [[noreturn]] void end_unconnected(const std::string& reason) {
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
@@ -44,8 +44,8 @@ const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(
 }  // namespace
 
 int with_ranks(const std::function<int(const std::shared_ptr<Ranks>&)>& command) {
-  // If all ranks exit cleanly, the job's exit code is that of the first. Open MPI's launcher kills all ranks when one exits with another
-  // code than 0, and may drop messages then.
+  // If all ranks exit cleanly, the job's exit code is that of the first. Open MPI's launcher kills all ranks when one exits with a code
+  // other than 0, and may then drop messages.
   constexpr int kLeftToFirst = 0, kFailure = 1, kBadInput = 2;
   constexpr double kSecondsToStart = 600;  // the timeout until the configuration is known; reading a corpus takes long
 

@@ -18,7 +18,7 @@ void require_page_name(const std::filesystem::path& out) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   require_path(failed.value(), folder.string(), " cannot be created");
-  require_path(::access(folder.c_str(), W_OK) == 0 ? 0 : errno, folder.string(), " takes no files");
+  require_path(::access(folder.c_str(), W_OK) == 0 ? 0 : errno, folder.string(), " cannot be written to");
   require_input(!fs::is_directory(out, failed), out.string(), " is a folder, expected the name of a file, such as ",
                 (out / "page.html").string());
   if (!is_there(out)) {
@@ -29,7 +29,7 @@ void require_page_name(const std::filesystem::path& out) {
   std::string begin(kPageBegin.size(), '\0');
   const File file = File::open_regular(out);
   const int error = file.read(0, std::as_writable_bytes(std::span(begin)));
-  require_input(error == 0 && begin == kPageBegin, out.string(), " is there already, and is not a page of dikkat: choose another name");
+  require_input(error == 0 && begin == kPageBegin, out.string(), " exists already, and is not a page of dikkat: choose another name");
 }
 
 void write_page(const std::filesystem::path& out, std::string_view page) {

@@ -144,8 +144,7 @@ TEST(Workflow, EvaluationOfARunIsItsLastOneToTheBit) {
   here.write("line.txt", "the lamp\n");
   const Outcome of_a_line = here.run({"eval", "run", "--corpus", "line.txt"});
   EXPECT_FALSE(contains(of_a_line.out, " +- ")) << of_a_line.out;
-  EXPECT_TRUE(contains(of_a_line.err, "no standard error: that takes a text of more than one window (model.block_size tokens)\n"))
-      << of_a_line.err;
+  EXPECT_TRUE(contains(of_a_line.err, "model.block_size")) << of_a_line.err;
   const Outcome by_file = here.run({"eval", "run/checkpoints/step-000000020.h5", "--json"});
   EXPECT_EQ(Json::parse(by_file.out)["loss"], loss);
 }

@@ -12,7 +12,8 @@ namespace {
 
 std::string folder() {
   const auto found = default_token_folder();
-  require_input(found.has_value(), "cache: there is none: neither XDG_CACHE_HOME nor HOME names a folder that can be written to");
+  require_input(found.has_value(),
+                "cache: there is no cache, since neither XDG_CACHE_HOME nor HOME names a folder that can be written to; set one of them");
   return *found;
 }
 
@@ -46,16 +47,16 @@ int clear_cache() {
   const auto removed = remove_kept_tokens(where, 0);
   const auto left = kept_tokens(where);
   tell(fmt::format("removed {}, {}, from {}{}", files(removed.size()), size(bytes_of(removed)), where,
-                   left.empty() ? "" : fmt::format("; {} in use stay{}", files(left.size()), left.size() == 1 ? "s" : "")));
+                   left.empty() ? "" : fmt::format("; {} in use remain{}", files(left.size()), left.size() == 1 ? "s" : "")));
   return 0;
 }
 
 }  // namespace
 
 void add_cache(Commands& program) {
-  Commands cache = program.group("cache", "List or remove the tokens of large texts, which are kept for later runs");
-  cache.add("list", "The files, their sizes, and when each was last used", "  dikkat cache list", list_cache);
-  cache.add("clear", "Remove all files that no run is using; they are made again when needed", "  dikkat cache clear", clear_cache);
+  Commands cache = program.group("cache", "List or remove the cached tokens of large texts");
+  cache.add("list", "List the files with their sizes and when each was last used", "  dikkat cache list", list_cache);
+  cache.add("clear", "Remove all files that are not in use; dikkat makes them again when needed", "  dikkat cache clear", clear_cache);
 }
 
 }  // namespace dikkat

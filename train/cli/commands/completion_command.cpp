@@ -28,12 +28,12 @@ void add_completion(Commands& program) {
   const auto a = std::make_shared<CompletionArguments>();
   const auto describe = program.describer();
   Command command =
-      program.add("completion", "Print a script that lets a shell complete dikkat's commands and options", kExamples, [a, describe] {
+      program.add("completion", "Print a script with which a shell completes dikkat's commands and options", kExamples, [a, describe] {
         put(completions_for(a->shell, describe()));
         flush_results();
         return 0;
       });
-  command.text("SHELL", a->shell, "", "bash, zsh or fish").required();
+  command.text("SHELL", a->shell, "", "Shell to print the script for: bash, zsh or fish").required();
 }
 
 void add_man(Commands& program) {
@@ -49,7 +49,7 @@ void add_man(Commands& program) {
     }
     return 0;
   });
-  command.text("FOLDER", a->folder, "", "Where the pages go: dikkat.1, dikkat-train.1, ...").required();
+  command.text("FOLDER", a->folder, "", "Folder for the pages: dikkat.1, dikkat-train.1, ...").required();
 }
 
 }  // namespace dikkat

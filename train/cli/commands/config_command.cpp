@@ -36,8 +36,8 @@ struct ConfigInitArguments {
 };
 
 int config_show_command(const ConfigShowArguments& arguments) {
-  require_input(arguments.name.empty() || arguments.config.empty(), "config show: found ", arguments.name, " and --config ",
-                arguments.config, ", expected one of them");
+  require_input(arguments.name.empty() || arguments.config.empty(), "config show: ", arguments.name, " and --config ", arguments.config,
+                " both name a configuration: give only one of them");
   const std::string& file = arguments.name.empty() ? arguments.config : arguments.name;
   std::vector<std::string> written;
   const PlannedRun run{.config = configuration_of({.config = file, .set = arguments.set}, {}, &written)};
@@ -56,24 +56,24 @@ int config_init_command(const ConfigInitArguments& arguments) {
     return 0;
   }
   const std::filesystem::path file = arguments.file;
-  require_input(!is_there(file), file.string(), " exists already, and nothing is overwritten; give another FILE, or - to print it");
+  require_input(!is_there(file), file.string(), " exists already, and nothing is overwritten: choose another FILE, or - to print it");
   require_input(!file.has_parent_path() || is_folder(file.parent_path()), file.parent_path().string(),
-                " is no folder, expected one to write ", file.filename().string(), " into");
+                " is not a folder, expected one to write ", file.filename().string(), " into");
   write_new_file(file, to_commented_toml(config));
   put(file.string() + '\n');
   flush_results();
   return 0;
 }
 
-/// The first sentence of the comment at a file's beginning.
+/// Returns the first sentence of the comment at a file's beginning.
 std::string first_sentence(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::string text;
-  for (std::string line; std::getline(in, line) && line.starts_with("# ") && !line.starts_with("#   ");) {  // which begins a command
+  for (std::string line; std::getline(in, line) && line.starts_with("# ") && !line.starts_with("#   ");) {  // which begins a command line
     text += text.empty() ? "" : " ";
     text += line.substr(2);
   }
-  std::size_t end = 0;  // a point before a capital letter; "et al. (2017)" has none
+  std::size_t end = 0;  // a full stop before a capital letter, unlike that of "et al. (2017)"
   while ((end = text.find(". ", end)) != std::string::npos && (text[end + 2] < 'A' || text[end + 2] > 'Z')) {
     ++end;
   }
@@ -84,7 +84,7 @@ std::string first_sentence(const std::filesystem::path& file) {
 constexpr std::string_view kFirst = "quickstart";
 
 struct RecipeSize {
-  std::string parameters = "-", time = "-";  // of a recipe that adapts any model there is neither
+  std::string parameters = "-", time = "-";  // "-": unknown, since the recipe adapts any model
 };
 
 /// "40 s", "15 min", "3 h", "23 days".
@@ -96,10 +96,10 @@ std::string rough_time(double seconds) {
   return fmt::format("{:.0f} {}", seconds / unit, name);
 }
 
-/// The numbers of a recipe, with a guess of the vocabulary where the text decides it.
+/// Estimates the size and time of a recipe. Guesses the size of the vocabulary if it depends on the text.
 RecipeSize size_of_recipe(const std::filesystem::path& file) {
   constexpr index kCharacters = 100, kWords = 1000;
-  constexpr double kOperations = 250e9;  // per second, on two fast cores: what quickstart, llama-tiny and shakespeare-best took
+  constexpr double kOperations = 250e9;  // FLOP/s on two fast cores, as quickstart, llama-tiny and shakespeare-best reached
   if (file.stem() == "finetune") {
     return {};
   }
@@ -114,7 +114,7 @@ RecipeSize size_of_recipe(const std::filesystem::path& file) {
   const double tokens = samples * static_cast<double>(config.model.block_size);
   return {.parameters = short_count(static_cast<index>(parameters)),
           .time = config.model.kind == ModelKind::gpt ? rough_time(6 * parameters * tokens / kOperations)
-                                                      : "-"};  // pairs are as long as they are
+                                                      : "-"};  // the lengths of pairs are unknown
 }
 
 int config_list_command(bool only_names) {
@@ -123,7 +123,7 @@ int config_list_command(bool only_names) {
     width = std::max(width, file.stem().string().size());
   }
   if (!only_names) {
-    put(concat("name", std::string(width - 4 + 2, ' '), fmt::format("{:>10}  {:>8}  ", "parameters", "time"), "what it is\n"));
+    put(concat("name", std::string(width - 4 + 2, ' '), fmt::format("{:>10}  {:>8}  ", "parameters", "time"), "description\n"));
   }
   for (const std::filesystem::path& file : recipes()) {
     const std::string name = file.stem().string();
@@ -136,7 +136,7 @@ int config_list_command(bool only_names) {
                name == kFirst ? "START HERE. " : "", first_sentence(file), '\n'));
   }
   if (!only_names) {
-    put("Times are rough, for two fast cores; `dikkat plan --config NAME` measures them on this machine.\n");
+    put("Times are rough estimates for two fast cores; `dikkat plan --config NAME` measures this machine.\n");
   }
   flush_results();
   return 0;
@@ -153,22 +153,22 @@ int config_keys_command() {
 }  // namespace
 
 void add_config(Commands& program) {
-  Commands config = program.group("config", "List the recipes, show a configuration, or write one to begin with");
+  Commands config = program.group("config", "List recipes, show a configuration, or write one to start from");
   {
     const auto only_names = std::make_shared<bool>();
     Command command = config.add("list", "List the recipes that --config takes by name", "  dikkat config list",
                                  [only_names] { return config_list_command(*only_names); });
-    command.flag("--names", *only_names, "Print the names alone");
+    command.flag("--names", *only_names, "Print only the names");
   }
-  config.add("keys", "List all keys; dikkat --help-config explains them", "  dikkat config keys | grep muon",
+  config.add("keys", "List all keys, which dikkat --help-config explains", "  dikkat config keys | grep muon",
              [] { return config_keys_command(); });
   {
     constexpr const char* kExamples = R"(  dikkat config show quickstart
   dikkat config show quickstart --set model.n_layer=6 --only-changed > mine.toml)";
     const auto a = std::make_shared<ConfigShowArguments>();
-    Command command = config.add("show", "Print a configuration as TOML, with --set applied; values that follow from others are comments",
-                                 kExamples, [a] { return config_show_command(*a); });
-    command.text("FILE|NAME", a->name, "", "The same as --config FILE|NAME");
+    Command command = config.add("show", "Print a configuration as TOML, with --set applied; derived values are comments", kExamples,
+                                 [a] { return config_show_command(*a); });
+    command.text("FILE|NAME", a->name, "", "Configuration to show, as with --config");
     command.text("--config", a->config, "FILE|NAME", kConfigHelp);
     command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
     command.flag("--only-changed", a->only_changed, "Print only keys that differ from their defaults");
@@ -178,9 +178,9 @@ void add_config(Commands& program) {
   dikkat config init mine.toml --config quickstart
   dikkat config init - | less)";
     const auto a = std::make_shared<ConfigInitArguments>();
-    Command command = config.add("init", "Write a TOML file with every key, each with a comment that explains it", kExamples,
+    Command command = config.add("init", "Write a TOML file with every key and a comment that explains it", kExamples,
                                  [a] { return config_init_command(*a); });
-    command.text("FILE", a->file, "", "A new file; - prints to standard output");
+    command.text("FILE", a->file, "", "File to create; - prints to standard output");
     command.text("--config", a->config, "FILE|NAME", kConfigHelp);
     command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
   }

@@ -23,21 +23,21 @@ namespace {
 
 struct CorpusInspectArguments {
   std::vector<std::string> corpus;
-  std::string tokenizer;  // a file, or empty: made of the kind
+  std::string tokenizer;  // empty: one of options.kind is made from the text
   TokenizerOptions options{.kind = "char", .vocab_size = 8192};
   CorpusOptions reading;
   double val_fraction = 0.1;
   std::string html;  // the page to write, or empty
   bool json = false;
   bool chat = false;
-  std::string form = "auto", loss = "answers";  // of conversations
+  std::string form = "auto", loss = "answers";  // --template and --loss
   index examples = 3;
 };
 
 int inspect_chat(const CorpusInspectArguments& arguments) {
   require_input(!arguments.tokenizer.empty(),
-                "--chat shows conversations as a model learns them, so it needs the model's tokenizer: --tokenizer PATH");
-  require_input(arguments.html.empty(), "--chat shows examples as text, so it cannot be combined with --html; drop one of the two");
+                "--chat shows conversations as a model sees them, so it needs the model's tokenizer: add --tokenizer PATH");
+  require_input(arguments.html.empty(), "--chat shows examples as text, so it cannot be combined with --html: leave one of them out");
   const auto name = value_named<TemplateName>(arguments.form);
   require_input(name.has_value(), "--template is ", arguments.form, ", expected auto, chatml, llama3 or plain");
   const auto scored = value_named<ScoredText>(arguments.loss);
@@ -72,13 +72,13 @@ class Counter : public TokenSink {
   std::array<index, kParts> documents{}, tokens{};
 };
 
-/// The first characters of the first document.
+/// Returns the first characters of the first document.
 std::string sample_of(const Corpus& corpus) {
   constexpr index kBytes = 200;
   CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()); });
   const auto chunks = reader.next();
   const std::string_view text = chunks.empty() ? std::string_view() : std::string_view(chunks.front().text);
-  std::string sample;  // of any bytes, fit for a terminal
+  std::string sample;  // valid UTF-8, whatever the text is
   utf8::append_valid(sample,
                      text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min<index>(kBytes, static_cast<index>(text.size()))))));
   return sample;
@@ -102,7 +102,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   LoadingLine line;
   const auto reading = [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); };
   summary.statistics = statistics_of(summary.corpus, reading);
-  if (summary.statistics.invalid > 0) {  // where, and why, is what a tokenizer of characters says
+  if (summary.statistics.invalid > 0) {  // the character tokenizer reports where, and why
     const auto characters = make_tokenizer_maker({.kind = "char"});
     try {
       survey(summary.corpus, characters.get(), reading);
@@ -154,24 +154,24 @@ void add_corpus(Commands& program) {
   dikkat corpus inspect texts/ --html corpus.html
   dikkat corpus inspect dump.jsonl.zst --text-field body --tokenizer gpt2/ --json
   dikkat corpus inspect chats.jsonl --chat --tokenizer models/smollm2)";
-  Commands corpus = program.group("corpus", "Look at texts before training on them");
+  Commands corpus = program.group("corpus", "Examine texts before training on them");
   const auto a = std::make_shared<CorpusInspectArguments>();
   Command command = corpus.add(
-      "inspect", "What is in a corpus: documents by length, tokens, scripts, duplicates, the longest lines, files passed over, the split",
+      "inspect", "Show what is in a corpus: documents, lengths, tokens, scripts, duplicates, longest lines, skipped files, split",
       kExamples, [a] { return corpus_inspect_command(*a); });
   command.texts("PATH", a->corpus, "", kCorpusHelp).required();
   command.text("--tokenizer", a->tokenizer, "PATH",
-               "A tokenizer to count tokens with (files, RUN_DIR or FILE.h5); by default one of --kind is made from the text");
+               "Tokenizer to count tokens with (its files, RUN_DIR or FILE.h5); by default one of --kind is made from the text");
   command.text("--kind", a->options.kind, "KIND", tokenizer_names_in_words());
-  command.number("--vocab-size", a->options.vocab_size, index{257}, index{1} << 24, "Of bpe");
+  command.number("--vocab-size", a->options.vocab_size, index{257}, index{1} << 24, "Size of the vocabulary, for bpe");
   command.number("--val-fraction", a->val_fraction, 0.0, 0.999999, "Share of the text for validation");
   add_reading(command, a->reading);
-  command.text("--html", a->html, "FILE.html", "Also write a page to look at");
-  command.flag("--chat", a->chat, "Show conversations as a model learns them, token by token, and what the loss is over");
-  command.text("--template", a->form, "NAME", "With --chat: how conversations are written: auto, chatml, llama3, plain");
-  command.text("--loss", a->loss, "NAME", "With --chat: what the loss is over: answers, last_answer, all");
-  command.number("--examples", a->examples, index{0}, index{1'000'000}, "With --chat: how many are shown");
-  command.flag("--json", a->json, "One object");
+  command.text("--html", a->html, "FILE.html", "Also write a page with charts, for a browser");
+  command.flag("--chat", a->chat, "Show conversations as a model sees them, token by token, and which tokens are scored");
+  command.text("--template", a->form, "NAME", "With --chat: the chat template: auto, chatml, llama3 or plain");
+  command.text("--loss", a->loss, "NAME", "With --chat: which tokens are scored: answers, last_answer or all");
+  command.number("--examples", a->examples, index{0}, index{1'000'000}, "With --chat: how many conversations to show");
+  command.flag("--json", a->json, "Print one JSON object");
 }
 
 }  // namespace dikkat

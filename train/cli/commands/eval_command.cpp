@@ -42,7 +42,7 @@ struct EvalArguments {
   std::vector<std::string> corpus;
   index stride = 0;
   std::string unknown = "refuse";
-  std::string score;  // of conversations: what counts, in place of the run's own chat.eval_loss
+  std::string score;  // which tokens of conversations count, in place of the run's chat.eval_loss
   bool exact_match = false;
   std::string tasks;  // a file of questions
   std::string html;   // a page to write
@@ -51,7 +51,7 @@ struct EvalArguments {
 
 nlohmann::ordered_json number_or_null(double value) { return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value); }
 
-/// Encodes by another tokenizer. Characters that it refuses are left out and counted.
+/// Encodes with another tokenizer, and counts and leaves out the characters that it refuses.
 class SkippingTokenizer : public Tokenizer {
  public:
   explicit SkippingTokenizer(const Tokenizer& inner) : inner_(inner) {}
@@ -83,7 +83,7 @@ class SkippingTokenizer : public Tokenizer {
   std::optional<Token> separator() const override { return inner_.separator(); }
   bool is_lossless() const override { return skipped_.empty() && inner_.is_lossless(); }
 
-  /// "12 (3 kinds: é ü ß)", or nothing where none was left out.
+  /// "12 (3 kinds: é ü ß)"; empty if none was left out.
   std::string skipped() const {
     constexpr std::size_t kShown = 10;
     index count = 0;
@@ -108,14 +108,14 @@ class SkippingTokenizer : public Tokenizer {
   mutable std::map<std::string, index> skipped_;
 };
 
-/// A text to evaluate; of several sources of a run, one.
+/// A text to evaluate: that of --corpus, or one source of the run.
 struct TextPart {
   std::string name{};
   double share = 1;
   EvaluationText text;
 };
 
-/// Says so if a path of --corpus is one that the run was trained on, or lies in it.
+/// Prints a note if a path of --corpus is a text that the run was trained on, or lies in one.
 void tell_of_learnt_text(const std::vector<std::string>& corpus, const std::vector<std::string>& learnt) {
   std::error_code error;
   for (const std::string& path : corpus) {
@@ -123,7 +123,7 @@ void tell_of_learnt_text(const std::vector<std::string>& corpus, const std::vect
       const std::string file = fs::canonical(path, error).string(), of_run = error ? "" : fs::canonical(text, error).string();
       if (!error && (file == of_run || file.starts_with(of_run + '/') || of_run.starts_with(file + '/'))) {
         tell(concat("note: the run was trained on ", text,
-                    ", so this loss does not show how the model does on new text; without --corpus, eval measures the ",
+                    ", so this loss does not show how well the model predicts new text; without --corpus, eval measures the ",
                     "validation part"));
         return;
       }
@@ -131,7 +131,7 @@ void tell_of_learnt_text(const std::vector<std::string>& corpus, const std::vect
   }
 }
 
-/// The text of --corpus, or the validation parts of the run's own sources, which must not have changed.
+/// Returns the text of --corpus, or the validation parts of the run's own sources, which must not have changed since.
 std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedModel& trained, const Tokenizer& tokenizer) {
   Config config = trained.config;
   if (!arguments.score.empty()) {
@@ -140,12 +140,12 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
     config.chat.eval_loss = *scored;
   }
   require_input(!arguments.corpus.empty() || trained.origin.checkpoint() != nullptr, trained.origin.path().string(),
-                " is another program's model, which has no corpus of its own; name the text to be evaluated with --corpus");
+                " is an imported model, which has no corpus of its own: name the text to evaluate with --corpus");
   announce_corpus(arguments.corpus.empty() ? trained.config.data.training_paths() : arguments.corpus);
   LoadingLine line;
   if (!arguments.corpus.empty()) {
     if (arguments.unknown == "skip") {
-      config.data.cache = "off";  // tokens that are kept are those of the whole text
+      config.data.cache = "off";  // cached tokens are those of the whole text
     }
     try {
       EvaluationText text = load_evaluation_text(config, tokenizer, arguments.corpus, std::ref(line));
@@ -157,7 +157,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
       one.push_back({.text = std::move(text)});
       return one;
     } catch (const RefusedText& refused) {
-      fail_input(refused.what(), "; --unknown skip leaves such characters out, and counts them");
+      fail_input(refused.what(), "; --unknown skip leaves such characters out and counts them");
     }
   }
   const KnownCorpus known{
@@ -170,7 +170,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
     }
   }();
   require_input(data.has_validation(), "the run has no validation part (data.val_fraction is ", trained.config.data.val_fraction,
-                "); name the text to be evaluated with --corpus");
+                "): name the text to evaluate with --corpus");
   std::vector<TextPart> parts;
   for (SplitText& source : data.sources) {
     if (source.validation.samples != nullptr) {
@@ -180,7 +180,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
   return parts;
 }
 
-/// Bytes for each prediction, of several texts in the mean by their shares.
+/// The bytes that a prediction stands for: the mean over the texts, weighted by their shares.
 double bytes_per_target(const std::vector<TextPart>& parts) {
   double bytes = 0, shares = 0;
   for (const TextPart& part : parts) {
@@ -190,7 +190,7 @@ double bytes_per_target(const std::vector<TextPart>& parts) {
   return bytes / shares;
 }
 
-/// The loss over each of several texts, for scripts.
+/// The loss of each of several texts, for --json.
 nlohmann::ordered_json losses_by_name(const std::vector<TextPart>& parts, const std::vector<WeightedEvaluation>& results) {
   nlohmann::ordered_json object;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -208,12 +208,13 @@ int eval_command(const EvalArguments& arguments) {
   start_threads();
   require_input(arguments.unknown == "refuse" || arguments.unknown == "skip", "--unknown is ", arguments.unknown,
                 ", expected refuse or skip");
-  require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip needs --corpus, expected both");
+  require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(),
+                "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
   tell_of_the_checkpoint(arguments.model, trained.origin);
   if (!arguments.tasks.empty()) {
     require_input(arguments.corpus.empty() && arguments.html.empty() && arguments.stride == 0 && !arguments.exact_match,
-                  "--tasks asks questions instead of measuring the loss of a text: drop --corpus, --html, --stride and --exact-match");
+                  "--tasks asks questions instead of measuring a loss: leave out --corpus, --html, --stride and --exact-match");
     stop_in_order();
     return eval_tasks(trained, arguments.tasks, arguments.json);
   }
@@ -222,7 +223,7 @@ int eval_command(const EvalArguments& arguments) {
   std::vector<TextPart> parts = texts_of(arguments, trained, tokenizer);
   const std::string skipped = skipping.skipped();
   if (!skipped.empty()) {
-    warn("characters that the model does not know were left out: " + skipped);
+    warn("left out characters that the model does not know: " + skipped);
   }
   for (TextPart& part : parts) {
     if (arguments.stride > 0) {
@@ -231,10 +232,10 @@ int eval_command(const EvalArguments& arguments) {
   }
   require_input(
       arguments.score.empty() || std::ranges::any_of(parts, [](const TextPart& part) { return part.text.conversations != nullptr; }),
-      "--score names what counts of conversations, but the text has none: leave it out");
+      "--score applies only to conversations, but the text has none: leave it out");
   const PairStore* const pairs = parts.front().text.pairs.get();
-  require_input(!arguments.exact_match || pairs != nullptr, "--exact-match is for an encoder-decoder, but ", trained.origin.path().string(),
-                " holds a GPT");
+  require_input(!arguments.exact_match || pairs != nullptr, "--exact-match needs an encoder-decoder, but ", trained.origin.path().string(),
+                " is a GPT");
   stop_in_order();
   const auto stopped = [] {
     tell("stopped before the end: an unfinished evaluation gives no result");
@@ -251,8 +252,8 @@ int eval_command(const EvalArguments& arguments) {
     bytes = std::max(bytes, evaluator.reserve(*part.text.samples, part.text.samples->count()));
   }
   const std::size_t machine = machine_memory().total;
-  require_input(bytes <= machine, "to evaluate ", trained.origin.path().string(), " takes ", bytes >> 20,
-                " MiB of memory for activations, and there are ", machine >> 20, " MiB, swap space included");
+  require_input(bytes <= machine, "evaluating ", trained.origin.path().string(), " takes ", bytes >> 20,
+                " MiB of memory for activations, but this machine has ", machine >> 20, " MiB, including swap space");
   std::vector<WeightedEvaluation> results;
   for (const TextPart& part : parts) {
     ShareLine line(part.name.empty() ? "evaluating" : "evaluating " + for_terminal(part.name));
@@ -279,7 +280,7 @@ int eval_command(const EvalArguments& arguments) {
       return stopped();
     }
   }
-  // Where the tokenizer drops something of the text, its tokens do not stand for all bytes.
+  // If the tokenizer drops a part of the text, its tokens do not stand for all bytes.
   const double bits = !tokenizer.is_lossless() ? std::numeric_limits<double>::quiet_NaN()
                       : parts.size() == 1      ? result.bits_per_byte(parts.front().text.predicted_bytes)
                                                : result.loss / std::numbers::ln2 / bytes_per_target(parts);
@@ -308,7 +309,7 @@ int eval_command(const EvalArguments& arguments) {
     constexpr std::size_t kShown = 12;  // digits of a fingerprint
     const std::string error = error_text(result);
     if (error.empty()) {
-      tell("no standard error: that takes a text of more than one window (model.block_size tokens)");
+      tell("no standard error: the text must be longer than one window (model.block_size tokens)");
     }
     for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i) {
       const Evaluation& one = results[i].of;
@@ -318,7 +319,7 @@ int eval_command(const EvalArguments& arguments) {
     put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\nscored         {} (contexts {})\n",
                     result.loss, error,
                     result.perplexity() < 1e6 ? fmt::format("{:.4f}", result.perplexity()) : fmt::format("{:.3e}", result.perplexity()),
-                    std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokens do not stand for all bytes of the text)",
+                    std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokenizer drops a part of the text)",
                     grouped_digits(result.tokens), scored.targets.substr(0, kShown), scored.contexts.substr(0, kShown)));
     if (match) {
       put(fmt::format("exact_match    {:.4f} ({} of {} pairs)\n", match->share(), match->exact, match->pairs));
@@ -339,31 +340,31 @@ void add_eval(Commands& program) {
   dikkat eval runs/mine --corpus letter.txt --html letter.html
   dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match
   dikkat eval runs/tuned --tasks questions.jsonl
-A line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answer": 0}: the likeliest choice must be the right one, counted from 0; or
-{"prompt": "...", "answer": "..."}: the model must write exactly that. Shares come with their 95 % confidence intervals.)";
+Each line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answer": 0}, where
+"answer" counts from 0 and the likeliest choice must be the right one, or {"prompt": "...",
+"answer": "..."}, where the model must write exactly the answer. Shares come with 95 % confidence
+intervals.)";
   const auto a = std::make_shared<EvalArguments>();
-  Command command = program.add("eval", "Measure the loss over the validation part of the run's corpus, or over another text", kExamples,
+  Command command = program.add("eval", "Measure the loss on the validation part of the run's corpus, or on another text", kExamples,
                                 [a] { return eval_command(*a); });
   add_model(command, a->model);
   add_weights(command, a->weights);
-  command.texts("--corpus", a->corpus, "PATH", "Text files or folders to evaluate, all of them");
+  command.texts("--corpus", a->corpus, "PATH",
+                "Text files or folders to evaluate as a whole; by default the validation part of the run's corpus");
   command.number("--stride", a->stride, index{1}, index{1'000'000},
-                 "Score only the last N tokens of each window, so that each has more context: slower, and usually a lower loss; by default "
-                 "all tokens");
+                 "Score only the last N tokens of each window, so that each token has more context: slower, and usually a lower loss; by "
+                 "default all tokens are scored");
   command.text("--score", a->score, "WORD",
-               "Of conversations: what the loss is over, whatever the run has learnt: answers, last_answer or all; by default the run's "
-               "own chat.eval_loss");
+               "Which tokens of conversations are scored: answers, last_answer or all; by default as the run's chat.eval_loss");
   command.text("--unknown", a->unknown, "WORD",
-               "What to do with characters of --corpus that a character tokenizer does not know: refuse the text, or skip them (a warning "
-               "says how many)");
-  command.flag("--exact-match", a->exact_match,
-               "For an encoder-decoder: also measure the share of sources that it answers with exactly the target");
-  command.text("--tasks", a->tasks, "FILE.jsonl", "Ask the questions in a file instead: multiple choice by likelihood, and exact answers");
+               "What to do with characters of --corpus that a character tokenizer does not know: refuse the text, or skip them and warn");
+  command.flag("--exact-match", a->exact_match, "Also measure the share of sources for which an encoder-decoder writes exactly the target");
+  command.text("--tasks", a->tasks, "FILE.jsonl",
+               "Ask the questions in this file instead: multiple choice by likelihood, and exact answers");
   command.text("--html", a->html, "FILE.html", "Also write a page that shows the text with the loss of each token, up to 20,000 tokens");
   command.flag("--json", a->json,
-               "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens, and scored: fingerprints of what the loss is "
-               "over, which are equal where "
-               "losses are comparable");
+               "Print one JSON object: loss (nats), standard_error, perplexity, bits_per_byte, tokens, and scored: fingerprints of the "
+               "scored tokens, which are equal if losses are comparable");
 }
 
 }  // namespace dikkat

@@ -23,7 +23,7 @@ namespace {
 
 struct ExportArguments {
   ModelArguments model;
-  std::string format;  // empty: by the name of `out`
+  std::string format;  // empty: chosen by the name of `out`
   std::string out;
   std::string dtype = "f32";
   bool adapter = false;
@@ -60,21 +60,21 @@ WeightType type_of(const std::string& name) {
   fail_input("--dtype is ", name, ", expected one of ", list);
 }
 
-/// The model with another context, which its files then name; 0: with its own.
+/// Returns the configuration with another context length for the exported files. 0 keeps the model's own.
 TransformerConfig with_context(TransformerConfig config, index context) {
   const bool has_table = config.positions == Positions::learned || config.positions == Positions::sinusoidal;
-  require_input(context == 0 || context == config.block_size || !has_table, "--context is ", context, ", but the model has positions for ",
-                config.block_size, " tokens, expected no other context");
+  require_input(context == 0 || context == config.block_size || !has_table, "--context is ", context,
+                ", but the model's table of positions has ", config.block_size, " tokens: leave --context out");
   config.block_size = context == 0 ? config.block_size : context;
   return config;
 }
 
-/// Adapters alone, without the weights of their base.
+/// Writes only the adapters, without the weights of their base.
 int export_adapters_command(const ExportArguments& arguments) {
   const ModelOrigin origin = ModelOrigin::open(arguments.model.source, arguments.model.options());
   const Config& config = origin.config();
-  require_input(config.lora.rank > 0, arguments.model.source, " has no adapters, expected a run that was trained with lora.rank above 0");
-  require_input(arguments.dtype == "f32", "--dtype is ", arguments.dtype, ", expected f32: adapters are small");
+  require_input(config.lora.rank > 0, arguments.model.source, " has no adapters, expected a run with lora.rank above 0");
+  require_input(arguments.dtype == "f32", "--dtype is ", arguments.dtype, ", expected f32 with --adapter");
   validate(config);
   tell_of_the_checkpoint(arguments.model, origin);
   LanguageModel model(config.model, tokenizer_from_json(origin.tokenizer())->vocab_size(), config.lora);
@@ -82,17 +82,18 @@ int export_adapters_command(const ExportArguments& arguments) {
   if (arguments.model.base.empty()) {
     load_adapters(*origin.checkpoint(), model.parameters(), Weights::used);
   } else {
-    origin.load_weights(model.parameters());  // so that a base which the files are to name is the right one
+    origin.load_weights(model.parameters());  // checks that --base is the base of these adapters, since the files name it
   }
   export_adapters({.config = model.config(), .lora = config.lora, .parameters = model.parameters(), .base = config.train.init_from},
                   arguments.out, format_of(arguments));
-  tell(fmt::format("the adapters of {}, which belong to {}", for_terminal(origin.path().string()), for_terminal(config.train.init_from)));
+  tell(
+      fmt::format("the adapters of {}, for the base model {}", for_terminal(origin.path().string()), for_terminal(config.train.init_from)));
   put(fmt::format("{}\n", arguments.out));
   flush_results();
   return 0;
 }
 
-/// The template that came with the model, or else that of a run on conversations.
+/// Adds the chat template that came with the model, or else that of a run on conversations.
 void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
   const ChatConfig& chat = trained.origin.config().chat;
   model.chat_template = chat.jinja;
@@ -122,7 +123,7 @@ int export_command(const ExportArguments& arguments) {
   for (const std::string& remark : export_model(model, arguments.out, options)) {
     tell(remark);
   }
-  tell(fmt::format("{} parameters as {}, of {}", grouped_digits(trained.model->parameters().parameter_count()), arguments.dtype,
+  tell(fmt::format("{} parameters as {}, from {}", grouped_digits(trained.model->parameters().parameter_count()), arguments.dtype,
                    for_terminal(trained.origin.path().string())));
   put(fmt::format("{}\n", arguments.out));
   flush_results();
@@ -137,20 +138,23 @@ void add_export(Commands& program) {
   dikkat export runs/mine --format llm.c --out mine.bin --dtype bf16
   dikkat export runs/tuned --out tuned.gguf --context 8192
   dikkat export runs/tuned --adapter --out adapter.gguf
-A folder of Hugging Face has config.json, model.safetensors, tokenizer.json, tokenizer_config.json and generation_config.json; a GGUF file
-has the tokenizer too, and runs in llama.cpp. A model that a format has no way to say is refused, with the keys of [model] that stand in the
-way. Of a run that trained adapters, the model with the adapters added is written, or with --adapter they alone: a folder for PEFT, or a GGUF file
-for llama.cpp's --lora. The files name the context that the model was trained with (model.block_size); --context names another, where positions are rotary or
-none. Nothing is overwritten.)";
+A Hugging Face folder has config.json, model.safetensors, tokenizer.json, tokenizer_config.json and
+generation_config.json. A GGUF file includes the tokenizer and runs in llama.cpp. If a format cannot
+describe the model, the export is refused with the keys of [model] that prevent it. A run with
+adapters is exported with the adapters merged into the model. With --adapter only the adapters are
+written: a folder for PEFT, or a GGUF file for llama.cpp's --lora. The files name the context that
+the model was trained with (model.block_size); --context sets another for models with rotary
+positions or none. Nothing is overwritten.)";
   const auto a = std::make_shared<ExportArguments>();
   Command command = program.add("export", "Write a model for other programs: Hugging Face, GGUF (llama.cpp), llm.c", kExamples,
                                 [a] { return export_command(*a); });
   add_model(command, a->model);
-  command.text("--out", a->out, "PATH", "The folder (hf) or file to write, which must not exist").required();
-  command.text("--format", a->format, "WORD", "hf, gguf or llm.c; by default by the name of --out: .gguf, .bin, or else a folder (hf)");
-  command.flag("--adapter", a->adapter, "Of a run that trained adapters: write these without the model");
+  command.text("--out", a->out, "PATH", "Folder (hf) or file to write, which must not exist").required();
+  command.text("--format", a->format, "WORD",
+               "hf, gguf or llm.c; by default chosen by the name of --out: .gguf, .bin, or else a folder (hf)");
+  command.flag("--adapter", a->adapter, "Write only the adapters of a run, without the model");
   command.text("--dtype", a->dtype, "TYPE",
-               "What weights are stored as: f32, f16, bf16; in GGUF also q8_0 and q4_0; in llm.c f32 and bf16");
+               "Type of the stored weights: f32, f16 or bf16; in GGUF also q8_0 and q4_0; in llm.c only f32 and bf16");
 }
 
 }  // namespace dikkat

@@ -21,7 +21,7 @@ struct ExportMetricsArguments {
 
 int export_metrics_command(const ExportMetricsArguments& arguments) {
   require_input(!arguments.tensorboard.empty() || !arguments.csv.empty(),
-                "nothing to write: expected --tensorboard FOLDER, --csv FILE or both");
+                "nothing to write: give --tensorboard FOLDER, --csv FILE or both");
   const RunHistory history = read_history(arguments.run);
   if (!arguments.csv.empty()) {
     require_input(arguments.csv.ends_with(".csv"), arguments.csv, ": expected a name that ends with .csv");
@@ -32,7 +32,8 @@ int export_metrics_command(const ExportMetricsArguments& arguments) {
     std::error_code failed;
     fs::create_directories(arguments.tensorboard, failed);
     require_path(failed.value(), arguments.tensorboard, " cannot be created");
-    const fs::path file = fs::path(arguments.tensorboard) / "events.out.tfevents.dikkat";  // the same name again: curves are not doubled
+    const fs::path file =
+        fs::path(arguments.tensorboard) / "events.out.tfevents.dikkat";  // always the same name, so that curves are not drawn twice
     replace_file(file, to_tensorboard(history));
     put(file.string() + '\n');
   }
@@ -45,13 +46,14 @@ int export_metrics_command(const ExportMetricsArguments& arguments) {
 void add_export_metrics(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat export-metrics runs/mine --csv mine.csv
   dikkat export-metrics runs/mine --tensorboard boards/mine     # then: tensorboard --logdir boards
-A run that was stopped and resumed has one curve. metrics.jsonl itself is described in docs/METRICS.md.)";
+A run that was stopped and resumed gives a single curve. docs/METRICS.md describes metrics.jsonl
+itself.)";
   const auto a = std::make_shared<ExportMetricsArguments>();
-  Command command = program.add("export-metrics", "Write a run's metrics for TensorBoard, or as a table (CSV)", kExamples,
+  Command command = program.add("export-metrics", "Write a run's metrics for TensorBoard or as a CSV table", kExamples,
                                 [a] { return export_metrics_command(*a); });
   command.text("RUN_DIR", a->run, "", "A run directory").required();
-  command.text("--tensorboard", a->tensorboard, "FOLDER", "Folder for an event file of TensorBoard, which is replaced if it is there");
-  command.text("--csv", a->csv, "FILE.csv", "A table with a row for each step, which is replaced if it is there");
+  command.text("--tensorboard", a->tensorboard, "FOLDER", "Folder for a TensorBoard event file, which is replaced if it exists");
+  command.text("--csv", a->csv, "FILE.csv", "Table to write with a row for each step; replaced if it exists");
 }
 
 }  // namespace dikkat

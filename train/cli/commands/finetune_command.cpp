@@ -22,12 +22,13 @@ struct FinetuneArguments {
   bool full = false;
 };
 
-/// Longer windows than that take much memory for activations; a model whose positions have no table can be trained with shorter ones.
+/// The longest window by default, in tokens: longer ones need much memory for activations. Only a model without a table of positions can be
+/// trained with shorter windows.
 constexpr index kShortWindow = 512;
 
 constexpr const char* kRecipe = "finetune";
 
-/// --full and a rank of adapters contradict each other.
+/// Throws InputError if --full comes with a rank of adapters.
 void require_no_adapters(const std::vector<std::string>& settings) {
   Config config;
   for (const std::string& setting : settings) {
@@ -39,9 +40,9 @@ void require_no_adapters(const std::vector<std::string>& settings) {
   }
 }
 
-/// The recipe's length follows from the text, and so do keys that the user does not set.
+/// Derives the recipe's length, and the keys that the user does not set, from the text.
 void fit_length(TrainArguments& train) {
-  constexpr double kUsualEpochs = 3;  // as Hugging Face's trainers take
+  constexpr double kUsualEpochs = 3;  // the default of Hugging Face's trainer
   RunLength& length = train.length;
   length.is_default = length.epochs == 0;
   length.epochs = length.is_default ? kUsualEpochs : length.epochs;
@@ -53,19 +54,19 @@ void fit_length(TrainArguments& train) {
   length.fits_evaluations = is_free({"train.eval_interval"});
 }
 
-/// What can be done with the run next.
+/// Prints what can be done with the run next.
 void tell_what_next(const Trainer& trainer, bool losses_fall) {
   const std::string run = trainer.directory().string();
   const Config& config = trainer.config();
   if (losses_fall && trainer.state().step == config.train.max_steps) {
-    // A schedule that has ended at its lowest rate must end later too: with the longer run, only wsd does by itself.
+    // A schedule that has ended at its lowest rate must end later too. Only wsd follows the length of the run.
     const index more = 2 * config.train.max_steps;
     const bool has_ended = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
     tell(
-        for_terminal(fmt::format("Both losses were still falling at the last evaluation, so more steps may do better (dikkat resume {} "
+        for_terminal(fmt::format("Both losses were still falling at the last evaluation, so more steps may help (dikkat resume {} "
                                  "--set train.max_steps={}{}){}",
                                  run, more, has_ended ? fmt::format(" optim.decay_steps={}", more) : "",
-                                 config.lora.rank > 0 ? ", or all weights in place of adapters (--full)." : ".")));
+                                 config.lora.rank > 0 ? ", as may training all weights instead of adapters (--full)." : ".")));
   }
   tell(for_terminal(trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run)
                                                      : concat("next: dikkat sample ", run, " --prompt \"...\"")));
@@ -74,10 +75,10 @@ void tell_what_next(const Trainer& trainer, bool losses_fall) {
 int finetune_command(FinetuneArguments arguments) {
   WantedRun& run = arguments.train.run;
   require_input(!run.corpus.empty() || run.config != kRecipe,
-                "--data was not given, expected the texts to learn from (or --config FILE with data.corpus or data.sources)");
+                "--data is missing: give the texts to learn from (or --config FILE with data.corpus or data.sources)");
   const TransformerConfig model = ModelOrigin::open(run.init_from).config().model;
-  std::vector<std::string> first;                    // what the user sets comes later, and counts
-  const bool is_own_recipe = run.config == kRecipe;  // another file says these keys itself
+  std::vector<std::string> first;                    // the user's settings come later and win
+  const bool is_own_recipe = run.config == kRecipe;  // another file sets these keys itself
   if (is_own_recipe && (model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kShortWindow &&
       !is_set(run, "data.window") && !is_set(run, "model.block_size")) {
     first.push_back(concat("data.window=", kShortWindow));
@@ -101,34 +102,36 @@ int finetune_command(FinetuneArguments arguments) {
 
 void add_finetune(Commands& program) {
   constexpr const char* kExamples =
-      R"(  dikkat finetune SmolLM2-135M --data my-texts/          # a folder of Hugging Face; nothing is downloaded
+      R"(  dikkat finetune SmolLM2-135M --data my-texts/          # a local Hugging Face folder; nothing is downloaded
   dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
   dikkat finetune runs/base --data letters.txt --full
   dikkat finetune runs/base --data chats.jsonl --epochs 2
   dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
-The run is an ordinary one: resume, eval, sample, report and runs take it. It is short for
+The command is short for
   dikkat train --config finetune --init-from MODEL --corpus PATH
-with windows of at most 512 tokens (data.window) for models whose positions are rotary, as those of Llama, Qwen and SmolLM2.)";
+with windows of at most 512 tokens (data.window) for models with rotary positions, such as Llama,
+Qwen and SmolLM2. The result is an ordinary run: resume, eval, sample, report and runs accept it.)";
   const auto a = std::make_shared<FinetuneArguments>();
   a->train.run.config = kRecipe;
-  Command command = program.add("finetune", "Adapt a trained model to other texts, with adapters (LoRA) or as a whole", kExamples,
-                                [a] { return finetune_command(*a); });
+  Command command = program.add("finetune", "Adapt a trained model to other texts, with LoRA adapters or by training all weights",
+                                kExamples, [a] { return finetune_command(*a); });
   command
       .text("MODEL", a->train.run.init_from, "",
-            "A run (its checkpoint with the lowest validation loss), FILE.h5, a folder of Hugging Face, or a GGUF file")
+            "A run (its checkpoint with the lowest validation loss), FILE.h5, a Hugging Face folder or a GGUF file")
       .required();
   command.texts("--data,--corpus", a->train.run.corpus, "PATH", kCorpusHelp);
   command.texts("--replay", a->train.run.replay, "PATH",
-                "Texts of the kind that the model knows already, mixed into the data so that it forgets less (two sources, data and "
-                "replay, in data.sources)");
-  command.number("--replay-share", a->train.run.replay_share, 0.001, 0.999, "Their part of all windows");
+                "Texts like those that the model was trained on, mixed into the data so that it forgets less (data.sources then has two "
+                "sources, data and replay)");
+  command.number("--replay-share", a->train.run.replay_share, 0.001, 0.999, "Share of training windows taken from --replay");
   add_evaluate(command, a->train.run.evaluate);
   add_epochs(command, a->train.length);
-  command.text("--config", a->train.run.config, "FILE|NAME", "Configuration, TOML: a file, or the name of a recipe that comes with dikkat");
-  command.text("--out", a->train.out, "DIR", "Run directory to create; by default runs/finetune, or runs/finetune-2 ...");
+  command.text("--config", a->train.run.config, "FILE|NAME",
+               "Configuration in TOML: a file, or the name of a recipe that comes with dikkat");
+  command.text("--out", a->train.out, "DIR", "Run directory to create; by default runs/finetune, or runs/finetune-2, ... if that exists");
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);
-  command.flag("--full", a->full, "Train all weights, with a lower learning rate, in place of adapters");
-  command.flag("--profile", a->train.profile, "At the end, print a table of the time spent in each op");
+  command.flag("--full", a->full, "Train all weights instead of adapters, with a lower learning rate");
+  command.flag("--profile", a->train.profile, "At the end, print a table of the time spent in each operation");
 }
 
 }  // namespace dikkat

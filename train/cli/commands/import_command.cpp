@@ -22,10 +22,11 @@ struct ImportArguments {
 
 int import_command(const ImportArguments& arguments) {
   start_threads();
-  require_input(!PeftFiles::is_at(arguments.source), arguments.source, " holds adapters of PEFT, expected a whole model: dikkat merge ",
-                arguments.source, " --base MODEL --out ", arguments.out);
+  require_input(!PeftFiles::is_at(arguments.source), arguments.source,
+                " holds PEFT adapters, expected a whole model. To merge them: dikkat merge ", arguments.source, " --base MODEL --out ",
+                arguments.out);
   require_input(ModelFiles::is_at(arguments.source), arguments.source,
-                " is no model of another program, expected a folder with a config.json, or a file that ends in .gguf, .bin or .pt");
+                " is not a model that can be imported: expected a folder with config.json, or a .gguf, .bin or .pt file");
   RunDirectory::require_free(arguments.out);
   const TrainedModel model = load_trained_model(arguments.source, {.import = arguments.options});
   const ModelFiles& files = *model.origin.files();
@@ -36,7 +37,7 @@ int import_command(const ImportArguments& arguments) {
     warn(for_terminal(note));
   }
   if (files.whole_context() > files.config().block_size) {
-    tell(fmt::format("context: {} tokens of {}; --context N for another", grouped_digits(files.config().block_size),
+    tell(fmt::format("context: {} of {} tokens; --context N sets another", grouped_digits(files.config().block_size),
                      grouped_digits(files.whole_context())));
   }
   put(save_run(model, arguments.out) + '\n');
@@ -51,13 +52,14 @@ void add_import(Commands& program) {
   dikkat import gpt2.gguf --out runs/gpt2
   dikkat import gpt2_124M.bin --tokenizer gpt2/ --out runs/gpt2
   dikkat train --init-from runs/smollm2 --corpus my-texts --out runs/mine
-eval, sample and train --init-from also take such files directly. What can be read: folders of Hugging Face (config.json, safetensors in f32,
-f16 or bf16, tokenizer.json) of gpt2, llama, qwen2, qwen3 and mistral without a sliding window; GGUF files of the same in f32, f16, bf16, q8_0 and q4_0; llm.c's model .bin;
-nanoGPT's ckpt.pt. No code in a file is run.)";
+eval, sample and train --init-from also read such files directly. Supported are Hugging Face folders
+(config.json, tokenizer.json, and safetensors in f32, f16 or bf16) of gpt2, llama, qwen2, qwen3, and
+mistral without a sliding window; GGUF files of the same models in f32, f16, bf16, q8_0 and q4_0;
+llm.c's model .bin; and nanoGPT's ckpt.pt. Code inside a file is never run.)";
   const auto a = std::make_shared<ImportArguments>();
-  Command command = program.add("import", "Make a run of another program's model: Hugging Face, GGUF, llm.c, nanoGPT", kExamples,
+  Command command = program.add("import", "Make a run from another program's model: Hugging Face, GGUF, llm.c, nanoGPT", kExamples,
                                 [a] { return import_command(*a); });
-  command.text("FOLDER|FILE", a->source, "", "A folder of Hugging Face, a GGUF file, llm.c's .bin, or nanoGPT's ckpt.pt").required();
+  command.text("FOLDER|FILE", a->source, "", "A Hugging Face folder, a GGUF file, llm.c's .bin or nanoGPT's ckpt.pt").required();
   command.text("--out", a->out, "RUN_DIR", "The run directory to create").required();
   add_import_options(command, a->options);
 }

@@ -51,7 +51,7 @@ std::vector<index> extents_of(const Shape& shape) {
   return extents;
 }
 
-/// Whether the tensor is a parameter of the model, or of its adapters.
+/// Returns whether the tensor is a parameter of the model or its adapters.
 bool is_parameter(const StoredTensor& tensor) { return tensor.path.starts_with("model/") || tensor.path.starts_with("adapter/"); }
 
 index parameter_count(const CheckpointFile& checkpoint) {
@@ -62,7 +62,7 @@ index parameter_count(const CheckpointFile& checkpoint) {
   return count;
 }
 
-/// A line for each group of tensors: "model" and each of the optimizer's slabs.
+/// Returns a line for each group of tensors: "model", and each of the optimizer's slabs.
 std::string groups_of(const CheckpointFile& checkpoint) {
   struct Group {
     index tensors = 0;
@@ -84,12 +84,13 @@ std::string groups_of(const CheckpointFile& checkpoint) {
   return lines;
 }
 
-/// That the checkpoint lies in, if it does.
+/// The run directory of a checkpoint, if it lies in one.
 std::filesystem::path run_directory_of(const CheckpointFile& checkpoint) {
   return absolute_path(checkpoint.path()).parent_path().parent_path();
 }
 
-/// "loss        █▅▃▂▁▁  4.2213 to 1.4012, validation 1.5020 at step 700": of the steps up to this one; empty without metrics.
+/// Returns the losses up to the checkpoint's step, as in "loss        █▅▃▂▁▁  from 4.2213 to 1.4012; lowest validation loss 1.5020 at step 700".
+/// Empty without metrics.
 std::string curve_of(const CheckpointFile& checkpoint) {
   constexpr int kWidth = 40;
   HistoryReader reader(run_directory_of(checkpoint));
@@ -104,7 +105,7 @@ std::string curve_of(const CheckpointFile& checkpoint) {
   if (line.empty()) {
     return "";
   }
-  // The checkpoint of a step is saved before its evaluation, which metrics.jsonl has.
+  // A checkpoint is saved before its step is evaluated, so the validation loss is read from metrics.jsonl.
   std::string validation;
   double lowest = std::numeric_limits<double>::infinity();
   for (const RunHistory::Evaluation& one : reader.history().evaluations) {
@@ -127,16 +128,16 @@ std::string started(const Provenance& by) {
                      by.version, by.commit, command_line_of(by));
 }
 
-// Other programs' models.
+// Imported models.
 
-/// What of the files can be read by itself. A part that cannot be read has a problem in its place, and the others are still shown.
+/// The parts of the files that are read one by one. For a part that cannot be read the problem is kept, and the others are still shown.
 struct FilesSummary {
   index parameters = 0;
   std::unique_ptr<Tokenizer> tokenizer{};
   std::string tokenizer_problem{};
   ChatTemplateFiles templates{};
   std::string template_problem{};
-  std::optional<TemplateName> known{};  // the template, if dikkat knows it
+  std::optional<TemplateName> known{};  // the name of the template, if dikkat knows it
   std::vector<std::string> notes{};
 };
 
@@ -221,8 +222,8 @@ Json to_json(const ModelFiles& files, const FilesSummary& all) {
           {"tensors", tensors}};
 }
 
-/// Prints what is in another program's model, as text or as one JSON object. Throws InputError for files that are damaged, or describe a
-/// model that this program cannot compute.
+/// Prints the contents of an imported model, as text or as one JSON object. Throws InputError for files that are damaged or describe a
+/// model that dikkat cannot compute.
 void inspect_files(const std::string& source, bool json) {
   const ModelFiles files(source);
   const FilesSummary all = summary_of(files);
@@ -255,13 +256,13 @@ void inspect_files(const std::string& source, bool json) {
 
 int inspect_command(const InspectArguments& arguments) {
   if (ModelFiles::is_at(arguments.source)) {
-    require_input(!arguments.best, arguments.source, " is another program's model, expected a run directory with --best");
+    require_input(!arguments.best, arguments.source, " is an imported model, but --best needs a run directory: leave --best out");
     inspect_files(arguments.source, arguments.json);
     return 0;
   }
   const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? CheckpointChoice::best : CheckpointChoice::newest);
   const auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
-  const auto header = read_run_header(run_directory_of(checkpoint));  // none for a file elsewhere
+  const auto header = read_run_header(run_directory_of(checkpoint));  // nullopt for a checkpoint outside of a run
   if (arguments.json) {
     Json tensors = Json::array();
     for (const StoredTensor& tensor : checkpoint.tensors()) {
@@ -313,13 +314,13 @@ int inspect_command(const InspectArguments& arguments) {
 void add_inspect(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat inspect runs/mine
   dikkat inspect runs/mine/checkpoints/step-000000700.h5 --json
-  dikkat inspect SmolLM2-135M-Instruct    # also a GGUF file, llm.c's .bin or nanoGPT's ckpt.pt)";
+  dikkat inspect SmolLM2-135M-Instruct    # or a GGUF file, llm.c's .bin or nanoGPT's ckpt.pt)";
   const auto a = std::make_shared<InspectArguments>();
   Command command =
-      program.add("inspect", "Show what is in a checkpoint or another program's model: parameters, tensors, configuration, tokenizer",
-                  kExamples, [a] { return inspect_command(*a); });
+      program.add("inspect", "Show what is in a checkpoint or an imported model: parameters, tensors, configuration, tokenizer", kExamples,
+                  [a] { return inspect_command(*a); });
   add_checkpoint(command, a->source, a->best);
-  command.flag("--json", a->json, "One object: the same, with the shape and bytes of every tensor");
+  command.flag("--json", a->json, "Print one JSON object, which also has the size in bytes of every tensor");
 }
 
 }  // namespace dikkat

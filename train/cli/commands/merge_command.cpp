@@ -22,9 +22,9 @@ int merge_command(const MergeArguments& arguments) {
   TrainedModel model = load_trained_model(arguments.model.source, arguments.model.options());
   const ModelOrigin* base = model.origin.base();
   require_input(base != nullptr || model.origin.config().lora.rank > 0, arguments.model.source,
-                " has no adapters, expected a run that was trained with lora.rank above 0, or a folder of PEFT");
+                " has no adapters, expected a run with lora.rank above 0 or a PEFT folder");
   tell_of_the_checkpoint(arguments.model, model.origin);
-  tell(concat("the adapters are added to the weights of ", base != nullptr ? base->path().string() : model.config.train.init_from));
+  tell(concat("merging the adapters into the weights of ", base != nullptr ? base->path().string() : model.config.train.init_from));
   model.config.train.init_from.clear();
   put(save_run(model, arguments.out) + '\n');
   flush_results();
@@ -38,8 +38,8 @@ void add_merge(Commands& program) {
   dikkat merge adapter-peft --base SmolLM2-135M --out runs/merged
   dikkat export runs/merged --out merged.gguf --dtype q8_0)";
   const auto a = std::make_shared<MergeArguments>();
-  Command command = program.add("merge", "Make an ordinary model of adapters (LoRA): of a run that trained them, or a folder of PEFT",
-                                kExamples, [a] { return merge_command(*a); });
+  Command command = program.add("merge", "Merge LoRA adapters, of a run or a PEFT folder, into their base model", kExamples,
+                                [a] { return merge_command(*a); });
   add_model(command, a->model);
   command.text("--out", a->out, "RUN_DIR", "The run directory to create").required();
 }

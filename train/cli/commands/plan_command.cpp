@@ -39,7 +39,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr index kSteps = 3;
 
-/// What this machine's matrix products reach now, FLOP/s; bf16 where the build has an instruction for it.
+/// The measured speed of matrix products in FLOP/s. bf16 is set if the build has an instruction for it.
 struct ProductRates {
   double f32;
   std::optional<double> bf16;
@@ -49,16 +49,16 @@ ProductRates product_rates() {
   return {gemm_rate(DType::f32), kernels::has_bf16_products() ? std::optional(gemm_rate(DType::bf16)) : std::nullopt};
 }
 
-/// What to do about a rate of bf16 that is `ratio` times that of f32.
+/// Advice on train.precision if bf16 products are `ratio` times as fast as those of f32.
 std::string advice_on_precision(Precision precision, double ratio) {
-  constexpr double kWorthwhile = 1.2;  // rounding and packing take some of it
+  constexpr double kWorthwhile = 1.2;  // rounding and packing take some of the gain
   if (precision == Precision::bf16) {
-    return ratio > kWorthwhile ? "this run's" : "this run's; train.precision=f32 would be no slower";
+    return ratio > kWorthwhile ? "this run's" : "this run's; train.precision=f32 would not be slower";
   }
-  return ratio > kWorthwhile ? "with train.precision=bf16 this run would take less time and memory" : "no faster than f32 here";
+  return ratio > kWorthwhile ? "train.precision=bf16 would save time and memory" : "not faster than f32 here";
 }
 
-/// The planned peak without saving, since a trial saves nothing.
+/// The planned peak without the memory for saving, since a trial saves nothing.
 std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy - plan.saving); }
 
 const auto size_of = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
@@ -72,9 +72,9 @@ void put_memory(const MemoryPlan& plan, const MachineMemory& machine) {
   for (const MemoryPlan::Row& row : plan.rows()) {
     put_row(row.name, size_of(row.bytes), row.note);
   }
-  put_row("in all", size_of(plan.peak()), plan.before > plan.training() ? "used while reading the corpus; training takes less" : "");
+  put_row("in all", size_of(plan.peak()), plan.before > plan.training() ? "while reading the corpus; training takes less" : "");
   if (plan.droppable > 0) {
-    put_row("tokens in a file", size_of(plan.droppable), "dropped when memory is short, and not counted");
+    put_row("tokens in a file", size_of(plan.droppable), "not counted, since the system drops them when memory is short");
   }
   if (machine.total != kNoLimit) {
     put_row(machine.limited ? "the cgroup has" : "the machine has", size_of(machine.total),
@@ -91,13 +91,13 @@ void put_products(Precision precision, const ProductRates& rates) {
   }
 }
 
-/// A number of ranks, and the bytes of weights, gradients and optimizer state that each of them has.
+/// A number of ranks, and the bytes of weights, gradients and optimizer state on each of them.
 struct RankMemory {
   index ranks;
   std::size_t bytes;
 };
 
-/// The memory of a rank for 2, 4 ... `most` ranks.
+/// Returns the memory of each rank for 2, 4, ... `most` ranks.
 std::vector<RankMemory> rank_memory(const Trainer& trainer, index most) {
   std::vector<RankMemory> list;
   for (index ranks = 2; ranks <= most; ranks *= 2) {
@@ -186,11 +186,11 @@ int plan_command(const PlanArguments& arguments) {
   Config config = configuration_of(arguments.run, {}, &written);
   if (arguments.ranks > 1) {
     require_input(std::has_single_bit(static_cast<std::uint64_t>(arguments.ranks)), "--ranks is ", arguments.ranks,
-                  ", expected 2, 4, 8 ...");
+                  ", expected a power of two: 2, 4, 8, ...");
     const index passes = config.train.gradient_accumulation_steps;
     require_input(passes % arguments.ranks == 0, arguments.ranks,
-                  " ranks share the passes of a step, and train.gradient_accumulation_steps is ", passes,
-                  ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, arguments.ranks));
+                  " ranks share the micro-batches of a step, but train.gradient_accumulation_steps is ", passes,
+                  ", not a multiple of their number: --set train.gradient_accumulation_steps=", round_up(passes, arguments.ranks));
     config.train.lanes.derive(arguments.ranks);
     validate(config);
     require_input(config.train.lanes % arguments.ranks == 0, "train.lanes is ", index{config.train.lanes},
@@ -230,18 +230,19 @@ void add_plan(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat plan --config quickstart
   dikkat plan --config configs/gpt2-124m.toml --corpus texts/ --set train.batch_size=1 train.recompute=block
   dikkat plan --config quickstart --corpus my-text.txt --out /data/runs/mine --json
-The corpus is read and tokenized as for training, and its first steps are run and timed, at most three. Nothing is written except
-the tokens of a large text, which training then finds (data.cache).)";
+Reads and tokenizes the corpus as for training, then runs and times at most three steps. Writes
+nothing except the tokens of a large text, which training reuses (data.cache).)";
   const auto a = std::make_shared<PlanArguments>();
-  Command command = program.add("plan", "Estimate what training takes: memory, disk and time", kExamples, [a] { return plan_command(*a); });
+  Command command =
+      program.add("plan", "Estimate the memory, disk space and time that training needs", kExamples, [a] { return plan_command(*a); });
   command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
-  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
-  command.text("--out", a->out, "DIR", "The run directory to plan for: its disk counts; by default in runs/");
+  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders to train on, or pairs; replaces data.corpus");
+  command.text("--out", a->out, "DIR", "Run directory to plan for, whose disk is checked for space; by default a folder in runs/");
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.number<index>("--ranks", a->ranks, 1, 1024,
-                        "Also report the memory of each rank if 2, 4 ... N processes share the run (docs/CLUSTER.md)");
-  command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial, products, ranks");
+                        "Also report the memory of each rank if 2, 4, ... N processes share the run (docs/CLUSTER.md)");
+  command.flag("--json", a->json, "Print one JSON object: memory (bytes by part), machine, disk, trial, products, ranks");
 }
 
 }  // namespace dikkat

@@ -18,7 +18,7 @@ struct ReportArguments {
 std::vector<RunView> views_of(const std::vector<std::string>& paths) {
   std::vector<RunView> runs;
   for (const std::string& path : paths) {
-    read_history(path);  // says what is wrong with it
+    read_history(path);  // throws InputError, which says why it cannot be read
     runs.push_back(view_run(path));
   }
   return runs;
@@ -40,13 +40,13 @@ int report_command(const ReportArguments& arguments) {
 void add_report(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat report runs/mine                               # writes runs/mine/report.html
   dikkat report runs/mine runs/other --out compare.html
-The page shows curves, samples, configuration, origin and checkpoints; of several runs also what differs between them. A run that is
-training may be looked at too.)";
+The page shows curves, samples, configuration, origin and checkpoints, and for several runs also
+their differences. The runs may still be training.)";
   const auto a = std::make_shared<ReportArguments>();
-  Command command = program.add("report", "Write a page with the curves of one or several runs, for a browser", kExamples,
-                                [a] { return report_command(*a); });
-  command.texts("RUN_DIR", a->runs, "", "Run directories").required();
-  command.text("--out", a->out, "FILE.html", "The page; by default RUN_DIR/report.html, or report.html for several runs");
+  Command command =
+      program.add("report", "Write a page about one or several runs, for a browser", kExamples, [a] { return report_command(*a); });
+  command.texts("RUN_DIR", a->runs, "", "Run directories to show").required();
+  command.text("--out", a->out, "FILE.html", "Page to write; by default RUN_DIR/report.html, or report.html for several runs");
 }
 
 }  // namespace dikkat

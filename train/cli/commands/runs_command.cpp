@@ -65,7 +65,7 @@ std::vector<std::size_t> widths_of(const std::vector<TableRow>& rows) {
   return widths;
 }
 
-/// How wide the lines of table_of() are.
+/// The width of the lines of table_of().
 index width_of(const std::vector<TableRow>& rows) {
   index width = -2;  // there are two blanks between columns
   for (const std::size_t one : widths_of(rows)) {
@@ -74,7 +74,7 @@ index width_of(const std::vector<TableRow>& rows) {
   return width;
 }
 
-/// The text in at most `most` bytes, whole characters of UTF-8; without its beginning, or its end.
+/// Shortens a text to at most `most` bytes of whole UTF-8 characters. Drops its beginning if `keep_end`, otherwise its end.
 std::string shortened(const std::string& text, index most, bool keep_end) {
   constexpr std::string_view kMark = "...";
   if (std::ssize(text) <= most) {
@@ -89,8 +89,8 @@ std::string shortened(const std::string& text, index most, bool keep_end) {
   return keep_end ? concat(kMark, text.substr(at)) : concat(text.substr(0, at), kMark);
 }
 
-/// The list of runs in a terminal of so many columns: without size, last change and steps where there is no room for them, the least
-/// important first; then with shorter states and paths. `right` loses what `rows` loses. Returns the headings of what was left out.
+/// Fits the list of runs into `columns`: first drops the last change, size and steps as needed, the least important first, then shortens
+/// states and paths. `right` loses the same columns as `rows`. Returns the headings of the dropped columns.
 std::string fit_list(std::vector<TableRow>& rows, std::vector<bool>& right, index columns) {
   constexpr const char* kLeastImportantFirst[] = {"last change", "size", "at step", "step"};
   constexpr index kShortest = 12;
@@ -116,7 +116,7 @@ std::string fit_list(std::vector<TableRow>& rows, std::vector<bool>& right, inde
   return left_out;
 }
 
-/// Prints a comparison that is wider than the terminal as a list: below each key stands the value of each run.
+/// Formats a comparison that is wider than the terminal as a list: each key, and below it the value of each run.
 std::string list_of(const std::vector<TableRow>& rows) {
   std::string text;
   for (std::size_t key = 1; key < rows.size(); ++key) {
@@ -128,7 +128,7 @@ std::string list_of(const std::vector<TableRow>& rows) {
   return text;
 }
 
-/// Lines of columns that are as wide as their longest cell; those of `right` are aligned to the right.
+/// Formats a table whose columns are as wide as their longest cell. Columns marked in `right` are right-aligned.
 std::string table_of(const std::vector<TableRow>& rows, const std::vector<bool>& right) {
   const std::vector<std::size_t> widths = widths_of(rows);
   std::string text;
@@ -159,7 +159,7 @@ Color color_of(RunState state) {
   return kColors[static_cast<std::size_t>(state)];
 }
 
-/// The last step that is known.
+/// The last known step.
 index step_of(const RunView& run) { return run.state == RunState::model ? run.checkpoints.back().step : run.history.last_step(); }
 
 /// "finished", "broken: it has no checkpoint", "model, 1.2 M parameters".
@@ -191,7 +191,8 @@ Json to_json(const RunView& run) {
 }
 
 int list_command(const ListArguments& arguments) {
-  require_input(is_there(arguments.folder), arguments.folder, ": there is no such folder, expected one with run directories (--in FOLDER)");
+  require_input(is_there(arguments.folder), arguments.folder,
+                ": there is no such folder, expected one with run directories; name it with --in FOLDER");
   std::vector<RunView> runs;
   for (const fs::path& path : find_runs(arguments.folder)) {
     runs.push_back(view_run(path));
@@ -206,7 +207,7 @@ int list_command(const ListArguments& arguments) {
     return 0;
   }
   if (runs.empty()) {
-    tell(concat("no run in ", arguments.folder));
+    tell(concat("there are no runs in ", arguments.folder));
     return 0;
   }
   std::vector<TableRow> rows = {{{"run"}, {"state"}, {"step"}, {"lowest validation loss"}, {"at step"}, {"size"}, {"last change"}}};
@@ -225,7 +226,7 @@ int list_command(const ListArguments& arguments) {
   const std::string left_out = columns > 0 ? fit_list(rows, right, columns) : "";
   put(table_of(rows, right));
   if (!left_out.empty()) {
-    tell(concat("not shown in so narrow a terminal: ", left_out));
+    tell(concat("columns left out because the terminal is narrow: ", left_out));
   }
   flush_results();
   return 0;
@@ -235,7 +236,7 @@ int diff_command(const DiffArguments& arguments) {
   require_input(arguments.runs.size() >= 2, "runs diff: found one run, expected two or more");
   std::vector<RunView> runs;
   for (const std::string& path : arguments.runs) {
-    read_history(path);  // says what is wrong with it
+    read_history(path);  // throws InputError, which says why it cannot be read
     runs.push_back(view_run(path));
     require_input(runs.back().config.problem.empty(), path, ": its configuration cannot be read: ", runs.back().config.problem);
   }
@@ -294,9 +295,9 @@ int diff_command(const DiffArguments& arguments) {
   return 0;
 }
 
-/// Throws InputError unless all that is in the folder is a run's.
+/// Throws InputError if the folder contains anything that is not part of a run.
 void require_nothing_but_a_run(const fs::path& path) {
-  require_input(link_text(path).empty(), path.string(), " is a link, expected a run directory itself");
+  require_input(link_text(path).empty(), path.string(), " is a link, expected the run directory itself");
   require_input(is_there(path / "metrics.jsonl") || is_there(path / "config.toml"), path.string(),
                 " is not the directory of a run: it has neither metrics.jsonl nor config.toml");
   for (const fs::path& entry : paths_in(path)) {
@@ -304,7 +305,7 @@ void require_nothing_but_a_run(const fs::path& path) {
     const bool ours = name == "config.toml" || name == "metrics.jsonl" || name == "checkpoints" || name == "report.html" ||
                       name == ".lock" || name.starts_with("bad-step-") || name.starts_with(".tmp-") ||
                       name.find(".aside") != std::string::npos;
-    require_input(ours, path.string(), " has ", name, ", which no run has written: move it away before you remove the run");
+    require_input(ours, path.string(), " contains ", name, ", which was not written by a run: move it elsewhere before you remove the run");
   }
 }
 
@@ -316,21 +317,21 @@ bool confirmed(const std::string& question) {
 }
 
 int remove_command(const RemoveArguments& arguments) {
-  std::vector<RunDirectory> held;  // locked until they are gone: nothing can resume them meanwhile
+  std::vector<RunDirectory> held;  // locked until they are removed, so that nothing can resume them meanwhile
   index bytes = 0;
   for (const std::string& path : arguments.runs) {
     held.push_back(RunDirectory::open(path));
     require_nothing_but_a_run(path);
     require_input(held.back().is_guarded(), path,
-                  " is on a file system without locks, so a program that trains it cannot be seen: make sure that none does, then remove "
-                  "it with rm -r");
+                  " is on a file system without locks, so dikkat cannot see whether it is being trained: make sure that it is not, then "
+                  "remove it with rm -r");
     bytes += view_run(path).bytes;
   }
   const std::string what = held.size() == 1 ? arguments.runs.front() : fmt::format("{} runs", held.size());
   if (!arguments.yes) {
     require_input(::isatty(STDIN_FILENO) != 0,
-                  "nothing was removed: standard input is no terminal, so nobody can be asked; --yes removes without asking");
-    if (!confirmed(fmt::format("Remove {} with all checkpoints ({})?", what, short_bytes(static_cast<double>(bytes))))) {
+                  "nothing was removed: standard input is not a terminal, so the question cannot be asked; --yes removes without asking");
+    if (!confirmed(fmt::format("Remove {} and all its checkpoints ({})?", what, short_bytes(static_cast<double>(bytes))))) {
       tell("nothing was removed");
       return 1;
     }
@@ -348,22 +349,23 @@ int remove_command(const RemoveArguments& arguments) {
 void add_runs(Commands& program) {
   const auto l = std::make_shared<ListArguments>();
   Commands group = program.group("runs", "List, compare and remove runs", [l] { return list_command(*l); });
-  group.own().text("--in", l->folder, "FOLDER", "The folder of the run directories");
-  group.own().flag("--json", l->json, "One object: runs, each with path, state, step, parameters, best_val_loss, bytes, last_change");
+  group.own().text("--in", l->folder, "FOLDER", "Folder that holds the run directories");
+  group.own().flag("--json", l->json,
+                   "Print one JSON object: runs, each with path, state, step, parameters, best_val_loss, bytes, last_change");
 
   const auto d = std::make_shared<DiffArguments>();
-  Command diff = group.add("diff", "Show the keys in which runs differ, and their losses", "  dikkat runs diff runs/mine runs/other",
-                           [d] { return diff_command(*d); });
-  diff.texts("RUN_DIR", d->runs, "", "Run directories, two or more").required();
+  Command diff = group.add("diff", "Compare runs: their losses, and the keys in which they differ",
+                           "  dikkat runs diff runs/mine runs/other", [d] { return diff_command(*d); });
+  diff.texts("RUN_DIR", d->runs, "", "Two or more run directories").required();
   diff.flag("--json", d->json,
-            "One object: runs, differences with a list of values for each key, comparison (same, other contexts, unknown, other targets), "
-            "remark and better");
+            "Print one JSON object: runs, differences (for each key a list of values), comparison (same, other contexts, unknown, other "
+            "targets), remark and better");
 
   const auto r = std::make_shared<RemoveArguments>();
-  Command remove = group.add("rm", "Remove runs with their checkpoints, after a question; never one that is running",
+  Command remove = group.add("rm", "Remove runs and their checkpoints after asking; never a run that is being trained",
                              "  dikkat runs rm runs/mine runs/other", [r] { return remove_command(*r); });
-  remove.texts("RUN_DIR", r->runs, "", "Run directories").required();
-  remove.flag("--yes", r->yes, "Do not ask");
+  remove.texts("RUN_DIR", r->runs, "", "Run directories to remove").required();
+  remove.flag("--yes", r->yes, "Remove without asking");
 }
 
 }  // namespace dikkat

@@ -43,12 +43,12 @@ struct SweepArguments {
   std::string out = "runs/sweep";
   std::string resume;
   bool json = false;
-  std::vector<std::string> given;  // of what --resume takes from the folder
+  std::vector<std::string> given;  // the options in use that --resume takes from the folder
 };
 
 void line(const char* name, const std::string& text) { tell(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); }
 
-/// The seconds of "90s", "30m" or "1.5h".
+/// Parses --budget, such as "90s", "30m" or "1.5h", into seconds.
 double seconds_of_budget(const std::string& text) {
   const auto seconds = duration_in_seconds(text);
   require_input(seconds.has_value(), "--budget is ", schema::in_quotes(text), ", expected a time such as 90s, 30m or 2h");
@@ -59,22 +59,23 @@ double seconds_of_budget(const std::string& text) {
 std::string objection_to(const Config& c, bool halving, const std::vector<std::string>& vary) {
   const std::vector<DataSource> sources = c.data.all_sources();
   if (c.data.val_fraction == 0 && std::ranges::all_of(sources, [](const DataSource& source) { return source.validation.empty(); })) {
-    return "a sweep compares validation losses, but there is nothing to validate on: set data.val_fraction or data.validation";
+    return "a sweep compares validation losses, but there is no text to validate on: set data.val_fraction or data.validation";
   }
   const std::vector<std::string> corpus = c.data.training_paths();
   if (std::ranges::find(corpus, kStandardInput) != corpus.end()) {
-    return "the corpus is standard input, which can be read once: a sweep reads it for each run; give a file";
+    return "the corpus is standard input, which can be read only once, but a sweep reads it for each run: give a file";
   }
   if (c.train.patience > 0) {
-    return "train.patience ends runs early, but a sweep compares them after equal steps and stops the worse itself: leave it out";
+    return "train.patience ends runs early, but a sweep compares runs after equal numbers of steps and stops the worse ones itself: leave "
+           "it out";
   }
   if (halving && std::any_of(vary.begin(), vary.end(), [](const std::string& v) { return v.starts_with("train.max_steps="); })) {
-    return "train.max_steps varies, but halving compares runs after equal steps: add --no-halving";
+    return "train.max_steps varies, but halving compares runs after equal numbers of steps: add --no-halving";
   }
   return "";
 }
 
-/// What is wrong with combinations: a sentence that holds for all of them is told once.
+/// Collects what is wrong with the combinations. A problem that all of them have is reported only once.
 class Refusals {
  public:
   explicit Refusals(std::size_t combinations) : combinations_(combinations) {}
@@ -97,17 +98,17 @@ class Refusals {
   std::vector<std::pair<std::string, std::string>> found_;
 };
 
-/// The sweep that the arguments describe, every combination resolved and checked; without times. `written`: the keys that the user gave.
+/// Returns the sweep that the arguments describe, with every combination resolved and checked, but without times. Sets `written` to the
+/// keys that the user gave.
 SweepDescription described(const SweepArguments& a, std::vector<std::string>& written) {
   const std::vector<Variation> variations = parse_variations(a.vary);
   SweepDescription sweep{
       .combinations = {}, .seeds = a.seeds.empty() ? std::vector<index>() : parse_seeds(a.seeds), .eta = a.no_halving ? 0 : a.eta};
-  require_input(
-      !variations.empty() || sweep.seeds.size() > 1,
-      "nothing varies, expected --vary section.key=value,value, for example --vary optim.learning_rate=1e-3,2e-3, or several --seeds");
+  require_input(!variations.empty() || sweep.seeds.size() > 1,
+                "nothing varies: add --vary section.key=value,value, for example --vary optim.learning_rate=1e-3,2e-3, or several --seeds");
   for (const Variation& v : variations) {
     const auto sets = [&](const std::string& assignment) { return assignment.substr(0, assignment.find('=')) == v.key; };
-    require_input(std::none_of(a.run.set.begin(), a.run.set.end(), sets), v.key, " is given by --set and varied by --vary: leave one out");
+    require_input(std::none_of(a.run.set.begin(), a.run.set.end(), sets), v.key, " is set by --set and varied by --vary: leave one out");
   }
   const std::vector<GridPoint> points = grid_of(variations);
   Refusals refusals(points.size());
@@ -137,8 +138,8 @@ SweepDescription described(const SweepArguments& a, std::vector<std::string>& wr
   return sweep;
 }
 
-/// Throws InputError if combinations score different tokens: then no loss is better than another. `scored` has their names, and what each
-/// scores.
+/// Throws InputError if combinations score different tokens, since then their losses cannot be compared. `scored` has each combination's
+/// name and scored tokens.
 void require_comparable(const std::vector<std::pair<std::string, ScoredSet>>& scored) {
   if (scored.empty()) {
     return;
@@ -147,21 +148,20 @@ void require_comparable(const std::vector<std::pair<std::string, ScoredSet>>& sc
   const ScoredSet& of_first = scored.front().second;
   const auto other = std::ranges::find_if(scored, [&](const auto& one) { return one.second.targets != of_first.targets; });
   if (other != scored.end()) {
-    fail_input("the validation losses of ", name, " and ", other->first,
-               " are over different tokens, so a sweep cannot choose between them",
+    fail_input("the validation losses of ", name, " and ", other->first, " are over different tokens, so a sweep cannot compare them",
                name.find("chat.loss=") == std::string::npos
                    ? ""
-                   : "; let all be judged by the same tokens, for example with --set chat.eval_loss=answers");
+                   : "; score the same tokens in all of them, for example with --set chat.eval_loss=answers");
   }
   const auto seen = std::ranges::find_if(scored, [&](const auto& one) { return one.second.contexts != of_first.contexts; });
   if (seen != scored.end()) {
-    warn(fmt::format("{:<{}}{} and {} predict the same tokens from other contexts: a lower loss may come from the context", "note", kLabel,
-                     name, seen->first),
+    warn(fmt::format("{:<{}}{} and {} predict the same tokens from different contexts: a lower loss may be due to the context", "note",
+                     kLabel, name, seen->first),
          kLabel);
   }
 }
 
-/// Refuses to vary keys that have no effect, since all runs would be equal, and warns of runs that are equal otherwise.
+/// Refuses to vary keys that have no effect, since all runs would be equal. Warns of other runs that are equal.
 void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::span<const PlannedRun> runs,
                    std::vector<std::string> written) {
   std::vector<std::string> varied;
@@ -188,16 +188,16 @@ void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::
     }
   }
   require_input(distinct.size() > 1 || runs.size() == 1,
-                "--vary: all combinations are equal runs, since what differs between them has no effect: expected some that differ");
+                "--vary: all combinations give the same run, since their differences have no effect: vary a key that has one");
   if (!repeated.empty()) {
-    warn(fmt::format("{:<{}}equal to another combination, since what differs has no effect there: {}", "note", kLabel, repeated), kLabel);
+    warn(fmt::format("{:<{}}equal to another combination, since the difference has no effect there: {}", "note", kLabel, repeated), kLabel);
   }
 }
 
-/// Tries each combination out as `dikkat plan` does: a model that does not fit the memory, or the text, is found before anything runs.
+/// Tries each combination as `dikkat plan` does, so that a model that does not fit the memory or the text is found before anything runs.
 void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesystem::path& out, const std::vector<std::string>& written) {
   constexpr index kSteps = 3;
-  ShareLine progress("trying out");
+  ShareLine progress("trying the combinations");
   Refusals refusals(sweep.combinations.size());
   std::vector<std::pair<std::string, ScoredSet>> scored;
   std::size_t disk = 0;
@@ -210,7 +210,7 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
       disk += trainer.disk_plan().total();
       c.seconds = pace_of(trainer, run_trial(trainer, kSteps)).seconds;
       scored.emplace_back(c.name, trainer.scored());
-    } catch (const Diverged&) {  // the run will tell
+    } catch (const Diverged&) {  // the run will report it
     } catch (const InputError& error) {
       refusals.add(c.name, error.what());
     }
@@ -221,7 +221,7 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
   check_effects(a, sweep, runs, written);
   disk *= sweep.seeds.size();
   if (const auto free = free_space(out); free && *free < static_cast<index>(disk)) {
-    warn(fmt::format("{:<{}}the runs' checkpoints may need {}, and {} are free", "warning", kLabel, short_bytes(static_cast<double>(disk)),
+    warn(fmt::format("{:<{}}the runs' checkpoints may need {}, but {} are free", "warning", kLabel, short_bytes(static_cast<double>(disk)),
                      short_bytes(static_cast<double>(*free))),
          kLabel);
   }
@@ -237,8 +237,8 @@ SweepDirectory wanted_sweep(const SweepArguments& a) {
   }
   SweepDirectory there = SweepDirectory::open(a.out);
   const std::string difference = difference_between(there.description(), sweep);
-  require_input(difference.empty(), a.out, " has another sweep: ", difference, ". Continue that one with `dikkat sweep --resume ", a.out,
-                "`, or choose another --out");
+  require_input(difference.empty(), a.out, " holds a different sweep: ", difference, ". Continue that one with `dikkat sweep --resume ",
+                a.out, "`, or choose another --out");
   return there;
 }
 
@@ -250,7 +250,7 @@ std::string listed(const std::vector<index>& numbers) {
   return list;
 }
 
-/// What is left of a sweep, and how long it takes: trials tell, and runs that have ended correct them.
+/// Estimates what is left of a sweep and how long it takes: from trials, corrected by the runs that have ended.
 class Clock {
  public:
   explicit Clock(const SweepDirectory& directory) : plan_(directory.description().plan()) {
@@ -263,7 +263,7 @@ class Clock {
     left.seconds *= correction_;
     return left;
   }
-  /// A leg has taken so many seconds.
+  /// Records how many seconds a leg took.
   void took(const Leg& leg, double seconds) {
     const auto c = static_cast<std::size_t>(leg.combination);
     expected_ += seconds_[c] * static_cast<double>(leg.steps - leg.from) / static_cast<double>(plan_.max_steps[c]);
@@ -284,7 +284,7 @@ void introduce(const SweepDirectory& directory, const Forecast& left, const std:
        fmt::format("{} combination{}, {}", sweep.combinations.size(), sweep.combinations.size() == 1 ? "" : "s",
                    sweep.seeds.size() == 1 ? fmt::format("seed {}", sweep.seeds.front()) : fmt::format("seeds {}", listed(sweep.seeds))));
   if (rungs.empty()) {
-    line("halving", "none: every run goes to its end");
+    line("halving", "none: every run trains to its end");
   } else {
     std::string steps;
     index count = static_cast<index>(sweep.combinations.size());
@@ -300,23 +300,21 @@ void introduce(const SweepDirectory& directory, const Forecast& left, const std:
                    left.runs == 1 ? "" : "s", left.legs, left.legs == 1 ? "" : "s", budget.empty() ? "" : "; stops after " + budget));
   line("out", directory.path().string());
   if (!directory.results().empty()) {
-    line("continued", fmt::format("{} had ended before", directory.results().size()));
+    line("continued", fmt::format("{} legs had ended before", directory.results().size()));
   }
 }
 
-/// A sweep that was described before its combinations were compared, or whose texts have changed since, may have runs that cannot be
-/// compared.
+/// Throws InputError if the sweep has runs whose losses cannot be compared: it may be from an older version, or its texts have changed.
 void require_comparable(const SweepDirectory& directory, const std::vector<LegResult>& ended) {
   const auto found = find_incomparable(ended);
   if (found.first != nullptr) {
     const auto name = [&](const LegResult* result) { return directory.run_path(result->leg).string(); };
     fail_input("the losses of ", name(found.first), " and ", name(found.second),
-               " are over different tokens, so the sweep cannot choose between them; `dikkat runs diff` of the two "
-               "says in what they differ");
+               " are over different tokens, so the sweep cannot compare them; `dikkat runs diff` shows how the two differ");
   }
 }
 
-/// Halving compares runs early: warns if what varies shows its worth only at the end.
+/// Warns if halving, which compares runs early, varies a key that shows its effect only at the end.
 void warn_of_late_keys(const SweepArguments& a, const SweepDescription& sweep) {
   const std::vector<index> rungs = sweep.plan().rungs();
   std::string late;
@@ -326,16 +324,15 @@ void warn_of_late_keys(const SweepArguments& a, const SweepDescription& sweep) {
     }
   }
   if (!late.empty()) {
-    warn(fmt::format("{:<{}}halving stops runs as early as step {} of {}, and {} shows its effect late: the value that is best at the end "
-                     "may be stopped. "
-                     "With --no-halving every run goes to its end",
-                     "warning", kLabel, grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps),
-                     late),
+    warn(fmt::format(
+             "{:<{}}halving stops runs as early as step {} of {}, but {} shows its effect late: the value that would be best at the "
+             "end may be stopped. With --no-halving every run trains to its end",
+             "warning", kLabel, grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps), late),
          kLabel);
   }
 }
 
-/// A leg is also stopped by the budget, which is no signal.
+/// A leg may also be stopped by the budget, without a signal.
 class LegProgress : public Progress {
  public:
   using Progress::Progress;
@@ -353,7 +350,7 @@ void announce(const Leg& leg, const SweepDescription& sweep, index number, const
   tell(fitted(std::move(parts), terminal_columns()));
 }
 
-/// The table, and what to do next. Returns the exit code.
+/// Prints the table, and what to do next. Returns the exit code.
 int conclude(const SweepArguments& a, const SweepDirectory& directory, const std::vector<Standing>& all, bool complete) {
   const SweepDescription& sweep = directory.description();
   const std::string out = directory.path().string();
@@ -363,10 +360,11 @@ int conclude(const SweepArguments& a, const SweepDirectory& directory, const std
   flush_results();
   if (found) {
     const std::string& name = sweep.combinations[static_cast<std::size_t>(all.front().combination)].name;
-    tell(fmt::format("the best{} is {}: dikkat train --config {}", complete ? "" : " so far", name.empty() ? "the only one" : name, best));
+    tell(fmt::format("the best combination{} is {}: dikkat train --config {}", complete ? "" : " so far",
+                     name.empty() ? "the only one" : name, best));
   }
   if (complete) {
-    require(found, "every run failed: the table says why");
+    require(found, "every run failed; the table shows why");
     return 0;
   }
   if (stop_requested()) {
@@ -381,7 +379,7 @@ int sweep_command(const SweepArguments& a) {
   using Time = std::chrono::steady_clock;
   const double budget = a.budget.empty() ? 0 : seconds_of_budget(a.budget);
   require_input(a.resume.empty() || a.given.empty(), a.given.empty() ? "" : a.given.front(),
-                " does not go with --resume, which continues the sweep as it was described");
+                " cannot be combined with --resume, which continues the sweep with its own settings: leave one out");
   const auto start = Time::now();
   const auto stop = [&] { return stop_requested() || (budget > 0 && seconds_since(start) >= budget); };
   start_threads();
@@ -417,7 +415,7 @@ int sweep_command(const SweepArguments& a) {
     all.push_back(*result);
     require_comparable(directory, all);
     if (result->failed()) {
-      warn(fmt::format("{:<{}}{} failed: {}; the sweep goes on", "warning", kLabel, sweep.run_name(leg.combination, leg.seed),
+      warn(fmt::format("{:<{}}{} failed: {}; the sweep continues", "warning", kLabel, sweep.run_name(leg.combination, leg.seed),
                        result->failure),
            kLabel);
     }
@@ -439,29 +437,33 @@ void add_sweep(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat sweep --config quickstart --vary optim.learning_rate=1e-3,2e-3,4e-3
   dikkat sweep --config quickstart --corpus my-text.txt --vary optim.learning_rate=1e-3,2e-3 model.n_layer=2,4 --seeds 1,2,3 --out runs/lr
   dikkat sweep --config quickstart --vary optim.kind=adamw,muon --no-halving --budget 30m
-  dikkat sweep --resume runs/lr                       # continue after an interruption; the same command again does too
+  dikkat sweep --resume runs/lr                       # continues after an interruption, as does the original command
   dikkat train --config runs/lr/best.toml             # the best combination
-All combinations run in turn, each in a run directory under --out. After max_steps / 9 and max_steps / 3 steps (--eta 3) the best third
-goes on, by the validation loss of the first seed; those that reach the end run with the other seeds too. (A leg is the way of a run from
-one of these steps to the next.) Halving saves time, but it misjudges what shows its effect late, such as dropout, weight decay and schedules:
-compare these with --no-halving. A run that diverges is recorded, and the sweep goes on.)";
+All combinations run in turn, each in a run directory under --out. After max_steps / 9 and max_steps
+/ 3 steps (with --eta 3) only the best third continues, judged by the validation loss of the first
+seed. Combinations that reach the end also run with the other seeds. A leg is the part of a run
+between two of these steps. Halving saves time, but it misjudges settings that show their effect
+late, such as dropout, weight decay and schedules: compare these with --no-halving. A run that
+diverges is recorded, and the sweep continues.)";
   const auto a = std::make_shared<SweepArguments>();
-  Command command = program.add("sweep", "Train all combinations of some settings, and compare their validation losses", kExamples,
+  Command command = program.add("sweep", "Train all combinations of some settings and compare their validation losses", kExamples,
                                 [a] { return sweep_command(*a); });
   command.text("--config", a->run.config, "FILE|NAME", kConfigHelp).note_in(a->given);
-  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus").note_in(a->given);
-  command.texts("--vary", a->vary, "KEY=VALUE,VALUE", "section.key=value,value: a key and the values that it takes; all combinations run")
+  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders to train on, or pairs; replaces data.corpus").note_in(a->given);
+  command
+      .texts("--vary", a->vary, "KEY=VALUE,VALUE",
+             "A key and the values to try, as section.key=value,value; all combinations of several keys run")
       .note_in(a->given);
-  command.text("--seeds", a->seeds, "N,N", "Seeds to average over; by default train.seed alone").note_in(a->given);
-  command.number("--eta", a->eta, index{2}, index{100}, "At each rung the best 1/eta of the combinations go on").note_in(a->given);
+  command.text("--seeds", a->seeds, "N,N", "Seeds to average over; by default only train.seed").note_in(a->given);
+  command.number("--eta", a->eta, index{2}, index{100}, "Keep the best 1/N of the combinations at each rung").note_in(a->given);
   command.flag("--no-halving,--full", a->no_halving, "Run every combination to its end, with all seeds").note_in(a->given);
   command.text("--budget", a->budget, "TIME",
                "Stop after this time, such as 90s, 30m or 2h: the current run is saved, and --resume continues the sweep");
-  command.text("--out", a->out, "DIR", "Folder of the sweep; if it has this sweep already, that is continued").note_in(a->given);
-  command.text("--resume", a->resume, "DIR", "Continue the sweep in this folder, to the same results as if it had never stopped");
+  command.text("--out", a->out, "DIR", "Folder of the sweep; if it holds this sweep already, the sweep continues").note_in(a->given);
+  command.text("--resume", a->resume, "DIR", "Continue the sweep in this folder, with the same results as if it had never stopped");
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp).note_in(a->given);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp).note_in(a->given);
-  command.flag("--json", a->json, "Print one object: out, complete, best, rungs, combinations (best first)");
+  command.flag("--json", a->json, "Print one JSON object: out, complete, best, rungs, combinations (best first)");
 }
 
 }  // namespace dikkat

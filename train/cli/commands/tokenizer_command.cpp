@@ -36,7 +36,7 @@ struct TokenizerTrainArguments {
 struct EncodeArguments {
   std::string tokenizer;  // a tokenizer's file or folder, RUN_DIR or FILE.h5
   std::optional<std::string> text{};
-  std::vector<std::string> corpus;  // in place of a text; none: standard input
+  std::vector<std::string> corpus;  // read instead of `text`; empty: standard input
   CorpusOptions reading;
   bool special = false;
   bool json = false;
@@ -44,7 +44,7 @@ struct EncodeArguments {
 
 struct DecodeArguments {
   std::string tokenizer;
-  std::vector<std::string> ids;  // none: from standard input
+  std::vector<std::string> ids;  // empty: read from standard input
 };
 
 struct InspectArguments {
@@ -58,7 +58,7 @@ using nlohmann::ordered_json;
 
 std::string dumped(const ordered_json& json) { return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
 
-/// The text of one token as a JSON string: control characters are escaped, and part of a character is U+FFFD.
+/// The text of one token as a JSON string. Control characters are escaped, and an incomplete character becomes U+FFFD.
 std::string shown(const Tokenizer& tokenizer, Token token) { return dumped(tokenizer.decode(std::span(&token, 1))); }
 
 void write_new(const fs::path& path, const std::string& text) {
@@ -66,7 +66,7 @@ void write_new(const fs::path& path, const std::string& text) {
   put(concat(path.string(), "\n"));
 }
 
-/// Prints ids as they come.
+/// Prints ids as they arrive.
 class Printer : public TokenSink {
  public:
   explicit Printer(bool json) : json_(json) { put(json ? "[" : ""); }
@@ -87,7 +87,7 @@ class Printer : public TokenSink {
   bool first_ = true;
 };
 
-/// Ids in a text: numbers, with spaces, commas or brackets around them.
+/// Parses the ids in a text: numbers, separated by spaces, commas or brackets.
 std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer) {
   std::vector<Token> ids;
   for (std::size_t at = 0; at < text.size();) {
@@ -99,7 +99,7 @@ std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer)
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), id);
     const std::string word = text.substr(at, std::min<std::size_t>(text.find_first_of(" \t\r\n,[]", at), at + 20) - at);
     require_input(error == std::errc() && 0 <= id && id < tokenizer.vocab_size(), "decode: \"", word,
-                  "\" is no id, expected numbers from 0 to ", tokenizer.vocab_size() - 1);
+                  "\" is not an id, expected numbers from 0 to ", tokenizer.vocab_size() - 1);
     ids.push_back(static_cast<Token>(id));
     at = static_cast<std::size_t>(end - text.data());
   }
@@ -110,7 +110,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   const fs::path out(arguments.out);
   const bool is_file = out.extension() == ".json";
   require_input(!is_there(is_file ? out : out / "tokenizer.json"), arguments.out,
-                " exists already, and nothing is overwritten; give another --out");
+                " exists already, and nothing is overwritten: choose another --out");
   announce_corpus(arguments.corpus);
   CorpusOptions reading = arguments.reading;
   reading.any_bytes = tokenizer_kind(arguments.options.kind, "--kind").any_bytes;
@@ -133,7 +133,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   tell(fmt::format("{} tokens ({}) from {} bytes in {} document{}", grouped_digits(tokenizer->vocab_size()), tokenizer->kind(),
                    grouped_digits(facts.bytes), grouped_digits(facts.documents), facts.documents == 1 ? "" : "s"));
   if (const auto wanted = arguments.options.vocab_size; tokenizer->kind() == BpeTokenizer::kKind && tokenizer->vocab_size() < wanted) {
-    tell(fmt::format("that is fewer than {}: no pair of tokens occurs twice in the text, so there is nothing left to merge",
+    tell(fmt::format("fewer than the {} that were asked for: no pair of tokens occurs twice in the text, so there is nothing left to merge",
                      grouped_digits(wanted)));
   }
   if (is_file) {
@@ -151,8 +151,9 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
 }
 
 int encode_command(const EncodeArguments& arguments) {
-  require_input(!arguments.text || arguments.corpus.empty(), "encode: --text and --corpus are both given, expected one of them");
-  require_input(arguments.text || !arguments.special, "encode: --special is for a --text; a corpus has no special tokens");
+  require_input(!arguments.text || arguments.corpus.empty(), "encode: --text and --corpus both name the text: give only one of them");
+  require_input(arguments.text || !arguments.special,
+                "encode: --special applies only to --text, since a corpus has no special tokens: leave it out");
   const auto tokenizer = open_tokenizer(arguments.tokenizer);
   Printer printer(arguments.json);
   if (arguments.text) {
@@ -218,7 +219,7 @@ int inspect_command(const InspectArguments& arguments) {
   }
   if (bpe != nullptr) {
     line("merges", grouped_digits(static_cast<index>(bpe->bpe().merges().size())));
-    line("pieces", fmt::format("the rule of {}, letters and numbers of Unicode {}", name_of(bpe->vocabulary().splitter),
+    line("pieces", fmt::format("split by the rule of {}, with the letters and numbers of Unicode {}", name_of(bpe->vocabulary().splitter),
                                PieceReader::unicode_version()));
   }
   if (!arguments.text) {
@@ -237,7 +238,7 @@ int inspect_command(const InspectArguments& arguments) {
     for (const Token token : tokens) {
       put(fmt::format("{:>8}  {}\n", token, shown(*tokenizer, token)));
     }
-    line("in all", fmt::format("{} tokens, {:.2f} bytes a token", grouped_digits(static_cast<index>(tokens.size())), bytes_per_token));
+    line("in all", fmt::format("{} tokens, {:.2f} bytes per token", grouped_digits(static_cast<index>(tokens.size())), bytes_per_token));
   }
   flush_results();
   return 0;
@@ -248,7 +249,7 @@ int inspect_command(const InspectArguments& arguments) {
 void add_tokenizer(Commands& program) {
   constexpr index kMostTokens = index{1} << 24;
   constexpr const char* kTokenizerHelp =
-      "A tokenizer.json, GPT-2's vocab.bpe beside its encoder.json, a folder with one of these, a run or a checkpoint";
+      "A tokenizer.json, GPT-2's vocab.bpe (next to encoder.json), a folder with one of these, a run or a checkpoint";
   Commands tokenizer = program.group("tokenizer", "Train tokenizers, and turn text into token ids and back");
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
@@ -257,12 +258,13 @@ void add_tokenizer(Commands& program) {
     Command command = tokenizer.add("train", "Learn a tokenizer from a corpus", kExamples, [a] { return tokenizer_train_command(*a); });
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp).required();
     command
-        .text("--out", a->out, "PATH", "FILE.json, or a folder for tokenizer.json and, with GPT-2's splitter, vocab.bpe and encoder.json")
+        .text("--out", a->out, "PATH",
+              "FILE.json, or a folder to create for tokenizer.json and, with GPT-2's splitter, vocab.bpe and encoder.json")
         .required();
     command.text("--kind", a->options.kind, "KIND", tokenizer_names_in_words());
-    command.number("--vocab-size", a->options.vocab_size, index{257}, kMostTokens, "For bpe: size of the vocabulary");
-    command.text("--splitter", a->splitter, "NAME", "For bpe: whose rule splits texts into pieces: " + all_names<Splitter>());
-    command.number("--min-count", a->options.min_count, index{1}, index{1'000'000'000}, "For word: rarer words become <unk>");
+    command.number("--vocab-size", a->options.vocab_size, index{257}, kMostTokens, "Size of the vocabulary, for bpe");
+    command.text("--splitter", a->splitter, "NAME", "Rule that splits texts into pieces, for bpe: " + all_names<Splitter>());
+    command.number("--min-count", a->options.min_count, index{1}, index{1'000'000'000}, "Rarer words become <unk>, for word");
     add_reading(command, a->reading);
   }
   {
@@ -272,12 +274,12 @@ void add_tokenizer(Commands& program) {
     const auto a = std::make_shared<EncodeArguments>();
     Command command = tokenizer.add("encode", "Turn text into token ids", kExamples, [a] { return encode_command(*a); });
     command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
-    command.any_text("--text", a->text, "TEXT", "A text; by default what --corpus names, or standard input");
+    command.any_text("--text", a->text, "TEXT", "Text to encode; without it, --corpus or standard input is read");
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp);
     add_reading(command, a->reading);
     command.flag("--special", a->special,
-                 "Find special tokens in --text by their names, and add those that the tokenizer puts around a text");
-    command.flag("--json", a->json, "An array");
+                 "Recognise the names of special tokens in --text, and add those that the tokenizer puts around a text");
+    command.flag("--json", a->json, "Print the ids as a JSON array");
   }
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer decode my-tokenizer 15496 995
@@ -292,10 +294,10 @@ void add_tokenizer(Commands& program) {
   dikkat tokenizer inspect runs/mine --text "How is this cut?")";
     const auto a = std::make_shared<InspectArguments>();
     Command command =
-        tokenizer.add("inspect", "Describe a tokenizer, and show how it splits a text", kExamples, [a] { return inspect_command(*a); });
+        tokenizer.add("inspect", "Describe a tokenizer and show how it splits a text", kExamples, [a] { return inspect_command(*a); });
     command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
     command.any_text("--text", a->text, "TEXT", "Show the tokens of this text");
-    command.flag("--json", a->json, "One object");
+    command.flag("--json", a->json, "Print one JSON object");
   }
 }
 

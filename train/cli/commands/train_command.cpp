@@ -31,7 +31,7 @@
 namespace dikkat {
 namespace {
 
-constexpr const char* kProfileHelp = "At the end, print a table of the time spent in each op";
+constexpr const char* kProfileHelp = "At the end, print a table of the time spent in each operation";
 
 struct ResumeArguments {
   std::string run_directory;
@@ -41,8 +41,8 @@ struct ResumeArguments {
   bool profile = false;
 };
 
-/// "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs", or "768 to 1,536 tokens (1 to 2 x 12 x 64)"; of pairs "300 steps of
-/// 32 pairs (1 x 32), 9,600 pairs, 240.0 epochs".
+/// Describes the length of the run: "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs". With an accumulation schedule it
+/// has "768 to 1,536 tokens (1 to 2 x 12 x 64)"; for pairs "300 steps of 32 pairs (1 x 32), 9,600 pairs, 240.0 epochs".
 std::string training_plan(const Trainer& trainer) {
   const Config& c = trainer.config();
   const bool is_gpt = trainer.model().is_gpt();
@@ -60,9 +60,9 @@ std::string training_plan(const Trainer& trainer) {
                      static_cast<double>(samples) / static_cast<double>(trainer.loader().epoch_size()));
 }
 
-/// What to say of a run that reads its text many times; empty for others. The bound is from Muennighoff et al. 2023, "Scaling
-/// Data-Constrained Language Models" (arXiv 2305.16264): text that is read up to 4 times is worth nearly as much as new text, and after
-/// about 16 times more reading gains little.
+/// A remark on a run that reads its text many times; empty for other runs. The bound is from Muennighoff et al. 2023, "Scaling
+/// Data-Constrained Language Models" (arXiv 2305.16264): up to 4 epochs are nearly as good as new text, and after about 16 epochs further
+/// ones gain little.
 std::string remark_on_epochs(const Trainer& trainer) {
   constexpr double kMany = 16;
   const Config& c = trainer.config();
@@ -72,15 +72,15 @@ std::string remark_on_epochs(const Trainer& trainer) {
   for (std::size_t i = 0; trainer.model().is_gpt() && i < trainer.data().sources.size(); ++i) {
     if (const double epochs = trainer.loader().epochs(static_cast<index>(i), samples); epochs > kMany) {
       const std::string& name = trainer.data().sources[i].name;
-      remark +=
-          fmt::format("{}{} is read {:.0f} times", remark.empty() ? "" : ", and ", name.empty() ? "the text" : for_terminal(name), epochs);
+      remark += fmt::format("{}{} will be read {:.0f} times", remark.empty() ? "" : ", and ",
+                            name.empty() ? "the text" : for_terminal(name), epochs);
     }
   }
   return remark.empty()
              ? ""
              : remark +
-                   ": after about 16 times a model learns little more, and rather memorises it; watch the validation loss, and take fewer "
-                   "steps (--epochs) or more text";
+                   ": after about 16 times a model learns little more and starts to memorise; watch the validation loss, and train for "
+                   "fewer epochs (--epochs) or on more text";
 }
 
 /// "stories: a.txt, 0.75 of all windows; 12,345 tokens for training, 1,234 for validation; 2.1 epochs".
@@ -96,12 +96,12 @@ std::string source_line(const Trainer& trainer, std::size_t i) {
                      trainer.loader().epochs(static_cast<index>(i), samples));
 }
 
-/// A sentence at the end of a run whose optimizer took much of the time; empty otherwise.
+/// A remark at the end of a run whose optimizer took much of the time; empty for other runs.
 std::string remark_on_optimizer(double share) {
   constexpr double kMuch = 0.15;
   return share > kMuch ? fmt::format(
-                             "the optimizer took {:.0f}% of the time of the steps: larger ones (train.batch_size, "
-                             "train.gradient_accumulation_steps) spend less of it on that",
+                             "the optimizer took {:.0f}% of the training time; larger steps (train.batch_size, "
+                             "train.gradient_accumulation_steps) lower this share",
                              100 * share)
                        : "";
 }
@@ -132,17 +132,17 @@ void introduce(const Trainer& trainer) {
   const ReferenceRate& reference = trainer.reference_rate();
   const std::string measured = fmt::format("{} matrix products measured at ", name_of(trainer.config().train.precision));
   const std::string rate = reference.is_known()
-                               ? fmt::format("{}{:.0f} GFLOP/s (MFU is the share of that)", measured, reference.highest() * 1e-9)
+                               ? fmt::format("{}{:.0f} GFLOP/s (MFU is relative to this)", measured, reference.highest() * 1e-9)
                                : fmt::format(
-                                     "{}{:.0f} to {:.0f} GFLOP/s; that is too uncertain for MFU, which is shown once two "
+                                     "{}{:.0f} to {:.0f} GFLOP/s, which is too uncertain for MFU; MFU is shown once two "
                                      "measurements agree",
                                      measured, reference.lowest() * 1e-9, reference.highest() * 1e-9);
   line("dikkat", fmt::format("{}, {}, {} thread{}; {}", build_info().version, build_info().instruction_set, thread_count(),
                              thread_count() == 1 ? "" : "s", rate));
   if (const int cores = usable_cores(); thread_count() > cores) {
     warning(
-        fmt::format("{} threads share the {} core{} that this process may use: steps take longer "
-                    "than with {} threads; see --threads and OMP_NUM_THREADS",
+        fmt::format("{} threads share the {} core{} that this process may use, which is slower than {} threads; "
+                    "see --threads and OMP_NUM_THREADS",
                     thread_count(), cores, cores == 1 ? "" : "s", cores));
   }
   line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind),
@@ -158,8 +158,8 @@ void introduce(const Trainer& trainer) {
       trained += entry->size();
     }
     line("adapters",
-         fmt::format("of rank {}: {} parameters are trained; those of {} stay as they are{}", c.lora.rank, short_count(trained),
-                     c.train.init_from, c.lora.base == PackedType::none ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
+         fmt::format("LoRA rank {}: {} trainable parameters, {} is frozen{}", c.lora.rank, short_count(trained), c.train.init_from,
+                     c.lora.base == PackedType::none ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
   }
   if (c.data.sources.empty()) {
     line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
@@ -186,7 +186,7 @@ void introduce(const Trainer& trainer) {
   if (const std::string shortage = shortage_of_memory(trainer.memory_plan(), machine_memory()); !shortage.empty()) {
     warning(shortage);
   }
-  // Only for a new run: one that is resumed has some of its checkpoints already.
+  // Only a new run is checked: a resumed one has written some of its checkpoints already.
   if (const std::string shortage = shortage_of_disk(trainer.disk_plan(), trainer.directory());
       !shortage.empty() && trainer.state().step == 0) {
     warning(shortage);
@@ -196,13 +196,13 @@ void introduce(const Trainer& trainer) {
   }
   line("run", trainer.directory().string());
   if (const Ranks& ranks = trainer.ranks(); ranks.size() > 1) {
-    line("ranks", fmt::format("{} on {}, {} thread{} each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks.size(),
+    line("ranks", fmt::format("{} on {}, {} thread{} each; {} lanes give the same bits on {} ranks (train.lanes); {}", ranks.size(),
                               hosts_of(ranks), thread_count(), thread_count() == 1 ? "" : "s", index{c.train.lanes},
                               numbers_of_ranks(c.train.lanes), ranks.transport_name()));
     if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks.on_this_host() < all) {
       warning(
-          fmt::format("each rank may use {} of this machine's {} cores: the launcher binds it; mpirun --bind-to none, or srun "
-                      "--cpus-per-task, gives it more",
+          fmt::format("the launcher binds each rank to {} of this machine's {} cores; mpirun --bind-to none or srun "
+                      "--cpus-per-task gives it more",
                       usable_cores(), all));
     }
   }
@@ -221,7 +221,7 @@ void note_without_effect(const Trainer& trainer, std::span<const std::string> ke
 /// Returns the exit code of a run that was stopped by a signal to this process or to another rank. All ranks call it.
 int exit_code_of_stop(Trainer& trainer) { return 128 + trainer.ranks().largest(stop_signal()); }
 
-/// Trains on a rank that is not the first, which prints for all.
+/// Trains on a rank other than the first. It prints nothing.
 int train_quietly(Trainer& trainer) {
   stop_in_order();
   trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
@@ -264,7 +264,7 @@ int run(Trainer& trainer, bool with_profile, const TrainArguments::Finished& fin
     return code;
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
-    tell(fmt::format("ended early at step {} of {}: the validation loss was not lower in the last {} evaluations (train.patience)",
+    tell(fmt::format("ended early at step {} of {}: the validation loss did not fall in the last {} evaluations (train.patience)",
                      state.step, trainer.config().train.max_steps, trainer.config().train.patience));
   }
   if (state.best_step >= 0) {
@@ -280,7 +280,7 @@ int run(Trainer& trainer, bool with_profile, const TrainArguments::Finished& fin
   return 0;
 }
 
-/// --verify-resume. Works in a temporary folder beside the run directory, on the same disk.
+/// Implements --verify-resume. It works in a temporary folder next to the run directory, on the same disk.
 int verify(const Config& config, const std::filesystem::path& out) {
   constexpr index kSteps = 6;
   stop_in_order();
@@ -305,7 +305,7 @@ int verify(const Config& config, const std::filesystem::path& out) {
   const std::string what = fmt::format("{} steps on {} thread{}, and {} steps, a stop, and {} more on {}", proof->steps, thread_count(),
                                        thread_count() == 1 ? "" : "s", proof->stop, proof->steps - proof->stop, proof->other_threads);
   require(proof->difference.empty(), what, ", do not give the same bytes: ", proof->difference,
-          " differs. This is an error of the program or of the machine (memory, an overclocked core): please report it");
+          " differs. Either the program has a bug or the machine is faulty (memory, an overclocked core): please report it");
   put(fmt::format("{}, give the same bytes: {}\n", what, proof->hash));
   flush_results();
   return 0;
@@ -315,15 +315,15 @@ int verify(const Config& config, const std::filesystem::path& out) {
 
 namespace {
 
-/// Calls make(line) for a trainer, which all ranks get or none. With `is_new` it creates the run's folder, which is removed if another rank
-/// fails.
+/// Makes a trainer with make(line). Either all ranks get one or none does. If `is_new`, make() creates the run's folder, which is removed
+/// again if another rank fails.
 template <class F>
 std::unique_ptr<Trainer> make_trainer(Ranks& ranks, bool is_new, F&& make) {
   std::unique_ptr<Trainer> trainer;
   try {
     ranks.run_on_all([&] {
       LoadingLine line;
-      trainer.reset(new Trainer(make(line)));  // NOLINT(modernize-make-unique): it cannot be moved
+      trainer.reset(new Trainer(make(line)));  // NOLINT(modernize-make-unique): a Trainer cannot be moved
     });
   } catch (const CollectiveError&) {
     if (trainer && is_new) {
@@ -338,16 +338,16 @@ std::unique_ptr<Trainer> make_trainer(Ranks& ranks, bool is_new, F&& make) {
 void share_with(Ranks& ranks, Config& config, bool verify_resume) {
   const index passes = config.train.gradient_accumulation_steps;
   require_input(config.train.lanes.is_set() || passes % ranks.size() == 0, ranks.size(),
-                " processes share the passes of a step, and train.gradient_accumulation_steps is ", passes,
-                ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, ranks.size()));
+                " processes share the micro-batches of a step, but train.gradient_accumulation_steps is ", passes,
+                ", not a multiple of their number: --set train.gradient_accumulation_steps=", round_up(passes, ranks.size()));
   config.train.lanes.derive(ranks.size());
   validate(config);
   require_input(!verify_resume,
-                "--verify-resume is for one process, expected no mpirun: with train.lanes=N it tries the sums of N processes");
+                "--verify-resume runs in one process; start it without mpirun. train.lanes=N checks the sums of N processes");
   const auto texts = config.data.training_paths();
   require_input(std::ranges::find(texts, "-") == texts.end(),
-                "the corpus is standard input, which only one process can read, expected a file or a folder that all ", ranks.size(),
-                " see");
+                "the corpus is standard input, which only one process can read: give a file or a folder that all ", ranks.size(),
+                " processes can read");
   ranks.set_timeout(config.train.rank_timeout);
 }
 
@@ -372,7 +372,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
   note_without_effect(*trainer, written);
   if (const index tokens = trainer->data().tokenizer->vocab_size(); trainer->data().tokenizer->kind() == "bpe" && tokens < wanted_tokens) {
     tell(fmt::format(
-        "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
+        "the vocabulary has {} tokens instead of {}: no pair of tokens occurs twice in the text, so there is nothing left to merge",
         grouped_digits(tokens), grouped_digits(wanted_tokens)));
   }
   return run(*trainer, arguments.profile, arguments.finished);
@@ -382,9 +382,8 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
 
 void add_epochs(Command& command, RunLength& length) {
   command.number("--epochs", length.epochs, 0.001, 1e6,
-                 "Train for N epochs instead of train.max_steps steps: each window of the text is read N times (of several sources: those "
-                 "of the first, with "
-                 "their share of the others)");
+                 "Train for N epochs instead of train.max_steps steps: each window of the text is read N times. With several sources, "
+                 "the epochs of the first one count");
 }
 
 bool is_set(const WantedRun& run, const char* key) {
@@ -393,22 +392,24 @@ bool is_set(const WantedRun& run, const char* key) {
 
 int train_command(const TrainArguments& arguments) {
   require_input(arguments.length.epochs == 0 || arguments.length.is_default || !is_set(arguments.run, "train.max_steps"),
-                "--epochs and train.max_steps both say how long the run is, expected one of them");
+                "--epochs and train.max_steps both set the length of the run; give only one of them");
   return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return train(arguments, ranks); });
 }
 
 namespace {
 
-/// For a run that is finished. A schedule that follows max_steps, or has no end, needs no other decay_steps.
+/// The settings that let a finished run train on. optim.decay_steps is among them if the schedule has ended at its lowest rate and does not
+/// follow train.max_steps.
 std::string settings_to_train_on(const Trainer& trainer) {
   const Config& config = trainer.config();
   if (trainer.out_of_patience()) {
     return fmt::format(
-        "train.patience=0 (it is {}: the run ends after so many evaluations without a lower loss; with 0 it goes on to the last step)",
+        "train.patience=0 (it is {}, so the run ends after that many evaluations without a lower loss; with 0 it continues to the last "
+        "step)",
         config.train.patience);
   }
   const bool stays_low = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
-  return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays where it has fallen to)"
+  return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays at its lowest value)"
                    : "train.max_steps=N";
 }
 
@@ -433,7 +434,7 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
   std::ranges::transform(arguments.set, std::back_inserter(written), key_of_override);
   note_without_effect(*trainer, written);
   const TrainingState& state = trainer->state();
-  // Only the first rank knows, from the metrics, whether the last step was evaluated.
+  // Only the first rank reads the metrics, and so knows whether the last step was evaluated.
   if (!ranks->from_first(trainer->finished() ? "finished" : "").empty()) {
     std::string kept;  // the settings of this command, which a run that ended early needs again
     for (const std::string& assignment : trainer->out_of_patience() ? arguments.set : std::vector<std::string>()) {
@@ -443,7 +444,7 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
                      trainer->config().train.max_steps, arguments.run_directory, kept, settings_to_train_on(*trainer)));
     if (!arguments.base.empty()) {
       tell(
-          "its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, chat, serve, export and merge need "
+          "the checkpoints are unchanged and do not record the new place of the base: eval, sample, chat, serve, export and merge need "
           "--base too");
     }
     return 0;
@@ -467,29 +468,31 @@ void add_train(Commands& program) {
   const auto a = std::make_shared<TrainArguments>();
   Command command = program.add("train", "Train a model on a corpus", kExamples, [a] { return train_command(*a); });
   command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
-  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
+  command.texts("--corpus", a->run.corpus, "PATH",
+                "Text files and folders to train on, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
   add_evaluate(command, a->run.evaluate);
   add_epochs(command, a->length);
-  command.text("--out", a->out, "DIR", "Run directory to create; by default runs/NAME after the configuration's file, or runs/NAME-2 ...");
+  command.text("--out", a->out, "DIR",
+               "Run directory to create; by default runs/NAME after the configuration, or runs/NAME-2, ... if that exists");
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.flag("--profile", a->profile, kProfileHelp);
   command.flag("--verify-resume", a->verify_resume,
-               "Instead of a run: check that a run of this configuration can be resumed to the same bits. Trains six steps in one go, then "
-               "six steps with a stop in the middle and another number of threads after it, and compares the checkpoints; leaves no files");
+               "Do not train; check that a run with this configuration resumes to the same bits. Trains six steps in one go, then again "
+               "with a stop in the middle and a different number of threads after it, and compares the checkpoints. Leaves no files");
 }
 
 void add_resume(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat resume runs/mine
   dikkat resume runs/mine --set train.max_steps=4000)";
   const auto a = std::make_shared<ResumeArguments>();
-  Command command = program.add("resume", "Continue a run from its newest checkpoint, to the same bits as if it had never stopped",
+  Command command = program.add("resume", "Continue a run from its newest checkpoint, to the same bits as a run that never stopped",
                                 kExamples, [a] { return resume_command(*a); });
-  command.text("RUN_DIR", a->run_directory, "", "The directory of a run").required();
+  command.text("RUN_DIR", a->run_directory, "", "The run directory").required();
   command.texts("--set", a->set, "KEY=VALUE",
-                "section.key=value to change, such as train.max_steps=4000; changes are recorded in the checkpoint");
+                "Change a key, as section.key=value, such as train.max_steps=4000; the checkpoints record the change");
   command.text("--base", a->base, "PATH", kBaseHelp);
-  command.flag("--latest-good", a->latest_good, "If the newest checkpoint is damaged, continue from the newest good one");
+  command.flag("--latest-good", a->latest_good, "If the newest checkpoint is damaged, continue from the newest one that is not");
   command.flag("--profile", a->profile, kProfileHelp);
 }
 

@@ -14,11 +14,11 @@ class Trainer;
 /// A new run, as `dikkat train` and `dikkat finetune` make it.
 struct TrainArguments {
   WantedRun run{};
-  std::string out{};  ///< empty: runs/<name of the configuration>, with a number if that exists
+  std::string out{};  ///< --out; empty: runs/NAME after the configuration, with a number if that exists
   bool profile = false;
   bool verify_resume = false;
   RunLength length{};
-  /// Called when it has finished, before its path is printed. `losses_fall`: Progress::losses_fall().
+  /// Called when the run has finished, before its path is printed. `losses_fall` is Progress::losses_fall().
   using Finished = std::function<void(const Trainer& trainer, bool losses_fall)>;
   Finished finished{};
 };
@@ -26,10 +26,10 @@ struct TrainArguments {
 /// Adds --epochs to a command.
 void add_epochs(Command& command, RunLength& length);
 
-/// Whether the user sets this key with --set.
+/// Returns whether the user sets this key with --set.
 bool is_set(const WantedRun& run, const char* key);
 
-/// Trains it to its end, or until a signal. Returns the exit code.
+/// Trains the run to its end, or until a signal. Returns the exit code.
 int train_command(const TrainArguments& arguments);
 
 }  // namespace dikkat

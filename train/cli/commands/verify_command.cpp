@@ -26,7 +26,7 @@ int verify_command(const VerifyArguments& arguments) {
     for (const CheckpointEntry& entry : list_checkpoints(source)) {
       files.push_back(entry.path);
     }
-    require_input(!files.empty(), source, ": has no checkpoint, expected a run directory with checkpoints/step-NNNNNNNNN.h5");
+    require_input(!files.empty(), source, " has no checkpoint, expected a run directory with checkpoints/step-NNNNNNNNN.h5");
   } else {
     files.emplace_back(source);
   }
@@ -51,7 +51,7 @@ int verify_command(const VerifyArguments& arguments) {
       }
     } catch (const InputError& e) {
       is_bad(file, e, 2);
-    } catch (const Error& e) {  // it cannot be read just now; the others may
+    } catch (const Error& e) {  // it cannot be read at the moment, but the others may be readable
       is_bad(file, e, 1);
     }
   }
@@ -68,12 +68,13 @@ void add_verify(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat verify runs/mine
   dikkat verify runs/mine/checkpoints/step-000000700.h5
   dikkat verify runs/mine --json
-Exit codes: 0 where all checkpoints are good, 2 where one is damaged, 1 where one cannot be read now.)";
+Exit codes: 0 if all checkpoints are good, 2 if one is damaged, 1 if one cannot be read at the
+moment.)";
   const auto a = std::make_shared<VerifyArguments>();
   Command command = program.add("verify", "Check every byte of a checkpoint, or of all checkpoints in a run directory", kExamples,
                                 [a] { return verify_command(*a); });
   command.text("RUN_DIR|FILE.h5", a->source, "", "A run directory or a checkpoint").required();
-  command.flag("--json", a->json, "One object: good, and for each checkpoint: step, bytes and hash, or what is wrong with it");
+  command.flag("--json", a->json, "Print one JSON object: good, and for each checkpoint step, bytes and hash, or error");
 }
 
 }  // namespace dikkat

@@ -17,16 +17,16 @@ struct WatchArguments {
 
 int watch_command(const WatchArguments& arguments) {
   for (const std::string& path : arguments.runs) {
-    read_history(path);  // says what is wrong with it
+    read_history(path);  // throws InputError, which says why it cannot be read
   }
   PageServer server({arguments.runs.begin(), arguments.runs.end()}, arguments.address);
   if (!is_loopback(arguments.address.host)) {
-    warn("anybody who reaches this machine can now read these runs: their texts, configurations and samples");
+    warn("anyone who can reach this machine can now read the texts, configurations and samples of these runs");
   }
   stop_in_order();
   put(server.url() + '\n');
   flush_results();
-  tell("open it in a browser; Ctrl-C ends it, and not the runs");
+  tell("open it in a browser; Ctrl-C ends the page, but not the runs");
   server.serve(stop_requested);
   return 0;
 }
@@ -36,13 +36,15 @@ int watch_command(const WatchArguments& arguments) {
 void add_watch(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat watch runs/mine
   dikkat watch runs/mine runs/other --port 9000
-From another machine: ssh -L 8717:localhost:8717 HOST dikkat watch RUN_DIR, and open http://localhost:8717/ there.)";
+From another machine: ssh -L 8717:localhost:8717 HOST dikkat watch RUN_DIR, then open
+http://localhost:8717/ there.)";
   const auto a = std::make_shared<WatchArguments>();
-  Command command = program.add("watch", "Show runs in a browser while they train, on a page that renews itself", kExamples,
+  Command command = program.add("watch", "Show runs in a browser while they train, on a page that updates itself", kExamples,
                                 [a] { return watch_command(*a); });
-  command.texts("RUN_DIR", a->runs, "", "Run directories").required();
-  command.number("--port", a->address.port, 1, 65535, "Port to listen on; by default the first free one from 8717 on");
-  command.text("--address", a->address.host, "HOST", "Address to listen on; another than this machine's own shows the runs to others");
+  command.texts("RUN_DIR", a->runs, "", "Run directories to show").required();
+  command.number("--port", a->address.port, 1, 65535, "Port to listen on; by default the first free one from 8717");
+  command.text("--address", a->address.host, "HOST",
+               "Address to listen on; any other than the loopback address lets other machines see the runs");
 }
 
 }  // namespace dikkat
