@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// "1.5,"; "," for NaN and infinity.
+/// A cell with its comma, such as "1.5,"; only the comma for NaN and infinity.
 std::string cell(double value) { return std::isfinite(value) ? fmt::format("{},", value) : ","; }
 
 std::string cells_of(const RunHistory::Step* step) {
@@ -31,7 +31,7 @@ std::string cells_of(const RunHistory::Evaluation* evaluation) {
                      r.memory > 0 ? fmt::to_string(r.memory) : "");
 }
 
-/// The texts whose losses are told by name, in the order in which they came.
+/// The texts whose losses are reported by name, in the order of their first evaluations.
 std::vector<std::string> names_of_texts(const RunHistory& history) {
   std::vector<std::string> names;
   for (const RunHistory::Evaluation& one : history.evaluations) {
@@ -44,7 +44,7 @@ std::vector<std::string> names_of_texts(const RunHistory& history) {
   return names;
 }
 
-/// ",1.5,": of each text the loss.
+/// The cells with the loss of each text, such as ",1.5," for two texts of which one was evaluated.
 std::string cells_of(const std::vector<std::string>& names, const RunHistory::Evaluation* evaluation) {
   std::string cells;
   for (const std::string& name : names) {
@@ -57,7 +57,7 @@ std::string cells_of(const std::vector<std::string>& names, const RunHistory::Ev
   return cells;
 }
 
-/// A field of RFC 4180: in quotes, with each quote twice.
+/// Quotes a field by RFC 4180: each quote in it is doubled.
 std::string csv_field(const std::string& field) {
   std::string text = "\"";
   for (const char c : field) {

@@ -6,8 +6,8 @@
 
 namespace dikkat {
 
-/// The steps and evaluations of a run as a table (RFC 4180) with a row for each step that has either, and a heading. Cells without a value
-/// are empty; numbers read back to the same bits.
+/// Formats the steps and evaluations of a run as a table (RFC 4180) with a heading, and a row for each step that has either. Cells without
+/// a value are empty. Numbers read back to the same bits.
 std::string to_csv(const RunHistory& history);
 
 }  // namespace dikkat

@@ -77,13 +77,13 @@ EvaluationReport evaluation_in(const Json& object, index step) {
                           .memory = count_in(object, "memory"),
                           .scored = scored_in(object)};
   if (const auto losses = object.find("losses"); losses != object.end() && losses->is_array()) {
-    for (const Json& of : *losses) {
-      if (of.is_object()) {
-        report.losses.push_back({.name = text_in(of, "name"),
-                                 .loss = number_in(of, "loss"),
-                                 .standard_error = number_in(of, "standard_error"),
-                                 .epochs = number_in(of, "epochs"),
-                                 .scored = scored_in(of)});
+    for (const Json& one : *losses) {
+      if (one.is_object()) {
+        report.losses.push_back({.name = text_in(one, "name"),
+                                 .loss = number_in(one, "loss"),
+                                 .standard_error = number_in(one, "standard_error"),
+                                 .epochs = number_in(one, "epochs"),
+                                 .scored = scored_in(one)});
       }
     }
   }

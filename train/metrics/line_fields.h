@@ -9,24 +9,26 @@
 
 #include "train/metrics/read_metrics.h"
 
-// Reading one line of metrics.jsonl, which anybody may have edited: what is missing or of another type reads as "nothing".
+// Functions that read a line of metrics.jsonl. Anybody may have edited it, so a field that is missing or of another type has no value.
 namespace dikkat::metrics_line {
 
 using Json = nlohmann::json;
 
-/// How a line of ours begins.
+/// The beginning of every line that this program writes.
 inline constexpr std::string_view kStart = "{\"event\":";
 
-/// The step that a line is about.
+/// The step of a line; nullopt if it has none.
 std::optional<index> step_of(const Json& object);
-/// The number of this name; NaN where it is null, as NaN and infinity are written, or is not there.
+/// The number with this name; NaN if it is missing, or null, which stands for NaN and infinity.
 double number_in(const Json& object, const char* name);
-/// The whole number of this name; 0 where there is none from 0 to 2^53.
+/// The integer with this name; 0 unless it is from 0 to 2^53.
 index count_in(const Json& object, const char* name);
+/// The text with this name; empty if there is none.
 std::string text_in(const Json& object, const char* name);
+/// Whether the line is about this event.
 bool is_event(const Json& object, std::string_view name);
 
-/// Nothing is known of a line of an earlier version, which has none.
+/// The scored set of a line; unknown in lines of an earlier version, which did not record it.
 ScoredSet scored_in(const Json& object);
 Provenance provenance_in(const Json& object);
 RunHeader header_in(const Json& object, index step);

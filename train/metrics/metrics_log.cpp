@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr index kFormat = 1;  // of the file; a reader ignores events and keys that it does not know
+constexpr index kFormat = 1;  // new events and keys need no new format, because readers ignore those that they do not know
 
 }  // namespace
 
@@ -37,14 +37,14 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
       const std::filesystem::path aside = name_aside(file);
       replace_file(aside, text);
       remark_ =
-          concat(file.string(), " has lines that are not of this run (", kept.foreign, "), and is kept as ", aside.filename().string());
+          concat(file.string(), " has lines that this run did not write (", kept.foreign, "); a copy of it is ", aside.filename().string());
     }
     if (kept.text != text) {
       replace_file(file, kept.text);
     }
   }
   if (last_step > 0 && !has_any && remark_.empty()) {
-    remark_ = concat(file.string(), " has nothing of the ", last_step, " steps before: it begins anew");
+    remark_ = concat(file.string(), " lacks the ", last_step, " steps before this one: it starts again");
   }
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   require(descriptor_ >= 0, file.string(), ": cannot be opened for writing: ", errno_text);
@@ -52,7 +52,7 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
   const int error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
   if (error != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor_);
-    fail(file.string(), ": cannot be written: ", error != 0 ? describe_errno(error) : "it is no regular file");
+    fail(file.string(), ": cannot be written: ", error != 0 ? describe_errno(error) : "it is not a regular file");
   }
 }
 
@@ -64,7 +64,8 @@ nlohmann::ordered_json as_json(const ScoredSet& scored) {
   return {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}};
 }
 
-/// [{"name": "stories", "loss": 1.2, "standard_error": 0.01, "epochs": 0.5}, ...]; NaN is null, as in other fields.
+/// Converts the losses to [{"name": "stories", "loss": 1.2, "standard_error": 0.01, "epochs": 0.5}, ...]. NaN becomes null, as in other
+/// fields.
 nlohmann::ordered_json losses_as_json(const std::vector<NamedLoss>& losses) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   const auto number = [](double value) { return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); };
@@ -80,12 +81,12 @@ nlohmann::ordered_json losses_as_json(const std::vector<NamedLoss>& losses) {
   return list;
 }
 
-/// A line of JSON, built in place: training writes one every step, and allocates nothing in its steady state.
+/// A line of JSON, built in place, because training writes one at every step without allocating memory.
 class Line {
  public:
   explicit Line(const char* event) { fmt::format_to(std::back_inserter(text_), "{}\"{}\"", metrics_line::kStart, event); }
   void add(const char* name, index value) { fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, value); }
-  /// The shortest digits that read back to the same bits. JSON has no NaN and no infinity: they become null.
+  /// Adds the shortest digits that read back to the same bits. NaN and infinity become null, because JSON does not have them.
   void add(const char* name, double value) {
     if (std::isfinite(value)) {
       fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, value);
@@ -93,7 +94,7 @@ class Line {
       fmt::format_to(std::back_inserter(text_), ",\"{}\":null", name);
     }
   }
-  /// JSON is UTF-8: other bytes are replaced.
+  /// Adds any JSON value. Bytes that are not UTF-8 are replaced.
   template <class AnyJson>
     requires requires(const AnyJson& json) { json.dump(); }
   void add(const char* name, const AnyJson& value) {
@@ -109,7 +110,7 @@ class Line {
     add("processor", by.processor);
     add("threads", index{by.threads});
   }
-  /// Ends it with the time: seconds since 1970-01-01 00:00 UTC.
+  /// Ends the line with the time, in seconds since 1970-01-01 00:00 UTC.
   std::string_view finish() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     fmt::format_to(std::back_inserter(text_), ",\"time\":{:.3f}}}\n", std::chrono::duration<double>(now).count());
@@ -126,7 +127,7 @@ void MetricsLog::append(std::string_view line) {
   if (std::exchange(last_line_is_torn_, false)) {
     append("\n");
   }
-  constexpr int kMaxInterruptions = 1000;  // in a row: a storm of signals ends in an error and not in a hang
+  constexpr int kMaxInterruptions = 1000;  // in a row, so that endless signals cause an error and not a hang
   int interruptions = 0;
   while (!line.empty()) {
     const ssize_t count = ::write(descriptor_, line.data(), line.size());

@@ -12,30 +12,31 @@
 
 namespace dikkat {
 
-/// RUN_DIR/metrics.jsonl: one JSON object a line, numbers so that they read back to the same bits. Each line has the time of its writing.
+/// Writes RUN_DIR/metrics.jsonl, with one JSON object on each line. Numbers read back to the same bits. Each line has the time when it was
+/// written.
 class MetricsLog {
  public:
-  /// Opens it for appending, after dropping a torn last line and lines about steps after `last_step`: a resumed run writes those again.
-  /// If the file has lines that no run has written, a copy is kept aside. Throws Error when it cannot be read or written.
+  /// Opens the file for appending. First removes an incomplete last line, and the lines about steps after `last_step`, which a resumed run
+  /// writes again. Keeps a copy aside if the file has lines that no run has written. Throws Error if it cannot be read or written.
   MetricsLog(const std::filesystem::path& file, index last_step);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
 
   bool has_header() const { return has_header_; }
-  /// The evaluation of last_step, when it was there already.
+  /// The evaluation of last_step, if the file had it.
   const std::optional<EvaluationReport>& evaluation_of_last_step() const { return evaluation_; }
-  /// Whether the save of last_step is there.
+  /// Whether the file had the save of last_step.
   bool has_save_of_last_step() const { return has_save_; }
   /// A sentence for the user if something was wrong with the file; empty otherwise.
   const std::string& remark() const { return remark_; }
 
-  /// Throw Error when the line cannot be written.
+  /// Writes a line, as do the functions below. They throw Error if it cannot be written.
   void write(const StepReport& report);
   void write(const EvaluationReport& report);
   void write(const RunHeader& header);
   void write_resume(index step, const Provenance& by);
-  /// Anything else that happens to a run at a step.
+  /// Writes a line about any other event of a run.
   using Field = std::pair<const char*, std::variant<index, std::string>>;
   using Fields = std::initializer_list<Field>;
   void write(const char* event, index step, Fields fields = {});
@@ -45,7 +46,7 @@ class MetricsLog {
 
   std::filesystem::path file_;
   int descriptor_ = -1;
-  bool last_line_is_torn_ = false;  // the last line was cut off
+  bool last_line_is_torn_ = false;  // the last write failed, and may have written a part of its line
   bool has_header_ = false;
   bool has_save_ = false;
   std::optional<EvaluationReport> evaluation_;

@@ -5,7 +5,7 @@
 
 namespace dikkat {
 
-/// What worked on a run, and where: for people who ask later where a checkpoint comes from. Bits depend on none of it.
+/// The program, machine and command line of a run, for the record. Results do not depend on them.
 struct Provenance {
   std::string date{};  ///< ISO 8601, UTC: 2026-11-23T00:30:00Z
   std::string version{}, commit{};
@@ -14,7 +14,7 @@ struct Provenance {
   int threads = 0;
 };
 
-/// The command line as it can be typed into a shell again.
+/// Formats the command line so that it can be typed into a shell again.
 std::string command_line_of(const Provenance& by);
 
 }  // namespace dikkat

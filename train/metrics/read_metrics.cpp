@@ -12,12 +12,12 @@
 
 namespace dikkat {
 
-using namespace metrics_line;  // NOLINT(google-build-using-namespace): its readers of fields
+using namespace metrics_line;  // NOLINT(google-build-using-namespace): for the functions that read fields
 
 KeptMetrics keep_metrics(const std::string& text, index last_step) {
   KeptMetrics kept;
-  // Samples are written before the line of their evaluation. If that line is missing, the event is not whole, and the resumed run makes all
-  // of it again.
+  // Samples are written before the line of their evaluation. If that line is missing, the evaluation was interrupted: the samples are
+  // dropped too, and the resumed run repeats all of it.
   std::vector<std::pair<std::size_t, std::size_t>> of_last_evaluation;  // where its lines begin in kept.text, and their lengths
   std::size_t end = 0;
   for (std::size_t begin = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -60,12 +60,12 @@ std::string read_metrics_text(const std::filesystem::path& path) {
     require_done(file.read(0, std::as_writable_bytes(std::span(text))), Operation::read);
     return text;
   } catch (const Error& error) {
-    fail(path.string(), ' ', error.what(), "; mend it, or move it away to go on without the metrics of the steps before");
+    fail(path.string(), ' ', error.what(), "; repair it, or move it away to continue without the metrics of the steps so far");
   }
 }
 
 std::optional<RunHeader> read_run_header(const std::filesystem::path& run_directory) {
-  constexpr index kMost = index{1} << 22;  // bytes of the line
+  constexpr index kMost = index{1} << 22;  // the longest line, in bytes
   try {
     const File file = File::open_regular(run_directory / "metrics.jsonl");
     std::string text(static_cast<std::size_t>(std::min<index>(file.size(), kMost)), '\0');

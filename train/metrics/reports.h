@@ -9,60 +9,61 @@
 
 namespace dikkat {
 
-/// One optimizer update.
+/// Describes one training step.
 struct StepReport {
-  index step = 0;            // updates done, this one included
+  index step = 0;            // steps done, including this one
   double loss = 0;           // mean cross-entropy of the step's targets, in nats, before the update
   double gradient_norm = 0;  // before clipping
   double learning_rate = 0;
   bool skipped = false;  // the update was not applied
   index tokens = 0;      // targets of this step
   double seconds = 0;
-  double optimizer_seconds = 0;                       // of that, the update of the weights
-  double exchange_seconds = 0;                        // in which ranks exchanged something, beside the backward pass too; 0 of one process
-  double waited_seconds = 0;                          // of that, while this rank did nothing else
-  std::vector<double> rank_seconds{}, rank_memory{};  // of each of several ranks: what its passes took, and its resident bytes
-  /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products, measured on this machine; NaN if unknown.
+  double optimizer_seconds = 0;                       // the part of `seconds` for the update of the weights
+  double exchange_seconds = 0;                        // while ranks exchanged data, even if they also computed; 0 for one process
+  double waited_seconds = 0;                          // the part of exchange_seconds in which this rank only waited
+  std::vector<double> rank_seconds{}, rank_memory{};  // for each of several ranks, the time of its passes and its resident bytes
+  /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products measured on this machine; NaN if unknown.
   double mfu = std::numeric_limits<double>::quiet_NaN();
 
   double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
 };
 
-/// What an evaluation scores: losses are comparable only over the same scored tokens. Each member is a sha256 in hexadecimal digits; empty:
-/// not known, as in metrics that an earlier version wrote. It is of all that the evaluation draws its samples from, so it depends neither
-/// on the step nor on the seed.
+/// A fingerprint of the tokens that an evaluation scores. Losses are comparable only over the same scored tokens. Each member is a sha256
+/// in hexadecimal digits, or empty if unknown, as in metrics of an earlier version. It covers all data that the evaluation draws its
+/// samples from, so it depends on neither the step nor the seed.
 struct ScoredSet {
-  std::string targets{};   ///< the scored tokens with their weights, in order, and the vocabulary
-  std::string contexts{};  ///< the same, and what the model sees before each token
-  std::string text{};  ///< the text that the scored tokens stand for: it may agree where tokens do not; empty if the tokens do not stand
-                       ///< for all of it
+  std::string targets{};   ///< covers the scored tokens with their weights, in order, and the vocabulary
+  std::string contexts{};  ///< covers these, and the tokens that the model sees before each of them
+  std::string text{};  ///< covers the text that the scored tokens stand for, which may be equal for different tokens; empty if the tokens
+                       ///< do not represent all of the text
 
   bool is_known() const { return !targets.empty() && !contexts.empty(); }
   bool operator==(const ScoredSet&) const = default;
 };
 
-/// The loss over one text of several: a source's validation part, or a text of data.evaluations.
+/// The loss over one of several texts: a source's validation part, or a text of data.evaluations.
 struct NamedLoss {
   std::string name;
   double loss = 0;
   double standard_error = std::numeric_limits<double>::quiet_NaN();
-  double epochs = std::numeric_limits<double>::quiet_NaN();  // how often training has seen the source; NaN of other texts
+  double epochs = std::numeric_limits<double>::quiet_NaN();  // how often training has seen the source; NaN for other texts
 
   ScoredSet scored{};
 
   bool is_source() const { return !std::isnan(epochs); }
 };
 
+/// Describes one evaluation. Losses are in nats per token.
 struct EvaluationReport {
   index step = 0;
-  double train_loss = 0;  // of several sources the mean, by their share in training
+  double train_loss = 0;  // for several sources, the mean weighted by their shares in training
   double val_loss = 0;
   double val_standard_error = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
   index memory = 0;   // resident bytes of the process; 0 if unknown
   bool best = false;  // the lowest val_loss of the run so far
   std::vector<NamedLoss> losses{};
-  ScoredSet scored{};  // what val_loss is over
+  ScoredSet scored{};  // the tokens of val_loss
 };
 
 }  // namespace dikkat

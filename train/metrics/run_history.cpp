@@ -12,7 +12,7 @@
 
 namespace dikkat {
 
-using namespace metrics_line;  // NOLINT(google-build-using-namespace): its readers of fields
+using namespace metrics_line;  // NOLINT(google-build-using-namespace): for the functions that read fields
 
 namespace {
 
@@ -93,10 +93,10 @@ void HistoryReader::add(std::string_view line) {
 }
 
 bool HistoryReader::update() {
-  constexpr std::uintmax_t kPiece = std::uintmax_t{1} << 22;  // bytes; no line of ours is as long
+  constexpr std::uintmax_t kPiece = std::uintmax_t{1} << 22;  // bytes; lines that this program writes are shorter
   bool any = false;
   try {
-    // Looked at before the file is opened: if it is replaced in between, the next look sees another one.
+    // Read the inode before opening the file: if the file is replaced in between, the next update sees another inode.
     struct stat info{};
     const std::uint64_t identity = ::stat(file_.c_str(), &info) == 0 ? info.st_ino : 0;
     const File file = File::open_regular(file_);
@@ -122,25 +122,24 @@ bool HistoryReader::update() {
       partial_line_ = text.size() - from > kPiece ? "" : text.substr(from);
     }
   } catch (const Error&) {
-    identity_ = 0;  // begin anew next time
+    identity_ = 0;  // read it from the start next time
   }
   return any;
 }
 
 RunHistory read_history(const std::filesystem::path& run_directory) {
   const std::filesystem::path file = run_directory / "metrics.jsonl";
-  require_input(is_there(run_directory), run_directory.string(), ": there is no such folder, expected a run directory");
+  require_input(is_there(run_directory), run_directory.string(), " does not exist, expected a run directory");
   std::error_code none;
   require_input(std::filesystem::is_directory(run_directory, none), run_directory.string(), " is a file, expected a run directory");
-  require_input(
-      is_there(file) || !is_there(run_directory / "checkpoints"), run_directory.string(),
-      " is a model without a run's history, as dikkat merge and import make it: sample, chat, eval, serve, finetune and export take it");
+  require_input(is_there(file) || !is_there(run_directory / "checkpoints"), run_directory.string(),
+                " is a model from dikkat merge or import, which has no history: use it with sample, chat, eval, serve, finetune or export");
   require_input(is_there(file), run_directory.string(),
                 " has no metrics.jsonl, expected a run directory (`dikkat runs` lists those in runs/)");
   HistoryReader reader(run_directory);
   const bool any = reader.update();
   require_input(any && (reader.history().header || reader.history().last_step() > 0), file.string(),
-                " has no line of a run: it cannot be read, or is empty");
+                " has no line about a run: it is empty or cannot be read");
   return reader.history();
 }
 

@@ -9,11 +9,11 @@
 
 namespace dikkat {
 
-/// All that metrics.jsonl says about a run, in the order in which it was written.
+/// The events that metrics.jsonl records about a run, in the order in which they were written.
 struct RunHistory {
   struct Step {
     StepReport report;
-    double time = 0;  ///< seconds since 1970, when it was done
+    double time = 0;  ///< when it was done, in seconds since 1970
   };
   struct Evaluation {
     EvaluationReport report;
@@ -22,15 +22,15 @@ struct RunHistory {
   struct Save {
     index step = 0;
     double time = 0;
-    std::string file{};  ///< its name in checkpoints/
+    std::string file{};  ///< the file's name in checkpoints/
     index bytes = 0;
   };
-  /// What the model said to a prompt of train.sample_prompts.
+  /// The model's continuation of a prompt of train.sample_prompts.
   struct Sample {
     index step = 0;
     std::string prompt{}, text{};
   };
-  /// resume, change, stop, finish.
+  /// One of the other events: resume, change, stop or finish.
   struct Event {
     std::string kind;
     index step = 0;
@@ -51,16 +51,16 @@ struct RunHistory {
   index last_step() const;
   /// The evaluation with the lowest validation loss; null if there is none.
   const Evaluation* best() const;
-  bool finished() const;  ///< its last event says so
+  bool finished() const;  ///< whether the last event is the end of the run
 };
 
-/// Follows RUN_DIR/metrics.jsonl while it grows. A line that is not whole yet waits for the next look. A file that was replaced or cut (by
-/// a resume) is read anew.
+/// Follows RUN_DIR/metrics.jsonl while it grows. An incomplete line waits for the next update(). If the file was replaced or cut by a
+/// resume, it is read again from the start.
 class HistoryReader {
  public:
   explicit HistoryReader(const std::filesystem::path& run_directory);
 
-  /// Reads what is new. Returns whether there was anything. A file that is missing, or cannot be read, has nothing new.
+  /// Reads the new lines, and returns whether there were any. A file that is missing or cannot be read has none.
   bool update();
   const RunHistory& history() const { return history_; }
 
@@ -74,8 +74,8 @@ class HistoryReader {
   std::string partial_line_;       // the beginning of a line
 };
 
-/// All of RUN_DIR/metrics.jsonl. Throws InputError if there is no such file, as of a model that merge or import made,
-/// or none of its lines is about a step.
+/// Reads all of RUN_DIR/metrics.jsonl. Throws InputError if there is no such file, as for a model from merge or import, or if none of its
+/// lines is about a step.
 RunHistory read_history(const std::filesystem::path& run_directory);
 
 }  // namespace dikkat

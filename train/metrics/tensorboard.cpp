@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// CRC-32C (Castagnoli), reflected.
+/// Computes the CRC-32C (Castagnoli, reflected).
 std::uint32_t crc32c(std::string_view bytes) {
   static const std::array<std::uint32_t, 256> table = [] {
     constexpr std::uint32_t kPolynomial = 0x82F63B78;
@@ -31,10 +31,10 @@ std::uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-/// TFRecord masks checksums, since a CRC of data that has CRCs in it is weak.
+/// The checksum as TFRecord masks it, because the CRC of data that contains CRCs is weak.
 std::uint32_t masked_crc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xA282EAD8; }
 
-/// The bytes of a number; TFRecord and protobuf are little-endian, as is every processor that this runs on.
+/// The bytes of a number. TFRecord and protobuf are little-endian, and so is every processor that this program runs on.
 template <class Number>
 std::string bytes_of(Number value) {
   static_assert(std::endian::native == std::endian::little);
@@ -51,7 +51,7 @@ void append_record(std::string& file, std::string_view data) {
   file += bytes_of(masked_crc(data));
 }
 
-// Protobuf: a field is a key (its number and how it is written) and a value.
+// In protobuf, a field is a key (the field's number and the encoding of its value) and the value.
 enum class Wire : unsigned { varint = 0, eight_bytes = 1, length = 2, four_bytes = 5 };
 
 std::string varint(std::uint64_t value) {
@@ -65,13 +65,13 @@ std::string varint(std::uint64_t value) {
 std::string key(unsigned field, Wire wire) { return varint(std::uint64_t{field} << 3 | static_cast<unsigned>(wire)); }
 std::string text_field(unsigned field, std::string_view text) { return key(field, Wire::length) + varint(text.size()) + std::string(text); }
 
-/// An Event with a time, a step and one more field.
+/// Encodes an Event with a time, a step and one more field.
 std::string event(double time, index step, const std::string& content) {
   constexpr unsigned kTime = 1, kStep = 2;
   return key(kTime, Wire::eight_bytes) + bytes_of(time) + key(kStep, Wire::varint) + varint(static_cast<std::uint64_t>(step)) + content;
 }
 
-/// Field `summary` of an Event: a Summary with one Value.
+/// Encodes the field `summary` of an Event: a Summary with one Value.
 std::string scalar(std::string_view tag, double value) {
   constexpr unsigned kSummary = 5, kValue = 1, kTag = 1, kSimpleValue = 2;
   const std::string inner = text_field(kTag, tag) + key(kSimpleValue, Wire::four_bytes) + bytes_of(static_cast<float>(value));
