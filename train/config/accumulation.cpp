@@ -22,7 +22,7 @@ std::optional<index> number_in(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-/// "400:2" as numbers.
+/// Returns the numbers in "400:2".
 std::optional<std::pair<index, index>> piece_in(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const auto step = number_in(text.substr(0, colon));
@@ -38,10 +38,10 @@ std::string problem_with_accumulation(const TrainConfig& config) {
     const auto piece = piece_in(text);
     if (!piece) {
       return concat("train.accumulation_schedule holds ", schema::in_quotes(text),
-                    ", expected STEP:COUNT, such as \"400:2\": from step 400 on two passes, of at most ", kMostPasses);
+                    ", expected STEP:COUNT, such as \"400:2\": two micro-batches once 400 steps are done; COUNT is at most ", kMostPasses);
     }
     if (piece->first <= last) {
-      return concat("train.accumulation_schedule has step ", piece->first, " after step ", last, ", expected steps that rise");
+      return concat("train.accumulation_schedule has step ", piece->first, " after step ", last, ", expected steps in ascending order");
     }
     last = piece->first;
   }
@@ -56,7 +56,7 @@ std::string problem_with_lanes(const TrainConfig& config) {
   }
   const auto refused = [&](const char* key, index passes) {
     return concat("train.lanes is ", lanes, ", which does not divide ", key, " = ", passes,
-                  ", expected a power of two that does: a step's passes are shared out evenly");
+                  ", expected a power of two that does: each lane gets the same number of micro-batches");
   };
   if (config.gradient_accumulation_steps % lanes != 0) {
     return refused("train.gradient_accumulation_steps", config.gradient_accumulation_steps);

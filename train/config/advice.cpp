@@ -20,7 +20,7 @@ std::string shown(std::string_view name) {
   return is_bare ? std::string(name) : in_quotes(name);
 }
 
-/// "[model] or [tokenizer]": the sections that have a key of this name; empty if none has.
+/// Returns the sections that have a key of this name, as "[model] or [tokenizer]"; empty if none has.
 std::string homes_of(std::string_view name) {
   std::string homes;
   for (const Key& key : keys()) {
@@ -65,7 +65,7 @@ std::string nearest_key(std::string_view section, std::string_view name) {
   std::pair least(kUnlike, 0);
   std::string nearest;
   for (const Key& key : keys()) {
-    // Of two equally near ones, "n_head" and "n_kv_head" for "n_v_head", underscores decide.
+    // Underscores decide between equally similar keys, such as "n_head" and "n_kv_head" for "n_v_head".
     const std::pair distance(2 * unlikeness(key.name, name) + (key.section == section ? 0 : 1), edit_distance(key.name, name));
     if (distance < least) {
       least = distance;

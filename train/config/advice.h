@@ -7,14 +7,14 @@ namespace dikkat::schema {
 
 struct Table;
 
-/// The key that was probably meant, as "section.name"; empty if none is near. Keys of `section` come first.
+/// Returns the key that was probably meant, as "section.name"; empty if no key is similar. Keys of `section` are preferred.
 std::string nearest_key(std::string_view section, std::string_view name);
 
-/// The sentence that answers a key which the schema lacks; section is empty for a key outside of all sections.
+/// Returns a sentence on a key that the schema does not have. `section` is empty for a key outside of all sections.
 std::string unknown_key(std::string_view section, std::string_view name);
-/// The same for a key of the tables in a list.
+/// Returns a sentence on a key that the tables of a list do not have.
 std::string unknown_key(const Table& list, std::string_view name);
-/// The sentence that answers a section which the schema lacks.
+/// Returns a sentence on a section that the schema does not have.
 std::string unknown_section(std::string_view name);
 
 }  // namespace dikkat::schema

@@ -7,9 +7,9 @@
 
 namespace dikkat {
 
-/// The template that conversations of a model are written in: the one that chat.template names; where that is auto, the one that came with
-/// the model (chat.jinja); without it, a guess by the tokenizer's tokens. It has the model's system message. Throws InputError for a
-/// template of the model that is not known: it names `where` that is from, and `how` to name another one.
+/// Returns the template for conversations with a model: the one that chat.template names. If that is auto, it is the one that came with the
+/// model (chat.jinja), or else a guess by the tokenizer's tokens. The template has chat.system as its system message. Throws InputError if
+/// the model's own template is not known; the message says `where` it is from, and `how` to choose another one.
 ChatTemplate chat_form(const ChatConfig& chat, const Tokenizer& tokenizer, const std::string& where, const char* how);
 
 }  // namespace dikkat

@@ -39,7 +39,7 @@ constexpr Condition kUnsplit{[](const Config& c, const RunFacts&) {
                                return std::ranges::any_of(c.data.all_sources(),
                                                           [](const DataSource& source) { return source.validation.empty(); });
                              },
-                             "there are no texts of their own for validation (data.validation)"};
+                             "a source has no validation texts (data.validation)"};
 constexpr Condition kTexts{[](const Config&, const RunFacts& f) { return f.texts; }, "the corpus holds texts"};
 constexpr Condition kStream{[](const Config&, const RunFacts& f) { return f.texts || f.tokens; }, "the corpus holds texts or token files"};
 constexpr Condition kJsonl{[](const Config&, const RunFacts& f) { return f.jsonl; }, "the corpus has a .jsonl file"};
@@ -49,13 +49,13 @@ constexpr Condition kReachesMinLr{[](const Config& c, const RunFacts&) { return 
                                   "optim.schedule is \"linear\", \"cosine\" or \"wsd\""};
 constexpr Condition kHasEnd{
     [](const Config& c, const RunFacts&) { return ends_at_min_lr(c.optim.schedule) || (ends_decay(c.optim) && decays_weights(c)); },
-    "optim.schedule is \"linear\", \"cosine\" or \"wsd\", or optim.weight_decay_schedule \"linear\" or \"cosine\""};
+    "optim.schedule is \"linear\", \"cosine\" or \"wsd\", or optim.weight_decay_schedule is \"linear\" or \"cosine\""};
 constexpr Condition kWsd{[](const Config& c, const RunFacts&) { return c.optim.schedule == Schedule::Kind::wsd; },
                          "optim.schedule is \"wsd\""};
 constexpr Condition kDecays{[](const Config& c, const RunFacts&) { return decays_weights(c); },
                             "there is weight decay (optim.weight_decay)"};
 constexpr Condition kDecayReachesWeights{[](const Config& c, const RunFacts&) { return !adapts(c) || c.lora.decay; },
-                                         "lora.decay is true: this run trains adapters"};
+                                         "lora.decay is true (this run trains adapters)"};
 constexpr Condition kAdamW{[](const Config& c, const RunFacts&) { return c.optim.kind != OptimizerKind::sgd; },
                            "optim.kind is \"adamw\" or \"muon\""};
 constexpr Condition kSgd{[](const Config& c, const RunFacts&) { return c.optim.kind == OptimizerKind::sgd; }, "optim.kind is \"sgd\""};
@@ -63,15 +63,15 @@ constexpr Condition kSgdMomentum{[](const Config& c, const RunFacts&) { return c
                                  "optim.sgd_momentum is above 0"};
 constexpr Condition kMuon{[](const Config& c, const RunFacts&) { return c.optim.kind == OptimizerKind::muon; }, "optim.kind is \"muon\""};
 constexpr Condition kMatrices{[](const Config& c, const RunFacts&) { return !adapts(c); },
-                              "lora.rank is 0: AdamW trains adapters, not Muon"};
+                              "lora.rank is 0 (AdamW trains adapters, not Muon)"};
 constexpr Condition kOwnOptimizer{[](const Config& c, const RunFacts&) { return !adapts(c) || c.optim.kind != OptimizerKind::muon; },
-                                  "it is not \"muon\" for adapters, which AdamW trains"};
+                                  "it is not \"muon\" (AdamW trains adapters)"};
 constexpr Condition kMomentumRises{[](const Config& c, const RunFacts&) { return c.optim.muon_momentum_warmup_steps > 0; },
                                    "optim.muon_momentum_warmup_steps is above 0"};
 constexpr Condition kMomentumStart{[](const Config& c, const RunFacts&) {
                                      return !c.optim.muon_momentum_start.is_open() && c.optim.muon_momentum_start != c.optim.muon_momentum;
                                    },
-                                   "optim.muon_momentum_start is not optim.muon_momentum"};
+                                   "optim.muon_momentum_start differs from optim.muon_momentum"};
 constexpr Condition kNorMuon{[](const Config& c, const RunFacts&) { return c.optim.muon_normalize; }, "optim.muon_normalize is true"};
 
 constexpr Condition kBeforeSchedule{[](const Config& c, const RunFacts&) {
@@ -109,8 +109,8 @@ constexpr EffectRule only_if(std::string_view key) {
   return {key, kAll<conditions...>};
 }
 
-// The one table of keys that do not always count. A key belongs here if a run can be named in which no value of it changes anything.
-// tests/train/run/effect_test.cpp runs each row where its key does not count, and compares bits.
+// The only table of keys that do not always have an effect. A key belongs here if there is a run in which none of its values changes
+// anything. tests/train/run/effect_test.cpp runs each row without an effect, and compares bits.
 constexpr EffectRule kRules[] = {
     only_if<kEncoderDecoder>("model.n_encoder_layer"),
     only_if<kEncoderDecoder>("model.share_embeddings"),
@@ -183,7 +183,7 @@ const EffectRule* rule_of(std::string_view path) {
   return found == std::end(kRules) ? nullptr : &*found;
 }
 
-/// The conditions of a rule that do not hold, joined by "and"; empty where all hold.
+/// Returns the conditions of a rule that do not hold, joined by "and"; empty if all hold.
 std::string lacks(const EffectRule* rule, const PlannedRun& run) {
   std::string text;
   for (const Condition& condition : rule == nullptr ? std::span<const Condition>() : rule->conditions) {

@@ -8,10 +8,11 @@ constexpr std::string_view kHuggingFace = "Hugging Face's";
 constexpr std::string_view kCommon = "another framework's";
 
 constexpr std::string_view kListOfTexts = "a list of text files and folders";
-constexpr std::string_view kSteps = "it counts updates of the weights; --epochs of dikkat train and finetune counts passes over the text";
+constexpr std::string_view kSteps =
+    "it counts weight updates; `dikkat train --epochs` and `dikkat finetune --epochs` count passes over the text";
 constexpr std::string_view kOut = "the run directory is the option --out of dikkat train";
 
-/// The names that people bring along most often, from scripts with nanoGPT's and Hugging Face's settings.
+/// The foreign names that occur most often, in scripts with settings of nanoGPT and Hugging Face.
 constexpr ForeignName kNames[] = {
     {"max_iters", kNanoGpt, "train.max_steps", ""},
     {"warmup_iters", kNanoGpt, "optim.warmup_steps", ""},

@@ -5,17 +5,17 @@
 
 namespace dikkat::schema {
 
-/// A key that people bring along from elsewhere.
+/// The name of a key in another program's configuration.
 struct ForeignName {
   std::string_view name;
   std::string_view whose;
-  std::string_view ours;  // "section.name"; empty where dikkat has no such key
-  std::string_view note;  // what to do or why there is no such key; may be empty where `ours` says it all
+  std::string_view ours;  // "section.name"; empty if dikkat has no such key
+  std::string_view note;  // what to do, or why there is no such key; may be empty if `ours` is enough
 };
 
 std::span<const ForeignName> foreign_names();
 
-/// A choice that has another name elsewhere.
+/// The name of a choice in another program's configuration.
 struct ForeignChoice {
   std::string_view key;  // "section.name"
   std::string_view name;

@@ -9,7 +9,7 @@
 #include "autograd/base/error.h"
 #include "train/config/schema.h"
 
-// How a member of a struct of config.h is the value of a key: private to the schema.
+// Conversions between members of the structs in config.h and the values of keys. This header is private to the schema.
 namespace dikkat::schema {
 
 template <class T>
@@ -44,7 +44,7 @@ constexpr Type type_of() {
   }
 }
 
-/// The names of an enumeration; empty for other types.
+/// Returns the names of an enumeration; empty for other types.
 template <class T>
 constexpr std::span<const std::string_view> choices_of() {
   if constexpr (IsDerived<T>::value) {

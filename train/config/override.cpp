@@ -54,7 +54,7 @@ Reading read_number(const Setting& key, std::string_view text) {
   double value = 0;
   const std::errc error = read_whole(text, value).ec;
   if (error == std::errc::result_out_of_range) {
-    return rejected(key, text, "a number so large or so small cannot be held");
+    return rejected(key, text, "the number is too large or too small for a 64-bit float");
   }
   return error == std::errc() && std::isfinite(value) ? accepted(key, value) : rejected(key, text);
 }

@@ -33,7 +33,7 @@ std::string describe(const toml::node& node) {
   }
 }
 
-/// What to write instead, where that is plain.
+/// Returns what to write instead, if that is clear; otherwise an empty text.
 std::string advice_for(const Setting& key, const toml::node& node) {
   if (const auto* text = node.as_string()) {
     if (key.type == Type::list) {
@@ -88,7 +88,7 @@ struct Located {
   std::string problem;
 };
 
-/// A walk over the two levels of a parsed file, which fills in a configuration and collects what is wrong.
+/// Walks over the two levels of a parsed file, fills in a configuration and collects all problems.
 class Reader {
  public:
   Reader(Config& config, std::vector<std::string>* written, std::vector<std::string>* ignored)
@@ -114,7 +114,7 @@ class Reader {
     }
   }
 
-  /// In the order of the file.
+  /// Returns the problems in the order of the file.
   const std::vector<Located>& problems() {
     std::ranges::stable_sort(problems_, [](const Located& a, const Located& b) {
       return a.where.line != b.where.line ? a.where.line < b.where.line : a.where.column < b.where.column;
@@ -123,7 +123,7 @@ class Reader {
   }
 
  private:
-  /// The keys whose values followed from others when the configuration was written.
+  /// Reads the list of keys whose values followed from others when the configuration was written.
   void read_derived(const toml::array& list) {
     for (const toml::node& node : list) {
       const std::string path = node.value_or(std::string());
@@ -213,7 +213,7 @@ class Reader {
 
   Config& config_;
   std::vector<std::string>* written_;  // may be null
-  std::vector<std::string>* ignored_;  // takes remarks on retired keys that have a value; null: these are refused
+  std::vector<std::string>* ignored_;  // gets remarks on retired keys that have a value; if null, these are refused
   std::vector<const Key*> derived_;
   std::vector<Located> problems_;
 };
@@ -224,9 +224,9 @@ std::string located(std::string_view source_name, toml::source_position where, s
 
 toml::table parse_toml(std::string_view text, std::string_view source_name) {
   require_input(static_cast<index>(text.size()) <= kMaxBytes, source_name, ": more than ", kMaxBytes,
-                " bytes, expected a configuration; is this the text to train on? That is given by --corpus or data.corpus");
+                " bytes, expected a configuration; give the text to train on with --corpus or data.corpus");
   require_input(!nests_too_deep(text), source_name,
-                ": is no configuration: brackets or sections nest too deep; expected lines such as n_layer = 4 under [model]");
+                ": is not a configuration: brackets or sections are nested too deeply; expected lines such as n_layer = 4 under [model]");
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
@@ -235,7 +235,7 @@ toml::table parse_toml(std::string_view text, std::string_view source_name) {
   }
 }
 
-/// Throws InputError with everything that is wrong with the text.
+/// Reads a text. Throws InputError with all of its problems.
 void read(Reader& reader, std::string_view toml, std::string_view source_name) {
   reader.read(parse_toml(toml, source_name));
   Problems problems;
@@ -247,12 +247,12 @@ void read(Reader& reader, std::string_view toml, std::string_view source_name) {
 
 std::string configuration_in(const std::filesystem::path& path) {
   require_input(is_there(path), path.string(),
-                ": there is no such file, expected a configuration in TOML, or the name of one that comes with dikkat, such as quickstart");
+                ": there is no such file, expected a configuration file in TOML, or the name of one that comes with dikkat (quickstart)");
   require_input(!is_folder(path), path.string(), ": is a folder, expected a configuration file in TOML");
   return read_bytes(path, kMaxBytes + 1);
 }
 
-/// A relative path that is not there, but is beside the file.
+/// Makes a relative path absolute if it exists only next to the file.
 void find_beside(const std::filesystem::path& file, std::string& entry) {
   std::error_code error;
   const std::filesystem::path path = entry;

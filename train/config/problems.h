@@ -7,7 +7,7 @@
 
 namespace dikkat::schema {
 
-/// What is wrong, one line for each problem, so that a person can mend a file in one go.
+/// Collects problems, one line for each, so that a user can fix a file in one go.
 class Problems {
  public:
   void add(std::string_view problem) {
@@ -15,7 +15,7 @@ class Problems {
       append_to(text_, concat(text_.empty() ? "" : "\n", problem));
     }
   }
-  /// Nothing is wrong where the text is empty.
+  /// Adds a problem unless the text is empty.
   void add_if_any(std::string_view problem) {
     if (!problem.empty()) {
       add(problem);

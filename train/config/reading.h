@@ -7,18 +7,18 @@
 
 namespace dikkat::schema {
 
-/// A value for a key, or a sentence on why there is none.
+/// A value for a key, or a sentence on the problem with it.
 struct Reading {
   Value value;
   std::string problem;
 };
 
-/// From bare text, as the command line has it.
+/// Reads a value from bare text, as on the command line.
 Reading read_text(const Setting& key, std::string_view text);
-/// From a value as TOML writes it.
+/// Reads a value in TOML syntax.
 Reading read_toml(const Setting& key, std::string_view text);
 
-/// "KEY is GIVEN, expected WHAT", with advice where there is any.
+/// Returns "KEY is GIVEN, expected WHAT", followed by the advice if there is any.
 std::string mismatch(const Setting& key, std::string_view given, std::string_view advice = "");
 
 }  // namespace dikkat::schema

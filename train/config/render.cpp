@@ -13,7 +13,7 @@ using schema::Value;
 
 bool is_open(const Value& value) { return std::holds_alternative<std::monostate>(value); }
 
-/// `text_of(key)` for every key, with "[section]" before the first of each section that is not empty.
+/// Returns `text_of(key)` for every key, with "[section]" before the first key of each section that is not empty.
 template <class Text>
 std::string by_section(Text&& text_of) {
   std::string all;
@@ -29,7 +29,7 @@ std::string by_section(Text&& text_of) {
   return all;
 }
 
-/// "n_layer = 4", or as a comment "# min_lr = 1e-4  (learning_rate * min_lr_share)".
+/// Returns "n_layer = 4", or as a comment "# min_lr = 1e-4  (learning_rate * min_lr_share)".
 std::string assignment(const Key& key, const Config& config, bool derived_is_comment) {
   const Value value = key.get(config);
   if (is_open(value)) {
@@ -41,7 +41,7 @@ std::string assignment(const Key& key, const Config& config, bool derived_is_com
   return concat(key.name, " = ", schema::to_toml(value), '\n');
 }
 
-/// The tables of a list, in the form that parse_config() reads.
+/// Returns the tables of a list, in the form that parse_config() reads.
 std::string text_of(const schema::Table& list, const Config& config) {
   std::string text;
   for (std::size_t item = 0; item < list.size(config); ++item) {

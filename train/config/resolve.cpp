@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// The divisor of `whole` that is nearest to `to` from below (step -1) or above (step 1).
+/// Returns the divisor of `whole` that is nearest to `to`, below it (step -1) or above it (step 1).
 index next_divisor(index whole, index to, index step) {
   index divisor = to + step;
   while (divisor > 0 && divisor < whole && whole % divisor != 0) {
@@ -19,7 +19,7 @@ index next_divisor(index whole, index to, index step) {
   return divisor;
 }
 
-/// "384 or 390"; the first is left out where it is no size, the second where there is none.
+/// Returns "384 or 390". Leaves out `first` if it is 0, and `second` if it is above `highest`.
 std::string either(index first, index second, index highest) {
   const std::string low = first > 0 ? concat(first) : "";
   const std::string high = second <= highest ? concat(second) : "";
@@ -34,7 +34,7 @@ void check_groups(const TransformerConfig& model, schema::Problems& problems) {
   const index of_keys = model.n_kv_head;
   if (heads % of_keys != 0) {
     problems.add(concat("model.n_kv_head is ", of_keys, ", which does not divide model.n_head = ", heads,
-                        ": each head of keys serves as many heads of queries; the nearest that work: ",
+                        ": each key head serves the same number of query heads; the nearest values that work: ",
                         either(of_keys > heads ? heads : next_divisor(heads, of_keys, -1), next_divisor(heads, of_keys, 1), heads)));
   }
 }
@@ -43,7 +43,7 @@ void check_rope(const TransformerConfig& model, schema::Problems& problems) {
   if (model.positions != Positions::rope) {
     return;
   }
-  const bool divides = model.n_embd % model.n_head == 0;  // or check_heads() tells
+  const bool divides = model.n_embd % model.n_head == 0;  // otherwise check_heads() reports it
   const index size = model.head_size.is_set() ? *model.head_size : model.n_embd / model.n_head;
   if (size % 2 != 0 && (model.head_size.is_set() || divides)) {
     const std::string origin = concat(" (model.n_embd = ", model.n_embd, " / model.n_head = ", model.n_head, ")");
@@ -64,16 +64,16 @@ void check_heads(const TransformerConfig& model, schema::Problems& problems) {
   const std::string widths = either(below, below + model.n_head, model.n_embd + model.n_head);
   const std::string heads = either(model.n_head > model.n_embd ? model.n_embd : next_divisor(model.n_embd, model.n_head, -1),
                                    next_divisor(model.n_embd, model.n_head, 1), model.n_embd);
-  problems.add(
-      concat("model.n_embd is ", model.n_embd, ", which model.n_head = ", model.n_head,
-             " does not divide: heads share the width evenly, unless model.head_size is given; the nearest that work are n_embd = ", widths,
-             ", or n_head = ", heads));
+  problems.add(concat(
+      "model.n_embd is ", model.n_embd, ", which model.n_head = ", model.n_head,
+      " does not divide: heads share the width evenly, unless model.head_size is given; the nearest values that work: n_embd = ", widths,
+      ", or n_head = ", heads));
 }
 
 void check_head(const TransformerConfig& model, schema::Problems& problems) {
   if (model.zero_head && model.tie_embeddings) {
     problems.add(
-        "model.zero_head is true, expected false or model.tie_embeddings = false: a tied head is the token embedding, which does not begin "
+        "model.zero_head is true, expected false or model.tie_embeddings = false: a tied head is the token embedding, which does not start "
         "at 0");
   }
 }
@@ -87,7 +87,7 @@ void check_lora(const Config& config, schema::Problems& problems) {
 void check_tokenizer(const Config& config, schema::Problems& problems) {
   if (config.model.kind == ModelKind::encoder_decoder && config.tokenizer.path.empty() && config.tokenizer.kind != "word") {
     problems.add(concat("tokenizer.kind is \"", config.tokenizer.kind,
-                        "\", expected \"word\": model.kind = \"encoder_decoder\" needs marks for start, end and padding"));
+                        "\", expected \"word\": model.kind = \"encoder_decoder\" needs tokens for start, end and padding"));
   }
 }
 
@@ -95,8 +95,8 @@ void check_sources(const Config& config, schema::Problems& problems) {
   const DataConfig& data = config.data;
   if (!data.sources.empty() && (!data.corpus.empty() || !data.validation.empty())) {
     problems.add(
-        concat("data.sources is given beside ", data.corpus.empty() ? "data.validation" : "data.corpus (--corpus)",
-               ", expected one of them: give each text to learn from as a source, and texts that are only evaluated as data.evaluations"));
+        concat("data.sources is given together with ", data.corpus.empty() ? "data.validation" : "data.corpus (--corpus)",
+               ", expected one of them: give each text to train on as a source, and texts that are only evaluated as data.evaluations"));
   }
   if (config.model.kind == ModelKind::encoder_decoder && !(data.sources.empty() && data.evaluations.empty())) {
     problems.add("data.sources and data.evaluations are for texts, but an encoder-decoder reads pairs: give them as data.corpus");
@@ -105,7 +105,7 @@ void check_sources(const Config& config, schema::Problems& problems) {
   const auto add = [&](std::string_view list, std::string_view name) {
     if (std::ranges::find(names, name) != names.end()) {
       problems.add(
-          concat(list, " has the name ", schema::in_quotes(name), " a second time, expected another for each source and each text"));
+          concat(list, " has the name ", schema::in_quotes(name), " a second time, expected a different name for each source and text"));
     }
     names.push_back(name);
   };
@@ -140,12 +140,12 @@ void check_rates(const OptimConfig& optim, schema::Problems& problems) {
   }
   if (optim.min_lr.is_set() && optim.min_lr_share.is_set()) {
     problems.add(concat("optim.min_lr is ", schema::to_toml(double{optim.min_lr}), " and optim.min_lr_share is ",
-                        schema::to_toml(double{optim.min_lr_share}), ", expected one of them: leave the other one out"));
+                        schema::to_toml(double{optim.min_lr_share}), ", expected only one of them: leave out the other"));
   }
   if (optim.schedule == Schedule::Kind::inverse_sqrt && optim.warmup_steps == 0) {
     problems.add(
-        "optim.warmup_steps is 0, expected 1 or more with optim.schedule = \"inverse_sqrt\": the rate is learning_rate at the end of the "
-        "warm-up, and falls as 1 / sqrt(step) from there");
+        "optim.warmup_steps is 0, expected 1 or more with optim.schedule = \"inverse_sqrt\": the rate falls as 1 / sqrt(step) from the end "
+        "of the warm-up");
   }
 }
 
@@ -153,7 +153,7 @@ void check_muon(const OptimConfig& optim, schema::Problems& problems) {
   const index most = most_steps(optim.muon_coefficients);
   if (optim.kind == OptimizerKind::muon && !optim.muon_steps.is_open() && optim.muon_steps > most) {
     problems.add(concat("optim.muon_steps is ", index{optim.muon_steps}, ", expected at most ", most, ": optim.muon_coefficients = \"",
-                        name_of(optim.muon_coefficients), "\" has no polynomials for more; \"jordan\" has one for all steps"));
+                        name_of(optim.muon_coefficients), "\" has no polynomials for more steps; \"jordan\" has one for all steps"));
   }
 }
 
@@ -174,8 +174,9 @@ void check_token_count(const Config& config, schema::Problems& problems) {
   }
   if (too_many) {
     problems.add(
-        "train.batch_size * train.gradient_accumulation_steps * model.block_size * train.max_steps is more tokens than can be "
-        "counted; make one of them smaller");
+        "train.batch_size * train.gradient_accumulation_steps * model.block_size * train.max_steps are more tokens than a 64-bit number "
+        "can "
+        "count; make one of them smaller");
   }
 }
 
@@ -187,11 +188,11 @@ void resolve(Config& config) {
   config.lora = with_defaults(config.lora);
   OptimConfig& optim = config.optim;
   optim.min_lr_share.derive(optim.min_lr.is_set() ? std::min(1.0, optim.min_lr / optim.learning_rate) : 0.1);
-  optim.min_lr.derive(optim.learning_rate / (1 / optim.min_lr_share));         // to the bit what learning_rate / 10 is for 0.1
+  optim.min_lr.derive(optim.learning_rate / (1 / optim.min_lr_share));         // for 0.1 this has the same bits as learning_rate / 10
   if (optim.decay_steps.is_open() || optim.schedule == Schedule::Kind::wsd) {  // a run that is extended keeps the other schedules
     optim.decay_steps.derive(config.train.max_steps);
   }
-  if (config.train.lanes.is_open()) {  // a run that goes on keeps its lanes
+  if (config.train.lanes.is_open()) {  // a run that continues keeps its lanes
     config.train.lanes.derive(1);
   }
   config.chat.eval_loss.derive(config.chat.loss);
@@ -201,6 +202,7 @@ void resolve(Config& config) {
 }
 
 void validate(const Config& config) {
+  // Check every value separately.
   schema::Problems problems;
   for (const schema::Key& key : schema::keys()) {
     if (const std::string problem = key.problem_with(key.get(config)); !problem.empty()) {
@@ -216,6 +218,7 @@ void validate(const Config& config) {
     }
   }
   problems.throw_if_any();
+  // Check whether the values fit together.
   check_heads(config.model, problems);
   check_groups(config.model, problems);
   check_rope(config.model, problems);
@@ -229,8 +232,8 @@ void validate(const Config& config) {
   check_token_count(config, problems);
   if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
     problems.add(
-        "data.validation is given, but the corpus holds pairs, expected texts; for pairs, data.val_fraction is the share that is validated "
-        "on");
+        "data.validation is given, but the corpus holds pairs, for which it is not supported; set data.val_fraction to validate on a share "
+        "of the pairs");
   }
   problems.throw_if_any();
 }

@@ -4,7 +4,7 @@
 
 namespace dikkat::schema {
 
-/// A key that only older versions had. It is ignored where its value is an empty text, and in the configuration of a run. Elsewhere it is
+/// A key that only older versions had. It is ignored if its value is an empty text, and in the configuration of a run. Otherwise it is
 /// refused.
 struct RetiredKey {
   std::string_view section;
@@ -12,7 +12,7 @@ struct RetiredKey {
   std::string_view advice;  // what to do instead
 };
 
-/// Null if older versions had no such key either.
+/// Returns null if older versions had no such key either.
 const RetiredKey* find_retired_key(std::string_view section, std::string_view name);
 
 }  // namespace dikkat::schema

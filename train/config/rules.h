@@ -2,7 +2,7 @@
 
 #include "train/config/schema.h"
 
-// Short names of what keys accept: private to the schema.
+// Short names for the rules of keys. This header is private to the schema.
 namespace dikkat::schema {
 
 constexpr Rule anything() { return {}; }

@@ -31,7 +31,7 @@ std::string_view line_of(std::string_view text, std::size_t number) {
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-/// Advice on the right side of "key = value".
+/// Returns advice on the right side of "key = value".
 std::string_view advice_on_value(std::string_view value) {
   if (value.empty()) {
     return "there is no value after the =";
@@ -41,7 +41,7 @@ std::string_view advice_on_value(std::string_view value) {
     return "TOML writes true and false in lower case";
   }
   if (word == "None" || word == "null" || word == "nil") {
-    return "leave the key out to get its default";
+    return "leave out the key to get its default";
   }
   if (word.starts_with('.') || word.starts_with("-.") || word.ends_with('.')) {
     return "a number has digits on both sides of its point, as in 0.5 and 5.0";
@@ -79,14 +79,14 @@ std::string_view advice(std::string_view text, std::string_view line, std::strin
   return advice_on_value(without_space(line.substr(equals + 1)));
 }
 
-/// The description without the words that say what the parser was doing.
+/// Returns the description without its preamble on what the parser was doing.
 std::string_view gist(std::string_view description) {
   constexpr std::string_view kPreamble = "Error while parsing ";
   const std::size_t colon = description.find(": ");
   return description.starts_with(kPreamble) && colon != std::string_view::npos ? description.substr(colon + 2) : description;
 }
 
-/// "cannot redefine existing integer 'n_layer'": the part in quotes.
+/// Returns the part in quotes of "cannot redefine existing integer 'n_layer'".
 std::string_view redefined_name(std::string_view description) {
   const std::size_t begin = description.find('\'');
   const std::size_t end = description.rfind('\'');
@@ -108,7 +108,7 @@ std::string syntax_problem(std::string_view text, std::size_t line_number, std::
   if (!line.empty()) {
     problem += concat(" (the line is ", in_quotes(line), ")");
   }
-  // What the parser quotes may be any byte of the text.
+  // The parser may quote any byte of the text, so control characters are replaced.
   std::ranges::replace_if(problem, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   return problem;
 }

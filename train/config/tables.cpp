@@ -9,7 +9,7 @@
 namespace dikkat::schema {
 namespace {
 
-/// A key of the tables in config.*Section.*List. An optional, a text and a list that are empty are as not given.
+/// Makes a key of the tables in config.*Section.*List. Empty optionals, texts and lists count as not given.
 template <auto Section, auto List, auto Member>
 constexpr TableKey cell(std::string_view list, std::string_view name, Rule rule, std::string_view help) {
   using Item = typename std::remove_cvref_t<decltype((std::declval<Config&>().*Section).*List)>::value_type;
@@ -60,10 +60,10 @@ constexpr TableKey source(std::string_view name, Rule rule, std::string_view hel
   return cell<&Config::data, &DataConfig::sources, Member>("data.sources", name, rule, help);
 }
 constexpr TableKey kSourceKeys[] = {
-    source<&DataSource::name>("name", not_empty(), "What the source is called where losses are told."),
-    source<&DataSource::corpus>("corpus", anything(), "Files and folders, as data.corpus has them."),
-    source<&DataSource::validation>("validation", anything(), "Files and folders to validate on, in place of data.val_fraction."),
-    source<&DataSource::weight>("weight", above_to(0, 1e6), "Its part of all windows, beside the weights of the other sources."),
+    source<&DataSource::name>("name", not_empty(), "Name of the source in reports of losses."),
+    source<&DataSource::corpus>("corpus", anything(), "Files and folders to train on, given as in data.corpus."),
+    source<&DataSource::validation>("validation", anything(), "Files and folders to validate on, used instead of data.val_fraction."),
+    source<&DataSource::weight>("weight", above_to(0, 1e6), "Weight of the source: its share of all windows is weight / sum of weights."),
 };
 
 template <auto Member>
@@ -71,8 +71,8 @@ constexpr TableKey evaluation(std::string_view name, Rule rule, std::string_view
   return cell<&Config::data, &DataConfig::evaluations, Member>("data.evaluations", name, rule, help);
 }
 constexpr TableKey kEvaluationKeys[] = {
-    evaluation<&EvaluationSource::name>("name", not_empty(), "What the text is called where losses are told."),
-    evaluation<&EvaluationSource::corpus>("corpus", anything(), "Files and folders, as data.corpus has them."),
+    evaluation<&EvaluationSource::name>("name", not_empty(), "Name of the text in reports of losses."),
+    evaluation<&EvaluationSource::corpus>("corpus", anything(), "Files and folders to evaluate, given as in data.corpus."),
 };
 
 template <auto Member>
@@ -80,11 +80,11 @@ constexpr TableKey group(std::string_view name, Rule rule, std::string_view help
   return cell<&Config::optim, &OptimConfig::groups, Member>("optim.groups", name, rule, help);
 }
 constexpr TableKey kGroupKeys[] = {
-    group<&ParameterGroup::match>("match", not_empty(), "A pattern for the whole path, such as \"h.0.*\"."),
-    group<&ParameterGroup::role>("role", anything(), "What the parameters are for."),
-    group<&ParameterGroup::learning_rate>("learning_rate", above_to(0, 1), "Their learning rate at the peak of the schedule."),
-    group<&ParameterGroup::weight_decay>("weight_decay", between(0, 10), "Their weight decay."),
-    group<&ParameterGroup::frozen>("frozen", anything(), "Whether they stay as they are."),
+    group<&ParameterGroup::match>("match", not_empty(), "Pattern for the whole path of a parameter, such as \"h.0.*\"."),
+    group<&ParameterGroup::role>("role", anything(), "Role of the parameters in the model."),
+    group<&ParameterGroup::learning_rate>("learning_rate", above_to(0, 1), "Peak learning rate of the group's parameters."),
+    group<&ParameterGroup::weight_decay>("weight_decay", between(0, 10), "Weight decay of the group's parameters."),
+    group<&ParameterGroup::frozen>("frozen", anything(), "Whether the group's parameters are frozen."),
 };
 
 std::string problem_of_source(const Config& config, std::size_t item) {
@@ -99,15 +99,14 @@ std::string problem_of_evaluation(const Config& config, std::size_t item) {
 
 std::string problem_of_group(const Config& config, std::size_t item) {
   const ParameterGroup& group = config.optim.groups[item];
-  return group.match.empty() && !group.role ? "optim.groups: a group has neither match nor role, expected one of them to say what it holds"
-                                            : "";
+  return group.match.empty() && !group.role ? "optim.groups: a group has neither match nor role, expected at least one of them" : "";
 }
 
 constexpr Table kTables[] = {
     table<&Config::data, &DataConfig::sources>(
         "data", "sources", "source", kSourceKeys, problem_of_source,
-        R"(# Several texts to learn from, in place of corpus. Of all windows, each source gives its weight's part. Each is split for validation by
-# itself, and its loss is told by its name; the validation loss is their mean by weight.
+        R"(# Several sources of text to train on, instead of corpus. The share of windows taken from a source is proportional to its weight.
+# Each source is split for validation separately, and its loss is reported by name; the validation loss is their weighted mean.
 # [[data.sources]]
 # name = "stories"
 # corpus = ["stories.txt"]
@@ -115,15 +114,16 @@ constexpr Table kTables[] = {
 )"),
     table<&Config::data, &DataConfig::evaluations>(
         "data", "evaluations", "text", kEvaluationKeys, problem_of_evaluation,
-        R"(# More texts whose loss is measured at each evaluation, and told by name. Nothing is learnt from them, and nothing decided by them.
+        R"(# Additional texts whose loss is measured at each evaluation and reported by name. They are never trained on and do not affect early
+# stopping.
 # [[data.evaluations]]
 # name = "news"
 # corpus = ["news.txt"]
 )"),
     table<&Config::optim, &OptimConfig::groups>(
         "optim", "groups", "group", kGroupKeys, problem_of_group,
-        R"(# Groups of parameters with settings of their own. A group selects parameters by a pattern for their paths (match), by their role (hidden,
-# embedding, head, vector), or by both, and sets learning_rate, weight_decay or frozen. If several groups select a parameter, the last one
+        R"(# Groups of parameters with their own settings. A group selects parameters by a pattern for their paths (match), by their role (hidden,
+# embedding, head, vector), or by both. It sets learning_rate, weight_decay or frozen. If several groups select a parameter, the last one
 # that sets a value counts.
 # [[optim.groups]]
 # match = "h.0.*"

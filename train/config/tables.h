@@ -18,22 +18,22 @@ struct TableKey : Setting {
 /// A list of tables, such as [[data.sources]]. Like Key, this is its only description.
 struct Table {
   std::string_view section, name;
-  std::string_view one;    // what a table of it is: "source"
-  std::string_view about;  // for a commented file: lines that begin with #, with an example
+  std::string_view one;    // the noun for one table: "source"
+  std::string_view about;  // the explanation in a commented file: lines that begin with #, with an example
   std::span<const TableKey> keys;
   std::size_t (*size)(const Config&);
   void (*resize)(Config&, std::size_t);
-  /// What is wrong with a table whose keys are fine each; empty if nothing is.
+  /// Returns the problem with a table whose keys are valid one by one; empty if there is none.
   std::string (*problem)(const Config&, std::size_t item);
 
-  /// "section.name".
+  /// Returns "section.name".
   std::string path() const;
-  /// Null if there is no such key.
+  /// Returns null if there is no such key.
   const TableKey* find(std::string_view key) const;
 };
 
 std::span<const Table> tables();
-/// Null if there is no such list.
+/// Returns null if there is no such list.
 const Table* find_table(std::string_view section, std::string_view name);
 
 }  // namespace dikkat::schema

@@ -15,13 +15,13 @@ std::string number_text(double value) {
     const bool is_whole = text.find_first_of(".n") == std::string::npos;  // n: nan and inf, which errors show
     return is_whole ? text + ".0" : text;
   }
-  if (text[exponent + 2] == '0') {  // 1e-08, as people write it: 1e-8
+  if (text[exponent + 2] == '0') {  // writes 1e-08 as 1e-8
     text.erase(exponent + 2, 1);
   }
   return text;
 }
 
-/// Length of the UTF-8 sequence that `text` starts with; 0 if it starts with none.
+/// Returns the length of the UTF-8 sequence at the start of `text`; 0 if there is none.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };

@@ -9,25 +9,25 @@
 
 namespace dikkat::schema {
 
-/// What a key holds. Empty: not given, and the default depends on other keys.
+/// The value of a key. It is empty if the key is not given and its default depends on other keys.
 using Value = std::variant<std::monostate, bool, index, double, std::string, std::vector<std::string>>;
-/// In the order of Value's alternatives.
+/// The type of a key, in the order of Value's alternatives.
 enum class Type : unsigned char { unset, boolean, integer, number, text, list };
 
-/// "true or false", "an integer", ...: what an error says was expected.
+/// Returns the words of an error for the expected type: "true or false", "an integer", ...
 std::string_view name_of(Type type);
 
-/// The value as TOML writes it, in a form that reads back to the same value: a number always has a point or an exponent.
+/// Returns the value in TOML syntax, such that it reads back to the same value: a number always has a point or an exponent.
 std::string to_toml(const Value& value);
-/// A TOML string: quotes, backslashes and control characters are escaped.
+/// Returns a TOML string: quotes, backslashes and control characters are escaped.
 std::string toml_string(std::string_view text);
-/// The text in quotes for an error of one line: escaped, invalid UTF-8 replaced, and cut where it is long.
+/// Returns the text in quotes for an error of one line: escaped, with invalid UTF-8 replaced, and cut if it is long.
 std::string in_quotes(std::string_view text);
 
-/// The text with its control characters as spaces: errors are one line each.
+/// Returns the text with its control characters replaced by spaces, because each error is one line.
 std::string one_line(std::string text);
 
-/// Whether the text can stand in a TOML file.
+/// Returns whether the text is valid UTF-8, as a TOML file requires.
 bool is_utf8(std::string_view text);
 
 }  // namespace dikkat::schema
