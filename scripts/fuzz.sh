@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/fuzz.sh [RUNS]: runs every target of tests/fuzz RUNS times (default 10,000,000). Corpora and counts are kept in build/fuzz, so after
-# an interruption it continues where it was. Prints a table at the end; exits with 1 if there are findings.
+# scripts/fuzz.sh [RUNS]: runs every target of tests/fuzz RUNS times (by default 10,000,000). Corpora and counts are kept in build/fuzz, so
+# that it continues after an interruption. Prints a table at the end; exits with 1 if there are findings.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,8 +25,8 @@ while read -r name _ options; do
   while done=$(number_in "$here/executions"); [[ $done -lt $goal ]]; do
     count=$((goal - done < step ? goal - done : step))
     start=$(date +%s%N)
-    # -timeout is wall-clock time: long enough that on a busy machine, too, only a real hang exceeds it.
-    # shellcheck disable=SC2086  # options are words
+    # -timeout is wall-clock time, long enough that only a real hang exceeds it, even on a busy machine.
+    # shellcheck disable=SC2086  # the options are split into words
     nice -n 19 "build/asan/tests/fuzz/fuzz_$name" -runs="$count" -seed=$((done + 1)) $options -print_final_stats=1 -verbosity=1 \
       -report_slow_units=1000 -timeout=100 -artifact_prefix="$here/findings/" "$here/corpus" "tests/fuzz/seeds/$name" >"$here/log" 2>&1 || true
     made=$(sed -n 's/^stat::number_of_executed_units: *//p' "$here/log")
@@ -54,6 +54,6 @@ while read -r name _; do
   printf '%-12s %12d %8d %9d\n' "$name" "$executions" $((executions * 1000 / (milliseconds + 1))) "$findings"
 done <"$targets"
 if [[ $found -gt 0 ]]; then
-  echo "The findings are in build/fuzz/TARGET/findings; fuzz_TARGET FILE repeats one." >&2
+  echo "The findings are in build/fuzz/TARGET/findings; reproduce one with fuzz_TARGET FILE." >&2
   exit 1
 fi

@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Installs the Debian packages for a build; with --test also those for the tests, with --compile-tests only those that compiling the tests takes,
-# with --package those for scripts/package.sh, with --try those for scripts/try-debian.sh, with --lint those for scripts/tidy.sh, with --long those for other processors (scripts/ci-long.sh).
-# Does nothing if all are installed.
+# Installs the Debian packages that a build needs. Does nothing if all are installed. Options add more packages:
+#   --test            to run the tests
+#   --compile-tests   only to compile the tests
+#   --package         for scripts/package.sh
+#   --lint            for scripts/tidy.sh
+#   --long            for other processors, in scripts/ci-long.sh
+#   --try             for scripts/try-debian.sh, which needs none of the others
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev libtomlplusplus-dev libcli11-dev
@@ -34,7 +38,7 @@ if [ ${#missing[@]} -eq 0 ]; then
 fi
 
 if ! command -v apt-get >/dev/null; then
-  echo "install-packages: apt-get not found, as this is not Debian; install what corresponds to ${missing[*]}" >&2
+  echo "install-packages: apt-get not found, so this is not Debian; install the equivalents of ${missing[*]}" >&2
   exit 1
 fi
 as_root=()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a Debian package with kernels for all instruction sets, and an archive of the sources: build/portable/dikkat_VERSION_amd64.deb and
-# dikkat-VERSION-source.tar.xz beside it. Install it with: apt-get install ./build/portable/dikkat_VERSION_amd64.deb
+# dikkat-VERSION-source.tar.xz next to it. Install it with: apt-get install ./build/portable/dikkat_VERSION_amd64.deb
 set -euo pipefail
 [[ $# -eq 0 ]] || { echo "package.sh: found $1, expected no arguments" >&2; exit 2; }
 cd "$(dirname "$0")/.."

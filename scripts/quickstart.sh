@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From an empty clone to a trained model and its samples: packages, build, half a minute of training, evaluation, samples.
+# Goes from a fresh clone to a trained model and its samples: packages, build, half a minute of training, evaluation, samples.
 # The tests run everything except the build: quickstart.sh --trial PROGRAM RUN_DIR uses PROGRAM, trains for a few steps and replaces RUN_DIR.
 set -euo pipefail
 from=$PWD
@@ -14,11 +14,11 @@ elif [[ $# -eq 0 ]]; then
   dikkat=build/release/dikkat
   scripts/install-packages.sh
   log=build/release/build.log
-  echo "building the program, once: some minutes, about 5 on two cores. What the compiler says is in $log" >&2
+  echo "building the program once, which takes a few minutes (about 5 on two cores); the compiler's output is in $log" >&2
   cmake --preset release >/dev/null
   scripts/show-build.sh "$log" cmake --build --preset release
 else
-  echo "quickstart.sh: found $1, expected no arguments; at its end it prints how to train on your own text" >&2
+  echo "quickstart.sh: found $1, expected no arguments; when it has finished it prints how to train on your own text" >&2
   exit 2
 fi
 
@@ -36,19 +36,19 @@ here=
 if [[ $from != "$PWD" ]]; then
   here=" in the folder $PWD"
 fi
-# The tests run each of these lines.
+# The tests run each of these commands.
 cat >&2 <<TEXT
 
 The run is in $run. What to type next$here:
 
   $dikkat sample $run --prompt "Once there was"
-  $dikkat report $run    # a page with curves and with what the model wrote as it learnt
+  $dikkat report $run    # a page with curves, and samples of the model as it learns
   $dikkat train --config configs/llama-tiny.toml --out runs/words
   $dikkat train --config configs/quickstart.toml --corpus YOUR-TEXT.txt --out runs/mine
   $dikkat finetune MODEL --data chats.jsonl
   $dikkat --help
 
-More steps on this text hardly lower the loss (1.329 after 2,800 with more dropout, instead of 1.333); a longer text does. This run's tokenizer knows
-characters only, so it cannot learn conversations. MODEL is a Hugging Face model folder, such as SmolLM2-135M-Instruct, or a run with a byte-level BPE
-tokenizer, such as runs/words above.
+More steps on this text hardly lower the loss (1.329 after 2,800 with more dropout, instead of 1.333); a longer text does. This run's tokenizer
+knows only characters, so it cannot learn conversations. MODEL is a Hugging Face folder, such as SmolLM2-135M-Instruct, or a run with a byte-level
+BPE tokenizer, such as runs/words above.
 TEXT

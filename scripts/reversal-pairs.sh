@@ -9,7 +9,7 @@ refuse() {
   exit 2
 }
 
-# Whole numbers without leading zeros, which bash would read as octal.
+# Accepts whole numbers without leading zeros, which bash would read as octal.
 in_range() { [[ $1 =~ ^(0|[1-9][0-9]{0,8})$ ]] && (($1 >= $2 && $1 <= $3)); }
 
 [ $# -eq 2 ] || [ $# -eq 4 ] || refuse "$# arguments, expected 2 or 4"
@@ -19,8 +19,8 @@ in_range "$seed" 0 999999999 || refuse "SEED is '$seed'"
 in_range "$least" 1 1000 || refuse "LEAST is '$least'"
 in_range "$most" "$least" 1000 || refuse "MOST is '$most', expected LEAST ($least) or more"
 
-# With more than half of all sequences, most draws would be repetitions.
-power=1 possible=0  # sequences of `length` letters, and of LEAST to `length`
+# More than half of all sequences are refused, since most draws would then be repetitions.
+power=1 possible=0  # the number of sequences of `length` letters, and of LEAST to `length` letters
 for ((length = 1; length <= most && power < 2 * count; ++length)); do
   power=$((26 * power))
   possible=$((possible + (length < least ? 0 : power)))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a build by ninja and shows on standard error how far it is: show-build.sh LOG COMMAND...
-# All that it prints goes to LOG. On a terminal its last line is rewritten, as ninja does; elsewhere there is a line for each tenth, and for each minute
-# without one (SHOW_BUILD_SECONDS, for tests). Ends as the command does.
+# Runs a build with ninja and shows its progress on standard error: show-build.sh LOG COMMAND...
+# The build's output goes to LOG. On a terminal the progress is one line that is rewritten, as in ninja. Elsewhere it is a line for each
+# tenth, and for each minute without one (SHOW_BUILD_SECONDS, for tests). Exits with the command's code.
 set -euo pipefail
 
 log=$1
@@ -38,6 +38,6 @@ code=0
 "$@" 2>&1 | tee "$log" | show || code=$?
 if [[ $code -ne 0 ]]; then
   tail -n 30 "$log" >&2
-  echo "the build failed; all that it printed is in $log" >&2
+  echo "the build failed; its whole output is in $log" >&2
 fi
 exit "$code"

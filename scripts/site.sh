@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The documentation as a site: pages with navigation and search, and the library's API from its headers.
+# Makes a site of the documentation: pages with navigation and search, and the library's API from its headers.
 #
 #   scripts/site.sh [PROGRAM]    by default build/dev/dikkat; writes build/site/html/index.html
 #

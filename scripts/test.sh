@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Everything that a commit must pass: gcc builds and runs all tests; clang builds most of them with sanitizers and runs the fast ones.
+# Runs everything that a commit must pass: gcc builds and runs all tests; clang builds most of them with sanitizers and runs the fast ones.
 set -euo pipefail
-[[ $# -eq 0 ]] || { echo "test.sh: found $1, expected no arguments: it runs all tests; some of them: ctest --preset dev -R NAME" >&2; exit 2; }
+[[ $# -eq 0 ]] || { echo "test.sh: found $1, expected no arguments: it runs all tests; to run some: ctest --preset dev -R NAME" >&2; exit 2; }
 cd "$(dirname "$0")/.."
 
 scripts/install-packages.sh --test
 
 say() { printf '\n== %s\n' "$*"; }
 
-# A check that ends with 77 could not run here. .ci/run asks for all of them (DIKKAT_REQUIRE_CLIENTS).
+# Runs a check. Exit code 77 means that it could not run here; .ci/run requires all checks to run (DIKKAT_REQUIRE_CLIENTS).
 check() {
   local status=0
   "$@" || status=$?
@@ -22,8 +22,8 @@ check() {
 say "format: clang-format"
 check scripts/format.sh --check
 
-# A new build folder compiles several sources at a time and runs many tests in one process, which takes half as long. One that is there
-# already stays as it is.
+# Configures a build. A new build folder compiles several sources together and runs many tests in one process, which halves the time. An
+# existing one is not changed.
 configure() {
   local preset=$1
   shift
@@ -41,21 +41,21 @@ configure asan
 cmake --build --preset asan
 ctest --preset asan -j "$(nproc)"
 
-say "torture: faults of all kinds on the built program"
+say "torture: faults of all kinds, injected into the built program"
 scripts/torture.sh
 
-say "clients: programs of others run what is exported"
+say "clients: other programs use what dikkat exports"
 check scripts/clients.sh
 
 say "browser: the pages in Chromium"
 check scripts/browser.sh
 
-# A test that was skipped has not looked at anything, so the last words are about those.
+# Skipped tests have checked nothing, so they are listed last.
 skipped=$(awk '
   /: Skipped$/ { getline reason }
   /^\[  SKIPPED \] .* ms\)$/ { sub(",$", "", $4); print "  " $4 ": " reason }
 ' build/{dev,asan}/Testing/Temporary/LastTest.log | sort -u)
 if [ -n "$skipped" ]; then
-  say "SKIPPED, since something was missing on this machine:"
+  say "SKIPPED, because something is missing on this machine:"
   printf '%s\n' "$skipped"
 fi

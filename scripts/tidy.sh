@@ -12,7 +12,7 @@ if [ $# -gt 0 ]; then
 else
   mapfile -t files < <(find autograd layers optim train bench examples -name '*.cpp' | sort)
 fi
-# Files that the build does not compile have no flags, so they cannot be checked.
+# Files that the build does not compile have no flags, and cannot be checked.
 known=()
 for file in "${files[@]}"; do
   path=$(realpath -- "$file")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the README's two commands in a minimal tree of a Debian release, as on a fresh machine. Needs root, mmdebstrap and a network.
+# Runs the README's two commands in a minimal tree of a Debian release, as on a fresh machine. Needs root, mmdebstrap and network access.
 #   scripts/try-debian.sh 13               the quickstart and all tests
 #   scripts/try-debian.sh --compile 13     only compiles the program and its tests, without optimization
 #   scripts/try-debian.sh --tree DIR 13    uses the tree in DIR, or makes one there, and keeps it; otherwise the tree is temporary
-# It tries the last commit, and prints how long each step took.
+# It tests the last commit, and prints how long each step took.
 set -euo pipefail
 
 usage() {
@@ -30,12 +30,12 @@ case ${1:-} in
   *) usage "${given[@]}" ;;
 esac
 if [[ $(id -u) -ne 0 ]]; then
-  echo "try-debian.sh: found user $(id -un), expected root: a tree of another release is made and entered with chroot" >&2
+  echo "try-debian.sh: found user $(id -un), expected root, which is needed to make a tree of another release and enter it with chroot" >&2
   exit 2
 fi
 command -v mmdebstrap >/dev/null || { echo "try-debian.sh: mmdebstrap not found: apt-get install mmdebstrap" >&2; exit 2; }
 cd "$(dirname "$0")/.."
-inside=/srv/try-dikkat  # the folder within the tree that holds the clone
+inside=/srv/try-dikkat  # the folder inside the tree that holds the clone
 
 if [[ -z $tree ]]; then
   tree=$(mktemp -d "${TMPDIR:-/var/tmp}/debian-$1-XXXXXX")
@@ -50,7 +50,7 @@ timed() {
   printf '== Debian %s: %s took %d min %02d s\n' "$suite" "$what" $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60))
 }
 
-# Enters the tree, with the kernel's file systems, in a mount namespace that ends with the command. npm asks the registry that this machine asks.
+# Runs a command inside the tree, with the kernel's file systems, in a mount namespace of its own. npm uses this machine's registry.
 enter() {
   registry=$(npm config get registry 2>/dev/null || true)
   unshare --mount bash -c '
@@ -72,7 +72,7 @@ fi
 rm -rf --one-file-system -- "$tree$inside"
 mkdir -p "$tree$inside"
 git clone --quiet --no-hardlinks . "$tree$inside/dikkat"
-if [[ -d ../shared/data ]]; then  # which some tests read
+if [[ -d ../shared/data ]]; then  # read by some tests
   mkdir -p "$tree$inside/shared"
   cp -r ../shared/data "$tree$inside/shared/"
 fi

@@ -89,7 +89,7 @@ std::filesystem::path run_directory_of(const CheckpointFile& checkpoint) {
   return absolute_path(checkpoint.path()).parent_path().parent_path();
 }
 
-/// Returns the losses up to the checkpoint's step, as in "loss        █▅▃▂▁▁  from 4.2213 to 1.4012; lowest validation loss 1.5020 at step 700".
+/// Returns the losses up to the checkpoint's step: "loss        █▅▃▂▁▁  from 4.2213 to 1.4012; lowest validation loss 1.5020 at step 700".
 /// Empty without metrics.
 std::string curve_of(const CheckpointFile& checkpoint) {
   constexpr int kWidth = 40;
