@@ -4,6 +4,7 @@ set -euo pipefail
 [[ $# -eq 0 ]] || { echo "test.sh: found $1, expected no arguments: it runs all tests; to run some: ctest --preset dev -R NAME" >&2; exit 2; }
 cd "$(dirname "$0")/.."
 
+echo "test.sh: runs every check, which takes half an hour. After a build, ctest --preset dev -L fast takes a minute." >&2
 scripts/install-packages.sh --test
 
 say() { printf '\n== %s\n' "$*"; }
