@@ -66,7 +66,7 @@ TEST(Accumulation, IsReadFromTextAndRefusedInWords) {
   for (const char* bad : {"400", "400:", ":2", "x:2", "400:2x", "-1:2", "400:0", "400:-1", "400: 2", "400:2000000", "", "1e3:2"}) {
     EXPECT_TRUE(names(problem_with_accumulation(with({bad})), {"train.accumulation_schedule", schema::in_quotes(bad), "STEP:COUNT"}));
   }
-  EXPECT_TRUE(names(problem_with_accumulation(with({"400:2", "400:3"})), {"train.accumulation_schedule", "400", "rise"}));
+  EXPECT_TRUE(names(problem_with_accumulation(with({"400:2", "400:3"})), {"train.accumulation_schedule", "step 400"}));
   EXPECT_EQ(problem_with_accumulation(with({"400:2", "800:4"})), "");
   Config config;
   apply_override(config, "train.accumulation_schedule=400:2, 800:4");

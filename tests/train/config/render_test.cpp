@@ -91,7 +91,7 @@ TEST(ToCommentedToml, TellsTypeDefaultRangeAndPurposeAndIsToml) {
   EXPECT_TRUE(names(help, {"[model]\n", "\n[train]\n", concat("# n_layer: ", expected("model", "n_layer"), "; fixed"), "\nn_layer = 4\n",
                            concat("# min_lr: ", expected("optim", "min_lr"), "; default: learning_rate * min_lr_share\n"),
                            "\n# min_lr  (learning_rate * min_lr_share)\n", "\"inverse_sqrt\", \"wsd\"\nschedule = \"cosine\"\n",
-                           concat("# corpus: ", expected("data", "corpus"), "\ncorpus = []\n"), "beside"}));
+                           concat("# corpus: ", expected("data", "corpus"), "\ncorpus = []\n")}));
 }
 
 }  // namespace
