@@ -1,6 +1,6 @@
-// Attention with every matrix on the table: the worked examples of the course's documents 001 (multi-head attention) and 004 (attention
-// mechanisms). Each result is computed twice, by small steps that print what they make, and by the one op that models are trained with,
-// `attention`, which makes none of these matrices. The program ends with 1 if the two ever differ.
+// Shows every matrix of attention: the worked examples of the course's documents 001 (multi-head attention) and 004 (attention mechanisms).
+// Each result is computed twice: in small steps that print their results, and by `attention`, the op that models are trained with, which
+// makes none of these matrices. The program exits with 1 if the two ever differ.
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ Tensor filled(Shape shape, double value) {
   return tape.input<double>(shape, std::vector<double>(static_cast<std::size_t>(shape.size()), value));
 }
 
-/// Numbers between -limit and limit.
+/// Returns random numbers between -limit and limit.
 Tensor random_matrix(index rows, index cols, double limit, const std::string& name) {
   const RandomStream stream(1, name, 0);
   std::vector<double> values;
@@ -51,7 +51,7 @@ Tensor row(Tensor x, index i) { return slice(x, 0, i, 1); }
 Tensor columns(Tensor x, index first, index count) { return slice(x, 1, first, count); }
 Tensor side_by_side(const std::vector<Tensor>& parts) { return concat(std::span<const Tensor>(parts), 1); }
 
-/// A matrix under its name; of a wide one the first and last columns.
+/// Prints a matrix below its name; for a wide one only the first and last columns.
 Tensor show(const std::string& name, Tensor x) {
   fmt::print("  {}   ({} x {})\n", name, x.shape().rows(), x.shape().cols());
   for (index i = 0; i < x.shape().rows(); ++i) {
@@ -70,7 +70,7 @@ Tensor show(const std::string& name, Tensor x) {
 
 void title(const std::string& text) { fmt::print("\n{}\n", text); }
 
-/// softmax(scale q k^T) v by the op that training uses. q, k and v are (T, C), here a batch of one.
+/// Returns softmax(scale q k^T) v, computed by the op that training uses. q, k and v are (T, C), here a batch of one.
 Tensor fused(Tensor q, Tensor k, Tensor v, AttentionOptions options) {
   const auto batch_of_one = [](Tensor x) { return HeadColumns{reshape(x, {1, x.shape()[0], x.shape()[1]})}; };
   options.head_size = q.shape()[1] / options.heads;
@@ -128,8 +128,8 @@ void small_head() {
   compare(scaled, fused(q, k, v, {}));
 }
 
-/// Steps 9 and 10, and Post-LN: the layer in its full width, three inputs of 512, eight heads of 64. Where the document draws random
-/// results of the heads, inputs and weights are random here, and the heads compute.
+/// Steps 9 and 10, and Post-LN: the layer at its full width, with three inputs of 512 and eight heads of 64. The document draws random
+/// results for the heads; here inputs and weights are random, and the heads compute their results.
 void full_layer() {
   constexpr index kWidth = 512, kHeads = 8, kSize = kWidth / kHeads;
   const double limit = std::sqrt(3.0 / kWidth);  // a product with such weights is about as large as its input
@@ -161,7 +161,7 @@ void full_layer() {
   const Tensor variance = matmul(multiply(centred, centred), averaging);
   show("mu, of each row", columns(mean, 0, 1));
   show("sigma, of each row", power(columns(variance, 0, 1), 0.5));
-  const Tensor deviation = power(add(variance, filled({kWidth}, 1e-5)), 0.5);  // 1e-5: so that nothing is divided by 0
+  const Tensor deviation = power(add(variance, filled({kWidth}, 1e-5)), 0.5);  // 1e-5 avoids a division by 0
   const Tensor y = show("(v - mu) / sigma", multiply(centred, power(deviation, -1)));
   compare(y, layer_norm(sum, filled({kWidth}, 1), filled({kWidth}, 0)), "layer_norm");
 }
@@ -196,7 +196,7 @@ void hello_shiny_sun() {
   fmt::print("  {} of its 9 weighted components are wrong in the fourth decimal.\n", wrong);
 }
 
-/// What torch.nn.Linear draws, (out, in).
+/// Weights as torch.nn.Linear draws them, (out, in).
 struct Projections {
   Tensor query, key, value;
 };
@@ -208,7 +208,7 @@ Projections seed_789() {
           .value = matrix({{0.252569884, -0.14147827, -0.196181342}, {0.519107401, -0.0851675794, -0.204327047}})};
 }
 
-// torch.manual_seed(123), then the same.
+// torch.manual_seed(123), then three Linear(3, 2, bias=False).
 Projections seed_123() {
   return {.query = matrix({{-0.235429645, 0.0191244762, -0.286745936}, {0.217726618, -0.49193421, 0.423223078}}),
           .key = matrix({{-0.419641405, -0.459017664, -0.364820182}, {0.261478186, -0.213326395, 0.216052175}}),
@@ -235,7 +235,7 @@ void self_attention_with_weights() {
   compare(context, fused(q, k, v, {}));
 }
 
-/// -inf above the diagonal: word i does not see what comes after it.
+/// Returns a mask with -inf above the diagonal, so that word i does not see the words after it.
 Tensor causal_mask(index words) {
   std::vector<double> mask;
   for (index i = 0; i < words; ++i) {

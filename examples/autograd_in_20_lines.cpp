@@ -1,7 +1,7 @@
 // Automatic differentiation: write down a function, and a tape knows its gradient.
 //
 // The function is the cross-entropy f(x) = -sum_i p_i log softmax(x)_i. Its gradient is softmax(x) - p, and its minimum, where
-// softmax(x) = p, is the entropy of p. None of that is told to the program; it finds both.
+// softmax(x) = p, is the entropy of p. The program finds both without being given either.
 
 #include <algorithm>
 #include <cmath>
@@ -26,13 +26,13 @@ double value(const Vector& x) {
 
 Vector gradient(const Vector& x) {
   Tape tape;
-  const Tensor input = tape.input<double>({3}, x, true);  // true: its gradient is wanted
+  const Tensor input = tape.input<double>({3}, x, true);  // true: compute its gradient
   tape.backward(f(tape, input));
   const double* df = tape.gradient<double>(input);
   return {df, df + 3};
 }
 
-/// (f(x + h) - f(x - h)) / 2h along each axis: slow and rough, but it knows nothing of derivatives.
+/// Returns (f(x + h) - f(x - h)) / 2h along each axis: slow and inexact, but it needs no derivatives.
 Vector difference_quotient(const Vector& x, double h = 1e-5) {
   Vector quotient;
   for (std::size_t i = 0; i < x.size(); ++i) {

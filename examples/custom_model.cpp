@@ -1,4 +1,4 @@
-// A model, a loss and a training loop of one's own: a small residual network learns which of two interleaved spirals a point lies on.
+// A custom model, loss and training loop: a small residual network learns which of two interleaved spirals a point lies on.
 
 #include <cmath>
 #include <numbers>
@@ -17,7 +17,7 @@
 namespace dikkat {
 namespace {
 
-/// x + W2 gelu(W1 norm(x)). A module is a struct that takes its parameters from a scope, which names them, and has one operator().
+/// Computes x + W2 gelu(W1 norm(x)). A module is a struct with one operator() that takes its parameters from a scope, which names them.
 struct Residual {
   Norm norm;
   Linear up, down;
@@ -28,7 +28,7 @@ struct Residual {
   Tensor operator()(Pass& pass, Tensor x) const { return add(x, down(pass, gelu(up(pass, norm(pass, x))))); }
 };
 
-/// Points (N, 2) to scores (N, 1): above 0 for one spiral, below for the other.
+/// Maps points (N, 2) to scores (N, 1): above 0 for one spiral, below 0 for the other.
 struct SpiralNet {
   Linear read;
   Residual first, second;
@@ -49,7 +49,7 @@ struct Points {
   index count() const { return static_cast<index>(sides.size()); }
 };
 
-/// Two spirals of two turns, each the other's mirror image.
+/// Returns two spirals of two turns, each the mirror image of the other.
 Points spirals(index count, double first_angle, double noise) {
   const RandomStream random(1, "noise", 0);
   Points points;
@@ -66,7 +66,7 @@ Points spirals(index count, double first_angle, double noise) {
   return points;
 }
 
-/// The squared hinge, mean of max(0, 1 - side * score)^2, from primitive ops: its gradient comes by itself.
+/// Computes the squared hinge loss, the mean of max(0, 1 - side * score)^2, from primitive ops, which know its gradient.
 Tensor squared_hinge(Tensor scores, Tensor sides) {
   const Tensor one = scores.tape()->input<float>({1}, std::vector{1.0F});
   const Tensor miss = relu(add(scale(multiply(scores, sides), -1), one));
@@ -89,7 +89,7 @@ double share_right(const SpiralNet& net, const Points& points) {
   return static_cast<double>(right) / static_cast<double>(scores.size());
 }
 
-/// The plane as the model sees it.
+/// Draws the plane as the model sees it.
 void draw(const SpiralNet& net) {
   for (int line = 0; line < 20; ++line) {
     std::vector<float> xy;
@@ -140,6 +140,6 @@ int run() {
 }  // namespace dikkat
 
 int main(int, char** argv) {
-  dikkat::wait_briefly(argv);  // good manners on a busy machine: threads that wait for work do not spin for long
+  dikkat::wait_briefly(argv);  // so that threads without work do not spin for long on a busy machine
   return dikkat::run();
 }

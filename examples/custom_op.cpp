@@ -1,5 +1,5 @@
-// An op of one's own: swish(x) = x sigmoid(x), also called SiLU, with its derivative, a check of that derivative, and its use beside the
-// library's ops. Nothing of the library is changed for it.
+// A custom op: swish(x) = x sigmoid(x), also called SiLU, with its derivative, a check of the derivative, and its use together with the
+// library's ops. The library is not changed.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -16,10 +16,10 @@ using namespace dikkat;
 Tensor swish(Tensor x) {
   return for_float(x.dtype(), "swish", [&](auto zero) {  // f32 to train, f64 to check
     using T = decltype(zero);
-    constexpr index kBlock = 1 << 12;  // elements that a thread takes at once
+    constexpr index kBlock = 1 << 12;  // elements that a thread computes at a time
     const auto sigmoid = [](T v) { return 1 / (1 + std::exp(-v)); };
 
-    Tape& tape = begin_op("swish", {x});  // its name is for error messages and profiles
+    Tape& tape = begin_op("swish", {x});  // the name appears in error messages and profiles
     const Tensor y = tape.make(x.shape(), x.dtype());
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
@@ -29,15 +29,15 @@ Tensor swish(Tensor x) {
       }
     });
 
-    // What backward runs owns nothing: it captures tensors, pointers and numbers, by value. cost_of() is for `--profile`, and may be left
-    // out.
+    // The function that backward() runs owns nothing: it captures tensors, pointers and numbers by value. cost_of() is for `--profile`, and
+    // optional.
     tape.record({x}, {y}, cost_of({x}, {y}), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
-      if (const GradOut<T> dx = g.into<T>(x)) {  // null where x needs no gradient
+      if (const GradOut<T> dx = g.into<T>(x)) {  // null if x needs no gradient
         parallel_blocks(x.size(), kBlock, [&](index begin, index end) {
           for (index i = begin; i < end; ++i) {
             const T s = sigmoid(in[i]);
-            dx.put(i, dy[i] * s * (1 + in[i] * (1 - s)));  // overwrites, or adds to what flowed into x before
+            dx.put(i, dy[i] * s * (1 + in[i] * (1 - s)));  // overwrites, or adds to earlier gradients of x
           }
         });
       }
@@ -47,12 +47,12 @@ Tensor swish(Tensor x) {
 }
 
 int main() {
-  // Its derivative against central differences, in f64.
+  // Check the derivative against central differences, in f64.
   const std::vector<CheckedOperand> operands = {{Shape{2, 3}, {-2, -0.5, 0, 0.25, 1, 3}}};
   const double error = gradient_error([](Tape&, std::span<const Tensor> x) { return swish(x[0]); }, operands);
   std::printf("gradient check of swish: %s\n", error < 1e-8 ? "passed" : "failed");
 
-  // Two layers with swish between them, and dL/dx of the sum of their results.
+  // Compute two layers with swish between them, and dL/dx of the sum of their results.
   Tape tape;
   const Tensor x = tape.input<float>({1, 2}, std::vector<float>{1, 2}, true);
   const Tensor up = tape.input<float>({3, 2}, std::vector<float>{1, 0, 0, 1, 1, -1});

@@ -1,5 +1,5 @@
-// The encoder-decoder of "Attention Is All You Need", from a handful of sentences to an answer: words become a vocabulary, numbers, rows
-// with a place; a model learns pairs by teacher forcing; then it answers, one word at a time, each fed back.
+// The encoder-decoder of "Attention Is All You Need", from a handful of sentences to an answer: words become a vocabulary, numbers, and
+// rows with positions. A model learns pairs by teacher forcing. Then it answers word by word, and each word is fed back.
 
 #include "layers/models/encoder_decoder.h"
 
@@ -30,7 +30,7 @@ const std::vector<Pair> kPairs = {
     {.name = "example", .line = 5, .source = "When the lamp goes out", .target = "the ships wait or turn home"},
 };
 
-/// A vocabulary of the distinct words: vocab size = count(set(words)), and four special tokens.
+/// Makes a vocabulary of the distinct words: its size is count(set(words)) plus four special tokens.
 std::unique_ptr<Tokenizer> vocabulary() {
   std::vector<std::string_view> texts;
   for (const Pair& pair : kPairs) {
@@ -42,7 +42,7 @@ std::unique_ptr<Tokenizer> vocabulary() {
   return tokenizer;
 }
 
-/// What goes into the encoder: a number per word, and a row of waves that says where it stands (shown for a width of 6).
+/// Prints the input of the encoder: a number for each word, and a row of waves that encodes its position (shown for a width of 6).
 void show_input(const Tokenizer& tokenizer) {
   const std::vector<Token> tokens = encode_source(tokenizer, kQuestion, 16);
   Tape tape(Recording::off);
@@ -58,7 +58,7 @@ void show_input(const Tokenizer& tokenizer) {
   }
 }
 
-/// Teacher forcing: the decoder reads <start> and the true target, and every position learns to say the word that follows.
+/// Trains by teacher forcing: the decoder reads <start> and the true target, and every position learns to predict the next word.
 void train(EncoderDecoder& model, ParameterStore& parameters, const PairStore& pairs) {
   constexpr index kSteps = 120;
   const PairSamples samples(pairs);
@@ -86,7 +86,7 @@ void train(EncoderDecoder& model, ParameterStore& parameters, const PairStore& p
   }
 }
 
-/// The answer as it grows, and what each of its words looked at in the question.
+/// Prints the answer as it grows, and the word of the question that each of its words attends to most. Returns the answer.
 std::string answer(const EncoderDecoder& model, const Tokenizer& tokenizer) {
   const std::vector<Token> source = encode_source(tokenizer, kQuestion, 16);
   fmt::print("\n{}\n", kQuestion);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Loads a GPT that dikkat has trained: with h5py into NumPy, and from there into PyTorch.
+"""Loads a GPT that dikkat has trained into NumPy with h5py, and from there into PyTorch.
 
-    load_checkpoint.py runs/mine/checkpoints/step-000002000.h5               what is in it
-    load_checkpoint.py runs/mine/checkpoints/step-000002000.h5 --loss "..."  the loss on a text (tokenizers char and byte)
+    load_checkpoint.py runs/mine/checkpoints/step-000002000.h5               lists its contents
+    load_checkpoint.py runs/mine/checkpoints/step-000002000.h5 --loss "..."  prints the loss on a text (tokenizers char and byte)
 
 A checkpoint is an HDF5 file: /model/<parameter>, /optimizer/<slab>/<parameter>, /state/<field>, /config (TOML), /tokenizer (JSON).
-The parameters have GPT-2's names. One thing differs from Hugging Face's GPT-2: their c_attn, c_proj and c_fc are (in, out) and compute
-x @ W, dikkat's are (out, in) and compute x @ W.T, as torch.nn.Linear does. huggingface_weights() transposes them. GELU is the tanh form in both
+The parameters have GPT-2's names. One thing differs: Hugging Face's c_attn, c_proj and c_fc are (in, out) and compute x @ W, while
+dikkat's are (out, in) and compute x @ W.T, as torch.nn.Linear does. huggingface_weights() transposes them. GELU is the tanh form in both
 ("gelu_new"). In PyTorch, with the package transformers:
 
     checkpoint = Checkpoint("step-000002000.h5")
@@ -25,7 +25,7 @@ import numpy as np
 
 
 class Checkpoint:
-    """Weights as float32 arrays by name, and what is to be known of the model."""
+    """The weights as float32 arrays by name, and the properties of the model."""
 
     def __init__(self, path):
         with h5py.File(path, "r") as file:
@@ -55,7 +55,7 @@ class Checkpoint:
 
 
 def huggingface_weights(checkpoint):
-    """The weights under Hugging Face's names, with matrices of layers as (in, out)."""
+    """Returns the weights under Hugging Face's names, with the matrices of layers as (in, out)."""
     weights = {}
     for name, value in checkpoint.weights.items():
         is_matrix_of_layer = name.startswith("h.") and value.ndim == 2
@@ -67,7 +67,7 @@ def huggingface_weights(checkpoint):
 
 
 def logits(checkpoint, tokens):
-    """GPT-2 forward in NumPy, as Hugging Face computes it: tokens (T) to logits (T, V)."""
+    """Computes the forward pass of GPT-2 in NumPy as Hugging Face does: tokens (T) to logits (T, V)."""
     w = {name.removeprefix("transformer."): value for name, value in huggingface_weights(checkpoint).items()}
 
     def affine(x, name):
@@ -98,7 +98,7 @@ def logits(checkpoint, tokens):
 
 
 def loss(checkpoint, tokens):
-    """Mean cross-entropy in nats of tokens (N), cut into windows of the block size as `dikkat eval` does."""
+    """Returns the mean cross-entropy of tokens (N) in nats, in windows of the block size as in `dikkat eval`."""
     losses = []
     for begin in range(0, len(tokens) - 1, checkpoint.block_size):
         window = tokens[begin:begin + checkpoint.block_size + 1]

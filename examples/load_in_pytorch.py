@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Computes logits of a model in a Hugging Face folder (GPT-2, Llama, Qwen2 or Qwen3) in plain PyTorch, such as one that dikkat has exported.
 
-    load_in_pytorch.py FOLDER 17 4 29       each token's likeliest successors
+    load_in_pytorch.py FOLDER 17 4 29       prints the likeliest successors of each token
 
-It needs PyTorch and not the package transformers, reads config.json and *.safetensors, and computes in float64.
+It needs PyTorch but not the package transformers, reads config.json and *.safetensors, and computes in float64.
 """
 import json
 import math
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 
 def read_safetensors(path):
-    """A file is the header's length (8 bytes), the header (JSON: type, shape and place of each tensor), and the tensors one after another."""
+    """Reads a file: the header's length (8 bytes), the header (JSON: type, shape and place of each tensor), then the tensors."""
     data, types = bytearray(path.read_bytes()), {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
     begin = 8 + int.from_bytes(data[:8], "little")
     header = {name: t for name, t in json.loads(data[8:begin]).items() if name != "__metadata__"}
@@ -24,7 +24,7 @@ def read_safetensors(path):
 
 
 def attention(q, k, v):
-    """q (H, T, D), k and v (KV, T, D): query head h reads key/value head h // (H / KV). Returns (T, H D)."""
+    """Returns (T, H D) for q (H, T, D), k and v (KV, T, D). Query head h reads key/value head h // (H / KV)."""
     k, v = (x.repeat_interleave(len(q) // len(x), dim=0) for x in (k, v))
     scores = q @ k.transpose(1, 2) / math.sqrt(q.size(2))
     weights = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -math.inf).softmax(dim=-1)
@@ -32,7 +32,7 @@ def attention(q, k, v):
 
 
 def gpt2(c, w, tokens):
-    """Logits (T, V) of tokens (T). A Conv1D's weight is (in, out): the transpose of a linear layer's."""
+    """Returns the logits (T, V) of tokens (T). A Conv1D's weight is (in, out), the transpose of a linear layer's."""
     w = {name.removeprefix("transformer."): tensor for name, tensor in w.items()}
     conv1d = lambda x, name: x @ w[name + ".weight"] + w[name + ".bias"]
     norm = lambda x, name: F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], c["layer_norm_epsilon"])
@@ -45,7 +45,7 @@ def gpt2(c, w, tokens):
 
 
 def rope_frequencies(c, size):
-    """(D / 2): how far a pair of elements turns from one position to the next."""
+    """Returns (D / 2): the angle by which each pair of elements turns from one position to the next."""
     rope = c.get("rope_parameters") or (c.get("rope_scaling") or {}) | {"rope_theta": c["rope_theta"]}
     f = rope["rope_theta"] ** (-torch.arange(0, size, 2).double() / size)
     kind, factor = rope.get("rope_type", rope.get("type", "default")), rope.get("factor", 1)
@@ -57,7 +57,7 @@ def rope_frequencies(c, size):
 
 
 def llama(c, w, tokens):
-    """Llama's logits (T, V) of tokens (T). Qwen2 has biases of q, k and v besides, and Qwen3 norms of each query and key."""
+    """Returns Llama's logits (T, V) of tokens (T). Qwen2 also has biases of q, k and v, and Qwen3 normalizes each query and key."""
     size = c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
     angles = torch.arange(len(tokens))[:, None] * rope_frequencies(c, size)
     linear = lambda x, name: F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
@@ -79,8 +79,8 @@ def llama(c, w, tokens):
 
 
 def load(folder):
-    """A function from token ids (T) to logits (T, V)."""
-    config, files = json.loads((folder / "config.json").read_text()), sorted(folder.glob("*.safetensors"))  # one, or a large model's shards
+    """Returns a function from token ids (T) to logits (T, V)."""
+    config, files = json.loads((folder / "config.json").read_text()), sorted(folder.glob("*.safetensors"))  # a large model has shards
     weights = {name: tensor for file in files for name, tensor in read_safetensors(file).items()}
     assert config.get("activation_function", config.get("hidden_act")) in ("gelu_new", "silu"), f"{folder}: another activation"
     model = {"gpt2": gpt2, "llama": llama, "qwen2": llama, "qwen3": llama}[config["model_type"]]

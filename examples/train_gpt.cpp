@@ -1,5 +1,5 @@
-// A GPT from a text to samples: this project's train_gpt2.c. It reads a text, trains for about half a minute on two cores, and continues an
-// empty line. The training loop is in run(), from the data to the update of the weights; nothing is hidden in a Trainer.
+// Trains a GPT from a text to samples, like train_gpt2.c of llm.c. It reads a text, trains for about half a minute on two cores, and
+// continues an empty line. The whole training loop is in run(), from the data to the update of the weights; nothing is hidden in a Trainer.
 //
 //   train_gpt [TEXT [STEPS]]
 
@@ -42,7 +42,7 @@ TokenStore store_of(std::span<const Token> tokens, index vocab_size) {
   return store;
 }
 
-/// The batch's logits (B, T, V), then its loss: the weighted sum over its targets, divided by `normaliser`.
+/// Computes the batch's logits (B, T, V), and returns its loss: the weighted sum over its targets, divided by `normaliser`.
 Tensor loss_of(const Gpt& gpt, Pass& pass, const Batch& batch, double normaliser) {
   const Shape shape{batch.rows, batch.lengths.cols};
   const Tensor logits = gpt(pass, pass.tape.input<Token>(shape, batch.inputs));
@@ -68,7 +68,7 @@ double evaluate(const Gpt& gpt, const SequentialWindows& windows) {
 }
 
 void run(const std::filesystem::path& file, index steps) {
-  // A token for each character; the last tenth of the text is kept for evaluation.
+  // Data: a token for each character. The last tenth of the text is kept for evaluation.
   const std::string text = read_bytes(file);
   const std::string_view documents[] = {text};
   const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer("char", documents);
@@ -108,7 +108,7 @@ void run(const std::filesystem::path& file, index steps) {
     adamw.step(step + 1, learning_rate(step), clip_factor(gradient_norm(parameters), 1.0));
   }
 
-  // A text of the model.
+  // Sampling: print a text of the model.
   TextGeneration generation(gpt, *tokenizer, vocabulary_of(*tokenizer), {default_prompt(*tokenizer)}, {.max_new_tokens = 400});
   while (const auto event = generation.next()) {
     fmt::print("{}", event->text);
@@ -120,7 +120,7 @@ void run(const std::filesystem::path& file, index steps) {
 }  // namespace dikkat
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);  // good manners on a busy machine: threads that wait for work do not spin for long
+  dikkat::wait_briefly(argv);  // so that threads without work do not spin for long on a busy machine
   const std::span arguments(argv, static_cast<std::size_t>(argc));
   const auto tales = std::filesystem::path(__FILE__).parent_path().parent_path() / "data/tales.txt";
   dikkat::index steps = 1000;

@@ -1,9 +1,9 @@
-// A trained model in one's own program: load a checkpoint, ask for the probabilities of the next token, continue a text, change the
-// weights, save the model, and load it again.
+// Uses a trained model in a program: loads a checkpoint, computes the probabilities of the next token, continues a text, changes the
+// weights, saves the model, and loads it again.
 //
 //   trained_model RUN_DIR|FILE.h5 [PROMPT]
 //
-// Without arguments, it first trains a small model in a second or so.
+// Without arguments it first trains a small model, which takes about a second.
 
 #include "train/model/trained_model.h"
 
@@ -26,7 +26,7 @@
 namespace dikkat {
 namespace {
 
-/// What `dikkat train` does, as a library: a GPT learns a tongue-twister, letter by letter.
+/// Trains through the library as `dikkat train` does: a GPT learns a tongue-twister, letter by letter.
 void train_small_model(const std::filesystem::path& folder) {
   std::ofstream text(folder / "text.txt");
   for (int i = 0; i < 60; ++i) {
@@ -55,7 +55,7 @@ void train_small_model(const std::filesystem::path& folder) {
   trainer.run(quiet, [] { return false; });
 }
 
-/// Probabilities of the token that follows the text, one for each token of the vocabulary.
+/// Returns the probabilities of the next token, one for each token of the vocabulary.
 std::vector<double> next_token(const TrainedModel& trained, const std::vector<Token>& tokens) {
   Tape tape(Recording::off);
   Pass pass{.tape = tape};
@@ -75,7 +75,7 @@ std::vector<double> next_token(const TrainedModel& trained, const std::vector<To
   return probabilities;
 }
 
-/// The most likely continuation.
+/// Returns the most likely continuation.
 std::string continuation(const TrainedModel& trained, const std::vector<Token>& prompt) {
   const Vocabulary vocabulary{.size = trained.tokenizer->vocab_size(), .suppressed = trained.tokenizer->suppressed_tokens()};
   return trained.tokenizer->decode(
@@ -94,7 +94,7 @@ void use(const std::string& source, const std::string& prompt, const std::filesy
              probabilities[static_cast<std::size_t>(likely)]);
   fmt::print("{}{}\n", prompt, continuation(trained, tokens));
 
-  // Weights are plain numbers: without what the positions add, the model loses its place.
+  // Weights are plain numbers. With the position embeddings set to 0, the model no longer knows the positions of its tokens.
   ParameterStore& parameters = trained.model->parameters();
   const ParameterStore::Entry& positions = parameters.entry("wpe.weight");  // (block_size, C)
   std::fill_n(parameters.weights<float>() + positions.offset, positions.size(), 0.0F);
@@ -109,7 +109,7 @@ void use(const std::string& source, const std::string& prompt, const std::filesy
 }  // namespace dikkat
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);  // good manners on a busy machine: threads that wait for work do not spin for long
+  dikkat::wait_briefly(argv);  // so that threads without work do not spin for long on a busy machine
   std::string folder = std::filesystem::temp_directory_path() / "dikkat-example-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) {
     fmt::print(stderr, "no folder can be made in {}\n", folder);
