@@ -331,7 +331,7 @@ int remove_command(const RemoveArguments& arguments) {
   if (!arguments.yes) {
     require_input(::isatty(STDIN_FILENO) != 0,
                   "nothing was removed: standard input is not a terminal, so the question cannot be asked; --yes removes without asking");
-    if (!confirmed(fmt::format("Remove {} and all its checkpoints ({})?", what, short_bytes(static_cast<double>(bytes))))) {
+    if (!confirmed(fmt::format("Remove {} with all checkpoints ({})?", what, short_bytes(static_cast<double>(bytes))))) {
       tell("nothing was removed");
       return 1;
     }
