@@ -12,7 +12,7 @@ namespace {
 
 index bytes_of(std::string_view text) { return static_cast<index>(text.size()); }
 
-/// The character before byte `at`, or after it; 0 where there is none.
+/// Return the character before byte `at`, or after it; 0 if there is none.
 utf8::Character character_before(std::string_view text, index at) {
   return at == 0 ? utf8::Character() : utf8::decode(text, utf8::snap(text, at - 1));
 }
@@ -37,7 +37,7 @@ std::string_view part(std::string_view text, index first, index last) {
 }  // namespace
 
 AddedTokenFinder::AddedTokenFinder(const AddedTokens& tokens, bool nfc) : nfc_(nfc) {
-  constexpr std::size_t kLongest = 1024;  // searching takes this much for each byte of a text, at worst
+  constexpr std::size_t kLongest = 1024;  // limits the worst case of a search, which is proportional to it
   std::set<std::string_view> names;
   for (const auto& [id, token] : tokens) {
     require_input(!token.name.empty() && token.name.size() <= kLongest && !utf8::first_invalid(token.name), "tokenizer: the added token ",
@@ -66,7 +66,7 @@ const AddedTokenFinder::Pattern* AddedTokenFinder::longest_at(const Patterns& pa
     return nullptr;
   }
   const Pattern* longest = nullptr;
-  auto first = patterns.sorted.begin();  // [first, last): those that begin with the bytes so far
+  auto first = patterns.sorted.begin();  // [first, last): the names that begin with the bytes so far
   auto last = patterns.sorted.end();
   for (std::size_t i = 0; i < text.size() && first != last; ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -94,7 +94,7 @@ void AddedTokenFinder::find(const Patterns& patterns, std::string_view text, boo
     }
     index first = at;
     index last = at + bytes_of(found->name);
-    at = last;  // a name that is no token here hides those that overlap it all the same
+    at = last;  // a name that does not count here still hides the names that overlap it
     if (found->flags.special && !with_special) {
       continue;
     }

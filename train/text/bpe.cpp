@@ -17,7 +17,7 @@ namespace {
 using Rank = std::uint32_t;
 constexpr Rank kNoRank = std::numeric_limits<Rank>::max();
 constexpr Token kNoToken = -1;
-constexpr std::size_t kShort = 64;  // bytes; up to this, scanning for the best merge is fastest; it takes O(n^2)
+constexpr std::size_t kShort = 64;  // bytes; up to this length, scanning for the best merge in O(n^2) is fastest
 
 std::string named(const std::string& bytes) { return concat('"', byte_level::to_text(bytes), '"'); }
 
@@ -27,9 +27,9 @@ void require_tokens(Token all) { require_input(all >= 0, "bpe: the text has a by
 
 struct Bpe::Tables {
   std::array<Token, 256> of_byte{};
-  tsl::robin_map<std::string_view, Token> of_piece;  // tokens that encoding their own bytes gives; with ignore_merges all
+  tsl::robin_map<std::string_view, Token> of_piece;  // tokens that result from encoding their own bytes; with ignore_merges all tokens
   tsl::robin_map<PairKey, Rank, PairKeyHash> ranks;
-  std::vector<Token> made;  // result of each merge
+  std::vector<Token> made;  // the result of each merge
   std::size_t longest = 0;  // bytes of the longest token
 
   Rank rank(Token left, Token right) const {
@@ -60,7 +60,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
     const auto id = ids.find(one);
     const bool is_common = (' ' <= byte && byte <= '~') || byte == '\n';
     require_input(id != ids.end() || !is_common, "bpe: no token is the single byte ", byte, " (", named(one),
-                  "), expected one for it, and for each byte of ASCII that prints");
+                  "), expected a token for the line break and for each printable ASCII character");
     tables->of_byte[byte] = id != ids.end() ? id->second : kNoToken;
     missing_bytes_ += id != ids.end() ? "" : one;
   }
@@ -71,7 +71,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
   };
   for (std::size_t i = 0; i < merges_.size(); ++i) {
     const auto [left, right] = merges_[i];
-    require_input(is_id(left) && is_id(right), "bpe: merge ", i, " is of tokens ", left, " and ", right,
+    require_input(is_id(left) && is_id(right), "bpe: merge ", i, " joins tokens ", left, " and ", right,
                   ", expected ids of the vocabulary");
     const std::string together = tokens_[static_cast<std::size_t>(left)] + tokens_[static_cast<std::size_t>(right)];
     const auto id = ids.find(together);
@@ -82,7 +82,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
   }
   tables_ = std::move(tables);
 
-  // Most pieces of ordinary text are tokens. If encoding a token's bytes gives this token, such a piece is looked up.
+  // Most pieces of ordinary text are tokens. They are looked up, if encoding the token's bytes gives this token.
   auto whole = std::make_unique<Tables>(*tables_);
   std::vector<Token> made;
   for (const auto& [bytes, id] : ids) {
@@ -112,12 +112,12 @@ void Bpe::encode(std::string_view piece, std::vector<Token>& out) const {
 }
 
 void Bpe::encode_short(std::string_view piece, std::vector<Token>& out) const {
-  // Not initialized: that takes as long as encoding a short word. NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  // Not initialized, because that takes as long as encoding a short word. NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   std::array<Token, kShort> symbols;
   std::array<Rank, kShort> ranks;  // rank of each symbol with the next one. NOLINT(cppcoreguidelines-pro-type-member-init)
   std::size_t count = piece.size();
   const auto rank_at = [&](std::size_t i) { return i + 1 < count ? tables_->rank(symbols[i], symbols[i + 1]) : kNoRank; };
-  Token all = 0;  // negative if one is
+  Token all = 0;  // negative if one of the tokens is
   for (std::size_t i = 0; i < count; ++i) {
     symbols[i] = tables_->of_byte[static_cast<unsigned char>(piece[i])];
     all |= symbols[i];

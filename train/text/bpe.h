@@ -12,22 +12,22 @@
 
 namespace dikkat {
 
-/// Two adjacent tokens that are replaced by one with the bytes of both.
+/// Two adjacent tokens that are replaced by one token with the bytes of both.
 struct Merge {
   Token left, right;
 
   bool operator==(const Merge&) const = default;
 };
 
-/// Byte pair encoding (Sennrich et al. 2016; over bytes as in Radford et al. 2019). A piece is first the tokens of its bytes. Then the
-/// adjacent pair with the earliest merge, and of several the leftmost, is replaced, until no pair has a merge. With `ignore_merges` a piece
-/// that is itself a token becomes that token, even if no merges lead to it (Llama 3). Immutable: threads may share one.
+/// Byte pair encoding (Sennrich et al. 2016; over bytes as in Radford et al. 2019). A piece starts as the tokens of its bytes. Then the
+/// adjacent pair with the earliest merge, the leftmost if there are several, is replaced until no pair has a merge. With `ignore_merges`, a
+/// piece that is a token becomes that token, even if no merges lead to it (Llama 3). Immutable: threads may share an instance.
 class Bpe {
  public:
-  /// `tokens` are the bytes of ids 0, 1 ..., with a token for each single byte; `merges` are in the order of priority. A token without
-  /// bytes reserves its id and is never produced. Some vocabularies lack bytes that their corpus did not have (SmolLM 2's lacks 21), but
-  /// none lacks printable ASCII or the line break. Throws InputError if one of these has no token, two tokens are equal, or a merge has an
-  /// unknown id, gives bytes that are no token, or occurs twice.
+  /// `tokens` are the bytes of ids 0, 1 ...; `merges` are in the order of priority. A token without bytes reserves its id and is never
+  /// produced. Single bytes that did not occur in a corpus may have no token (as in SmolLM 2), except printable ASCII and the line break.
+  /// Throws InputError if one of these has no token, or if two tokens are equal. Throws it also for a merge that has an unknown id, gives
+  /// bytes that are not a token, or occurs twice.
   Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore_merges = false);
   ~Bpe();
   Bpe(Bpe&&) noexcept;
@@ -39,7 +39,7 @@ class Bpe {
   const std::vector<std::string>& tokens() const { return tokens_; }
   const std::vector<Merge>& merges() const { return merges_; }
   bool ignores_merges() const { return ignore_merges_; }
-  /// The bytes that have no token.
+  /// Returns the bytes that have no token.
   const std::string& missing_bytes() const { return missing_bytes_; }
 
  private:

@@ -16,8 +16,8 @@ bool has_gpt2_rules(const BpeVocabulary& vocabulary) {
 
 Gpt2Files gpt2_files(const BpeVocabulary& vocabulary) {
   require_input(has_gpt2_rules(vocabulary),
-                "tokenizer: GPT-2's files cannot say that texts are split or normalized by other rules than GPT-2's (",
-                name_of(vocabulary.splitter), "), expected a tokenizer.json");
+                "tokenizer: GPT-2's files cannot hold a tokenizer that splits or normalizes texts by other rules than GPT-2's (",
+                name_of(vocabulary.splitter), "); write a tokenizer.json instead");
   Gpt2Files files{.vocab_bpe = "#version: 0.2\n", .encoder_json = ids_by_token(vocabulary, vocabulary.size()).dump(-1, ' ', true)};
   for (const auto& [left, right] : vocabulary.merge_texts()) {
     files.vocab_bpe += concat(left, ' ', right, '\n');

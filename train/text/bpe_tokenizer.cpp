@@ -13,7 +13,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kFewest = 257;  // the bytes and <|endoftext|>
+constexpr index kFewest = 257;  // the 256 bytes and <|endoftext|>
 
 class BpeTokenizerMaker : public TokenizerMaker {
  public:
@@ -38,7 +38,7 @@ class BpeTokenizerMaker : public TokenizerMaker {
       bpe = Bpe(bpe.tokens(), bpe.merges(), true);
     }
     const auto last = static_cast<Token>(bpe.tokens().size());
-    // GPT-2's own file has it so; with the others' flag it is found in the same texts.
+    // GPT-2's own file sets this flag. The token is found in the same texts with and without it.
     AddedToken end{.name = std::string(kEndOfText), .normalized = splitter_ == Splitter::gpt2};
     return std::make_unique<BpeTokenizer>(
         BpeVocabulary{.bpe = std::move(bpe), .added_tokens = {{last, std::move(end)}}, .splitter = splitter_, .nfc = facts.nfc});
@@ -75,12 +75,12 @@ BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
   auto next = static_cast<index>(tokens.size());  // the first id that is free
   for (const auto& [id, token] : vocabulary_.added_tokens) {
     const bool is_free = id >= next || (id >= 0 && tokens[static_cast<std::size_t>(id)].empty());
-    require_input(is_free, "bpe tokenizer: the added token ", token.name, " has id ", id, ", which another token has already");
-    require_input(id <= next, "bpe tokenizer: the added token ", token.name, " has id ", id, ", but there is no token ", next);
+    require_input(is_free, "bpe tokenizer: the added token ", token.name, " has the id ", id, ", which another token already has");
+    require_input(id <= next, "bpe tokenizer: the added token ", token.name, " has the id ", id, ", but no token has the id ", next);
     next = std::max<index>(next, id + index{1});
     const auto bytes = byte_level::to_bytes(token.name);
     require_input(!bytes || !spellings.contains(*bytes), "bpe tokenizer: the added token ", token.name, " (", id,
-                  ") is written as another token is");
+                  ") is spelled like another token");
   }
   for (std::size_t id = 0; id < tokens.size(); ++id) {
     require_input(!tokens[id].empty() || vocabulary_.added_tokens.contains(static_cast<Token>(id)), "bpe tokenizer: no token has the id ",
@@ -89,7 +89,7 @@ BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
   const TextTokens& around = vocabulary_.text_tokens;
   const auto require_added = [&](std::optional<Token> id, const char* what) {
     require_input(!id || vocabulary_.added_tokens.contains(*id), "bpe tokenizer: the token ", id.value_or(0), " is given as ", what,
-                  ", but it is no added token");
+                  ", but it is not an added token");
   };
   require_added(around.bos, "bos");
   require_added(around.eos, "eos");
@@ -105,7 +105,7 @@ std::vector<Token> BpeTokenizer::encode_with_special(std::string_view text) cons
 
 void BpeTokenizer::encode_ordinary(std::string_view text, std::vector<Token>& out) const {
   if (vocabulary_.nfc) {
-    require_known_bytes(text);  // some may be those of its normal form only
+    require_known_bytes(text);  // the normal form may have bytes that the original text does not have
   }
   PieceReader pieces(text, vocabulary_.splitter);
   for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
@@ -120,7 +120,7 @@ void BpeTokenizer::require_known_bytes(std::string_view text) const {
       throw EncodeError(start,
                         concat("the character ", utf8::name_of(utf8::decode(text, start).code_point), " has the byte ",
                                static_cast<int>(static_cast<unsigned char>(text[at])),
-                               ", for which the tokenizer has no token: its owner's program would leave it out; take it out of the text"));
+                               ", for which the tokenizer has no token: its original program would skip it; remove it from the text"));
     }
   }
 }

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// Byte-level BPE as GPTs have it, learnt from a corpus or read from files.
+/// Byte-level BPE as GPTs use it, learnt from a corpus or read from files.
 ///
 /// Special tokens, such as <|endoftext|>, are never produced by encode(): a text that contains their names is encoded as ordinary text.
 /// Other added tokens are. decode() writes their names.
@@ -14,14 +14,14 @@ class BpeTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "bpe";
 
-  /// The vocabulary: vocab_size - 1 tokens of train_bpe(), or fewer if the text has no more, then <|endoftext|>.
+  /// Makes a vocabulary of vocab_size - 1 tokens from train_bpe(), or fewer if the text does not have more, and then <|endoftext|>.
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
-  /// Reads bpe_json().
+  /// Reads the text that bpe_json() returns.
   static std::unique_ptr<Tokenizer> from_json(std::string_view json);
 
-  /// Each added token needs an id that `bpe` leaves free (a token without bytes) or one after its last token. Throws InputError for any
-  /// other id, for two added tokens of one name, one with the spelling of another token, or a name that AddedTokenFinder refuses; if an id
-  /// below vocab_size() has no token; and for text_tokens that are no added tokens.
+  /// The id of an added token must be one that `bpe` leaves free (a token without bytes), or come after the last token. Throws InputError
+  /// for any other id, for two added tokens with the same name, for one spelled like another token, and for a name that AddedTokenFinder
+  /// refuses. Throws it also if an id below vocab_size() has no token, or if text_tokens are not added tokens.
   explicit BpeTokenizer(BpeVocabulary vocabulary);
 
   const BpeVocabulary& vocabulary() const { return vocabulary_; }
@@ -34,7 +34,7 @@ class BpeTokenizer : public Tokenizer {
   std::vector<Token> encode_with_special(std::string_view text) const override;
   index stable_prefix(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
-  /// bpe_json().
+  /// Returns bpe_json().
   std::string to_json() const override;
   std::optional<Token> separator() const override { return vocabulary_.separator(); }
   std::vector<Token> suppressed_tokens() const override;

@@ -17,13 +17,13 @@ namespace dikkat {
 
 namespace {
 
-/// An adjacent pair of tokens: how often it occurs, and in which words. Some of these words may not have it any more.
+/// An adjacent pair of tokens, with its count and the words that have it. Some of these words may no longer have it.
 struct Pair {
   std::int64_t count = 0;
   std::vector<std::uint32_t> words{};
 };
 
-/// A candidate for the next merge. The best one is the most frequent; of several, that with the lowest ids.
+/// A candidate for the next merge. The best one is the most frequent; among equals, the one with the lowest ids.
 struct Candidate {
   std::int64_t count;
   PairKey key;
@@ -31,19 +31,19 @@ struct Candidate {
   bool operator<(const Candidate& other) const { return count != other.count ? count < other.count : key > other.key; }
 };
 
-/// A piece as its current tokens.
+/// The current tokens of a piece.
 struct Word {
   std::int64_t count;
-  std::uint64_t place;  // the index of its first symbol, times 2^16, plus the number of its symbols
+  std::uint64_t place;  // the index of the first symbol, times 2^16, plus the number of symbols
 
   std::uint64_t start() const { return place >> 16; }
   std::uint32_t size() const { return place & 0xFFFF; }
   void set_size(std::uint32_t size) { place = start() << 16 | size; }
 };
 
-/// A pair's count is highest when it first appears, and only falls afterwards. So pairs below a threshold need not be tracked until the
-/// most frequent pair has fallen below it too. Then all words are counted again with a lower threshold. Most pairs are never tracked,
-/// because most texts have far more rare pairs than merges are needed.
+/// Learns merges. A pair's count is highest when it first appears, and only falls afterwards. So pairs below a threshold need not be
+/// tracked until the most frequent pair has fallen below it too. Then all words are counted again with a lower threshold. Most pairs are
+/// never tracked, because most texts have far more rare pairs than there are merges.
 template <class Symbol>
 class Training {
  public:
@@ -210,7 +210,7 @@ class Training {
         }
         return found != pairs.end();
       };
-      if (!taken_from(fresh_)) {  // pairs that are not tracked have no count
+      if (!taken_from(fresh_)) {  // untracked pairs have no count
         taken_from(pairs_);
       }
       Pair& pair = fresh_[after];

@@ -15,30 +15,30 @@ namespace dikkat {
 
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
-/// What a token is, numbered as in GGUF (tokenizer.ggml.token_type).
+/// The type of a token, numbered as in GGUF (tokenizer.ggml.token_type).
 enum class TokenType : std::uint8_t { text = 1, special = 3, added = 4 };
 
-/// What the files of a byte-level BPE tokenizer say.
+/// The contents of a byte-level BPE tokenizer's files.
 struct BpeVocabulary {
   Bpe bpe;                     // the tokens of text
-  AddedTokens added_tokens{};  // by id; each has an id that `bpe` leaves free, or one after its last
+  AddedTokens added_tokens{};  // by id; the ids are free in `bpe`, or come after its last
   Splitter splitter = Splitter::gpt2;
-  bool nfc = false;          // the text is put into normal form C first
-  TextTokens text_tokens{};  // as far as the files say them
+  bool nfc = false;          // whether the text is first converted to normal form C
+  TextTokens text_tokens{};  // as far as the files define them
 
-  /// The number of ids, those of added tokens included.
+  /// Returns the number of ids, including those of added tokens.
   index size() const;
-  /// A token as files write it, 0 <= id < size(): its bytes as printable characters (byte_level.h), or the name of an added token.
+  /// Returns a token as files write it, 0 <= id < size(): its bytes as printable characters (byte_level.h), or an added token's name.
   std::string text_of(Token id) const;
   TokenType type_of(Token id) const;
-  /// The two tokens of each merge, as files write them.
+  /// Returns the two tokens of each merge, as files write them.
   std::vector<std::pair<std::string, std::string>> merge_texts() const;
-  /// The token between documents: <|endoftext|> or <|end_of_text|> if it is a special token, else text_tokens.eos.
+  /// Returns the token between documents: <|endoftext|> or <|end_of_text|> if it is a special token, otherwise text_tokens.eos.
   std::optional<Token> separator() const;
-  /// `text_tokens` completed. eos: `after`, or the separator; bos: `before`, or the separator, which stands before all documents but the
-  /// first; ends: eos and the separator.
+  /// Returns `text_tokens` with missing members filled in. eos: `after`, or the separator; bos: `before`, or the separator, which stands
+  /// before all documents except the first; ends: eos and the separator.
   TextTokens all_text_tokens() const;
-  /// The id of the added token of this name.
+  /// Returns the id of the added token with this name.
   std::optional<Token> added_token(std::string_view name) const;
 };
 

@@ -32,7 +32,7 @@ constexpr std::array<char32_t, 256> make_characters() {
   return characters;
 }
 
-constexpr std::array<char32_t, 256> kCharacters = make_characters();  // of a byte
+constexpr std::array<char32_t, 256> kCharacters = make_characters();  // by byte
 
 }  // namespace
 

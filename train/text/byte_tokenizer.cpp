@@ -8,7 +8,7 @@ namespace dikkat {
 
 namespace {
 
-/// Needs nothing from the corpus.
+/// Makes a ByteTokenizer, which needs nothing from the corpus.
 class ByteTokenizerMaker : public TokenizerMaker {
  public:
   std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<ByteTokenizerMaker>(); }

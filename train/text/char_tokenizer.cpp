@@ -57,7 +57,7 @@ CharTokenizer::CharTokenizer(std::u32string characters) : characters_(std::move(
   require_input(!characters_.empty(), "char tokenizer: its vocabulary is empty, expected at least one character");
   const auto unsorted = std::adjacent_find(characters_.begin(), characters_.end(), std::greater_equal<>());
   require_input(unsorted == characters_.end() && std::all_of(characters_.begin(), characters_.end(), utf8::is_character),
-                "char tokenizer: its vocabulary is not a list of characters in rising order");
+                "char tokenizer: its vocabulary is not a list of distinct characters in ascending order");
   ids_.assign(characters_.back() + std::size_t{1}, kNone);
   for (std::size_t id = 0; id < characters_.size(); ++id) {
     ids_[characters_[id]] = static_cast<Token>(id);

@@ -4,16 +4,16 @@
 
 namespace dikkat {
 
-/// One token for each Unicode code point. Ids number the sorted set of the characters in the text, as in nanoGPT.
+/// One token for each Unicode code point. Ids number the sorted characters of the training text, as in nanoGPT.
 class CharTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "char";
 
-  /// The distinct characters of a corpus in UTF-8.
+  /// Makes a vocabulary of the distinct characters in a UTF-8 corpus.
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
   static std::unique_ptr<Tokenizer> from_json(std::string_view json);
 
-  /// `characters` in rising order. Throws InputError otherwise, and when there are none.
+  /// `characters` must be in ascending order. Throws InputError if they are not, or if there are none.
   explicit CharTokenizer(std::u32string characters);
 
   std::string_view kind() const override { return kKind; }

@@ -3,7 +3,7 @@
 #include "train/text/tokenizer.h"
 #include "train/text/utf8.h"
 
-/// How tokenizers read UTF-8 text. Only for the sources of this folder.
+/// Reading of UTF-8 text by tokenizers. This header is private to its folder.
 namespace dikkat {
 
 /// Throws EncodeError for the invalid UTF-8 at an offset.

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The column of a byte, which is counted from 1: continuation bytes of UTF-8 have none of their own.
+/// Returns the column of a byte, both counted from 1. Continuation bytes of UTF-8 do not count.
 std::size_t column_of(std::string_view line, std::size_t byte) {
   const std::string_view before = line.substr(0, byte - 1);
   return 1 +
@@ -25,8 +25,8 @@ void replace(std::string& text, std::string_view old, std::string_view now) {
   }
 }
 
-/// What the library says in "... syntax error while parsing value - WHAT; last read: 'TEXT'; expected Y", without the text, which may be
-/// long.
+/// Returns the problem in the library's message "... syntax error while parsing value - WHAT; last read: 'TEXT'; expected Y", without the
+/// text, which may be long.
 std::string problem_of(const json::parse_error& error) {
   std::string what = error.what();
   constexpr std::string_view kBefore = " - ", kText = "; last read: '", kExpected = "'; expected ";
@@ -42,7 +42,7 @@ std::string problem_of(const json::parse_error& error) {
 }  // namespace
 
 json parse_json_line(std::string_view line) {
-  if (line.empty()) {  // releases of the library differ in what they say here
+  if (line.empty()) {  // the library's message differs between its releases
     throw BadJson("column 1: not valid JSON: unexpected end of the line; expected '[', '{', or a literal");
   }
   try {
@@ -51,7 +51,7 @@ json parse_json_line(std::string_view line) {
     const std::size_t byte = std::clamp<std::size_t>(error.byte, 1, line.size() + 1);
     throw BadJson(concat("column ", column_of(line, byte), ": not valid JSON: ", problem_of(error)));
   } catch (const json::out_of_range&) {
-    fail_input("has a number beyond those of f64, up to 1.8e308");
+    fail_input("has a number that is too large for an f64, whose limit is 1.8e308");
   }
 }
 

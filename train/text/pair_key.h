@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// Two adjacent tokens as one number, for hash tables of byte-pair encoding.
+/// Two adjacent tokens as one number, for the hash tables of byte pair encoding.
 using PairKey = std::uint64_t;
 
 inline PairKey pair_key(Token left, Token right) {

@@ -12,7 +12,7 @@
 namespace dikkat {
 namespace {
 
-/// The compiled rule of a splitter; threads share it.
+/// Returns the compiled rule of a splitter, which threads share.
 const pcre2_code* pattern_of(Splitter splitter) {
   static const auto codes = [] {
     std::array<const pcre2_code*, std::size(Names<Splitter>::of)> made{};
@@ -23,7 +23,7 @@ const pcre2_code* pattern_of(Splitter splitter) {
       pcre2_code* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
                                              PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &at, nullptr);
       require(code != nullptr, "pieces: PCRE2 refuses the pattern of ", Names<Splitter>::of[i], " at byte ", at, " (error ", error, ")");
-      pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without JIT it works too, but slower
+      pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // may fail: matching then is only slower
       made[i] = code;
     }
     return made;
@@ -31,7 +31,7 @@ const pcre2_code* pattern_of(Splitter splitter) {
   return codes[static_cast<std::size_t>(splitter)];
 }
 
-/// Whether a piece may have a line break after something else, so that white space does not always begin a new piece.
+/// Returns whether a piece may have a line break after another character, so that white space does not always begin a new piece.
 bool joins_line_breaks(Splitter splitter) { return splitter == Splitter::llama3 || splitter == Splitter::qwen2; }
 
 }  // namespace
@@ -66,17 +66,19 @@ std::string PieceReader::unicode_version() {
   return version;
 }
 
-// Why the tokens of what stands before and after such a place are those of the whole text: no rule looks back, so it is enough that a piece
-// ends there and that no piece before changes if the text ends there too.
+// This explains why the text can be split at such a place without changing its tokens. No rule looks back. So it is enough that a piece
+// ends there, and that no earlier piece changes if the text ends there too.
 //
-// Before white space that follows something else. With gpt2 and smollm no piece has white space after something else, and only a run of
-// white space depends on what follows it: each run before the place is followed by something in the text itself. With llama3 and qwen2 the
-// same holds if the white space is no line break; " ?[^\s\p{L}\p{N}]+[\r\n]*" takes those.
+// The first kind of place is before white space that follows another character. With gpt2 and smollm, no piece has white space after
+// another character, and only a run of white space depends on what follows it. Each run before the place is followed by text that is known.
+// With llama3 and qwen2 this holds only if the white space is not a line break, because " ?[^\s\p{L}\p{N}]+[\r\n]*" takes line breaks.
 //
-// With llama3 and qwen2, between a line break and something that is not white space. No piece goes on after a line break with anything
-// else; signs take all line breaks that follow them, and "\s*[\r\n]+" takes white space up to its last line break, whatever follows.
+// The second kind, with llama3 and qwen2, is between a line break and a character that is not white space. No piece continues after a line
+// break with another character. Signs take all line breaks that follow them, and "\s*[\r\n]+" takes white space up to its last line break,
+// whatever follows.
 //
-// Normal form C: the white space of the first kind is ASCII, so it neither moves nor joins what stands before. Nothing joins a line break.
+// Normal form C changes nothing: the white space of the first kind is ASCII, so it neither moves nor joins the text before it, and nothing
+// joins a line break.
 index stable_pieces(std::string_view text, Splitter splitter) {
   const bool joins = joins_line_breaks(splitter);
   const auto is_break = [](char c) { return c == '\r' || c == '\n'; };

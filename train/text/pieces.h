@@ -9,8 +9,8 @@
 
 namespace dikkat {
 
-/// Splits a text into the pieces that byte-level BPE encodes separately. White space is Unicode's White_Space, letters and numbers are
-/// those of unicode_version(). The time is linear in the text.
+/// Splits a text into the pieces that byte-level BPE encodes separately, in linear time. White space is Unicode's White_Space; letters and
+/// numbers are those of unicode_version().
 class PieceReader {
  public:
   /// `text` must be valid UTF-8 (this is not checked) and outlive the reader.
@@ -19,10 +19,10 @@ class PieceReader {
   PieceReader(const PieceReader&) = delete;
   PieceReader& operator=(const PieceReader&) = delete;
 
-  /// The next piece; empty at the end. All pieces in order are the text.
+  /// Returns the next piece; empty at the end. All pieces together are the text.
   std::string_view next();
 
-  /// The version of Unicode that defines letters and numbers: "14.0.0" with Debian 12's PCRE2. Newer characters count as neither.
+  /// Returns the version of Unicode that defines letters and numbers ("14.0.0" with Debian 12's PCRE2). Newer characters count as neither.
   static std::string unicode_version();
 
  private:
@@ -32,9 +32,9 @@ class PieceReader {
   std::unique_ptr<Match> match_;
 };
 
-/// Tokenizer::stable_prefix() for pieces: the bytes before the last white space that follows something else, or, with the splitters that
-/// end a piece with a line break, after the last line break that something else follows. 0 if there is no such place. Unicode's normal form
-/// C changes nothing across it.
+/// Returns Tokenizer::stable_prefix() for pieces: the bytes before the last white space that follows another character. With the splitters
+/// that end a piece with a line break, it may also be the bytes after the last line break that is followed by another character. Returns 0
+/// if there is no such place. Unicode's normal form C changes nothing across it.
 index stable_pieces(std::string_view text, Splitter splitter);
 
 }  // namespace dikkat

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// `where` is the path of a field in the file, for messages.
+// In these functions `where` is the path of a field in the file, for messages.
 
 std::string shown(const json& value) {
   constexpr std::size_t kMost = 300;
@@ -23,10 +23,10 @@ std::string shown(const json& value) {
 }
 
 [[noreturn]] void refuse(const std::string& where, const json& value, std::string_view expected) {
-  fail_input("tokenizer: its ", where, " is ", shown(value), ", expected ", expected, "; with anything else its ids may be others");
+  fail_input("tokenizer: its ", where, " is ", shown(value), ", expected ", expected, "; with other values the ids may differ");
 }
 
-/// The field, or null.
+/// Returns the field, or null if it is missing.
 const json& field(const json& object, std::string_view name) {
   static const json null;
   const auto found = object.find(name);
@@ -35,7 +35,7 @@ const json& field(const json& object, std::string_view name) {
 
 std::string in(const std::string& where, const char* name) { return concat(where, where.empty() ? "" : ".", name); }
 
-/// A field that is not known may change ids, unless it has nothing to say.
+/// Throws InputError for an unknown field, which may change ids, unless its value is empty.
 void require_known(const json& object, const std::string& where, std::initializer_list<std::string_view> names) {
   for (const auto& [name, value] : object.items()) {
     const bool says_nothing = value.is_null() || value == false || ((value.is_structured() || value.is_string()) && value.empty());
@@ -63,7 +63,7 @@ std::string type_of(const json& object) {
   return type.is_string() ? type.get<std::string>() : "";
 }
 
-/// The steps of a "Sequence", or the one step.
+/// Returns the steps of a "Sequence", or the only step.
 std::vector<json> steps_of(const json& step, const std::string& where, const char* name) {
   if (step.is_null()) {
     return {};
@@ -173,13 +173,14 @@ AddedTokens added_tokens_from(const json& list) {
   return tokens;
 }
 
-/// Hugging Face's library gives added tokens that the vocabulary does not have the ids after it, whatever ids the file says.
+/// Throws InputError for added tokens with ids that Hugging Face's library would ignore: it gives those that are not in the vocabulary the
+/// next ids after it.
 void require_owners_ids(const json& list, const VocabularyReader& vocabulary, std::size_t in_vocabulary) {
   auto next = static_cast<index>(in_vocabulary);
   for (const json& token : list) {
     if (const auto name = token["content"].get<std::string>(); !vocabulary.contains(name)) {
       require_input(token["id"] == next, "tokenizer: the added token \"", name, "\" has the id ", token["id"].get<index>(), ", expected ",
-                    next, ", the first after the vocabulary: its owner's program numbers it so");
+                    next, ", the next id after the vocabulary, which Hugging Face's library gives it");
       ++next;
     }
   }
@@ -200,7 +201,7 @@ Bpe bpe_from(const json& model, const json& added_list, const AddedTokens& added
   if (model.contains("type") && model["type"] != "BPE") {
     refuse("model.type", model["type"], "\"BPE\"");
   }
-  // unk_token and fuse_unk are for bytes without a token, and there are none.
+  // unk_token and fuse_unk are ignored, because they are for bytes without a token.
   if (const json& dropout = field(model, "dropout"); !dropout.is_null() && dropout != 0.0) {
     refuse("model.dropout", dropout, "null");
   }
@@ -224,7 +225,7 @@ Bpe bpe_from(const json& model, const json& added_list, const AddedTokens& added
   return std::move(vocabulary).bpe(std::move(merges), flag(model, "model", "ignore_merges", false));
 }
 
-/// The token of a template's item {"SpecialToken": {"id": NAME}}.
+/// Returns the token of a template's item {"SpecialToken": {"id": NAME}}.
 Token token_of(const json& item, const json& processor, const AddedTokens& added_tokens) {
   const json& name = item["SpecialToken"].is_object() ? field(item["SpecialToken"], "id") : item["SpecialToken"];
   const json& tokens = field(processor, "special_tokens");
@@ -237,7 +238,7 @@ Token token_of(const json& item, const json& processor, const AddedTokens& added
   return ids[0].get<Token>();
 }
 
-/// What the template {"single": [before, {"Sequence": {"id": "A"}}, after]} puts around a text.
+/// Returns the tokens that the template {"single": [before, {"Sequence": {"id": "A"}}, after]} puts around a text.
 TextTokens template_of(const json& processor, const AddedTokens& added_tokens) {
   constexpr std::string_view kExpected = "at most one token before the text and one after it";
   require_known(processor, "post_processor", {"type", "single", "pair", "special_tokens"});
@@ -273,7 +274,7 @@ TextTokens around_from(const json& post_processor, const AddedTokens& added_toke
   TextTokens around;
   bool has_template = false;
   for (const json& step : steps_of(post_processor, "post_processor", "processors")) {
-    if (type_of(step) == "ByteLevel") {  // it moves offsets only
+    if (type_of(step) == "ByteLevel") {  // it only moves offsets
       require_known_byte_level(step, "post_processor");
     } else if (type_of(step) == "TemplateProcessing" && !has_template) {
       around = template_of(step, added_tokens);
@@ -307,14 +308,14 @@ BpeVocabulary vocabulary_from(const json& file) {
       .bpe = std::move(bpe), .added_tokens = std::move(added_tokens), .splitter = splitter, .nfc = nfc, .text_tokens = std::move(around)};
 }
 
-/// Classes of transformers that put their own tokens around a text: begin, unless add_bos_token is false, and end, if add_eos_token is
-/// true. What tokenizer.json has around a text does not count for them.
+/// Classes of transformers that put their own tokens around a text: bos, unless add_bos_token is false, and eos, if add_eos_token is true.
+/// They ignore the tokens that tokenizer.json puts around a text.
 constexpr std::string_view kClassesWithOwnTokens[] = {"LlamaTokenizer",         "LlamaTokenizerFast", "CodeLlamaTokenizer",
                                                       "CodeLlamaTokenizerFast", "GemmaTokenizer",     "GemmaTokenizerFast",
                                                       "CohereTokenizer",        "CohereTokenizerFast"};
 
-/// Settles what stands around a text by the keys add_bos_token and add_eos_token of a tokenizer_config.json. text_tokens has bos and eos,
-/// and what tokenizer.json says.
+/// Decides which tokens stand around a text, from add_bos_token and add_eos_token in a tokenizer_config.json. text_tokens must already have
+/// bos, eos and the tokens from tokenizer.json.
 std::vector<std::string> settle_around(const json& config, BpeVocabulary& vocabulary) {
   const std::string name = type_of(field(config, "tokenizer_class"));
   const bool counts = std::ranges::find(kClassesWithOwnTokens, name) != std::end(kClassesWithOwnTokens);
@@ -326,7 +327,7 @@ std::vector<std::string> settle_around(const json& config, BpeVocabulary& vocabu
     if (!counts && !is_given) {
       return;
     }
-    require_input(!counts || !adds || !is_given || token, "tokenizer: its tokenizer_config.json has ", key, " true, but no ", token_name);
+    require_input(!counts || !adds || !is_given || token, "tokenizer: its tokenizer_config.json has ", key, " = true, but no ", token_name);
     const std::optional<Token> wanted = adds ? (token ? token : place) : std::nullopt;
     if (wanted == place) {
       return;
@@ -335,7 +336,7 @@ std::vector<std::string> settle_around(const json& config, BpeVocabulary& vocabu
     notes.push_back(concat("tokenizer.json puts ", shown_token(place), ' ', where, " a text, and tokenizer_config.json ",
                            shown_token(wanted), " (", key, " is ", adds ? "true" : "false", is_given ? "" : " by default",
                            name.empty() ? "" : concat(", class ", name), "): ", shown_token(counts ? wanted : place),
-                           " is put there, as by transformers 4"));
+                           " is used, as in transformers 4"));
     place = counts ? wanted : place;
   };
   TextTokens& around = vocabulary.text_tokens;
@@ -399,11 +400,11 @@ std::vector<std::string> read_tokenizer_config(std::string_view text, BpeVocabul
                   ", expected the name of a token");
     const auto id = vocabulary.added_token(content.get<std::string>());
     require_input(id.has_value(), "tokenizer: its tokenizer_config.json has the ", name, ' ', shown(content),
-                  ", which is none of the added tokens of tokenizer.json");
+                  ", which is not an added token of tokenizer.json");
     *place = id;
   }
   std::vector<std::string> notes = settle_around(config, vocabulary);
-  // What follows from tokenizer.json alone need not be kept.
+  // Tokens that follow from tokenizer.json need not be kept.
   const TextTokens said = vocabulary.text_tokens;
   const TextTokens all = vocabulary.all_text_tokens();
   vocabulary.text_tokens = {.before = said.before, .after = said.after};

@@ -13,7 +13,7 @@
 namespace dikkat {
 namespace {
 
-// Most frequent first. PCRE2 knows the characters of each, but cannot tell the script of a character or list the scripts.
+// The scripts, most frequent first. PCRE2 can match the characters of a script, but cannot return a character's script or list the scripts.
 constexpr std::string_view kScripts[] = {"Latin",
                                          "Han",
                                          "Cyrillic",

@@ -12,11 +12,11 @@ namespace dikkat {
 /// A writing system by its name in Unicode ("Latin", "Han"), and how many characters belong to it.
 using ScriptCount = std::pair<std::string, index>;
 
-/// What spaces, digits, punctuation and signs count as: all scripts use them.
+/// The script of spaces, digits, punctuation and signs, which all scripts use.
 inline constexpr const char* kCommonScript = "Common";
 
-/// Sums up characters by their script (Unicode's property Script, UAX #24), the most frequent first. `characters` are code points with
-/// their counts. Marks that stand on letters of any script count as common; scripts that hardly any text of today uses are "other".
+/// Counts characters by their script (Unicode's property Script, UAX #24), the most frequent script first. `characters` are code points
+/// with their counts. Marks that combine with letters of any script count as common; scripts that are rare today are "other".
 std::vector<ScriptCount> count_scripts(std::span<const std::pair<char32_t, index>> characters);
 
 }  // namespace dikkat

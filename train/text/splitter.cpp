@@ -10,8 +10,8 @@ namespace {
 #define DIKKAT_SPACE R"(\x09-\x0D\x85\p{Z})"
 #define DIKKAT_SPACE_IN_LINE R"(\x09\x0B\x0C\x85\p{Z})"  // no \r, no \n
 
-// \s+(?!\S)|\s+: all white space at the end of the text. Before other text the last character is left for the next piece, where it stands
-// alone if that piece does not take it.
+// \s+(?!\S)|\s+: all white space at the end of the text. Before other text, the last character is left for the next piece. It is a piece of
+// its own if that piece does not take it.
 #define DIKKAT_SPACES "[" DIKKAT_SPACE "]+(?![^" DIKKAT_SPACE "])|[" DIKKAT_SPACE "]"
 
 constexpr std::string_view kGpt2Regex = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";

@@ -10,8 +10,8 @@
 
 namespace dikkat {
 
-/// Bytes and entries lie in large chunks, so that growing never copies them and the system gets them back; the set holds numbers of
-/// entries.
+/// The table of strings. Bytes and entries are in large chunks, so that growth never copies them and their memory is returned to the
+/// system. The set holds the numbers of entries.
 struct StringCounts::Table {
   struct Entry {
     std::uint64_t times;
@@ -39,7 +39,7 @@ struct StringCounts::Table {
     }
   };
 
-  static constexpr std::size_t kEntries = std::size_t{1} << 16;  // in a chunk
+  static constexpr std::size_t kEntries = std::size_t{1} << 16;  // the number of entries in a chunk
 
   Entry& entry(std::size_t i) const { return entries[i / kEntries][i % kEntries]; }
   void push_back(const Entry& made) {

@@ -20,7 +20,7 @@ class StringCounts {
   void add(std::string_view string, std::uint64_t times = 1);
   void add(const StringCounts& other);
 
-  /// The number of distinct strings, and their bytes.
+  /// Return the number of distinct strings, and their bytes.
   index distinct() const;
   index distinct_bytes() const;
   /// Frees the memory that only add() needs. add() must not be called afterwards.

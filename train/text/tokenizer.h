@@ -32,7 +32,7 @@ class EncodeError : public InputError {
 /// The special tokens that an encoder-decoder needs.
 struct SequenceTokens {
   Token pad;    // pads rows to the length of the longest
-  Token start;  // the first token that a decoder reads
+  Token start;  // the first token of the decoder input
   Token end;    // the last token of a target, and of a source
 
   bool operator==(const SequenceTokens&) const = default;
@@ -49,56 +49,56 @@ struct SpecialToken {
 /// The tokens around a text, as the tokenizer's owner uses them.
 struct TextTokens {
   std::optional<Token> bos{};     // begins a text
-  std::optional<Token> eos{};     // ends one
-  std::optional<Token> before{};  // what the owner's encode() itself puts before every text: bos, or nothing
-  std::optional<Token> after{};   // and after it
-  std::vector<Token> ends{};      // any of these ends what a model generates: eos, and of a chat model the end of its turn
+  std::optional<Token> eos{};     // ends a text
+  std::optional<Token> before{};  // the token that the owner's encode() puts before every text: bos, or nothing
+  std::optional<Token> after{};   // the token that it puts after every text
+  std::vector<Token> ends{};      // each of these ends generation: eos, and for a chat model the end of its turn
 
   bool operator==(const TextTokens&) const = default;
 };
 
-/// Turns text into token ids and back. Immutable: any number of threads may use one at once.
+/// Turns text into token ids and back. Immutable: threads may share a tokenizer.
 class Tokenizer {
  public:
-  /// Of a class: whether it encodes every string of bytes (TokenizerKind::any_bytes).
+  /// Whether this class of tokenizers encodes every string of bytes (TokenizerKind::any_bytes).
   static constexpr bool kAnyBytes = false;
 
   virtual ~Tokenizer() = default;
 
-  /// The name of this kind of tokenizer in configurations and checkpoints.
+  /// Returns the name of this kind of tokenizer in configurations and checkpoints.
   virtual std::string_view kind() const = 0;
   /// Ids are 0 to vocab_size() - 1.
   virtual index vocab_size() const = 0;
-  /// Throws EncodeError, which has the byte offset, for text that has no tokens.
+  /// Returns the tokens of a text. Throws EncodeError, which has the byte offset, for text that cannot be encoded.
   virtual std::vector<Token> encode(std::string_view text) const = 0;
-  /// The same, but the names of special tokens in the text become these tokens: for prompts and chats, never for a corpus. text_tokens()
-  /// are not added.
+  /// Encodes a text as encode() does, but the names of special tokens in it become these tokens: for prompts and chats, never for a corpus.
+  /// Does not add text_tokens().
   virtual std::vector<Token> encode_with_special(std::string_view text) const { return encode(text); }
-  /// The number of bytes at the start of `text` whose tokens do not depend on what follows `text`; 0 if that is not known. A text that does
-  /// not fit into memory is split there and encoded chunk by chunk.
+  /// Returns the number of bytes at the start of `text` whose tokens do not depend on what follows `text`; 0 if that is not known. A text
+  /// that does not fit into memory is split there and encoded chunk by chunk.
   virtual index stable_prefix(std::string_view) const { return 0; }
-  /// The text of the tokens. If is_lossless(), these are the bytes that encode() got. Tokens may end within a UTF-8 character: a caller
-  /// that prints tokens as they come holds back utf8::incomplete_tail(). Throws Error for an id outside the vocabulary.
+  /// Returns the text of the tokens. If is_lossless(), it has the bytes that encode() got. Tokens may end within a UTF-8 character: a
+  /// caller that prints tokens as they come holds back utf8::incomplete_tail(). Throws Error for an id outside the vocabulary.
   virtual std::string decode(std::span<const Token> tokens) const = 0;
-  /// A JSON text from which tokenizer_from_json() makes the same tokenizer.
+  /// Returns a JSON text from which tokenizer_from_json() makes the same tokenizer.
   virtual std::string to_json() const = 0;
-  /// The token between documents, if this kind has one.
+  /// Returns the token between documents, if this kind has one.
   virtual std::optional<Token> separator() const { return std::nullopt; }
-  /// Tokens that sampling must never draw, because no text is encoded to them.
+  /// Returns the tokens that sampling must never draw, because no text is encoded to them.
   virtual std::vector<Token> suppressed_tokens() const { return {}; }
-  /// Whether decode(encode(text)) is the text, for every text. A tokenizer that normalizes gives the same text in its normal form.
+  /// Returns whether decode(encode(text)) equals every text. A tokenizer that normalizes returns the normal form of the text.
   virtual bool is_lossless() const { return true; }
-  /// All tokens that encode() never gives, by rising id.
+  /// Returns all tokens that encode() never produces, by ascending id.
   virtual std::vector<SpecialToken> special_tokens() const { return {}; }
   virtual TextTokens text_tokens() const { return {}; }
-  /// What the tokenizer's owner gives a model for this text: encode_with_special(), between text_tokens().before and .after.
+  /// Returns the tokens that the tokenizer's owner would pass to a model: encode_with_special(), between text_tokens().before and .after.
   std::vector<Token> encode_for_model(std::string_view text) const;
-  /// The special tokens for an encoder-decoder, if this kind has them.
+  /// Returns the special tokens for an encoder-decoder, if this kind has them.
   virtual std::optional<SequenceTokens> sequence_tokens() const { return std::nullopt; }
 };
 
-/// Makes a tokenizer from what to_json() returned, or from a tokenizer.json of Hugging Face (hugging_face_json.h). Throws InputError for
-/// anything else; the text may come from any file.
+/// Makes a tokenizer from the result of to_json(), or from a Hugging Face tokenizer.json (hugging_face_json.h). The text may come from any
+/// file. Throws InputError for anything else.
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json);
 
 }  // namespace dikkat

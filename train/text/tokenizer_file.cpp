@@ -22,7 +22,7 @@ std::string contents(const fs::path& path) {
   constexpr index kMost = index{256} << 20;
   require_input(is_there(path) && is_file(path), "tokenizer: ", path.string(),
                 is_there(path) ? " is not a regular file" : " does not exist",
-                ", expected a tokenizer.json, or vocab.bpe and encoder.json beside each other, or a folder with one of these");
+                ", expected a tokenizer.json, vocab.bpe next to encoder.json, or a folder with one of these");
   std::string text = read_bytes(path, kMost + 1);
   require_no_placeholder(text, concat("tokenizer: ", path.string()));
   require_input(static_cast<index>(text.size()) <= kMost, "tokenizer: ", path.string(), " has more than ", kMost, " bytes");
@@ -32,7 +32,7 @@ std::string contents(const fs::path& path) {
 /// The names of GPT-2's two files.
 constexpr std::pair<const char*, const char*> kPairs[] = {{"vocab.bpe", "encoder.json"}, {"merges.txt", "vocab.json"}};
 
-/// nanoGPT numbers characters in order, as CharTokenizer does. CharTokenizer refuses another order.
+/// Reads nanoGPT's ids by character. nanoGPT numbers sorted characters, as CharTokenizer does, which refuses any other order.
 std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   require_input(ids.is_object(), "tokenizer: its \"stoi\" is a JSON ", ids.type_name(), ", expected an object of ids by character");
   std::u32string characters(ids.size(), U'\0');
@@ -51,7 +51,7 @@ std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
-/// Whether a tokenizer.json of Hugging Face splits a text into its characters: BPE without merges, of the text as it is.
+/// Returns whether a Hugging Face tokenizer.json splits a text into its characters: BPE without merges, splitting or normalization.
 bool is_of_characters(const nlohmann::json& object) {
   const auto is_null = [&](const char* key) { return !object.contains(key) || object[key].is_null(); };
   const auto model = object.find("model");
@@ -60,7 +60,7 @@ bool is_of_characters(const nlohmann::json& object) {
          object.value("added_tokens", nlohmann::json()).empty() && model->contains("vocab");
 }
 
-/// The result of f(). Its errors name the files.
+/// Returns the result of f(), and adds the names of the files to its errors.
 template <class F>
 std::unique_ptr<Tokenizer> named(const std::string& files, F&& f) {
   try {

@@ -13,9 +13,9 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* kExpected = ", expected a tokenizer as dikkat or Hugging Face write it";
+constexpr const char* kExpected = ", expected a tokenizer that dikkat or Hugging Face's library wrote";
 
-/// Throws InputError for a text with more values or levels than any tokenizer has, before it is parsed.
+/// Throws InputError for a text with more values or levels than any tokenizer has. Call it before parsing.
 void require_bounds(std::string_view text) {
   constexpr int kMostLevels = 100;               // a parser recurses for each level, and the stack is limited
   constexpr index kMostValues = index{1} << 24;  // a value of two bytes in the text takes up to 64 bytes of memory

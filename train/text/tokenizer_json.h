@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-/// Reads the JSON text of a tokenizer, which may come from any file. Only for the sources of this folder.
+/// Reading of a tokenizer's JSON text, which may come from any file. This header is private to its folder.
 namespace dikkat {
 
 /// Parses the text. Throws InputError if it is not a JSON object.

@@ -14,12 +14,12 @@
 
 namespace dikkat {
 
-/// A kind of tokenizer: its name in configurations, how it is made from a corpus, and how it is read from its JSON.
+/// A kind of tokenizer: its name in configurations, and the functions that make it from a corpus and read it from its JSON.
 struct TokenizerKind {
   std::string_view name;
   std::unique_ptr<TokenizerMaker> (*maker)(const TokenizerOptions& options);
   std::unique_ptr<Tokenizer> (*from_json)(std::string_view json);
-  bool any_bytes;  // whether it encodes every string of bytes; a corpus for other kinds is checked to be text
+  bool any_bytes;  // whether it encodes every string of bytes; for other kinds a corpus must be text
 };
 
 template <class T>
@@ -44,10 +44,10 @@ inline constexpr auto kTokenizerNames = [] {
   return names;
 }();
 
-/// "byte, char, word or bpe": kTokenizerNames, for help texts.
+/// Returns kTokenizerNames for help texts: "byte, char, word or bpe".
 std::string tokenizer_names_in_words();
 
-/// Throws InputError for an unknown name. `what` begins the message: "tokenizer.kind".
+/// Returns the kind with this name. Throws InputError for an unknown name; the message begins with `what`: "tokenizer.kind".
 const TokenizerKind& tokenizer_kind(std::string_view name, std::string_view what);
 
 }  // namespace dikkat

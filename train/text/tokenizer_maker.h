@@ -11,10 +11,10 @@
 
 namespace dikkat {
 
-/// Which tokenizer to make from a corpus.
+/// The tokenizer to make from a corpus.
 struct TokenizerOptions {
   std::string kind = "char";
-  index vocab_size = 0;                // for "bpe": most tokens, 257 or more
+  index vocab_size = 0;                // for "bpe": the largest number of tokens, 257 or more
   Splitter splitter = Splitter::gpt2;  // for "bpe"
   index min_count = 1;                 // for "word": rarer words become <unk>
 };
@@ -25,20 +25,21 @@ class TokenizerMaker {
  public:
   virtual ~TokenizerMaker() = default;
 
-  /// A maker of the same kind that has read nothing.
+  /// Returns a maker of the same kind that has read nothing.
   virtual std::unique_ptr<TokenizerMaker> empty_copy() const = 0;
-  /// Throws EncodeError for text that this kind cannot encode.
+  /// Reads a chunk of text. Throws EncodeError for text that this kind cannot encode.
   virtual void read(std::string_view text) = 0;
-  /// Adds what `other`, of the same kind, has read.
+  /// Adds the text that `other`, of the same kind, has read.
   virtual void merge(const TokenizerMaker& other) = 0;
-  /// Tokenizer::stable_prefix() of the tokenizer that make() will give.
+  /// Returns Tokenizer::stable_prefix() of the tokenizer that make() will return.
   virtual index stable_prefix(std::string_view text) const = 0;
-  /// Call it once, as the last method: it may consume what was read. `progress` gets the share that is done. Throws InputError if there was
-  /// no text and the kind needs some.
+  /// Makes the tokenizer. Call it once, as the last method, because it may consume the counts. `progress` gets the completed share. Throws
+  /// InputError if there was no text and the kind needs some.
   virtual std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress = {}) = 0;
 };
 
-/// Throws InputError for an unknown kind (the message lists the known ones) and for options out of range.
+/// Returns a maker for these options. Throws InputError for an unknown kind (the message lists the known ones) and for options out of
+/// range.
 std::unique_ptr<TokenizerMaker> make_tokenizer_maker(const TokenizerOptions& options);
 
 /// Makes a tokenizer from documents in memory. Throws InputError as make_tokenizer_maker() and make() do, and EncodeError, with the number

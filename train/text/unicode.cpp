@@ -11,8 +11,8 @@
 namespace dikkat {
 namespace {
 
-/// Characters that normal form C keeps, that join nothing before them and are no marks (NFC_Quick_Check=Yes, Canonical_Combining_Class=0),
-/// without code points that Unicode may still assign: most of most texts. So the text before one can be normalized by itself.
+/// Characters that normal form C keeps, that join nothing before them and are not marks (NFC_Quick_Check=Yes, Canonical_Combining_Class=0).
+/// Code points that Unicode may still assign are left out. The text before such a character can be normalized separately.
 constexpr utf8::Range kBoundaries[] = {
     {0x0, 0x2FF},     {0x3A3, 0x482},   {0x488, 0x52F},   {0x10D0, 0x1160},   {0x1E00, 0x1EFF},
     {0x2002, 0x2064}, {0x2190, 0x2328}, {0x3000, 0x3029}, {0x3041, 0x3096},   {0x309B, 0x30FF},
@@ -25,7 +25,7 @@ bool is_boundary(char32_t code_point) {
   return range != std::end(kBoundaries) && range->first <= code_point;
 }
 
-/// Appends the normal form of some text.
+/// Appends the normal form of a text.
 class Normalizer {
  public:
   explicit Normalizer(std::string& out) : out_(out) {}
@@ -56,7 +56,7 @@ class Normalizer {
   static int class_of(utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; }
 
   void append_decomposed(char32_t code_point) {
-    constexpr std::size_t kMost = 18;  // code points that one stands for; four in canonical decompositions
+    constexpr std::size_t kMost = 18;  // the longest decomposition of a code point; canonical ones have at most four
     const std::size_t before = characters_.size();
     characters_.resize(before + kMost);
     int boundary_class = 0;
@@ -121,7 +121,7 @@ bool is_word_character(char32_t code_point) {
     case UTF8PROC_CATEGORY_PC: return true;
     default: break;
   }
-  // Joiners, and the symbols that are alphabetic: letters in circles and squares.
+  // Joiners, and alphabetic symbols: letters in circles and squares.
   constexpr utf8::Range kOthers[] = {{0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
   return std::any_of(std::begin(kOthers), std::end(kOthers),
                      [=](utf8::Range some) { return some.first <= code_point && code_point <= some.last; });

@@ -12,14 +12,14 @@ unsigned byte_at(std::string_view text, index at) { return static_cast<unsigned 
 index size_of(std::string_view text) { return static_cast<index>(text.size()); }
 bool is_continuation(unsigned byte) { return (byte & 0xC0U) == 0x80; }
 
-/// Whether none of 16 bytes is part of a longer character.
+/// Returns whether all of 16 bytes are ASCII.
 bool is_ascii(const char* bytes) {
   std::uint64_t halves[2];
   std::memcpy(halves, bytes, sizeof halves);
   return ((halves[0] | halves[1]) & 0x8080808080808080U) == 0;
 }
 
-/// The number of bytes of a character with this first byte; 0 if it is not a first byte.
+/// Returns the number of bytes of a character with this first byte; 0 if it is not a first byte.
 index length_from(unsigned first) {
   if (first < 0x80) {
     return 1;
@@ -30,7 +30,8 @@ index length_from(unsigned first) {
   return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
 
-/// Some first bytes allow only part of 80 to BF as the second byte: the rest would be overlong, a surrogate or too large.
+/// Returns the fault of a second byte. Some first bytes allow only part of 80 to BF: the others would be overlong, a surrogate or too
+/// large.
 Fault fault_of_second(unsigned first, unsigned second) {
   switch (first) {
     case 0xE0: return second < 0xA0 ? Fault::overlong : Fault::none;
@@ -61,7 +62,7 @@ void append_hex(std::string& out, std::uint32_t value, int digits) {
   }
 }
 
-/// Controls, marks that attach to their neighbour or turn the direction of writing, unassigned by design or private.
+/// Controls, marks that attach to their neighbour or change the direction of writing, and code points that are private or never assigned.
 constexpr Range kUnprintable[] = {
     {0x0, 0x1F},      {0x7F, 0xA0},     {0xAD, 0xAD},     {0x300, 0x36F},
     {0x61C, 0x61C},   {0x180E, 0x180E}, {0x2000, 0x200F}, {0x2028, 0x202F},
@@ -105,7 +106,7 @@ Character decode(std::string_view text, index at) {
 std::optional<index> first_invalid(std::string_view text) {
   for (index at = 0; at < size_of(text);) {
     constexpr index kBlock = 16;
-    if (at + kBlock <= size_of(text) && is_ascii(text.data() + at)) {  // most of most texts
+    if (at + kBlock <= size_of(text) && is_ascii(text.data() + at)) {  // the usual case
       at += kBlock;
       continue;
     }
@@ -136,7 +137,7 @@ void append(std::string& out, char32_t code_point) {
   const auto put = [&](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
   const auto continuation = [&](int shift) { put(0x80U | (code_point >> shift & 0x3FU)); };
   require(is_character(code_point), "utf8: ", static_cast<std::uint32_t>(code_point),
-          " is no character, expected a code point up to U+10FFFF that is no surrogate");
+          " is not a character, expected a code point up to U+10FFFF that is not a surrogate");
   if (code_point < 0x80) {
     put(code_point);
   } else if (code_point < 0x800) {
@@ -163,7 +164,7 @@ void append_valid(std::string& out, std::string_view text) {
     }
     text.remove_prefix(static_cast<std::size_t>(*bad));
     const Character character = decode(text, 0);
-    // Some faults show at a byte that is not part of what began.
+    // Some faults show only at a byte that is not part of the character that began.
     const bool at_next = character.fault == Fault::interrupted || character.fault == Fault::overlong ||
                          character.fault == Fault::surrogate || character.fault == Fault::too_large;
     text.remove_prefix(static_cast<std::size_t>(std::max<index>(1, character.bytes - (at_next ? 1 : 0))));

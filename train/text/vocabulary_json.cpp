@@ -28,7 +28,7 @@ VocabularyReader::VocabularyReader(const nlohmann::json& ids, const AddedTokens&
     ids_.emplace(text, static_cast<Token>(id));
     if (const auto added = added_tokens.find(static_cast<Token>(id)); added != added_tokens.end()) {
       require_input(added->second.name == text, "tokenizer: the id ", id, " is that of the added token \"", added->second.name,
-                    "\" and, in the vocabulary, of \"", text, '"');
+                    "\", but in the vocabulary it is that of \"", text, '"');
       continue;
     }
     const auto bytes = byte_level::to_bytes(text);
@@ -41,14 +41,14 @@ VocabularyReader::VocabularyReader(const nlohmann::json& ids, const AddedTokens&
   for (const auto& [id, token] : added_tokens) {
     const auto known = ids_.find(token.name);
     require_input(known == ids_.end() || known->second == id, "tokenizer: the added token \"", token.name, "\" has the id ", id,
-                  " and, in the vocabulary, ", known == ids_.end() ? 0 : known->second);
+                  ", but in the vocabulary it has ", known == ids_.end() ? 0 : known->second);
   }
 }
 
 Token VocabularyReader::id_of(const std::string& text, std::size_t i) const {
   const auto found = ids_.find(text);
   require_input(found != ids_.end() && !added_tokens_.contains(found->second), "tokenizer: merge ", i, " has the token \"", text,
-                "\", which is ", found == ids_.end() ? "not in the vocabulary" : "an added token, expected one of the others");
+                "\", which is ", found == ids_.end() ? "not in the vocabulary" : "an added token, expected a token of text");
   return found->second;
 }
 

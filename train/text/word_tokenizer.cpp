@@ -46,7 +46,7 @@ bool is_one_word(std::string_view text) {
   return is_whole;
 }
 
-/// The bytes up to and including the last white space.
+/// Returns the number of bytes up to and including the last white space.
 index stable_words(std::string_view text) {
   for (auto at = static_cast<index>(text.size()) - utf8::incomplete_tail(text); at > 0;) {
     const index before = utf8::snap(text, at - 1);
@@ -106,7 +106,7 @@ WordTokenizer::WordTokenizer(std::vector<std::string> words) : words_(std::move(
     require_input(is_one_word(words_[i]), "word tokenizer: word ", i + 1, " of its vocabulary is empty or contains white space");
   }
   require_input(std::adjacent_find(words_.begin(), words_.end(), std::greater_equal<>()) == words_.end(),
-                "word tokenizer: its vocabulary is not a list of distinct words in rising byte order");
+                "word tokenizer: its vocabulary is not a list of distinct words in ascending byte order");
   words_.insert(words_.begin(), std::begin(kSpecial), std::end(kSpecial));
   ids_.reserve(words_.size());
   for (std::size_t id = kFirstWord; id < words_.size(); ++id) {

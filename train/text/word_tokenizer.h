@@ -7,7 +7,7 @@
 namespace dikkat {
 
 /// One token for each word; words are separated by Unicode white space. A line break ("\n") is a word too, so that decoded text has lines.
-/// Ids: four special tokens, then the distinct words of the text in byte order.
+/// Ids number four special tokens, and then the distinct words of the text in byte order.
 ///
 /// decode() puts one space between words, and none beside a line break. So a text comes back byte for byte if all its words are known and
 /// its only white space is single spaces between words and line breaks. Special tokens are decoded to their names. A word that is spelled
@@ -16,23 +16,23 @@ class WordTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "word";
   static constexpr Token kPad = 0;      // "<pad>"
-  static constexpr Token kUnknown = 1;  // "<unk>", any word that is not in the vocabulary
+  static constexpr Token kUnknown = 1;  // "<unk>", stands for any word that is not in the vocabulary
   static constexpr Token kStart = 2;    // "<start>"
   static constexpr Token kEnd = 3;      // "<end>"
   static constexpr Token kFirstWord = 4;
 
-  /// The vocabulary: the distinct words of a UTF-8 corpus that occur at least options.min_count times.
+  /// Makes a vocabulary of the distinct words of a UTF-8 corpus that occur at least options.min_count times.
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
   static std::unique_ptr<Tokenizer> from_json(std::string_view json);
 
-  /// `words` are in rising byte order, without the special tokens. Throws InputError for another order, for no words, and for a word that
-  /// is empty, contains white space (except the word "\n") or is not UTF-8.
+  /// `words` must be in ascending byte order, without the special tokens. Throws InputError for another order, for no words, and for a word
+  /// that is empty, contains white space (except the word "\n") or is not UTF-8.
   explicit WordTokenizer(std::vector<std::string> words);
   WordTokenizer(const WordTokenizer&) = delete;
   WordTokenizer& operator=(const WordTokenizer&) = delete;
 
   std::string_view kind() const override { return kKind; }
-  /// The number of words and special tokens.
+  /// Returns the number of words and special tokens.
   index vocab_size() const override { return static_cast<index>(words_.size()); }
   /// Throws EncodeError for text that is not UTF-8.
   std::vector<Token> encode(std::string_view text) const override;

@@ -79,8 +79,8 @@ ordered_json post_processor_of(const BpeVocabulary& vocabulary) {
   return {{"type", "Sequence"}, {"processors", std::move(processors)}};
 }
 
-/// The ids whose tokens stand in "vocab". With ignore_merges a piece with the spelling of an added token would become that token, so those
-/// at the end are left out there, as Llama 3's are.
+/// Returns the number of ids whose tokens are in "vocab". With ignore_merges a piece spelled like an added token would become that token,
+/// so added tokens at the end are left out, as in Llama 3.
 index ids_in_vocabulary(const BpeVocabulary& vocabulary) {
   return vocabulary.bpe.ignores_merges() ? static_cast<index>(vocabulary.bpe.tokens().size()) : vocabulary.size();
 }
@@ -133,7 +133,7 @@ std::string bpe_json(const BpeVocabulary& vocabulary) {
 }
 
 HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const HuggingFaceModel& model) {
-  ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},  // which takes tokenizer.json as it is
+  ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},  // uses tokenizer.json unchanged
                       {"clean_up_tokenization_spaces", false}};
   ordered_json::object_t added;
   for (const auto& [id, token] : vocabulary.added_tokens) {
@@ -147,7 +147,7 @@ HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const Huggi
       config[name] = map[name] = vocabulary.text_of(*id);
     }
   }
-  // transformers 5 puts bos and eos around a text by these keys; other tokens stand in tokenizer.json only.
+  // With these keys transformers 5 puts bos and eos around a text. Other tokens are only in tokenizer.json.
   if (!tokens.before || tokens.before == tokens.bos) {
     config["add_bos_token"] = tokens.before.has_value();
   }

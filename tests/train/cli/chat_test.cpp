@@ -296,14 +296,11 @@ TEST_F(Chat, GoesOutWithItsTemplate) {
   here.write("tuned-hf/tokenizer_config.json", config.dump());
   const Outcome unknown = answers("tuned-hf");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_TRUE(
-      contains(unknown.err, "is none that dikkat knows: name the one that is nearest to it with --template chatml, llama3 or plain"))
-      << unknown.err;
+  EXPECT_TRUE(contains(unknown.err, "tuned-hf") && contains(unknown.err, "--template chatml, llama3 or plain")) << unknown.err;
   EXPECT_EQ(answers("tuned-hf", {"--template", "plain"}).out, own);
   const Outcome tuned = here.run({"finetune", "tuned-hf", "--data", "chats.jsonl", "--out", "no"});
   EXPECT_EQ(tuned.code, 2);
-  EXPECT_TRUE(contains(tuned.err, "is none that dikkat knows: name the one that is nearest to it, chat.template = \"chatml\""))
-      << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "tuned-hf") && contains(tuned.err, "chat.template = \"chatml\"")) << tuned.err;
 }
 
 TEST_F(Chat, IsAskedQuestions) {

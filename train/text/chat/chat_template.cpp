@@ -37,7 +37,7 @@ ChatTemplate llama3() {
           .end = "<|eot_id|>"};
 }
 
-/// For a tokenizer without tokens for chats: roles are words, and the tokenizer's end of text ends a message.
+/// Returns the template for a tokenizer without chat tokens: roles are words, and the tokenizer's end of text ends a message.
 ChatTemplate plain(const Tokenizer& tokenizer) {
   const TextTokens tokens = tokenizer.text_tokens();
   const std::optional<Token> end = tokens.eos ? tokens.eos : tokenizer.separator();
@@ -66,7 +66,7 @@ std::string in_jinja(const std::string& text) {
   return quoted + '\'';
 }
 
-/// The sha256 of templates that models come with, what they write, and the system message that they add.
+/// The SHA-256 of a template that a model comes with, the format that it writes, and the system message that it adds.
 struct KnownTemplate {
   std::string_view sha256;
   TemplateName name;
@@ -80,7 +80,7 @@ constexpr KnownTemplate kKnownTemplates[] = {
     {"b48c47f6443892716176eb200bf4ef108f64e06ca26ed0fa8ebc0a4b3992fcb2", TemplateName::llama3, ""},
 };
 
-/// A text between the tokenizer's begin and end tokens, all of it scored.
+/// Returns the tokens of a text between the tokenizer's begin and end tokens, all of it scored.
 ChatTokens encode_text(const Tokenizer& tokenizer, const std::string& text) {
   const TextTokens around = tokenizer.text_tokens();
   ChatTokens all;
@@ -199,8 +199,7 @@ std::optional<ChatTemplate> known_template(std::string_view jinja, const Tokeniz
 
 ChatTemplate known_template(std::string_view jinja, const Tokenizer& tokenizer, const std::string& where, const char* how) {
   const auto known = known_template(jinja, tokenizer);
-  require_input(known.has_value(), "the template of conversations in ", where,
-                " is none that dikkat knows: name the one that is nearest to it", how);
+  require_input(known.has_value(), "dikkat does not know the chat template in ", where, ": choose the most similar one", how);
   return *known;
 }
 

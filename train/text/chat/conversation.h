@@ -10,16 +10,16 @@ namespace dikkat {
 struct Message {
   std::string role;  // "system", "user" or "assistant"
   std::string content;
-  std::optional<bool> learn{};  // whether the loss is over it, if the data says so; otherwise chat.loss decides
+  std::optional<bool> learn{};  // whether the message is scored, if the data marks it; otherwise chat.loss decides
 
   bool operator==(const Message&) const = default;
 };
 
-/// An example of a set for fine-tuning: a conversation, or a text that is learnt as it is.
+/// An example for fine-tuning: a conversation, or a text that is scored as a whole.
 struct Conversation {
   std::vector<Message> messages{};  // empty: `text` is the example
   std::string text{};
-  bool learn = true;  // false: the data says that nothing of it is to be learnt
+  bool learn = true;  // false if the data excludes the whole example from training
 
   bool operator==(const Conversation&) const = default;
 };

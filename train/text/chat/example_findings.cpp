@@ -45,7 +45,7 @@ std::vector<std::string> ExampleFindings::notes() const {
   }
   if (left_out > 0) {
     all.push_back(concat(grouped_digits(left_out), left_out == 1 ? " example is" : " examples are",
-                         R"( left out, because "label", "weight", "train" or "loss" of the line says that it is not to be learnt)"));
+                         R"( left out, because "label", "weight", "train" or "loss" of the line excludes it from training)"));
   }
   if (context_only > 0) {
     all.push_back(concat(grouped_digits(context_only), context_only == 1 ? " message is" : " messages are",

@@ -11,15 +11,15 @@ namespace {
 
 using nlohmann::json;
 
-/// A key that changes what is learnt or answered, and what it stands for.
+/// A key that changes what is learnt or answered, and why it is refused.
 struct RefusedKey {
   std::string_view name;
   std::string_view what;
-  bool only_in_messages = false;  // elsewhere it is often something else, as the "file" of a line
+  bool only_in_messages = false;  // elsewhere it often has another meaning, such as the "file" of a line
 };
 
 constexpr std::string_view kTools = "tool calls are not supported";
-constexpr std::string_view kReasoning = "reasoning beside the content is not supported";
+constexpr std::string_view kReasoning = "reasoning outside of the content is not supported";
 constexpr std::string_view kMedia = "only text is supported";
 constexpr std::string_view kPreferences = "preference pairs are not supported";
 constexpr std::string_view kSystem = "a system message is expected as the first of \"messages\", with the role system";
@@ -27,9 +27,9 @@ constexpr std::string_view kDocuments = "documents for a template are not suppor
 constexpr std::string_view kTemplate = "settings of a template are not supported";
 constexpr std::string_view kHistory = "earlier turns are expected in \"messages\"";
 constexpr std::string_view kMarks =
-    "what is not to be learnt is expected to be marked by \"weight\": 0, \"train\": false or \"loss\": false of a message";
+    "messages that are not to be learnt must be marked with \"weight\": 0, \"train\": false or \"loss\": false";
 constexpr std::string_view kContinued = "continuing a message is not supported";
-constexpr std::string_view kRefusal = "a refusal beside the content is not supported";
+constexpr std::string_view kRefusal = "a refusal outside of the content is not supported";
 
 constexpr RefusedKey kRefused[] = {
     {"tool_calls", kTools},
@@ -134,7 +134,7 @@ std::optional<bool> read_marks(const json& object, std::span<const std::string_v
     const std::string where = concat(path, path.empty() ? "" : ".", name);
     const bool is_number = value->is_number() && (*value == 0 || *value == 1);
     if (!value->is_boolean() && !is_number) {
-      throw BadExample(where, concat("is ", short_text(*value), ", expected 0 or false for what is not to be learnt, or 1 or true"));
+      throw BadExample(where, concat("is ", short_text(*value), ", expected 1 or true to learn it, or 0 or false not to"));
     }
     const bool says = value->is_boolean() ? value->get<bool>() : *value == 1;
     if (learn && *learn != says) {

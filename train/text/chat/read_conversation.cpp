@@ -57,7 +57,7 @@ std::string text_of(const json& object, const std::string& field) {
 
 std::vector<Message> messages_of(const json& object, ExampleFindings& found) {
   require_input(find_value(object, "completion") == nullptr,
-                "has \"messages\" and \"completion\", so it is not clear which is to be learnt; leave out one of the two");
+                "has \"messages\" and \"completion\", so it is not clear which one to learn; leave out one of the two");
   std::vector<Message> messages = read_messages(object["messages"], MessageSource::example, "messages", found);
   bool answered = false;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -68,7 +68,7 @@ std::vector<Message> messages_of(const json& object, ExampleFindings& found) {
   return messages;
 }
 
-/// The keys that an example of the kind is read from.
+/// Returns the keys from which an example of this kind is read.
 std::vector<std::string_view> used_keys(ExampleKind kind, const std::string& text_field) {
   std::vector<std::string_view> used(std::begin(kMarksOfLines), std::end(kMarksOfLines));
   switch (kind) {

@@ -12,12 +12,12 @@ using nlohmann::json;
 
 constexpr std::string_view kMarksOfMessages[] = {"weight", "train", "loss"};
 
-/// "is a JSON array" or "is 7", for messages.
+/// Returns "is a JSON array" or "is 7", for messages.
 std::string what_is(const json& value) {
   return value.is_structured() ? concat("is a JSON ", value.type_name()) : concat("is ", short_text(value));
 }
 
-/// The text of one part of a content.
+/// Returns the text of one part of a message's content.
 std::string text_of_part(const json& part, const std::string& path, ExampleFindings& found) {
   constexpr std::string_view kUsed[] = {"type", "text"};
   constexpr const char* kExpected = R"(expected {"type": "text", "text": "..."})";
@@ -30,7 +30,7 @@ std::string text_of_part(const json& part, const std::string& path, ExampleFindi
                      concat(type == nullptr ? "is missing" : what_is(*type), ", expected \"text\": only text is supported"));
   }
   if (read_marks(part, kMarksOfMessages, path)) {
-    throw BadExample(path, R"(has "weight", "train" or "loss", which are expected of a whole message)");
+    throw BadExample(path, R"(has "weight", "train" or "loss", which can only mark a whole message)");
   }
   check_keys(part, KeyPlace::part, kUsed, path, found);
   const json* text = find_value(part, "text");
