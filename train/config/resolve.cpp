@@ -174,9 +174,8 @@ void check_token_count(const Config& config, schema::Problems& problems) {
   }
   if (too_many) {
     problems.add(
-        "train.batch_size * train.gradient_accumulation_steps * model.block_size * train.max_steps are more tokens than a 64-bit number "
-        "can "
-        "count; make one of them smaller");
+        "train.batch_size * train.gradient_accumulation_steps * model.block_size * train.max_steps are more tokens than 64 bits can count; "
+        "make one of them smaller");
   }
 }
 

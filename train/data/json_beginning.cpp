@@ -109,7 +109,7 @@ std::string note_on_json(JsonBeginning beginning, const std::string& name, bool 
                                            : "it begins with a JSON array: ",
       is_line ? (is_named ? "rename it to .jsonl" : "give it as a .jsonl file") : "write one object on each line of a .jsonl file,",
       " if it holds conversations or documents",
-      others == 0 ? "" : concat(" (as ", others == 1 ? "does " : "do ", others, " other file", others == 1 ? ")" : "s)"));
+      others == 0 ? "" : concat("; ", others, " other file", others == 1 ? " looks" : "s look", " the same"));
 }
 
 }  // namespace dikkat

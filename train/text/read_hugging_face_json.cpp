@@ -201,7 +201,7 @@ Bpe bpe_from(const json& model, const json& added_list, const AddedTokens& added
   if (model.contains("type") && model["type"] != "BPE") {
     refuse("model.type", model["type"], "\"BPE\"");
   }
-  // unk_token and fuse_unk are ignored, because they are for bytes without a token.
+  // unk_token and fuse_unk are ignored: they are for bytes without a token, and texts with such bytes are refused.
   if (const json& dropout = field(model, "dropout"); !dropout.is_null() && dropout != 0.0) {
     refuse("model.dropout", dropout, "null");
   }
