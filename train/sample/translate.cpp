@@ -280,6 +280,9 @@ std::vector<LayerAttention> attention_of(const EncoderDecoder& model, const Toke
   };
   std::vector<Token> inputs{sequence_tokens_of(tokenizer).start};
   inputs.insert(inputs.end(), target.begin(), target.end());
+  if (std::ssize(inputs) > model.config().block_size) {  // a target that fills the block has no room for an end token
+    inputs.pop_back();
+  }
   Tape tape(Recording::off);
   Pass pass{.tape = tape, .attention_observer = &observer};
   const auto memory = model.encode(pass, tape.input<Token>({1, static_cast<index>(source.size())}, source));

@@ -45,7 +45,8 @@ struct LayerAttention {
 };
 
 /// Returns the weights of all attention layers, in the order of computation, for a source and a target (its tokens without special tokens).
-/// Query t of the decoder is the position that predicts token t; the last query predicts the end token.
+/// Query t of the decoder is the position that predicts token t; the last query predicts the end token, which a target that fills
+/// the block does not have.
 std::vector<LayerAttention> attention_of(const EncoderDecoder& model, const Tokenizer& tokenizer, const std::vector<Token>& source,
                                          const std::vector<Token>& target);
 

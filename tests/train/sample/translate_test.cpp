@@ -227,6 +227,11 @@ TEST_F(Translate, ShowsWhatEachWordLookedAt) {
   EXPECT_EQ(layers[2].weights.size(), 2U * 3 * 3);
 }
 
+TEST_F(Translate, ShowsWhatAnAnswerThatFillsTheBlockLookedAt) {
+  const std::vector<Token> whole_block(6, 4);
+  EXPECT_EQ(attention_of(model, *tokenizer, sources[0], whole_block)[2].queries, 6) << "the words, and no end";
+}
+
 TEST_F(Translate, RefusesWhatItCannotDo) {
   using testing::error_of;
   EXPECT_EQ(error_of([&] { translate(model, *tokenizer, sources, {.beam = 0}); }),
