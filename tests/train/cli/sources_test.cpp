@@ -69,6 +69,15 @@ TEST_F(MixedSources, AreToldApartAndTogether) {
   EXPECT_EQ(resumed.code, 0) << resumed.err;
 }
 
+TEST_F(MixedSources, EpochsAreThoseOfTheFirst) {
+  const Outcome trained =
+      here.run({"train", "--config", "mixed.toml", "--epochs", "2", "--out", "run", "--set", "train.eval_interval=1000"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const std::size_t line = trained.err.find("lamps.txt, 0.75 of all windows"), end = trained.err.find(" epochs", line);
+  ASSERT_NE(end, std::string::npos) << trained.err;
+  EXPECT_NEAR(std::stod(trained.err.substr(trained.err.rfind(' ', end - 1))), 2, 0.02) << trained.err;
+}
+
 TEST_F(MixedSources, FinetuneMixesOldTextsIn) {
   here.train("base", {"tokenizer.kind=char", "model.n_embd=32"});
   const Outcome tuned =

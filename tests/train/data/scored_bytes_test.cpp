@@ -3,13 +3,14 @@
 #include "train/data/conversations.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/token_bytes.h"
+#include "train/text/word_tokenizer.h"
 
 // Bits per byte must not depend on what a special token is called.
 namespace dikkat {
 namespace {
 
 /// A byte is a token; after them stand special tokens of these names.
-BpeTokenizer bytes_and(const std::vector<std::string>& names) {
+BpeVocabulary vocabulary_of_bytes_and(const std::vector<std::string>& names) {
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) {
     tokens.emplace_back(1, static_cast<char>(byte));
@@ -18,8 +19,9 @@ BpeTokenizer bytes_and(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     vocabulary.added_tokens[static_cast<Token>(256 + vocabulary.added_tokens.size())] = {.name = name};
   }
-  return BpeTokenizer(std::move(vocabulary));
+  return vocabulary;
 }
+BpeTokenizer bytes_and(const std::vector<std::string>& names) { return BpeTokenizer(vocabulary_of_bytes_and(names)); }
 
 TEST(TokenBytes, OfASpecialTokenAreNone) {
   const TokenBytes bytes(bytes_and({"<e>", "<|a long name|>"}));
@@ -27,6 +29,25 @@ TEST(TokenBytes, OfASpecialTokenAreNone) {
   EXPECT_EQ(bytes.of(256), 0);
   EXPECT_EQ(bytes.of(257), 0);
   EXPECT_EQ(bytes.of(std::vector<Token>{'a', 'b', 257, 'c'}), 3);
+}
+
+TEST(TokenBytes, OfMarksAroundASequenceAreNone) {
+  const WordTokenizer words({"a", "lamp"});
+  const TokenBytes bytes(words);
+  const SequenceTokens marks = *words.sequence_tokens();
+  EXPECT_EQ(bytes.of(std::vector<Token>{marks.pad, marks.start, marks.end}), 0);
+  EXPECT_EQ(bytes.of(words.encode("a lamp")), 5);
+}
+
+TEST(TokenBytes, OfASeparatorAreNoneEvenIfItIsNotMarkedAsSpecial) {
+  for (const bool separates : {false, true}) {
+    BpeVocabulary vocabulary = vocabulary_of_bytes_and({"<e>"});
+    vocabulary.added_tokens[256].special = false;
+    if (separates) {
+      vocabulary.text_tokens.eos = 256;
+    }
+    EXPECT_EQ(TokenBytes(BpeTokenizer(std::move(vocabulary))).of(256), separates ? 0 : 3);
+  }
 }
 
 TEST(TokenBytes, OfScoredAnswersAreThoseOfTheirText) {

@@ -58,6 +58,19 @@ TEST(TokenForm, FindsTheWidthOfIds) {
   EXPECT_EQ(form_of(bytes_as<std::int64_t>(high), 151936).width, 8);
 }
 
+// Such as the letters of DNA: both bytes of each id are small, and that is not the other order of bytes.
+TEST(TokenForm, OfAVerySmallVocabularyIsSixteenBits) {
+  const std::string data = bytes_as<std::uint16_t>(ids(1000, 5));
+  EXPECT_EQ(form_of(data, 5).width, 2);
+  EXPECT_EQ(form_of(data, 5).problem, "");
+}
+
+TEST(TokenForm, DividesTheSize) {
+  const auto values = ids(1000, 50257);
+  EXPECT_NE(form_of(bytes_as<std::int64_t>(values) + std::string(4, '\0'), 50257).width, 8);
+  EXPECT_NE(form_of(bytes_as<std::uint32_t>(values) + std::string(2, '\0'), 50257).width, 4);
+}
+
 TEST(TokenForm, TooFewIdsCountAsSixteenBits) {
   EXPECT_EQ(form_of("", 50257).width, 2);
   EXPECT_EQ(form_of(std::string("\x05\0\0\0\x06\0\0\0", 8), 50257).width, 2);
@@ -77,6 +90,14 @@ TEST(TokenForm, NamesWhatCannotBeIds) {
   EXPECT_TRUE(names(problem(bytes_as<float>(values, [](std::uint32_t value) { return 0.02F * static_cast<float>(value % 77) - 0.7F; })),
                     {"floating-point"}))
       << "weights";
+  EXPECT_NE(problem(bytes_as<std::uint16_t>(values,
+                                            [](std::uint32_t value) {
+                                              return static_cast<std::uint16_t>(
+                                                  std::bit_cast<std::uint32_t>(0.02F * static_cast<float>(value % 77) - 0.7F) >> 16U);
+                                            }))
+                .find("floating-point"),
+            std::string::npos)
+      << "weights as bf16";
   std::string prose;
   for (int i = 0; i < 100; ++i) {
     prose += "The lamp turns and ships go by.\n";

@@ -99,6 +99,10 @@ TEST_F(GgufKeys, ScaleRopeAsLlamaCppDoes) {
     EXPECT_EQ(scaled.rope_factor, 4) << key;
   }
   expect_refused("llama.rope.scaling.factor", MetaValue("four"));
+  EXPECT_EQ(config_with("llama.rope.scaling.factor", MetaValue(0.0F)).model.rope_scaling, RopeScaling::none);
+  EXPECT_EQ(config_with("llama.rope.scaling.type", MetaValue("none")).model.rope_scaling, RopeScaling::none);
+  EXPECT_NE(error_of([&] { config_with("llama.rope.scaling.type", MetaValue("linear")); }).find("has no llama.rope.scaling.factor"),
+            std::string::npos);
 }
 
 }  // namespace

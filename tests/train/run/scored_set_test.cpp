@@ -37,7 +37,56 @@ TEST_F(ScoredSetTest, isTheSameForEqualTextsAndOtherwiseNot) {
   text.back() = 'a';  // it ends with a line feed
   write_file(folder_ / "corpus.txt", text);
   EXPECT_NE(of(config()).targets, set.targets);
+  EXPECT_NE(of(config()).contexts, set.contexts) << "which say of what they are the contexts";
+  EXPECT_NE(of(config()).text, set.text);
 }
+
+TEST_F(ScoredSetTest, ofAnotherVocabularyIsAnotherEvenIfTheIdsAreEqual) {
+  const ScoredSet set = of(config());
+  std::string text = tiny_text();
+  ASSERT_EQ(text.find('k'), std::string::npos);
+  std::ranges::replace(text, 'l', 'k');  // between i and m, as l is
+  write_file(folder_ / "corpus.txt", text);
+  EXPECT_NE(of(config()).targets, set.targets);
+}
+
+TEST_F(ScoredSetTest, ofAnswersHasTheQuestionsAndNotTheWindows) {
+  TrainingEvents nobody;  // conversations need a tokenizer that has a token for the end of a text
+  Trainer::start(config({"tokenizer.kind=bpe", "tokenizer.vocab_size=280", "train.max_steps=1", "optim.warmup_steps=0"}), folder_ / "base")
+      .run(nobody, never);
+  const auto of_chats = [&](const std::vector<std::string>& messages, int window = 150) {  // those of a user, and answers
+    std::string lines;
+    for (int example = 0; example < 20; ++example) {
+      for (std::size_t i = 0; i < messages.size(); ++i) {
+        lines += concat(i == 0 ? R"({"messages": [)" : ", ", R"({"role": ")", i % 2 == 0 ? "user" : "assistant", R"(", "content": )",
+                        messages[i], '}');
+      }
+      lines += "]}\n";
+    }
+    write_file(folder_ / "chats.jsonl", lines);
+    Config c = tiny_config(folder_ / "chats.jsonl");
+    c.tokenizer.path = folder_ / "base";
+    c.data.val_fraction = 0.5;
+    c.model.block_size = window;
+    resolve(c);
+    return of(c);
+  };
+  const std::string answer = R"("cd")", unlearnt = R"("cd", "train": false)";
+  const ScoredSet set = of_chats({R"("ab")", answer, R"("ba")", answer});
+  EXPECT_TRUE(set.is_known());
+  EXPECT_EQ(of_chats({R"("ab")", answer, R"("ba")", answer}, 400), set)
+      << "where no example is cut, how many are in a window does not matter";
+  EXPECT_EQ(of_chats({R"("ab")", answer, R"("ba")", answer, R"("abba")"}), set) << "from the last message nothing is predicted";
+  const ScoredSet other = of_chats({R"("ab")", answer, R"("bb")", answer});
+  EXPECT_EQ(other.targets, set.targets);
+  EXPECT_NE(other.contexts, set.contexts);
+  const ScoredSet first = of_chats({R"("ab")", answer, R"("ba")", unlearnt, R"("ab")", answer});
+  const ScoredSet second = of_chats({R"("ab")", unlearnt, R"("ba")", answer, R"("ab")", answer});
+  EXPECT_EQ(first.targets, second.targets);
+  EXPECT_NE(first.contexts, second.contexts) << "the same tokens at other places";
+}
+
+TEST_F(ScoredSetTest, hasATextWhereTokensStandForAllOfIt) { EXPECT_EQ(of(config({"tokenizer.kind=word"})).text, ""); }
 
 TEST_F(ScoredSetTest, tellsTargetsFromContexts) {
   const ScoredSet set = of(config());
@@ -52,6 +101,19 @@ TEST_F(ScoredSetTest, ofAnotherTokenizerHasTheSameTextOnly) {
   const ScoredSet pieces = of(config({"tokenizer.kind=bpe", "tokenizer.vocab_size=280"}));
   EXPECT_NE(pieces.targets, characters.targets);
   EXPECT_EQ(pieces.text, characters.text);
+}
+
+TEST_F(ScoredSetTest, hasATextWithoutTheSeparatorsOfDocuments) {
+  std::string lines;
+  for (int i = 0; i < 60; ++i) {
+    lines += concat(R"({"text": "the lamp turns and )", i, R"( ships go by at night"})", '\n');
+  }
+  write_file(folder_ / "documents.jsonl", lines);
+  const auto of_documents = [&](const std::string& tokenizer) {
+    const std::string corpus = concat("data.corpus=[\"", (folder_ / "documents.jsonl").string(), "\"]");
+    return of(config({corpus, "tokenizer.kind=" + tokenizer, tokenizer == "bpe" ? "tokenizer.vocab_size=280" : "train.seed=1"}));
+  };
+  EXPECT_EQ(of_documents("bpe").text, of_documents("char").text) << "characters have none between documents";
 }
 
 TEST_F(ScoredSetTest, isInTheMetricsAndTheSameInAllEvaluations) {
@@ -86,6 +148,7 @@ TEST(CombinedSets, dependOnTheSharesAndAreUnknownIfOneIs) {
   EXPECT_EQ(combined(std::vector<SharedSet>{{.of = a, .share = 0.5}}), a);
   EXPECT_NE(mean(1).targets, mean(2).targets);
   EXPECT_EQ(mean(1).text, "") << "that of one is not known";
+  EXPECT_NE(combined(std::vector<SharedSet>{{.of = a, .share = 1}, {.of = a, .share = 1}}).targets, mean(1).targets);
   EXPECT_FALSE(combined(std::vector<SharedSet>{{.of = a}, {.of = {}}}).is_known());
   EXPECT_FALSE(combined({}).is_known());
 }

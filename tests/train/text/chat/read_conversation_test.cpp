@@ -150,7 +150,16 @@ TEST(Conversation, CountsKeysWithoutAnEffect) {
   read_conversation(R"({"text": "x", "a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1, "i": 1, "j": 1, "k": 1, "l": 1})",
                     "text", many);
   EXPECT_TRUE(many.unused_keys().ends_with("\"j\" on 1 line and 2 more")) << many.unused_keys();
+}
+
+TEST(Conversation, CountsLineBreaksOfWindows) {
   EXPECT_EQ(found_in(R"({"prompt": "a\r\nb", "completion": "y"})").windows_lines, 1);
+  EXPECT_EQ(found_in(R"({"text": "a\r\nb\r\n"})").windows_lines, 1);
+  const ExampleFindings found = found_in(
+      R"({"messages": [{"role": "user", "content": "a\r\nb"}, {"role": "assistant", "content": "c\r\n"}, {"role": "user", "content": "d\n"}]})");
+  EXPECT_EQ(found.windows_lines, 2);
+  ASSERT_EQ(found.notes().size(), 1U);
+  EXPECT_TRUE(found.notes()[0].starts_with("2 messages or texts have line breaks of Windows")) << found.notes()[0];
 }
 
 TEST(Messages, JoinPartsOfText) {
