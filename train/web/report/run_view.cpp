@@ -39,7 +39,7 @@ double last_change_of(const fs::path& file) {
   return missing ? 0 : std::chrono::duration<double>(std::chrono::file_clock::to_sys(time).time_since_epoch()).count();
 }
 
-/// What a run lacks; empty if it can continue or is finished.
+/// Describes what a run lacks; empty if it can continue or is finished.
 std::string problem_of(const RunView& run) {
   std::error_code unreadable;
   if (!fs::is_directory(run.path, unreadable)) {
