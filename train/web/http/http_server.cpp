@@ -228,6 +228,7 @@ class Exchange {
     request_.is_gone = [this] { return connection_.is_gone(probe_); };
   }
 
+  /// Reads the request, and sends the response.
   void run() {
     const HttpRoute* route = nullptr;
     const int refused = read_head();

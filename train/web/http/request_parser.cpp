@@ -46,6 +46,7 @@ RequestParser::RequestParser(std::size_t largest_head) : parts_(std::make_unique
 RequestParser::~RequestParser() = default;
 
 RequestParser::State RequestParser::read(std::string& bytes) {
+  // Parse either the head or the body.
   auto& parser = parts_->parser;
   const bool had_head = parser.is_header_done();
   parser.eager(had_head);
@@ -70,6 +71,7 @@ RequestParser::State RequestParser::read(std::string& bytes) {
       return State::refused;
     }
   }
+  // Check the size of the head, and report how far the request has come.
   if (parts_->head + (parser.is_header_done() ? 0 : bytes.size()) > parts_->largest_head) {
     parts_->refusal = 431;
     return State::refused;

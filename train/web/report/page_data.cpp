@@ -196,6 +196,7 @@ Json header_of(const RunHeader& header) {
 }
 
 Json to_json(const RunView& run) {
+  // Lists that need a loop come first, then the object.
   const Progress progress(run.history);
   Json samples = Json::array();
   for (const RunHistory::Sample& sample : run.history.samples) {
