@@ -128,6 +128,7 @@ std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
 }
 
 CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, CheckpointChoice choice, std::vector<std::string>* damaged) {
+  // Open a file, or find the checkpoints of a run.
   if (!is_folder(run_directory_or_file)) {
     return CheckpointFile::open(run_directory_or_file);
   }
@@ -137,6 +138,7 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Checkpoint
       is_there(run_directory_or_file / "metrics.jsonl")
           ? " has no checkpoint yet: its run was killed before the first save; remove it and train again"
           : " has no checkpoint, expected a run directory, which has checkpoints/step-NNNNNNNNN.h5 (`dikkat runs` lists those in runs/)");
+  // Open the best one, if that is the choice and there is one.
   if (choice == CheckpointChoice::best) {
     const auto best = best_checkpoint(run_directory_or_file);
     require_input(best.has_value(), run_directory_or_file.string(),

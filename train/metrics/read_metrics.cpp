@@ -21,6 +21,7 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
   std::vector<std::pair<std::size_t, std::size_t>> of_last_evaluation;  // where its lines begin in kept.text, and their lengths
   std::size_t end = 0;
   for (std::size_t begin = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    // Decide whether to keep the line.
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     const Json object = Json::parse(line, nullptr, false);
     const std::optional<index> step = step_of(object);
@@ -35,6 +36,7 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
       of_last_evaluation.emplace_back(kept.text.size(), line.size() + 1);
     }
     kept.has_save = kept.has_save || (*step == last_step && is_event(object, "save"));
+    // Keep it, and read the values that the run needs.
     append_to(kept.text, line);
     kept.text += '\n';
     if (is_event(object, "header") && !kept.header) {

@@ -107,6 +107,7 @@ bool HistoryReader::update() {
       bytes_read_ = 0;
       identity_ = identity;
     }
+    // Read the new bytes in pieces, and keep an incomplete last line for the next time.
     while (bytes_read_ < size) {
       const auto count = static_cast<std::size_t>(std::min(kPiece, size - bytes_read_));
       std::string text = std::move(partial_line_);

@@ -81,12 +81,14 @@ std::string scalar(std::string_view tag, double value) {
 }  // namespace
 
 std::string to_tensorboard(const RunHistory& history) {
+  // The first record has the version of the format.
   constexpr unsigned kFileVersion = 3;
   const double begin = !history.steps.empty()         ? history.steps.front().time
                        : !history.evaluations.empty() ? history.evaluations.front().time
                                                       : 0;
   std::string file;
   append_record(file, event(begin, 0, text_field(kFileVersion, "brain.Event:2")));
+  // Steps and evaluations follow in the order of their steps.
   const auto add = [&](double time, index step, std::string_view tag, double value) {
     if (std::isfinite(value)) {
       append_record(file, event(time, step, scalar(tag, value)));

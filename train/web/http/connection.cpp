@@ -12,9 +12,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto kWriteTime = std::chrono::seconds(10);  // without a byte that the client takes
-constexpr auto kLastWrites = milliseconds(500);        // when the server ends
-constexpr auto kMoment = milliseconds(50);             // between looks at whether the server ends
+constexpr auto kWriteTime = std::chrono::seconds(10);  // the longest time in which a client may take no byte
+constexpr auto kLastWrites = milliseconds(500);        // the same, once the server ends
+constexpr auto kMoment = milliseconds(50);             // between checks whether the server ends
 
 bool can_be_tried_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
@@ -61,7 +61,7 @@ bool Connection::write(std::string_view bytes) {
       has_failed_ = true;
       break;
     }
-    // The socket is full. When the server ends, the client gets little time to make room.
+    // The socket is full. If the server is ending, the client gets only a short time to make room.
     if (ending_ && !hurries) {
       hurries = true;
       deadline = std::min(deadline, Clock::now() + kLastWrites);
@@ -81,8 +81,7 @@ bool Connection::is_gone(std::string_view probe) {
   if ((one.revents & (POLLHUP | POLLERR)) != 0) {
     return true;
   }
-  // The client has closed its sending side. If it has gone altogether, its machine answers the probe with a reset, which the next look
-  // sees.
+  // The client has closed its sending side. If it is gone, its machine answers the probe with a reset, which the next call sees.
   if ((one.revents & POLLRDHUP) != 0 && !has_probed_) {
     has_probed_ = true;
     write(probe);

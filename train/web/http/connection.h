@@ -7,10 +7,11 @@
 
 namespace dikkat {
 
-/// The socket of one client, with limits on the time that reading and writing may take. Every wait ends within half a second of `ending`.
+/// The socket of one client, with limits on the time for reading and writing. Every wait ends within half a second after `ending` is set.
 class Connection {
  public:
   using Clock = std::chrono::steady_clock;
+  /// The result of a read: bytes came, the client has closed the connection, or the time is over.
   enum class Read { some, ended, late };
 
   /// Does not own the socket. `ending` must outlive the connection.
@@ -18,11 +19,11 @@ class Connection {
 
   /// Waits for bytes until `deadline` and appends them to `bytes`.
   Read read(std::string& bytes, Clock::time_point deadline);
-  /// Sends all of `bytes`. False if the client has gone, or takes no byte for ten seconds.
+  /// Sends all of `bytes`. Returns false if the client is gone, or has taken no byte for ten seconds.
   bool write(std::string_view bytes);
-  /// Whether nobody waits for the response any more. A client that has closed only its sending side still waits, and looks the same as one
-  /// that has gone until something is sent. So the first look at such a client sends `probe`, which must be bytes that a waiting client
-  /// ignores; they may be none.
+  /// Whether nobody waits for the response any more. A client that has closed only its sending side still waits, but cannot be told from
+  /// one that is gone until something is sent. So the first call for such a client sends `probe`: bytes that a waiting client ignores, or
+  /// none.
   bool is_gone(std::string_view probe);
 
  private:
@@ -31,7 +32,7 @@ class Connection {
   bool has_probed_ = false, has_failed_ = false;
 };
 
-/// Sends what there is room for at once.
+/// Sends as many of the bytes as the socket takes without waiting.
 void send_at_once(int socket, std::string_view bytes);
 
 }  // namespace dikkat

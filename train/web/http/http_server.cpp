@@ -33,7 +33,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// The host that a client asked for, without a port.
+/// The host in a Host header, without the port.
 std::string host_of(const std::string& header) {
   if (header.starts_with('[')) {
     return header.substr(1, header.find(']') - 1);
@@ -49,7 +49,7 @@ int hex_digit(char c) {
   return 'a' <= c && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/// The path of a request target, without the query, with %XX decoded. The target may be a whole URL, as proxies send it.
+/// The path in a request target, without the query and with %XX decoded. The target may be a complete URL, as proxies send it.
 std::string path_of(std::string target) {
   if (const std::size_t scheme = target.find("://"); scheme != std::string::npos && target.find('/') > scheme) {
     const std::size_t slash = target.find('/', scheme + 3);
@@ -87,7 +87,7 @@ const char* reason_of(int status) {
   }
 }
 
-/// The head of a response, up to the empty line. `length` says how its body ends.
+/// The head of a response, up to the empty line. `length` is the header that determines how the body ends.
 std::string head_of(const HttpResponse& response, const std::string& length) {
   std::string head =
       concat("HTTP/1.1 ", response.status, ' ', reason_of(response.status), "\r\nConnection: close\r\nContent-Type: ", response.type,
@@ -100,14 +100,14 @@ std::string head_of(const HttpResponse& response, const std::string& length) {
 
 std::string length_header(const HttpResponse& response) { return concat("Content-Length: ", response.body.size(), "\r\n"); }
 
-/// A piece of a body whose length is not known beforehand.
+/// Frames a piece of a body whose length is not known in advance.
 std::string chunk(std::string_view some) {
   char size[2 * sizeof(std::size_t)];
   const auto end = std::to_chars(size, size + sizeof size, some.size(), 16).ptr;
   return concat(std::string_view(size, static_cast<std::size_t>(end - size)), "\r\n", some, "\r\n");
 }
 
-/// The routes and the refusals of a server: what it answers, apart from how requests and responses travel.
+/// Decides how a server answers a request, by its routes and refusals. It does not send or receive.
 class Router {
  public:
   Router(std::vector<HttpRoute> routes, HttpOptions options) : routes_(std::move(routes)), options_(std::move(options)) {}
@@ -122,8 +122,10 @@ class Router {
     return response;
   }
 
-  /// The response to a request whose head is read, unless its body has to be read first. Then `route` is what answers.
+  /// Returns the response to a request whose head has been read, or nullopt if its body has to be read first. Sets `route` to the route
+  /// that then answers.
   std::optional<HttpResponse> answer_head(const RequestParser& parser, HttpRequest& request, const HttpRoute*& route) const {
+    // Check target and host.
     const std::string target = parser.target();
     request.method = parser.method();
     request.path = path_of(target);
@@ -132,11 +134,12 @@ class Router {
       return refusal(414);
     }
     if (parser.count("Host") > 1) {
-      return options_.refusal(400, concat("the request has ", parser.count("Host"), " headers Host, expected one"));
+      return options_.refusal(400, concat("the request has ", parser.count("Host"), " Host headers, expected one"));
     }
     if (is_loopback(options_.host) && !is_loopback(host_of(parser.header("Host").value_or("")))) {
       return refusal(403);
     }
+    // Find the route. HEAD uses that of GET.
     const std::string method = request.method == "HEAD" ? "GET" : request.method;
     std::string allowed;
     for (const HttpRoute& one : routes_) {
@@ -149,7 +152,7 @@ class Router {
       if (allowed.empty()) {
         return refusal(404);
       }
-      HttpResponse response = options_.refusal(405, concat("this address takes ", allowed, ", and the request is ", request.method));
+      HttpResponse response = options_.refusal(405, concat("the method is ", request.method, ", expected ", allowed, " for this path"));
       response.headers.emplace_back("Allow", allowed);
       return response;
     }
@@ -161,13 +164,14 @@ class Router {
     if (method == "GET") {
       return answer(*route, request);
     }
+    // Check the headers that describe the body.
     const std::string type = lower(parser.header("Content-Type").value_or(""));
     if (type.substr(0, std::min(type.find(';'), type.find(' '))) != "application/json") {
       return options_.refusal(415, concat("the request has ", type.empty() ? "no Content-Type" : "another Content-Type",
                                           ", expected Content-Type: application/json"));
     }
     if (const std::string coding = lower(parser.header("Content-Encoding").value_or("")); !coding.empty() && coding != "identity") {
-      return options_.refusal(415, "the body is compressed (Content-Encoding), expected one that is not");
+      return options_.refusal(415, "the body is compressed (Content-Encoding), which is not supported: send it uncompressed");
     }
     if (!parser.promised_length() && !parser.header("Transfer-Encoding")) {
       return refusal(411);
@@ -182,7 +186,7 @@ class Router {
       return options_.refusal(500, error.what());
     } catch (const std::bad_alloc&) {
       return options_.refusal(500, "there is not enough memory for this request");
-    } catch (const std::exception&) {  // a library's, whose words mean nothing to a client
+    } catch (const std::exception&) {  // from a library; its message would mean nothing to a client
       return options_.refusal(500, "the server could not answer this request");
     }
   }
@@ -190,16 +194,16 @@ class Router {
  private:
   std::string meaning(int status) const {
     switch (status) {
-      case 400: return "the request is not HTTP/1.1, or broke off";
-      case 403: return "this server answers only to localhost: the Host of the request is another one";
-      case 404: return concat("there is nothing at this address; ", addresses());
+      case 400: return "the request is not valid HTTP/1.1, or is incomplete";
+      case 403: return "the Host of the request is another one: this server answers only requests for localhost";
+      case 404: return concat("there is nothing at this path; ", addresses());
       case 408: return "the request did not arrive in time";
       case 411: return "the request has no Content-Length";
-      case 413: return concat("the body has more than ", options_.largest_body, " bytes, the most that this server takes: send less");
-      case 414: return concat("the address of the request is too long, expected at most ", kLargestTarget, " bytes");
-      case 431: return concat("the headers have more than ", kLargestHead, " bytes");
+      case 413: return concat("the body is too large, expected at most ", options_.largest_body, " bytes");
+      case 414: return concat("the URL of the request is too long, expected at most ", kLargestTarget, " bytes");
+      case 431: return concat("the headers are too large, expected at most ", kLargestHead, " bytes");
       case 503: return "too many connections are open: try again in a moment";
-      case 505: return "the request is of another version of HTTP, expected HTTP/1.1";
+      case 505: return "the request uses another version of HTTP, expected HTTP/1.1";
       default: return concat("the request failed with status ", status);
     }
   }
@@ -224,11 +228,12 @@ class Exchange {
     request_.is_gone = [this] { return connection_.is_gone(probe_); };
   }
 
+  /// Reads the request, and sends the response.
   void run() {
     const HttpRoute* route = nullptr;
     const int refused = read_head();
     if (refused < 0) {
-      return;  // the client came and went
+      return;  // the client has sent nothing and is gone
     }
     std::optional<HttpResponse> response;
     if (refused == 0) {
@@ -248,7 +253,7 @@ class Exchange {
   }
 
  private:
-  /// Reads until the head is there. The status to refuse the request with; 0 if it is whole, -1 if nothing came.
+  /// Reads the head. Returns 0, or the status to refuse the request with, or -1 if nothing came.
   int read_head() {
     for (bool has_bytes = false;; has_bytes = true) {
       switch (connection_.read(bytes_, start_time_ + kHeadTime)) {
@@ -264,7 +269,7 @@ class Exchange {
     }
   }
 
-  /// Reads the body into the request. The status to refuse it with, or 0.
+  /// Reads the body into the request. Returns 0, or the status to refuse the request with.
   int read_body() {
     const std::size_t largest = router_.options().largest_body;
     parser_.limit_body(largest);
@@ -281,7 +286,7 @@ class Exchange {
         case Connection::Read::late: return ending_ ? 503 : 408;
       }
       arrived += bytes_.size() - before;
-      if (arrived > 2 * largest + kLargestHead) {  // what says how long chunks are counts too
+      if (arrived > 2 * largest + kLargestHead) {  // in chunked bodies, this also limits the bytes between the chunks
         return 413;
       }
       state = parser_.read(bytes_);
@@ -300,7 +305,7 @@ class Exchange {
       connection_.write(head_of(response, length_header(response)) + (is_head ? "" : response.body));
       return;
     }
-    // A stream ends with its connection for a client of HTTP/1.0, and with an empty chunk for others.
+    // For a client of HTTP/1.0 a stream ends with its connection, for others with an empty chunk.
     const bool in_chunks = !parser_.is_http_1_0();
     const auto framed = [&](std::string_view some) { return in_chunks ? chunk(some) : std::string(some); };
     filler_ = response.filler.empty() ? "" : framed(response.filler);
@@ -315,7 +320,7 @@ class Exchange {
         return is_whole;
       });
     } catch (const std::exception&) {
-      return;  // the missing end shows the client that the response is not whole
+      return;  // the missing end shows the client that the response is incomplete
     }
     if (is_whole && in_chunks) {
       connection_.write("0\r\n\r\n");
@@ -327,10 +332,10 @@ class Exchange {
   const std::atomic<bool>& ending_;
   const Clock::time_point start_time_ = Clock::now();
   RequestParser parser_{kLargestHead};
-  std::string bytes_{};  // that have arrived and are not read yet
+  std::string bytes_{};  // received but not parsed yet
   HttpRequest request_{};
   std::string filler_{};
-  std::string_view probe_{};  // what a client that waits would ignore now
+  std::string_view probe_{};  // bytes that a waiting client would ignore now
 };
 
 }  // namespace
@@ -360,8 +365,8 @@ class HttpServer::Parts {
       });
     } catch (const std::system_error& error) {
       stop();
-      fail("the server got ", threads_.size(), " threads, expected ", router_.options().most_connections + 1, ": ",
-           describe_errno(error.code().value()), "; let this user have more (ulimit -u), or end other programs");
+      fail("the server could start only ", threads_.size(), " threads, expected ", router_.options().most_connections + 1, ": ",
+           describe_errno(error.code().value()), "; raise the limit for this user (ulimit -u), or end other programs");
     }
   }
 
@@ -385,7 +390,7 @@ class HttpServer::Parts {
   }
 
  private:
-  /// A new connection waits for one of the threads, or is refused at once where all have work.
+  /// Queues a new connection for the threads, or refuses it at once if all are busy.
   void take(int socket) {
     {
       const std::lock_guard lock(mutex_);
@@ -415,11 +420,11 @@ class HttpServer::Parts {
       }
       try {
         Exchange(router_, socket, ending_).run();
-      } catch (const std::exception&) {  // such as a lack of memory: this client sees its connection end, and others are served
+      } catch (const std::exception&) {  // for lack of memory, for example: only this client's connection ends
       }
       {
         const std::lock_guard lock(mutex_);
-        --open_;  // before the client sees the end, since it may come again at once
+        --open_;  // before the client sees the end, because it may connect again at once
       }
       listener_.end(socket);
     }
@@ -427,9 +432,9 @@ class HttpServer::Parts {
 
   Router router_;
   Listener listener_;
-  std::string busy_{};  // the refusal of a connection, whole
+  std::string busy_{};  // the complete response to a connection that is refused
   std::atomic<bool> ending_ = false, listens_ = false;
-  std::mutex mutex_;  // of the next three
+  std::mutex mutex_;  // guards the next three members
   std::condition_variable has_work_;
   std::deque<int> waiting_;
   int open_ = 0;  // connections that wait or are being answered

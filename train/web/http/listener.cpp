@@ -24,26 +24,27 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr auto kLinger = std::chrono::seconds(1);  // for a client to take its response
+constexpr auto kLinger = std::chrono::seconds(1);  // the time in which a client can take its response
 constexpr std::size_t kMostLingering = 256;
 constexpr int kBacklog = 128;
 
-/// Why nobody can listen at an address.
+/// The reason why the program cannot listen at an address.
 struct Obstacle {
-  int error = 0;  // 0: there is none
+  int error = 0;  // errno; 0: it can listen there
   std::string text{};
 };
 
 Obstacle obstacle(int error) {
   switch (error) {
-    case EADDRINUSE: return {error, "another program listens there already: choose another port, or end that program"};
-    case EADDRNOTAVAIL: return {error, "this machine has no such address, expected one of its own, 127.0.0.1, or 0.0.0.0 for all of them"};
-    case EACCES: return {error, "the system does not permit it; ports below 1024 are for the administrator: choose a higher one"};
+    case EADDRINUSE: return {error, "another program already listens there: choose another port, or end that program"};
+    case EADDRNOTAVAIL:
+      return {error, "this machine does not have this address, expected one of its addresses, 127.0.0.1, or 0.0.0.0 for all of them"};
+    case EACCES: return {error, "the system does not permit it; ports below 1024 are reserved for the administrator: choose a higher one"};
     default: return {error, describe_errno(error)};
   }
 }
 
-/// Opens a socket that listens at the first address of this name that works.
+/// Opens a socket that listens at the first usable address of this host name.
 std::pair<int, Obstacle> listen_at(const std::string& host, int port) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
@@ -52,7 +53,7 @@ std::pair<int, Obstacle> listen_at(const std::string& host, int port) {
   if (const int failed = ::getaddrinfo(host.c_str(), concat(port).c_str(), &wanted, &found); failed != 0) {
     return {-1,
             {EADDRNOTAVAIL,
-             concat("no address of this name is found (", ::gai_strerror(failed), "), expected one of this machine, such as 127.0.0.1")}};
+             concat("the host has no address (", ::gai_strerror(failed), "), expected an address of this machine, such as 127.0.0.1")}};
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
   int error = 0;
@@ -79,13 +80,13 @@ int port_of(int socket) {
                                              : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-/// A connection whose response has been sent, until its client has closed it.
+/// A connection whose response has been sent, but which the client has not closed yet.
 struct LingeringSocket {
   int socket = -1;
   Clock::time_point deadline{};
 };
 
-/// Reads and drops what has arrived. False if the client has closed the connection.
+/// Reads and drops the bytes that have arrived. Returns false if the client has closed the connection.
 bool drain(int socket) {
   std::array<char, 16384> buffer;
   for (int pieces = 0; pieces < 16; ++pieces) {
@@ -94,10 +95,11 @@ bool drain(int socket) {
       return some < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
     }
   }
-  return true;  // others get their turn
+  return true;  // the rest waits, so that other connections get their turn
 }
 
-/// Whether accepting may work again after this error. Those of one connection, and of the network, pass; a shortage may.
+/// Whether accepting connections may work again after this error. Errors of one connection or of the network are temporary, and a shortage
+/// may be.
 bool passes(int error) {
   switch (error) {
     case EBADF:
@@ -115,7 +117,7 @@ Listener::Listener(std::string host, int port, int ports) : host_(std::move(host
   if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {
     const int error = errno;
     ::close(socket_);
-    fail("cannot listen on ", host_, ": no pipe can be made: ", describe_errno(error));
+    fail("cannot listen on ", host_, ": cannot create a pipe: ", describe_errno(error));
   }
 }
 
@@ -136,7 +138,7 @@ void Listener::bind(int port, int ports) {
       port_ = port_of(socket);
       return;
     }
-    // Another port helps only where this one is taken.
+    // Trying another port helps only if this one is taken.
     if (port_ == 0) {
       fail_input("cannot listen on ", host_, ": ", obstacle.text);
     }
@@ -190,7 +192,8 @@ void Listener::run(const std::function<void(int socket)>& take, const std::atomi
     }
     ::poll(polled.data(), polled.size(), wait);
 
-    // Drop what answered clients still send, and close those that have closed or have had their time. The oldest stand first.
+    // Drop bytes that answered clients still send. Close the connections that the client has closed, that are too old, or too many; the
+    // oldest come first.
     std::vector<LingeringSocket> kept;
     for (std::size_t i = 0; i < lingering.size(); ++i) {
       const bool is_open = polled[i + 2].revents == 0 || drain(lingering[i].socket);
@@ -203,7 +206,7 @@ void Listener::run(const std::function<void(int socket)>& take, const std::atomi
     lingering = std::move(kept);
     take_answered();
 
-    // Accept what has come. Where the system is short of something, wait a moment rather than ask again at once.
+    // Accept new connections. If the system lacks resources, wait a moment before trying again.
     while (!ending && (polled[0].revents & POLLIN) != 0) {
       const int socket = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (socket < 0) {

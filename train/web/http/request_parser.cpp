@@ -39,25 +39,26 @@ int status_for(const boost::beast::error_code& error) {
 RequestParser::RequestParser(std::size_t largest_head) : parts_(std::make_unique<Parts>()) {
   parts_->largest_head = largest_head;
   parts_->parser.header_limit(
-      static_cast<std::uint32_t>(largest_head));  // counted from the last line that the library has read; read() counts all
+      static_cast<std::uint32_t>(largest_head));  // the library counts from the last line that it has read; read() counts all bytes
   parts_->parser.body_limit(
-      std::numeric_limits<std::uint64_t>::max());  // until limit_body(): the caller looks at the promised length itself
+      std::numeric_limits<std::uint64_t>::max());  // until limit_body(), because the caller checks the promised length itself
 }
 RequestParser::~RequestParser() = default;
 
 RequestParser::State RequestParser::read(std::string& bytes) {
+  // Parse either the head or the body.
   auto& parser = parts_->parser;
   const bool had_head = parser.is_header_done();
   parser.eager(had_head);
   if (had_head && parser.chunked() && !parser.is_done() && bytes.size() < kLastChunk) {
-    return State::has_head;  // Boost 1.74 asserts that the end of chunks does not come in smaller pieces
+    return State::has_head;  // Boost 1.74 asserts that the final chunk does not arrive in smaller pieces
   }
   while (!bytes.empty() && !parser.is_done() && (had_head || !parser.is_header_done())) {
     boost::beast::error_code error;
     std::size_t count = 0;
     try {
       count = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
-    } catch (const std::length_error&) {  // a header that is longer than the library can keep, which is about 64 KiB
+    } catch (const std::length_error&) {  // a header that is longer than the library can store, about 64 KiB
       error = http::error::header_limit;
     }
     bytes.erase(0, count);
@@ -70,6 +71,7 @@ RequestParser::State RequestParser::read(std::string& bytes) {
       return State::refused;
     }
   }
+  // Check the size of the head, and report how far the request has come.
   if (parts_->head + (parser.is_header_done() ? 0 : bytes.size()) > parts_->largest_head) {
     parts_->refusal = 431;
     return State::refused;

@@ -7,10 +7,10 @@
 
 namespace dikkat {
 
-/// Reads one HTTP/1.x request from bytes that arrive in any pieces. It is the seam to the library that parses.
+/// Parses one HTTP/1.x request from bytes that arrive in any pieces. Only this class uses the parsing library, Boost.Beast.
 class RequestParser {
  public:
-  /// How far the request has come.
+  /// How much of the request has been read: less than the head, the head, all of it; or it is refused.
   enum class State { begun, has_head, whole, refused };
 
   /// `largest_head`: the most bytes that the request line and the headers may have together.
@@ -19,25 +19,26 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Reads the front of `bytes` and removes what it has read. Stops when the head is complete, so that its caller can refuse the request
-  /// before it reads the body; the next call continues with the body.
+  /// Reads the front of `bytes`, and removes the bytes that it has read. Stops when the head is complete, so that the caller can refuse the
+  /// request before its body is read; the next call continues with the body.
   State read(std::string& bytes);
   /// The status to refuse the request with: 400 (malformed), 413 (body too large), 431 (head too large), or 505 (another version of HTTP).
   int refusal() const;
 
-  /// These need the head.
+  /// The following functions may be called once the head has been read.
   std::string method() const;
   std::string target() const;
   bool is_http_1_0() const;
-  /// The value of a header, whatever the case of its name. The first one, if there are several.
+  /// The value of a header, whose name is compared without regard to case. If there are several, the first value.
   std::optional<std::string> header(std::string_view name) const;
+  /// The number of headers with this name.
   int count(std::string_view name) const;
-  /// The length that the head promises; nullopt if it does not say one.
+  /// The length of the body according to the head; nullopt if the head does not contain it.
   std::optional<std::size_t> promised_length() const;
 
-  /// Sets the most bytes of a body, before it is read.
+  /// Sets the largest permitted size of the body. Call this before the body is read.
   void limit_body(std::size_t bytes);
-  /// The body of a whole request. Leaves it empty.
+  /// Moves out the body of a whole request.
   std::string take_body();
 
  private:

@@ -16,13 +16,13 @@ namespace {
 using schema::Key;
 using schema::Value;
 
-/// For people: 0.0003, where a computed value is 0.00030000000000000003.
+/// The text of a value, with numbers rounded for people: 0.0003 for a computed 0.00030000000000000003.
 std::string shown(const Value& value) {
   const double* number = std::get_if<double>(&value);
   return number != nullptr ? fmt::format("{:.6g}", *number) : schema::to_toml(value);
 }
 
-/// A table of a list: name = "stories", weight = 3.
+/// The text of a table in a list, such as: name = "stories", weight = 3.
 std::string shown(const schema::Table& list, const Config& config, std::size_t item) {
   std::string text;
   for (const schema::TableKey& key : list.keys) {
@@ -33,7 +33,7 @@ std::string shown(const schema::Table& list, const Config& config, std::size_t i
   return text;
 }
 
-/// `config` with what a line about a change says.
+/// Returns `config` with a recorded change applied.
 Config changed(const Config& config, const RunHistory::Event& change) {
   const std::size_t dot = change.key.find('.');
   if (dot == std::string::npos || schema::find_table(change.key.substr(0, dot), change.key.substr(dot + 1)) != nullptr) {
@@ -43,8 +43,8 @@ Config changed(const Config& config, const RunHistory::Event& change) {
                       config);
 }
 
-/// Unless the configuration says where the schedule ends, it is the max_steps that the run was started with, whatever a resume has changed
-/// it to.
+/// Sets optim.decay_steps if the configuration leaves it open. It is the train.max_steps with which the run was started, even if a resume
+/// has changed max_steps.
 void derive_decay_steps(Config& config, const RunHistory& history) {
   const auto first = std::ranges::find_if(
       history.events, [](const RunHistory::Event& event) { return event.kind == "change" && event.key == "train.max_steps"; });
@@ -60,6 +60,7 @@ ConfigTable read_config_table(const std::filesystem::path& run_directory, const 
   static const Config defaults;
   ConfigTable table;
   try {
+    // Load the configuration, apply the recorded changes, and fill in derived values.
     Config config = load_config(run_directory / "config.toml", defaults_of_runs());
     derive_decay_steps(config, history);
     for (const RunHistory::Event& event : history.events) {
@@ -71,6 +72,7 @@ ConfigTable read_config_table(const std::filesystem::path& run_directory, const 
       config.model.vocab_size.derive(history.header->vocab_size);
     }
     resolve(config);
+    // List keys that were changed or have an effect, then the lists of tables.
     for (const Key& key : schema::keys()) {
       const Value value = key.get(config);
       const bool is_changed = key.is_set(config) && value != key.get(defaults);

@@ -13,15 +13,16 @@ namespace dikkat {
 struct ConfigRow {
   std::string key;       ///< "model.n_layer"
   std::string value;     ///< as TOML
-  bool changed = false;  ///< it differs from the default
+  bool changed = false;  ///< whether it differs from the default
 };
 
+/// The configuration of a run, as a table.
 struct ConfigTable {
   std::vector<ConfigRow> rows;  ///< in the order of a configuration file
-  std::string problem{};        ///< why there are none; empty if there are
+  std::string problem{};        ///< why there are no rows; empty if there are
 };
 
-/// The configuration that a run has now: RUN_DIR/config.toml, with what resumes have changed (`history`).
+/// Reads the current configuration of a run: RUN_DIR/config.toml, with the changes that `history` records.
 ConfigTable read_config_table(const std::filesystem::path& run_directory, const RunHistory& history);
 
 }  // namespace dikkat

@@ -7,7 +7,7 @@
 namespace dikkat {
 namespace {
 
-/// In JSON, < stands in strings alone, and there it can be written so that no </script> ends the data.
+/// Escapes every < of a JSON text, so that no </script> ends the data. In JSON, < occurs only in strings.
 std::string without_markup(std::string_view json) {
   std::string safe;
   for (const char c : json) {
@@ -20,7 +20,7 @@ std::string without_markup(std::string_view json) {
   return safe;
 }
 
-/// What page.html has in place of a name.
+/// The text that replaces {{name}} in page.html.
 std::string part(PageKind kind, std::string_view name, std::string_view data) {
   const bool curves = kind == PageKind::report;
   const auto script = [](std::string_view file) { return concat("<script>", embedded_file(file), "</script>\n"); };
@@ -34,7 +34,8 @@ std::string part(PageKind kind, std::string_view name, std::string_view data) {
     constexpr std::string_view kOwn[] = {"report.js", "text.js", "corpus.js"};
     return concat(curves ? script("uPlot.iife.min.js") : "", script("common.js"), script(kOwn[static_cast<std::size_t>(kind)]));
   }
-  return curves ? concat(" Curves by uPlot, whose licence this is:\n<pre>", embedded_file("uPlot.LICENSE"), "</pre>") : "";  // licences
+  return curves ? concat(" The curves are drawn by uPlot. This is its licence:\n<pre>", embedded_file("uPlot.LICENSE"), "</pre>")
+                : "";  // licences
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ std::string page_of(PageKind kind, std::string_view data) {
   const std::string_view frame = embedded_file("page.html");
   std::string page;
   std::size_t from = 0;
-  for (std::size_t at = 0; (at = frame.find("{{", from)) != std::string_view::npos;) {  // what is put in is not looked at again
+  for (std::size_t at = 0; (at = frame.find("{{", from)) != std::string_view::npos;) {  // inserted text is not searched again
     const std::size_t end = frame.find("}}", at);
     page += frame.substr(from, at - from);
     page += part(kind, frame.substr(at + 2, end - at - 2), data);

@@ -16,9 +16,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Column = std::vector<double>;
 
-constexpr std::size_t kBuckets = 400;  // of a curve: more than a screen has columns for each extreme
+constexpr std::size_t kBuckets = 400;  // pieces of a curve; with their lowest and highest values, they fill a screen's columns
 
-/// With six significant digits; null for NaN and infinity.
+/// A number with six significant digits; null for NaN and infinity.
 Json number(double value) {
   if (!std::isfinite(value)) {
     return {};
@@ -29,7 +29,7 @@ Json number(double value) {
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
-/// Seconds since 1970, whole ones.
+/// A time in whole seconds since 1970.
 Json moment(double seconds) { return number(std::floor(seconds)); }
 
 Json column(const Column& values, const std::vector<std::size_t>& rows) {
@@ -40,7 +40,7 @@ Json column(const Column& values, const std::vector<std::size_t>& rows) {
   return drawn;
 }
 
-/// Exponential moving average of the losses, over a small part of the run, without its bias towards 0 at the beginning.
+/// The exponential moving average of the losses over a small part of the run, corrected for its bias towards 0 at the beginning.
 Column smoothed(const Column& losses) {
   constexpr double kFewest = 10;
   const double keep = 1 - 1 / std::max(kFewest, static_cast<double>(losses.size()) / 400);
@@ -56,10 +56,10 @@ Column smoothed(const Column& losses) {
   return smooth;
 }
 
-/// How far the run was when a step was done.
+/// The tokens and the time that a run had used when each step was done.
 struct Progress {
   std::vector<index> steps;
-  Column tokens, seconds;  // of training and evaluations, without the time between a stop and a resume
+  Column tokens, seconds;  // seconds of training and evaluations, without the time between a stop and a resume
 
   explicit Progress(const RunHistory& history) {
     double all_tokens = 0, all_seconds = 0;
@@ -76,7 +76,7 @@ struct Progress {
     }
   }
 
-  /// Of the last step up to this one.
+  /// The value of the column at the last step up to this one.
   double at(index step, const Column& column) const {
     const auto after = std::upper_bound(steps.begin(), steps.end(), step);
     return after == steps.begin() ? 0 : column[static_cast<std::size_t>(after - steps.begin()) - 1];
@@ -84,21 +84,21 @@ struct Progress {
 };
 
 Json steps_of(const RunHistory& history, const Progress& progress) {
-  std::vector<Column> of(7);
+  std::vector<Column> columns(7);
   for (const RunHistory::Step& one : history.steps) {
     const StepReport& r = one.report;
     const double values[] = {r.loss, r.gradient_norm, r.learning_rate,          r.tokens_per_second(),
                              r.mfu,  r.seconds * 1e3, r.optimizer_seconds * 1e3};
-    for (std::size_t i = 0; i < of.size(); ++i) {
-      of[i].push_back(values[i]);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      columns[i].push_back(values[i]);
     }
   }
-  const std::vector<std::size_t> rows = rows_to_draw(std::span(of).first(4), kBuckets);
+  const std::vector<std::size_t> rows = rows_to_draw(std::span(columns).first(4), kBuckets);
   const Column steps(progress.steps.begin(), progress.steps.end());
-  return {{"step", column(steps, rows)}, {"tokens", column(progress.tokens, rows)}, {"seconds", column(progress.seconds, rows)},
-          {"loss", column(of[0], rows)}, {"smooth", column(smoothed(of[0]), rows)}, {"norm", column(of[1], rows)},
-          {"rate", column(of[2], rows)}, {"tokens_per_s", column(of[3], rows)},     {"mfu", column(of[4], rows)},
-          {"ms", column(of[5], rows)},   {"optimizer_ms", column(of[6], rows)}};
+  return {{"step", column(steps, rows)},      {"tokens", column(progress.tokens, rows)},      {"seconds", column(progress.seconds, rows)},
+          {"loss", column(columns[0], rows)}, {"smooth", column(smoothed(columns[0]), rows)}, {"norm", column(columns[1], rows)},
+          {"rate", column(columns[2], rows)}, {"tokens_per_s", column(columns[3], rows)},     {"mfu", column(columns[4], rows)},
+          {"ms", column(columns[5], rows)},   {"optimizer_ms", column(columns[6], rows)}};
 }
 
 Json evaluations_of(const RunHistory& history, const Progress& progress) {
@@ -117,7 +117,7 @@ Json evaluations_of(const RunHistory& history, const Progress& progress) {
   return of;
 }
 
-/// The losses of texts by name, each as a table.
+/// The losses of the texts that are reported by name, with a table for each.
 Json texts_of(const RunHistory& history, const Progress& progress) {
   Json texts = Json::array();
   for (const RunHistory::Evaluation& one : history.evaluations) {
@@ -177,7 +177,7 @@ Json events_of(const RunHistory& history, const Progress& progress) {
   }
   for (const RunHistory::Step& step : history.steps) {
     if (step.report.skipped) {
-      add("skipped", step.report.step, step.time, "the update was not applied: its loss or gradient was not finite, or a spike");
+      add("skipped", step.report.step, step.time, "the update was skipped: the loss or a gradient was not finite, or the loss was a spike");
     }
   }
   std::stable_sort(events.begin(), events.end(), [](const Json& a, const Json& b) { return a["step"] < b["step"]; });
@@ -196,6 +196,7 @@ Json header_of(const RunHeader& header) {
 }
 
 Json to_json(const RunView& run) {
+  // Lists that need a loop come first, then the object.
   const Progress progress(run.history);
   Json samples = Json::array();
   for (const RunHistory::Sample& sample : run.history.samples) {

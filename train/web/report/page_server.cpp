@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 constexpr int kFirstPort = 8717;
 constexpr int kPortsToTry = 50;
 constexpr int kMostConnections = 32;  // each open page keeps one
-constexpr int kMostListeners = 24;    // so that some are left for requests
+constexpr int kMostListeners = 24;    // fewer than the connections, so that some are left for requests
 
-/// The runs as they are now, and a number that grows whenever they have changed.
+/// The current state of the runs, with a version number that grows whenever they have changed.
 class WatchedRuns {
  public:
   explicit WatchedRuns(std::vector<fs::path> paths) : paths_(std::move(paths)) {
@@ -31,7 +31,7 @@ class WatchedRuns {
     refresh();
   }
 
-  /// Looks at the files again.
+  /// Reads the files again.
   void refresh() {
     std::vector<RunView> runs;
     bool changed = false;
@@ -58,7 +58,7 @@ class WatchedRuns {
     return runs_;
   }
 
-  /// Waits until there is a version after `seen`, for some seconds at most, and returns the newest.
+  /// Waits until there is a version after `seen`, but only a few seconds, and returns the newest version.
   std::uint64_t wait_after(std::uint64_t seen) const {
     std::unique_lock lock(mutex_);
     new_version_.wait_for(lock, std::chrono::seconds(5), [&] { return version_ > seen || has_ended_; });
@@ -93,7 +93,7 @@ class PageServer::Parts {
 
   WatchedRuns runs;
   std::atomic<int> listeners = 0;
-  HttpServer server;  // its threads use the others
+  HttpServer server;  // the last member, because its threads use the others
 
  private:
   static HttpOptions options(const Address& address) {
@@ -115,14 +115,14 @@ class PageServer::Parts {
             {.method = "GET", .path = "/events", .answer = [this](HttpRequest&) { return listen(); }}};
   }
 
-  /// Answers /events: a line with each new version, and now and then an empty comment, which shows whether somebody still listens.
+  /// Answers /events: sends a line with each new version, and regularly an empty comment, which shows whether the client still listens.
   HttpResponse listen() {
     const std::shared_ptr<void> counted(nullptr, [this](void*) { --listeners; });
     if (++listeners > kMostListeners) {
       return {.status = 503, .body = "too many pages are open\n"};
     }
     return {.type = "text/event-stream", .stream = [this, counted](HttpRequest&, const HttpWrite& write) {
-              std::uint64_t seen = 0;  // the first answer is at once: there may be news since the page was drawn
+              std::uint64_t seen = 0;  // 0 makes the first line come at once, because the data may be newer than the page
               for (bool listens = true; listens;) {
                 const std::uint64_t version = runs.wait_after(seen);
                 if (runs.has_ended()) {
@@ -147,7 +147,7 @@ void PageServer::serve(const std::function<bool()>& stop) {
   constexpr auto kLook = std::chrono::seconds(1);
   auto looked = std::chrono::steady_clock::now();
   while (!stop()) {
-    require(parts_->server.is_running(), "the server ended: the system gives it no more connections");
+    require(parts_->server.is_running(), "the server ended because the system accepts no more connections");
     std::this_thread::sleep_for(kMoment);
     if (const auto now = std::chrono::steady_clock::now(); now - looked >= kLook) {
       parts_->runs.refresh();

@@ -9,25 +9,25 @@
 namespace dikkat {
 
 /// Serves the report of runs over HTTP: the page at /, its data at /data.json, and at /events a line whenever the data has changed
-/// (server-sent events). Runs may begin, stop, go on, be moved or removed meanwhile: what was read of them stays.
+/// (server-sent events). Meanwhile runs may start, stop, continue, be moved or be removed; the data that was read of them stays.
 class PageServer {
  public:
-  /// Where it listens. Port 0: the first free port from 8717 on.
+  /// The address at which the server listens. Port 0 means the first free port from 8717 on.
   struct Address {
     std::string host = "127.0.0.1";
     int port = 0;
   };
 
-  /// Throws InputError if it cannot listen there.
+  /// Listens at the address. Throws InputError if that is not possible.
   PageServer(std::vector<std::filesystem::path> runs, const Address& address);
   ~PageServer();
   PageServer(const PageServer&) = delete;
   PageServer& operator=(const PageServer&) = delete;
 
-  /// "http://127.0.0.1:8717/"
+  /// The address of the page, such as "http://127.0.0.1:8717/".
   std::string url() const;
 
-  /// Serves until `stop` returns true, which it asks several times a second.
+  /// Serves until `stop` returns true; calls it several times a second.
   void serve(const std::function<bool()>& stop);
 
  private:

@@ -7,7 +7,7 @@
 namespace dikkat {
 namespace {
 
-/// Adds the rows from `begin` to `end` that a column asks for.
+/// Adds the rows from `begin` to `end` that have a column's lowest value, its highest value and its first NaN.
 void add_extremes(const std::vector<double>& column, std::size_t begin, std::size_t end, std::vector<std::size_t>& rows) {
   std::size_t low = end, high = end, gap = end;
   for (std::size_t row = begin; row < end; ++row) {

@@ -6,9 +6,9 @@
 
 namespace dikkat {
 
-/// Which rows of a table to draw, so that its curves look as if all were drawn: of each of `buckets` pieces of equal length the first row,
-/// and for each column the rows with its lowest and its highest value. Ascending; all rows if they are few. A NaN is neither lowest nor
-/// highest, and the first row with one in a piece is drawn too: the curve has a gap there.
+/// Selects the rows of a table to draw, so that its curves look as if all rows were drawn. Divides the table into `buckets` pieces of equal
+/// length. Of each piece it selects the first row and, for each column, the rows with the lowest value, the highest value and the first
+/// NaN, where the curve has a gap. Returns the numbers of the rows, ascending; all rows if they are few.
 std::vector<std::size_t> rows_to_draw(std::span<const std::vector<double>> columns, std::size_t buckets);
 
 }  // namespace dikkat

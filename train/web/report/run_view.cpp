@@ -39,19 +39,19 @@ double last_change_of(const fs::path& file) {
   return missing ? 0 : std::chrono::duration<double>(std::chrono::file_clock::to_sys(time).time_since_epoch()).count();
 }
 
-/// What is missing of a run; empty if it can go on or is finished.
+/// Describes what a run lacks; empty if it can continue or is finished.
 std::string problem_of(const RunView& run) {
   std::error_code unreadable;
   if (!fs::is_directory(run.path, unreadable)) {
-    return "there is no such folder";
+    return "the folder does not exist";
   }
   if (!run.history.header && run.history.last_step() == 0) {
-    return "it has no metrics.jsonl that can be read";
+    return "it has no readable metrics.jsonl";
   }
   return run.checkpoints.empty() ? "it has no checkpoint" : "";
 }
 
-/// Whether it is a model that merge or import made, and how many parameters that has: from the index of its checkpoint.
+/// The number of parameters of a model from merge or import, from the index of its checkpoint; nullopt if this is not such a model.
 std::optional<index> parameters_of_model(const RunView& run) {
   try {
     if (run.checkpoints.empty() || is_there(run.path / "metrics.jsonl")) {
@@ -112,6 +112,7 @@ RunView view_run(const fs::path& run_directory) {
 }
 
 RunView view_run(const fs::path& run_directory, RunHistory history) {
+  // The name, and the checkpoints.
   RunView run{.path = run_directory, .history = std::move(history)};
   std::error_code removed;  // the current folder
   const fs::path seen = fs::absolute(run_directory, removed);
@@ -122,7 +123,7 @@ RunView view_run(const fs::path& run_directory, RunHistory history) {
     if (const auto best = best_checkpoint(run_directory)) {
       best_step = best->step;
     }
-  } catch (const Error&) {  // it names a file that is gone
+  } catch (const Error&) {  // it names a file that no longer exists
   }
   try {
     for (const CheckpointEntry& entry : list_checkpoints(run_directory)) {
@@ -131,6 +132,7 @@ RunView view_run(const fs::path& run_directory, RunHistory history) {
     }
   } catch (const Error&) {  // a folder that cannot be read
   }
+  // The configuration, and the state. A model from merge or import has no history.
   run.config = read_config_table(run_directory, run.history);
   run.bytes = size_of_files_in(run_directory);
   run.last_change = last_change_of(run_directory / "metrics.jsonl");
@@ -164,7 +166,7 @@ std::vector<fs::path> find_runs(const fs::path& folder) {
 
 namespace {
 
-/// Those with a validation loss.
+/// The runs that have a validation loss.
 std::vector<const RunView*> evaluated(const std::vector<RunView>& runs) {
   std::vector<const RunView*> some;
   for (const RunView& run : runs) {
@@ -183,8 +185,8 @@ bool have_same_facts(const RunView& one, const RunView& other) {
          a->val_tokens == b->val_tokens;
 }
 
-/// "chat.loss (answers, all), data.pack (stream, documents)": the keys that differ and may decide what is scored; those that only decide
-/// the contexts last.
+/// Lists the keys that differ and may determine which tokens are scored, with their values: "chat.loss (answers, all), data.pack (stream,
+/// document)".
 std::string deciding_keys(const std::vector<RunView>& runs) {
   std::string list;
   for (const KeyOfRuns& one : differing_keys(runs)) {
@@ -237,17 +239,16 @@ std::string remark_on(Comparison comparison, const std::vector<RunView>& runs) {
   switch (comparison) {
     case Comparison::same: return "";
     case Comparison::other_contexts:
-      return concat("The same tokens are scored, but the models see other contexts before them", by_keys,
-                    ". So a lower loss may come from the context.");
+      return concat("The same tokens are scored, but the models see different contexts before them", by_keys,
+                    ". A lower loss may come from the context.");
     case Comparison::unknown:
-      return concat("Whether the losses are over the same tokens is not known: the metrics of an earlier version do not say it", by_keys,
-                    ".");
+      return concat("It is not known whether the losses are over the same tokens, because metrics of an earlier version do not record it",
+                    by_keys, ".");
     case Comparison::other_targets:
-      return concat(
-          "The losses are over different tokens, so they cannot be compared", by_keys, ". ",
-          have_same_text(runs)
-              ? "These tokens stand for the same text, so bits per byte can be compared (dikkat eval)."
-              : "`dikkat eval RUN_DIR --corpus PATH` measures each on a text of your choice; of conversations, --score names what counts.");
+      return concat("The losses are over different tokens, so they cannot be compared", by_keys, ". ",
+                    have_same_text(runs) ? "The tokens stand for the same text, so bits per byte can be compared (dikkat eval)."
+                                         : "`dikkat eval RUN_DIR --corpus PATH` measures each run on a text of your choice; for "
+                                           "conversations, --score selects the tokens that count.");
   }
   return "";
 }
@@ -262,9 +263,9 @@ std::optional<BetterRun> better_of(const std::vector<RunView>& runs) {
   if (order.size() < 2 || compare(runs) == Comparison::other_targets) {
     return {};
   }
-  const auto of = [&](std::size_t i) { return runs[i].history.best()->report; };
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return of(i).val_loss; });
-  const EvaluationReport best = of(order[0]), next = of(order[1]);
+  const auto report_of = [&](std::size_t i) { return runs[i].history.best()->report; };
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return report_of(i).val_loss; });
+  const EvaluationReport best = report_of(order[0]), next = report_of(order[1]);
   return BetterRun{.best = order[0],
                    .next = order[1],
                    .difference = next.val_loss - best.val_loss,
@@ -282,9 +283,9 @@ std::string in_words(const BetterRun& better, const std::vector<RunView>& runs) 
   }
   const std::string by = fmt::format("{:.4f} +- {:.4f} nats", better.difference, better.error);
   return concat(better.difference < 2 * better.error
-                    ? concat(best, " and ", next, " cannot be told apart: their losses differ by ", by, ".")
+                    ? concat("There is no significant difference between ", best, " and ", next, ": their losses differ by ", by, ".")
                     : concat(best, " is better than ", next, " by ", by, "."),
-                " The error is that of the validation text; how much another seed would change, only runs with other seeds tell.");
+                " The error covers only the choice of validation text; only runs with other seeds show how much the seed matters.");
 }
 
 std::vector<KeyOfRuns> differing_keys(const std::vector<RunView>& runs) {

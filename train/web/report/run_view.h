@@ -11,16 +11,17 @@
 
 namespace dikkat {
 
+/// The state of a run directory.
 enum class RunState {
   running,   ///< a process holds its lock
   finished,  ///< all steps are done
-  stopped,   ///< `dikkat resume` goes on with it: it was asked to stop, or killed
+  stopped,   ///< the run was asked to stop, or killed; `dikkat resume` continues it
   broken,    ///< it has no metrics or no checkpoint
-  model,     ///< a model without a run's history, made by merge or import
+  model,     ///< a model from merge or import, which has no history
 };
 std::string_view name_of(RunState state);
 
-/// A run as people look at it.
+/// The facts about a run that reports and tables show.
 struct RunView {
   struct Checkpoint {
     index step = 0;
@@ -32,58 +33,57 @@ struct RunView {
   std::filesystem::path path;
   std::string name{};  ///< the last part of the path
   RunState state = RunState::broken;
-  std::string problem{};  ///< of a broken run: what is missing
+  std::string problem{};  ///< what is missing, if the run is broken
   RunHistory history{};
   ConfigTable config{};
   std::vector<Checkpoint> checkpoints{};
-  index parameters = 0;    ///< of the model; 0 if that is not known
-  index bytes = 0;         ///< of all its files
-  double last_change = 0;  ///< seconds since 1970, of its metrics; of a model, of its checkpoint
+  index parameters = 0;    ///< number of the model's parameters; 0 if unknown
+  index bytes = 0;         ///< size of all its files
+  double last_change = 0;  ///< when the metrics were last changed (for a model, its checkpoint), in seconds since 1970
 
-  /// The value of a key of its configuration; empty if there is none.
+  /// The value of a configuration key; empty if there is none.
   std::string value_of(std::string_view key) const;
 };
 
-/// Reads a run directory. Nothing is locked, nothing written. A folder without a run gives a broken one.
+/// Reads a run directory, without locking or writing anything. For a folder without a run, the state is `broken`.
 RunView view_run(const std::filesystem::path& run_directory);
-/// The same with a history that was read before.
+/// Reads a run directory whose history is already known.
 RunView view_run(const std::filesystem::path& run_directory, RunHistory history);
 
-/// The run directories in a folder: those of its folders, and of theirs, that have metrics.jsonl or checkpoints/. Sorted by name.
+/// Finds the run directories in a folder and in its subfolders: folders that have metrics.jsonl or checkpoints/. Sorted by name.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& folder);
 
-/// What the lowest validation losses of runs have in common. Runs without one do not count.
+/// Whether the lowest validation losses of runs can be compared. Runs without a validation loss do not count.
 enum class Comparison {
-  same,            ///< the same tokens are scored, from the same contexts
-  other_contexts,  ///< the same tokens are scored, but the models see other tokens before them, such as more of the text
-  unknown,         ///< the same corpus and tokenizer, but an earlier version wrote the metrics, which do not say what was scored
-  other_targets,   ///< other tokens are scored: the losses cannot be compared
+  same,            ///< yes: the same tokens are scored, in the same contexts
+  other_contexts,  ///< partly: the same tokens are scored, but the models see other tokens before them, such as more of the text
+  unknown,         ///< the runs have the same corpus and tokenizer, but metrics of an earlier version do not record what was scored
+  other_targets,   ///< no: different tokens are scored
 };
 Comparison compare(const std::vector<RunView>& runs);
 std::string_view name_of(Comparison comparison);
 
-/// A sentence for the user about losses that are not simply comparable: why, by the keys and facts that differ, and what can be compared.
-/// Empty for Comparison::same.
+/// Explains to the user why losses are not fully comparable: which keys differ, and what can be compared. Empty for Comparison::same.
 std::string remark_on(Comparison comparison, const std::vector<RunView>& runs);
 
-/// Whether the losses in bits per byte mean the same: they are over the same text.
+/// Whether the losses in bits per byte are comparable because they are over the same text.
 bool have_same_text(const std::vector<RunView>& runs);
 
-/// The run with the lowest validation loss, and the next.
+/// The runs with the lowest and the second lowest validation loss.
 struct BetterRun {
-  std::size_t best = 0, next = 0;  ///< their places in the list
-  double difference = 0;           ///< of their losses, in nats
-  /// Standard error of the difference, as if each had been evaluated on a text of its own; on the same text it is less. NaN if the errors
-  /// are not known.
+  std::size_t best = 0, next = 0;  ///< their positions in the list
+  double difference = 0;           ///< difference of their losses, in nats
+  /// Standard error of the difference, as if each run had been evaluated on a different text; on the same text it is smaller. NaN if the
+  /// errors are unknown.
   double error = 0;
 };
-/// nullopt if the runs score other tokens, or fewer than two have a loss.
+/// Finds the two best runs; nullopt if the runs score different tokens, or fewer than two have a loss.
 std::optional<BetterRun> better_of(const std::vector<RunView>& runs);
-/// "b is better than a by 0.0124 +- 0.0030 nats", or that they cannot be told apart (a difference below two standard errors), and what the
-/// error leaves out. Unless they score the same tokens from the same contexts, it only says that b's loss is lower.
+/// Describes the result, as in "b is better than a by 0.0124 +- 0.0030 nats", or as not significant if the difference is below two standard
+/// errors. Unless the runs score the same tokens in the same contexts, only says which loss is lower.
 std::string in_words(const BetterRun& better, const std::vector<RunView>& runs);
 
-/// A key in which the configurations of runs differ. A value is empty where a run does not have the key.
+/// A key in which the configurations of runs differ. The value is empty for a run that does not have the key.
 struct KeyOfRuns {
   std::string key;
   std::vector<std::string> values;  ///< one for each run

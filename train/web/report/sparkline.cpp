@@ -19,7 +19,7 @@ std::string sparkline(std::span<const double> values, int width) {
       sum += std::isfinite(values[i]) ? values[i] : 0;
       count += std::isfinite(values[i]) ? 1 : 0;
     }
-    means.push_back(sum / count);  // NaN without one
+    means.push_back(sum / count);  // NaN if no value is finite
     low = count > 0 ? std::min(low, means.back()) : low;
     high = count > 0 ? std::max(high, means.back()) : high;
   }

@@ -5,8 +5,9 @@
 
 namespace dikkat {
 
-/// A curve in one line of `width` characters: the mean of each piece of equal length, from ▁ (the lowest) to █. A piece without a finite
-/// value is a blank. Fewer values than `width` have a character each. Empty if no value is finite.
+/// Draws a curve in one line of `width` characters. Each character is the mean of a piece, from ▁ (the lowest) to █; the pieces have equal
+/// lengths. A piece without a finite value is blank. If there are fewer values than `width`, each gets a character. Empty if no value is
+/// finite.
 std::string sparkline(std::span<const double> values, int width);
 
 }  // namespace dikkat

@@ -19,6 +19,7 @@ using testing::ask;
 using testing::get_request;
 using testing::HttpClient;
 using testing::HttpReply;
+using testing::names;
 using testing::post_request;
 using testing::reply_of;
 
@@ -113,7 +114,7 @@ TEST_F(HttpServerTest, RefusesOtherAddressesMethodsAndKeys) {
   const HttpReply wrong = asked(get_request("/echo"));
   EXPECT_EQ(wrong.status, 405);
   EXPECT_NE(wrong.head.find("Allow: POST"), std::string::npos) << wrong.head;
-  EXPECT_EQ(wrong.body, "this address takes POST, and the request is GET");
+  EXPECT_TRUE(names(wrong.body, {"GET", "POST"}));
   EXPECT_EQ(asked("OPTIONS /echo HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 405);
   EXPECT_EQ(asked(get_request("/", "Authorization: bad\r\n")).status, 401);
   EXPECT_EQ(asked(post_request("/echo", "{}", "Authorization: bad\r\n")).status, 401);
@@ -140,7 +141,7 @@ TEST_F(HttpServerTest, RefusesBodiesThatAreNotPlainJson) {
             "the request has no Content-Type, expected Content-Type: application/json");
   const HttpReply compressed = asked(post_request("/echo", "{}", "Content-Encoding: gzip\r\n"));
   EXPECT_EQ(compressed.status, 415);
-  EXPECT_EQ(compressed.body, "the body is compressed (Content-Encoding), expected one that is not");
+  EXPECT_TRUE(names(compressed.body, {"Content-Encoding"}));
   EXPECT_EQ(
       asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}").body,
       "{}");
@@ -155,7 +156,7 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLong) {
   EXPECT_EQ(asked(post_request("/echo", std::string(kLargestBody, 'x'))).status, 200);
   const HttpReply large = asked(post_request("/echo", std::string(kLargestBody + 1, 'x')));
   EXPECT_EQ(large.status, 413);
-  EXPECT_EQ(large.body, "the body has more than 1000 bytes, the most that this server takes: send less");
+  EXPECT_TRUE(names(large.body, {"1000"}));
   const std::string chunked =
       "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
   EXPECT_EQ(asked(chunked + "5dc\r\n" + std::string(1500, 'x') + "\r\n0\r\n\r\n").status, 413);
@@ -309,26 +310,17 @@ TEST(HttpServerPorts, AreNotShared) {
   const std::string url = first.url();
   const int port = std::atoi(url.c_str() + url.rfind(':') + 1);
   EXPECT_GT(port, 0);
-  EXPECT_EQ(input_error_of([&] { HttpServer({}, {.port = port, .refusal = refuse}); }),
-            concat("cannot listen on 127.0.0.1, port ", port,
-                   ": another program listens there already: choose another port, or end that program"));
-  EXPECT_NE(input_error_of([&] {
-              HttpServer({}, {.host = "203.0.113.7", .port = port, .refusal = refuse});
-            }).find("this machine has no such address"),
-            std::string::npos);
-  EXPECT_NE(input_error_of([&] {
-              HttpServer({}, {.host = "203.0.113.7", .port = port, .ports = 50, .refusal = refuse});
-            }).find("this machine has no such address"),
-            std::string::npos)
-      << "other ports would not help";
-  EXPECT_NE(input_error_of([&] {
-              HttpServer({}, {.host = "nowhere.invalid", .port = port, .refusal = refuse});
-            }).find("no address of this name is found"),
-            std::string::npos);
+  const auto refusal = [&](const char* host, int port, int ports = 1) {
+    return input_error_of([&] { HttpServer({}, {.host = host, .port = port, .ports = ports, .refusal = refuse}); });
+  };
+  EXPECT_TRUE(refusal("127.0.0.1", port).starts_with(concat("cannot listen on 127.0.0.1, port ", port, ": ")));
+  for (const int ports : {1, 50}) {  // other ports would not help
+    EXPECT_TRUE(refusal("203.0.113.7", port, ports).starts_with(concat("cannot listen on 203.0.113.7, port ", port)));
+  }
+  EXPECT_TRUE(refusal("203.0.113.7", 0).starts_with("cannot listen on 203.0.113.7: "));
+  EXPECT_TRUE(refusal("nowhere.invalid", port).starts_with(concat("cannot listen on nowhere.invalid, port ", port)));
   const HttpServer next({}, {.port = port, .ports = 50, .refusal = refuse});
   EXPECT_NE(next.url(), url);
-  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .refusal = refuse}); }).find("this machine has no such address"),
-            std::string::npos);
 }
 
 }  // namespace

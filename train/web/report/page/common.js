@@ -1,4 +1,4 @@
-// What all pages share. Texts of runs and models are put in with textContent, never as markup.
+// Functions that all pages share. Texts of runs and models are inserted with textContent, never as markup.
 "use strict";
 
 const NONE = "–";
@@ -49,22 +49,22 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// The letters, black or white, that have more contrast on a colour of 0 to 255 for red, green and blue; always 4.5 : 1 or more (WCAG 2.2, 1.4.3).
+// Returns black or white, whichever has more contrast on a colour (red, green and blue from 0 to 255): always at least 4.5 : 1 (WCAG 2.2, 1.4.3).
 function lettersOn(rgb) {
   const [red, green, blue] = rgb.map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
   const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 ? "#fff" : "#000";
 }
 
-// share: from 0 to 1 of `width` pixels.
+// A bar whose length is a share, from 0 to 1, of `width` pixels.
 function bar(share, width = 100) {
   const made = element("span", { class: "bar", "aria-hidden": "true" });
   made.style.width = `${Math.max(1, share * width)}px`;
   return made;
 }
 
-// columns: [heading, "number" | "text" | ""]. `layout` "stacked": on a narrow screen each row becomes a list of its cells with their headings, so that no column
-// is beyond the edge.
+// A table. Each of `columns` is [heading, "number" | "text" | ""]. With the layout "stacked", each row becomes a list of cells with their headings on a narrow
+// screen, so that no column is cut off.
 function table(caption, columns, rows, layout = "") {
   return element("div", { class: `table ${layout}` }, element("table", {},
     caption ? element("caption", {}, caption) : null,
@@ -73,7 +73,7 @@ function table(caption, columns, rows, layout = "") {
       ...cells.map((cell, i) => element("td", { class: columns[i][1], "data-heading": columns[i][0] }, cell == null ? NONE : cell)))))));
 }
 
-// The button that changes between dark and light; `act` draws again.
+// Makes the button switch between dark and light. `act` draws the page again.
 function onTheme(act) {
   document.getElementById("theme").addEventListener("click", () => {
     const root = document.documentElement;

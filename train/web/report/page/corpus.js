@@ -1,10 +1,10 @@
-// Shows what is in a corpus. data is the object of `dikkat corpus inspect --json`.
+// Shows the contents of a corpus. data is the object of `dikkat corpus inspect --json`.
 "use strict";
 
 const percent = (share) => `${(share * 100).toFixed(share >= 0.1 || share === 0 ? 1 : 2)} %`;
 const place = ({ file, line }) => (line ? `${file}, line ${count(line)}` : file);
 
-// rows: [label, value, what stands beside]
+// A table with bars. Each of `rows` is [label, value, text beside the value].
 function bars(caption, columns, rows) {
   const most = Math.max(...rows.map(([, value]) => value), 1);
   return table(caption, [[columns[0], ""], ["", ""], [columns[1], "number"], [columns[2], "number"]],
@@ -18,9 +18,9 @@ function section(title, ...parts) {
 function overview() {
   const rows = [
     ["files", count(data.files)], ["documents", count(data.documents)], ["bytes", `${count(data.bytes)} (${bytes(data.bytes)})`],
-    ["different characters", data.characters === null ? `not counted: ${data.not_utf8}` : count(data.characters)],
+    ["distinct characters", data.characters === null ? `not counted: ${data.not_utf8}` : count(data.characters)],
     ["tokens", `${count(data.tokens)} (${data.tokenizer.kind} tokenizer, vocabulary ${count(data.tokenizer.vocab_size)})`],
-    ["bytes a token", fixed(data.bytes_per_token, 2)],
+    ["bytes per token", fixed(data.bytes_per_token, 2)],
     ["training split", `${bytes(data.train.bytes)}, ${count(data.train.tokens)} tokens`],
     ["validation split", `${bytes(data.validation.bytes)}, ${count(data.validation.tokens)} tokens`],
     ["SHA-256 of the texts", data.sha256],
@@ -31,40 +31,40 @@ function overview() {
 function lengths() {
   const found = data.lengths;
   return section("Documents by length",
-    element("p", {}, `Half of the documents have ${bytes(found.median)} or less; one in ten has ${bytes(found.percentile_10)} or less, one in ten ${bytes(found.percentile_90)} or more. The longest has ${bytes(found.longest)}, the mean is ${bytes(found.mean)}.`),
+    element("p", {}, `Half of the documents have at most ${bytes(found.median)}. One in ten has at most ${bytes(found.percentile_10)}, one in ten at least ${bytes(found.percentile_90)}. The longest has ${bytes(found.longest)}, and the mean is ${bytes(found.mean)}.`),
     bars("", ["length", "documents", "share of the text"], found.histogram.map((one) => [`${bytes(one.from)} to ${bytes(one.below)}`, one.documents, percent(one.bytes / data.bytes)])));
 }
 
 function scripts() {
   const all = data.scripts.reduce((sum, one) => sum + one.characters, 0);
-  return section("Scripts", bars("Common are spaces, digits, punctuation and signs, which all scripts use", ["script", "characters", "share"],
+  return section("Scripts", bars("\"Common\" means spaces, digits, punctuation and symbols, which all scripts use", ["script", "characters", "share"],
     data.scripts.map((one) => [one.script, one.characters, percent(one.characters / all)])));
 }
 
 function duplicates() {
   const found = data.duplicates;
-  if (found.documents === 0) return section("Duplicates", element("p", {}, "No document is there twice."));
+  if (found.documents === 0) return section("Duplicates", element("p", {}, "No document occurs twice."));
   return section("Duplicates",
-    element("p", {}, `${count(found.documents)} of ${count(data.documents)} documents (${bytes(found.bytes)}, ${percent(found.bytes / data.bytes)} of the text) equal an earlier one, byte for byte. Text that is there several times is learnt by heart sooner, and a copy in the validation split makes its loss too low.`),
-    table("Those with the most bytes in copies", [["first", "text"], ["again", "text"], ["times", "number"], ["bytes", "number"]],
+    element("p", {}, `${count(found.documents)} of ${count(data.documents)} documents (${bytes(found.bytes)}, ${percent(found.bytes / data.bytes)} of the text) equal an earlier one, byte for byte. A model memorises repeated text sooner, and a copy in the validation split makes the validation loss too low.`),
+    table("The documents with the most bytes in copies", [["first", "text"], ["again", "text"], ["times", "number"], ["bytes", "number"]],
       found.most.map((one) => ({ cells: [place(one.first), place(one.second), count(one.times), count(one.bytes)] }))));
 }
 
 function longestLines() {
-  return section("Longest lines", table("Very long lines are often no prose: data, minified code, text without line breaks", [["bytes", "number"], ["where", "text"], ["begins", "text"]],
+  return section("Longest lines", table("Very long lines are often not prose, but data, minified code or text without line breaks", [["bytes", "number"], ["where", "text"], ["begins", "text"]],
     data.longest_lines.map((one) => ({ cells: [count(one.bytes), place(one), one.begins] }))));
 }
 
-function passedOver() {
+function skippedFiles() {
   if (data.skipped.length === 0) return null;
-  return section("Files passed over", table("In the folders that were named", [["files", "number"], ["which", ""], ["the first", "text"]],
+  return section("Skipped files", table("In the given folders", [["files", "number"], ["kind", ""], ["the first", "text"]],
     data.skipped.map((one) => ({ cells: [count(one.files), one.what, one.example] }))));
 }
 
 const data = JSON.parse(document.getElementById("data").textContent);
-document.title = "What is in the corpus – dikkat";
-document.getElementById("title").textContent = "What is in the corpus";
+document.title = "Contents of the corpus – dikkat";
+document.getElementById("title").textContent = "Contents of the corpus";
 document.getElementById("made").textContent = data.corpus.join(", ");
-document.getElementById("main").replaceChildren(...[overview(), lengths(), scripts(), duplicates(), longestLines(), passedOver(),
-  section("How it begins", element("pre", {}, data.sample))].filter((part) => part !== null));
+document.getElementById("main").replaceChildren(...[overview(), lengths(), scripts(), duplicates(), longestLines(), skippedFiles(),
+  section("Beginning of the text", element("pre", {}, data.sample))].filter((part) => part !== null));
 onTheme(() => {});

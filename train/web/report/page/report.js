@@ -1,9 +1,9 @@
-// Draws the report. All text of runs, prompts and samples is put in with textContent, never as markup.
+// Draws the report. All text of runs, prompts and samples is inserted with textContent, never as markup.
 "use strict";
 
 const COLORS = ["#0b76d1", "#d9480f", "#2b8a3e", "#9c36b5", "#b08900", "#0c8599", "#c2255c", "#5c5f66"];
 
-// ---- What is computed from a run ------------------------------------------------------------------------------------------------------------
+// ---- Values computed from a run -------------------------------------------------------------------------------------------------------------
 
 function lowest(run) {
   const { val, step, error } = run.evaluations;
@@ -28,15 +28,14 @@ const last = (values) => (values.length ? values[values.length - 1] : null);
 
 // ---- Charts ---------------------------------------------------------------------------------------------------------------------------------
 
-// What curves are drawn against.
+// The quantities that the x axis can show.
 const AXES = {
   steps: { label: "steps", of: (table) => table.step },
   tokens: { label: "tokens", of: (table) => table.tokens },
   hours: { label: "hours", of: (table) => table.seconds.map((seconds) => seconds / 3600) },
 };
 
-// One entry a panel. A curve is {table, column}: of a table of the run, with the values that it draws. Where curves differ from run to run,
-// curves is a function of the run.
+// The panels. A curve draws the values of a column of one of the run's tables. If the curves differ from run to run, `curves` is a function of the run.
 const CHARTS = [
   { title: "Loss", unit: "nats per token", wide: true, log: true, digits: 4, curves: [
     { name: "training, each step", table: "steps", column: "loss", faint: true },
@@ -48,9 +47,9 @@ const CHARTS = [
   { title: "Learning rate", curves: [{ name: "rate", table: "steps", column: "rate" }] },
   { title: "Gradient norm", log: true, curves: [{ name: "norm before clipping", table: "steps", column: "norm" }] },
   { title: "Throughput", unit: "tokens/s", curves: [{ name: "tokens/s", table: "steps", column: "tokens_per_s" }] },
-  { title: "MFU", unit: "share of the machine's matrix products", curves: [{ name: "MFU", table: "steps", column: "mfu" }] },
-  { title: "Time of a step", unit: "ms", log: true, curves: [
-    { name: "whole", table: "steps", column: "ms" }, { name: "optimizer", table: "steps", column: "optimizer_ms", dashed: true },
+  { title: "MFU", unit: "share of the machine's matrix product speed", curves: [{ name: "MFU", table: "steps", column: "mfu" }] },
+  { title: "Time per step", unit: "ms", log: true, curves: [
+    { name: "whole step", table: "steps", column: "ms" }, { name: "optimizer", table: "steps", column: "optimizer_ms", dashed: true },
   ] },
   { title: "Memory", unit: "bytes, at evaluations", format: bytes, curves: [{ name: "resident", table: "evaluations", column: "memory", points: true }] },
   { title: "Checkpoints", unit: "bytes", format: bytes, curves: [{ name: "size", table: "saves", column: "bytes", points: true }] },
@@ -61,12 +60,12 @@ const view = { axis: "steps", logY: false, logX: false, range: null, plots: [] }
 const curvesOf = (chart, run) => (typeof chart.curves === "function" ? chart.curves(run) : chart.curves)
   .map((curve) => ({ ...curve, table: typeof curve.table === "string" ? run[curve.table] : curve.table }));
 
-// uPlot wants one column of x for all curves. Where a curve has no row it is undefined, and is drawn across; null is a gap.
+// uPlot needs one column of x for all curves. Where a curve has no row, its value is undefined, and the curve is drawn across; null is a gap.
 function aligned(tables) {
   return uPlot.join(tables, tables.map(() => [1, 1]));
 }
 
-// Repeated and unordered x (an evaluation at the same time as the one before) would confuse the join.
+// Keeps the rows with ascending x. The join cannot handle x that is repeated or unordered, such as two evaluations at the same time.
 function ascending(x, ys) {
   const rows = [];
   x.forEach((value, i) => {
@@ -75,7 +74,7 @@ function ascending(x, ys) {
   return [rows.map((i) => x[i]), ...ys.map((y) => rows.map((i) => y[i]))];
 }
 
-// Standard errors as bars, and what happened to runs as upright lines.
+// Draws standard errors as bars, and the events of runs as vertical lines.
 function drawMarks(plot) {
   const { errors, events } = plot.marks || { errors: [], events: [] };
   const context = plot.ctx;
@@ -139,7 +138,7 @@ function zoom(range) {
   }
 }
 
-// + and - zoom, arrows move, 0 or Escape shows all.
+// Handles keys: + and - zoom, arrows move, 0 or Escape shows all.
 function onKey(plot, event) {
   const x = plot.data[0];
   if (x.length < 2) return;
@@ -159,7 +158,7 @@ function onKey(plot, event) {
   }
 }
 
-// What a chart draws of the runs: data and series for uPlot, and marks.
+// Collects the data that a chart draws: columns and series for uPlot, and marks. Returns null if there is nothing to draw.
 function contentOf(chart, runs) {
   const axis = AXES[view.axis];
   const tables = [], series = [{ label: axis.label, value: (plot, value) => (value == null ? NONE : view.axis === "hours" ? fixed(value, 3) : count(value)) }];
@@ -242,7 +241,7 @@ function drawCharts(runs, place) {
   if (view.range) zoom(view.range);
 }
 
-// New values in the charts that are there; all charts anew where there are others now.
+// Puts new values into the existing charts. Draws all charts again if their curves have changed.
 function renewCharts(runs, place) {
   const contents = CHARTS.map((chart) => contentOf(chart, runs)).filter((content) => content !== null);
   const same = contents.length === view.plots.length && contents.every((content, i) => content.series.length === view.plots[i].series.length);
@@ -272,7 +271,7 @@ function summary(data) {
   const least = Math.min(...losses.filter(Boolean).map((best) => best.loss));
   const bits = runs.map((run, i) => bitsPerByte(run, losses[i] && losses[i].loss));
   const leastBits = Math.min(...bits.filter(isNumber));
-  // A loss or a number of bits per byte is only marked as the best where it means the same in all runs.
+  // A loss, or a number of bits per byte, is marked as the best only if it is comparable in all runs.
   const comparable = data.comparison === "same";
   const sameText = data.same_text || comparable;
   const rows = runs.map((run, i) => ({ cells: [
@@ -298,7 +297,7 @@ function summary(data) {
 
 function differences(data) {
   const heading = data.runs.map((run) => [run.name, "text"]);
-  if (data.differences.length === 0) return [element("p", {}, "Their configurations are equal.")];
+  if (data.differences.length === 0) return [element("p", {}, "The configurations are equal.")];
   return [table(null, [["key", ""], ...heading], data.differences.map((one) => ({ cells: [element("code", {}, one.key), ...one.values.map((value) => value || NONE)] })))];
 }
 
@@ -306,7 +305,7 @@ function samplesOf(run) {
   const steps = [...new Set(run.samples.map((sample) => sample.step))];
   const shown = element("div", { "aria-live": "polite" });
   const label = element("output");
-  const slider = element("input", { type: "range", min: 0, max: steps.length - 1, value: steps.length - 1, "aria-label": `step of the samples of ${run.name}` });
+  const slider = element("input", { type: "range", min: 0, max: steps.length - 1, value: steps.length - 1, "aria-label": `step of the samples from ${run.name}` });
   const show = () => {
     const step = steps[slider.value];
     label.textContent = `step ${count(step)}`;
@@ -341,21 +340,21 @@ function configuration(run) {
   return [element("label", {}, box, " only these"), place];
 }
 
-// name: the same for new data.
+// A part that can be opened and closed. `name` identifies it when the page is drawn again with new data.
 function fold(name, title, parts, open = false) {
   return parts.length === 0 ? null : element("details", { open, "data-name": name }, element("summary", {}, title), ...parts);
 }
 
-function ofRun(run, number) {
+function runSection(run, number) {
   const events = run.events.map((event) => ({ cells: [count(event.step), date(event.time), event.kind, event.text] }));
   const files = run.checkpoints.map((one) => ({ cells: [count(one.step), one.file, bytes(one.bytes), one.best ? element("span", { class: "best" }, "lowest validation loss") : ""] }));
   return element("section", { "aria-label": run.name },
     element("h3", {}, swatch(number), run.name),
     fold("samples", "Samples", run.samples.length ? samplesOf(run) : [], true),
-    fold("origin", "Where it comes from", facts(run)),
+    fold("origin", "Origin", facts(run)),
     fold("configuration", `Configuration (${run.config.filter((row) => row.changed).length} keys set)`, configuration(run)),
     fold("checkpoints", `Checkpoints (${files.length})`, files.length ? [table(null, [["step", "number"], ["file", ""], ["size", "number"], ["", ""]], files)] : []),
-    fold("events", `What happened (${events.length})`, events.length ? [table(null, [["step", "number"], ["when", ""], ["what", ""], ["", "text"]], events)] : []));
+    fold("events", `Events (${events.length})`, events.length ? [table(null, [["step", "number"], ["when", ""], ["what", ""], ["", "text"]], events)] : []));
 }
 
 // ---- The page -------------------------------------------------------------------------------------------------------------------------------
@@ -371,11 +370,11 @@ function toggle(label, value, act) {
   return element("label", {}, box, ` ${label}`);
 }
 
-// What of a run is shown below the curves; it is made anew only when it has changed, so that nobody is disturbed in reading.
+// The data of a run that is shown below the curves. That part is drawn again only when they have changed, so that reading is not disturbed.
 const detailsOf = (run) => JSON.stringify([run.header, run.samples, run.config, run.checkpoints, run.events]);
 
 function drawDetails(run, number, old) {
-  const made = ofRun(run, number);
+  const made = runSection(run, number);
   made.dataset.content = detailsOf(run);
   if (old) {
     const open = new Set([...old.querySelectorAll("details[open]")].map((one) => one.dataset.name));
@@ -401,14 +400,14 @@ function draw(data) {
   };
   document.getElementById("main").replaceChildren(
     element("section", { "aria-label": "Runs", id: "summary" }),
-    ...(runs.length > 1 ? [element("section", {}, element("h2", {}, "What differs between their configurations"), ...differences(data))] : []),
+    ...(runs.length > 1 ? [element("section", {}, element("h2", {}, "Differences between the configurations"), ...differences(data))] : []),
     element("h2", {}, "Curves"),
     element("div", { class: "controls" },
       choice("Against", Object.keys(AXES), view.axis, again((value) => { view.axis = value; view.range = null; })),
       toggle("log loss, norm and time", view.logY, again((value) => { view.logY = value; })),
       toggle("log x", view.logX, again((value) => { view.logX = value; view.range = null; })),
       element("button", { type: "button", onclick: () => zoom(null) }, "Show all"),
-      element("span", { class: "faint" }, "Drag to zoom; double click shows all. Keys: + − ← → 0")),
+      element("span", { class: "faint" }, "Drag to zoom, double-click to show all. Keys: + − ← → 0")),
     charts,
     element("h2", {}, runs.length > 1 ? "Each run" : "The run"),
     element("div", { id: "details" }, ...runs.map((run, number) => drawDetails(run, number))));
@@ -416,7 +415,7 @@ function draw(data) {
   drawCharts(runs, charts);
 }
 
-// Shows new data of the same runs.
+// Updates the page with new data of the same runs.
 function renew(data) {
   drawHead(data);
   renewCharts(data.runs, document.getElementById("charts"));
@@ -435,7 +434,7 @@ addEventListener("resize", () => {
   for (const plot of view.plots) plot.setSize({ width: Math.max(200, plot.root.parentElement.clientWidth), height: plot.height });
 });
 
-// `dikkat watch`: the server says when there is something new.
+// With `dikkat watch`, the server sends an event when there is new data.
 if (data.live) {
   const events = new EventSource("events");
   let busy = false, waiting = false;
@@ -449,12 +448,12 @@ if (data.live) {
         Object.assign(data, await (await fetch("data.json")).json());
         renew(data);
       } catch {
-        // The server has ended: the next event tells.
+        // The server has ended; the "error" event reports it.
       }
     }
     busy = false;
   };
   events.addEventListener("message", look);
-  events.addEventListener("error", () => { document.getElementById("made").textContent = "the server has ended, or cannot be reached; this is what it said last"; });
+  events.addEventListener("error", () => { document.getElementById("made").textContent = "the server has ended or cannot be reached; this is its last data"; });
   events.addEventListener("open", () => { document.getElementById("made").textContent = `live, ${date(data.made)}`; });
 }

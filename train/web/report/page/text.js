@@ -1,19 +1,19 @@
-// Shows a text token by token: how likely each was, what else the model thought of, and what it looked at.
+// Shows a text token by token: the probability of each token, the alternatives, and the attention to earlier tokens.
 //
 // data: {title, model, kind: "sample" or "eval", texts: [{name, tokens: [{t, p, given, a: [[text, p], ...]}], attention: {layers, heads, first, begin, weights}}]}
-// p is a probability, null where nothing comes before. weights is base64 of bytes (layers, heads, T - first, T - begin), weight times 255: of the
-// positions from `first` on, to those from `begin` on.
+// p is a probability; it is null for a token with nothing before it. weights is base64 of bytes (layers, heads, T - first, T - begin): 255 times the attention
+// of the positions from `first` on to those from `begin` on.
 "use strict";
 
 const HOT = { light: [[255, 255, 255], [255, 214, 120], [238, 96, 60], [150, 20, 60]], dark: [[28, 33, 40], [92, 74, 20], [150, 60, 30], [190, 30, 70]] };
-const MOST = 8;  // nats: the end of the colours
+const MOST = 8;  // nats; higher losses have the last colour
 
 const state = { text: 0, chosen: -1, layer: "mean", head: "mean", mode: "loss" };
 const spans = [];
 
 const isDark = () => (document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
 
-// share: from 0 to 1. Returns red, green and blue.
+// Returns the colour (red, green and blue) for a share from 0 to 1.
 function heat(share) {
   const stops = HOT[isDark() ? "dark" : "light"];
   const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
@@ -24,7 +24,7 @@ const inCss = (rgb) => `rgb(${rgb.join(",")})`;
 
 const loss = (token) => (isNumber(token.p) ? -Math.log(Math.max(token.p, 1e-30)) : null);
 
-// What cannot be seen gets a sign.
+// Marks line breaks and tabs with visible signs.
 function visible(text) {
   return text.replace(/\n/g, "↵\n").replace(/\t/g, "→\t");
 }
@@ -39,7 +39,7 @@ function weightsOf(text) {
   return text.attention.bytes;
 }
 
-// The weights with which the position before token `i` looked at each position; null if they were not kept.
+// The attention weights of the position before token `i` to each position; null if they were not kept.
 function lookOf(text, i) {
   const bytes = weightsOf(text);
   const query = i - 1;
@@ -71,15 +71,15 @@ function paint() {
   });
 }
 
-function tell(i) {
+function describe(i) {
   const text = data.texts[state.text], token = text.tokens[i];
   const place = document.getElementById("about");
   const rows = (token.a || []).map(([words, p]) => ({ cells: [element("code", {}, named(words)), bar(p), `${(p * 100).toFixed(2)} %`], style: words === token.t ? "changed" : "" }));
   place.replaceChildren(
     element("h3", {}, `Token ${count(i)}: `, element("code", {}, named(token.t))),
     isNumber(token.p) ? element("p", {}, `probability ${(token.p * 100).toFixed(2)} %, loss ${fixed(loss(token), 3)} nats${token.given ? " (part of the prompt)" : ""}`)
-      : element("p", {}, "Nothing comes before it."),
-    rows.length ? table("What the model thought most likely here", [["token", ""], ["", ""], ["probability", "number"]], rows) : "");
+      : element("p", {}, "There is nothing before it."),
+    rows.length ? table("The most likely tokens here", [["token", ""], ["", ""], ["probability", "number"]], rows) : "");
 }
 
 function setMode(mode) {
@@ -93,9 +93,9 @@ function choose(i) {
   state.chosen = i;
   const kept = text.attention && i > 0 && i - 1 >= text.attention.first;
   setMode(kept ? "attention" : "loss");
-  tell(i);
+  describe(i);
   if (text.attention && i > 0 && !kept) {
-    document.getElementById("about").append(element("p", { class: "faint" }, "What the model looked at here is not in the page, which keeps the latest tokens of a long text."));
+    document.getElementById("about").append(element("p", { class: "faint" }, "The attention at this token is not in the page, which keeps only the last tokens of a long text."));
   }
   paint();
 }
@@ -141,7 +141,7 @@ function draw() {
   text.tokens.forEach((token, i) => {
     const value = loss(token);
     const span = element("span", { class: token.given ? "token given" : "token", tabindex: i === 0 ? 0 : -1, role: "button",
-      "aria-label": `${named(token.t)}${value === null ? "" : `, loss ${fixed(value, 2)}`}`, onclick: () => choose(i), onfocus: () => tell(i), onmouseenter: () => tell(i) }, visible(token.t));
+      "aria-label": `${named(token.t)}${value === null ? "" : `, loss ${fixed(value, 2)}`}`, onclick: () => choose(i), onfocus: () => describe(i), onmouseenter: () => describe(i) }, visible(token.t));
     spans.push(span);
     body.append(span);
   });
@@ -151,7 +151,7 @@ function draw() {
   const layers = text.attention ? ["mean", ...Array(text.attention.layers).keys()] : [];
   const heads = text.attention ? ["mean", ...Array(text.attention.heads).keys()] : [];
   document.getElementById("main").replaceChildren(
-    element("p", {}, `${count(losses.length)} tokens${data.kind === "sample" ? " written" : ""}, mean loss ${fixed(mean)} nats.${data.note ? ` ${data.note}` : ""}`),
+    element("p", {}, `${count(losses.length)} tokens${data.kind === "sample" ? " generated" : ""}, mean loss ${fixed(mean)} nats.${data.note ? ` ${data.note}` : ""}`),
     element("div", { class: "controls" },
       data.texts.length > 1 ? selection("Text", "which", data.texts.map((one) => one.name), text.name, (value) => {
         state.text = data.texts.findIndex((one) => one.name === value);
@@ -163,9 +163,9 @@ function draw() {
       text.attention ? selection("layer", "layer", layers, state.layer, (value) => { state.layer = value; paint(); }) : "",
       text.attention ? selection("head", "head", heads, state.head, (value) => { state.head = value; paint(); }) : "",
       element("span", { class: "faint" }, "0", scale, `${MOST} nats`),
-      element("span", { class: "faint" }, text.attention ? "Click a token to see what the model looked at before it wrote it; ← → move, Esc ends." : "Point at a token, or move with ← →.")),
-    element("div", { class: "beside" }, body, element("aside", { id: "about", "aria-live": "polite" }, element("p", { class: "faint" }, "Nothing is chosen yet."))),
-    element("h2", {}, "Where it was wrong"), hardest(text));
+      element("span", { class: "faint" }, text.attention ? "Click a token to see the model's attention when it predicted it. ← → move, Esc returns to the loss." : "Point at a token, or move with ← →.")),
+    element("div", { class: "beside" }, body, element("aside", { id: "about", "aria-live": "polite" }, element("p", { class: "faint" }, "No token is selected yet."))),
+    element("h2", {}, "Where the model was wrong"), hardest(text));
   paint();
 }
 
