@@ -15,6 +15,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using testing::ask;
 using testing::get_request;
 using testing::HttpClient;
@@ -113,7 +115,7 @@ TEST_F(HttpServerTest, RefusesOtherAddressesMethodsAndKeys) {
   const HttpReply wrong = asked(get_request("/echo"));
   EXPECT_EQ(wrong.status, 405);
   EXPECT_NE(wrong.head.find("Allow: POST"), std::string::npos) << wrong.head;
-  EXPECT_EQ(wrong.body, "this address takes POST, and the request is GET");
+  EXPECT_TRUE(names(wrong.body, {"POST", "GET"}));
   EXPECT_EQ(asked("OPTIONS /echo HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 405);
   EXPECT_EQ(asked(get_request("/", "Authorization: bad\r\n")).status, 401);
   EXPECT_EQ(asked(post_request("/echo", "{}", "Authorization: bad\r\n")).status, 401);
@@ -136,11 +138,11 @@ TEST_F(HttpServerTest, RefusesBodiesThatAreNotPlainJson) {
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}").status, 415)
       << "what a page of somebody else can send without asking";
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").status, 415);
-  EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").body,
-            "the request has no Content-Type, expected Content-Type: application/json");
+  EXPECT_TRUE(names(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").body,
+                    {"no Content-Type", "Content-Type: application/json"}));
   const HttpReply compressed = asked(post_request("/echo", "{}", "Content-Encoding: gzip\r\n"));
   EXPECT_EQ(compressed.status, 415);
-  EXPECT_EQ(compressed.body, "the body is compressed (Content-Encoding), expected one that is not");
+  EXPECT_TRUE(names(compressed.body, {"compressed", "Content-Encoding"}));
   EXPECT_EQ(
       asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}").body,
       "{}");
@@ -155,7 +157,7 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLong) {
   EXPECT_EQ(asked(post_request("/echo", std::string(kLargestBody, 'x'))).status, 200);
   const HttpReply large = asked(post_request("/echo", std::string(kLargestBody + 1, 'x')));
   EXPECT_EQ(large.status, 413);
-  EXPECT_EQ(large.body, "the body has more than 1000 bytes, the most that this server takes: send less");
+  EXPECT_TRUE(names(large.body, {"body", "1000 bytes"}));
   const std::string chunked =
       "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
   EXPECT_EQ(asked(chunked + "5dc\r\n" + std::string(1500, 'x') + "\r\n0\r\n\r\n").status, 413);
@@ -227,7 +229,7 @@ TEST_F(HttpServerTest, SendsARefusalWholeToClientsWhoseRequestIsNotRead) {
     }
     const HttpReply refused = reply_of(client.read());
     ASSERT_EQ(refused.status, 503);
-    ASSERT_EQ(refused.body, "too many connections are open: try again in a moment");
+    ASSERT_TRUE(names(refused.body, {"connections"}));
   }
   ends = true;
 }
@@ -309,26 +311,15 @@ TEST(HttpServerPorts, AreNotShared) {
   const std::string url = first.url();
   const int port = std::atoi(url.c_str() + url.rfind(':') + 1);
   EXPECT_GT(port, 0);
-  EXPECT_EQ(input_error_of([&] { HttpServer({}, {.port = port, .refusal = refuse}); }),
-            concat("cannot listen on 127.0.0.1, port ", port,
-                   ": another program listens there already: choose another port, or end that program"));
-  EXPECT_NE(input_error_of([&] {
-              HttpServer({}, {.host = "203.0.113.7", .port = port, .refusal = refuse});
-            }).find("this machine has no such address"),
-            std::string::npos);
-  EXPECT_NE(input_error_of([&] {
-              HttpServer({}, {.host = "203.0.113.7", .port = port, .ports = 50, .refusal = refuse});
-            }).find("this machine has no such address"),
-            std::string::npos)
+  const auto refusal = [](const HttpOptions& options) { return input_error_of([&] { HttpServer({}, options); }); };
+  EXPECT_TRUE(names(refusal({.port = port, .refusal = refuse}), {"127.0.0.1", concat("port ", port), "another program"}));
+  EXPECT_TRUE(names(refusal({.host = "203.0.113.7", .port = port, .refusal = refuse}), {"203.0.113.7", "no such address"}));
+  EXPECT_TRUE(names(refusal({.host = "203.0.113.7", .port = port, .ports = 50, .refusal = refuse}), {"203.0.113.7", "no such address"}))
       << "other ports would not help";
-  EXPECT_NE(input_error_of([&] {
-              HttpServer({}, {.host = "nowhere.invalid", .port = port, .refusal = refuse});
-            }).find("no address of this name is found"),
-            std::string::npos);
+  EXPECT_TRUE(names(refusal({.host = "nowhere.invalid", .port = port, .refusal = refuse}), {"nowhere.invalid", "name"}));
   const HttpServer next({}, {.port = port, .ports = 50, .refusal = refuse});
   EXPECT_NE(next.url(), url);
-  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .refusal = refuse}); }).find("this machine has no such address"),
-            std::string::npos);
+  EXPECT_TRUE(names(refusal({.host = "203.0.113.7", .refusal = refuse}), {"203.0.113.7", "no such address"}));
 }
 
 }  // namespace
