@@ -13,6 +13,7 @@ namespace dikkat {
 namespace {
 
 using testing::error_of;
+using testing::names;
 
 TEST(Arena, MemoryIsAlignedAndApart) {
   Arena arena("test");
@@ -60,7 +61,7 @@ TEST(Arena, FrozenItNamesTheOpAndTheBytes) {
   EXPECT_TRUE(arena.frozen());
   arena.allocate(3 << 20, "linear");
   const std::string error = error_of([&] { arena.allocate(12345678, "attention"); });
-  EXPECT_EQ(error.rfind("attention: needs 12345678 more bytes of the activation arena, which was frozen at ", 0), 0U) << error;
+  EXPECT_TRUE(names(error, {"attention", "12345678", "activation arena", "frozen"}));
   arena.reset();
   EXPECT_EQ(error_of([&] { arena.allocate(3 << 20, "linear"); }), "") << "a step of the old size still fits";
 }
@@ -83,8 +84,8 @@ TEST(Arena, TheStepThatWasSeenAlwaysFits) {
 
 TEST(Arena, MoreThanThereIsThrows) {
   Arena arena("test");
-  EXPECT_NE(error_of([&] { arena.allocate(std::size_t{1} << 62, "embedding"); }).find("embedding: "), std::string::npos);
-  EXPECT_NE(error_of([&] { arena.allocate(std::size_t{1} << 55, "embedding"); }).find("embedding: no memory for "), std::string::npos);
+  EXPECT_TRUE(names(error_of([&] { arena.allocate(std::size_t{1} << 62, "embedding"); }), {"embedding"}));
+  EXPECT_TRUE(names(error_of([&] { arena.allocate(std::size_t{1} << 55, "embedding"); }), {"embedding", "no memory"}));
   EXPECT_EQ(error_of([&] { arena.allocate(100, "embedding"); }), "") << "and leaves the arena as it was";
 }
 
@@ -182,7 +183,7 @@ TEST(BufferPool, ASteadyStateAsksTheSystemNoMore) {
 
 TEST(BufferPool, MoreThanThereIsThrows) {
   BufferPool pool;
-  EXPECT_NE(error_of([&] { pool.acquire(std::size_t{1} << 55, "gradient"); }).find("gradient: no memory for "), std::string::npos);
+  EXPECT_TRUE(names(error_of([&] { pool.acquire(std::size_t{1} << 55, "gradient"); }), {"gradient", "no memory"}));
 }
 
 TEST(Pages, AreZeroAndAligned) {

@@ -21,6 +21,7 @@ namespace dikkat {
 namespace {
 
 using testing::error_of;
+using testing::names;
 
 constexpr Work kMuch{1e12};
 
@@ -227,8 +228,8 @@ TEST(Parallel, DenormalsAreFlushedInLoopsAndNotAfterThem) {
 
 TEST(Parallel, RefusesNoThreads) {
   const int before = thread_count();
-  EXPECT_EQ(error_of([] { set_thread_count(0); }), "threads: 0, expected 1 or more");
-  EXPECT_EQ(error_of([] { set_thread_count(-3); }), "threads: -3, expected 1 or more");
+  EXPECT_TRUE(names(error_of([] { set_thread_count(0); }), {"threads", "0", "1"}));
+  EXPECT_TRUE(names(error_of([] { set_thread_count(-3); }), {"threads", "-3", "1"}));
   EXPECT_EQ(thread_count(), before);
 }
 

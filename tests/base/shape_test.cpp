@@ -12,6 +12,7 @@ namespace dikkat {
 namespace {
 
 using testing::error_of;
+using testing::names;
 
 static_assert(Shape{2, 3, 4}.size() == 24 && Shape{2, 3, 4}.rows() == 6 && Shape{2, 3, 4}.cols() == 4);
 static_assert(Shape{}.size() == 1 && Shape{}.rank() == 0 && Shape{}.cols() == 1 && Shape{}.rows() == 1);
@@ -21,14 +22,14 @@ static_assert(Shape{3, 0}.rows() == 0 && Shape{0, 3}.rows() == 0);
 static_assert(Shape{2, 3} != Shape{3, 2} && Shape{2, 3} != Shape{2, 3, 1} && Shape{} != Shape{1});
 
 TEST(Shape, RefusesWhatCannotBe) {
-  EXPECT_EQ(error_of([] { (void)Shape{1, 1, 1, 1, 1}; }), "shape: rank 5, expected at most 4");
-  EXPECT_EQ(error_of([] { (void)Shape{2, -1}; }), "shape: extent -1, expected 0 or more");
-  const std::string too_many = "shape: too many elements, expected at most 2^56";
-  EXPECT_EQ(error_of([] { (void)Shape{index{1} << 32, index{1} << 31}; }), too_many);
-  EXPECT_EQ(error_of([] { (void)Shape{2, 3}.with_cols(INT64_MAX); }), too_many);
-  EXPECT_EQ(error_of([] { (void)Shape{INT64_MAX}; }), too_many) << "bytes would wrap";
-  EXPECT_EQ(error_of([] { (void)Shape{index{1} << 62}; }), too_many);
-  EXPECT_EQ(error_of([] { (void)Shape{0, index{1} << 32, index{1} << 32}; }), too_many) << "a part of it could not be counted";
+  EXPECT_TRUE(names(error_of([] { (void)Shape{1, 1, 1, 1, 1}; }), {"shape", "rank", "5", "4"}));
+  EXPECT_TRUE(names(error_of([] { (void)Shape{2, -1}; }), {"shape", "extent", "-1", "0"}));
+  const std::vector<std::string> too_many = {"shape", "elements", "2^56"};
+  EXPECT_TRUE(names(error_of([] { (void)Shape{index{1} << 32, index{1} << 31}; }), too_many));
+  EXPECT_TRUE(names(error_of([] { (void)Shape{2, 3}.with_cols(INT64_MAX); }), too_many));
+  EXPECT_TRUE(names(error_of([] { (void)Shape{INT64_MAX}; }), too_many)) << "bytes would wrap";
+  EXPECT_TRUE(names(error_of([] { (void)Shape{index{1} << 62}; }), too_many));
+  EXPECT_TRUE(names(error_of([] { (void)Shape{0, index{1} << 32, index{1} << 32}; }), too_many)) << "a part of it could not be counted";
   EXPECT_EQ(error_of([] { (void)Shape{index{1} << 28, index{1} << 28}; }), "");
 }
 
@@ -67,7 +68,7 @@ TEST(Require, ThrowsWhatItSays) {
 TEST(ForFloat, NamesItsCallerForIds) {
   EXPECT_EQ(for_float(DType::f64, "op", [](auto zero) { return sizeof zero; }), 8U);
   EXPECT_EQ(for_float(DType::f32, "op", [](auto zero) { return sizeof zero; }), 4U);
-  EXPECT_EQ(error_of([] { for_float(DType::i32, "op", [](auto) {}); }), "op: element type i32, expected f32 or f64");
+  EXPECT_TRUE(names(error_of([] { for_float(DType::i32, "op", [](auto) {}); }), {"op", "i32", "f32", "f64"}));
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 template <class T = float>
 std::vector<T> values_of(ParameterStore& store, const std::string& path) {
   const ParameterStore::Entry& entry = store.entry(path);
@@ -117,9 +119,7 @@ TEST(InitialValues, OfAZeroHeadKnowNothingExactly) {
   config.zero_head = true;
   EXPECT_EQ(logits_of(config), std::vector<float>(40 * 200));
   config.tie_embeddings = true;
-  EXPECT_EQ(
-      testing::error_of([&] { TinyGpt model(config); }),
-      "gpt: zero_head with tie_embeddings, expected tie_embeddings = false: a tied head is the token table, which does not begin at 0");
+  EXPECT_TRUE(names(testing::error_of([&] { TinyGpt model(config); }), {"gpt", "zero_head", "tie_embeddings = false"}));
 }
 
 // With scalars at 1 and 0 a model begins as the one without them; gates begin at 1, so values begin with their tokens' rows.

@@ -26,6 +26,7 @@ namespace {
 
 using testing::error_of;
 using testing::largest_magnitude;
+using testing::names;
 using testing::numbers;
 using testing::same_bits;
 
@@ -272,10 +273,10 @@ TEST(Bf16Ops, CastRoundsAndPassesGradientsOn) {
 TEST(Bf16Ops, OthersRefuseIt) {
   Tape tape;
   const Tensor x = cast(tape.input<float>({2, 3}, numbers(6, 1)), DType::bf16);
-  EXPECT_EQ(error_of([&] { softmax(x); }), "softmax: element type bf16, expected f32 or f64");
-  EXPECT_EQ(error_of([&] { linear(x, cast(x, DType::f64)); }), "linear: x holds bf16 and a parameter f64, expected f32");
-  EXPECT_EQ(error_of([&] { layer_norm(cast(x, DType::f64), cast(x, DType::f64), {}, {.dtype = DType::bf16}); }),
-            "layer_norm: element type bf16 with f64, expected the same, or bf16 with f32");
+  EXPECT_TRUE(names(error_of([&] { softmax(x); }), {"softmax", "bf16", "f32", "f64"}));
+  EXPECT_TRUE(names(error_of([&] { linear(x, cast(x, DType::f64)); }), {"linear", "bf16", "f64", "f32"}));
+  EXPECT_TRUE(names(error_of([&] { layer_norm(cast(x, DType::f64), cast(x, DType::f64), {}, {.dtype = DType::bf16}); }),
+                    {"layer_norm", "bf16", "f64", "f32"}));
 }
 
 }  // namespace

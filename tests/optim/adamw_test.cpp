@@ -13,6 +13,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 constexpr AdamW::Options kOptions{.beta1 = 0.8, .beta2 = 0.97, .eps = 1e-6, .weight_decay = 0.3};
 
 /// The definition, element by element: Loshchilov and Hutter, arXiv 1711.05101, algorithm 2.
@@ -177,12 +179,11 @@ TEST(AdamWStep, ShowsNaNInTheGradient) {
 TEST(AdamWUse, IsRefusedWhereItCannotWork) {
   ParameterStore store;
   add_parameters(store);
-  EXPECT_EQ(testing::error_of([&] { AdamW(store, kOptions); }),
-            "optimizer: the parameter store has not been laid out, expected lay_out() or allocate() before");
+  EXPECT_TRUE(names(testing::error_of([&] { AdamW(store, kOptions); }), {"optimizer", "lay_out()", "allocate()"}));
   store.allocate(1);
   AdamW adamw(store, kOptions);
-  EXPECT_EQ(testing::error_of([&] { adamw.step(0, 0.1); }), "optimizer: step 0, expected 1 or more");
-  EXPECT_EQ(testing::error_of([&] { adamw.state()[0]->data<double>(); }), "optimizer: m holds f32, asked for as f64");
+  EXPECT_TRUE(names(testing::error_of([&] { adamw.step(0, 0.1); }), {"optimizer", "step 0", "1"}));
+  EXPECT_TRUE(names(testing::error_of([&] { adamw.state()[0]->data<double>(); }), {"optimizer", "m ", "f32", "f64"}));
 }
 
 TEST(AdamWStep, LeavesFrozenParametersAlone) {

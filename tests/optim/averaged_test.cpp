@@ -13,6 +13,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 TEST(Averaged, FollowsItsFormula) {
   constexpr double kDecay = 0.6;
   ParameterStore store(DType::f64);
@@ -86,9 +88,8 @@ TEST(Averaged, RefusesADecayThatIsNone) {
   add_parameters(store);
   store.allocate(3);
   for (const double decay : {0.0, 1.0, -0.5}) {
-    EXPECT_TRUE(testing::error_of([&] {
-                  Averaged(std::make_unique<AdamW>(store, AdamW::Options{}), store, decay);
-                }).starts_with("averaged: a decay of "));
+    EXPECT_TRUE(names(testing::error_of([&] { Averaged(std::make_unique<AdamW>(store, AdamW::Options{}), store, decay); }),
+                      {"averaged", "decay", concat(decay)}));
   }
 }
 

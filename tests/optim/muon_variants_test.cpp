@@ -16,6 +16,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using testing::orthogonality;
 using testing::Orthogonality;
 
@@ -384,8 +386,8 @@ TEST(MuonVariants, OfNoGradientIsNoUpdate) {
 TEST(NewtonSchulzSteps, AreRefusedWhereThereAreNoPolynomials) {
   EXPECT_EQ(usual_steps(MuonCoefficients::jordan), 5);
   EXPECT_EQ(usual_steps(MuonCoefficients::turbo), 4);
-  EXPECT_EQ(testing::error_of([] { newton_schulz(MuonCoefficients::polar_express, 6); }),
-            "newton_schulz: 6 steps with the coefficients polar_express, expected from 1 to 5");
+  EXPECT_TRUE(names(testing::error_of([] { newton_schulz(MuonCoefficients::polar_express, 6); }),
+                    {"newton_schulz", "6 steps", "polar_express", "1", "5"}));
   EXPECT_NE(testing::error_of([] { newton_schulz(MuonCoefficients::jordan, 0); }), "");
 }
 

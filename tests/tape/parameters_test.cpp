@@ -15,6 +15,7 @@ namespace dikkat {
 namespace {
 
 using testing::error_of;
+using testing::names;
 using testing::times;
 using testing::total;
 
@@ -80,7 +81,7 @@ TEST(Parameters, FrozenOnesAreLeftAlone) {
   EXPECT_EQ(s.gradient("a"), (std::vector<double>{1, 1}));
   EXPECT_EQ(s.store.entry("b").gradient.data, nullptr);
   EXPECT_FALSE(s.store.entry("b").gradient.written);
-  EXPECT_EQ(error_of([&] { s.backward(s.b, 1); }), "backward: the tensor depends on nothing on this tape that needs a gradient");
+  EXPECT_TRUE(names(error_of([&] { s.backward(s.b, 1); }), {"backward", "depends", "gradient"}));
 }
 
 TEST(Parameters, WithoutRecordingNothingIsWritten) {
@@ -131,8 +132,8 @@ TEST(ParameterStore, FrozenOnesComeLastAndHaveNoMemoryForGradients) {
   EXPECT_EQ(store.trainable().size(), 2U);
   EXPECT_EQ(store.trainable_size(), 2 * 32);
   EXPECT_EQ(store.slab_size(), 4 * 32);
-  EXPECT_EQ(error_of([&] { store.freeze("b"); }), "parameters: 'b': freeze() after lay_out(), expected it before");
-  EXPECT_EQ(error_of([&] { ParameterStore().freeze("x"); }), "parameters: none is named 'x'");
+  EXPECT_TRUE(names(error_of([&] { store.freeze("b"); }), {"parameters", "'b'", "freeze()", "lay_out()"}));
+  EXPECT_TRUE(names(error_of([&] { ParameterStore().freeze("x"); }), {"parameters", "none", "'x'"}));
 }
 
 TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {
@@ -166,19 +167,17 @@ TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {
 
 TEST(ParameterStore, RefusesWhatCannotBe) {
   ParameterStore store;
-  EXPECT_EQ(error_of([&] { store.weights<float>(); }), "parameters: no memory yet, expected allocate() before");
+  EXPECT_TRUE(names(error_of([&] { store.weights<float>(); }), {"parameters", "no memory", "allocate()"}));
   store.add("w", {2}, Init::zeros(), Decay::no, Role::vector);
-  EXPECT_EQ(error_of([&] { store.add("w", {3}, Init::zeros(), Decay::no, Role::vector); }),
-            "parameters: 'w' exists already, expected a path of its own");
-  const std::string unlike = "parameters: the row parts of 'q' [4, 2] do not add up to its rows, expected them to";
-  EXPECT_EQ(error_of([&] { store.add("q", {4, 2}, Init::zeros(), Decay::no, Role::hidden, {2, 1}); }), unlike);
-  EXPECT_EQ(error_of([&] { store.add("q", {4, 2}, Init::zeros(), Decay::no, Role::hidden, {4, 0}); }), unlike);
+  EXPECT_TRUE(names(error_of([&] { store.add("w", {3}, Init::zeros(), Decay::no, Role::vector); }), {"parameters", "'w'", "exists"}));
+  const std::vector<std::string> unlike = {"parameters", "row parts", "'q' [4, 2]"};
+  EXPECT_TRUE(names(error_of([&] { store.add("q", {4, 2}, Init::zeros(), Decay::no, Role::hidden, {2, 1}); }), unlike));
+  EXPECT_TRUE(names(error_of([&] { store.add("q", {4, 2}, Init::zeros(), Decay::no, Role::hidden, {4, 0}); }), unlike));
   store.allocate(1);
-  EXPECT_EQ(error_of([&] { store.add("v", {3}, Init::zeros(), Decay::no, Role::vector); }),
-            "parameters: 'v' added after allocate(), expected all parameters to be added before");
-  EXPECT_EQ(error_of([&] { store.allocate(1); }), "parameters: allocate() called a second time");
-  EXPECT_EQ(error_of([&] { (void)store.entry("v"); }), "parameters: none is named 'v'");
-  EXPECT_EQ(error_of([&] { store.weights<double>(); }), "parameters: hold f32, asked for as f64");
+  EXPECT_TRUE(names(error_of([&] { store.add("v", {3}, Init::zeros(), Decay::no, Role::vector); }), {"parameters", "'v'", "allocate()"}));
+  EXPECT_TRUE(names(error_of([&] { store.allocate(1); }), {"parameters", "allocate()", "second time"}));
+  EXPECT_TRUE(names(error_of([&] { (void)store.entry("v"); }), {"parameters", "none", "'v'"}));
+  EXPECT_TRUE(names(error_of([&] { store.weights<double>(); }), {"parameters", "f32", "f64"}));
 }
 
 TEST(ParameterStore, PackedMatricesLieInOneSlab) {
@@ -193,10 +192,10 @@ TEST(ParameterStore, PackedMatricesLieInOneSlab) {
   EXPECT_EQ(second - store.packed_place(a, PackedType::q8), round_up(packed_bytes(PackedType::q8, 20, 5), 64));
   store.keep_packed(b, PackedType::q8);
   EXPECT_EQ(b.tensor().packed().data, second);
-  EXPECT_EQ(error_of([&] { store.packed_place(a, PackedType::bf16); }),
-            "parameters: 'a' [20, 5] of f32 as bf16, expected a matrix of f32, as q8");
-  EXPECT_EQ(error_of([&] { store.packed_place(store.entry("v"), PackedType::q8); }),
-            "parameters: 'v' [7] of f32 as q8, expected a matrix of f32, as q8");
+  EXPECT_TRUE(
+      names(error_of([&] { store.packed_place(a, PackedType::bf16); }), {"parameters", "'a'", "[20, 5]", "f32", "bf16", "matrix", "q8"}));
+  EXPECT_TRUE(
+      names(error_of([&] { store.packed_place(store.entry("v"), PackedType::q8); }), {"parameters", "'v'", "[7]", "f32", "q8", "matrix"}));
 }
 
 TEST(ParameterStore, AFrozenMatrixLiesPackedFromTheBeginning) {
@@ -204,7 +203,7 @@ TEST(ParameterStore, AFrozenMatrixLiesPackedFromTheBeginning) {
   store.add("a", {20, 64}, Init::normal(1), Decay::yes, Role::hidden);
   store.add("b", {3, 40}, Init::normal(1), Decay::yes, Role::adapter);
   store.add("v", {7}, Init::ones(), Decay::no, Role::vector);
-  EXPECT_EQ(error_of([&] { store.freeze("v", PackedType::q8); }), "parameters: 'v' [7] of f32 as q8, expected a matrix of f32");
+  EXPECT_TRUE(names(error_of([&] { store.freeze("v", PackedType::q8); }), {"parameters", "'v'", "[7]", "f32", "q8", "matrix"}));
   store.freeze("a", PackedType::q8);
   store.freeze("v");
   store.reserve();

@@ -12,6 +12,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using testing::plus;
 using testing::squared;
 using testing::times;
@@ -132,8 +134,7 @@ TEST(Recompute, OneWithinAnotherIsRefused) {
     const Recomputation inner(t, Recording::on);
     return in;
   };
-  EXPECT_EQ(testing::error_of([&] { recompute<1>(tape, std::array{a}, nested); }),
-            "recompute: called within another recompute(), expected one at a time");
+  EXPECT_TRUE(names(testing::error_of([&] { recompute<1>(tape, std::array{a}, nested); }), {"recompute", "within another"}));
   const auto out = recompute<1>(tape, std::array{a}, [](Tape&, const std::array<Tensor, 1>& in) { return std::array{squared(in[0])}; });
   tape.backward(total(out[0]));
   EXPECT_EQ(tape.gradient<double>(a)[7], 2 * values(0.1)[7]) << "the tape is as good as before";

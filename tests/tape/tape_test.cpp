@@ -12,6 +12,7 @@ namespace dikkat {
 namespace {
 
 using testing::error_of;
+using testing::names;
 using testing::plus;
 using testing::squared;
 using testing::times;
@@ -98,8 +99,8 @@ TEST(Tape, BackwardRefusesWhatItCannotDo) {
   Tape tape;
   const Tensor x = input(tape, {1, 2});
   const Tensor y = times(x, 2);
-  EXPECT_EQ(error_of([&] { tape.backward(y); }), "backward: of shape [2], expected a scalar; give dy for anything else");
-  EXPECT_EQ(error_of([&] { tape.backward(y, input(tape, {1})); }), "backward: dy is f64 [1], expected f64 [2]");
+  EXPECT_TRUE(names(error_of([&] { tape.backward(y); }), {"backward", "[2]", "scalar", "dy"}));
+  EXPECT_TRUE(names(error_of([&] { tape.backward(y, input(tape, {1})); }), {"backward", "dy", "f64 [1]", "f64 [2]"}));
   EXPECT_NE(error_of([&] { tape.backward(total(input(tape, {1, 2}, false))); }), "") << "nothing needs a gradient";
   Tape other;
   EXPECT_NE(error_of([&] { other.backward(total(y)); }), "") << "of another tape";
@@ -117,8 +118,8 @@ TEST(Tape, BackwardTwiceThrows) {
   tape.backward(loss);
   const auto once = gradient(tape, x);
   const std::size_t bytes = tape.gradient_bytes();
-  EXPECT_EQ(error_of([&] { tape.backward(loss); }), "backward: called a second time, expected reset() in between");
-  EXPECT_EQ(error_of([&] { tape.backward(y, y); }), "backward: called a second time, expected reset() in between");
+  EXPECT_TRUE(names(error_of([&] { tape.backward(loss); }), {"backward", "second time"}));
+  EXPECT_TRUE(names(error_of([&] { tape.backward(y, y); }), {"backward", "second time"}));
   EXPECT_EQ(gradient(tape, x), once);
   EXPECT_EQ(tape.gradient_bytes(), bytes);
   tape.reset();
@@ -173,8 +174,8 @@ TEST(Tape, InputsAreCopied) {
   const Tensor x = input(tape, values);
   values[0] = 9;
   EXPECT_EQ(x.data<double>()[0], 1);
-  EXPECT_EQ(error_of([&] { tape.input<double>({3}, values); }), "input: 2 values for shape [3], expected 3");
-  EXPECT_EQ(error_of([&] { (void)x.data<float>(); }), "tensor: holds f64, asked for as f32");
+  EXPECT_TRUE(names(error_of([&] { tape.input<double>({3}, values); }), {"input", "2 values", "[3]", "3"}));
+  EXPECT_TRUE(names(error_of([&] { (void)x.data<float>(); }), {"tensor", "f64", "f32"}));
 }
 
 TEST(Tape, BorrowedMemoryIsShownAndHasNoGradient) {
@@ -190,7 +191,7 @@ TEST(Tape, AGradientOfAnotherTypeIsRefused) {
   Tape tape;
   const Tensor x = input(tape, {1, 2});
   tape.backward(total(x));
-  EXPECT_EQ(error_of([&] { (void)tape.gradient<float>(x); }), "gradients: tensor holds f64, but its gradient was asked for as f32");
+  EXPECT_TRUE(names(error_of([&] { (void)tape.gradient<float>(x); }), {"gradients", "f64", "gradient", "f32"}));
 }
 
 TEST(Tape, FrozenItRefusesALargerStepNamingTheOp) {
@@ -205,9 +206,8 @@ TEST(Tape, FrozenItRefusesALargerStepNamingTheOp) {
   step(100000);
   step(1000);
   const std::string error = error_of([&] { step(150000); });
-  EXPECT_TRUE(error.rfind("times: needs 1200000 more bytes of the activation arena", 0) == 0 ||
-              error.rfind("squared: needs 1200000 more bytes", 0) == 0)
-      << error;
+  EXPECT_TRUE(names(error, {"1200000", "activation arena"}));
+  EXPECT_TRUE(error.starts_with("times: ") || error.starts_with("squared: ")) << error;
   tape.reset();
   step(100000);
 }
@@ -282,7 +282,7 @@ TEST(Tape, ViewsShowTheSameElements) {
   tape.begin("view");
   const Tensor y = tape.view(x, {2, 2});
   EXPECT_EQ(y.data<double>(), x.data<double>());
-  EXPECT_EQ(error_of([&] { tape.view(x, {3}); }), "view: [4] as [3], expected as many elements");
+  EXPECT_TRUE(names(error_of([&] { tape.view(x, {3}); }), {"view", "[4]", "[3]", "elements"}));
 }
 
 }  // namespace

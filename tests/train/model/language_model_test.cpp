@@ -6,6 +6,7 @@
 
 #include "autograd/base/pages.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
 #include "train/config/parse.h"
 
 namespace dikkat {
@@ -61,10 +62,10 @@ TEST(LanguageModel, LlamaTinyHasItsParameters) {
 TEST(LanguageModel, SaysWhichKindItIs) {
   const LanguageModel gpt({.n_layer = 1, .n_embd = 8, .block_size = 4}, 9);
   EXPECT_NO_THROW(gpt.gpt());
-  EXPECT_EQ(input_error_of([&] { gpt.encoder_decoder(); }), "the model is a GPT, expected an encoder-decoder");
+  EXPECT_TRUE(testing::names(input_error_of([&] { gpt.encoder_decoder(); }), {"is a GPT", "encoder-decoder"}));
   const LanguageModel pairs({.kind = ModelKind::encoder_decoder, .n_layer = 1, .n_embd = 8, .block_size = 4}, 9);
   EXPECT_NO_THROW(pairs.encoder_decoder());
-  EXPECT_EQ(input_error_of([&] { pairs.gpt(); }), "the model is an encoder-decoder, expected a GPT");
+  EXPECT_TRUE(testing::names(input_error_of([&] { pairs.gpt(); }), {"is an encoder-decoder", "GPT"}));
 }
 
 }  // namespace

@@ -116,13 +116,13 @@ TEST(GradientExchange, EndsWhereARankIsSilent) {
       try {
         exchange.finish();
       } catch (const RankTimeout&) {
-        EXPECT_EQ(said, std::vector<std::string>{
-                            "rank 1 on host-1 has not answered for 0.1 seconds; the run ends after 0.2 (train.rank_timeout)"});
+        EXPECT_EQ(said.size(), 1U);
+        EXPECT_TRUE(testing::names(said.empty() ? "" : said.front(), {"rank 1 on host-1", "0.1 seconds", "0.2", "train.rank_timeout"}));
         throw;
       }
     });
   });
-  EXPECT_EQ(text, "rank 1 on host-1 has not answered for 0.2 seconds (train.rank_timeout)");
+  EXPECT_TRUE(testing::names(text, {"rank 1 on host-1", "0.2 seconds", "train.rank_timeout"}));
 }
 
 TEST(GradientExchange, IsGivenUpWithoutWaiting) {

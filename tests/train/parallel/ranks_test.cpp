@@ -225,9 +225,8 @@ TEST(Ranks, NameTheOneThatHasSomethingElse) {
     });
   };
   EXPECT_EQ(of_corpora([](int) { return "abc"; }), "");
-  EXPECT_EQ(of_corpora([](int rank) { return rank == 2 ? "abd" : "abc"; }),
-            "rank 2 on host-2: has another corpus than rank 0 on host-0: abd, expected abc; all ranks need the same program, processor, "
-            "configuration and texts");
+  EXPECT_TRUE(testing::names(of_corpora([](int rank) { return rank == 2 ? "abd" : "abc"; }),
+                             {"rank 2 on host-2", "corpus", "rank 0 on host-0", "abd", "abc"}));
 }
 
 TEST(Ranks, EndTogether) {
@@ -241,7 +240,7 @@ TEST(Ranks, EndTogether) {
       }
     });
   });
-  EXPECT_EQ(text, "rank 1 on host-1: no memory");
+  EXPECT_TRUE(testing::names(text, {"rank 1 on host-1", "no memory"}));
 }
 
 TEST(Ranks, NameAllThatAreSilent) {
@@ -254,8 +253,8 @@ TEST(Ranks, NameAllThatAreSilent) {
       }
     });
   });
-  EXPECT_EQ(text,
-            "rank 1 on host-1, rank 2 on host-2, rank 3 on host-3 and 4 more have not answered for 0.05 seconds (train.rank_timeout)");
+  EXPECT_TRUE(
+      testing::names(text, {"rank 1 on host-1", "rank 2 on host-2", "rank 3 on host-3", "4", "0.05 seconds", "train.rank_timeout"}));
 }
 
 TEST(Ranks, NameTheOneThatIsSilent) {
@@ -267,7 +266,7 @@ TEST(Ranks, NameTheOneThatIsSilent) {
              },
              {.silent = 1});
   });
-  EXPECT_EQ(text, "rank 1 has not answered for 0.05 seconds (train.rank_timeout)");
+  EXPECT_TRUE(testing::names(text, {"rank 1", "0.05 seconds", "train.rank_timeout"}));
 }
 
 }  // namespace

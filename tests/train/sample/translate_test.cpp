@@ -204,7 +204,7 @@ TEST(TranslateCached, GivesWhatReadingEverythingAgainGives) {
 
 TEST_F(Translate, NamesLogitsThatAreNaN) {
   *static_cast<float*>(store.entries().front()->record.data) = std::nanf("");
-  EXPECT_NE(testing::error_of([&] { translate(model, *tokenizer, sources, {}); }).find("logits are NaN"), std::string::npos);
+  EXPECT_TRUE(testing::names(testing::error_of([&] { translate(model, *tokenizer, sources, {}); }), {"translate", "logits", "NaN"}));
 }
 
 TEST_F(Translate, StopsWhenAskedAndTellsHowFarItIs) {
@@ -234,16 +234,15 @@ TEST_F(Translate, ShowsWhatAnAnswerThatFillsTheBlockLookedAt) {
 
 TEST_F(Translate, RefusesWhatItCannotDo) {
   using testing::error_of;
-  EXPECT_EQ(error_of([&] { translate(model, *tokenizer, sources, {.beam = 0}); }),
-            "beam is 0, expected 1 to 6 (fewer than the tokens that may follow)");
+  using testing::names;
+  EXPECT_TRUE(names(error_of([&] { translate(model, *tokenizer, sources, {.beam = 0}); }), {"beam", "0", "1", "6"}));
   EXPECT_THROW(translate(model, *tokenizer, sources, {.beam = 7}), InputError);
   EXPECT_THROW(translate(model, *tokenizer, sources, {.length_penalty = -1}), InputError);
   EXPECT_THROW(translate(model, *tokenizer, sources, {.max_new_tokens = -1}), InputError);
-  EXPECT_EQ(error_of([&] { encode_source(*tokenizer, " ", 6); }), "the source has no words, expected one or more");
-  EXPECT_EQ(error_of([&] { encode_source(*tokenizer, "a a a a a a", 6); }),
-            "the source has 7 tokens with the end token, but the model reads at most 6 (model.block_size); shorten it");
+  EXPECT_TRUE(names(error_of([&] { encode_source(*tokenizer, " ", 6); }), {"source", "no words"}));
+  EXPECT_TRUE(names(error_of([&] { encode_source(*tokenizer, "a a a a a a", 6); }), {"source", "7 tokens", "6", "model.block_size"}));
   const auto bytes = tokenizer_from_json(R"({"kind":"byte"})");
-  EXPECT_NE(error_of([&] { encode_source(*bytes, "a", 6); }).find("byte tokenizer has no start and end tokens"), std::string::npos);
+  EXPECT_TRUE(names(error_of([&] { encode_source(*bytes, "a", 6); }), {"byte", "start", "end"}));
 }
 
 }  // namespace

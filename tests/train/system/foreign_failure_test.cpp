@@ -9,11 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/error.h"
+#include "tests/support/throws.h"
 
 namespace dikkat {
 namespace {
 
-bool has_part(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using testing::names;
 
 TEST(SentenceAbout, OurOwnErrorsStayAsTheyAre) {
   EXPECT_EQ(sentence_about(Error("runs/x is full"), "dikkat train"), "runs/x is full");
@@ -22,17 +23,17 @@ TEST(SentenceAbout, OurOwnErrorsStayAsTheyAre) {
 
 TEST(SentenceAbout, LibrariesFailuresAreNamedByTheCommandAndTheSystemsReason) {
   const std::filesystem::filesystem_error file("cannot create directories", "runs/x", std::error_code(ENOSPC, std::generic_category()));
-  EXPECT_EQ(sentence_about(file, "dikkat train"), "dikkat train could not use runs/x: No space left on device");
+  EXPECT_TRUE(names(sentence_about(file, "dikkat train"), {"dikkat train", "runs/x", "No space left on device"}));
   const std::filesystem::filesystem_error folder("cannot get current path", std::error_code(ENOENT, std::generic_category()));
-  EXPECT_FALSE(has_part(sentence_about(folder, "dikkat train"), "cannot get current path"));
-  EXPECT_TRUE(has_part(sentence_about(std::system_error(EAGAIN, std::generic_category()), "dikkat serve"), "ulimit -u"));
-  EXPECT_TRUE(has_part(sentence_about(std::system_error(EIO, std::system_category()), "dikkat serve"), "Input/output error"));
+  EXPECT_EQ(sentence_about(folder, "dikkat train").find("cannot get current path"), std::string::npos);
+  EXPECT_TRUE(names(sentence_about(std::system_error(EAGAIN, std::generic_category()), "dikkat serve"), {"dikkat serve", "ulimit -u"}));
+  EXPECT_TRUE(
+      names(sentence_about(std::system_error(EIO, std::system_category()), "dikkat serve"), {"dikkat serve", "Input/output error"}));
 }
 
 TEST(SentenceAbout, WhatShouldNeverHappenAsksForAReport) {
   const std::string text = sentence_about(std::out_of_range("vector::_M_range_check"), "dikkat sample");
-  EXPECT_TRUE(text.starts_with("dikkat sample ended because of an error in the program")) << text;
-  EXPECT_TRUE(has_part(text, "report") && has_part(text, "std::out_of_range")) << text;
+  EXPECT_TRUE(names(text, {"dikkat sample", "report", "std::out_of_range"}));
 }
 
 }  // namespace

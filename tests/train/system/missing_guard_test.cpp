@@ -31,8 +31,7 @@ TEST(MissingGuard, IsReportedOnceAndIsNoFailure) {
     EXPECT_EQ(accept_missing(Guard::lock, "runs/x", error), 0);
   }
   ASSERT_EQ(reports.sentences.size(), 1U);
-  EXPECT_NE(reports.sentences[0].find("runs/x has no locks"), std::string::npos) << reports.sentences[0];
-  EXPECT_NE(reports.sentences[0].find("No locks available"), std::string::npos) << reports.sentences[0];
+  EXPECT_TRUE(testing::names(reports.sentences[0], {"runs/x", "locks", "No locks available"}));
   EXPECT_EQ(accept_missing(Guard::sync, "runs/x", ENOSYS), 0);
   EXPECT_EQ(accept_missing(Guard::reservation, "runs/x", EOPNOTSUPP), 0);
   EXPECT_EQ(reports.sentences.size(), 3U);

@@ -98,7 +98,7 @@ TEST(Gguf, FilesOfAnotherProgramAreRead) {
     EXPECT_EQ(file.value("tokens")->array()->strings(), (std::vector<std::string_view>{"<|\xC3\xA9|>", "", "\xC4\xA0the"}));
     EXPECT_EQ(file.value("types")->array()->integers(), (std::vector<index>{3, -1, 1}));
     EXPECT_EQ(file.value("scores")->array()->numbers(), (std::vector<double>{0.5, -1}));
-    EXPECT_EQ(file.value("tokens")->text(), "an array of 3 strings");
+    EXPECT_TRUE(names(file.value("tokens")->text(), {"array", "3 strings"}));
   }
 }
 

@@ -73,10 +73,8 @@ TEST(ChatTemplate, OfATokenizerWithoutTokensForChats) {
   const BpeTokenizer tokenizer = with_special({"<|endoftext|>"});
   const ChatTemplate form = chat_template(TemplateName::auto_, tokenizer);
   EXPECT_EQ(text_of(form.write(std::span(kTalk).first(2))), "User:\nHi<|endoftext|>\nAssistant:\nYes?<|endoftext|>\n");
-  EXPECT_EQ(input_error_of([&] { chat_template(TemplateName::chatml, tokenizer); }),
-            "chat.template is \"chatml\", but the tokenizer has no special tokens <|im_start|> and <|im_end|>; expected \"plain\", which "
-            "needs none, or a "
-            "model whose tokenizer has them");
+  EXPECT_TRUE(testing::names(input_error_of([&] { chat_template(TemplateName::chatml, tokenizer); }),
+                             {"chat.template", "\"chatml\"", "<|im_start|>", "<|im_end|>", "\"plain\""}));
 }
 
 TEST(ChatTemplate, OfLlama3BeginsOnceAndTrims) {

@@ -15,6 +15,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using testing::ask;
 using testing::get_request;
 using testing::HttpClient;
@@ -137,8 +139,8 @@ TEST_F(HttpServerTest, RefusesBodiesThatAreNotPlainJson) {
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}").status, 415)
       << "what a page of somebody else can send without asking";
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").status, 415);
-  EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").body,
-            "the request has no Content-Type, expected Content-Type: application/json");
+  EXPECT_TRUE(names(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").body,
+                    {"no Content-Type", "Content-Type: application/json"}));
   const HttpReply compressed = asked(post_request("/echo", "{}", "Content-Encoding: gzip\r\n"));
   EXPECT_EQ(compressed.status, 415);
   EXPECT_TRUE(names(compressed.body, {"Content-Encoding"}));
@@ -228,7 +230,7 @@ TEST_F(HttpServerTest, SendsARefusalWholeToClientsWhoseRequestIsNotRead) {
     }
     const HttpReply refused = reply_of(client.read());
     ASSERT_EQ(refused.status, 503);
-    ASSERT_EQ(refused.body, "too many connections are open: try again in a moment");
+    ASSERT_TRUE(names(refused.body, {"connections"}));
   }
   ends = true;
 }

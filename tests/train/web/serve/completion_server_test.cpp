@@ -12,6 +12,7 @@
 
 #include "autograd/base/parallel.h"
 #include "tests/support/http_client.h"
+#include "tests/support/throws.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/web/serve/api_error.h"
 
@@ -190,10 +191,10 @@ TEST(CompletionServer, RefusesInTheProtocolsForm) {
   EXPECT_EQ(error(ask(server.url(), post_request(kText, std::string(kLargestRequest + 1, ' '))), 413)["type"], "invalid_request_error");
   const json long_text = error(server.post(kText, {{"prompt", std::string(400, 'x')}}), 400);
   EXPECT_EQ(long_text["code"], "context_length_exceeded");
-  EXPECT_EQ(long_text["message"], "the prompt has 400 tokens, expected fewer than the model's context of 400: shorten it");
+  EXPECT_TRUE(testing::names(long_text["message"].get<std::string>(), {"prompt", "400 tokens", "context"}));
   EXPECT_EQ(server.answer(kText, {{"prompt", std::string(399, 'x')}})["usage"]["completion_tokens"], 1);
   const json long_chat = error(server.post(kChat, {{"messages", {{{"role", "user"}, {"content", std::string(500, 'x')}}}}}), 400);
-  EXPECT_EQ(long_chat["message"], "the messages have 518 tokens, expected fewer than the model's context of 400: leave out the oldest");
+  EXPECT_TRUE(testing::names(long_chat["message"].get<std::string>(), {"messages", "518 tokens", "context", "400"}));
 }
 
 TEST(CompletionServer, WithoutATemplateContinuesTextsAlone) {
@@ -205,7 +206,7 @@ TEST(CompletionServer, WithoutATemplateContinuesTextsAlone) {
     prompt_tokens(model, {.endpoint = Endpoint::chat, .messages = {{"user", "a"}}});
     FAIL();
   } catch (const ApiError& error) {
-    EXPECT_EQ(std::string(error.what()), "this model takes no conversations: its tokens end no text; /v1/completions continues texts");
+    EXPECT_TRUE(testing::names(error.what(), {"conversations", "its tokens end no text", "/v1/completions"}));
   }
 }
 
@@ -408,7 +409,7 @@ TEST(CompletionServer, StopsForAClientThatIsGone) {
     }
     client.close();
     EXPECT_EQ(server.answer(kText, {{"prompt", "a"}, {"max_tokens", 2}})["usage"]["completion_tokens"], 2) << "the next one has its turn";
-    EXPECT_TRUE(server.has_logged(streams ? "200, the client went away" : "499, the client went away"));
+    EXPECT_TRUE(server.has_logged(streams ? "200, the client" : "499, the client"));
   }
 }
 
@@ -448,8 +449,11 @@ TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
   server.end();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
   const std::string cut = testing::reply_of(runs.read()).body;
-  EXPECT_TRUE(cut.ends_with("\"type\":\"server_error\",\"param\":null,\"code\":\"shutting_down\"}}\n\n"))
-      << cut.substr(cut.size() - std::min<std::size_t>(cut.size(), 300));
+  const std::size_t last = cut.rfind("data: ");
+  ASSERT_NE(last, std::string::npos) << cut;
+  const std::string event = cut.substr(last);
+  EXPECT_TRUE(event.starts_with("data: {\"error\":{\"message\":\"")) << event;
+  EXPECT_TRUE(event.ends_with("\",\"type\":\"server_error\",\"param\":null,\"code\":\"shutting_down\"}}\n\n")) << event;
   EXPECT_EQ(testing::reply_of(waits.read()).status, 503);
 }
 
@@ -459,7 +463,7 @@ TEST(CompletionServer, GoesOnAfterAModelThatFails) {
   const Running server(broken);
   const HttpReply failed = server.post(kText, {{"prompt", "x"}});
   EXPECT_EQ(failed.status, 500);
-  EXPECT_NE(failed.body.find("logits are NaN"), std::string::npos) << failed.body;
+  EXPECT_TRUE(testing::names(failed.body, {"logits", "NaN"}));
   EXPECT_EQ(server.get("/health").status, 200);
 }
 
