@@ -114,45 +114,53 @@ def resume():
     weights = lambda out: json.loads(run(0, "eval", out, "--newest", "--json").stdout)["loss"]
     expect(weights("parts") == weights("whole"), "2 steps in one process, 2 on four ranks and 2 on two: the weights of one go")
     done = run(2, "resume", "whole")
-    expect("whole is finished: step 6 of 6" in done.stderr, f"a finished run says so, and all ranks end: {done.stderr}")
+    expect(names(done, "dikkat resume whole --set train.max_steps="), f"a finished run is reported, and all ranks end: {done.stderr}")
+
+
+def names(done, *fragments):
+    """Whether standard error names all of these: ranks, keys, paths, numbers."""
+    return all(fragment in done.stderr for fragment in fragments)
+
+
+def refused_once(done, *fragments):
+    return done.returncode == 2 and done.stderr.count("dikkat:") == 1 and names(done, *fragments)
 
 
 def refusals():
     done = train(2, "refused", more=["train.lanes=1"], check=False)
-    expect(done.returncode == 2 and "train.lanes is 1, which 2 processes do not divide" in done.stderr, f"too few lanes are refused in a sentence: {done.stderr}")
-    expect(done.stderr.count("dikkat:") == 1, "and by one rank alone")
+    expect(refused_once(done, "train.lanes", " 1", " 2 "), f"too few lanes are refused, by one rank: {done.stderr}")
     done = run(2, "train", "--corpus", "missing.txt", "--out", "refused", "--set", *COMMON, check=False)
-    expect(done.returncode == 2 and "missing.txt" in done.stderr and done.stderr.count("dikkat:") == 1, f"a missing corpus is told once: {done.stderr}")
+    expect(refused_once(done, "missing.txt"), f"a missing corpus is reported once: {done.stderr}")
     done = run(2, "train", *TALES, "--out", "refused", check=False)
-    expect(done.returncode == 2 and "--set train.gradient_accumulation_steps=2" in done.stderr, f"a step that cannot be shared is told with what works: {done.stderr}")
+    expect(done.returncode == 2 and names(done, "--set train.gradient_accumulation_steps=2"), f"a step that cannot be shared is reported with what works: {done.stderr}")
     (folder / "other.txt").write_text((source / "data/tales.txt").read_text().replace("the", "teh", 1))
     one = [program, "train", *TALES, "--out", "refused", "--set", *COMMON]
     other = [program, "train", "--corpus", "other.txt", "--out", "refused", "--set", *COMMON]
     options = ["--oversubscribe", "--bind-to", "none"] if is_open_mpi else []
     done = subprocess.run([mpirun, *options, "-n", "1", *one, ":", "-n", "1", *other], env=environment(1), capture_output=True, text=True, cwd=folder, timeout=60)
-    expect(done.returncode == 2 and "has another corpus than rank 0" in done.stderr, f"another corpus is refused: {done.stderr}")
+    expect(done.returncode == 2 and names(done, "rank 1 on ", "corpus", "rank 0"), f"another corpus is refused: {done.stderr}")
     other[other.index("other.txt")] = "missing.txt"
     done = subprocess.run([mpirun, *options, "-n", "1", *one, ":", "-n", "1", *other], env=environment(1), capture_output=True, text=True, cwd=folder, timeout=60)
-    expect(done.returncode == 2 and "dikkat: rank 1 on " in done.stderr and "missing.txt" in done.stderr, f"a corpus that one rank lacks is told: {done.stderr}")
+    expect(done.returncode == 2 and names(done, "dikkat: rank 1 on ", "missing.txt"), f"a corpus that one rank lacks is reported: {done.stderr}")
     words = [mpirun, *options, "-n", "1", *one, ":", "-n", "1", "env", "DIKKAT_TRANSPORT=/nowhere.so", *one]
     done = subprocess.run(words, env=environment(1), capture_output=True, text=True, cwd=folder, timeout=60)
-    expect(done.returncode != 0 and "dikkat: rank 1 on " in done.stderr and "/nowhere.so" in done.stderr, f"a rank without a transport ends all: {done.stderr}")
-    for more, sentence in ((["--corpus", "-"], "the corpus is standard input"), ([*TALES, "--verify-resume"], "--verify-resume")):
+    expect(done.returncode != 0 and names(done, "dikkat: rank 1 on ", "/nowhere.so"), f"a rank without a transport ends all: {done.stderr}")
+    for more, fragment in ((["--corpus", "-"], "standard input"), ([*TALES, "--verify-resume"], "--verify-resume")):
         done = run(2, "train", *more, "--out", "refused", "--set", *COMMON, check=False)
-        expect(done.returncode == 2 and sentence in done.stderr and done.stderr.count("dikkat:") == 1, f"{more[-1]} is refused once: {done.stderr}")
+        expect(refused_once(done, fragment), f"{more[-1]} is refused once: {done.stderr}")
     done = run(2, "resume", "nowhere", check=False)
-    expect(done.returncode == 2 and done.stderr.count("dikkat:") == 1, f"a missing run is told once: {done.stderr}")
+    expect(refused_once(done, "nowhere"), f"a missing run is reported once: {done.stderr}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4"}, capture_output=True, text=True, cwd=folder)
-    expect(done.returncode == 2 and "srun started 4 tasks, and MPI connects none of them: use srun --mpi=pmix" in done.stderr, f"tasks of their own: {done.stderr}")
+    expect(refused_once(done, " 4 ", "srun --mpi=pmix"), f"tasks that MPI does not connect: {done.stderr}")
     for variables, code in (({}, 143), ({"PMI_RANK": "1"}, -signal.SIGTERM)):  # MPICH's launcher has to see a signal when a rank ends before it is connected
         waiting = subprocess.Popen([program, "train", "--corpus", "-"], env={**environment(1), **variables}, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
         until(lambda: handles(waiting.pid, signal.SIGTERM))
         waiting.send_signal(signal.SIGTERM)
         expect(waiting.wait(60) == code, f"a signal to a process that loads ends it with {code}: {waiting.returncode}, {variables}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}, capture_output=True, text=True, cwd=folder)
-    expect(done.returncode == 0 and done.stderr == "", "which the first of them tells")
+    expect(done.returncode == 0 and done.stderr == "", "and only the first of them reports it")
     done = run(3, "train", *TALES, "--out", "refused", "--set", *COMMON, check=False)
-    expect(done.returncode == 2 and done.stderr.count("3 ranks were started, expected 2, 4, 8 ...") == 1, f"three ranks are refused once: {done.stderr}")
+    expect(refused_once(done, "3 ", "2, 4, 8"), f"three ranks are refused once: {done.stderr}")
     libraries = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
     expect("libmpi" not in libraries, "the program links no MPI")
     expect(not (folder / "refused").exists(), "nothing is written")
@@ -189,7 +197,7 @@ def death():
             expect(last["event"] == "stop", f"one rank's signal stops all in order: {last}, {stderr}")
             expect(job.returncode == 128 + end, f"and is the exit code: {job.returncode}")
         if end == signal.SIGSTOP:
-            expect("dikkat: rank 1 on " in stderr and "has not answered for 3 seconds (train.rank_timeout). The last good checkpoint is " in stderr, f"a rank that is silent is named: {stderr}")
+            expect(all(word in stderr for word in ("dikkat: rank 1 on ", " 3 ", "train.rank_timeout", "killed/checkpoints/step-")), f"a rank that is silent is named: {stderr}")
         run(0, "verify", "killed")
         run(2, "resume", "killed", "--quiet")
         expect(sha256("killed", 400) == sha256("unbroken", 400), f"{end.name}: the last checkpoint goes on to the bits of an unbroken run")

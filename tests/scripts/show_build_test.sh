@@ -17,17 +17,17 @@ BUILD
 
 "$show" "$work/logs/log" bash "$work/build" "a warning" 0 2>"$work/shown" || fail "a build that succeeds ends with $?"
 [[ $(wc -l <"$work/shown") == 10 ]] || fail "expected a line for each tenth: $(cat "$work/shown")"
-[[ $(sed -n '5p' "$work/shown") == "building: 20 of 40" ]] || fail "the fifth line is not that of the half: $(cat "$work/shown")"
+[[ $(sed -n '5p' "$work/shown") == *"20 of 40" ]] || fail "the fifth line is not that of the half: $(cat "$work/shown")"
 grep -q "a warning" "$work/logs/log" || fail "the log lacks what the compiler said"
 
 code=0
 "$show" "$work/log" bash "$work/build" "error: no such name" 7 2>"$work/shown" || code=$?
 [[ $code == 7 ]] || fail "a build that fails ends with $code, expected its own 7"
 grep -q "error: no such name" "$work/shown" || fail "a build that fails does not say why"
-grep -q "in $work/log" "$work/shown" || fail "where the log is remains unsaid"
+grep -q "$work/log" "$work/shown" || fail "where the log is remains unsaid"
 
 SHOW_BUILD_SECONDS=1 "$show" "$work/log" bash -c 'echo "[1/40] one"; sleep 2.5; echo "[2/40] two"' 2>"$work/shown"
-[[ $(grep -c "building: 1 of 40" "$work/shown") == 2 ]] || fail "nothing is seen of a build that takes long: $(cat "$work/shown")"
+[[ $(grep -c "1 of 40" "$work/shown") == 2 ]] || fail "nothing is seen of a build that takes long: $(cat "$work/shown")"
 
 TERM=xterm script -qec "'$show' '$work/log' bash '$work/build' '' 0" /dev/null >"$work/shown"
 grep -q $'\r\e\[K\[40/40\] Building CXX object 40' "$work/shown" || fail "a terminal does not show ninja's line: $(cat "$work/shown")"

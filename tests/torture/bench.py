@@ -16,7 +16,7 @@ import time
 from typing import Callable
 
 SURVIVED = "survived"  # the program did what it should have done without the fault, or lost nothing by it
-REFUSED = "refused"    # it said what is wrong, in words, and left everything else as it was
+REFUSED = "refused"    # it reported what is wrong, and left everything else as it was
 
 
 class Failed(Exception):
@@ -62,7 +62,7 @@ class Outcome:
         require(self.code in codes, f"exit code {self.code}, expected one of {codes}; the last words:", self.last_words()[:300])
 
     def require_message(self, *words, alone=True):
-        """Fails unless there is a one-line message with these words; `alone`: and no other output."""
+        """Fails unless there is a one-line message that names these words (keys, paths, numbers); `alone`: and no other output."""
         said = self.last_words()
         require(said.startswith("dikkat: "), "no message, the last words are:", said[:300] or "(none)")
         require(not alone or len(self.err.splitlines()) == 1, "more than one line:", self.err[:600])
@@ -251,6 +251,13 @@ def steps_in(run):
     return sorted(steps)
 
 
+def stopped_at(run):
+    """The step at which the run was last stopped by a signal, according to its metrics; or None."""
+    path = pathlib.Path(run) / "metrics.jsonl"
+    events = map(json.loads, path.read_text().splitlines()) if path.exists() else []
+    return next((event["step"] for event in reversed(list(events)) if event["event"] == "stop"), None)
+
+
 def metric_lines(run):
     """Steps and evaluations in the metrics."""
     try:
@@ -285,9 +292,10 @@ def require_whole(bench, folder, run="run"):
     """Fails unless all checkpoints with final names are good. Returns their steps."""
     steps = steps_in(folder / run)
     if steps:
-        outcome = bench.run(folder, ["verify", run])
+        outcome = bench.run(folder, ["verify", run, "--json"])
         require(outcome.code == 0, "a damaged file under a final name:", outcome.last_words()[:300])
-        require(outcome.out.count(": good, step ") == len(steps), "not all checkpoints were verified:", outcome.out[:300])
+        verified = [checkpoint["step"] for checkpoint in json.loads(outcome.out)["checkpoints"] if checkpoint["good"]]
+        require(sorted(verified) == steps, "not all checkpoints were verified:", outcome.out[:300])
     return steps
 
 

@@ -4,7 +4,7 @@ with code 2; a valid configuration with a message about the corpus."""
 import re
 import shutil
 
-from bench import REFUSED, Case, Counts, require, toml
+from bench import REFUSED, Case, Counts, Failed, require, toml
 
 NOWHERE = "no-such-corpus.txt"
 GOOD = {"model": {"n_layer": 1, "n_head": 2, "n_embd": 8}, "data": {"corpus": [NOWHERE]}}
@@ -28,7 +28,7 @@ def require_messages(outcome, words, file):
     """Fails unless there is one line for each problem; the first line begins with "dikkat: "."""
     lines = outcome.err.splitlines()
     require(lines and lines[0].startswith("dikkat: "), "no message:", outcome.err[:300])
-    last_counts = re.fullmatch(r"and \d+ more", lines[-1]) is not None
+    last_counts = re.fullmatch(r"\D{,20}\d+\D{,20}", lines[-1]) is not None  # "and 7 more"
     for line in lines[1:-1] if last_counts else lines[1:]:
         of_several_keys = re.match(r"(model|tokenizer|data|optim|train)\.\w+ ", line)
         require(line.startswith((f"{file}:", "--set")) or of_several_keys, "a line without a place:", line, outcome.err[:600])
@@ -45,16 +45,18 @@ def case(name, text, *words, arguments=()):
 
 
 def keys_of(bench):
-    """The keys in `dikkat --help-config`: (section.key, accepted values)."""
+    """The keys in `dikkat --help-config`: (section.key, accepted values, default or "")."""
     def make():
         outcome = bench.run(bench.folder, ["--help-config"])
         require(outcome.code == 0, "--help-config fails:", outcome.last_words())
         keys, section = [], ""
-        for line in outcome.out.replace("\n#   ", " ").splitlines():  # a comment that is longer than a line goes on in the next
+        for line in outcome.out.replace("\n#   ", " ").splitlines():  # a comment that is longer than a line continues in the next
             if match := re.fullmatch(r"\[(\w+)\]", line):
                 section = match[1]
             elif match := re.match(r"# ([a-z0-9_]+): (.*)$", line):
-                keys.append((f"{section}.{match[1]}", match[2]))
+                keys.append((f"{section}.{match[1]}", match[2], ""))
+            elif keys and line.startswith(f"{keys[-1][0].split('.')[1]} = "):
+                keys[-1] = (*keys[-1][:2], line.split(" = ", 1)[1])
         require(len(keys) > 30, "--help-config names only", len(keys), "keys")
         return keys
     return bench.once("keys", make)
@@ -69,36 +71,45 @@ def with_value(key, value):
     return text.replace(f"[{section}]\n", f"[{section}]\n{name} = {value}\n")
 
 
-def wrong_values(description):
+def kind_of(key, description, default):
+    """The kind of a key's values: choice, bool, list, string, integer or number."""
+    accepted = description.split(";")[0]
+    if len(re.findall(r'"\w+"', accepted)) > 1:
+        return "choice"
+    for kind, value, word in (("bool", r"true|false", "true"), ("list", r"\[.*", "list"), ("string", r'".*', "string"), ("integer", r"-?\d+", "integer"),
+                              ("number", r"-?[\d.e+-]+", "number")):
+        if re.fullmatch(value, default) if default else word in accepted:
+            return kind
+    raise Failed(f"{key} = {default} accepts {accepted}, which is a kind that this test does not know")
+
+
+def wrong_values(key, description, default):
     """(name, TOML) of values that the key does not accept."""
-    if description.startswith("one of"):
-        return [("unknown word", '"no such word"'), ("number", "7"), ("empty", '""')]
-    if description.startswith("an integer"):
+    kind = kind_of(key, description, default)
+    if kind == "integer":
         values = [("word", '"seven"'), ("fraction", "1.5"), ("negative", "-1"), ("huge", "99999999999999999999"), ("bool", "true"),
                   ("list", "[1]")]
-        if match := re.search(r"from (-?\d+) to (\d+)", description):
-            values += [("above", str(int(match[2]) + 1)), ("below", str(int(match[1]) - 1))]
+        limits = re.findall(r"-?\d+", description.split(";")[0])
+        if len(limits) == 2:
+            values += [("above", str(int(limits[1]) + 1)), ("below", str(int(limits[0]) - 1))]
         return values
-    if description.startswith("a number"):
-        return [("word", '"seven"'), ("nan", "nan"), ("inf", "inf"), ("-inf", "-inf"), ("1e400", "1e400"), ("negative", "-0.5"),
-                ("bool", "false"), ("date", "1979-05-27")]
-    if description.startswith("true or false"):
-        return [("number", "1"), ("word", '"true"'), ("capital", "True")]
-    if description.startswith("a list of strings"):
-        return [("number", "7"), ("numbers", "[1, 2]"), ("table", "{a = 1}")]
-    if description.startswith("a string"):
-        return [("number", "7"), ("list", '["a"]')]
-    return [("table", "{a = 1}")]
+    return {
+        "choice": [("unknown word", '"no such word"'), ("number", "7"), ("empty", '""')],
+        "number": [("word", '"seven"'), ("nan", "nan"), ("inf", "inf"), ("-inf", "-inf"), ("1e400", "1e400"), ("negative", "-0.5"),
+                   ("bool", "false"), ("date", "1979-05-27")],
+        "bool": [("number", "1"), ("word", '"true"'), ("capital", "True")],
+        "list": [("number", "7"), ("numbers", "[1, 2]"), ("table", "{a = 1}")],
+        "string": [("number", "7"), ("list", '["a"]')],
+    }[kind]
 
 
 def by_key(bench):
-    for key, description in keys_of(bench):
-        name = key.split(".")[1]
-        for label, value in wrong_values(description):
+    for key, description, default in keys_of(bench):
+        section, name = key.split(".")
+        for label, value in wrong_values(key, description, default):
             yield case(f"{key} {label}", with_value(key, value), "config.toml", name)
-        # Left out, one letter is a suggestion away.
-        section = key.split(".")[0]
-        yield case(f"{key} misspelt", with_value(f"{section}.{name}x", "1"), "config.toml", f"{name}x", f"did you mean {key}")
+        misspelt = f"{name[0]}x{name[1:]}"  # so near that the key itself is suggested
+        yield case(f"{key} misspelt", with_value(f"{section}.{misspelt}", "1"), "config.toml", misspelt, key)
         yield case(f"{key} twice", with_value(key, "1").replace(f"\n{name} = 1\n", f"\n{name} = 1\n{name} = 1\n", 1), "config.toml", name)
 
 
@@ -123,7 +134,7 @@ def by_hand(bench):
     yield case("a string without an end", '[data]\ncorpus = ["abc\n', "config.toml")
     yield case("a section without an end", "[model\nn_layer = 1\n", "config.toml")
     yield case("a section twice", good + "[model]\nn_head = 2\n", "config.toml")
-    yield case("an unknown section", good + "[modle]\nn_head = 2\n", "config.toml", "did you mean")
+    yield case("an unknown section", good + "[modle]\nn_head = 2\n", "config.toml", "[model]")
     yield case("a key without a section", "n_layer = 2\n" + good, "config.toml", "n_layer")
     yield case("a section that is a value", "model = 1\n", "config.toml", "model")
     yield case("a list of sections", "[[model]]\nn_layer = 1\n", "config.toml", "model")
@@ -133,10 +144,10 @@ def by_hand(bench):
     yield case("an odd width of heads", with_value("model.n_embd", "7"), "n_embd")
     yield case("a list with a hole", good.replace(f'["{NOWHERE}"]', f'["{NOWHERE}",,]'), "config.toml")
     yield case("an empty corpus path", good.replace(NOWHERE, ""), "corpus")
-    for assignment, word in (("model.n_layer", "section.key=value"), ("=1", "--set"), ("model.=1", "--set"), (".=", "--set"),
+    for assignment, word in (("model.n_layer", "model.n_layer"), ("=1", "--set"), ("model.=1", "--set"), (".=", "--set"),
                              ("model.n_layer=", "n_layer"), ("model.n_layer=nan", "n_layer"), ("train.max_steps=1e400", "max_steps"),
                              ("optim.learning_rate=1e400", "learning_rate"), ("model.n_layer=0x10000000000000000", "n_layer"),
-                             ("modle.n_layer=1", "belongs in [model]")):
+                             ("modle.n_layer=1", "[model]")):
         yield case(f"--set {assignment}", good, word, arguments=["--set", assignment])
 
 

@@ -98,7 +98,7 @@ def fail_and_go_on(event, code):
         if not traced.came(log):
             raise NotReached()
         outcome.require_code(0, 1)
-        require(os.strerror(code) in outcome.err, "the error is not told:", outcome.err[-300:])
+        require(os.strerror(code) in outcome.err, "the error is not reported:", outcome.err[-300:])
         steps = require_whole(bench, folder)
         result = reference(bench, STEPS, values)[0]
         if outcome.code == 1:
@@ -180,7 +180,7 @@ def go_on_without(call, code, is_new):
         require(traced.came(log), "the call was not made")
         outcome.require_code(0)
         imitated = call == "fallocate" and code == errno.EOPNOTSUPP  # by the C library, which writes in its place
-        require(imitated or ("warning" in outcome.err and os.strerror(code) in outcome.err), "no warning:", outcome.err[-300:])
+        require(imitated or os.strerror(code) in outcome.err, "no warning:", outcome.err[-300:])
         require_same_result(result_of(folder / "run", STEPS), reference(bench, STEPS, values)[0])
         shutil.rmtree(folder)
         return SURVIVED
@@ -217,7 +217,7 @@ def after_a_full_disk(bench, folder, outcome, begin, values, code):
         return SURVIVED
     outcome.require_message(alone=False)
     said = outcome.last_words()
-    require(os.strerror(code) in said or "bytes are needed" in said, "the reason is not told:", said[:300])
+    require(os.strerror(code) in said or "train.keep_last" in said, "the reason is not reported:", said[:300])
     if not (folder / "run" / "checkpoints").is_dir():
         require(not steps_in(folder / "run"))
         shutil.rmtree(folder / "run", ignore_errors=True)
@@ -246,7 +246,7 @@ def small_file_system(kib, values):
             outcome = bench.run(room, begin)
             if kib << 10 < bytes_of_a_checkpoint(bench):
                 outcome.require_code(2)
-                outcome.require_message("there is no room for the next checkpoint", "bytes are needed")
+                outcome.require_message("train.keep_last", "bytes")
                 require(not (room / "run").exists(), "a run was begun that has no room")
             subprocess.run(["mount", "-o", "remount,size=64m", str(room)], check=True)
             verdict = after_a_full_disk(bench, room, outcome, begin, values, errno.ENOSPC)

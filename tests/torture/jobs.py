@@ -273,7 +273,7 @@ def sentences(outcome):
 
 
 def require_sentence(outcome, *words, once=False):
-    """A sentence of the program with these words; `once`: and no other."""
+    """Fails unless a message of the program names these words (ranks, keys, paths); `once`: and there is no other message."""
     said = sentences(outcome)
     has_words = any(all(word in sentence for word in words) for sentence in said)
     require(has_words, f"no sentence has {words}:", "; ".join(said)[:600] or outcome.err[-400:])
