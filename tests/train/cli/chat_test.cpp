@@ -49,15 +49,11 @@ class Chat : public ::testing::Test {
   Workspace here;
 };
 
-TEST_F(Chat, LearnsAnswersAloneAndSaysWhatItDid) {
+TEST_F(Chat, LearnsOnlyAnswersAndReportsWhatItDid) {
   const Outcome tuned = tune("tuned");
   ASSERT_EQ(tuned.code, 0) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "plain (chat.template)") && contains(tuned.err, "the answers (chat.loss)")) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "4 examples for training in 3 windows; ")) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "2 of 5 examples for training have more than 32 tokens (model.block_size) and are cut at their end"))
-      << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "1 of 5 examples for training is left out: within the window it has no token to learn (chat.loss)"))
-      << tuned.err;
+  expect_named(tuned.err,
+               {"plain", "chat.template", "chat.loss", "4 examples", "3 windows", "2 of 5 ", " 32 ", "model.block_size", "1 of 5 "});
   const auto metrics = here.metrics("tuned");
   EXPECT_LT(metrics.back()["val_loss"].get<double>(), metrics.front()["val_loss"].get<double>());
   EXPECT_TRUE(contains(contents(here / "tuned/config.toml"), "template = \"plain\""));
@@ -74,9 +70,7 @@ TEST_F(Chat, LossesAreComparedOverTheSameTokensOnly) {
   EXPECT_EQ(differ["comparison"], "other targets");
   EXPECT_TRUE(differ["better"].is_null()) << differ["better"];
   EXPECT_NE(differ["runs"][0]["scored"]["targets"], differ["runs"][1]["scored"]["targets"]);
-  const Outcome told = here.run({"runs", "diff", "answers", "all"});
-  EXPECT_FALSE(contains(told.out, "better")) << told.out;
-  EXPECT_TRUE(contains(told.out, "chat.loss")) << told.out;
+  expect_named(here.run({"runs", "diff", "answers", "all"}).out, {"chat.loss", "answers", "all"});
 
   const auto score = [&](const std::string& run, const Words& more = {}) {
     Words words = {"eval", run, "--newest", "--json"};
@@ -86,8 +80,8 @@ TEST_F(Chat, LossesAreComparedOverTheSameTokensOnly) {
   EXPECT_EQ(score("all")["scored"], differ["runs"][1]["scored"]) << "the whole validation part is what the run's evaluations draw from";
   EXPECT_EQ(score("all", {"--score", "answers"})["scored"], score("answers")["scored"]);
   EXPECT_NE(score("all", {"--score", "answers"})["loss"], score("all")["loss"]);
-  EXPECT_EQ(here.run({"eval", "all", "--score", "some"}).code, 2);
-  EXPECT_EQ(here.run({"eval", "base", "--score", "all"}).code, 2) << "a text has no answers";
+  expect_refused(here, {"eval", "all", "--score", "some"}, {"--score", "some", "last_answer"});
+  expect_refused(here, {"eval", "base", "--score", "all"}, {"--score"});  // a text has no answers
 
   ASSERT_EQ(tune("judged", {"chat.loss=all", "chat.eval_loss=answers"}).code, 0);
   const Json same = Json::parse(here.run({"runs", "diff", "answers", "judged", "--json"}).out);
@@ -136,35 +130,32 @@ TEST_F(Chat, ComesNextAfterFinetune) {
   const Outcome tuned = here.run({"finetune", "base", "--data", "chats.jsonl", "--out", "tuned", "--set", "train.max_steps=2",
                                   "optim.warmup_steps=1", "data.val_fraction=0.3"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "next: dikkat chat tuned\n")) << tuned.err;
+  expect_named(tuned.err, {"dikkat chat tuned"});
   EXPECT_EQ(tuned.out, "tuned\n");
 }
 
-TEST_F(Chat, SaysWhatItCutsOfTheExamplesForValidationToo) {
+TEST_F(Chat, ReportsWhatItCutsOfTheExamplesForValidationToo) {
   const std::string longer = "the lamp turns and ships go by the lamp turns and ships go by the lamp turns and ships go by";
   here.write("chats.jsonl", std::string(kChats) + Json{{"prompt", longer}, {"completion", "x"}}.dump());
   const Outcome tuned = tune("tuned", {"train.max_steps=1"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "1 of 3 examples for validation has more than 32 tokens (model.block_size) and is cut at its end"))
-      << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "1 of 3 examples for validation is left out")) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "1 of 6 examples for training is left out")) << tuned.err;
+  EXPECT_EQ(lines_with(tuned.err, "1 of 3 ").size(), 2U) << "one is cut, and one is left out: " << tuned.err;
+  expect_named(tuned.err, {"1 of 6 ", " 32 ", "model.block_size"});
 }
 
 TEST_F(Chat, AValidationPartThatTakesAllExamplesIsNamed) {
   here.write("chats.jsonl", R"({"prompt": "the lamp", "completion": "turns"})");
   const Outcome refused = tune("no");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "chats.jsonl has 1 example") && contains(refused.err, "data.val_fraction = 0.3") &&
-              contains(refused.err, "data.val_fraction=0"))
-      << refused.err;
+  expect_named(refused.err, {"/chats.jsonl", " 1 ", "data.val_fraction", "0.3"});
   const Words all = {"train", "--init-from", "base",  "--corpus",          "chats.jsonl",
                      "--out", "one",         "--set", "train.max_steps=1", "data.val_fraction=0"};
   EXPECT_EQ(here.run(all).code, 0);
   here.write("chats.jsonl",
              Json{{"prompt", tiny_text()}, {"completion", "x"}}.dump() + "\n" + R"({"prompt": "the lamp", "completion": "turns"})");
   const Outcome longer = tune("no");
-  EXPECT_TRUE(contains(longer.err, "chats.jsonl for training has a token to learn within model.block_size = 32; raise it")) << longer.err;
+  EXPECT_EQ(longer.code, 2);
+  expect_named(longer.err, {"/chats.jsonl", "model.block_size", " 32"});
 }
 
 TEST_F(Chat, ResumesToTheSameBits) {
@@ -179,10 +170,10 @@ TEST_F(Chat, NamesTheLineThatItRefuses) {
   here.write("chats.jsonl", std::string(kChats) + "{\"messages\": 7}\n");
   const Outcome refused = tune("no");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "chats.jsonl: line 10: messages is 7, expected a list")) << refused.err;
+  expect_named(refused.err, {"/chats.jsonl", "line 10", "messages", " 7"});
   here.write("chats.jsonl", std::string(kChats) + "{\"messages\": [}\n");
   const Outcome broken = tune("no");
-  EXPECT_TRUE(contains(broken.err, "chats.jsonl: line 10, column 15: not valid JSON: unexpected '}'; expected ")) << broken.err;
+  expect_named(broken.err, {"/chats.jsonl", "line 10", "column 15", "JSON", "'}'"});
   EXPECT_FALSE(std::filesystem::exists(here / "no"));
 }
 
@@ -198,24 +189,22 @@ TEST_F(Chat, TakesTextsAndConversationsInAnyOrder) {
     here.write("chats.jsonl", lines);
     const Outcome tuned = tune("tuned-" + std::to_string(lines.size()) + (lines.starts_with(text) ? "t" : "c"), {"train.max_steps=1"});
     EXPECT_EQ(tuned.code, 0) << tuned.err;
-    EXPECT_TRUE(contains(tuned.err, "the answers (chat.loss)")) << tuned.err;
+    expect_named(tuned.err, {"chat.loss"});
     EXPECT_EQ(here.run({"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"}).code, 0);
   }
 }
 
-TEST_F(Chat, SaysTheSameOfABadLineWhereverItIsRead) {
+TEST_F(Chat, ReportsABadLineAlikeWhereverItIsRead) {
   for (const char* line : {"{\"messages\": [}", "[1]", "{\"mesages\": []}"}) {
     here.write("chats.jsonl", std::string(line) + "\n" + kChats);
     const Outcome tuned = tune("no"), seen = here.run({"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"});
     EXPECT_EQ(tuned.code, 2);
     EXPECT_EQ(seen.code, 2);
-    EXPECT_TRUE(contains(seen.err, "chats.jsonl: line 1")) << seen.err;
+    expect_named(seen.err, {"/chats.jsonl", "line 1"});
     EXPECT_TRUE(contains(tuned.err, seen.err)) << tuned.err << seen.err;
   }
   here.write("chats.jsonl", "{\"text\": \"once\"}\n");
-  const Outcome texts = here.run({"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"});
-  EXPECT_EQ(texts.code, 2);
-  EXPECT_TRUE(contains(texts.err, "chats.jsonl") && contains(texts.err, "\"messages\"")) << texts.err;
+  expect_refused(here, {"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"}, {"/chats.jsonl", "\"messages\""});
 }
 
 TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
@@ -244,7 +233,7 @@ TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
   const Outcome tuned = here.run(
       {"train", "--init-from", "base", "--corpus", "marked.jsonl", "--out", "tuned", "--set", "train.max_steps=1", "data.val_fraction=0"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "1 example for training in 1 window")) << tuned.err;
+  expect_named(tuned.err, {"1 example", "1 window"});
   const Outcome evaluated = here.run({"eval", "tuned", "--corpus", "marked.jsonl"});
   ASSERT_EQ(evaluated.code, 0) << evaluated.err;
   for (const Json& note : object["notes"]) {
@@ -253,20 +242,12 @@ TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
   }
 
   here.write("none.jsonl", R"({"prompt": "ships", "completion": "bad", "label": false})");
-  const Outcome none = here.run({"train", "--init-from", "base", "--corpus", "none.jsonl", "--out", "no", "--set", "data.val_fraction=0"});
-  EXPECT_EQ(none.code, 2);
-  EXPECT_TRUE(contains(none.err, "none.jsonl has no example to learn")) << none.err;
+  expect_refused(here, {"train", "--init-from", "base", "--corpus", "none.jsonl", "--out", "no", "--set", "data.val_fraction=0"},
+                 {"/none.jsonl"});
   here.write("tools.jsonl",
              R"({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}]})");
-  const Outcome tools = here.run({"train", "--init-from", "base", "--corpus", "tools.jsonl", "--out", "no"});
-  EXPECT_EQ(tools.code, 2);
-  EXPECT_TRUE(contains(tools.err, "tools.jsonl: line 1: messages[1].tool_calls ")) << tools.err;
-}
-
-TEST_F(Chat, NeedsAModel) {
-  const Outcome refused = here.run({"train", "--corpus", "chats.jsonl", "--out", "no"});
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "chats.jsonl") && contains(refused.err, "--init-from")) << refused.err;
+  expect_refused(here, {"train", "--init-from", "base", "--corpus", "tools.jsonl", "--out", "no"},
+                 {"/tools.jsonl", "line 1", "messages[1].tool_calls"});
 }
 
 TEST_F(Chat, Answers) {
@@ -296,11 +277,9 @@ TEST_F(Chat, GoesOutWithItsTemplate) {
   here.write("tuned-hf/tokenizer_config.json", config.dump());
   const Outcome unknown = answers("tuned-hf");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_TRUE(contains(unknown.err, "tuned-hf") && contains(unknown.err, "--template chatml, llama3 or plain")) << unknown.err;
+  expect_named(unknown.err, {"--template", "chatml", "llama3", "plain"});
   EXPECT_EQ(answers("tuned-hf", {"--template", "plain"}).out, own);
-  const Outcome tuned = here.run({"finetune", "tuned-hf", "--data", "chats.jsonl", "--out", "no"});
-  EXPECT_EQ(tuned.code, 2);
-  EXPECT_TRUE(contains(tuned.err, "tuned-hf") && contains(tuned.err, "chat.template = \"chatml\"")) << tuned.err;
+  expect_refused(here, {"finetune", "tuned-hf", "--data", "chats.jsonl", "--out", "no"}, {"chat.template", "\"chatml\""});
 }
 
 TEST_F(Chat, IsAskedQuestions) {
@@ -319,13 +298,9 @@ TEST_F(Chat, IsAskedQuestions) {
   EXPECT_NEAR(answers["exact_match"]["low"].get<double>(), 0.0945, 1e-3) << "Wilson's interval of 1 in 2";
   EXPECT_NEAR(answers["exact_match"]["high"].get<double>(), 0.9055, 1e-3);
   here.write("tasks.jsonl", "{\"prompt\": \"x\", \"choices\": [\"a\", \"b\"], \"answer\": 2}\n");
-  const Outcome refused = here.run({"eval", "tuned", "--tasks", "tasks.jsonl"});
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "tasks.jsonl: line 1 has the \"answer\" 2, expected the number of the right choice, from 0 to 1"))
-      << refused.err;
+  expect_refused(here, {"eval", "tuned", "--tasks", "tasks.jsonl"}, {"tasks.jsonl", "line 1", "\"answer\"", " 2", "1"});
   here.write("tasks.jsonl", "{\"prompt\": \"x\"");
-  const Outcome broken = here.run({"eval", "tuned", "--tasks", "tasks.jsonl"});
-  EXPECT_TRUE(contains(broken.err, "tasks.jsonl: line 1, column 15: not valid JSON: unexpected end of the line")) << broken.err;
+  expect_refused(here, {"eval", "tuned", "--tasks", "tasks.jsonl"}, {"tasks.jsonl", "line 1", "column 15", "JSON"});
 }
 
 TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheLossThatTheyHaveAlone) {
@@ -353,34 +328,34 @@ TEST_F(Chat, CommandsAreNoMessages) {
   const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "3"},
                                   {.input = "/help\n/nothing\n/system be kind\n/history\n/system\n/clear\n/quit\nnever\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
-  EXPECT_TRUE(contains(talked.err, "/clear")) << talked.err;
-  EXPECT_TRUE(contains(talked.err, "/exit, /quit")) << talked.err;
-  EXPECT_TRUE(contains(talked.err, "/nothing ")) << talked.err;
-  EXPECT_TRUE(contains(talked.err, "cleared, with this system message\ncleared, without a system message\ncleared\n")) << talked.err;
+  expect_named(talked.err, {"/clear", "/exit", "/quit", "/nothing"});
   EXPECT_EQ(talked.out, "system: be kind\n");
+  const auto lines = [&](const std::string& commands) {
+    const std::string err = here.run({"chat", "wide"}, {.input = commands}).err;
+    return std::count(err.begin(), err.end(), '\n');
+  };
+  for (const char* command : {"/system be kind\n", "/system\n", "/clear\n"}) {
+    EXPECT_EQ(lines(command), lines("") + 1) << command << " is confirmed";
+  }
 }
 
-TEST_F(Chat, RefusesAMessageThatDoesNotFitAndGoesOn) {
+TEST_F(Chat, RefusesAMessageThatDoesNotFitAndContinues) {
   train_wide();
   std::string line = tiny_text(100);
   std::replace(line.begin(), line.end(), '\n', ' ');
   const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "4", "--quiet"},
                                   {.input = "the lamp\n" + line + "\n/system " + line + "\n/history\nships\n/history\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
-  EXPECT_TRUE(talked.err.starts_with("the message has ")) << talked.err;
-  EXPECT_TRUE(contains(talked.err, " 92 ") && contains(talked.err, " 96 ")) << talked.err;
-  EXPECT_TRUE(contains(talked.err, "\nthe system message has ")) << talked.err;
+  EXPECT_EQ(std::count(talked.err.begin(), talked.err.end(), '\n'), 2) << "the message and the system message: " << talked.err;
+  EXPECT_EQ(lines_with(talked.err, " 92 ").size(), 1U) << "what fits beside an answer of 4: " << talked.err;
+  EXPECT_EQ(lines_with(talked.err, " 96 ").size(), 2U) << talked.err;
   EXPECT_FALSE(contains(talked.out, line.substr(0, 20)));
   EXPECT_FALSE(contains(talked.out, "system: "));
   const std::size_t first = talked.out.find("user: the lamp\nassistant: ");
   ASSERT_NE(first, std::string::npos) << talked.out;
   EXPECT_NE(talked.out.find("user: the lamp\nassistant: ", first + 1), std::string::npos)
       << "and with the next message it goes on: " << talked.out;
-  const Outcome refused = here.run({"chat", "wide", "--system", line});
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(refused.err.starts_with("dikkat: the system message has ")) << refused.err;
-  EXPECT_TRUE(contains(refused.err, " but 72 fit into the model's context of 96 with room for an answer: shorten it (--system)"))
-      << refused.err;
+  expect_refused(here, {"chat", "wide", "--system", line}, {"--system", " 72 ", " 96 "});
 }
 
 TEST_F(Chat, GoesOnAfterAnAnswerThatIsNoText) {
@@ -392,27 +367,26 @@ TEST_F(Chat, GoesOnAfterAnAnswerThatIsNoText) {
   EXPECT_TRUE(contains(talked.out, "\xEF\xBF\xBD")) << "but are shown as U+FFFD: " << talked.out;
 }
 
-TEST_F(Chat, SaysThatAnAnswerWasCut) {
+TEST_F(Chat, ReportsThatAnAnswerWasCut) {
   train_wide();
-  const Words words = {"chat", "wide", "--max-new-tokens", "2"};
-  EXPECT_TRUE(contains(here.run(words, {.input = "the lamp\n"}).err, "(cut at 2 tokens)\n"));
-  EXPECT_EQ(here.run({"chat", "wide", "--max-new-tokens", "2", "--quiet"}, {.input = "the lamp\n"}).err, "");
+  const auto remark = [&](Words words) { return here.run(words, {.input = "the lamp\n"}).err; };
+  EXPECT_TRUE(contains(remark({"chat", "wide", "--max-new-tokens", "2"}), " 2 tokens"));
+  EXPECT_EQ(remark({"chat", "wide", "--max-new-tokens", "2", "--quiet"}), "");
   ASSERT_EQ(tune("tuned", {"train.max_steps=150", "train.eval_interval=150"}).code, 0);
-  EXPECT_FALSE(contains(here.run({"chat", "tuned", "--newest", "--temperature", "0"}, {.input = "the lamp\n"}).err, "(cut at"))
-      << "it ended itself";
+  EXPECT_FALSE(contains(remark({"chat", "tuned", "--newest", "--temperature", "0"}), " tokens")) << "it ended itself";
 }
 
-TEST_F(Chat, AtATerminalSaysWhichModelItIs) {
+TEST_F(Chat, AtATerminalNamesItsModel) {
   train_wide();
   Terminal terminal;
   Program program(here.here(
       {"chat", "wide", "--newest"},
       {.environment = {{"TERM", "dumb"}, {"XDG_STATE_HOME", here.path() + "/state"}}, .in = terminal.name(), .err = terminal.name()}));
   ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 1; })) << terminal.shown();
-  EXPECT_TRUE(contains(terminal.shown(), "wide, step 20; template plain; context of 96 tokens")) << terminal.shown();
+  expect_named(terminal.shown(), {"wide", "step 20", "plain", " 96 "});
   terminal.type("/exit\r");
   EXPECT_EQ(program.wait().code, 0);
-  EXPECT_FALSE(contains(here.run({"chat", "wide"}, {.input = ""}).err, "step 20; template")) << "without a terminal nobody needs it";
+  EXPECT_FALSE(contains(here.run({"chat", "wide"}, {.input = ""}).err, "plain")) << "without a terminal nobody needs it";
 }
 
 TEST_F(Chat, TakesAMessageOfSeveralLines) {
@@ -430,7 +404,7 @@ TEST_F(Chat, TakesAMessageOfSeveralLines) {
   EXPECT_TRUE(contains(messages("the lamp\r\n"), "user: the lamp\nassistant: ")) << "lines of Windows";
   const Outcome broken = here.run(words, {.input = "\"\"\"\nthe lamp\n"});
   EXPECT_EQ(broken.code, 2);
-  EXPECT_TRUE(contains(broken.err, "it was not sent")) << broken.err;
+  expect_named(broken.err, {"dikkat: ", "\"\"\""});
   EXPECT_EQ(broken.out, "");
   EXPECT_TRUE(contains(here.run({"chat", "wide"}, {.input = "/help\n"}).err, "\"\"\""));
 }
@@ -458,7 +432,7 @@ TEST_F(Chat, DropsTheOldestTurns) {
   const Outcome talked =
       here.run({"chat", "wide", "--max-new-tokens", "4"}, {.input = "one two three\nfour five six\nseven eight nine\nten eleven\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
-  EXPECT_TRUE(contains(talked.err, "the context of 96 tokens is full: the oldest 2 messages were dropped")) << talked.err;
+  expect_named(talked.err, {" 96 ", " 2 "});
 }
 
 }  // namespace

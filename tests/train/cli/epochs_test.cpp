@@ -35,10 +35,17 @@ TEST_F(Epochs, TheDefaultLengthOfAFinetuningFollowsFromItsText) {
   ASSERT_EQ(small.code, 0) << small.err;
   EXPECT_NEAR(epochs("small", tiny_text(300).size()), 3, 0.1) << small.err;
   EXPECT_EQ(lines_with(small.err, "--epochs").size(), 1U) << "only the length is remarked on: " << small.err;
+  EXPECT_GE(key("small", "max_steps"), 100) << "by smaller steps";
+  EXPECT_EQ(key("small", "batch_size") * key("small", "gradient_accumulation_steps"), 1);
+  EXPECT_EQ(key("small", "warmup_steps"), std::floor(key("small", "max_steps") / 10));
+  EXPECT_EQ(key("small", "eval_interval"), std::ceil(key("small", "max_steps") / 10));
   here.write("new.txt", tiny_text(30));  // a few windows
   const Outcome tiny = tune("tiny");
   EXPECT_EQ(key("tiny", "max_steps"), 50) << "so that there is something to learn from";
   EXPECT_LE(epochs("tiny", tiny_text(30).size()), 10) << tiny.err;
+  here.write("new.txt", tiny_text(20));
+  const Outcome tinier = tune("tinier");
+  EXPECT_NEAR(epochs("tinier", tiny_text(20).size()), 10, 0.1) << "and no more: " << tinier.err;
   here.write("new.txt", tiny_text(120000));  // 4,800 windows are less than 3 epochs
   const Outcome large = here.run(
       {"--quiet", "finetune", "base", "--data", "new.txt", "--out", "large", "--set", "train.patience=0", "train.eval_tokens=100"});

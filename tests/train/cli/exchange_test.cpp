@@ -96,6 +96,11 @@ TEST_F(Exchange, TuningInShortWindowsKeepsTheContext) {
   EXPECT_EQ(here.run({"eval", "tuned", "--corpus", "text.txt"}).code, 0);
   expect_refused(here, {"finetune", "hf", "--data", "text.txt", "--out", "no", "--set", "data.window=40961"},
                  {"data.window", "40961", "model.block_size", "40960"});
+  here.write("long.txt", tiny_text(6000));
+  const Outcome trained = here.run({"train", "--init-from", "hf", "--corpus", "long.txt", "--out", "trained", "--set", "train.max_steps=1",
+                                    "train.batch_size=1", "optim.warmup_steps=0"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_named(trained.err, {"2,048", "data.window"});  // without a recipe too
 }
 
 TEST_F(Exchange, InspectShowsOtherProgramsModels) {

@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::size_t kMega = 1'000'000;
 
-TEST(LimitedMemory, EndsInASentenceOrInAGoodRun) {
+TEST(LimitedMemory, EndsInAMessageOrInAGoodRun) {
   if (kSanitized) {
     GTEST_SKIP() << "the sanitizer maps terabytes";
   }
@@ -17,24 +17,7 @@ TEST(LimitedMemory, EndsInASentenceOrInAGoodRun) {
   EXPECT_TRUE(train_within(workspace, 2000 * kMega));
 }
 
-TEST(LimitedMemory, AModelForWhichThereIsNoMachineIsRefusedBeforeAnythingIsWritten) {
-  const Workspace workspace;
-  const Outcome outcome =
-      workspace.run({"train", "--config", "tiny.toml", "--out", "huge", "--set", "model.n_embd=32768", "--set", "model.n_layer=400"});
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_TRUE(contains(outcome.err, "training would take ")) << outcome.err;
-  EXPECT_TRUE(contains(outcome.err, "try a smaller one (model.n_embd")) << "it is the weights: " << outcome.err;
-  EXPECT_FALSE(std::filesystem::exists(workspace / "huge"));
-
-  const Outcome batch =
-      workspace.run({"train", "--config", "tiny.toml", "--out", "huge", "--set", "train.batch_size=100000", "--set", "model.n_embd=1024"});
-  EXPECT_EQ(batch.code, 2);
-  EXPECT_TRUE(contains(batch.err, "training would take ")) << batch.err;
-  EXPECT_TRUE(contains(batch.err, "train.recompute")) << "it is the batch: " << batch.err;
-  EXPECT_FALSE(std::filesystem::exists(workspace / "huge"));
-}
-
-TEST(Plan, SaysWhatTrainingTakesAndWritesNothing) {
+TEST(Plan, ReportsWhatTrainingTakesAndWritesNothing) {
   const Workspace workspace;
   const auto before = workspace.tree();
   const Outcome outcome = workspace.run({"plan", "--config", "tiny.toml", "--json"});
@@ -50,7 +33,7 @@ TEST(Plan, SaysWhatTrainingTakesAndWritesNothing) {
             plan["disk"]["checkpoint"].get<std::size_t>() * plan["disk"]["checkpoints"].get<std::size_t>() +
                 plan["disk"]["metrics"].get<std::size_t>());
   EXPECT_GT(plan["trial"]["tokens_per_s"].get<double>(), 0);
-  EXPECT_TRUE(contains(workspace.run({"plan", "--config", "tiny.toml"}).out, "trial of 3 steps"));
+  expect_named(workspace.run({"plan", "--config", "tiny.toml"}).out, {" 3 steps"});
 }
 
 TEST(Plan, ReportsTheMemoryOfEachRank) {
@@ -68,10 +51,7 @@ TEST(Plan, ReportsTheMemoryOfEachRank) {
   const auto weights = plan["memory"]["weights"].get<std::size_t>();
   EXPECT_EQ(ranks[0]["memory"].get<std::size_t>(), 4 * weights) << "two slabs of gradients, and half of two moments";
   EXPECT_EQ(ranks[1]["memory"].get<std::size_t>(), 5 * weights / 2) << "one slab of gradients, and a quarter of two moments";
-  EXPECT_TRUE(contains(workspace.run(four).out, "memory of each rank\n  2 ranks"));
-  const Outcome three = workspace.run({"plan", "--config", "tiny.toml", "--ranks", "3"});
-  EXPECT_EQ(three.code, 2);
-  EXPECT_TRUE(contains(three.err, "--ranks is 3")) << three.err;
+  expect_named(workspace.run(four).out, {"\n  2 ranks", "\n  4 ranks"});
 }
 
 TEST(Plan, IsWithinATenthOfTheMeasuredPeak) {

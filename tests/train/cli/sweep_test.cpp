@@ -214,6 +214,41 @@ TEST(Sweep, NamesAllCombinationsThatCannotRun) {
                  {"model.block_size=100000", " 100001 ", "model.block_size=200000", " 200001 "});
 }
 
+TEST(Sweep, NotesThatCombinationsPredictFromOtherContexts) {
+  const Workspace here;
+  const auto lines = [&](const std::string& out, const std::string& varied, const std::string& value) {
+    const Outcome outcome = here.run({"sweep", "--config", "tiny.toml", "--vary", varied, "--no-halving", "--out", out, "--set",
+                                      "train.max_steps=1", "optim.warmup_steps=0"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::size_t notes = 0;
+    for (const std::string& line : lines_with(outcome.err, value)) {
+      notes += contains(line, "contexts") ? 1 : 0;
+    }
+    return notes;
+  };
+  EXPECT_EQ(lines("windows", "model.block_size=12,24", "model.block_size=24"), 1U);
+  EXPECT_EQ(lines("layers", "model.n_layer=1,2", "model.n_layer=2"), 0U);
+}
+
+// The sweep is made to look as if it had been stopped after its first run.
+TEST(Sweep, RefusesToChooseWhereTheTextHasChangedBetweenItsRuns) {
+  const Workspace here;
+  const Words words = {
+      "sweep", "--config",          "tiny.toml",           "--vary", "optim.learning_rate=1e-3,1e-2", "--no-halving", "--out", "out",
+      "--set", "train.max_steps=2", "optim.warmup_steps=0"};
+  ASSERT_EQ(here.run(words).code, 0);
+  const std::string lines = contents(here / "out/results.jsonl");
+  here.write("out/results.jsonl", lines.substr(0, lines.find('\n') + 1));
+  ASSERT_GT(std::filesystem::remove_all(here / "out/optim.learning_rate=0.01,seed=1"), 0U);
+  here.write("text.txt", tiny_text(700));
+  for (const char* when : {"when the second run has ended", "before anything is done"}) {
+    const Outcome refused = here.run({"sweep", "--resume", "out"});
+    EXPECT_EQ(refused.code, 2) << when;
+    expect_named(refused.err, {"tokens"});
+    EXPECT_EQ(refused.out, "") << when;
+  }
+}
+
 TEST(Sweep, RefusesAnotherGrid) {
   const Workspace here;
   EXPECT_EQ(here.run(sweep("out")).code, 0);

@@ -72,13 +72,11 @@ TEST_F(TokenFiles, WithoutAHeaderAreReadInTheWidthOfTheirIds) {
     const std::string run = std::string("run of ") + file;
     const Outcome trained = here.run(train(run, file, 4));
     ASSERT_EQ(trained.code, 0) << trained.err;
-    EXPECT_TRUE(contains(trained.err, bits)) << trained.err;
+    expect_named(trained.err, {bits});
     EXPECT_EQ(losses(run, 4), losses("ids16", 4)) << file;
   }
   write<double>("floats.bin", text_);
-  const Outcome refused = here.run(train("floats", "floats.bin", 4));
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "floats.bin holds floating-point numbers")) << refused.err;
+  expect_refused(here, train("floats", "floats.bin", 4), {"/floats.bin", "floating-point"});
 }
 
 TEST_F(TokenFiles, AChangeDuringARunIsNeverLearnt) {
@@ -94,12 +92,10 @@ TEST_F(TokenFiles, AChangeDuringARunIsNeverLearnt) {
     std::fstream(here / "train.bin", std::ios::binary | std::ios::in | std::ios::out) << valid;  // in place
     const Outcome ended = program.wait();
     EXPECT_EQ(ended.code, 2);
-    EXPECT_TRUE(contains(ended.err, "train.bin was changed while it was in use")) << ended.err;
+    expect_named(ended.err, {"dikkat: ", "/train.bin"});
   }
   EXPECT_EQ(here.run({"verify", "run"}).code, 0);
-  const Outcome refused = here.run({"resume", "run"});
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "the corpus has changed")) << refused.err;
+  expect_refused(here, {"resume", "run"}, {"/train.bin", "sha256"});
 
   here.write("train.bin", bytes);
   const std::size_t done = static_cast<std::size_t>(Json::parse(here.run({"inspect", "run", "--json"}).out)["step"]);
@@ -119,7 +115,7 @@ TEST_F(TokenFiles, TheCacheOfTokensToo) {
   std::fstream(file, std::ios::binary | std::ios::in | std::ios::out) << bytes;
   const Outcome ended = program.wait();
   EXPECT_EQ(ended.code, 2);
-  EXPECT_TRUE(contains(ended.err, ".tokens was changed while it was in use")) << ended.err;
+  expect_named(ended.err, {"dikkat: ", ".tokens"});
 }
 
 TEST_F(TokenFiles, ATouchedOrReplacedFileChangesNothing) {

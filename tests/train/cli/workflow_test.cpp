@@ -12,19 +12,17 @@
 namespace dikkat::testing {
 namespace {
 
-TEST(Workflow, TrainsAndPrintsTheRunDirectoryAlone) {
+TEST(Workflow, TrainsAndPrintsOnlyTheRunDirectory) {
   const Workspace here;
   const Outcome trained = here.run({"train", "--config", "tiny.toml", "--out", "runs/first"});
   EXPECT_EQ(trained.code, 0) << trained.err;
   EXPECT_EQ(trained.out, "runs/first\n");
-  for (const char* word : {"11,072 parameters", "tokens for training", "step      1/20", "validation loss", "finished at step 20"}) {
-    EXPECT_TRUE(contains(trained.err, word)) << word << " is not in\n" << trained.err;
-  }
+  expect_named(trained.err, {"11,072", " 1/20 ", " 20/20 ", fixed(here.metrics("runs/first").back()["val_loss"], 4)});
   EXPECT_FALSE(contains(trained.err, "\x1b")) << "no terminal, no control sequences";
 
   const Outcome verified = here.run({"verify", "runs/first"});
   EXPECT_EQ(verified.code, 0) << verified.err;
-  EXPECT_TRUE(contains(verified.out, "step-000000020.h5: good, step 20")) << verified.out;
+  expect_named(verified.out, {"step-000000020.h5", "step 20"});
 }
 
 TEST(Workflow, MetricsAreOneObjectALine) {
@@ -103,19 +101,19 @@ TEST(Workflow, MetricsTellWhatHappenedToTheRun) {
   }
 }
 
-TEST(Workflow, TellsWhereTheTimeWentWhenAsked) {
+TEST(Workflow, ReportsWhereTheTimeWentWhenAsked) {
   const Workspace here;
   const Outcome trained = here.run({"train", "--config", "tiny.toml", "--out", "run", "--profile", "--set", "train.max_steps=8"});
-  EXPECT_TRUE(contains(trained.err, "profile of 6 steps")) << trained.err;
+  expect_named(trained.err, {" 6 steps", "\nforward ", "\nbackward "});
   const Outcome resumed = here.run({"resume", "run", "--profile", "--set", "train.max_steps=9"});
-  EXPECT_TRUE(contains(resumed.err, "profile of 1 step,")) << resumed.err;
-  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=10"}).err, "profile"));
+  expect_named(resumed.err, {" 1 step,", "\nforward "});
+  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=10"}).err, "\nforward "));
 }
 
 TEST(Workflow, WarnsOfMoreThreadsThanCores) {
   const Workspace here;
   const Words train = {"train", "--config", "tiny.toml", "--set", "train.max_steps=1"};
-  const auto warned = [](const Outcome& outcome) { return contains(outcome.err, "that this process may use"); };
+  const auto warned = [](const Outcome& outcome) { return contains(outcome.err, "OMP_NUM_THREADS"); };
   const std::string many = std::to_string(std::thread::hardware_concurrency() + 1);
   EXPECT_TRUE(warned(here.run(train, {.environment = {{"OMP_NUM_THREADS", many}}})));
   EXPECT_FALSE(warned(here.run(train, {.environment = {{"OMP_NUM_THREADS", "1"}}})));
@@ -139,12 +137,11 @@ TEST(Workflow, EvaluationOfARunIsItsLastOneToTheBit) {
   EXPECT_NEAR(result["tokens"].get<double>(), size / 10, 2) << "all of the last tenth";
 
   const Outcome in_words = here.run({"eval", "run"});
-  EXPECT_TRUE(in_words.out.starts_with("loss ")) << in_words.out;
-  EXPECT_TRUE(contains(in_words.out, " +- ")) << in_words.out;
+  expect_named(in_words.out, {"loss", fixed(loss, 4) + " +- "});
   here.write("line.txt", "the lamp\n");
   const Outcome of_a_line = here.run({"eval", "run", "--corpus", "line.txt"});
   EXPECT_FALSE(contains(of_a_line.out, " +- ")) << of_a_line.out;
-  EXPECT_TRUE(contains(of_a_line.err, "model.block_size")) << of_a_line.err;
+  expect_named(of_a_line.err, {"model.block_size"});
   const Outcome by_file = here.run({"eval", "run/checkpoints/step-000000020.h5", "--json"});
   EXPECT_EQ(Json::parse(by_file.out)["loss"], loss);
 }
@@ -183,7 +180,8 @@ TEST(Workflow, SamplesAreAFunctionOfTheSeed) {
   const Words words = {"sample", "run", "--prompt", "the ", "--max-new-tokens", "40", "--num-samples", "2", "--seed", "5"};
   const Outcome first = here.run(words);
   EXPECT_EQ(first.code, 0) << first.err;
-  EXPECT_EQ(first.err, "a text outgrew the model's context of 24 tokens: its oldest quarter was dropped whenever the context was full\n");
+  EXPECT_EQ(std::count(first.err.begin(), first.err.end(), '\n'), 1) << first.err;
+  expect_named(first.err, {" 24 "});
   EXPECT_TRUE(first.out.starts_with("the ")) << first.out;
   EXPECT_EQ(here.run(words, {.environment = {{"OMP_NUM_THREADS", "1"}}}).out, first.out);
   Words other = words;
@@ -216,7 +214,7 @@ TEST(Workflow, ThePromptMayComeFromStandardInput) {
   EXPECT_EQ(none.out, "\n");
 }
 
-TEST(Workflow, InspectTellsWhatIsInACheckpoint) {
+TEST(Workflow, InspectPrintsWhatIsInACheckpoint) {
   const Workspace here;
   here.train("run");
   const Outcome inspected = here.run({"inspect", "run", "--json"});
@@ -234,17 +232,14 @@ TEST(Workflow, InspectTellsWhatIsInACheckpoint) {
   EXPECT_EQ(object["run"]["command"].back(), "run");
   std::filesystem::copy_file(here / "run/checkpoints/step-000000020.h5", here / "copy.h5");
   EXPECT_TRUE(Json::parse(here.run({"inspect", "copy.h5", "--json"}).out)["run"].is_null()) << "nobody knows";
-  EXPECT_FALSE(contains(here.run({"inspect", "copy.h5"}).out, "run started"));
-  const Outcome in_words = here.run({"inspect", "run/checkpoints/step-000000020.h5"});
-  EXPECT_TRUE(contains(in_words.out, "run started 20") && contains(in_words.out, "dikkat train --config tiny.toml --out run"))
-      << in_words.out;
-  for (const char* word : {"parameters  11,072", "h.1.mlp.c_fc.weight", "[64, 16]", "optimizer/v ", "11,072 elements, 44 KB",
-                           "byte, 256 tokens", "max_steps = 20"}) {
-    EXPECT_TRUE(contains(in_words.out, word)) << word;
-  }
+  const std::string date = object["run"]["date"], command = "train --config tiny.toml --out run";
+  const std::string of_copy = here.run({"inspect", "copy.h5"}).out;
+  EXPECT_FALSE(contains(of_copy, date) || contains(of_copy, command)) << of_copy;
+  expect_named(here.run({"inspect", "run/checkpoints/step-000000020.h5"}).out,
+               {date, command, "11,072", "h.1.mlp.c_fc.weight", "[64, 16]", "optimizer/v ", "44 KB", "byte", "256", "max_steps = 20"});
 }
 
-TEST(Workflow, InspectSaysNothingThatATerminalWouldObey) {
+TEST(Workflow, InspectPrintsNothingThatATerminalWouldObey) {
   const Workspace here;
   const std::string name =
       "\x1B]0;title\x07\xC2\x9B"
@@ -314,22 +309,22 @@ TEST(Workflow, RunsAreNamedAfterTheConfiguration) {
   EXPECT_EQ(here.checkpoint("runs/tiny-2", 1), here.checkpoint("runs/tiny", 1));
 }
 
-TEST(Workflow, AFinishedRunSaysSoAndCanBeExtended) {
+TEST(Workflow, AFinishedRunIsUnchangedAndCanBeExtended) {
   const Workspace here;
   here.train("run");
   const auto before = here.tree();
   const Outcome resumed = here.run({"resume", "run"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(resumed.out, "");
-  EXPECT_TRUE(contains(resumed.err, "run is finished: step 20 of 20") && contains(resumed.err, "--set train.max_steps=")) << resumed.err;
+  expect_named(resumed.err, {"run", "step 20", "dikkat resume run --set train.max_steps="});
   EXPECT_EQ(here.tree(), before);
 
   const Outcome extended = here.run({"resume", "run", "--set", "train.max_steps=24"});
   EXPECT_EQ(extended.code, 0) << extended.err;
   EXPECT_EQ(extended.out, "run\n");
-  EXPECT_TRUE(contains(extended.err, "from step 20 of 24")) << extended.err;
+  expect_named(extended.err, {"step 20", " 24/24 "});
   EXPECT_TRUE(contains(contents(here / "run/config.toml"), "max_steps = 24"));
-  EXPECT_TRUE(contains(here.run({"inspect", "run"}).out, "step 20: train.max_steps=24")) << "the change is recorded";
+  expect_named(here.run({"inspect", "run"}).out, {"train.max_steps=24"});  // the change is recorded
 }
 
 TEST(Workflow, ARunMayGoOnFromAnotherFolderAndWithItsTextElsewhere) {
@@ -355,59 +350,59 @@ TEST(Workflow, AFolderWhoseNameNoConfigurationCanHoldIsRefusedBeforeTheRun) {
   inside.folder = (here / "bad\xff").string();
   const Outcome outcome = run(inside);
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_TRUE(contains(outcome.err, "UTF-8")) << outcome.err;
+  expect_named(outcome.err, {"UTF-8"});
   EXPECT_FALSE(std::filesystem::exists(here / "bad\xff/run"));
 }
 
-TEST(Workflow, AnEditedConfigurationIsToldAndDoesNotCount) {
+TEST(Workflow, AnEditedConfigurationIsReportedAndHasNoEffect) {
   const Workspace here;
   here.train("run", {"train.max_steps=4"});
-  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=5"}).err, "config.toml says"));
+  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=5"}).err, "config.toml"));
   std::string text = contents(here / "run/config.toml");
   const std::string was = "n_layer = 2";
   ASSERT_TRUE(contains(text, was));
   here.write("run/config.toml", text.replace(text.find(was), was.size(), "n_layer = 7"));
   const Outcome outcome = here.run({"resume", "run", "--set", "train.max_steps=6"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(contains(outcome.err, "run/config.toml says model.n_layer = 7, which has no effect")) << outcome.err;
+  expect_named(outcome.err, {"run/config.toml", "model.n_layer", " 7"});
 
   text = contents(here / "run/config.toml");
   const std::string limit = "max_steps = 6";
   ASSERT_TRUE(contains(text, limit));
   here.write("run/config.toml", text.replace(text.find(limit), limit.size(), "max_steps = 7"));
-  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=7"}).err, "config.toml says")) << "what was just set";
+  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=7"}).err, "config.toml")) << "it was just set";
 }
 
-TEST(Workflow, AnEditedConfigurationThatCannotBeReadIsToldAndKept) {
+TEST(Workflow, AnEditedConfigurationThatCannotBeReadIsReportedAndKept) {
   const Workspace here;
   here.train("run", {"train.max_steps=4"});
   const std::string edited = "[model]\nn_layr = 7\n";
   here.write("run/config.toml", edited);
   const Outcome finished = here.run({"resume", "run"});
   EXPECT_EQ(finished.code, 0);
-  EXPECT_TRUE(contains(finished.err, "n_layr") && contains(finished.err, "it has no effect")) << finished.err;
+  expect_named(finished.err, {"run/config.toml:2:1", "model.n_layr"});
   EXPECT_EQ(contents(here / "run/config.toml"), edited);
   const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=6"});
   EXPECT_EQ(resumed.code, 0);
-  EXPECT_TRUE(contains(resumed.err, "n_layr") && contains(resumed.err, "(kept as config.toml.aside)")) << resumed.err;
+  expect_named(resumed.err, {"model.n_layr", "config.toml.aside"});
   EXPECT_EQ(contents(here / "run/config.toml.aside"), edited);
   EXPECT_TRUE(contains(contents(here / "run/config.toml"), "max_steps = 6"));
 }
 
-TEST(Workflow, MetricsThatAreNotTheRunsAreToldAndKept) {
+TEST(Workflow, ForeignLinesInMetricsAreReportedAndKept) {
   const Workspace here;
   here.train("run", {"train.max_steps=4"});
   const std::string own = contents(here / "run/metrics.jsonl");
   const std::string noted = own + "{\"event\":\"note\",\"text\":\"warmer here\"}\n";
   here.write("run/metrics.jsonl", noted);
   const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=6"});
-  EXPECT_TRUE(contains(resumed.err, "metrics.jsonl.aside")) << resumed.err;
+  expect_named(resumed.err, {"run/metrics.jsonl", "1", "metrics.jsonl.aside"});
   EXPECT_EQ(contents(here / "run/metrics.jsonl.aside"), noted);
   EXPECT_TRUE(contents(here / "run/metrics.jsonl").starts_with(own));
 
   std::filesystem::remove(here / "run/metrics.jsonl");
   const Outcome anew = here.run({"resume", "run", "--set", "train.max_steps=8"});
-  EXPECT_TRUE(contains(anew.err, "metrics.jsonl lacks the 6 steps")) << anew.err;
+  expect_named(anew.err, {"run/metrics.jsonl", " 6 "});
   EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=9"}).err, "metrics.jsonl"));
 }
 
@@ -426,7 +421,7 @@ TEST(Workflow, ThreadsChangeNoBit) {
   EXPECT_EQ(here.run({"train", "--config", "tiny.toml", "--out", "one"}, {.environment = {{"OMP_NUM_THREADS", "1"}}}).code, 0);
   const Outcome three = here.run({"train", "--config", "tiny.toml", "--out", "three", "--threads", "3"});
   EXPECT_EQ(three.code, 0);
-  EXPECT_TRUE(contains(three.err, ", 3 threads")) << three.err;
+  EXPECT_EQ(here.log("three").front()["threads"], 3) << three.err;
   for (const char* other : {"one", "three"}) {
     EXPECT_EQ(here.checkpoint(other, 20), here.checkpoint("two", 20)) << other;
     EXPECT_EQ(here.timeless_metrics(other), here.timeless_metrics("two")) << other;

@@ -165,7 +165,7 @@ class Workspace {
   std::filesystem::path path_;
 };
 
-/// A number with so many digits behind the point.
+/// Formats a number with this many decimals.
 inline std::string fixed(double value, int digits) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(digits) << value;

@@ -109,6 +109,16 @@ TEST(GgufTokenizer, PutsBeginAndEndAroundATextAsLlamaCppDoes) {
   EXPECT_EQ(around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue(true)}, {"tokenizer.ggml.add_eos_token", MetaValue(true)}}),
             Around(256, 257));
   EXPECT_TRUE(names(error_of([&] { around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue("yes")}}); }), {"add_bos_token", "yes"}));
+  // Reading what was written gives the same tokens.
+  for (const bool bos : {false, true}) {
+    for (const bool eos : {false, true}) {
+      const auto read = read_gguf_tokenizer(
+          bpe_file(to, "llama-bpe", {{"tokenizer.ggml.add_bos_token", MetaValue(bos)}, {"tokenizer.ggml.add_eos_token", MetaValue(eos)}}));
+      std::vector<MetaEntry> metadata;
+      add_gguf_tokenizer(*read, read->vocab_size(), metadata);
+      EXPECT_EQ(read_gguf_tokenizer(file_of(to, metadata))->text_tokens(), read->text_tokens()) << bos << eos;
+    }
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
+#include "train/run/scored_set.h"
 
 namespace dikkat {
 namespace {
@@ -70,6 +71,7 @@ TEST_F(Sources, AreSplitAndToldApartAndTogether) {
   EXPECT_EQ(evaluator(*held.samples, {})->loss, last.losses[1].loss);
   const EvaluationText apart = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "apart.txt").string()});
   EXPECT_EQ(evaluator(*apart.samples, {})->loss, last.losses[2].loss);
+  EXPECT_EQ(last.losses[2].scored, scored_set_of(apart, *trained.tokenizer));
 
   // How often each was seen is what the mixture says.
   const Trainer again = Trainer::resume(folder / "run", {});
@@ -88,6 +90,8 @@ TEST_F(Sources, AreSplitAndToldApartAndTogether) {
   ASSERT_EQ(written.losses.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(written.losses[i].loss, last.losses[i].loss);
+    EXPECT_TRUE(written.losses[i].scored.is_known());
+    EXPECT_EQ(written.losses[i].scored, last.losses[i].scored);
     EXPECT_EQ(written.losses[i].is_source(), last.losses[i].is_source());
   }
 }
