@@ -52,13 +52,13 @@ class DenormalMode {
   Register before_;
 };
 
-/// Denormal numbers are zero, because an operation on one takes some 150 cycles.
+/// Treats denormal numbers as zero, because operations on them are very slow.
 class FlushDenormals : public DenormalMode {
  public:
   FlushDenormals() noexcept : DenormalMode(true) {}
 };
 
-/// Denormal numbers are what they are, within a parallel loop too: for conversions that other programs do without flushing.
+/// Keeps denormal numbers, in parallel loops too, for conversions that other programs do without flushing.
 class KeepDenormals : public DenormalMode {
  public:
   KeepDenormals() noexcept : DenormalMode(false) {}

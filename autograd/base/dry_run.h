@@ -20,7 +20,7 @@ class DryRun {
   /// The most scratch memory, in bytes, that kernels leased at once while it lived, on `threads` threads together.
   std::size_t scratch_bytes(int threads) const noexcept;
 
-  /// For parallel loops: what this thread leases while this lives counts for each thread of the loop.
+  /// For parallel loops: the scratch memory that this thread leases while this lives counts for each thread of the loop.
   class EachThread {
    public:
     EachThread() noexcept;

@@ -68,7 +68,7 @@ auto for_float(DType dtype, const char* what, F&& f) {
   }
   fail(what, ": element type ", dtype, ", expected f32 or f64");
 }
-/// The same with f(bf16{}) for bf16, where f computes in Computed<T> what is stored as T.
+/// Like for_float(), and calls f(bf16{}) for bf16. f then computes in Computed<T> with numbers stored as T.
 template <class F>
 auto for_stored(DType dtype, const char* what, F&& f) {
   return dtype == DType::bf16 ? f(bf16{}) : for_float(dtype, what, f);

@@ -21,7 +21,7 @@ inline Vec<float> times_power_of_two(Vec<float> p, Vec<float> shifted) {
   return p * 2.0F * scale;  // in this order, as p * scale may be denormal and be flushed to zero
 }
 
-/// 2^r for |r| <= 1/2: of least relative error among the polynomials of degree 6 that are 1 at 0.
+/// 2^r for |r| <= 1/2, by the polynomial of degree 6 that is 1 at 0 and has the least relative error.
 inline Vec<float> exp2_of_fraction(Vec<float> r) {
   Vec<float> p = broadcast(1.535334159e-4F);
   p = p * r + 1.339890063e-3F;
@@ -35,9 +35,8 @@ inline Vec<float> exp2_of_fraction(Vec<float> r) {
 }  // namespace detail
 
 /// exp of each lane. f32: relative error below 2 ulp on [-86.98, 88.72]; 0 below -86.99, inf above, NaN for NaN.
-/// Cody and Waite's reduction x = n ln 2 + r, |r| <= ln 2 / 2, then a polynomial whose relative error from e^r is at most 2e-8 (of least
-/// error among those of degree 6 that are 1 at 0). There are no branches: x is clamped to the range
-/// at whose ends the result becomes 0 or infinite by itself.
+/// Cody and Waite's reduction x = n ln 2 + r, |r| <= ln 2 / 2, is followed by a polynomial whose relative error from e^r is at most 2e-8
+/// (the least among those of degree 6 that are 1 at 0). There are no branches: x is clamped to a range whose ends give 0 and infinity.
 inline Vec<float> exp(Vec<float> x) {
   constexpr float kLowest = -87.3F;   // n = -126
   constexpr float kHighest = 88.75F;  // n = 128, and more than the largest float
@@ -69,7 +68,7 @@ inline Vec<float> exp2_within(Vec<float> x) {
 }
 
 /// 2^x of each lane, for x <= 0; an x above 0 is taken as 0. f32: relative error below 2 ulp; 0 below -126.5 (2^-126 is the least normal
-/// number); NaN for NaN. For attention, whose exponents are at most 0, so that the power of two is always a finite float.
+/// number); NaN for NaN. Attention uses it: its exponents are at most 0, so the power of two is always a finite float.
 inline Vec<float> exp2_of_negative(Vec<float> x) {
   constexpr float kRound = detail::kRound + 127;     // n + 127 is the exponent's field
   Vec<float> bounded = 0.0F < x ? Vec<float>{} : x;  // in this order: NaN stays
@@ -78,7 +77,7 @@ inline Vec<float> exp2_of_negative(Vec<float> x) {
   const Vec<float> r = bounded - (shifted - kRound);
   IntVec<float> exponent;
   std::memcpy(&exponent, &shifted, sizeof exponent);
-  exponent <<= 23;  // that of 2^n; for n = -127 it is zero, and so is the float
+  exponent <<= 23;  // the exponent of 2^n; for n = -127 it is zero, and so is the float
   Vec<float> scale;
   std::memcpy(&scale, &exponent, sizeof scale);
   return detail::exp2_of_fraction(r) * scale;

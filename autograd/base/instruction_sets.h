@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-// X(macro, name, bit) for each instruction set that compilers use by themselves: the compiler's macro, which is 1 if it may use the set,
+// X(macro, name, bit) for each instruction set that compilers may use on their own: the compiler's macro, which is 1 if it may use the set,
 // the name for __builtin_cpu_supports(), and the bit in kCompiledFor.
 #define DIKKAT_INSTRUCTION_SETS(X)              \
   X(__SSE4_2__, "sse4.2", 0)                    \
@@ -30,7 +30,7 @@
 
 namespace dikkat {
 
-/// Those that the library was compiled for. It is data: reading it takes none of them.
+/// The instruction sets that the library was compiled for. It is data: reading it takes none of them.
 extern const std::uint32_t kCompiledFor;
 
 }  // namespace dikkat

@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// How a weight matrix that is not trained lies in memory: as it is; or packed, in fewer bytes. Numbers of q8 and q4 are integers, with a
-/// scale for each 32 of a row: those of ggml's q8_0 and q4_0.
+/// How a weight matrix that is not trained is stored: as f32, or packed in fewer bytes. Numbers of q8 and q4 are integers with a scale for
+/// each 32 of a row, as in ggml's q8_0 and q4_0.
 enum class PackedType { none, bf16, q8, q4 };
 template <>
 struct Names<PackedType> {
@@ -26,14 +26,14 @@ inline constexpr index kScaleBlock = 32;
 ///   q8: for each block of 32 columns: for each r the scale, an f16; then for each four columns c, for each r: signed bytes, of columns c,
 ///       c + 2, c + 1, c + 3;
 ///   q4: for each block of 32 columns: for each r the scale, an f16; then for each eight columns c, for each r: four-bit numbers plus 8,
-///   the
-///       lowest bits first, of columns c, c + 2, c + 4, c + 6, c + 1, c + 3, c + 5, c + 7.
-/// So 16-bit lanes give pairs of columns that follow each other, as products multiply them.
+///   with
+///       the lowest bits first, of columns c, c + 2, c + 4, c + 6, c + 1, c + 3, c + 5, c + 7.
+/// So 16-bit lanes give pairs of adjacent columns, as products multiply them.
 struct PackedMatrix {
   PackedType packing = PackedType::none;
   index rows = 0, cols = 0;
   const std::byte* data = nullptr;
-  bool keeps_f32 = false;  // many rows of f32 are multiplied by it in f32, whatever the processor could do faster
+  bool keeps_f32 = false;  // products of many rows of f32 stay in f32, even if another type would be faster
 };
 
 /// Bytes of one row of a panel, with its scales.

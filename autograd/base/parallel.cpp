@@ -56,6 +56,7 @@ void set_thread_count(int count) {
 
 void start_threads() {
   const int wanted = thread_count() - 1;  // besides this one
+  // Start one thread for each that OpenMP will need, and let them all wait, to see whether the system allows so many.
   std::atomic<bool> over = false;
   std::vector<std::thread> probes;  // all at once, as OpenMP wants them
   const auto end_probes = [&] {
@@ -86,6 +87,7 @@ void start_threads() {
   if (::pthread_create(&last, nullptr, [](void*) -> void* { ::pthread_exit(nullptr); }, nullptr) == 0) {
     ::pthread_join(last, nullptr);
   }
+  // A loop over all threads makes OpenMP start them.
   parallel_for(thread_count(), [](index) {});
 }
 

@@ -8,19 +8,19 @@
 
 namespace dikkat {
 
-/// The number of threads that kernels run on when this thread calls them. By default OMP_NUM_THREADS, or usable_cores(); within a parallel
-/// loop 1.
+/// The number of threads that kernels use when this thread calls them. The default is OMP_NUM_THREADS, or usable_cores(). It is 1 within a
+/// parallel loop.
 int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);
 
-/// Starts the threads that kernels run on. Throws Error, with the number that could be started, where the system allows fewer. Without this
-/// call they start with the first kernel, and OpenMP's runtime ends the process where it cannot start them.
+/// Starts the threads that kernels run on. Throws Error, with the number that could be started, if the system allows fewer. Without this
+/// call they start with the first kernel, and OpenMP's runtime ends the process if it cannot start them.
 void start_threads();
 
 /// Call this first in main(): threads that wait for work then spin for some microseconds before they sleep, unless the environment sets
 /// another policy. OpenMP's runtimes read the environment before main() begins, so this starts the program once more. By default threads
-/// spin for milliseconds: with another process on one of two cores, steps took 5 to 10 times as long.
+/// spin for milliseconds, which makes steps several times slower if another process uses one of the cores.
 void wait_briefly(char** argv) noexcept;
 
 /// A rough estimate of a loop's work, from shapes: the number of multiply-adds, at full speed, that take as long. It only decides whether
@@ -35,7 +35,7 @@ struct Work {
   static constexpr Work elements(index n) { return {32 * static_cast<double>(n)}; }
 };
 
-/// A loop with less work than this runs on the calling thread alone. It is about 5 microseconds, the time that waking the others takes.
+/// A loop with less work than this runs only on the calling thread. It is about 5 microseconds, the time that waking the others takes.
 inline constexpr Work kLeastWork{1 << 19};
 
 /// The number of loops that this process has run on more than one thread.
@@ -101,16 +101,16 @@ void parallel_for(index tiles, Work work, P&& on_thread, F&& f) {
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
-/// The same for tiles of unequal work: a thread takes the next tile when it has finished one. Tiles begin in their order, so a tile may
-/// wait for one before it.
+/// Like parallel_for(), for tiles of unequal work: a thread takes the next tile when it has finished one. Tiles begin in their order, so a
+/// tile may wait for one before it.
 template <class P, class F>
 void parallel_for_uneven(index tiles, Work work, P&& on_thread, F&& f) {
   detail::run_tiles({tiles, false, work, detail::kTileFunction<std::remove_reference_t<F>>, &f,
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
-/// Within a parallel loop: whether one of its tiles has thrown, so that tiles that have not begun are skipped. For a tile that waits for
-/// another.
+/// Within a parallel loop: whether one of its tiles has thrown, so that tiles that have not begun are skipped. Tiles that wait for another
+/// tile check this.
 bool parallel_loop_failed() noexcept;
 
 /// Calls f(begin, end) for consecutive ranges that cover 0 to n - 1, one range for each thread and all of about the same length. Ranges
@@ -129,7 +129,7 @@ void parallel_blocks(index n, index block, Work work, F&& f) {
     f(begin, begin + block < n ? begin + block : n);
   });
 }
-/// The same, for work that is proportional to the number of elements.
+/// Like parallel_blocks() above, for work that is proportional to the number of elements.
 template <class F>
 void parallel_blocks(index n, index block, F&& f) {
   parallel_blocks(n, block, Work::elements(n), f);

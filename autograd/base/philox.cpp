@@ -15,7 +15,8 @@ namespace {
 typedef std::uint64_t Words __attribute__((vector_size(simd::kBytes)));
 constexpr int kLanes = simd::kBytes / 8;
 
-/// The 64-bit products of the lower halves. gcc 12 does not choose this instruction by itself, and warns about the form without a mask.
+/// The 64-bit products of the lower halves. gcc 12 does not choose this instruction for a plain product, and warns about the form without a
+/// mask.
 Words times(Words a, std::uint32_t factor) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Words>(_mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), _mm512_set1_epi64(factor)));

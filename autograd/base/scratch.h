@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// Leases bytes of this thread's scratch memory while it lives. Scratch<T> is the same for elements of T.
+/// Leases bytes of this thread's scratch memory while it lives. Scratch<T> leases elements of T.
 class ScratchLease {
  public:
   explicit ScratchLease(std::size_t bytes);
@@ -20,7 +20,7 @@ class ScratchLease {
  private:
   std::size_t bytes_;
   void* data_;
-  Pages own_;  // memory of this lease alone, if the thread's memory is too small
+  Pages own_;  // memory of only this lease, if the thread's memory is too small
 };
 
 /// Scratch memory of this thread for one scope: `count` elements, 64-byte aligned, not initialised. Leases nest like a stack: each ends

@@ -38,7 +38,7 @@ class Shape {
   constexpr index cols() const { return rank_ == 0 ? 1 : (*this)[-1]; }
   /// size() / cols(): the rows of the array seen as a matrix of cols() columns.
   constexpr index rows() const { return cols() == 0 ? 0 : size_ / cols(); }
-  /// The same extents with another last one.
+  /// This shape with another last extent.
   constexpr Shape with_cols(index cols) const {
     Shape other;
     other.rank_ = rank_ == 0 ? 1 : rank_;

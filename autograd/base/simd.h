@@ -121,7 +121,7 @@ inline Vec<float> load_f16(const std::uint16_t* from) {
 #endif
 }
 
-/// Each lane of a and b holds two 16-bit integers: c plus both products of each lane's. Exact.
+/// Each lane of a and b holds two 16-bit integers. Returns c plus both products of each lane. Exact.
 inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec<float> c) {
 #if defined(__AVX512VNNI__)
   return reinterpret_cast<IntVec<float>>(
@@ -187,7 +187,7 @@ inline void prefetch(const T* from, index ahead) {
   __builtin_prefetch(reinterpret_cast<const void*>(address), 0, kCache);  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// Sum of the lanes, always in the same order.
+/// Sum of the lanes, always added in one order.
 template <class T>
 inline T sum(Vec<T> v) {
   T lanes[kLanes<T>];
@@ -238,7 +238,7 @@ inline T max(Vec<T> v) {
   return lanes[0];
 }
 
-/// a b + c in each lane, rounded once. An expression is fused only where the compiler sees a chance: with sanitizers clang does not.
+/// a b + c in each lane, rounded once. A compiler may leave a plain expression unfused: with sanitizers clang does.
 inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
 #if defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
@@ -267,8 +267,8 @@ inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
 #endif
 }
 
-/// c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once, and denormal numbers are
-/// taken as zero, as x86's vdpbf16ps does. Elsewhere that holds while denormals are flushed (base/denormals.h).
+/// c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers are
+/// taken as zero, as x86's vdpbf16ps does; elsewhere that holds while denormals are flushed (base/denormals.h).
 inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
 #if defined(__AVX512BF16__)
   return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));

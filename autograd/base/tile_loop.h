@@ -26,7 +26,7 @@ class TileLoop {
     return true;
   }
 
-  /// Whether the calling thread should run the loop alone. If not, counts the loop in parallel_loops().
+  /// Whether the loop should run only on the calling thread. If not, counts the loop in parallel_loops().
   bool is_for_one_thread() const noexcept;
 
   /// Runs all tiles on this thread. Rethrows the first exception.

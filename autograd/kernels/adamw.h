@@ -7,7 +7,7 @@ namespace dikkat::kernels {
 /// One step of AdamW (Loshchilov and Hutter, arXiv 1711.05101, algorithm 2) on n elements:
 ///   g = gradient_scale * gradient,  m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,
 ///   weight = weight (1 - learning_rate weight_decay) - learning_rate m_hat / (sqrt(v_hat) + eps),
-/// with m_hat = m / (1 - beta1^step) and v_hat = v / (1 - beta2^step). Steps count from 1. Cautious weight decay is for weights alone
+/// with m_hat = m / (1 - beta1^step) and v_hat = v / (1 - beta2^step). Steps count from 1. Cautious weight decay applies only to weights
 /// that the update moves towards 0, where m * weight >= 0 (Chen et al., arXiv 2510.12402).
 template <class T>
 struct AdamW {
@@ -29,7 +29,7 @@ bool adamw(const AdamW<T>& p);
 /// The sum of the squares of n numbers, in f64. The order of the additions does not depend on the number of threads.
 template <class T>
 double sum_of_squares(index n, const T* x);
-/// The same on the calling thread alone.
+/// As sum_of_squares(), on only the calling thread.
 template <class T>
 double sum_of_squares_here(index n, const T* x);
 

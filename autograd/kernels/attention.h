@@ -15,7 +15,7 @@ struct Heads {
   index batch_stride = 0, row_stride = 0;
 };
 
-/// Where a gradient is written: nowhere (null), or over what the memory holds, or added to it.
+/// Where a gradient is written: nowhere (null), over the old contents of the memory, or added to them.
 template <class T>
 struct HeadsOut {
   Heads<T> at;
@@ -28,7 +28,7 @@ struct HeadsOut {
 /// keys up to query_offset + i. A query that sees no key gives 0.
 ///
 /// Grouped queries (Ainslie et al., arXiv 2305.13245): there may be fewer heads of keys and values than of queries. Then each serves a
-/// group of heads of queries that follow each other.
+/// group of adjacent heads of queries.
 struct AttentionShape {
   index batch = 0, heads = 0, queries = 0, keys = 0, head_size = 0;
   index key_heads = 0;  // of keys and values; divides heads. 0: as many as heads
@@ -52,7 +52,7 @@ struct AttentionShape {
 /// y = softmax(scale q k^T) v for each head, in tiles with an online softmax, without a (queries, keys) matrix (Milakov and Gimelshein,
 /// arXiv 1805.02867; Dao et al., arXiv 2205.14135). Saves log2 of the sum of e^score for each query, +inf if it sees no key. Tensors are
 /// stored as Operand. Computations, and the saved sums, are in Sum. With a rotation (kernels/rotation.h), queries and keys are rotated as
-/// they are read: query i, or key j, by its row i, or j.
+/// they are read: query i by row i, key j by row j.
 template <class Operand, class Sum = Operand>
 struct AttentionForward {
   AttentionShape shape;
@@ -79,7 +79,7 @@ struct AttentionBackward {
 template <class Operand, class Sum = Operand>
 void attention_backward(const AttentionBackward<Operand, Sum>& p);
 
-/// Copies rows of heads, rotated: row t by row t of `rotation`.
+/// Copies rows of heads, rotating row t by row t of `rotation`.
 template <class T>
 struct RotateHeads {
   index rows = 0, heads = 0, head_size = 0;

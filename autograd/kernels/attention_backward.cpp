@@ -14,11 +14,11 @@ namespace {
 
 using namespace attention_tiles;
 
-constexpr index kMostTiles = 4;   // of keys that a task holds in cache while it goes over the queries
+constexpr index kMostTiles = 4;   // of keys that a task holds in cache while it reads the queries
 constexpr index kLeastTiles = 2;  // with fewer, queries are read too often
-constexpr index kTasks = 48;      // least number of tasks, where the keys suffice
+constexpr index kTasks = 48;      // least number of tasks, if there are enough keys
 
-/// The keys of a head are divided into chunks of equal size, one for each task. Depends on the shape alone.
+/// The keys of a head are divided into chunks of equal size, one for each task. Depends only on the shape.
 struct Chunks {
   index keys;   // of a chunk
   index count;  // of a head's chunks
@@ -116,8 +116,8 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
   }
 }
 
-/// What all tasks share. Task (head, chunk) has number chunk * heads + head; its steps are the blocks of queries, and then dk and dv. In
-/// turn, the chunks of a head add to each block of its dq, and the heads of a group to a chunk's dk and dv.
+/// The data that all tasks share. Task (head, chunk) has number chunk * heads + head; its steps are the blocks of queries, and then dk and
+/// dv. In turn, the chunks of a head add to each block of its dq, and the heads of a group to a chunk's dk and dv.
 template <class T>
 struct Shared {
   Chunks chunks;
@@ -125,12 +125,12 @@ struct Shared {
   T* query_blocks;  // (heads, blocks): copies of the queries; null: each task makes its own
   T* dq;            // (heads, queries, width): dq / scale of the chunks so far; null: one chunk has all keys
   T* dk;            // (heads of keys, keys, width): dk / scale of the group's heads so far; null: each head has keys of its own
-  T* dv;            // the same for dv
+  T* dv;            // as dk
   Turns* turns;
   index task(index head, index chunk) const { return chunk * heads + head; }
 };
 
-/// Adds a task's dk or dv (count, width) to that of the heads of its group before it. The result is in `own` too.
+/// Adds a task's dk or dv (count, width) to the sum of the earlier heads of its group. The result is in `own` too.
 template <class T>
 void add_to_group(bool first, index count, T* own, T* of_group) {
   for (index i = 0; i < count; i += kLanes<T>) {  // rows are whole vectors
@@ -158,6 +158,7 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
   gather<Operand, T>(p.v, s, nullptr, b, key_head, first, held, held, m.v);
   std::fill_n(m.dk, held * width, T(0));
   std::fill_n(m.dv, held * width, T(0));
+  // Each block of queries adds to dk and dv, and in turn to dq.
   const index blocks = ceil_div(s.queries, kBlock);
   for (index block = 0; block < blocks; ++block) {
     const index query = block * kBlock;
@@ -181,6 +182,7 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
       if (shared.query_blocks == nullptr) {
         of.fill(p, b, h, query);
       }
+      // One tile of scores at a time: recompute the weights, then add the tile's part of each gradient.
       for (index key = first; key < first + held; key += kBlock) {
         const index keys = std::min(kBlock, first + held - key);
         const Seen<T> seen(see, key, keys);
@@ -248,6 +250,7 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
       shared.turns->tell(shared.task(head, chunk), block + 1);
     }
   }
+  // The heads of a group add their dk and dv in turn, and the last one writes them.
   if (shared.dk != nullptr) {
     const index in_group = h % s.group();
     if (in_group > 0) {
@@ -276,6 +279,7 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
   const index blocks = ceil_div(s.queries, kBlock);
   const index block_size = QueryBlock<T>::size(width);
   const bool one = chunks.count == 1;
+  // With several chunks, the tasks share copies of the queries and a dq that they add to in turn.
   const index grouped = s.group() == 1 ? 0 : s.batch * s.heads_of_keys() * s.keys * width;
   const Scratch<T> dq(one ? 0 : heads * s.queries * width);
   const Scratch<T> query_blocks(one ? 0 : heads * blocks * block_size);

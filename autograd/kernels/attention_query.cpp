@@ -96,7 +96,7 @@ Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, const T* v, in
   return scores;
 }
 
-/// Keys begin to end of a batch, all heads. q: the queries of its heads.
+/// Computes the part of keys begin to end of a batch, for all heads. q: the queries of its heads.
 template <class T>
 void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, index end, const Parts<T>& parts, index part) {
   const AttentionShape& s = p.shape;
@@ -106,6 +106,7 @@ void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, i
   std::fill_n(parts.y(part), parts.width, T(0));
   std::fill_n(highest, parts.padded, -kInfinity<T>);
   std::fill_n(total, parts.padded, T(0));
+  // The online softmax continues over groups of kLanes keys.
   for (index key = begin; key < end; key += kLanes<T>) {
     const index count = std::min(kLanes<T>, end - key);
     const T* k = p.k.data + s.keys_of(b) * p.k.batch_stride + key * p.k.row_stride;
@@ -115,6 +116,7 @@ void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, i
       const Vec<T> scores = scores_of(s, q + h * size, k + of_keys, v + of_keys, p.k.row_stride, count);
       const T top = std::max(highest[h], simd::max<T>(scores));
       const T base = top == -kInfinity<T> ? T(0) : top;  // no key seen so far: 2^(-inf - 0) = 0
+      // The factor corrects the sums so far for the new highest score.
       const Vec<T> weights = simd::exp2_of_negative(scores - base);
       const T factor = simd::exp2_of_negative(simd::broadcast(highest[h] - base))[0];
       highest[h] = top;
@@ -133,7 +135,7 @@ void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, i
   }
 }
 
-/// Adds the parts of a batch, `first` to `last` - 1, in order.
+/// Adds the parts of a batch, `first` to `last` - 1, in this order.
 template <class T>
 void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, index first, index last) {
   const AttentionShape& s = p.shape;

@@ -10,9 +10,9 @@
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/rotation.h"
 
-// What attention forward and backward share. Tiles of scores are transposed, (keys, queries): a row is one key against a block of queries,
-// so maxima and sums over keys are vertical vector operations. Rows of heads lie far apart in memory, often in the same sets of a cache, so
-// the rows of a tile are first copied next to each other. Scores are in base 2: the factor of the queries includes log2(e).
+// Shared parts of attention forward and backward. Tiles of scores are transposed, (keys, queries): a row is one key against a block of
+// queries, so maxima and sums over keys are vertical vector operations. Rows of heads are far apart in memory, often in the same sets of a
+// cache, so the rows of a tile are first copied next to each other. Scores are in base 2: the factor of the queries includes log2(e).
 namespace dikkat::kernels::attention_tiles {
 
 using simd::IntVec;
@@ -56,7 +56,7 @@ void gather(const Heads<const Operand>& heads, const AttentionShape& s, const T*
   std::fill_n(to + count * width, (rows - count) * width, T(0));
 }
 
-/// The reverse: writes `count` rows, multiplied by a factor and rotated back, to a head.
+/// The reverse of gather(): writes `count` rows, multiplied by a factor and rotated back, to a head.
 template <class Operand, class T>
 void scatter(const HeadsOut<Operand>& out, const AttentionShape& s, const T* rotation, index b, index h, index first, index count,
              const T* rows, T factor) {
@@ -152,7 +152,7 @@ class Seen {
   const Part* begin() const { return parts_; }
   const Part* end() const { return parts_ + count_; }
 
-  /// Calls f for the same parts, split by keys. Adjacent panels are merged.
+  /// Calls f for these parts, split by keys. Adjacent panels are merged.
   template <class F>
   void by_keys(F&& f) const {
     if (whole_) {

@@ -165,7 +165,7 @@ void for_pairs(const Binary<T>& p, F&& f) {
   });
 }
 
-/// out (cols) = sum over rows of g(row, at, lanes). Each block of rows has its own sums; these are added in order. Rows are read along
+/// out (cols) = sum over rows of g(row, at, lanes). Each block of rows has its own sums, which are then added in order. Rows are read along
 /// memory, four at a time: going down the columns, each vector would be on another page.
 template <class T, class G>
 void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) {
@@ -307,6 +307,7 @@ template <class T>
 void weighted_sum_backward(const WeightedSum<T>& p) {
   const index blocks = ceil_div(p.n, kBlock);
   const Scratch<T> partial(2 * blocks);  // per block: its <dy, x> and <dy, z>
+  // Write dx and dz, and sum each block's part of da and db.
   parallel_blocks(p.n, kBlock, [&](index begin, index end) {
     Vec<T> of_x{}, of_z{};
     simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
@@ -323,6 +324,7 @@ void weighted_sum_backward(const WeightedSum<T>& p) {
     partial[2 * (begin / kBlock)] = simd::sum<T>(of_x);
     partial[2 * (begin / kBlock) + 1] = simd::sum<T>(of_z);
   });
+  // The blocks' parts are added in the order of the blocks.
   const auto gather = [&](GradOut<T> out, index offset) {
     T total = 0;
     for (index block = 0; block < blocks; ++block) {

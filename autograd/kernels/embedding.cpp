@@ -75,6 +75,7 @@ void embedding_forward(const EmbeddingForward<T>& p) {
 template <class T>
 void embedding_backward(const EmbeddingBackward<T>& p) {
   const index n = p.batch * p.time;
+  // For the table's gradient, positions are sorted by token, and one thread adds all the rows of a token.
   if (p.dtable) {
     const Scratch<index> order(n + p.vocabulary + 1);
     index* starts = order + n;
@@ -107,6 +108,7 @@ void embedding_backward(const EmbeddingBackward<T>& p) {
           }
         });
   }
+  // Each row of the positions' gradient is summed over the batch.
   if (p.dpositions) {
     parallel_blocks(p.positions, kRows, Work::elements((n + p.positions) * p.cols), [&](index begin, index end) {
       for (index position = begin; position < end; ++position) {

@@ -13,7 +13,7 @@ template <class T>
 struct EmbeddingForward {
   index batch = 0, time = 0, cols = 0;
   const std::int32_t* tokens = nullptr;  // (batch, time), each a row of the table
-  const T* table = nullptr;              // (vocabulary, cols); or, of f32 alone, packed:
+  const T* table = nullptr;              // (vocabulary, cols); or, only for f32, packed:
   const PackedMatrix* packed_table = nullptr;
   const T* positions = nullptr;         // (positions, cols), or null for none
   const std::int32_t* first = nullptr;  // (batch): the row of `positions` for t = 0, or null: 0

@@ -44,8 +44,8 @@ bool is_narrow(const Problem& p) {
 float* numbers(float* target) { return target; }
 float* numbers(const Bf16Target& target) { return target.as_f32(); }
 
-/// A narrow product by way of its transpose, in which A takes the place of B: each thread then reads its part of A once. The bits are the
-/// same.
+/// Computes a narrow product as its transpose, in which A takes the place of B: each thread then reads its part of A once. The bits are
+/// equal.
 template <class Problem>
 void gemm_narrow(const Problem& p) {
   const Scratch<float> transposed(p.n * p.m);
@@ -73,7 +73,7 @@ void gemm_narrow(const Problem& p) {
   });
 }
 
-/// The product without what is added to it.
+/// The product without p.plus.
 void gemm_alone(const Gemm<float>& p) {
   if (is_narrow(p)) {
     gemm_narrow(p);

@@ -10,7 +10,7 @@
 namespace dikkat::kernels {
 
 /// C (m, n) = op(A) (m, k) * op(B) (k, n), plus bias (n) in every row, plus the previous C if `add`, plus the product `plus`.
-/// op(A) is A, row-major (m, k) with lda elements from row to row; or, if transpose_a, A transposed, where A is (k, m). The same for B.
+/// op(A) is A, row-major (m, k) with lda elements from row to row; or, if transpose_a, A transposed, where A is (k, m). op(B) likewise.
 /// Operand, Target and Sum are the types of A's and B's pointers, of C's, and of sums.
 template <class Operand, class Target, class Sum>
 struct GemmOf {
@@ -25,18 +25,18 @@ struct GemmOf {
   index ldc = 0;
   bool add = false;
   const Sum* bias = nullptr;
-  const PackedMatrix* packed_b = nullptr;  // B in fewer bytes, in place of b: (n, k) with transpose_b, else (k, n). Of f32 and bf16 alone
+  const PackedMatrix* packed_b = nullptr;  // B in fewer bytes, in place of b: (n, k) with transpose_b, else (k, n). Only for f32 and bf16
   bool lower = false;                      // C is symmetric: elements above the diagonal need not be computed, and are undefined then
-  const GemmOf* plus = nullptr;            // a product that is added to this one: of the same m, n, c and ldc, with `add`
+  const GemmOf* plus = nullptr;            // a product that is added to this one: it has this m, n, c and ldc, and `add`
 };
 
 /// A and B are stored as Operand. Sums are computed, and stored in C, as Sum.
 template <class Operand, class Sum = Operand>
 using Gemm = GemmOf<const Operand*, Sum*, Sum>;
 
-/// f32: our own product. f64, and f64 sums of f32 operands: Eigen. An element's bits depend on its row of op(A), its column of op(B) and k
-/// alone, and not on the number of threads. Few rows times a transposed B go to gemm_few_rows(), which reads B in place. Many rows of f32
-/// times a packed B are rounded to bf16, and so is B, where the processor multiplies that (vdpbf16ps), unless it keeps f32.
+/// f32: our own product. f64, and f64 sums of f32 operands: Eigen. An element's bits depend only on its row of op(A), its column of op(B)
+/// and k, and not on the number of threads. Few rows times a transposed B go to gemm_few_rows(), which reads B in place. Many rows of f32
+/// times a packed B are rounded to bf16, and so is B, if the processor has a product of bf16 (vdpbf16ps) and B does not keep f32.
 template <class Operand, class Sum = Operand>
 void gemm(const Gemm<Operand, Sum>& problem);
 
@@ -65,8 +65,8 @@ using Bf16Source = F32OrBf16<const float, const bf16>;
 using Bf16Target = F32OrBf16<float, bf16>;
 
 /// The product of numbers that are bf16, or are rounded to it, with sums in f32, which are rounded once if C is bf16. An element is summed
-/// over words of two k, in blocks, as simd::multiply_add_words() does. Without the processor's instruction for that it has the same bits,
-/// at about f32's speed.
+/// over words of two k, in blocks, as simd::multiply_add_words() does. A processor without that instruction computes the same bits, at
+/// about f32's speed.
 using Bf16Gemm = GemmOf<Bf16Source, Bf16Target, float>;
 void gemm(const Bf16Gemm& problem);
 

@@ -15,14 +15,14 @@ using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajo
 template <class T>
 using View = Eigen::Map<const RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-// Eigen's blocking, and so the order of its sums, depends on the cache sizes. Constants make it the same everywhere.
+// The order of Eigen's sums depends on its blocking, and so on the cache sizes. Constants make it the same everywhere.
 const bool cache_sizes_set = [] {
   Eigen::setCpuCacheSizes(32 << 10, 1 << 20, 8 << 20);
   return true;
 }();
 
-/// Rows of C in a block, which one thread computes: enough blocks for some threads, and enough rows for Eigen. From the shape alone, since
-/// Eigen's order of sums depends on the size of what it multiplies.
+/// Rows of C in a block, which one thread computes: enough blocks for some threads, and enough rows for Eigen. It depends on the shape
+/// only, because Eigen's order of sums depends on the size of the product.
 index rows_of_block(index m) {
   constexpr index kRows = 128;
   constexpr index kRowUnit = 16;

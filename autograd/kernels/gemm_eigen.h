@@ -4,7 +4,7 @@
 
 namespace dikkat::kernels {
 
-/// gemm() by Eigen: of f64, of f64 sums of f32 operands, and of f32 as the tests' oracle.
+/// gemm() by Eigen: for f64, for f64 sums of f32 operands, and for f32 as the tests' oracle.
 template <class Operand, class Sum>
 void gemm_eigen(const Gemm<Operand, Sum>& problem);
 

@@ -7,8 +7,8 @@
 #include "autograd/base/simd.h"
 #include "autograd/kernels/transpose_block.h"
 
-// Operands in the order in which a tile of a product reads them. A word is what a lane multiplies at once: an f32, or two bf16 that follow
-// each other in k.
+// Operands in the order in which a tile of a product reads them. A word is what a lane multiplies at once: an f32, or two bf16 that are
+// adjacent in k.
 namespace dikkat::kernels {
 
 template <class T>
@@ -66,7 +66,7 @@ void pack_row(const From* from, index depth, std::uint32_t* words) {
   }
 }
 
-/// `words` (depth, kWidth) = rows k = 0 to depth of `from`, kWidth columns, of which those from `count` on are zero.
+/// `words` (depth, kWidth) = rows k = 0 to depth of `from`, kWidth columns. Columns from `count` on are zero.
 template <index kWidth>
 void pack_columns(const float* from, index ld, index count, index depth, float* words) {
   for (index k = 0; k < depth; ++k) {
@@ -78,7 +78,7 @@ void pack_columns(const float* from, index ld, index count, index depth, float* 
     }
   }
 }
-/// The same as bf16: (words_of(depth), kWidth).
+/// pack_columns() as bf16: (words_of(depth), kWidth).
 template <index kWidth, class From>
 void pack_columns(const From* from, index ld, index count, index depth, std::uint32_t* words) {
   constexpr index kLanes = simd::kLanes<float>;
@@ -102,7 +102,7 @@ void pack_columns(const From* from, index ld, index count, index depth, std::uin
   }
 }
 
-/// `words` (depth, kWidth) = kWidth rows of `from` transposed, of which those from `count` on are zero; k from 0 to depth.
+/// `words` (depth, kWidth) = kWidth rows of `from` transposed, k from 0 to depth. Rows from `count` on are zero.
 template <index kWidth>
 void pack_rows(const float* from, index ld, index count, index depth, float* words) {
   index k = 0;
@@ -118,7 +118,7 @@ void pack_rows(const float* from, index ld, index count, index depth, float* wor
     }
   }
 }
-/// The same as bf16: (words_of(depth), kWidth).
+/// pack_rows() as bf16: (words_of(depth), kWidth).
 template <index kWidth, class From>
 void pack_rows(const From* from, index ld, index count, index depth, std::uint32_t* words) {
   constexpr index kDepth = 2 * kTransposeSize;

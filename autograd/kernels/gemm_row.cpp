@@ -27,7 +27,7 @@ template <class T, int kRows, int kColumns>
 void columns(const Gemm<T>& p, index first) {
   constexpr int kLanes = static_cast<int>(simd::kLanes<T>);
   constexpr int kSums = (kRows * kColumns + kLanes - 1) / kLanes * kLanes;
-  // Prefetching into L1, which A needs, would cost a third of the speed.
+  // Prefetch into L2: in L1 the rows would displace A.
   constexpr int kIntoL2 = 2;
   const T* b = p.b + first * p.ldb;
   Vec<T> sums[kSums] = {};
@@ -47,6 +47,7 @@ void columns(const Gemm<T>& p, index first) {
       }
     }
   };
+  // Sum over all of k, a vector at a time, then add the lanes of each sum.
   simd::for_vectors<T>(0, p.k, multiply);
 
   T totals[kSums];
@@ -76,7 +77,7 @@ void tile(const Gemm<T>& p, index begin, index end) {
   }
 }
 
-/// The same for p.m rows, at most kRows.
+/// As tile(), for p.m rows, at most kRows.
 template <class T, int kRows>
 void tile_of_rows(const Gemm<T>& p, index begin, index end) {
   if (p.m == kRows) {

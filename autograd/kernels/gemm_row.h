@@ -12,8 +12,8 @@ bool is_few_rows(const Gemm<T>& p) noexcept {
   return p.m <= kFewRows && !p.transpose_a && p.transpose_b;
 }
 
-/// gemm() for such a product. It reads B once, in place. Packing B, as is right for many rows, would move it three times. From nine rows
-/// on, B is read a second time, from L2. The bits of an element of C do not depend on m, n or the number of threads.
+/// gemm() for such a product. It reads B once, in place, whereas packing B would move it three times. From nine rows on, B is read a second
+/// time, from L2. The bits of an element of C do not depend on m, n or the number of threads.
 template <class T>
 void gemm_few_rows(const Gemm<T>& p);
 

@@ -13,14 +13,14 @@
 #include "autograd/kernels/packed_panels.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
-// of tiles, panel after panel, and packs its part of B for each panel. Threads share nothing but A: a thread would wait long for what
-// another has just written. So many threads divide columns before rows, as each group of columns is packed by the threads that share its
-// rows. A is read in place, or packed for all threads if it is transposed. Neither A transposed nor B as it is needs packing where it fits
-// into L2: then it is read in place too. Operands that are multiplied as bf16 are packed unless A is stored so.
+// of tiles, panel after panel, and packs its part of B for each panel. Threads share only A, because a thread would wait long for something
+// that another has just written. Many threads therefore divide columns before rows, as each group of columns is packed by the threads that
+// share its rows. A is read in place, or packed for all threads if it is transposed. If an operand fits into L2, a transposed A or a B that
+// is not transposed is read in place too. Operands that are multiplied as bf16 are packed unless A is stored as bf16.
 //
-// An element of C is base + s_1 + s_2 + ..., added in this order, where the base is the bias, the previous C, or nothing; and s_i is the
-// sum over the i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word. Blocks depend on k alone,
-// so the bits of an element depend on nothing else (reference/gemm.h: gemm_in_blocks()).
+// An element of C is base + s_1 + s_2 + ..., added in this order. The base is the bias, the previous C, or nothing. s_i is the sum over the
+// i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word. Blocks depend only on k, so the bits of
+// an element depend on nothing else (reference/gemm.h: gemm_in_blocks()).
 namespace dikkat::kernels {
 namespace {
 
@@ -31,15 +31,15 @@ constexpr int kRows = simd::kBytes == 64 ? 8 : 6;     // of a tile: with kVector
 constexpr int kVectors = simd::kBytes == 64 ? 3 : 2;  // of a tile's row
 constexpr index kCols = kVectors * kLanes<float>;     // of a tile, and of a panel of B
 constexpr index kPackedAtOnce = 3 << 20;              // elements of A that are packed for all threads, about
-constexpr index kInPlace = 1 << 19;                   // elements of A or B that are read in place whatever their order, at most
+constexpr index kInPlace = 1 << 19;                   // elements of A or B that are read in place even if the order is wrong, at most
 constexpr index kFewPanels = 8;                       // with fewer, two threads share the rows of C and not its panels
-constexpr index kRowParts = 2;  // that the rows of a group of columns are divided into then, if there are groups enough
+constexpr index kRowParts = 2;                        // parts of the rows of a group of columns in that case, if there are enough groups
 constexpr int kIntoL2 = 2;
 
 template <class T>
 using Problem = std::conditional_t<std::is_same_v<T, float>, Gemm<float>, Bf16Gemm>;
 
-/// f(numbers) for the pointer to an operand, of whatever type.
+/// f(numbers) for the pointer to an operand of either type.
 template <class F>
 void visit(const float* numbers, F&& f) {
   f(numbers);
@@ -49,7 +49,7 @@ void visit(const Bf16Source& source, F&& f) {
   source.visit(f);
 }
 
-/// What is done with A: nothing, or it is packed for all threads, by rows or by tiles.
+/// How A is read: in place, or packed for all threads, by rows or by tiles.
 enum class Packed { in_place, rows, tiles };
 
 Packed packed_a(const Gemm<float>& p) { return p.transpose_a && p.k * p.m > kInPlace ? Packed::tiles : Packed::in_place; }
@@ -61,12 +61,12 @@ bool is_b_packed(const Gemm<float>& p) {
   return p.packed_b != nullptr || p.transpose_b || p.k * p.n > kInPlace || p.n % kLanes<float> != 0;
 }
 bool is_b_packed(const Bf16Gemm&) { return true; }
-/// Whether C is bf16: then a thread keeps the sums of all of k.
+/// Whether C is bf16. If so, a thread keeps the sums over all of k.
 bool rounds_c(const Gemm<float>&) { return false; }
 bool rounds_c(const Bf16Gemm& p) { return p.c.is_bf16(); }
 
-/// How a product is split. `groups` depends on the number of threads, and no bits depend on it; the rest depends on the shape and on how
-/// the operands are stored alone.
+/// How a product is split. `groups` depends on the number of threads, but the bits do not depend on it. Everything else depends only on the
+/// shape and on how the operands are stored.
 struct Cut {
   template <class Problem>
   explicit Cut(const Problem& p)
@@ -97,18 +97,20 @@ struct Cut {
 Vec<float> multiply_add(float a, Vec<float> b, Vec<float> c) { return simd::fused_multiply_add(simd::broadcast(a), b, c); }
 Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float> c) { return simd::multiply_add_words(simd::broadcast(a), b, c); }
 
-/// What a tile adds its sums to.
+/// The value to which a tile adds its sums.
 enum class Base { nothing, bias, previous };
 
 /// c (kUsedRows, kUsed vectors), rows ldc apart, = base + a b, for `steps` words of k. a is kUsedRows rows of A, lda words apart; or, if
 /// kByColumns, rows of A transposed, where the next k is lda further. b is rows ldb apart.
 template <class T, bool kByColumns, int kUsedRows, int kUsed>
 void multiply_tile(index steps, const T* a, index lda, const Word<T>* b, index ldb, Base base, const float* bias, float* c, index ldc) {
+  // Fetch C, which is needed at the end.
   for (index row = 0; row < kUsedRows; ++row) {
     for (int v = 0; v < kUsed; ++v) {
       __builtin_prefetch(c + row * ldc + v * kLanes<float>, 1);
     }
   }
+  // The sums over k stay in registers.
   const index next = kInWord<T> * (kByColumns ? lda : 1);
   const index next_row = kInWord<T> * (kByColumns ? 1 : lda);
   Vec<float> sums[kUsedRows][kUsed] = {};
@@ -124,6 +126,7 @@ void multiply_tile(index steps, const T* a, index lda, const Word<T>* b, index l
       }
     }
   }
+  // Add the sums to the base.
   const auto put = [&](auto&& value) {
     for (index row = 0; row < kUsedRows; ++row) {
       for (int v = 0; v < kUsed; ++v) {
@@ -204,7 +207,7 @@ class Product {
     return a_ + (words_of<T>(block.begin - chunk.begin) * tiles + tile * words_of<T>(block.depth())) * kRows;
   }
 
-  /// By the same threads that multiply these tiles if they share the tiles.
+  /// The threads that multiply these tiles pack them, if they share the tiles.
   template <class From>
   void pack_a(const From* a, Block chunk, index first, index end) {
     const auto work = Work::elements((end - first) * kRows * chunk.depth());
@@ -218,7 +221,7 @@ class Product {
           }
         });
   }
-  /// Two tiles at a time, whose columns of A lie in the same cache lines.
+  /// Packs two tiles at a time, whose columns of A are in the same cache lines.
   template <class From>
   void pack_tiles(const From* a, Block chunk, index first, index end, index from, index to) const {
     for_blocks(chunk, [&](Block block) {
@@ -279,7 +282,7 @@ class Product {
     });
   }
 
-  /// Prefetches what is packed after this block of this panel, a share for each of `parts` tiles: it may come from memory.
+  /// Prefetches the B that is packed after this block of this panel, a share for each of `parts` tiles: it may come from memory.
   void prefetch_b(index panel, Block block, Block chunk, index part, index parts) const {
     const bool same_panel = block.end < chunk.end;
     const index col = (same_panel ? panel : panel + 1) * kCols;
@@ -301,6 +304,7 @@ class Product {
 
   void multiply(Block chunk, index first, index end) {
     const bool adds = plus_ != nullptr && chunk.end == p_.k;
+    // Each thread leases its panel before the loop.
     auto on_thread = [&] {
       {
         const OwnPanel asked(cut_);
@@ -309,6 +313,7 @@ class Product {
         const OwnPanel asked(plus_->cut_);
       }
     };
+    // The tiles of all groups of panels are numbered one after another, and the threads get equal ranges of them.
     const Work work = Work::products(std::min((end - first) * kRows, p_.m), p_.n, chunk.depth());
     const auto first_panel = [&](index group) { return cut_.panels * group / cut_.groups; };
     const auto panels_in = [&](index group) { return first_panel(group + 1) - first_panel(group); };
@@ -362,7 +367,7 @@ class Product {
     });
   }
 
-  // A C of bf16 is rounded once, from sums that a thread keeps in f32.
+  // If C is bf16, it is rounded once, from sums that a thread keeps in f32.
   struct OwnSums : Scratch<float> {
     OwnSums(const Product& product, index tiles)
         : Scratch(!rounds_c(product.p_) ? 0 : (product.is_one_block() ? 1 : tiles) * kRows * kCols) {}

@@ -61,6 +61,7 @@ void head_norm_backward(const HeadNorm<T>& p) {
   const index tiles = ceil_div(p.rows, kNormSummedRows);
   const index padded = round_up(p.size, simd::kLanes<C>);
   const Scratch<C> partial(tiles * 2 * padded);  // per tile: its dq_gamma, its dk_gamma
+  // Each row replaces its dy by dx; each tile has its own sums for the gains.
   parallel_for(tiles, Work::elements(2 * p.rows * width), [&](index tile) {
     C* sums = partial + tile * 2 * padded;
     std::fill_n(sums, 2 * padded, C(0));
@@ -72,6 +73,7 @@ void head_norm_backward(const HeadNorm<T>& p) {
         const C* gamma = h < p.heads ? p.q_gamma : p.k_gamma;
         C* dgamma = sums + (h < p.heads ? 0 : padded);
         const C scale = scale_of_head<C>(p, x);
+        // The first pass over the head computes the sums that dx needs, and the gain's gradient.
         Vec<C> products{};
         simd::for_vectors<C>(0, p.size, [&](index d, auto lanes) {
           const Vec<C> n = simd::load_as<C>(x + d, lanes) * scale;
@@ -88,6 +90,7 @@ void head_norm_backward(const HeadNorm<T>& p) {
       }
     }
   });
+  // The tiles' sums are added in their order.
   const auto gather = [&](GradOut<C> out, index offset) {
     simd::for_vectors<C>(0, out ? p.size : 0, [&](index d, auto lanes) {
       Vec<C> total = out.add ? simd::load(out.data + d, lanes) : Vec<C>{};

@@ -74,6 +74,7 @@ void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
     for (index row = begin; row < end; ++row) {
       const T* x = (p.residual != nullptr ? p.sum : p.x) + row * cols;
       Y* y = p.y + row * cols;
+      // Compute or read the row, and its mean.
       T total{};
       if (p.residual != nullptr) {
         total = add_row(p, row, p.sum + row * cols);
@@ -82,6 +83,7 @@ void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
       }
       const T mean = p.centre ? total / static_cast<T>(cols) : T(0);
 
+      // Compute the variance.
       Chains<T> squares;
       for_chains<T>(cols, [&](index at, auto lanes, int chain) {
         const Vec<T> d = simd::load(x + at, lanes, mean) - mean;  // lanes past the end are 0
@@ -90,6 +92,7 @@ void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
       const T variance = squares.total() / static_cast<T>(cols);
       const T rstd = T(1) / std::sqrt(variance + static_cast<T>(p.eps));
 
+      // Write the normalised row.
       simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
         Vec<T> v = (simd::load(x + at, lanes) - mean) * rstd * simd::load(gamma + at, lanes);
         if (beta != nullptr) {
@@ -113,6 +116,7 @@ void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
   const index width = round_up(p.cols, simd::kLanes<T>);
   const Scratch<T> partial(tiles * 2 * width);  // per tile: its dgamma, its dbeta
 
+  // Each tile has its own sums for gamma and beta.
   parallel_for(tiles, Work::elements(2 * p.rows * p.cols), [&](index tile) {
     const index cols = p.cols;
     const T* gamma = p.gamma;
@@ -127,6 +131,7 @@ void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
       const T mean = p.mean != nullptr ? p.mean[row] : T(0);
       const T rstd = p.rstd[row];
 
+      // The first pass over the row computes the sums that dx needs, and adds to the tile's dgamma and dbeta.
       Chains<T> g_total, gn_total;
       for_chains<T>(cols, [&](index at, auto lanes, int chain) {
         const Vec<T> d = simd::load_as<T>(dy + at, lanes);
@@ -140,6 +145,7 @@ void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
       if (!p.dx) {
         continue;
       }
+      // The second pass writes dx, and from it the branch's gradient.
       const T g_mean = p.mean != nullptr ? g_total.total() / static_cast<T>(cols) : T(0);
       const T gn_mean = gn_total.total() / static_cast<T>(cols);
       T* dx = p.dx.data + row * cols;
@@ -157,6 +163,7 @@ void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
     }
   });
 
+  // The tiles' sums are added in their order.
   parallel_blocks(p.cols, kColumns, Work::elements(2 * tiles * p.cols), [&](index begin, index end) {
     const auto gather = [&](GradOut<T> out, index offset) {
       simd::for_vectors<T>(begin, out ? end : begin, [&](index at, auto lanes) {

@@ -128,7 +128,7 @@ void make_exponentials(const Workspace<T>& w, index tile, T* logits, index count
   });
 }
 
-/// Combines the sums of the tiles to those of the rows.
+/// Combines the sums of the tiles into those of the rows.
 template <class T>
 void add_tiles(const Workspace<T>& w, index rows, index begin, index end) {
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
@@ -193,7 +193,7 @@ void make_dlogits(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index t
   }
 }
 
-/// Panels of the weight as products read them: rows lda apart; or, if it is packed, transposed.
+/// Panels of the weight as products read them: rows lda apart; or, if the weight is packed, transposed.
 template <class T>
 struct WeightPanels {
   template <class X>
@@ -233,6 +233,7 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
   const WeightPanels<T> weight(p);
   for_panels(p.classes, [&](Panel panel) {
     T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
+    // Compute the logits of one panel.
     gemm(GemmOn<X>{.m = panel.count,
                    .n = p.rows,
                    .k = p.width,
@@ -244,6 +245,7 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
                    .transpose_b = true,
                    .c = logits,
                    .ldc = p.rows});
+    // Keep the targets' logits, then put the exponentials in place of the logits.
     for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
       if (p.softcap != 0) {
         cap_logits(static_cast<T>(p.softcap), logits + first * p.rows, count, p.rows, begin, end);
@@ -257,6 +259,7 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
       make_exponentials(w, (panel.first + first) / kTile, logits + first * p.rows, count, p.rows, begin, end, p.label_smoothing != 0);
     });
   });
+  // Compute the losses of the rows from the sums of all tiles.
   parallel_blocks(p.rows, kColumns, Work::elements(w.tiles * p.rows), [&](index begin, index end) {
     add_tiles(w, p.rows, begin, end);
     for (index row = begin; row < end; ++row) {
@@ -271,12 +274,14 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p) {
   using T = Computed<X>;
   const FlushDenormals flushed;  // also for the code outside of loops
   const Workspace<T> w(p);
+  // Compute the derivative of the loss with respect to each row's cost.
   for (index row = 0; row < p.rows; ++row) {
     const T scale = scale_of(p, row);
     w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 may be out of range
   }
   const Scratch<T> dx_transposed(p.dx ? p.width * p.rows : 0);
   const WeightPanels<T> weight(p);
+  // Panel by panel, dlogits replace the exponentials, and are multiplied by x and by the weight.
   for_panels(p.classes, [&](Panel panel) {
     T* dlogits = w.logits + panel.first * p.rows;
     for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
@@ -312,6 +317,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p) {
                      .add = panel.first > 0});
     }
   });
+  // Transpose dx back.
   if (p.dx) {
     parallel_blocks(p.rows, kColumns, Work::elements(p.rows * p.width), [&](index begin, index end) {
       for (index row = begin; row < end; ++row) {

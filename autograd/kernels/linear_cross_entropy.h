@@ -24,7 +24,7 @@ struct LinearCrossEntropy {
   using T = Computed<X>;
   index rows = 0, width = 0, classes = 0;
   const X* x = nullptr;       // (rows, width)
-  const T* weight = nullptr;  // (classes, width); or, of f32 alone and without dweight, packed:
+  const T* weight = nullptr;  // (classes, width); or, only for f32 without dweight, packed:
   PackedMatrix packed_weight{};
   const std::int32_t* targets = nullptr;  // (rows), each in [0, classes)
   const float* weights = nullptr;         // (rows), or null: 1 each

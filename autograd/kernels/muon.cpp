@@ -87,6 +87,7 @@ bool normalise_lines(const Muon<T>& p, T* direction, T* factors) {
   const index lines = std::max(p.rows, p.cols), length = std::min(p.rows, p.cols);
   squares_of_lines(p.rows, p.cols, direction, factors);
   bool finite = true;
+  // Update the running squares and compute a factor for each line, such that the norm of the whole direction does not change.
   parallel_for(1, Work::elements(lines), [&](index) {  // one tile, in the order of lines: a loop, because a dry run must not change state
     double before = 0, after = 0;
     for (index i = 0; i < lines; ++i) {
@@ -104,6 +105,7 @@ bool normalise_lines(const Muon<T>& p, T* direction, T* factors) {
       factors[i] = static_cast<T>(factors[i] * back);
     }
   });
+  // Multiply the rows, or the columns, by their factors.
   parallel_blocks(p.rows, kLines, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       if (p.rows >= p.cols) {

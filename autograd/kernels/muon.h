@@ -15,7 +15,7 @@ namespace dikkat::kernels {
 ///   v_i = line_beta v_i + (1 - line_beta) s_i,  d_i = d_i / sqrt(max(v_i, 1e-10)),
 /// and d is scaled back to the norm that it had.
 ///
-/// Cautious weight decay is for weights alone that the update moves towards 0, where d * weight >= 0 (Chen et al., arXiv 2510.12402).
+/// Cautious weight decay applies only to weights that the update moves towards 0, where d * weight >= 0 (Chen et al., arXiv 2510.12402).
 template <class T>
 struct Muon {
   index rows = 0, cols = 0;

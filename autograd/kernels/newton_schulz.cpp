@@ -52,7 +52,7 @@ void combine(index n, T b, const T* __restrict a, T c, T* __restrict to) {
   }
 }
 
-/// Writes the mirror image of C (rows from i, columns from j), which lies on or below the diagonal of a symmetric matrix, ld apart.
+/// Writes the mirror image of C (rows from i, columns from j), which is on or below the diagonal of a symmetric matrix with rows ld apart.
 template <class T>
 void mirror_tile(index i, index i_end, index j, index j_end, index ld, T* c) {
   for (index row = i; row < i_end; ++row) {
@@ -73,8 +73,8 @@ void mirror_tile(index i, index i_end, index j, index j_end, index ld, float* c)
   }
 }
 
-/// Completes a symmetric matrix C (n, n) of which the part above the diagonal is missing, after calling change(row, begin, end) for each
-/// piece of a row of the others.
+/// Completes a symmetric matrix C (n, n) whose part above the diagonal is missing, after calling change(row, begin, end) for each piece of
+/// a row of the rest.
 template <class T, class F>
 void complete(index n, T* c, F&& change) {
   constexpr index kTile = 32;
@@ -113,7 +113,7 @@ void polynomial(const NewtonSchulz::Step& step, index n, const T* a, T* to) {
   });
 }
 
-/// Divides the short dimension of X as NewtonSchulz::balanced says, and its Gram matrix A (n, n) accordingly. factors: (n).
+/// Divides the short dimension of X as NewtonSchulz::balanced describes, and its Gram matrix A (n, n) accordingly. factors: (n).
 template <class T>
 void balance(index rows, index cols, T* x, T* a, T* factors) {
   constexpr double kLeast = 1e-14;  // of a row that is nothing but rounding beside the others
@@ -145,15 +145,16 @@ void balance(index rows, index cols, T* x, T* a, T* factors) {
 
 }  // namespace
 
-// Iterations that follow from one Gram matrix A = X X^T multiply X only at their end: if X' = p X, where p = a I + b A + c A^2, then
-// X' X'^T = p A p. With more rows than columns A is X^T X, and products are from the other side: that is the same as transposing X before
-// and afterwards.
+// Iterations that share one Gram matrix A = X X^T multiply X only at the end: if X' = p X, where p = a I + b A + c A^2, then
+// X' X'^T = p A p. With more rows than columns, A is X^T X and products are from the other side, which equals transposing X before and
+// afterwards.
 template <class T>
 T* orthogonalise(const NewtonSchulz& how, index rows, index cols, T* x, T* other, T* workspace) {
   const index size = rows * cols;
   const auto inverse = static_cast<T>(1 / (how.norm_factor * std::sqrt(sum_of_squares(size, x)) + how.norm_rest));
   parallel_blocks(size, kBlock, [&](index begin, index end) { scale(end - begin, inverse, x + begin); });
 
+  // The workspace holds the Gram matrix, one step's polynomial, the group's polynomial, and a matrix for intermediate products.
   const bool tall = rows > cols;
   const index n = std::min(rows, cols), m = std::max(rows, cols);
   T* a = workspace;
@@ -163,6 +164,7 @@ T* orthogonalise(const NewtonSchulz& how, index rows, index cols, T* x, T* other
   T* const factors = next + n * n;
   bool is_balanced = !how.balanced;
   for_groups(how, rows, cols, [&](std::span<const NewtonSchulz::Step> steps) {
+    // Compute the Gram matrix of the current X.
     gemm<T>({.m = n,
              .n = n,
              .k = m,
@@ -179,6 +181,7 @@ T* orthogonalise(const NewtonSchulz& how, index rows, index cols, T* x, T* other
     if (!std::exchange(is_balanced, true)) {
       balance(rows, cols, x, a, factors);
     }
+    // Multiply the polynomials of the group's steps.
     for (const NewtonSchulz::Step& step : steps) {
       polynomial(step, n, a, p);
       if (&step != &steps.back()) {  // A = p A p
@@ -195,6 +198,7 @@ T* orthogonalise(const NewtonSchulz& how, index rows, index cols, T* x, T* other
         std::swap(product, next);
       }
     }
+    // Multiply X by that product.
     if (tall) {
       gemm<T>({.m = rows, .n = n, .k = n, .a = x, .lda = cols, .b = product, .ldb = n, .c = other, .ldc = cols});
     } else {

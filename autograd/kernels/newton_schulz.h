@@ -6,8 +6,8 @@
 
 namespace dikkat::kernels {
 
-/// A Newton-Schulz iteration, which brings all singular values of a matrix near to 1 and leaves its singular vectors as they are
-/// (Keller Jordan 2024, kellerjordan.github.io/posts/muon):
+/// A Newton-Schulz iteration, which brings all singular values of a matrix near to 1 and does not change its singular vectors (Keller
+/// Jordan 2024, kellerjordan.github.io/posts/muon):
 ///   X = u / (norm_factor |u| + norm_rest), with |u| the root of the sum of squares;
 ///   for each step: A = X X^T,  X = a X + (b A + c A^2) X.
 struct NewtonSchulz {
@@ -19,8 +19,8 @@ struct NewtonSchulz {
   /// Whether row i of X is then divided by sqrt(sum_j |A_ij|), A = X X^T, which brings the largest singular value near to 1 and below it
   /// (Turbo-Muon, arXiv 2512.04632). With more rows than columns, the columns and X^T X.
   bool balanced = false;
-  /// Steps of a matrix that is at least twice as long as wide are computed in groups of at most so many, each from one A. In f32, more of
-  /// them lose digits of small singular values, the sooner the steeper the polynomials are.
+  /// Steps of a matrix that is at least twice as long as wide are computed in groups of at most this many, each from one A. In f32, larger
+  /// groups lose digits of small singular values, and more so the steeper the polynomials are.
   int largest_group = 3;
 };
 

@@ -68,7 +68,7 @@ struct Sums {
   }
 };
 
-/// Panels lie one after another, so this is the next one at the end of a panel. Into L2: A needs L1.
+/// Fetches bytes further ahead, which are those of the next panel at the end of this one. Into L2, because A needs L1.
 void prefetch_ahead(const std::byte* at) {
   constexpr index kAhead = 4096;
   constexpr int kIntoL2 = 2;
@@ -145,7 +145,7 @@ void make_integers(const Gemm<float>& p, const IntegerRows& to) {
   }
 }
 
-/// The same of q8 or q4: the sum of a block, in integers, is multiplied by its scale when it is added to those before.
+/// As multiply_words(), for q8 or q4: the sum of a block, in integers, is multiplied by its scale when it is added to the total.
 template <PackedType kType, int kRows>
 void multiply_blocks(const IntegerRows& a, const std::byte* panel, int v, Vec<float> (&totals)[kRows]) {
   using Integers = simd::IntVec<float>;
@@ -154,6 +154,7 @@ void multiply_blocks(const IntegerRows& a, const std::byte* panel, int v, Vec<fl
     for (index line = 0; line < PackedBlock<kType>::kBytes; line += 64) {
       prefetch_ahead(block.at + line);
     }
+    // Sum the block, in integers.
     Integers sums[kRows][2] = {};  // two chains
     const auto add = [&](int chain, index column, Integers pairs) {
 #pragma GCC unroll 8
@@ -180,6 +181,7 @@ void multiply_blocks(const IntegerRows& a, const std::byte* panel, int v, Vec<fl
         add(1, 8 * i + 6, reinterpret_cast<Integers>(bits >> 12));
       }
     }
+    // The scales of the block make them floats. The 8 that q4 adds to its numbers is subtracted here.
     const Vec<float> scales = block.scales(v);
     for (int row = 0; row < kRows; ++row) {
       const index own = row * a.blocks() + at;
@@ -216,7 +218,7 @@ void multiply_panel(const Gemm<float>& p, const IntegerRows& integers, index pan
   }
 }
 
-/// The same for p.m rows, at most kRows.
+/// As multiply_panel(), for p.m rows, at most kRows.
 template <PackedType kType, int kRows>
 void multiply_rows(const Gemm<float>& p, const IntegerRows& integers, index panel) {
   if (p.m == kRows) {
@@ -278,8 +280,8 @@ void gemm_few_rows_packed(const Gemm<float>& p) {
   make_integers(p, integers);
   constexpr index kAsSlow = 8;  // reading B takes as long as that many rows' multiply-adds
   const Work work = Work::products(std::max(p.m, kAsSlow), p.n, p.k);
-  // Memory serves threads at rates that vary, so a thread takes one part of B after another; long ones, since the beginning of each is
-  // slow.
+  // Threads may get memory at different rates, so a thread takes one part of B after another. Parts are long, since the beginning of each
+  // is slow.
   constexpr index kLeastBytes = 64 << 10, kMostBytes = 256 << 10, kPartsOfThread = 4;
   const index panels = ceil_div(p.n, kPanelRows), bytes = packed_bytes(b.packing, p.n, p.k);
   const index parts = ceil_div(bytes, std::clamp(bytes / (kPartsOfThread * thread_count()), kLeastBytes, kMostBytes));

@@ -18,8 +18,8 @@ void unpack_row(const PackedMatrix& w, index row, float* out);
 /// is a multiple of. Runs on all threads.
 void unpack_transposed(const PackedMatrix& w, index first, index count, float* out, index ld);
 
-/// gemm() of few rows (is_few_rows()) and a packed B, which it reads once; from nine rows on again, from L2. All is computed in f32. The
-/// bits of an element of C do not depend on m, n or the number of threads.
+/// gemm() of few rows (is_few_rows()) and a packed B, which it reads once; from nine rows on again, from L2. Everything is computed in f32.
+/// The bits of an element of C do not depend on m, n or the number of threads.
 void gemm_few_rows_packed(const Gemm<float>& p);
 
 }  // namespace dikkat::kernels

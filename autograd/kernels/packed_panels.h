@@ -7,7 +7,7 @@
 #include "autograd/base/simd.h"
 #include "autograd/kernels/transpose_block.h"
 
-// The numbers of a packed weight as vectors: each holds numbers of one column, for rows of a panel that follow each other.
+// The numbers of a packed weight as vectors: each holds numbers of one column, for adjacent rows of a panel.
 namespace dikkat::kernels {
 
 /// Vectors of a column of a panel.
@@ -94,7 +94,7 @@ void unpack_panels(const PackedMatrix& w, index first, index begin, index end, f
     }
   }
 }
-/// The same as words of bf16, (ceil((end - begin) / 2), kWidth); begin is even.
+/// As above, but words of bf16, (ceil((end - begin) / 2), kWidth); begin is even.
 template <index kWidth>
 void unpack_panels(const PackedMatrix& w, index first, index begin, index end, std::uint32_t* words) {
   static_assert(kWidth % kPanelRows == 0);
@@ -129,8 +129,8 @@ void unpack_panels(const PackedMatrix& w, index first, index begin, index end, s
   }
 }
 
-/// Calls put(row - begin, rows) with eight rows (8, kWidth) of the weight after another, from `begin` to end - 1, columns first to first +
-/// kWidth - 1; zero past the last column, and past the last row of the last panel's. `begin` is a multiple of 8.
+/// Calls put(row - begin, rows) for eight rows (8, kWidth) of the weight after another, from `begin` to end - 1, columns first to first +
+/// kWidth - 1. Columns past the last one are zero, and so are rows past the last panel. `begin` is a multiple of 8.
 template <index kWidth, class F>
 void for_eight_rows(const PackedMatrix& w, index first, index begin, index end, F&& put) {
   static_assert(kWidth % kTransposeSize == 0 && kPanelRows % kTransposeSize == 0);
@@ -164,7 +164,7 @@ void unpack_rows(const PackedMatrix& w, index first, index begin, index end, flo
     std::memcpy(words + at * kWidth, rows, sizeof rows);
   });
 }
-/// The same as words of bf16, (ceil((end - begin) / 2), kWidth), of two rows each; what is missing in the last one is zero.
+/// As above, but words of bf16, (ceil((end - begin) / 2), kWidth), of two rows each; a missing row in the last word is zero.
 template <index kWidth>
 void unpack_rows(const PackedMatrix& w, index first, index begin, index end, std::uint32_t* words) {
   for_eight_rows<kWidth>(w, first, begin, end, [&](index at, const float (&rows)[kTransposeSize][kWidth]) {

@@ -23,7 +23,7 @@ void rotate_head(index size, const From* from, const T* angles, To* to) {
   });
 }
 
-/// Calls put(d, value, lanes) for the numbers of `from`, multiplied by a factor and rotated back. That is the gradient of a rotation.
+/// Calls put(d, value, lanes) for the numbers of `from`, multiplied by a factor and rotated back, which is the gradient of a rotation.
 template <class T, class F>
 void rotate_back(index size, const T* from, const T* angles, T factor, F&& put) {
   const index half = size / 2;

@@ -11,11 +11,11 @@
 
 namespace dikkat::kernels {
 
-/// The order in which the tasks of a parallel loop add to what they share. A task waits until another one, which was begun before it
+/// The order in which the tasks of a parallel loop add to memory that they share. A task waits until another one, which was begun before it
 /// (parallel_for_uneven), has come as far as it needs. So the order of a sum, and its bits, do not depend on which task is faster.
 class Turns {
  public:
-  /// Memory for `tasks` tasks; none where nothing is shared.
+  /// Memory for `tasks` tasks; 0 if nothing is shared.
   explicit Turns(index tasks) : done_(tasks) {
     for (index i = 0; i < tasks; ++i) {
       new (done_ + i) Count;

@@ -65,6 +65,7 @@ void value_embedding_backward(const ValueEmbedding<T>& p) {
   // Per tile: its dgate, (heads, padded), and one row of dx.
   const index of_tile = (p.heads + 1) * padded;
   const Scratch<C> partial(tiles * of_tile);
+  // Each tile has its own sums for the gate's weights.
   parallel_for(tiles, Work::elements(p.rows * (p.width + 3 * values)), [&](index tile) {
     C* sums = partial + tile * of_tile;
     C* row_dx = sums + p.heads * padded;
@@ -78,6 +79,7 @@ void value_embedding_backward(const ValueEmbedding<T>& p) {
         const T* dy = p.dy + row * cols + p.before + h * p.size;
         simd::for_vectors<C>(0, p.size, [&](index d, auto lanes) { f(h * p.size + d, simd::load_as<C>(dy + d, lanes), lanes); });
       };
+      // dz of each head adds to dx of the row and to dgate.
       for (index h = 0; h < p.heads; ++h) {
         const Vec<C> z = gate_logit<C>(p, x, h);
         Vec<C> products{};
@@ -104,6 +106,7 @@ void value_embedding_backward(const ValueEmbedding<T>& p) {
       }
     }
   });
+  // The tiles' sums are added in their order.
   parallel_for(1, Work::elements(p.dgate ? tiles * p.heads * padded : 0), [&](index) {  // a loop, so that a dry run leaves it out
     for (index h = 0; p.dgate && h < p.heads; ++h) {
       simd::for_vectors<C>(0, p.channels, [&](index c, auto lanes) {

@@ -5,8 +5,8 @@
 
 namespace dikkat::kernels {
 
-/// Values with rows of their tokens' own: a row of qkv is `before` numbers (queries and keys), which are copied, and `heads` heads of
-/// values of `size` numbers each. Head h of the values becomes v_h + g_h e_h, with the gate g_h = 2 sigmoid(<w_h, x[:channels]>)
+/// Adds rows that belong to the tokens to the values: a row of qkv is `before` numbers (queries and keys), which are copied, and `heads`
+/// heads of values of `size` numbers each. Head h of the values becomes v_h + g_h e_h, with the gate g_h = 2 sigmoid(<w_h, x[:channels]>)
 /// (nanochat's).
 template <class T>
 struct ValueEmbedding {
@@ -23,8 +23,8 @@ struct ValueEmbedding {
 };
 template <class T>
 void value_embedding_forward(const ValueEmbedding<T>& p);
-/// Let f = <dy, y>. Writes df/dx, df/de and df/dgate; df/dqkv is dy. A null output is skipped. The rows of dgate's sums are added in tiles,
-/// in order.
+/// Let f = <dy, y>. Writes df/dx, df/de and df/dgate; df/dqkv is dy. A null output is skipped. dgate is summed over the rows in tiles, in
+/// their order.
 template <class T>
 void value_embedding_backward(const ValueEmbedding<T>& p);
 

@@ -6,7 +6,7 @@ namespace dikkat {
 
 enum class Activation { gelu, relu, relu2, silu };
 
-/// What stands between the two linear layers of a feed-forward: f(x); or gated, f(gate) * up, where a row of x is gate | up. Gated silu is
+/// The function between the two linear layers of a feed-forward: f(x); or gated, f(gate) * up, where a row of x is gate | up. Gated silu is
 /// SwiGLU, gated gelu is GeGLU (Shazeer, arXiv 2002.05202).
 struct Nonlinearity {
   Activation activation = Activation::gelu;

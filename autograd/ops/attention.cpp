@@ -95,6 +95,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           ", expected 1 or more of each");
   require(options.key_heads == 0 || (options.key_heads > 0 && options.heads % options.key_heads == 0), "attention: ", options.key_heads,
           " heads of keys for ", options.heads, " of queries, expected a number that divides it");
+  // Check the operands' columns.
   for (int i = 0; i < 3; ++i) {
     const Shape& shape = operands.of[i].x.shape();
     const index column = operands.of[i].column;
@@ -105,12 +106,14 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
     require(!sharing_of(operands, columns.x).crossed,
             "attention: columns of two operands overlap in part, expected the same columns or disjoint ones");
   }
+  // Check that the sizes agree.
   const index batch = q.x.shape()[0];
   const index queries = q.x.shape()[1];
   const index keys = k.x.shape()[1];
   const index key_batches = options.key_batch ? k.x.shape()[0] : batch;
   require(k.x.shape()[0] == key_batches && v.x.shape()[0] == key_batches && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ",
           k.x.shape(), " and v ", v.x.shape(), ", expected one batch size, and as many values as keys");
+  // Check the options: batches of keys, key bounds, rotation, dropout and cache.
   if (const Tensor of = options.key_batch) {
     require(of.dtype() == DType::i32 && of.shape() == Shape{batch} && options.cache == nullptr, "attention: batches of keys are ",
             of.dtype(), " ", of.shape(), ", expected i32 [", batch, "], and no cache");
@@ -154,7 +157,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .first_batch = options.first_batch};
 }
 
-/// The same with the keys of a cache, in which each sequence has a length of its own. `ends` (B, queries): where a query stops seeing keys.
+/// shape_of() with the keys of a cache, in which each sequence has its own length. `ends` (B, queries): where a query stops seeing keys.
 kernels::AttentionShape with_cache(kernels::AttentionShape s, const AttentionCache& cache, index query_offset, std::int32_t* ends) {
   const index added = s.keys;
   for (index b = 0; b < s.batch; ++b) {
@@ -177,7 +180,7 @@ const Computed<T>* angles_of(const AttentionOptions& options) {
   return options.rotation ? options.rotation.data<Computed<T>>() : nullptr;
 }
 
-/// From the angles of a sequence to those of the next; 0: all sequences have the same.
+/// The distance from the angles of a sequence to those of the next; 0 if all sequences share them.
 index angle_stride_of(const AttentionOptions& options) {
   return options.rotation && options.rotation.shape().rank() == 3 ? options.rotation.shape()[1] * options.head_size : 0;
 }
@@ -237,6 +240,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     using Sum = Computed<T>;
     Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.key_begin, options.key_end, options.key_batch, options.rotation});
     require(!options.key_batch || !tape.recording(), "attention: batches of keys have no gradients, expected a tape that does not record");
+    // Check the shapes and make the outputs.
     const Operands operands(q, k, v, options);
     kernels::AttentionShape shape = shape_of(operands, options);
     const index width = shape.heads * shape.head_size;
@@ -246,6 +250,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     Sum* log2_sum = tape.save<Sum>(shape.batch * shape.heads * shape.queries);
     auto seen_k = heads_in(k.x.data<T>(), k);
     auto seen_v = heads_in(v.x.data<T>(), v);
+    // With a cache, the queries see its keys and values, after the new ones are appended.
     if (options.cache != nullptr) {
       require(!tape.recording(), "attention: a cache has no gradients, expected a tape that does not record");
       append<T>(*options.cache, operands, options);
@@ -263,6 +268,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
                                         .q_rotation = angles,
                                         .k_rotation = options.cache != nullptr ? nullptr : angles,
                                         .q_rotation_batch_stride = angle_stride_of(options)});
+    // Record the cost and the backward pass.
     OpCost cost;
     if (tape.observed()) {  // counting the pairs takes a while
       const double product = 2 * visible_pairs(shape) * static_cast<double>(width);
@@ -299,6 +305,7 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
     const index size = shape.head_size;
     const index width = heads * size;
     const index key_width = shape.heads_of_keys() * size;
+    // Attention over the identity matrix gives the weights, `size` columns at a time.
     const Tensor weights = tape.make({shape.batch, heads, queries, keys}, q.x.dtype());
     T* v = tape.save<T>(keys * key_width);  // of every batch and head: `size` columns of the identity
     T* y = tape.save<T>(shape.batch * queries * width);

@@ -28,10 +28,10 @@ struct AttentionCache {
 struct AttentionOptions {
   index heads = 1;  // of queries
   index head_size = 0;
-  index key_heads = 0;  // of keys and values: each serves heads / key_heads heads of queries that follow each other; 0: as many as heads
+  index key_heads = 0;  // of keys and values: each serves heads / key_heads adjacent heads of queries; 0: as many as heads
   /// Rotary positions: (T, head_size) of cosines | sines as RotaryPositions makes them, in the type that q is computed in; absent: none.
-  /// Query i and key i are rotated by row i, so there are as many of one as of the other. head_size is even. With a cache it may be (B, T,
-  /// head_size): each sequence has rows of its own.
+  /// Query i and key i are rotated by row i, so there must be as many queries as keys. head_size is even. With a cache it may be (B, T,
+  /// head_size): each sequence has its own rows.
   Tensor rotation{};
   std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
   bool causal = false;            // query i sees keys up to query_offset + i
@@ -40,7 +40,7 @@ struct AttentionOptions {
   Tensor key_batch{};                     // for inference only: i32 (B), batch b sees keys and values of batch key_batch[b]; absent: b
   double dropout = 0;                     // probability that a weight becomes 0
   RandomStream stream{};                  // the random numbers of dropout
-  index first_batch = 0;                  // number of the first sequence in the step's batch, where this is a part of it
+  index first_batch = 0;                  // number of the first sequence in the step's batch, if this is a part of it
   const AttentionCache* cache = nullptr;  // for inference only, without key_begin and key_end; query_offset counts from its end
 };
 

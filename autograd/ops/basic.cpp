@@ -249,11 +249,13 @@ Tensor slice(Tensor x, int axis, index begin, index size) {
   return for_float(x.dtype(), "slice", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::slice, {x});
+    // Check the range and make the result.
     const int along = checked_axis(Op::slice, x, axis);
     const index extent = x.shape()[along];
     require(0 <= begin && 0 <= size && begin <= extent - size, "slice: ", size, " elements from number ", begin, " of axis ", axis, " of ",
             x.shape(), ", expected them to lie in it");
     const Tensor y = tape.make(with_extent(x.shape(), along, size), x.dtype());
+    // x consists of blocks of `stride` elements, of which `width` are taken.
     const index inner = product(x.shape(), along + 1, x.shape().rank());
     const index count = product(x.shape(), 0, along);
     const index width = size * inner;
@@ -286,6 +288,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
   return for_float(parts.front().dtype(), "concat", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::concat, parts);
+    // Check the extents and make the result.
     const Shape& first = parts.front().shape();
     const int along = checked_axis(Op::concat, parts.front(), axis);
     index extent = 0;
@@ -297,6 +300,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     const Tensor y = tape.make(with_extent(first, along, extent), parts.front().dtype());
     const index inner = product(first, along + 1, first.rank());
     const index count = product(first, 0, along);
+    // Copy one part after another.
     index at = 0;
     for (const Tensor part : parts) {
       const index width = part.shape()[along] * inner;
@@ -308,6 +312,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
                                .to_stride = extent * inner});
       at += width;
     }
+    // The gradient of each part is its place in dy.
     auto* kept = tape.save<Tensor>(static_cast<index>(parts.size()));
     std::copy(parts.begin(), parts.end(), kept);
     const auto n = parts.size();

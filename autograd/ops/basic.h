@@ -5,8 +5,8 @@
 #include "autograd/base/philox.h"
 #include "autograd/tape/tensor.h"
 
-// Ops of f32 or f64 tensors; gelu, relu, relu2, silu, dropout, cast and reshape also of bf16, which they compute in f32. All throw Error
-// that names the op when shapes or element types do not fit.
+// Ops on f32 or f64 tensors. gelu, relu, relu2, silu, dropout, cast and reshape also take bf16, which they compute in f32. All throw an
+// Error that names the op if shapes or element types do not fit.
 namespace dikkat {
 
 /// a + b. b has a's shape, or is one row, [a.cols()], for all of a's rows.
@@ -60,7 +60,7 @@ inline Tensor dropout(Tensor x, double probability, RandomStream stream, index f
 /// x in another element type, of f32, f64 and bf16. In its own type: x itself.
 Tensor cast(Tensor x, DType dtype);
 
-/// The same elements in another shape.
+/// The elements of x in another shape.
 Tensor reshape(Tensor x, Shape shape);
 /// Elements begin to begin + size of an axis (negative: counted from the end).
 Tensor slice(Tensor x, int axis, index begin, index size);

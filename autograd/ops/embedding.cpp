@@ -14,6 +14,7 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
     const Tensor positions = options.positions;
     const T scale = static_cast<T>(options.scale);
     Tape& tape = begin_op(Op::embedding, {table, positions}, {tokens, options.first});
+    // Check the shapes, and the range of positions and tokens.
     const index batch = tokens.shape()[0];
     const index time = tokens.shape()[1];
     const index vocabulary = table.shape()[0];
@@ -34,6 +35,7 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
     for (index i = 0; i < batch * time; ++i) {
       require(0 <= ids[i] && ids[i] < vocabulary, "embedding: token ", ids[i], ", expected 0 to ", vocabulary - 1);
     }
+    // Look up the rows of the tokens.
     const PackedMatrix packed = table.packed();
     const Tensor y = tape.make({batch, time, cols}, table.dtype());
     kernels::embedding_forward<T>({.batch = batch,

@@ -10,6 +10,7 @@ Tensor head_norm(Tensor x, Tensor q_gamma, Tensor k_gamma, const HeadNormOptions
     using T = decltype(zero);
     using C = Computed<T>;
     Tape& tape = begin_product(Op::head_norm, x, {q_gamma, k_gamma});
+    // Check that the gains fit the columns.
     require(o.heads >= 0 && o.key_heads >= 0 && o.heads + o.key_heads > 0, "head_norm: ", o.heads, " heads of queries and ", o.key_heads,
             " of keys, expected 1 or more of one of them");
     require((o.heads > 0) == bool{q_gamma} && (o.key_heads > 0) == bool{k_gamma},
@@ -22,6 +23,7 @@ Tensor head_norm(Tensor x, Tensor q_gamma, Tensor k_gamma, const HeadNormOptions
     const index normalised = (o.heads + o.key_heads) * size;
     require(x.shape().rank() >= 1 && x.shape().cols() >= normalised, "head_norm: x is ", x.shape(), ", expected ", normalised,
             " columns or more");
+    // Forward and backward share the description of the problem.
     const Tensor y = tape.make(x.shape(), x.dtype());
     const kernels::HeadNorm<T> problem{.rows = x.shape().rows(),
                                        .heads = o.heads,

@@ -26,7 +26,7 @@ auto for_other(DType dtype, const char* op, F&& f) {
   return f(T{});
 }
 
-/// What forward and backward of both ops share. B and Y are the types of the branch and of y.
+/// The part that forward and backward of both ops share. B and Y are the types of the branch and of y.
 template <class T, class B, class Y>
 struct Norm {
   Norm(Tape& tape, bool centre, Tensor x_, Tensor gamma_, Tensor beta_)
@@ -88,6 +88,7 @@ SumAndNorm add_norm_of(Op op, Tensor residual, Tensor branch, Tensor gamma, Tens
   require(branch.shape() == residual.shape(), op, ": branch is ", branch.shape(), ", expected residual's shape ", residual.shape());
   require(0 <= o.probability && o.probability < 1, op, ": dropout ", o.probability, ", expected 0 <= p < 1");
   check_parameters(op, residual.shape().cols(), gamma, beta);
+  // Compute the sum and the norm in one pass.
   const Tensor sum = tape.make(residual.shape(), residual.dtype());
   const Norm<T, B, Y> norm(tape, op == Op::add_layer_norm, sum, gamma, beta);
   const kernels::Dropping dropping{.probability = o.probability, .stream = o.stream, .first = o.first};

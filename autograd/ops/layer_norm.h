@@ -26,7 +26,7 @@ struct SumAndNorm {
 /// shape. The branch may be bf16 where the residual is f32. Releases the branch (Tape::release()).
 SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta = {}, const DropoutOptions& branch_dropout = {},
                           const NormOptions& options = {});
-/// The same with norm = rms_norm(sum, gamma).
+/// As add_layer_norm(), with norm = rms_norm(sum, gamma).
 SumAndNorm add_rms_norm(Tensor residual, Tensor branch, Tensor gamma, const DropoutOptions& branch_dropout = {},
                         const NormOptions& options = {});
 

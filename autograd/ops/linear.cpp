@@ -42,6 +42,7 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
   return for_float(a.dtype(), "matmul", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::matmul, {a, b});
+    // Check that the shapes agree.
     const Shape& sa = a.shape();
     const Shape& sb = b.shape();
     const auto refuse = [&] {
@@ -62,6 +63,7 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
     const index k = sa[-1];
     const index n = sb[transpose_b ? -2 : -1];
     const index ldb = sb[-1];
+    // Compute a product for each combination of leading axes.
     const Tensor y = tape.make(sa.with_cols(n), a.dtype());
     const Work each = Work::products(m, n, k);
     for_products(count, each, [&](index i) {
@@ -76,6 +78,7 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
                         .c = y.mutable_data<T>() + i * m * n,
                         .ldc = n});
     });
+    // The gradients are products too.
     const double flops = 2 * static_cast<double>(y.size()) * static_cast<double>(k);
     tape.record({a, b}, {y}, product_cost({a, b}, y, flops), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
@@ -183,7 +186,7 @@ kernels::GemmOn<X> input_product(const LinearShape& s, const Y* dy, Tensor weigh
           .add = dx.add};
 }
 
-/// Computes a product with a weight that may be packed, and the one that is added to it.
+/// Computes a product with a weight that may be packed, and the product that is added to it.
 template <class Problem>
 void multiply(Problem product, Tensor weight, const Problem* plus = nullptr) {
   const PackedMatrix packed = weight.packed();
@@ -261,6 +264,7 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
     using T = decltype(zero);
     Tape& tape = begin_product(Op::activated_linear, x, {weight, bias});
     const bool is_gated = nonlinearity.gated;
+    // Describe the product and the activation.
     require(!is_gated || x.shape().cols() % 2 == 0, "activated_linear: x is ", x.shape(), ", expected an even number of columns");
     const LinearShape s = checked(Op::activated_linear, x, nonlinearity.columns_of(x.shape().cols()), weight, bias);
     const kernels::Map<T> plain{.function = function_of(nonlinearity.activation), .n = x.size(), .x = x.data<T>()};
@@ -271,12 +275,14 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
       p.y = q.y = a;
       is_gated ? kernels::gated_forward(q) : kernels::map_forward(p);
     };
+    // The activation is only in scratch memory.
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), lifetime);
     {
       const Scratch<T> a(s.rows * s.in);
       activate(a);
       multiply(product<T>(s, a.data(), weight, bias, y.mutable_data<T>()), weight);
     }
+    // Backward computes the activation again.
     tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
       if (auto dw = g.into<Computed<T>>(weight)) {
@@ -301,7 +307,7 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
 
 namespace {
 
-/// `out`, of X, = scale times a product, which `multiply` writes to where it is told to, in the type that it is summed in.
+/// `out`, of X, = scale times a product. `multiply` writes the product to the memory that it is given, in the type that it is summed in.
 template <class X, class F>
 void scaled_product(index count, double scale, X* out, F&& multiply) {
   using T = Computed<X>;
@@ -326,18 +332,21 @@ Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor
     const double scale = low.scale;
     const Tensor activations[] = {x, read};
     Tape& tape = begin_product(Op::adapted_linear, activations, {weight, a, b, bias});
+    // Check the shapes: `down` to few columns, and `up` again.
     require(read.shape() == x.shape(), "adapted_linear: a reads ", read.shape(), ", expected x's shape ", x.shape());
     const LinearShape s = checked(Op::adapted_linear, x, x.shape().cols(), weight, bias);
     const LinearShape down = checked(Op::adapted_linear, x, s.in, a, {});
     require(b.shape() == Shape{s.out, down.out}, "adapted_linear: b is ", b.shape(), ", expected [", s.out, ", ", down.out, "] for a of ",
             a.shape());
     const LinearShape up{s.rows, down.out, s.out};
+    // Compute h = scale read a^T, then both products that make up y.
     const Tensor h = tape.make(x.shape().with_cols(down.out), x.dtype());
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), lifetime);
     scaled_product(h.size(), scale, h.mutable_data<T>(), [&](auto* to) { multiply(product(down, read.data<T>(), a, {}, to), a); });
     const auto through_b = product(up, h.data<T>(), b, {}, y.mutable_data<T>(), true);
     multiply(product(s, x.data<T>(), weight, bias, y.mutable_data<T>()), weight, &through_b);
 
+    // The number of products in backward depends on what needs gradients.
     const auto products = [](const LinearShape& of, bool first, bool second) { return of.flops() * (int{first} + int{second}); };
     const bool goes_on = read.needs_gradient() || a.needs_gradient();
     const Tensor inputs[] = {x, weight, read, a, b, bias};
@@ -350,6 +359,7 @@ Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor
       weight_gradient<T, T>(up, dy, h.data<T>(), g.into<Computed<T>>(b));
       weight_gradient<T, T>(s, dy, x.data<T>(), g.into<Computed<T>>(weight));
       bias_gradient<T>(s, dy, bias, g);
+      // The gradient of h leads to those of a and of the operand that a reads.
       const Scratch<T> dh(goes_on ? h.size() : 0);
       if (goes_on) {
         scaled_product(h.size(), scale, dh.data(), [&](auto* to) { input_gradient<T>(up, dy, b, GradOut<Computed<T>>{to}); });

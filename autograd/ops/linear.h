@@ -21,11 +21,11 @@ struct LinearOptions {
 /// of bf16 with sums in f32.
 Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, const LinearOptions& options = {});
 
-/// linear(activate(nonlinearity, x), weight, bias). The activation is not stored: backward recomputes it.
+/// linear(activate(nonlinearity, x), weight, bias). The activation is not stored: backward computes it again.
 Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias = {},
                         Lifetime lifetime = Lifetime::until_reset);
 
-/// A product through few columns: scale (read a^T) b^T. a (r, in), b (out, r). `read` (..., in) is x unless it is given, say with dropout.
+/// A product through few columns: scale (read a^T) b^T. a (r, in), b (out, r). `read` (..., in) is x by default; it may be x with dropout.
 struct LowRankProduct {
   Tensor a, b;
   double scale = 1;

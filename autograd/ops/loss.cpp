@@ -39,17 +39,17 @@ Goal goal_of(Op op, index rows, index classes, Tensor targets, const CrossEntrop
   return {ids, w, normaliser};
 }
 
-/// The rows that are scored, without those of weight 0: where there are any of these, logits are computed for the others alone.
+/// The rows that are scored. If rows of weight 0 are left out, logits are computed only for the others.
 template <class X>
 struct ScoredRows {
   index count = 0;
   const index* at = nullptr;              // (count): which rows they are; null: all
   const std::int32_t* targets = nullptr;  // (count)
   const float* weights = nullptr;         // (count), or null: 1 each
-  X* x = nullptr;                         // (chunk, width), where `at` is not null: their inputs, and in backward the gradients of these
+  X* x = nullptr;                         // (chunk, width), if `at` is not null: their inputs, and in backward the gradients of these
 };
 
-/// Memory is taken whatever is scored, so that a dry run, whose weights have no values, tells how much a step needs.
+/// Takes memory for all rows, even if few are scored, so that a dry run, whose weights have no values, shows how much a step needs.
 template <class X>
 ScoredRows<X> scored_rows(Tape& tape, const Goal& goal, index rows, index chunk, index width) {
   const ScoredRows<X> all{rows, nullptr, goal.targets, goal.weights};
@@ -90,7 +90,7 @@ struct EarlyGradients {
   const X* dx;         // (rows, width)
 };
 
-/// Writes the gradients of all rows: `early` those of the first scored rows, `scored.x` those of the others, and 0 where a row is not
+/// Writes the gradients of all rows: `early` holds those of the first scored rows, `scored.x` those of the others; 0 if a row is not
 /// scored.
 template <class X>
 void scatter(const ScoredRows<X>& scored, const EarlyGradients<X>& early, index rows, index width, GradOut<X> out) {
@@ -133,6 +133,7 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
   return for_float(logits.dtype(), "cross_entropy", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::cross_entropy, {logits}, {targets, options.weights});
+    // Check shapes and options, and take memory for the backward pass.
     require(logits.shape().rank() >= 1, "cross_entropy: logits are a scalar, expected (..., V)");
     const index rows = logits.shape().rows();
     const index cols = logits.shape().cols();
@@ -152,6 +153,7 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
                                            .tops = tops,
                                            .sums = sums,
                                            .losses = losses};
+    // Sum the rows' losses.
     kernels::cross_entropy_forward(problem);
     *y.mutable_data<T>() = kernels::sum(rows, losses);
     tell_terms<T>(losses, {.count = rows}, rows, options.terms);
@@ -170,6 +172,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     using X = decltype(zero);
     using T = Computed<X>;
     Tape& tape = begin_product(Op::linear_cross_entropy, x, {weight}, {targets, options.weights});
+    // Check shapes and options.
     require(x.shape().rank() >= 1 && weight.shape().rank() == 2 && weight.shape()[1] == x.shape().cols(), "linear_cross_entropy: x is ",
             x.shape(), " and weight ", weight.shape(), ", expected (..., C) and (V, C)");
     const index rows = x.shape().rows();
@@ -178,6 +181,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     require(0 <= options.softcap && options.softcap <= kernels::kMostSoftcap, "linear_cross_entropy: softcap ", options.softcap,
             ", expected 0 to ", kernels::kMostSoftcap);
     const Goal goal = goal_of(Op::linear_cross_entropy, rows, classes, targets, options);
+    // With few classes, compute all logits at once.
     constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
     constexpr index kFewClasses = 1024;
     if (classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
@@ -185,6 +189,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
       without_cap.softcap = 0;
       return cross_entropy(softcap(linear(x, weight, {}, {.dtype = kDType<T>}), options.softcap), targets, without_cap);
     }
+    // Divide the scored rows into chunks.
     const auto chunk_of = [](index count, index most) {  // all chunks of about one size
       return round_up(ceil_div(count, std::max<index>(ceil_div(count, most), 1)), kRowUnit);
     };
@@ -194,6 +199,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     const index chunk = chunk_of(count, of_all);
     const index last = count == 0 ? 0 : (count - 1) / chunk * chunk;
 
+    // Describe the problem, and take the memory that backward needs.
     kernels::LinearCrossEntropy<X> problem{.rows = std::min(chunk, count),
                                            .width = width,
                                            .classes = classes,
@@ -215,6 +221,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     const bool is_root = options.is_root && weight.record()->parameter != nullptr;
     T* dweight = writes_dweight && !is_root ? tape.save<T>(classes * width) : nullptr;
     const Tensor y = tape.make(Shape{}, kDType<T>);
+    // Returns the part of the problem that begins at a row.
     const auto from_row = [&](index row) {
       auto part = problem;
       part.rows = std::min(chunk, count - row);
@@ -224,6 +231,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
       part.losses += row;
       return part;
     };
+    // For all chunks but the last, compute the loss and, right after it, the gradients.
     for (index row = 0; row < last; row += chunk) {
       auto part = from_row(row);
       kernels::linear_cross_entropy_forward(part);
@@ -235,18 +243,20 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
         kernels::linear_cross_entropy_backward(part);
       }
     }
+    // For the last chunk, compute only the loss.
     auto rest = from_row(last);
     kernels::linear_cross_entropy_forward(rest);
     *y.mutable_data<T>() = kernels::sum(count, problem.losses);
     tell_terms(problem.losses, scored, rows, options.terms);
     rest.dweight_before = dweight;
-    // One product for the logits, and one for each gradient: in forward, but for those of the last chunk.
+    // The products for OpCost: one for the logits, and one for each gradient, in forward except for the gradients of the last chunk.
     const double of_a_row = 2 * static_cast<double>(classes * width);
     const int gradients = problem.keep ? int{x.needs_gradient()} + int{weight.needs_gradient()} : 0;
     const double in_forward = of_a_row * (static_cast<double>(count) + gradients * static_cast<double>(last));
     const Tensor inputs[] = {x, weight};
     const OpCost cost{cost_of({x, weight}, {y}, in_forward).forward,
                       {.flops = of_a_row * gradients * static_cast<double>(count - last), .bytes = 2 * gradient_bytes_of(inputs)}};
+    // Backward computes the last chunk's gradients, and adds those of the others, which forward has computed.
     tape.record({x, weight}, {y}, cost, [=](Gradients& g) {
       auto backward = rest;
       backward.dloss = *g.of<T>(y);

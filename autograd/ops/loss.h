@@ -16,14 +16,13 @@ struct CrossEntropyOptions {
   /// In [0, 1): the share of each target that is spread evenly over all V classes, the right one included (Szegedy et al.,
   /// arXiv 1512.00567, section 7).
   double label_smoothing = 0;
-  /// linear_cross_entropy() alone: logits z become softcap tanh(z / softcap) (Bello et al., arXiv 1611.09940; Gemma 2). 0: they stay as
-  /// they are; at most 40.
+  /// Only for linear_cross_entropy(): logits z become softcap tanh(z / softcap) (Bello et al., arXiv 1611.09940; Gemma 2). 0: they are not
+  /// changed; at most 40.
   double softcap = 0;
   /// If not null, each target's term of the sum is written here; one element for each target.
   double* terms = nullptr;
-  /// Promises that backward() will be called with this loss, and not with something that is computed from it. Then linear_cross_entropy()
-  /// writes gradients of a parameter in forward, where they belong, and stores no copy of them. Backward throws Error if the promise is not
-  /// kept.
+  /// Promises that backward() will be called with this loss itself. Then linear_cross_entropy() writes gradients of a parameter in forward,
+  /// directly to their slab, and stores no copy of them. Backward throws Error if the promise is not kept.
   bool is_root = false;
 };
 

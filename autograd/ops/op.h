@@ -92,7 +92,7 @@ inline void append_to(std::string& out, Op op) { out += name_of(op); }
 
 /// Begins the op `name` and returns the tape of its operands. `others` (token ids, weights, bounds) may have other element types. Any
 /// operand may be absent (null). Also for ops outside of the library: examples/custom_op.cpp is one.
-/// Throws Error when none has a tape, when two have different ones, or when two operands have different element types.
+/// Throws Error if no operand has a tape, if two have different ones, or if two operands have different element types.
 Tape& begin_op(const char* name, std::span<const Tensor> operands, std::span<const Tensor> others = {});
 inline Tape& begin_op(const char* name, std::initializer_list<Tensor> operands, std::initializer_list<Tensor> others = {}) {
   return begin_op(name, std::span(operands.begin(), operands.size()), std::span(others.begin(), others.size()));
@@ -104,7 +104,8 @@ inline Tape& begin_op(Op op, std::initializer_list<Tensor> operands, std::initia
   return begin_op(name_of(op), operands, others);
 }
 
-/// The same for an op of activations and of parameters in the type that they are computed in, which is f32 for bf16.
+/// As begin_op(), for an op of activations and of parameters. Parameters have the type that activations are computed in, which is f32 for
+/// bf16.
 Tape& begin_product(Op op, std::span<const Tensor> activations, std::initializer_list<Tensor> parameters,
                     std::initializer_list<Tensor> others = {});
 inline Tape& begin_product(Op op, Tensor x, std::initializer_list<Tensor> parameters, std::initializer_list<Tensor> others = {}) {

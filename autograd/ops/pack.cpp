@@ -13,7 +13,7 @@ void pack(ParameterStore& store, ParameterStore::Entry& entry, PackedType packin
   const index rows = entry.shape()[0];
   const index cols = entry.shape()[1];
   std::byte* panels = store.packed_place(entry, packing);
-  // Rows are encoded as whole blocks: where they end within one, as copies that are filled up with zeros.
+  // Rows are encoded as whole blocks. A row that ends within a block is copied and filled up with zeros.
   const index whole = packing == PackedType::bf16 ? cols : round_up(cols, kScaleBlock);
   const index some = std::clamp<index>(kAtOnce / std::max<index>(whole, 1), 1, rows);
   std::vector<float> copies(whole == cols ? 0 : static_cast<std::size_t>(some * whole));

@@ -12,6 +12,7 @@ Tensor add_value_embedding(Tensor qkv, Tensor x, Tensor rows, Tensor gate) {
     using T = decltype(zero);
     using C = Computed<T>;
     Tape& tape = begin_product(Op::add_value_embedding, std::array{qkv, x}, {rows, gate});
+    // Check that the shapes agree.
     for (const Tensor each : {qkv, x, rows}) {
       require(each.shape().rank() >= 1 && each.shape().rows() == qkv.shape().rows(), "add_value_embedding: qkv is ", qkv.shape(),
               ", another operand ", each.shape(), ", expected as many rows");
@@ -22,6 +23,7 @@ Tensor add_value_embedding(Tensor qkv, Tensor x, Tensor rows, Tensor gate) {
     const index values = rows.shape().cols();
     require(values % heads == 0 && values <= qkv.shape().cols(), "add_value_embedding: rows are ", rows.shape(), " for qkv ", qkv.shape(),
             ", expected ", heads, " heads of equal size that fit into it");
+    // Forward and backward share the description of the problem.
     const Tensor y = tape.make(qkv.shape(), qkv.dtype());
     const kernels::ValueEmbedding<T> problem{.rows = qkv.shape().rows(),
                                              .before = qkv.shape().cols() - values,

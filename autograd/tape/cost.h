@@ -10,10 +10,10 @@ namespace dikkat {
 /// The least work that an op must do, computed from its shapes.
 struct Cost {
   double flops = 0;  // of its matrix products, two for each multiply-add; 0 for an op without products
-  double bytes = 0;  // of its operands and results, each read or written once; 0 where it is not known
+  double bytes = 0;  // of its operands and results, each read or written once; 0 if it is not known
 };
 
-/// What an op costs, for profiles. It is given to Tape::record().
+/// The cost of an op, for profiles. It is given to Tape::record().
 struct OpCost {
   Cost forward, backward;
 };

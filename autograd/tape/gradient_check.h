@@ -22,7 +22,7 @@ struct CheckedOperand {
 /// With the default step, the truncation error and the rounding error are both near 1e-10.
 std::vector<std::vector<double>> numeric_gradients(const CheckedFunction& f, std::span<const CheckedOperand> operands, double step = 1e-5);
 
-/// The same derivatives, computed by backward. An operand that no gradient reaches has zeros.
+/// Those derivatives, computed by backward. An operand that no gradient reaches has zeros.
 std::vector<std::vector<double>> backward_gradients(const CheckedFunction& f, std::span<const CheckedOperand> operands);
 
 /// The largest difference between the two. That of an operand is divided by its largest numeric derivative, or by 0.01 if that is more.

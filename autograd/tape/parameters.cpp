@@ -137,7 +137,7 @@ void ParameterStore::set_initial_values(const Entry& entry, std::uint64_t seed) 
 
 namespace {
 
-/// Bytes of the slab of packed matrices that one takes.
+/// Bytes that one packed matrix takes in the slab of packed matrices.
 std::size_t packed_slab_bytes(const ParameterStore::Entry& entry, PackedType packing) {
   return static_cast<std::size_t>(round_up(packed_bytes(packing, entry.shape()[0], entry.shape()[1]), 64));
 }

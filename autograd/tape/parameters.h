@@ -27,13 +27,13 @@ struct Init {
 /// Whether weight decay applies to a parameter.
 enum class Decay : bool { no, yes };
 
-/// What a parameter is for. Optimizers and optim.groups select parameters by it.
+/// The purpose of a parameter. Optimizers and optim.groups select parameters by it.
 enum class Role {
   vector,     // biases and gains of norms: everything that is not a matrix
   hidden,     // a matrix between two hidden layers
   embedding,  // a table with a row for each token or position, even if the output layer shares it
   head,       // the output layer's weight, if the embedding does not share it
-  adapter,    // a factor of what is added to a matrix (LoRA)
+  adapter,    // a factor of the product that is added to a matrix (LoRA)
 };
 template <>
 struct Names<Role> {
@@ -54,7 +54,7 @@ class Parameter {
   TensorRecord* record_ = nullptr;
 };
 
-/// All weights of a model in one slab: first the trained ones, sorted by (decay, path), then the frozen ones, sorted by path. Gradients lie
+/// All weights of a model in one slab: first the trained ones, sorted by (decay, path), then the frozen ones, sorted by path. Gradients are
 /// in a second slab, which has the same layout but no place for the frozen ones.
 ///
 ///   ParameterStore store;            // layers add their parameters while they are built
@@ -75,9 +75,9 @@ class ParameterStore {
     Role role = Role::vector;
     std::vector<index> row_parts;  // of a matrix that stacks several (q, k, v): the rows of each; empty: it is one matrix
     bool frozen = false;
-    PackedType packing = PackedType::none;  // a frozen matrix lies so from reserve() on
+    PackedType packing = PackedType::none;  // a frozen matrix is packed in this form from reserve() on
     index offset = 0;                       // in the slab
-    void* values = nullptr;  // its part of the slab: of a frozen packed matrix, where the numbers are loaded that pack() reads
+    void* values = nullptr;  // its part of the slab: for a frozen packed matrix, where the numbers are loaded that pack() reads
     TensorRecord record;
     ParameterGradient gradient;
 
@@ -93,8 +93,8 @@ class ParameterStore {
   /// lay_out().
   Parameter add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {});
 
-  /// The parameter will not be trained: it has no gradient and no optimizer state. With a packing it is a matrix that lies packed from
-  /// reserve() on, as zeros until pack() is called for the numbers in Entry::values; gradients flow through it, and products of f32 with it
+  /// The parameter will not be trained: it has no gradient and no optimizer state. With a packing it must be a matrix, which is packed from
+  /// reserve() on, as zeros until pack() is called for the numbers in Entry::values. Gradients flow through it, and products of f32 with it
   /// are computed in f32. Throws Error if there is no such path, and after lay_out().
   void freeze(std::string_view path, PackedType packing = PackedType::none);
 
@@ -105,20 +105,21 @@ class ParameterStore {
   }
   /// Sorts the parameters and sets their offsets (Entry::offset); maps no memory. Throws Error when called twice.
   void lay_out();
-  /// Maps the memory without touching it. Calls lay_out() if that was not done. Throws Error when there is not enough memory, or when
-  /// called twice.
+  /// Maps the memory without touching it. Calls lay_out() if nobody has. Throws Error when there is not enough memory, or when called
+  /// twice.
   void reserve();
-  /// Gives every parameter its initial values, a function of (seed, path), one after the other; `loaded` must pack those that were frozen
-  /// so. Throws Error before reserve(), and when another matrix is packed.
+  /// Gives every parameter its initial values, a function of (seed, path), one after the other; `loaded` must pack the matrices that were
+  /// frozen with a packing. Throws Error before reserve(), and if another matrix is packed.
   void initialise(std::uint64_t seed, const Loaded& loaded = {});
-  /// The trained ones alone: the others are loaded.
+  /// Initialises only the trained parameters: the others are loaded.
   void initialise_trained(std::uint64_t seed);
 
-  /// Memory for a matrix that will be packed, packed_bytes() of zeros, in a slab of all matrices; or, if it was frozen so, of all that
-  /// were. Throws Error for a vector, for another packing than that of the others, and unless the store holds f32.
+  /// Memory for a matrix that will be packed, packed_bytes() of zeros. It comes from a slab for all matrices; or, if the matrix was frozen
+  /// with a packing, from a slab for those. Throws Error for a vector, for a packing that differs from that of the others, and if the store
+  /// does not hold f32.
   std::byte* packed_place(const Entry& entry, PackedType packing);
-  /// From now on the matrix is what lies in its packed_place(), as PackedMatrix describes, and it is not trained. The memory of its part of
-  /// the slab goes back to the system. Ops that multiply by it or look up its rows go on as before.
+  /// From now on the matrix is the contents of its packed_place(), as PackedMatrix describes, and it is not trained. The memory of its part
+  /// of the slab goes back to the system. Ops that multiply by it or look up its rows work as before.
   void keep_packed(Entry& entry, PackedType packing);
 
   DType dtype() const { return dtype_; }
@@ -134,11 +135,12 @@ class ParameterStore {
 
   /// Elements of the slab. Each parameter is padded to a multiple of 64 bytes; the padding is zero.
   index slab_size() const { return slab_size_; }
-  /// Bytes of all weights as they lie in memory in the end: of packed ones what packed_place() gives, of others their part of the slab.
+  /// Bytes of all weights as they are stored in the end: packed_bytes() for packed matrices, their part of the slab for others.
   std::size_t weight_bytes() const;
   /// Elements of the first part of the slab, that of the trained parameters. The slab of gradients has the same size.
   index trainable_size() const { return trainable_size_; }
-  /// Throws Error when T is not the element type, before reserve(), and when a matrix is packed that was not frozen so (freeze()).
+  /// Throws Error when T is not the element type, before reserve(), and if a matrix is packed that was not frozen with a packing
+  /// (freeze()).
   template <class T>
   const T* weights() const {
     return static_cast<const T*>(slab(weights_, kDType<T>));
@@ -160,7 +162,7 @@ class ParameterStore {
   /// Sets gradients that no backward pass has written to zero.
   void complete_gradients();
   void complete_gradient(Entry& entry);
-  /// Nothing uses the parameters any more (ParameterGradient::uses), before a forward pass: an earlier one may have been given up.
+  /// Before a forward pass, forgets uses of parameters (ParameterGradient::uses) from an earlier pass that was abandoned.
   void forget_uses();
   /// The next backward pass overwrites the gradients.
   void clear_gradients();
@@ -179,7 +181,7 @@ class ParameterStore {
   index trainable_size_ = 0;
   std::size_t trainable_ = 0;  // number of trained parameters
   bool laid_out_ = false, allocated_ = false;
-  bool is_whole_ = true;  // no matrix is packed but those that were frozen so
+  bool is_whole_ = true;  // all packed matrices were frozen with a packing
 };
 
 }  // namespace dikkat

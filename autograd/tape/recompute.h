@@ -31,11 +31,11 @@ class Recomputation {
   Tape& inner_;
 };
 
-/// Activation checkpointing: computes f(tape, inputs) and keeps only the outputs. Backward computes the rest again. Outputs and gradients
-/// have the same bits as without recomputation. On a tape that does not record, what f computes besides its outputs is gone too. All
-/// recomputed parts of a tape use the same memory, so they need that of the largest. Inputs and outputs may be absent (null). f may use
-/// parameters, but no other tensor of the outer tape; it is called twice, so it must be a function of its inputs. It lives in the tape's
-/// arena, as backward closures do. Throws Error when called within another recompute().
+/// Activation checkpointing: computes f(tape, inputs) and keeps only the outputs. Backward computes everything else again. Outputs and
+/// gradients have the same bits as without recomputation. All recomputed parts of a tape use the same memory, so they need that of the
+/// largest. On a tape that does not record, only the outputs are kept too.
+/// Inputs and outputs may be absent (null). f may use parameters, but no other tensor of the outer tape; it is called twice, so it must be
+/// a function of its inputs. It lives in the tape's arena, as backward closures do. Throws Error when called within another recompute().
 template <std::size_t kOutputs, std::size_t kInputs, class F>
 std::array<Tensor, kOutputs> recompute(Tape& tape, const std::array<Tensor, kInputs>& inputs, F f) {
   const auto needs_gradient = [](Tensor x) { return x && x.needs_gradient(); };

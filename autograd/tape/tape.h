@@ -22,7 +22,7 @@ concept BackwardClosure = std::invocable<F&, Gradients&> && std::is_trivially_co
 
 enum class Recording : bool { off, on };
 
-/// The parts of a model, for reports by part. A model calls Tape::enter() to say which part its next ops belong to.
+/// The parts of a model, for reports by part. A model calls Tape::enter() before the ops of a part.
 enum class Region : std::uint8_t { none, embedding, blocks, head };
 
 /// One run of an op: its operands, results and cost.
@@ -40,14 +40,14 @@ class TapeObserver {
   /// The forward part of an op begins; ends. There is no end when the op throws.
   virtual void forward_begins() = 0;
   virtual void forward_ends(const OpRun& run) = 0;
-  /// The same for its backward closure.
+  /// The backward closure of an op begins.
   virtual void backward_begins() = 0;
   virtual void backward_ends(const OpRun& run) = 0;
 };
 
-/// Is told during backward when a parameter's gradient is complete: whatever uses the parameter has added to it, or will not. It is not
-/// told of parameters that only a recompute() uses whose outputs no gradient reaches. All calls come from the thread that uses the tape,
-/// between ops.
+/// Is called during backward when a parameter's gradient is complete, so that no further op of this pass adds to it. It is not called for
+/// parameters that are used only in a recompute() whose outputs get no gradient. All calls come from the thread that uses the tape, between
+/// ops.
 class GradientWatcher {
  public:
   virtual ~GradientWatcher() = default;
@@ -141,8 +141,8 @@ class Tape {
   /// For models: the ops that follow, until the next call or reset(), belong to this part of the model.
   void enter(Region region) { region_ = region; }
 
-  /// Computes the derivatives of a scalar. Gradients of intermediate results are freed on the way. Call it once between two reset().
-  /// Throws Error when y is not a scalar, when nothing that y depends on needs a gradient, or when called a second time.
+  /// Computes the derivatives of a scalar. Gradients of intermediate results are freed as soon as they have been used. Call it once between
+  /// two reset(). Throws Error when y is not a scalar, when nothing that y depends on needs a gradient, or when called a second time.
   void backward(Tensor y);
   /// Computes the derivatives of <dy, y>; dy has y's shape and type.
   void backward(Tensor y, Tensor dy);
@@ -155,7 +155,7 @@ class Tape {
 
   /// Forgets every tensor.
   void reset();
-  /// Maps as much memory as `like` has used, before a first step of the same size. Throws Error when the system has not enough.
+  /// Maps as much memory as `like` has used, before a first step of the same size. Throws Error if the system has not enough.
   void reserve(const Tape& like);
   /// Call it after the largest step: from now on, a step that needs more memory throws Error, which names the op.
   void freeze();
@@ -204,7 +204,7 @@ class Tape {
   BufferPool& pool_ = own_pool_;
   std::unique_ptr<Tape> inner_;
   Recording recording_;
-  bool counts_uses_ = false;  // of parameters (ParameterGradient::uses): of recompute(), its first run does
+  bool counts_uses_ = false;  // of parameters (ParameterGradient::uses); with recompute(), its first run does
   const char* op_ = "tape";
   TapeObserver* observer_ = nullptr;
   GradientWatcher* watcher_ = nullptr;

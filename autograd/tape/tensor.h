@@ -20,7 +20,7 @@ struct ParameterGradient {
   int uses = 0;  // nodes of a recording tape that read the parameter, and whose backward part is still to come
 };
 
-/// What a Tensor points to. Only the tape, the parameter store and ops look inside.
+/// The record that a Tensor points to. Only the tape, the parameter store and ops look inside.
 struct TensorRecord {
   Shape shape;
   DType dtype = DType::f32;
@@ -50,7 +50,7 @@ class Tensor {
   /// The tape that made it; null for a parameter.
   Tape* tape() const { return record_->tape; }
 
-  /// Whether it is a weight that lies in memory in fewer bytes. Its element type is then that in which ops compute with it.
+  /// Whether it is a weight that is stored in fewer bytes. Its element type is then the one in which ops compute with it.
   bool is_packed() const { return record_->packing != PackedType::none; }
   /// A packed weight's numbers.
   PackedMatrix packed() const {

@@ -6,7 +6,7 @@
 
 namespace dikkat::kernels::reference {
 
-/// What kernels::adamw must equal: algorithm 2 of arXiv 1711.05101, line by line.
+/// The reference for kernels::adamw: algorithm 2 of arXiv 1711.05101, line by line.
 template <class T>
 void adamw(const AdamW<T>& p) {
   const auto step = static_cast<T>(p.step);

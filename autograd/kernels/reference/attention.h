@@ -72,7 +72,7 @@ void add_rotated_back(index size, const T* dy, const T* angles, T factor, T* dx)
   }
 }
 
-/// What kernels::attention_forward must equal, a row of scores at a time.
+/// The reference for kernels::attention_forward, a row of scores at a time.
 template <class T>
 void attention_forward(const AttentionForward<T>& p) {
   const AttentionShape& s = p.shape;
@@ -81,6 +81,7 @@ void attention_forward(const AttentionForward<T>& p) {
       for (index i = 0; i < s.queries; ++i) {
         const index key_head = h / s.group();
         const auto q = rotated(p.q, s, b, h, i, p.q_rotation + b * p.q_rotation_batch_stride);
+        // Score the keys that the query sees.
         std::vector<T> scores(static_cast<std::size_t>(s.keys), -std::numeric_limits<T>::infinity());
         for (index j = 0; j < s.keys; ++j) {
           if (sees(s, b, i, j)) {
@@ -88,6 +89,7 @@ void attention_forward(const AttentionForward<T>& p) {
             scores[static_cast<std::size_t>(j)] = static_cast<T>(s.scale) * dot(s.head_size, q.data(), k.data());
           }
         }
+        // Take the logarithm of the sum of their exponentials.
         T top = -std::numeric_limits<T>::infinity();
         for (const T score : scores) {
           top = std::max(top, score);
@@ -98,6 +100,7 @@ void attention_forward(const AttentionForward<T>& p) {
         }
         const T log_sum = total == 0 ? std::numeric_limits<T>::infinity() : top + std::log(total);
         p.log2_sum[(b * s.heads + h) * s.queries + i] = log_sum * std::numbers::log2e_v<T>;
+        // Add the weighted values.
         T* y = row_of<T>(p.y, s, b, h, i);
         std::fill(y, y + s.head_size, T(0));
         for (index j = 0; j < s.keys; ++j) {
@@ -111,8 +114,8 @@ void attention_forward(const AttentionForward<T>& p) {
   }
 }
 
-/// What kernels::attention_backward must equal: dw = dy v^T, delta = <dy, y>, ds = w (dw - delta), dq = scale ds k,
-/// dk = scale ds^T q, dv = w^T dy. Outputs without `add` must hold zeros.
+/// The reference for kernels::attention_backward: dw = dy v^T, delta = <dy, y>, ds = w (dw - delta), dq = scale ds k, dk = scale ds^T q, dv
+/// = w^T dy. Outputs without `add` must hold zeros.
 template <class T>
 void attention_backward(const AttentionBackward<T>& p) {
   const AttentionShape& s = p.shape;

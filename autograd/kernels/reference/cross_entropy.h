@@ -7,7 +7,7 @@
 
 namespace dikkat::kernels::reference {
 
-/// What kernels::cross_entropy_forward must equal, by plain loops.
+/// The reference for kernels::cross_entropy_forward, by plain loops.
 template <class T>
 void cross_entropy_forward(const CrossEntropy<T>& p) {
   for (index row = 0; row < p.rows; ++row) {
@@ -36,7 +36,7 @@ void cross_entropy_forward(const CrossEntropy<T>& p) {
   }
 }
 
-/// What kernels::cross_entropy_backward must equal.
+/// The reference for kernels::cross_entropy_backward.
 template <class T>
 void cross_entropy_backward(const CrossEntropy<T>& p) {
   for (index row = 0; row < p.rows; ++row) {

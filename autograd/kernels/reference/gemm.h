@@ -9,7 +9,7 @@
 
 namespace dikkat::kernels::reference {
 
-/// What kernels::gemm must equal: C = op(A) op(B) + bias + the previous C if `add`, by plain loops.
+/// The reference for kernels::gemm: C = op(A) op(B) + bias + the previous C if `add`, by plain loops.
 template <class T>
 void gemm(const Gemm<T>& p) {
   for (index i = 0; i < p.m; ++i) {
@@ -27,7 +27,7 @@ void gemm(const Gemm<T>& p) {
 /// The sum of c and a b, rounded once.
 inline float multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
 
-/// The same of bf16 as vdpbf16ps computes it: denormal numbers are taken as zero, and so is a result that is one.
+/// c + a b of bf16 as vdpbf16ps computes it: denormal numbers are taken as zero, and so is a denormal result.
 inline float multiply_add(bf16 a, bf16 b, float c) {
   constexpr float kLeast = 0x1p-126F;
   const auto flushed = [](float x) { return std::abs(x) < kLeast ? std::copysign(0.0F, x) : x; };
@@ -38,7 +38,7 @@ inline float multiply_add(bf16 a, bf16 b, float c) {
   return was_rounded_up ? std::copysign(0.0F, sum) : flushed(sum);
 }
 
-/// A sum of products from zero: one by one; of bf16 in pairs, the second of each pair first, the last one with zero if it is alone.
+/// A sum of products from zero: one by one. bf16 are added in pairs, the second of each pair first; an odd last one is paired with zero.
 inline float sum_of_products(std::span<const float> a, std::span<const float> b) {
   float sum = 0;
   for (std::size_t l = 0; l < a.size(); ++l) {
@@ -56,8 +56,8 @@ inline float sum_of_products(std::span<const bf16> a, std::span<const bf16> b) {
   return sum;
 }
 
-/// The same in the order of our own product, bit for bit: the base is the bias and the previous C, and the sum over each block of
-/// `depth` of k is added to it in turn. `a` and `b` are the operands.
+/// gemm() in the order of our own product, bit for bit: the base is the bias and the previous C, and the sum over each block of `depth` of
+/// k is added to it in turn. `a` and `b` are the operands.
 template <class Problem, class T>
 void gemm_in_blocks(const Problem& p, const T* a, const T* b, index depth) {
   std::vector<T> row(static_cast<std::size_t>(p.k)), column(row.size());

@@ -6,7 +6,7 @@
 
 namespace dikkat::kernels::reference {
 
-/// What kernels::head_norm_forward must equal, by plain loops.
+/// The reference for kernels::head_norm_forward, by plain loops.
 template <class T>
 void head_norm_forward(const HeadNorm<T>& p) {
   const index normalised = (p.heads + p.key_heads) * p.size;
@@ -28,7 +28,7 @@ void head_norm_forward(const HeadNorm<T>& p) {
   }
 }
 
-/// What kernels::head_norm_backward must equal. With r = 1 / sqrt(mean(h^2) + eps) and g = dy gamma:
+/// The reference for kernels::head_norm_backward. With r = 1 / sqrt(mean(h^2) + eps) and g = dy gamma:
 /// dh_i = r g_i - h_i r^3 mean(g h),  dgamma = sum dy h r.
 template <class T>
 void head_norm_backward(const HeadNorm<T>& p) {

@@ -7,7 +7,7 @@
 
 namespace dikkat::kernels::reference {
 
-/// What kernels::layer_norm_forward must equal, by plain loops.
+/// The reference for kernels::layer_norm_forward, by plain loops.
 template <class T>
 void layer_norm_forward(const LayerNormForward<T>& p) {
   for (index row = 0; row < p.rows; ++row) {
@@ -30,7 +30,7 @@ void layer_norm_forward(const LayerNormForward<T>& p) {
   }
 }
 
-/// What kernels::layer_norm_backward must equal: with n = (x - mean) rstd and g = dy gamma,
+/// The reference for kernels::layer_norm_backward: with n = (x - mean) rstd and g = dy gamma,
 /// dx = rstd (g - mean(g) - n mean(g n)),  dgamma = sum dy n,  dbeta = sum dy; RMSNorm without the term mean(g).
 template <class T>
 void layer_norm_backward(const LayerNormBackward<T>& p) {

@@ -18,7 +18,7 @@ inline float f16_value(std::uint16_t bits) {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-/// One number of a packed weight, found by what PackedMatrix says of its layout.
+/// One number of a packed weight, found by the layout that PackedMatrix describes.
 inline float number_of(const PackedMatrix& w, index row, index col) {
   const std::byte* panel = w.data + row / kPanelRows * panel_bytes(w.packing, w.cols);
   const index r = row % kPanelRows;
@@ -44,7 +44,7 @@ inline float number_of(const PackedMatrix& w, index row, index col) {
   return scale * static_cast<float>((byte >> (place % 2 * 4) & 15) - 8);
 }
 
-/// All numbers, (rows, cols). A product with a packed weight is one with these.
+/// All numbers, (rows, cols). A product with a packed weight equals one with these numbers.
 inline std::vector<float> unpacked(const PackedMatrix& w) {
   std::vector<float> numbers;
   for (index row = 0; row < w.rows; ++row) {

@@ -16,7 +16,7 @@ T half_gate(const ValueEmbedding<T>& p, index row, index head) {
   return 1 / (1 + std::exp(-z));
 }
 
-/// What kernels::value_embedding_forward must equal, by plain loops.
+/// The reference for kernels::value_embedding_forward, by plain loops.
 template <class T>
 void value_embedding_forward(const ValueEmbedding<T>& p) {
   const index values = p.heads * p.size;
@@ -29,11 +29,12 @@ void value_embedding_forward(const ValueEmbedding<T>& p) {
   }
 }
 
-/// What kernels::value_embedding_backward must equal. With s = sigmoid(z): de = 2 s dy and dz = 2 s (1 - s) <dy_h, e_h>, which goes on to
-/// x and w.
+/// The reference for kernels::value_embedding_backward. With s = sigmoid(z): de = 2 s dy and dz = 2 s (1 - s) <dy_h, e_h>, which flows to x
+/// and w.
 template <class T>
 void value_embedding_backward(const ValueEmbedding<T>& p) {
   const index values = p.heads * p.size;
+  // Outputs without `add` begin at zero.
   const auto clear = [](GradOut<T> out, index n) {
     for (index i = 0; out && !out.add && i < n; ++i) {
       out.data[i] = 0;
@@ -44,6 +45,7 @@ void value_embedding_backward(const ValueEmbedding<T>& p) {
   clear(p.dgate, p.heads * p.channels);
   for (index row = 0; row < p.rows; ++row) {
     for (index head = 0; head < p.heads; ++head) {
+      // dy flows through the product to e, and through the gate to x and w.
       const T s = half_gate(p, row, head);
       T product = 0;
       for (index d = head * p.size; d < (head + 1) * p.size; ++d) {
