@@ -21,14 +21,14 @@ struct HeadNorm {
         k(s.param("k_norm.weight", {c.head_size}, Init::ones(), Decay::no, Role::vector)),
         options{.heads = c.n_head, .key_heads = c.n_kv_head, .eps = c.norm_eps} {}
 
-  /// Of q | k | v in one tensor.
+  /// Normalises q | k | v, which are columns of one tensor.
   Tensor of_all(Tensor qkv) const { return head_norm(qkv, q, k, options); }
-  /// Of queries alone, and of k | v.
+  /// Normalises the queries, and k | v, in tensors of their own.
   Tensor of_queries(Tensor x) const { return head_norm(x, q, {}, {.heads = options.heads, .key_heads = 0, .eps = options.eps}); }
   Tensor of_keys(Tensor kv) const { return head_norm(kv, {}, k, {.heads = 0, .key_heads = options.key_heads, .eps = options.eps}); }
 };
 
-/// What self- and cross-attention have in common: in each head, queries attend to keys and get a weighted mean of the values.
+/// The shared part of self- and cross-attention: in each head, queries attend to keys and get a weighted mean of the values.
 struct MultiHead {
   std::string path;
   std::uint64_t site;
@@ -45,7 +45,7 @@ struct MultiHead {
   index query_width() const { return heads * head_size; }
   index key_width() const { return key_heads * head_size; }
 
-  /// What one sequence's attention may see besides its operands.
+  /// Restricts what queries see, and gives positions and earlier keys. By default there is nothing besides the operands.
   struct Context {
     Tensor key_begin{};                     // i32 (B, queries), query i sees keys from key_begin[b, i] on; absent: all
     Tensor key_end{};                       // i32 (B, queries), query i sees keys below key_end[b, i]; absent: all
@@ -97,7 +97,7 @@ struct SelfAttention {
     }
   }
 
-  /// tokens: of x, i32 (B, T); only value embeddings read them.
+  /// tokens: those that x was made from, i32 (B, T); only value embeddings read them.
   Tensor operator()(Pass& pass, Tensor x, const MultiHead::Context& context = {}, Tensor tokens = {}) const {
     const Tensor read = cast(x, pass.operand_type(x));
     const Tensor product = c_attn(pass, read);
@@ -109,10 +109,10 @@ struct SelfAttention {
   }
 };
 
-/// What cross-attention sees of another sequence.
+/// The other sequence, to which cross-attention attends.
 struct CrossInputs {
   Tensor memory{};           // (B, S, C)
-  Tensor keys_and_values{};  // the memory's, computed before; absent: they are computed
+  Tensor keys_and_values{};  // k | v of the memory, computed before; absent: they are computed here
   Tensor key_end{};          // as in MultiHead::Context
   Tensor key_batch{};
 };
@@ -134,7 +134,7 @@ struct CrossAttention {
     }
   }
 
-  /// Of a memory (B, S, C): k | v, (B, S, 2 key_width()).
+  /// Computes the k | v of a memory (B, S, C): (B, S, 2 key_width()).
   Tensor keys_and_values(Pass& pass, Tensor memory) const {
     const Tensor product = c_attn(pass, memory);
     return norm ? norm->of_keys(product) : product;

@@ -6,8 +6,8 @@
 
 namespace dikkat {
 
-/// In training, sets elements of x (B, ...) to zero with a probability and scales up the others. Which elements is a function of (seed,
-/// site, step, index in the step's whole batch), so gradient accumulation over micro-batches changes nothing.
+/// In training, sets elements of x (B, ...) to zero with a probability and scales up the others. The choice of elements is a function of
+/// (seed, site, step, index in the step's whole batch), so gradient accumulation over micro-batches changes nothing.
 struct Dropout {
   std::uint64_t site;
   double probability;

@@ -12,16 +12,16 @@
 namespace dikkat {
 
 /// Keys and values of earlier positions, for each layer of a stack with causal self-attention. A pass over the positions that follow then
-/// computes only those. Each sequence has a length of its own.
+/// computes only those. Each sequence has its own length.
 class KeyValueCache {
  public:
-  /// For `sequences` sequences of at most `max_positions` positions, in a stack with this number of layers; keys have `width` numbers, and
-  /// values too. It has memory for the first `first_positions` of them at once (by default for all), and reserve() makes more. Throws Error
-  /// if there is not enough.
+  /// For `sequences` sequences of at most `max_positions` positions, in a stack with this number of layers. Keys and values have `width`
+  /// numbers each. At first there is memory for `first_positions` positions (by default for all), and reserve() makes more. Throws Error if
+  /// there is not enough.
   KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32, index first_positions = 0);
 
-  /// Makes room for `positions` positions of each sequence. What is there moves, so pointers from layer() and rows() end. Throws Error for
-  /// more than max_positions(), and if there is not enough memory.
+  /// Makes room for `positions` positions of each sequence. The contents move, so pointers from layer() and rows() become invalid. Throws
+  /// Error for more than max_positions(), and if there is not enough memory.
   void reserve(index positions);
 
   index layers() const { return layers_; }
@@ -29,9 +29,9 @@ class KeyValueCache {
   index max_positions() const { return max_positions_; }
   /// Positions that a sequence has. Throws Error for a sequence number out of range.
   index length(index sequence = 0) const;
-  /// Those of the first `sequences` sequences: i32 (sequences). Throws Error if there are fewer.
+  /// The lengths of the first `sequences` sequences: i32 (sequences). Throws Error if there are fewer.
   Tensor lengths(Tape& tape, index sequences) const;
-  /// The largest of them.
+  /// The largest of these lengths.
   index longest(index sequences) const;
 
   /// The cache of layer i, for attention().
@@ -43,13 +43,14 @@ class KeyValueCache {
   void clear();
   /// Removes the positions of a sequence from `length` on. Throws Error for one that has fewer.
   void truncate(index sequence, index length);
-  /// Copies sequence `of` of `from` to sequence `to`, with its length. `from` is this cache, or another one whose sequences have the same
-  /// size. Throws Error for a sequence number out of range and for a cache of another size.
+  /// Copies sequence `of` of `from` to sequence `to`, with its length. `from` may be this cache or another one with sequences of this size.
+  /// Throws Error for a sequence number out of range and for a cache of another size.
   void copy_sequence(index to, const KeyValueCache& from, index of);
 
-  // For keys and values that are computed at once, as those of a memory. The caller knows how many a sequence has.
+  // The following functions are for keys and values that are computed at once, such as those of a memory. The caller knows how many a
+  // sequence has.
 
-  /// Takes over the first positions of a sequence in layer i: k | v, (1, positions, 2 width). Throws Error where they do not fit.
+  /// Copies the first positions of a sequence to layer i: k | v, (1, positions, 2 width). Throws Error if they do not fit.
   void set_rows(index i, index sequence, Tensor keys_and_values);
   /// Layer i on this tape, without a copy: (sequences, positions that there is memory for, 2 width).
   Tensor rows(Tape& tape, index i) const;

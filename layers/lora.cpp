@@ -8,7 +8,7 @@
 namespace dikkat {
 
 LoraConfig with_defaults(LoraConfig config) {
-  config.alpha.derive(2 * static_cast<double>(std::max<index>(config.rank, 1)));  // a valid value even where there are no adapters
+  config.alpha.derive(2 * static_cast<double>(std::max<index>(config.rank, 1)));  // a valid value even without adapters
   return config;
 }
 

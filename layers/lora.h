@@ -13,16 +13,16 @@
 
 namespace dikkat {
 
-/// Adapters of low rank (LoRA; Hu et al. 2021, arXiv 2106.09685): a linear layer x W^T becomes x W^T + scale (x A^T) B^T with a W that
-/// stays as it is. It is also the [lora] section of a configuration file.
+/// Adapters of low rank (LoRA; Hu et al. 2021, arXiv 2106.09685): a linear layer x W^T becomes x W^T + scale (x A^T) B^T, and W is frozen.
+/// It is also the [lora] section of a configuration file.
 struct LoraConfig {
   index rank = 0;                              // rows of A, columns of B; 0: no adapters
   Derived<double> alpha{};                     // 2 rank
-  double dropout = 0;                          // of what A reads, in training
+  double dropout = 0;                          // of the input of A, in training
   bool decay = true;                           // whether the optimizer's weight decay applies to A and B
   bool rank_stabilized = false;                // scale is alpha / sqrt(rank) (Kalajdzievski 2023, arXiv 2312.03732) instead of alpha / rank
   std::vector<std::string> targets = {"all"};  // the layers: "attention", "feed_forward", "all", or patterns of their weights' paths
-  PackedType base = PackedType::none;          // how the matrices that are not trained lie in memory
+  PackedType base = PackedType::none;          // how the matrices that are not trained are stored
 
   bool operator==(const LoraConfig&) const = default;
 };
@@ -33,8 +33,8 @@ double scale_of(const LoraConfig& config);
 /// Whether the linear layer whose weight has this path has an adapter.
 bool is_target(const LoraConfig& config, std::string_view weight_path);
 
-/// The adapter of a layer from `in` to `out`. B begins at 0, so the layer begins as it was. A is normal with the variance 1 / (3 in), which
-/// is that of PEFT's uniform initial values.
+/// The adapter of a layer from `in` to `out`. B begins at 0, so at first the layer's result does not change. A is normal with the variance
+/// 1 / (3 in), which is that of PEFT's uniform initial values.
 struct Adapter {
   Parameter a, b;  // (rank, in), (out, rank)
   Dropout dropout;
@@ -42,7 +42,7 @@ struct Adapter {
 
   Adapter(const Scope& s, const LoraConfig& config, index in, index out);
 
-  /// What is added to the layer of x.
+  /// The product that is added to the layer of x.
   LowRankProduct low_rank(Pass& pass, Tensor x) const { return {.a = a, .b = b, .scale = scale, .read = dropout(pass, x)}; }
 };
 

@@ -20,10 +20,10 @@ struct Norm {
         eps(epsilon),
         weight(s.param("weight", {width}, Init::ones(), Decay::no, Role::vector)),
         bias(with_bias && kind == NormKind::layer_norm ? s.param("bias", {width}, Init::zeros(), Decay::no, Role::vector) : Parameter{}) {}
-  /// Of the residual stream.
+  /// A norm of the residual stream, as the configuration describes it.
   Norm(const Scope& s, const TransformerConfig& c) : Norm(s, c.n_embd, c.bias, c.norm, c.norm_eps) {}
 
-  /// In the element type of x, or in another one.
+  /// The result has the element type of x, or `dtype`.
   Tensor operator()(Pass&, Tensor x, std::optional<DType> dtype = {}) const {
     const NormOptions options{.eps = eps, .dtype = dtype};
     return kind == NormKind::rms_norm ? rms_norm(x, weight, options) : layer_norm(x, weight, bias, options);

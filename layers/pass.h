@@ -13,7 +13,7 @@ namespace dikkat {
 /// tape of the pass is reset.
 using AttentionObserver = std::function<void(std::string_view layer, Tensor weights)>;
 
-/// Activation checkpointing: what forward does not store and backward computes again. The results have the same bits.
+/// Activation checkpointing: which activations forward does not store and backward computes again. The results have the same bits.
 enum class Recompute {
   none,
   cheap,  // the feed-forward's activation: the largest tensor of a block, and no matrix product to compute
@@ -24,7 +24,7 @@ struct Names<Recompute> {
   static constexpr std::string_view of[] = {"none", "cheap", "block"};
 };
 
-/// One forward pass: everything that layers know besides their inputs.
+/// One forward pass: everything that layers read besides their inputs.
 struct Pass {
   Tape& tape;
   bool training = false;  // whether dropout is on
@@ -33,9 +33,9 @@ struct Pass {
   index first_sequence = 0;  // index of the batch's first sequence within the whole step, which may have several micro-batches
   const AttentionObserver* attention_observer = nullptr;  // attention weights are computed only if it is set
   Recompute recompute = Recompute::none;
-  DType operands = DType::f32;  // f32, or bf16: what matrix products read of activations in f32
+  DType operands = DType::f32;  // f32, or bf16: the type in which matrix products read activations that are f32
 
-  /// The same pass on another tape. The binding names every member, so a member that is added but forgotten here does not compile.
+  /// This pass on another tape. The binding names every member, so a member that is added but forgotten here does not compile.
   Pass on(Tape& other) const {
     const auto& [own_tape, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute, its_operands] = *this;
     return {other, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute, its_operands};

@@ -8,8 +8,8 @@
 namespace dikkat {
 namespace {
 
-/// Llama 3.1's scaling (meta-llama/llama-models, apply_scaling): with the number of turns within the original context, frequencies of more
-/// than `high` turns stay, those of fewer than `low` are divided by the factor, and those between are mixed of both.
+/// Llama 3.1's scaling (meta-llama/llama-models, apply_scaling), by the number of turns within the original context. Frequencies of more
+/// than `high` turns are kept, those of fewer than `low` are divided by the factor, and those between are a mixture of both.
 double divisor_of_llama3(double frequency, const TransformerConfig& c) {
   const double turns = static_cast<double>(c.rope_original_context) * frequency / (2 * std::numbers::pi);
   const double low = c.rope_low_freq_factor;
@@ -37,7 +37,7 @@ double unscaled(index d, const TransformerConfig& c) {
   return std::pow(c.rope_theta, -2 * static_cast<double>(d) / static_cast<double>(c.head_size));
 }
 
-/// Rows (.., time, width): row t of sequence b is that of position first(b) + t, which write(position, row) computes.
+/// Rows (.., time, width): write(position, row) computes row t of sequence b for position first(b) + t.
 template <class First, class Write>
 Tensor rows_of(Pass& pass, Shape shape, DType dtype, const First& first, const Write& write) {
   pass.tape.begin("positions");
@@ -47,7 +47,7 @@ Tensor rows_of(Pass& pass, Shape shape, DType dtype, const First& first, const W
   for_float(dtype, "positions", [&](auto zero) {
     using T = decltype(zero);
     T* out = rows.mutable_data<T>();
-    constexpr index kSine = 4;  // takes as long as reading and writing so many elements
+    constexpr index kSine = 4;  // takes as long as reading and writing that many elements
     parallel_for(rows.size() / width, Work::elements(kSine * rows.size()),
                  [&](index i) { write(first(i / time) + i % time, out + i * width); });
   });

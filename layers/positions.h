@@ -16,7 +16,7 @@ class SinusoidalPositions {
   /// Rows first to first + time - 1: (time, width), without gradient. Throws Error for a row beyond the last position.
   /// Nothing is stored between calls, so several threads may share a model.
   Tensor operator()(Pass& pass, index first, index time, DType dtype) const;
-  /// The same for sequences that begin at positions of their own, `first` i32 (B): (B, time, width).
+  /// Rows for sequences that begin at different positions, `first` i32 (B): (B, time, width).
   Tensor operator()(Pass& pass, Tensor first, index time, DType dtype) const;
 
  private:
@@ -28,7 +28,7 @@ class SinusoidalPositions {
   std::vector<double> frequencies_;  // (width): 10000^(-2i / C) twice for each i
 };
 
-/// What rope_scaling divides each of RoPE's frequencies by, (D / 2). The configuration must come from checked() or with_defaults().
+/// The numbers by which rope_scaling divides RoPE's frequencies, (D / 2). The configuration must come from checked() or with_defaults().
 std::vector<double> rope_divisors(const TransformerConfig& config);
 
 /// Rotary positions (RoPE; Su et al., arXiv 2104.09864), for AttentionOptions::rotation: pair d of a head turns by position * f_d, with f_d
@@ -38,10 +38,10 @@ class RotaryPositions {
   /// The configuration must come from checked() or with_defaults().
   explicit RotaryPositions(const TransformerConfig& config);
 
-  /// Of positions first to first + time - 1: (time, D), a row of D / 2 cosines, then D / 2 sines, without gradient. Nothing is stored
-  /// between calls.
+  /// The angles of positions first to first + time - 1: (time, D), a row of D / 2 cosines, then D / 2 sines, without gradient. Nothing is
+  /// stored between calls.
   Tensor operator()(Pass& pass, index first, index time, DType dtype) const;
-  /// The same for sequences that begin at positions of their own, `first` i32 (B): (B, time, D).
+  /// The angles for sequences that begin at different positions, `first` i32 (B): (B, time, D).
   Tensor operator()(Pass& pass, Tensor first, index time, DType dtype) const;
   /// f_d, (D / 2).
   const std::vector<double>& frequencies() const { return frequencies_; }

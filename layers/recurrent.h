@@ -9,8 +9,8 @@
 #include "layers/scope.h"
 
 // Recurrent layers, to compare attention with. Formulas and parameters are those of torch.nn.RNN and torch.nn.GRU (one layer, batch first;
-// names without PyTorch's "_l0"). Initial values, also of biases, have PyTorch's variance, 1 / (3 hidden), but are normal where PyTorch's
-// are uniform.
+// names without PyTorch's "_l0"). Initial values, also of biases, have PyTorch's variance, 1 / (3 hidden), but are normal instead of
+// uniform.
 namespace dikkat {
 
 /// The parameters of `gates` gates, stacked, and the loop over time.
@@ -69,7 +69,7 @@ struct Recurrent : RecurrentWeights {
 };
 
 /// The gated recurrent unit (Cho et al., arXiv 1406.1078) in PyTorch's form, where r acts after the product. Rows of weights are r | z | n:
-///   r = sigmoid(W_ir x_t + b_ir + W_hr h_{t-1} + b_hr)        z in the same way
+///   r = sigmoid(W_ir x_t + b_ir + W_hr h_{t-1} + b_hr)        z likewise
 ///   n = tanh(W_in x_t + b_in + r * (W_hn h_{t-1} + b_hn))
 ///   h_t = (1 - z) * n + z * h_{t-1}
 /// x (B, T, in), and h0 (B, hidden) or zeros, to all states (B, T, hidden).

@@ -14,14 +14,14 @@
 
 namespace dikkat {
 
-/// What differs between an encoder's stack and a decoder's.
+/// The difference between an encoder's stack and a decoder's.
 struct StackKind {
   index layers = 0;
   bool causal = true;  // self-attention: position t sees positions up to t
-  bool cross = false;  // whether each block attends to a memory between self-attention and feed-forward
+  bool cross = false;  // each block attends to a memory between self-attention and feed-forward
 };
 
-/// What a stack reads besides x (B, T, C).
+/// The inputs of a stack besides x (B, T, C).
 struct StackInputs {
   Tensor key_begin{};                    // i32 (B, T): position t sees positions from key_begin[b, t] on; absent: all
   Tensor key_end{};                      // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
@@ -77,7 +77,7 @@ class ResidualStream {
   Tensor first_;
 };
 
-/// What a block reads is resid_lambda x + x0_lambda x0, one number each (modded-nanogpt). They begin at 1 and 0: x.
+/// Each block reads resid_lambda x + x0_lambda x0, one number each (modded-nanogpt). They begin at 1 and 0: x.
 struct ResidualScalars {
   Parameter resid_lambda, x0_lambda;  // (1) each
 
@@ -128,7 +128,8 @@ struct Stack {
       }
     }
 
-    /// rotation: of the positions of x, or absent. cache, and keys and values of memories: those of this block, or null and absent.
+    /// rotation: the angles of the positions of x, or absent. cache, and keys and values of memories: those of this block, or null and
+    /// absent.
     void operator()(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation,
                     const AttentionCache* cache = nullptr, Tensor memory_keys = {}) const {
       if (scalars) {
@@ -143,7 +144,7 @@ struct Stack {
       mlp(where, pass, x);
     }
 
-    /// The same with activation checkpointing: only inputs and outputs are stored.
+    /// Runs the block with activation checkpointing: only inputs and outputs are stored.
     void recomputed(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation) const {
       const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 9>& in) {
         Pass inner = pass.on(tape);
@@ -202,7 +203,7 @@ struct Stack {
   }
 
  private:
-  /// Rotary positions of x, which begins where the cache ends.
+  /// The angles of rotary positions for x, which begins where the cache ends.
   Tensor angles(Pass& pass, Tensor x, const KeyValueCache* cache) const {
     const index time = x.shape()[1];
     return cache == nullptr ? (*rotary)(pass, 0, time, x.dtype())

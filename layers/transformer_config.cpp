@@ -16,7 +16,7 @@ TransformerConfig with_defaults(TransformerConfig c) {
   const bool is_gpt = c.kind == ModelKind::gpt;
   c.n_encoder_layer.derive(c.n_layer);
   c.n_kv_head.derive(c.n_head);
-  c.head_size.derive(std::max<index>(c.n_embd / std::max<index>(c.n_head, 1), 1));  // where it does not divide, checked() says so
+  c.head_size.derive(std::max<index>(c.n_embd / std::max<index>(c.n_head, 1), 1));  // checked() reports a remainder
   c.n_hidden.derive(c.gated ? round_up(ceil_div(8 * c.n_embd, 3), 64) : 4 * c.n_embd);
   c.qkv_bias.derive(c.bias);
   c.scale_embeddings.derive(!is_gpt);

@@ -15,8 +15,8 @@ struct Names<ModelKind> {
   static constexpr std::string_view of[] = {"gpt", "encoder_decoder"};
 };
 
-/// How the model knows positions: a row of a learned table, or sines and cosines, is added to each token; or attention rotates queries and
-/// keys (RoPE; Su et al., arXiv 2104.09864); or by the causal mask alone.
+/// How the model knows positions. A row of a learned table, or sines and cosines, is added to each token; or attention rotates queries and
+/// keys (RoPE; Su et al., arXiv 2104.09864); or only the causal mask depends on positions.
 enum class Positions { learned, sinusoidal, rope, none };
 template <>
 struct Names<Positions> {
@@ -50,8 +50,8 @@ struct Names<Activation> {
   static constexpr std::string_view of[] = {"gelu", "relu", "relu2", "silu"};
 };
 
-/// Which layers of a stack add rows of their tokens' own to the values of self-attention: none; every other one, the last among them; or
-/// all.
+/// Which layers of a stack add rows that belong to the tokens to the values of self-attention: none; every other one, including the last;
+/// or all.
 enum class ValueEmbeddings { none, alternate, all };
 template <>
 struct Names<ValueEmbeddings> {
@@ -59,7 +59,7 @@ struct Names<ValueEmbeddings> {
 };
 
 /// The description of a transformer. Gpt, EncoderDecoder and all their layers read it; it is also the [model] section of a configuration
-/// file. Defaults stand here, or in with_defaults() if they follow from other members. To add a key: a member here, a row in
+/// file. Defaults are set here, or in with_defaults() if they follow from other members. To add a key: a member here, a row in
 /// train/config/schema.cpp, and its use in a layer.
 struct TransformerConfig {
   ModelKind kind = ModelKind::gpt;
@@ -87,19 +87,19 @@ struct TransformerConfig {
   double rope_theta = 10'000;  // pair d of a head turns by theta^(-2 d / D) radians for each position
   RopeScaling rope_scaling = RopeScaling::none;
   double rope_factor = 8;               // of linear and llama3
-  double rope_low_freq_factor = 1;      // of llama3, as Llama 3.1 has them: what turns less often than this
-  double rope_high_freq_factor = 4;     // within rope_original_context is divided, what turns more often than that is kept
+  double rope_low_freq_factor = 1;      // of llama3, as Llama 3.1 has them: frequencies that turn less often than this
+  double rope_high_freq_factor = 4;     // within rope_original_context are divided, those that turn more often than this are kept
   index rope_original_context = 8'192;  // of llama3: positions before scaling
   Derived<Activation> activation{};     // of the feed-forward: gelu, in an encoder-decoder relu
   bool gated = false;                   // the feed-forward is c_proj(f(gate) * up), with gate | up from c_fc
-  double logit_softcap = 0;             // logits z become softcap tanh(z / softcap); 0: they stay
+  double logit_softcap = 0;             // logits z become softcap tanh(z / softcap); 0: they are not changed
 
-  // What helps small models (nanochat, modded-nanogpt).
+  // Options that help small models (nanochat, modded-nanogpt).
   bool embedding_norm = false;                               // the model's norm follows the embedding
-  bool residual_scalars = false;                             // x becomes l x + l0 x0 before each block, x0 what the first one reads
+  bool residual_scalars = false;                             // x becomes l x + l0 x0 before each block; x0 is the input of the first one
   ValueEmbeddings value_embeddings = ValueEmbeddings::none;  // v becomes v + 2 sigmoid(W x[:12]) e[token], in each head
   bool zero_init_projections = false;                        // the last layer of a branch begins at 0, so a block begins as x
-  bool zero_head = false;                                    // an output head of its own begins at 0
+  bool zero_head = false;                                    // an output head that is not the token table begins at 0
 
   bool operator==(const TransformerConfig&) const = default;
 };
@@ -111,17 +111,18 @@ TransformerConfig with_defaults(TransformerConfig config);
 /// sizes below 1, dropout outside of [0, 1), no vocab_size, and the like.
 TransformerConfig checked(TransformerConfig config, ModelKind kind);
 
-// Standard deviations of initial weights. For a GPT those of GPT-2: 0.02, and 0.02 / sqrt(2 n_layer) for the last layer of a branch. For an
-// encoder-decoder those of Glorot and Bengio (2010): variance 2 / (in + out). 0 where zero_init_projections or zero_head say so.
+// Standard deviations of initial weights. For a GPT they are those of GPT-2: 0.02, and 0.02 / sqrt(2 n_layer) for the last layer of a
+// branch. For an encoder-decoder they are those of Glorot and Bengio (2010): variance 2 / (in + out). zero_init_projections and zero_head
+// make some of them 0.
 
-/// Of a linear layer from `in` to `out`.
+/// For a linear layer from `in` to `out`.
 double weight_std(const TransformerConfig& config, index in, index out);
-/// The same for the last layer of a branch, whose output is added to the residual stream.
+/// For the last layer of a branch, whose output is added to the residual stream.
 double branch_end_std(const TransformerConfig& config, index in, index out);
-/// Of an output head that is not the token table.
+/// For an output head that is not the token table.
 double head_std(const TransformerConfig& config);
-/// Of rows of the tables of tokens and positions. For an encoder-decoder the variance is 1 / C; the rows are multiplied by sqrt(C), so the
-/// stack's input has variance 1.
+/// For the rows of the tables of tokens and positions. With an encoder-decoder the variance is 1 / C; the rows are multiplied by sqrt(C),
+/// so the stack's input has variance 1.
 double embedding_std(const TransformerConfig& config);
 
 /// Whether self-attention in layer `layer` of a stack of `layers` has value embeddings.

@@ -5,8 +5,8 @@
 
 namespace dikkat {
 
-/// What self-attention adds to its values: in each head of keys, a row of the token's own, times 2 sigmoid(W x[:12]). W begins at 0, so
-/// each gate begins at 1.
+/// Adds to the values of self-attention, in each head of keys, a row that belongs to the token, times 2 sigmoid(W x[:12]). W begins at 0,
+/// so each gate begins at 1.
 struct ValueEmbedding {
   Embedding table;  // (vocabulary, columns of v)
   Parameter gate;   // (heads of keys, channels): W

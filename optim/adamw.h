@@ -11,12 +11,12 @@ class AdamW : public Optimizer {
   struct Options {
     double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
     double weight_decay = 0.1;    // of parameters of Decay::yes
-    bool cautious_decay = false;  // only of weights that the update moves towards 0
+    bool cautious_decay = false;  // decay only weights that the update moves towards 0
   };
 
   /// Updates all trained parameters. Throws Error when the store has not been laid out.
   AdamW(ParameterStore& store, const Options& options) : AdamW(store, options, settings_of(store, options.weight_decay)) {}
-  /// Updates only these, which stand in the order of the slab. Their settings hold the weight decay.
+  /// Updates only these parameters, which must be in the order of the slab. Their settings hold the weight decay.
   AdamW(ParameterStore& store, const Options& options, std::span<const ParameterSettings> parameters);
 
   const char* name() const override { return "AdamW"; }

@@ -6,9 +6,9 @@
 
 namespace dikkat {
 
-/// Another optimizer, with an exponential moving average (EMA) of the weights that it makes: after update t, average = d average + (1 - d)
-/// weight, with d = min(decay, (t - 1) / (t + 9)), so that the average follows the weights at the beginning. It smooths the last steps'
-/// noise away (Polyak and Juditsky 1992, "Acceleration of stochastic approximation by averaging").
+/// Wraps another optimizer and keeps an exponential moving average (EMA) of the weights: after update t, average = d average + (1 - d)
+/// weight, with d = min(decay, (t - 1) / (t + 9)), so that the average follows the weights at the beginning. It smooths the noise of the
+/// last steps (Polyak and Juditsky 1992, "Acceleration of stochastic approximation by averaging").
 class Averaged : public Optimizer {
  public:
   /// Throws Error unless 0 < decay < 1.

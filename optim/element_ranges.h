@@ -8,17 +8,17 @@
 
 namespace dikkat {
 
-/// Elements that an optimizer updates one by one: those of parameters that lie next to each other in the slab and have the same settings.
+/// Elements that an optimizer updates one by one: parameters that are adjacent in the slab and have equal settings.
 struct ElementRange {
   index begin, end;    // in the store's slab
   index state_offset;  // of its first element in a state slab
   double rate_factor, weight_decay;
 };
 
-/// The ranges of parameters that stand in the order of the slab. `state` has a tensor of the parameter's shape for each of them.
+/// The ranges of parameters that are in the order of the slab. `state` has a tensor of the parameter's shape for each of them.
 std::vector<ElementRange> element_ranges(std::span<const ParameterSettings> parameters, const StateSlab& state);
 
-/// Calls f(range, begin, count, state_offset) for what units and ranges have in common.
+/// Calls f(range, begin, count, state_offset) for the elements that are in both a unit and a range.
 template <class F>
 void for_ranges(std::span<const Unit> units, std::span<const ElementRange> ranges, F&& f) {
   for (const Unit& unit : units) {

@@ -15,7 +15,7 @@ std::vector<index> row_parts(const ParameterStore::Entry& entry) {
   return entry.row_parts.empty() ? std::vector{entry.shape()[0]} : entry.row_parts;
 }
 
-/// Rows or columns, whatever there are more of, of each part of a matrix.
+/// The number of rows or of columns, whichever is larger, of each part of a matrix.
 index lines_of(index rows, index cols) { return std::max(rows, cols); }
 Shape lines_of(const ParameterStore::Entry& entry) {
   index lines = 0;
@@ -97,6 +97,7 @@ const Muon::Matrix* Muon::matrix_at(index begin) const {
 
 bool Muon::update(const Update& u, std::span<const Unit> units) {
   const kernels::NewtonSchulz how = newton_schulz(options_.coefficients, steps_);
+  // Collect the matrices among the units, and the workspace of the largest.
   chosen_.clear();
   index workspace = 0;
   for (const Unit& unit : units) {
@@ -105,7 +106,7 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
       workspace = std::max(workspace, kernels::muon_workspace(matrix->rows, matrix->cols));
     }
   }
-  // The largest first, so that threads end at about the same time.
+  // Sort them, the largest first, so that threads end at about the same time.
   std::sort(chosen_.begin(), chosen_.end(), [&](const Matrix* a, const Matrix* b) {
     const auto rank = [&](const Matrix* m) { return std::pair(-kernels::newton_schulz_flops(how, m->rows, m->cols), m->begin); };
     return rank(a) < rank(b);
@@ -134,7 +135,7 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
         finite.store(false, std::memory_order_relaxed);
       }
     };
-    // Many matrices: one for each thread. Few: all threads for each. The bits are the same.
+    // With many matrices, each thread updates one at a time; with few, all threads work on one. The bits are the same.
     const auto count = static_cast<index>(chosen_.size());
     if (count >= 2 * thread_count()) {
       const Work work{static_cast<double>(workspace) * static_cast<double>(count)};  // a lower bound: more than enough to use all threads

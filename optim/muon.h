@@ -7,9 +7,9 @@
 
 namespace dikkat {
 
-/// Muon (Keller Jordan 2024): the update of a hidden matrix is its momentum, made orthogonal (kernels/muon.h has the formulas). Each part
-/// of a matrix that is several (ParameterStore::Entry::row_parts) is made orthogonal by itself. AdamW updates all other parameters.
-/// Update::momentum, where it is given, takes the place of Options::momentum.
+/// Muon (Keller Jordan 2024): the update of a hidden matrix is its momentum, made orthogonal (kernels/muon.h has the formulas). If a matrix
+/// stacks several (ParameterStore::Entry::row_parts), each of them is made orthogonal separately. AdamW updates all other parameters.
+/// Update::momentum, if it is set, replaces Options::momentum.
 class Muon : public Optimizer {
  public:
   struct Options {
@@ -22,7 +22,7 @@ class Muon : public Optimizer {
 
   /// Updates all trained parameters. Throws Error when the store has not been laid out.
   Muon(ParameterStore& store, const Options& options) : Muon(store, options, settings_of(store, options.adamw.weight_decay)) {}
-  /// Updates only these, which stand in the order of the slab. Their settings hold the weight decay.
+  /// Updates only these parameters, which must be in the order of the slab. Their settings hold the weight decay.
   Muon(ParameterStore& store, const Options& options, std::span<const ParameterSettings> parameters);
 
   const char* name() const override { return "Muon"; }
@@ -47,7 +47,7 @@ class Muon : public Optimizer {
   StateSlab momentum_;
   StateSlab lines_;  // of NorMuon
   AdamW others_;
-  std::vector<Matrix> matrices_;       // as they lie in the slab
+  std::vector<Matrix> matrices_;       // in the order of the slab
   std::vector<const Matrix*> chosen_;  // of an update
 };
 

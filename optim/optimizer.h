@@ -57,7 +57,7 @@ struct Update {
   index step = 1;            // counts from 1; updates that were left out do not count
   double learning_rate = 0;  // of the schedule
   double gradient_scale = 1;
-  double weight_decay_factor = 1;    // of its schedule: times the weight decay of each parameter
+  double weight_decay_factor = 1;    // of its schedule: multiplies the weight decay of each parameter
   std::optional<double> momentum{};  // of its schedule, for optimizers that have one; absent: the one of their options
 };
 
@@ -72,9 +72,9 @@ class Optimizer {
   virtual const char* name() const = 0;
   /// All state that is kept from step to step. Each slab has a different name.
   virtual std::vector<StateSlab*> state() = 0;
-  /// What an update consists of: every trained parameter is in exactly one unit.
+  /// The parts of an update: every trained parameter is in exactly one unit.
   const std::vector<Unit>& units() const { return units_; }
-  /// What an update of all units costs.
+  /// The cost of an update of all units.
   virtual Cost cost() const = 0;
 
   /// Maps the memory of the state without touching it. If it is not called, the first step does this. Throws Error when there is not
@@ -92,10 +92,10 @@ class Optimizer {
   /// updated weights and state are finite.
   virtual bool update(const Update& update, std::span<const Unit> units) = 0;
 
-  // Of an average of the weights (averaged.h); nothing without one.
-  /// The weights have their first values, with which the average begins.
+  // These two are for an average of the weights (averaged.h), and do nothing without one.
+  /// Call this when the weights have their first values, with which the average begins.
   virtual void start_average() {}
-  /// Exchanges the weights and their average, until it is called again. Returns whether there is an average.
+  /// Exchanges the weights and their average; a second call exchanges them back. Returns whether there is an average.
   virtual bool exchange_average() { return false; }
 
  protected:

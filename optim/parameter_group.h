@@ -9,12 +9,12 @@
 
 namespace dikkat {
 
-/// Parameters with settings of their own: those whose path matches a pattern, or that have a role, or both.
+/// Parameters with common settings: those whose path matches a pattern, or that have a role, or both.
 struct ParameterGroup {
   std::string match{};         // of the whole path: * stands for any characters, ? for one, [ab] for one of these; empty: any path
   std::optional<Role> role{};  // absent: any
 
-  // A value that is not set leaves the default.
+  // A value that is not set keeps its default.
   std::optional<double> learning_rate{};  // at the peak of the schedule, whose form is the same for all parameters
   std::optional<double> weight_decay{};   // also of parameters of Decay::no
   std::optional<bool> frozen{};
@@ -23,7 +23,7 @@ struct ParameterGroup {
   bool operator==(const ParameterGroup&) const = default;
 };
 
-/// Freezes the parameters of groups with `frozen`. Where a parameter is in several groups that set `frozen`, the last one counts. Call it
+/// Freezes the parameters of groups with `frozen`. If a parameter is in several groups that set `frozen`, the last one counts. Call it
 /// before the store is laid out.
 void freeze(ParameterStore& store, std::span<const ParameterGroup> groups);
 
@@ -35,7 +35,7 @@ struct ParameterSettings {
 };
 
 /// The settings of all trained parameters, in the order of the slab. Without a group, a parameter has rate_factor 1, and `weight_decay` if
-/// it is one of Decay::yes. Groups override both; where several groups set a value for a parameter, the last one counts. `learning_rate` is
+/// it is one of Decay::yes. Groups override both; if several groups set a value for a parameter, the last one counts. `learning_rate` is
 /// the peak of the schedule: a group's learning rate divided by it gives rate_factor.
 std::vector<ParameterSettings> settings_of(const ParameterStore& store, double weight_decay, std::span<const ParameterGroup> groups = {},
                                            double learning_rate = 1);

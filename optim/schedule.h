@@ -8,7 +8,7 @@ namespace dikkat {
 /// The learning rate as a function of the step. After a linear warm-up it stays at `learning_rate` (constant), or falls to `min_lr`,
 /// linearly or along half a cosine, until step decay_steps, and stays there (nanoGPT's get_lr).
 ///
-/// wsd (warm-up, stable, decay; Hu et al., arXiv 2404.06395) stays at learning_rate and falls to min_lr over the last decay_share of
+/// wsd (warm-up, stable, decay; Hu et al., arXiv 2404.06395) keeps learning_rate and falls to min_lr over the last decay_share of
 /// decay_steps: along a line, or as 1 - sqrt(t) with t from 0 to 1 (Haegele et al., arXiv 2405.18392).
 ///
 /// inverse_sqrt is equation 3 of Vaswani et al. (arXiv 1706.03762), with the peak as its parameter: with s = step + 1 the rate is
@@ -28,9 +28,9 @@ struct Schedule {
   /// inverse_sqrt. Throws Error for inverse_sqrt without warm-up.
   double operator()(index step) const;
 
-  /// The last step at learning_rate, after which it falls to min_lr. Of schedules that end there.
+  /// The last step at learning_rate, after which it falls to min_lr. Only for schedules that end there.
   index decay_begin() const;
-  /// How much of the steps from decay_begin() to decay_steps is over, from 0 to 1; 0 for schedules that do not end at min_lr.
+  /// The part of the steps from decay_begin() to decay_steps that is over, from 0 to 1; 0 for schedules that do not end at min_lr.
   double decayed(index step) const;
 };
 

@@ -5,7 +5,7 @@
 namespace dikkat {
 
 /// Stochastic gradient descent with momentum (kernels/sgd.h has the formulas, which are torch.optim.SGD's). Weight decay is part of the
-/// gradient. Update::momentum is not for it.
+/// gradient. It ignores Update::momentum.
 class Sgd : public Optimizer {
  public:
   struct Options {
@@ -16,7 +16,7 @@ class Sgd : public Optimizer {
 
   /// Updates all trained parameters. Throws Error when the store has not been laid out.
   Sgd(ParameterStore& store, const Options& options) : Sgd(store, options, settings_of(store, options.weight_decay)) {}
-  /// Updates only these, which stand in the order of the slab. Their settings hold the weight decay.
+  /// Updates only these parameters, which must be in the order of the slab. Their settings hold the weight decay.
   Sgd(ParameterStore& store, const Options& options, std::span<const ParameterSettings> parameters);
 
   const char* name() const override { return "SGD"; }

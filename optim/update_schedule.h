@@ -9,7 +9,7 @@ namespace dikkat {
 struct UpdateSchedule {
   Schedule rate{};
 
-  /// What weight decay is multiplied by: 1; the rate as a share of its peak; or what falls from 1 at the first step to 0 at
+  /// The factor of weight decay: 1; the rate as a share of its peak; or a number that falls from 1 at the first step to 0 at
   /// rate.decay_steps, linearly or along half a cosine.
   enum class WeightDecay { constant, with_rate, linear, cosine } weight_decay = WeightDecay::constant;
 
@@ -19,10 +19,10 @@ struct UpdateSchedule {
     index warmup_steps = 0;
   } momentum{};
 
-  /// Of step `step`, which counts from 0.
+  /// The factor for step `step`, which counts from 0.
   double weight_decay_factor(index step) const;
   double momentum_at(index step) const;
-  /// An update with all of these; its `step` and gradient_scale are left as they are by default.
+  /// An update with all of these values; its `step` and gradient_scale keep their defaults.
   Update at(index step) const;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 Embedding token_table(const Scope& s, const TransformerConfig& c) { return {s / "wte", c.vocab_size, c.n_embd, embedding_std(c)}; }
 
-/// before: tokens that a cache has.
+/// Throws Error unless the tokens and lengths fit. before: the number of tokens that a cache has.
 void require_tokens(const char* what, Tensor tokens, Tensor lengths, index block_size, index before = 0) {
   if (tokens.shape().rank() != 2 || tokens.size() == 0 || tokens.shape()[1] > block_size - before) {
     fail("encoder-decoder: ", what, " tokens are ", tokens.shape(), ", expected (B, T) with T from 1 to ",
@@ -17,7 +17,7 @@ void require_tokens(const char* what, Tensor tokens, Tensor lengths, index block
           " lengths are ", lengths ? lengths.shape() : Shape{}, ", expected i32 [", tokens.shape()[0], "]");
 }
 
-/// key_end (B, queries) from lengths (B): all queries of row b see the keys below lengths[b]. Absent stays absent.
+/// key_end (B, queries) from lengths (B): all queries of row b see the keys below lengths[b]. Absent lengths give an absent result.
 Tensor key_ends(Pass& pass, Tensor lengths, index queries) {
   if (!lengths) {
     return {};

@@ -49,7 +49,7 @@ Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
 }
 
 KeyValueCache Gpt::cache(index sequences) const {
-  constexpr index kFirst = 1024;  // most texts are short, and a context may have 100,000 positions and more
+  constexpr index kFirst = 1024;  // most texts are short, and a context may be very long
   return {config_.n_layer, sequences, config_.block_size, config_.n_kv_head * config_.head_size, Tensor(head_).dtype(), kFirst};
 }
 

@@ -8,7 +8,7 @@
 namespace dikkat {
 
 /// A decoder-only transformer: token embedding, a causal stack, a final norm and a linear output head without bias. By default it is GPT-2
-/// (Radford et al. 2019); the keys of TransformerConfig also make it a Llama, a Qwen, and what is between.
+/// (Radford et al. 2019); the keys of TransformerConfig also make it a Llama, a Qwen, or a mixture of these.
 /// Weights are initialised as GPT-2's: normal with standard deviation 0.02; projections into the residual stream with 0.02 / sqrt(2
 /// n_layer).
 class Gpt {
@@ -18,15 +18,15 @@ class Gpt {
 
   /// Tokens (B, T) of i32, 1 <= T <= block_size, to logits (B, T, V). Throws Error for any other shape and for unknown tokens.
   Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
-  /// Its two halves: tokens (B, T) to the features that the output head reads, (B, T, C), in the element type that products read; and
-  /// features (..., C) to logits (..., V).
+  /// The two halves of the model: tokens (B, T) to the features that the output head reads, (B, T, C), in the element type that products
+  /// read; and features (..., C) to logits (..., V).
   Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, static_cast<KeyValueCache*>(nullptr)); }
   Tensor logits(Pass& pass, Tensor features) const;
-  /// The same for rows that hold several sequences: `starts`, i32 (B, T), has the position in the row where each token's sequence begins. A
-  /// token sees its own sequence alone, and its position counts from there.
+  /// features() for rows that hold several sequences: `starts`, i32 (B, T), has the position in the row where each token's sequence begins.
+  /// A token sees only its own sequence, and its position counts from there.
   Tensor features(Pass& pass, Tensor tokens, Tensor starts) const;
-  /// The same for tokens that follow those in the cache, in its first B sequences; they are added to it. T is at most block_size minus the
-  /// longest of their lengths. The tape must not record.
+  /// features() for tokens that follow those in the cache, in its first B sequences; they are added to it. T is at most block_size minus
+  /// the longest of their lengths. The tape must not record.
   Tensor features(Pass& pass, Tensor tokens, KeyValueCache& cache) const { return features(pass, tokens, &cache); }
   /// An empty cache for `sequences` sequences. Throws Error if there is not enough memory.
   KeyValueCache cache(index sequences) const;
