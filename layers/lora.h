@@ -7,7 +7,7 @@
 
 #include "autograd/base/packed_matrix.h"
 #include "autograd/ops/linear.h"
-#include "layers/derived.h"
+#include "layers/defaulted.h"
 #include "layers/dropout.h"
 #include "layers/scope.h"
 
@@ -17,7 +17,7 @@ namespace dikkat {
 /// It is also the [lora] section of a configuration file.
 struct LoraConfig {
   index rank = 0;                              // rows of A, columns of B; 0: no adapters
-  Derived<double> alpha{};                     // 2 rank
+  Defaulted<double> alpha{};                   // 2 rank
   double dropout = 0;                          // of the input of A, in training
   bool decay = true;                           // whether the optimizer's weight decay applies to A and B
   bool rank_stabilized = false;                // scale is alpha / sqrt(rank) (Kalajdzievski 2023, arXiv 2312.03732) instead of alpha / rank

@@ -2,7 +2,7 @@
 
 #include "autograd/base/names.h"
 #include "autograd/ops/linear.h"
-#include "layers/derived.h"
+#include "layers/defaulted.h"
 
 namespace dikkat {
 
@@ -63,24 +63,24 @@ struct Names<ValueEmbeddings> {
 /// train/config/schema.cpp, and its use in a layer.
 struct TransformerConfig {
   ModelKind kind = ModelKind::gpt;
-  index n_layer = 4;                      // blocks; of an encoder-decoder, those of the decoder
-  Derived<index> n_encoder_layer{};       // blocks of the encoder: n_layer
-  index n_head = 4;                       // H, of queries
-  Derived<index> n_kv_head{};             // of keys and values, divides n_head: n_head
-  index n_embd = 128;                     // C
-  Derived<index> head_size{};             // D: n_embd / n_head
-  Derived<index> n_hidden{};              // width inside the feed-forward: 4 C, gated 8/3 C in whole multiples of 64
-  index block_size = 64;                  // context length: most tokens of a sequence
-  Derived<index> vocab_size{};            // V: the tokenizer's
-  double dropout = 0;                     // of embeddings, of attention weights and of each branch, in training
-  bool bias = true;                       // of linear layers and layer norms
-  Derived<bool> qkv_bias{};               // of query, key and value: bias
-  bool tie_embeddings = true;             // the output head is the token table (the decoder's)
-  bool share_embeddings = true;           // encoder and decoder have one token table
-  Derived<bool> scale_embeddings{};       // token rows times sqrt(C): in an encoder-decoder
-  Derived<Positions> positions{};         // learned, in an encoder-decoder sinusoidal
-  Derived<NormPosition> norm_position{};  // pre, in an encoder-decoder post
-  Derived<bool> final_norm{};             // a norm after the last block: with norm_position pre
+  index n_layer = 4;                        // blocks; of an encoder-decoder, those of the decoder
+  Defaulted<index> n_encoder_layer{};       // blocks of the encoder: n_layer
+  index n_head = 4;                         // H, of queries
+  Defaulted<index> n_kv_head{};             // of keys and values, divides n_head: n_head
+  index n_embd = 128;                       // C
+  Defaulted<index> head_size{};             // D: n_embd / n_head
+  Defaulted<index> n_hidden{};              // width inside the feed-forward: 4 C, gated 8/3 C in whole multiples of 64
+  index block_size = 64;                    // context length: most tokens of a sequence
+  Defaulted<index> vocab_size{};            // V: the tokenizer's
+  double dropout = 0;                       // of embeddings, of attention weights and of each branch, in training
+  bool bias = true;                         // of linear layers and layer norms
+  Defaulted<bool> qkv_bias{};               // of query, key and value: bias
+  bool tie_embeddings = true;               // the output head is the token table (the decoder's)
+  bool share_embeddings = true;             // encoder and decoder have one token table
+  Defaulted<bool> scale_embeddings{};       // token rows times sqrt(C): in an encoder-decoder
+  Defaulted<Positions> positions{};         // learned, in an encoder-decoder sinusoidal
+  Defaulted<NormPosition> norm_position{};  // pre, in an encoder-decoder post
+  Defaulted<bool> final_norm{};             // a norm after the last block: with norm_position pre
   NormKind norm = NormKind::layer_norm;
   double norm_eps = 1e-5;      // added to the variance, or to the mean square
   bool qk_norm = false;        // RMSNorm of each head of queries and keys, with the scales q_norm and k_norm
@@ -90,7 +90,7 @@ struct TransformerConfig {
   double rope_low_freq_factor = 1;      // of llama3, as Llama 3.1 has them: frequencies that turn less often than this
   double rope_high_freq_factor = 4;     // within rope_original_context are divided, those that turn more often than this are kept
   index rope_original_context = 8'192;  // of llama3: positions before scaling
-  Derived<Activation> activation{};     // of the feed-forward: gelu, in an encoder-decoder relu
+  Defaulted<Activation> activation{};   // of the feed-forward: gelu, in an encoder-decoder relu
   bool gated = false;                   // the feed-forward is c_proj(f(gate) * up), with gate | up from c_fc
   double logit_softcap = 0;             // logits z become softcap tanh(z / softcap); 0: they are not changed
 

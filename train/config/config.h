@@ -18,7 +18,7 @@
 namespace dikkat {
 
 // The configuration of a run: one struct for each section of the TOML file, and one member for each key. schema.cpp has a row for each.
-// The values here are the defaults. A key that is added later needs a default that keeps the meaning of older files. A Derived key has a
+// The values here are the defaults. A key that is added later needs a default that keeps the meaning of older files. A Defaulted key has a
 // default that follows from other keys; resolve() computes it.
 
 struct TokenizerConfig {
@@ -72,7 +72,7 @@ struct DataConfig {
   Packing pack = Packing::stream;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
   std::string cache = "auto";
-  Derived<index> window{};          // tokens of a window; default: model.block_size
+  Defaulted<index> window{};        // tokens of a window; default: model.block_size
   std::vector<DataSource> sources;  // used instead of corpus and validation
   std::vector<EvaluationSource> evaluations;
 
@@ -95,11 +95,11 @@ struct Names<OptimizerKind> {
 struct OptimConfig {
   OptimizerKind kind = OptimizerKind::adamw;
   double learning_rate = 1e-3;
-  Derived<double> min_lr{};        // default: learning_rate * min_lr_share
-  Derived<double> min_lr_share{};  // default: 0.1, or min_lr / learning_rate if min_lr is set
+  Defaulted<double> min_lr{};        // default: learning_rate * min_lr_share
+  Defaulted<double> min_lr_share{};  // default: 0.1, or min_lr / learning_rate if min_lr is set
   Schedule::Kind schedule = Schedule::Kind::cosine;
   index warmup_steps = 100;
-  Derived<index> decay_steps{};                                  // default: max_steps when the run starts; with wsd always max_steps
+  Defaulted<index> decay_steps{};                                // default: max_steps when the run starts; with wsd always max_steps
   double decay_share = 0.2;                                      // wsd only
   Schedule::DecayForm decay_form = Schedule::DecayForm::linear;  // wsd only
   double weight_decay = 0.1;
@@ -109,11 +109,11 @@ struct OptimConfig {
   double beta2 = 0.95;
   double eps = 1e-8;
   double muon_momentum = 0.95;
-  Derived<double> muon_momentum_start{};  // default: muon_momentum
+  Defaulted<double> muon_momentum_start{};  // default: muon_momentum
   index muon_momentum_warmup_steps = 300;
-  Derived<double> muon_momentum_end{};  // default: muon_momentum
+  Defaulted<double> muon_momentum_end{};  // default: muon_momentum
   MuonCoefficients muon_coefficients = MuonCoefficients::jordan;
-  Derived<index> muon_steps{};  // default: usual_steps(muon_coefficients)
+  Defaulted<index> muon_steps{};  // default: usual_steps(muon_coefficients)
   bool muon_normalize = false;
   double muon_beta2 = 0.9;
   double sgd_momentum = 0.9;
@@ -151,7 +151,7 @@ struct TrainConfig {
   index batch_size = 12;
   index gradient_accumulation_steps = 1;
   std::vector<std::string> accumulation_schedule;  // "STEP:COUNT" (accumulation.h)
-  Derived<index> lanes{};                          // default: 1; in a new run the number of processes
+  Defaulted<index> lanes{};                        // default: 1; in a new run the number of processes
   double rank_timeout = 600;                       // seconds
   index max_steps = 2000;
   index eval_interval = 250;
@@ -183,7 +183,7 @@ struct ChatConfig {
   std::string system;
   std::string jinja;  // the template that came with the model, as text in the Jinja language
   ScoredText loss = ScoredText::answers;
-  Derived<ScoredText> eval_loss{};  // the tokens that evaluations score; default: loss
+  Defaulted<ScoredText> eval_loss{};  // the tokens that evaluations score; default: loss
 
   ScoredText evaluated() const { return eval_loss.is_open() ? loss : ScoredText{eval_loss}; }
 

@@ -13,9 +13,9 @@
 namespace dikkat::schema {
 
 template <class T>
-struct IsDerived : std::false_type {};
+struct IsDefaulted : std::false_type {};
 template <class T>
-struct IsDerived<Derived<T>> : std::true_type {
+struct IsDefaulted<Defaulted<T>> : std::true_type {
   using Value = T;
 };
 
@@ -26,8 +26,8 @@ struct IsOptional<std::optional<T>> : std::true_type {};
 
 template <class T>
 constexpr Type type_of() {
-  if constexpr (IsDerived<T>::value) {
-    return type_of<typename IsDerived<T>::Value>();
+  if constexpr (IsDefaulted<T>::value) {
+    return type_of<typename IsDefaulted<T>::Value>();
   } else if constexpr (IsOptional<T>::value) {
     return type_of<typename T::value_type>();
   } else if constexpr (std::is_same_v<T, bool>) {
@@ -47,8 +47,8 @@ constexpr Type type_of() {
 /// Returns the names of an enumeration; empty for other types.
 template <class T>
 constexpr std::span<const std::string_view> choices_of() {
-  if constexpr (IsDerived<T>::value) {
-    return choices_of<typename IsDerived<T>::Value>();
+  if constexpr (IsDefaulted<T>::value) {
+    return choices_of<typename IsDefaulted<T>::Value>();
   } else if constexpr (IsOptional<T>::value) {
     return choices_of<typename T::value_type>();
   } else if constexpr (std::is_enum_v<T>) {

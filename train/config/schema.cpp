@@ -24,8 +24,8 @@ constexpr Key row(std::string_view section, std::string_view name, Rule rule, st
   Key key;
   static_cast<Setting&>(key) = {.section = section, .name = name, .help = help, .type = type_of<Field>(), .rule = rule};
   key.is_set = [](const Config&) { return true; };
-  if constexpr (IsDerived<Field>::value) {
-    using T = typename IsDerived<Field>::Value;
+  if constexpr (IsDefaulted<Field>::value) {
+    using T = typename IsDefaulted<Field>::Value;
     key.get = [](const Config& config) {
       const Field& field = (config.*Section).*Member;
       return field.is_open() ? Value() : to_value<T>(field);

@@ -10,10 +10,10 @@ namespace dikkat {
 /// A value whose default follows from other values. It is open at first. Assignment sets it; derive() computes it, unless it was set. So a
 /// value that was not set can be derived again when the others change.
 template <class T>
-class Derived {
+class Defaulted {
  public:
-  constexpr Derived() = default;
-  constexpr Derived(T value) : value_(value), is_set_(true) {}  // NOLINT(google-explicit-constructor): assignment sets
+  constexpr Defaulted() = default;
+  constexpr Defaulted(T value) : value_(value), is_set_(true) {}  // NOLINT(google-explicit-constructor): assignment sets
 
   /// Whether the value was given, not derived.
   constexpr bool is_set() const { return is_set_; }
@@ -33,10 +33,10 @@ class Derived {
     return *value_;
   }
 
-  friend constexpr bool operator==(const Derived&, const Derived&) = default;
+  friend constexpr bool operator==(const Defaulted&, const Defaulted&) = default;
   template <class U>
-    requires(!std::is_same_v<U, Derived>)
-  friend constexpr bool operator==(const Derived& a, const U& b) {
+    requires(!std::is_same_v<U, Defaulted>)
+  friend constexpr bool operator==(const Defaulted& a, const U& b) {
     return a.value_ == b;
   }
 
