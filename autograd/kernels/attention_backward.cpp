@@ -5,9 +5,9 @@
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/attention_tiles.h"
+#include "autograd/kernels/task_order.h"
 #include "autograd/kernels/tile_gemm.h"
 #include "autograd/kernels/tile_transpose.h"
-#include "autograd/kernels/turns.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -126,7 +126,7 @@ struct Shared {
   T* dq;            // (heads, queries, width): dq / scale of the chunks so far; null: one chunk has all keys
   T* dk;            // (heads of keys, keys, width): dk / scale of the group's heads so far; null: each head has keys of its own
   T* dv;            // as dk
-  Turns* turns;
+  TaskOrder* order;
   index task(index head, index chunk) const { return chunk * heads + head; }
 };
 
@@ -171,7 +171,7 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
     bool is_my_turn = chunk == 0;
     const auto take_turn = [&] {
       if (!is_my_turn) {
-        shared.turns->wait(shared.task(head, chunk - 1), block + 1);
+        shared.order->wait(shared.task(head, chunk - 1), block + 1);
         is_my_turn = true;
       }
     };
@@ -247,19 +247,19 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
     if (chunk == shared.chunks.count - 1) {
       scatter(p.dq, s, p.q_rotation, b, h, query, count, dq, static_cast<T>(s.scale));
     } else {
-      shared.turns->tell(shared.task(head, chunk), block + 1);
+      shared.order->report(shared.task(head, chunk), block + 1);
     }
   }
   // The heads of a group add their dk and dv in turn, and the last one writes them.
   if (shared.dk != nullptr) {
     const index in_group = h % s.group();
     if (in_group > 0) {
-      shared.turns->wait(shared.task(head - 1, chunk), blocks + 1);
+      shared.order->wait(shared.task(head - 1, chunk), blocks + 1);
     }
     const index at = ((b * s.heads_of_keys() + key_head) * s.keys + first) * width;
     add_to_group(in_group == 0, held * width, m.dk, shared.dk + at);
     add_to_group(in_group == 0, held * width, m.dv, shared.dv + at);
-    shared.turns->tell(shared.task(head, chunk), blocks + 1);
+    shared.order->report(shared.task(head, chunk), blocks + 1);
     if (in_group < s.group() - 1) {
       return;
     }
@@ -284,7 +284,7 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
   const Scratch<T> dq(one ? 0 : heads * s.queries * width);
   const Scratch<T> query_blocks(one ? 0 : heads * blocks * block_size);
   const Scratch<T> dk(grouped), dv(grouped);
-  Turns turns(one && grouped == 0 ? 0 : heads * chunks.count);
+  TaskOrder order(one && grouped == 0 ? 0 : heads * chunks.count);
   if (!one) {
     parallel_for(heads * blocks, Work::elements(heads * blocks * block_size), [&](index task) {
       const index head = task / blocks;
@@ -297,7 +297,7 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
                          .dq = one ? nullptr : dq.data(),
                          .dk = grouped == 0 ? nullptr : dk.data(),
                          .dv = dv.data(),
-                         .turns = &turns};
+                         .order = &order};
   parallel_for_uneven(
       heads * chunks.count, work_of(s, 5), [&] { BackwardMemory<T>{s, chunks}; },
       // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.

@@ -13,10 +13,10 @@ namespace dikkat::kernels {
 
 /// The order in which the tasks of a parallel loop add to memory that they share. A task waits until another one, which was begun before it
 /// (parallel_for_uneven), has come as far as it needs. So the order of a sum, and its bits, do not depend on which task is faster.
-class Turns {
+class TaskOrder {
  public:
   /// Memory for `tasks` tasks; 0 if nothing is shared.
-  explicit Turns(index tasks) : done_(tasks) {
+  explicit TaskOrder(index tasks) : done_(tasks) {
     for (index i = 0; i < tasks; ++i) {
       new (done_ + i) Count;
     }
@@ -32,7 +32,8 @@ class Turns {
       }
     }
   }
-  void tell(index task, index steps) { done_[task].steps.store(steps, std::memory_order_release); }
+  /// Records that a task has done `steps` of its steps.
+  void report(index task, index steps) { done_[task].steps.store(steps, std::memory_order_release); }
 
  private:
   static constexpr int kSpins = 1000;
