@@ -72,9 +72,9 @@ void train(EncoderDecoder& model, ParameterStore& parameters, const PairStore& p
     loader.fill({step * pairs.count(), pairs.count()}, batch);
     Pass pass{.tape = tape, .training = true, .step = static_cast<std::uint64_t>(step)};
     const Shape shape{batch.rows, batch.lengths.cols};
-    const auto memory = model.encode(pass, tape.input<Token>({batch.rows, batch.lengths.source_cols}, batch.source),
-                                     tape.input<std::int32_t>({batch.rows}, batch.source_lengths));
-    const Tensor logits = model.logits(pass, model.features(pass, tape.input<Token>(shape, batch.inputs), memory));
+    const auto encoded = model.encode(pass, tape.input<Token>({batch.rows, batch.lengths.source_cols}, batch.source),
+                                      tape.input<std::int32_t>({batch.rows}, batch.source_lengths));
+    const Tensor logits = model.logits(pass, model.features(pass, tape.input<Token>(shape, batch.inputs), encoded));
     const Tensor loss = cross_entropy(logits, tape.input<Token>(shape, batch.targets),
                                       {.weights = tape.input<float>(shape, batch.weights), .normaliser = batch.target_weight});
     tape.backward(loss);

@@ -111,8 +111,8 @@ struct SelfAttention {
 
 /// The other sequence, to which cross-attention attends.
 struct CrossInputs {
-  Tensor memory{};           // (B, S, C)
-  Tensor keys_and_values{};  // k | v of the memory, computed before; absent: they are computed here
+  Tensor encoder_output{};   // (B, S, C)
+  Tensor keys_and_values{};  // k | v of encoder_output, computed before; absent: they are computed here
   Tensor key_end{};          // as in MultiHead::Context
   Tensor key_batch{};
 };
@@ -134,16 +134,16 @@ struct CrossAttention {
     }
   }
 
-  /// Computes the k | v of a memory (B, S, C): (B, S, 2 key_width()).
-  Tensor keys_and_values(Pass& pass, Tensor memory) const {
-    const Tensor product = c_attn(pass, memory);
+  /// Computes the k | v of an encoder's output (B, S, C): (B, S, 2 key_width()).
+  Tensor keys_and_values(Pass& pass, Tensor encoder_output) const {
+    const Tensor product = c_attn(pass, encoder_output);
     return norm ? norm->of_keys(product) : product;
   }
 
   Tensor operator()(Pass& pass, Tensor x, const CrossInputs& inputs) const {
     const Tensor product = q_attn(pass, x);
     const Tensor q = norm ? norm->of_queries(product) : product;
-    const Tensor kv = inputs.keys_and_values ? inputs.keys_and_values : keys_and_values(pass, inputs.memory);
+    const Tensor kv = inputs.keys_and_values ? inputs.keys_and_values : keys_and_values(pass, inputs.encoder_output);
     const MultiHead::Context context{.key_end = inputs.key_end, .key_batch = inputs.key_batch};
     return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.key_width()}, false, context), Lifetime::until_consumed);
   }

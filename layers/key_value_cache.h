@@ -47,8 +47,8 @@ class KeyValueCache {
   /// Throws Error for a sequence number out of range and for a cache of another size.
   void copy_sequence(index to, const KeyValueCache& from, index of);
 
-  // The following functions are for keys and values that are computed at once, such as those of a memory. The caller knows how many a
-  // sequence has.
+  // The following functions are for keys and values that are computed at once, such as those of an encoder's output. The caller knows how
+  // many a sequence has.
 
   /// Copies the first positions of a sequence to layer i: k | v, (1, positions, 2 width). Throws Error if they do not fit.
   void set_rows(index i, index sequence, Tensor keys_and_values);

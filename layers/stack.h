@@ -18,17 +18,17 @@ namespace dikkat {
 struct StackKind {
   index layers = 0;
   bool causal = true;  // self-attention: position t sees positions up to t
-  bool cross = false;  // each block attends to a memory between self-attention and feed-forward
+  bool cross = false;  // each block attends to an encoder's output between self-attention and feed-forward
 };
 
 /// The inputs of a stack besides x (B, T, C).
 struct StackInputs {
   Tensor key_begin{};                    // i32 (B, T): position t sees positions from key_begin[b, t] on; absent: all
   Tensor key_end{};                      // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
-  Tensor memory{};                       // (B, S, C), for a stack with cross-attention
-  Tensor memory_key_end{};               // i32 (B, T): position t sees the memory's positions below memory_key_end[b, t]; absent: all
-  Tensor memory_row{};                   // i32 (B): the sequence of memory_cache that row b of x attends to
-  const KeyValueCache* memory_cache{};   // keys and values of memories, in place of `memory`
+  Tensor encoder_output{};               // (B, S, C), for a stack with cross-attention
+  Tensor encoder_key_end{};              // i32 (B, T): position t sees the encoder's positions below encoder_key_end[b, t]; absent: all
+  Tensor encoder_row{};                  // i32 (B): the sequence of encoder_cache that row b of x attends to
+  const KeyValueCache* encoder_cache{};  // keys and values of encoder outputs, in place of `encoder_output`
   Tensor tokens{};                       // i32 (B, T): those that x was made from, for value embeddings
   const KeyValueCache* cache = nullptr;  // keys and values of the positions before x; those of x are appended
 };
@@ -128,10 +128,9 @@ struct Stack {
       }
     }
 
-    /// rotation: the angles of the positions of x, or absent. cache, and keys and values of memories: those of this block, or null and
-    /// absent.
+    /// rotation: the angles of the positions of x, or absent. cache and encoder_keys: those of this block, or null and absent.
     void operator()(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation,
-                    const AttentionCache* cache = nullptr, Tensor memory_keys = {}) const {
+                    const AttentionCache* cache = nullptr, Tensor encoder_keys = {}) const {
       if (scalars) {
         x.mix_with_first(scalars->resid_lambda, scalars->x0_lambda);
       }
@@ -139,7 +138,7 @@ struct Stack {
            MultiHead::Context{.key_begin = inputs.key_begin, .key_end = inputs.key_end, .rotation = rotation, .cache = cache},
            inputs.tokens);
       if (crossattention) {
-        (*crossattention)(where, pass, x, CrossInputs{inputs.memory, memory_keys, inputs.memory_key_end, inputs.memory_row});
+        (*crossattention)(where, pass, x, CrossInputs{inputs.encoder_output, encoder_keys, inputs.encoder_key_end, inputs.encoder_row});
       }
       mlp(where, pass, x);
     }
@@ -149,12 +148,12 @@ struct Stack {
       const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 9>& in) {
         Pass inner = pass.on(tape);
         ResidualStream stream(inner, {in[0], in[1], drop}, in[7] ? in[7] : in[0]);
-        (*this)(where, inner, stream, {.key_begin = in[8], .key_end = in[2], .memory = in[3], .memory_key_end = in[4], .tokens = in[5]},
-                in[6]);
+        (*this)(where, inner, stream,
+                {.key_begin = in[8], .key_end = in[2], .encoder_output = in[3], .encoder_key_end = in[4], .tokens = in[5]}, in[6]);
         return std::array{stream.state().x, stream.state().branch};
       };
       const Tensor first = scalars && x.first() != x.state().x ? x.first() : Tensor{};  // the first block reads it as x: not twice
-      const std::array in{x.state().x,   x.state().branch, inputs.key_end, inputs.memory,   inputs.memory_key_end,
+      const std::array in{x.state().x,   x.state().branch, inputs.key_end, inputs.encoder_output, inputs.encoder_key_end,
                           inputs.tokens, rotation,         first,          inputs.key_begin};
       const auto out = recompute<2>(pass.tape, in, block);
       x.set_state({out[0], out[1], out[1] ? mlp.dropout.options(pass, out[1]) : DropoutOptions{}});
@@ -176,12 +175,13 @@ struct Stack {
     }
   }
 
-  /// Throws Error for cross-attention without a memory, for a cache with another number of layers, and for a cache with recomputation.
+  /// Throws Error for cross-attention without an encoder's output, for a cache with another number of layers, and for a cache with
+  /// recomputation.
   Tensor operator()(Pass& pass, Tensor x, const StackInputs& inputs = {}) const {
     pass.tape.enter(Region::blocks);
     const auto layers = static_cast<index>(blocks.size());
     const KeyValueCache* cache = inputs.cache;
-    for (const KeyValueCache* one : {cache, inputs.memory_cache}) {
+    for (const KeyValueCache* one : {cache, inputs.encoder_cache}) {
       require(one == nullptr || (one->layers() == layers && pass.recompute == Recompute::none), "stack: the cache has ",
               one != nullptr ? one->layers() : 0, " layers, expected ", layers, ", and no recomputation");
     }
@@ -189,14 +189,14 @@ struct Stack {
     const Tensor rotation = rotary ? angles(pass, x, cache) : Tensor{};
     for (index i = 0; i < layers; ++i) {
       const Block& block = blocks[static_cast<std::size_t>(i)];
-      require(!block.crossattention || inputs.memory || inputs.memory_cache != nullptr,
-              "stack: cross-attention has no memory, expected (B, S, C)");
+      require(!block.crossattention || inputs.encoder_output || inputs.encoder_cache != nullptr,
+              "stack: cross-attention has no encoder output, expected (B, S, C)");
       if (pass.recompute == Recompute::block) {
         block.recomputed(norm, pass, stream, inputs, rotation);
       } else {
         const auto own = cache != nullptr ? std::optional(cache->layer(i)) : std::nullopt;
-        const Tensor memory_keys = inputs.memory_cache != nullptr ? inputs.memory_cache->rows(pass.tape, i) : Tensor{};
-        block(norm, pass, stream, inputs, rotation, own ? &*own : nullptr, memory_keys);
+        const Tensor encoder_keys = inputs.encoder_cache != nullptr ? inputs.encoder_cache->rows(pass.tape, i) : Tensor{};
+        block(norm, pass, stream, inputs, rotation, own ? &*own : nullptr, encoder_keys);
       }
     }
     return stream.sum();

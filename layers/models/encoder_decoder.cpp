@@ -49,21 +49,21 @@ EncoderDecoder::EncoderDecoder(const Scope& s, const TransformerConfig& config)
   }
 }
 
-EncoderDecoder::Memory EncoderDecoder::encode(Pass& pass, Tensor source, Tensor lengths) const {
+EncoderDecoder::EncoderOutput EncoderDecoder::encode(Pass& pass, Tensor source, Tensor lengths) const {
   require_tokens("source", source, lengths, config_.block_size);
   const Tensor x = encoder_(pass, encoder_embed_(pass, source), {.key_end = key_ends(pass, lengths, source.shape()[1]), .tokens = source});
   return {encoder_ln_f_ ? (*encoder_ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x)), lengths};
 }
 
-Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory, Tensor target_lengths) const {
+Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const EncoderOutput& encoded, Tensor target_lengths) const {
   require_tokens("target", targets, target_lengths, config_.block_size);
-  require(memory.x.shape()[0] == targets.shape()[0], "encoder-decoder: ", targets.shape()[0], " targets for a memory of ",
-          memory.x.shape()[0], " sources, expected one source for each target");
+  require(encoded.x.shape()[0] == targets.shape()[0], "encoder-decoder: ", targets.shape()[0], " targets for the encoder's output of ",
+          encoded.x.shape()[0], " sources, expected one source for each target");
   const index time = targets.shape()[1];
   return decode(pass, targets,
                 {.key_end = key_ends(pass, target_lengths, time),
-                 .memory = memory.x,
-                 .memory_key_end = key_ends(pass, memory.lengths, time),
+                 .encoder_output = encoded.x,
+                 .encoder_key_end = key_ends(pass, encoded.lengths, time),
                  .tokens = targets});
 }
 
@@ -79,14 +79,14 @@ EncoderDecoder::Cache EncoderDecoder::cache(index targets, index positions, inde
   return {{config_.n_layer, targets, positions, width, dtype}, {config_.n_layer, sources, source_positions, width, dtype}};
 }
 
-void EncoderDecoder::add_source(Pass& pass, const Memory& memory, Cache& cache) const {
-  require(!memory.lengths, "encoder-decoder: a source with padding for the cache, expected one without");
+void EncoderDecoder::add_source(Pass& pass, const EncoderOutput& encoded, Cache& cache) const {
+  require(!encoded.lengths, "encoder-decoder: a source with padding for the cache, expected one without");
   pass.tape.enter(Region::blocks);
   for (index i = 0; i < config_.n_layer; ++i) {
     const CrossAttention& cross = decoder_.blocks[static_cast<std::size_t>(i)].crossattention->layer;
-    cache.memory.set_rows(i, std::ssize(cache.lengths), cross.keys_and_values(pass, memory.x));
+    cache.sources.set_rows(i, std::ssize(cache.lengths), cross.keys_and_values(pass, encoded.x));
   }
-  cache.lengths.push_back(static_cast<std::int32_t>(memory.x.shape()[1]));
+  cache.lengths.push_back(static_cast<std::int32_t>(encoded.x.shape()[1]));
 }
 
 Tensor EncoderDecoder::features(Pass& pass, Tensor targets, std::span<const std::int32_t> sources, Cache& cache) const {
@@ -101,9 +101,9 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, std::span<const std:
     lengths.push_back(cache.lengths[static_cast<std::size_t>(source)]);
   }
   const Tensor y = decode(pass, targets,
-                          {.memory_key_end = key_ends(pass, pass.tape.input<std::int32_t>({batch}, lengths), targets.shape()[1]),
-                           .memory_row = pass.tape.input<std::int32_t>({batch}, sources),
-                           .memory_cache = &cache.memory,
+                          {.encoder_key_end = key_ends(pass, pass.tape.input<std::int32_t>({batch}, lengths), targets.shape()[1]),
+                           .encoder_row = pass.tape.input<std::int32_t>({batch}, sources),
+                           .encoder_cache = &cache.sources,
                            .tokens = targets,
                            .cache = &cache.targets});
   cache.targets.advance(batch, targets.shape()[1]);

@@ -19,28 +19,28 @@ class EncoderDecoder {
 
   /// The encoder's output (B, S, C), to which the decoder attends, and the number of positions of each row that are not padding, i32 (B);
   /// absent: all.
-  struct Memory {
+  struct EncoderOutput {
     Tensor x;
     Tensor lengths{};
   };
 
   /// Source tokens (B, S) of i32, padded at the end; lengths i32 (B), or absent if there is no padding. Nothing attends to padding.
   /// Throws Error for S outside of 1 to block_size, other shapes, lengths outside of 0 to S, unknown tokens.
-  Memory encode(Pass& pass, Tensor source, Tensor lengths = {}) const;
+  EncoderOutput encode(Pass& pass, Tensor source, Tensor lengths = {}) const;
   /// Target tokens (B, T), which begin with the start token, to the features that the output head reads, (B, T, C). Row b of the targets
-  /// attends to row b of the memory. Throws Error as encode() does.
-  Tensor features(Pass& pass, Tensor targets, const Memory& memory, Tensor target_lengths = {}) const;
+  /// attends to row b of `encoded`. Throws Error as encode() does.
+  Tensor features(Pass& pass, Tensor targets, const EncoderOutput& encoded, Tensor target_lengths = {}) const;
   /// The keys and values of targets that are generated token by token, and of their sources.
   struct Cache {
     KeyValueCache targets;                // of the tokens so far
-    KeyValueCache memory;                 // of each source, for cross-attention
-    std::vector<std::int32_t> lengths{};  // of each source in `memory`
+    KeyValueCache sources;                // of each source, for cross-attention
+    std::vector<std::int32_t> lengths{};  // of each source in `sources`
   };
   /// An empty cache for `targets` targets of up to `positions` tokens, and for `sources` sources of up to `source_positions`. Throws Error
   /// if there is not enough memory.
   Cache cache(index targets, index positions, index sources, index source_positions) const;
-  /// Computes the keys and values of a memory of one source without padding, and adds it to the cache. The tape must not record.
-  void add_source(Pass& pass, const Memory& memory, Cache& cache) const;
+  /// Computes the keys and values of one encoded source without padding, and adds them to the cache. The tape must not record.
+  void add_source(Pass& pass, const EncoderOutput& encoded, Cache& cache) const;
   /// features() of tokens that follow those in the cache; they are added to it. Row b attends to source number sources[b] of the cache, so
   /// targets may share a source. B is at most the number of the cache's targets. The tape must not record.
   Tensor features(Pass& pass, Tensor targets, std::span<const std::int32_t> sources, Cache& cache) const;

@@ -147,12 +147,14 @@ void check_stacks(const char* name) {
   const index time = tgt.shape()[1];
 
   Pass pass{.tape = group.tape, .training = true};
-  const Tensor memory = encoder(pass, src, {.key_end = group.key_ends("src_lengths", src.shape()[1])});
-  const Tensor y = decoder(
-      pass, tgt, {.key_end = group.key_ends("tgt_lengths", time), .memory = memory, .memory_key_end = group.key_ends("src_lengths", time)});
+  const Tensor encoder_output = encoder(pass, src, {.key_end = group.key_ends("src_lengths", src.shape()[1])});
+  const Tensor y = decoder(pass, tgt,
+                           {.key_end = group.key_ends("tgt_lengths", time),
+                            .encoder_output = encoder_output,
+                            .encoder_key_end = group.key_ends("src_lengths", time)});
   group.tape.backward(y, group.input("dy", false));
 
-  group.expect(memory, "memory");
+  group.expect(encoder_output, "memory");
   group.expect(y, "y");
   group.expect_gradient(src, "dsrc");
   group.expect_gradient(tgt, "dtgt");
@@ -180,8 +182,8 @@ void check_model(const std::string& name, bool smoothed) {
   }
 
   Pass pass{.tape = group.tape, .training = true};
-  const EncoderDecoder::Memory memory = model.encode(pass, group.int_input("source"), group.int_input("source_lengths"));
-  const Tensor logits = model.logits(pass, model.features(pass, group.int_input("target"), memory, group.int_input("target_lengths")));
+  const EncoderDecoder::EncoderOutput encoded = model.encode(pass, group.int_input("source"), group.int_input("source_lengths"));
+  const Tensor logits = model.logits(pass, model.features(pass, group.int_input("target"), encoded, group.int_input("target_lengths")));
   const Tensor loss = cross_entropy(logits, labels,
                                     {.weights = group.tape.template input<float>(labels.shape(), weights),
                                      .normaliser = std::accumulate(weights.begin(), weights.end(), 0.0),

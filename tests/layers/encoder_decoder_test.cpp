@@ -246,10 +246,10 @@ TEST(EncoderDecoder, WithACacheGivesTheFeaturesOfOnePassForAnyPieces) {
     }
     Tape tape(Recording::off);
     Pass pass{.tape = tape};
-    const auto memory =
+    const auto encoded =
         tiny.model.encode(pass, tape.input<std::int32_t>({targets, source}, sources), tape.input<std::int32_t>({targets}, lengths));
     const Tensor y =
-        tiny.model.features(pass, tape.input<std::int32_t>({targets, time}, std::span(tiny.inputs).first(targets * time)), memory);
+        tiny.model.features(pass, tape.input<std::int32_t>({targets, time}, std::span(tiny.inputs).first(targets * time)), encoded);
     const std::vector<float> whole(y.data<float>(), y.data<float>() + y.size());
     for (const std::vector<index>& pieces : {std::vector<index>{6}, {1, 1, 1, 1, 1, 1}, {2, 3, 1}}) {
       EXPECT_LE(testing::relative_error(in_pieces(tiny, source_of, time, pieces), whole), 1e-5);
@@ -266,7 +266,9 @@ TEST(EncoderDecoder, ACacheRefusesWhatDoesNotFit) {
   const auto ids = [&](Shape shape) {
     return tape.input<std::int32_t>(shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()), 1));
   };
-  const auto adding = [&](const EncoderDecoder::Memory& memory) { return error_of([&] { model.add_source(pass, memory, cache); }); };
+  const auto adding = [&](const EncoderDecoder::EncoderOutput& encoded) {
+    return error_of([&] { model.add_source(pass, encoded, cache); });
+  };
   const auto reading = [&](Shape shape, const std::vector<std::int32_t>& sources) {
     return error_of([&] { model.features(pass, ids(shape), sources, cache); });
   };
@@ -315,8 +317,8 @@ TEST(EncoderDecoder, RotatesQueriesAndKeysOfTheSameTextAlone) {
     std::vector<std::int32_t> source(static_cast<std::size_t>(5 + padding), 1);
     std::copy_n(tiny.source.begin(), 5, source.begin());
     const std::vector<std::int32_t> length = {5};
-    const auto memory = tiny.model.encode(pass, tape.input<std::int32_t>({1, 5 + padding}, source), tape.input<std::int32_t>({1}, length));
-    const Tensor y = tiny.model.features(pass, tape.input<std::int32_t>({1, 4}, std::span(tiny.inputs).first(4)), memory);
+    const auto encoded = tiny.model.encode(pass, tape.input<std::int32_t>({1, 5 + padding}, source), tape.input<std::int32_t>({1}, length));
+    const Tensor y = tiny.model.features(pass, tape.input<std::int32_t>({1, 4}, std::span(tiny.inputs).first(4)), encoded);
     return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
   };
   const std::vector<float> alone = source_twice(0), padded = source_twice(6);
@@ -333,8 +335,8 @@ TEST(EncoderDecoder, RotatesQueriesAndKeysOfTheSameTextAlone) {
     }
     Tape tape(Recording::off);
     Pass pass{.tape = tape};
-    const auto memory = model.model.encode(pass, tape.input<std::int32_t>({1, 5}, source));
-    const Tensor y = model.model.features(pass, tape.input<std::int32_t>({1, 4}, std::span(model.inputs).first(4)), memory);
+    const auto encoded = model.model.encode(pass, tape.input<std::int32_t>({1, 5}, source));
+    const Tensor y = model.model.features(pass, tape.input<std::int32_t>({1, 4}, std::span(model.inputs).first(4)), encoded);
     return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
   };
   EXPECT_GT(testing::relative_error(features(config, true), features(config, false)), 1e-3);
@@ -354,11 +356,11 @@ TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(names(error_of([&] { model.encode(pass, ids({2, 5}), ids({3})); }), {"encoder-decoder", "source lengths", "[3]", "i32 [2]"}));
   EXPECT_TRUE(names(error_of([&] { model.encode(pass, ids({1, 5}), tape.input<std::int32_t>({1}, std::vector<std::int32_t>{6})); }),
                     {"attention", "key bound", "6", "0", "5"}));
-  const auto memory = model.encode(pass, ids({2, 5}));
-  EXPECT_TRUE(names(error_of([&] { model.features(pass, ids({3, 5}), memory); }), {"encoder-decoder", "3 targets", "2 sources"}));
-  EXPECT_TRUE(names(error_of([&] { model.features(pass, ids({2, 13}), memory); }),
+  const auto encoded = model.encode(pass, ids({2, 5}));
+  EXPECT_TRUE(names(error_of([&] { model.features(pass, ids({3, 5}), encoded); }), {"encoder-decoder", "3 targets", "2 sources"}));
+  EXPECT_TRUE(names(error_of([&] { model.features(pass, ids({2, 13}), encoded); }),
                     {"encoder-decoder", "target tokens", "[2, 13]", "(B, T)", "12"}));
-  EXPECT_TRUE(names(error_of([&] { model.features(pass, ids({2, 4}), memory, ids({4})); }),
+  EXPECT_TRUE(names(error_of([&] { model.features(pass, ids({2, 4}), encoded, ids({4})); }),
                     {"encoder-decoder", "target lengths", "[4]", "i32 [2]"}));
 
   ParameterStore store;
@@ -377,14 +379,14 @@ TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(names(error_of([&] { EncoderDecoder(Scope(store), config); }), {"encoder-decoder", "head_size", "5", "even", "RoPE"}));
 }
 
-TEST(Stack, CrossAttentionWantsItsMemory) {
+TEST(Stack, CrossAttentionWantsAnEncodersOutput) {
   ParameterStore store;
   const Stack stack(Scope(store), with_defaults({.n_head = 2, .n_embd = 8}), {.layers = 1, .cross = true});
   store.allocate(1);
   Tape tape(Recording::off);
   Pass pass{.tape = tape};
   EXPECT_TRUE(names(error_of([&] { stack(pass, tape.input<float>({1, 2, 8}, std::vector<float>(16))); }),
-                    {"stack", "cross-attention", "no memory", "(B, S, C)"}));
+                    {"stack", "cross-attention", "no encoder output", "(B, S, C)"}));
 }
 
 TEST(SinusoidalPositions, AreThePapers) {

@@ -23,9 +23,9 @@ struct TinyEncoderDecoder {
   }
 
   Tensor logits(Pass& pass) const {
-    const auto memory =
+    const auto encoded =
         model.encode(pass, pass.tape.input<std::int32_t>({kRows, kSource}, source), pass.tape.input<std::int32_t>({kRows}, source_lengths));
-    return model.logits(pass, model.features(pass, pass.tape.input<std::int32_t>({kRows, kTarget}, inputs), memory));
+    return model.logits(pass, model.features(pass, pass.tape.input<std::int32_t>({kRows, kTarget}, inputs), encoded));
   }
   std::vector<float> logits() const {
     Tape tape(Recording::off);

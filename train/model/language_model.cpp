@@ -74,9 +74,9 @@ Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, do
         gpt().head());
   }
   const EncoderDecoder& model = encoder_decoder();
-  const auto memory = model.encode(pass, tape.input<Token>({batch.rows, batch.lengths.source_cols}, batch.source),
-                                   tape.input<std::int32_t>({batch.rows}, batch.source_lengths));
-  return loss_of(model.features(pass, inputs, memory), model.head());
+  const auto encoded = model.encode(pass, tape.input<Token>({batch.rows, batch.lengths.source_cols}, batch.source),
+                                    tape.input<std::int32_t>({batch.rows}, batch.source_lengths));
+  return loss_of(model.features(pass, inputs, encoded), model.head());
 }
 
 const Gpt& LanguageModel::gpt() const {

@@ -118,7 +118,7 @@ class Block {
   }
 
   /// Encodes one source in a pass of its own, so that a result does not depend on the others.
-  EncoderDecoder::Memory encode(Pass& pass, std::size_t i) const {
+  EncoderDecoder::EncoderOutput encode(Pass& pass, std::size_t i) const {
     return model_.encode(pass, pass.tape.input<Token>({1, std::ssize(sources_[i])}, sources_[i]));
   }
 
@@ -285,8 +285,8 @@ std::vector<LayerAttention> attention_of(const EncoderDecoder& model, const Toke
   }
   Tape tape(Recording::off);
   Pass pass{.tape = tape, .attention_observer = &observer};
-  const auto memory = model.encode(pass, tape.input<Token>({1, static_cast<index>(source.size())}, source));
-  model.features(pass, tape.input<Token>({1, static_cast<index>(inputs.size())}, inputs), memory);
+  const auto encoded = model.encode(pass, tape.input<Token>({1, static_cast<index>(source.size())}, source));
+  model.features(pass, tape.input<Token>({1, static_cast<index>(inputs.size())}, inputs), encoded);
   return layers;
 }
 

@@ -73,8 +73,8 @@ std::vector<float> logits(const LanguageModel& model, index time) {
     y = model.gpt()(pass, tape.input<Token>({1, time}, tokens(time)));
   } else {
     const EncoderDecoder& both = model.encoder_decoder();
-    const auto memory = both.encode(pass, tape.input<Token>({1, time}, tokens(time)));
-    y = both.logits(pass, both.features(pass, tape.input<Token>({1, time}, tokens(time)), memory));
+    const auto encoded = both.encode(pass, tape.input<Token>({1, time}, tokens(time)));
+    y = both.logits(pass, both.features(pass, tape.input<Token>({1, time}, tokens(time)), encoded));
   }
   return {y.data<float>(), y.data<float>() + y.size()};
 }
