@@ -89,7 +89,7 @@ index bytes_of_weights(const LanguageModel& model) {
     const bool is_table = entry->role == Role::embedding && (entry->path != "wte.weight" || !model.config().tie_embeddings);
     const PackedType packing = entry->record.packing;
     const Shape& shape = entry->shape();
-    const index own = packing == PackedType::none ? 4 * shape.size() : packed_bytes(packing, shape[0], shape[1]);
+    const index own = packing == PackedType::f32 ? 4 * shape.size() : packed_bytes(packing, shape[0], shape[1]);
     bytes += is_table ? 0 : own;
   }
   return bytes;

@@ -22,7 +22,7 @@ struct LoraConfig {
   bool decay = true;                           // whether the optimizer's weight decay applies to A and B
   bool rank_stabilized = false;                // scale is alpha / sqrt(rank) (Kalajdzievski 2023, arXiv 2312.03732) instead of alpha / rank
   std::vector<std::string> targets = {"all"};  // the layers: "attention", "feed_forward", "all", or patterns of their weights' paths
-  PackedType base = PackedType::none;          // how the matrices that are not trained are stored
+  PackedType base = PackedType::f32;           // how the matrices that are not trained are stored
 
   bool operator==(const LoraConfig&) const = default;
 };

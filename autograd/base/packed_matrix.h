@@ -10,7 +10,7 @@ namespace dikkat {
 
 /// How a weight matrix that is not trained is stored: as f32, or packed in fewer bytes. Numbers of q8 and q4 are integers with a scale for
 /// each 32 of a row, as in ggml's q8_0 and q4_0.
-enum class PackedType { none, bf16, q8, q4 };
+enum class PackedType { f32, bf16, q8, q4 };
 template <>
 struct Names<PackedType> {
   static constexpr std::string_view of[] = {"f32", "bf16", "q8", "q4"};
@@ -30,7 +30,7 @@ inline constexpr index kScaleBlock = 32;
 ///       the lowest bits first, of columns c, c + 2, c + 4, c + 6, c + 1, c + 3, c + 5, c + 7.
 /// So 16-bit lanes give pairs of adjacent columns, as products multiply them.
 struct PackedMatrix {
-  PackedType packing = PackedType::none;
+  PackedType packing = PackedType::f32;
   index rows = 0, cols = 0;
   const std::byte* data = nullptr;
   bool keeps_f32 = false;  // products of many rows of f32 stay in f32, even if another type would be faster
@@ -41,7 +41,7 @@ constexpr index packed_row_bytes(PackedType packing, index cols) {
   constexpr index kBytesOfScale = 2;
   const index blocks = ceil_div(cols, kScaleBlock);
   switch (packing) {
-    case PackedType::none: break;
+    case PackedType::f32: break;
     case PackedType::bf16: return 4 * ceil_div(cols, 2);
     case PackedType::q8: return blocks * (kBytesOfScale + kScaleBlock);
     case PackedType::q4: return blocks * (kBytesOfScale + kScaleBlock / 2);

@@ -198,7 +198,7 @@ template <class T>
 struct WeightPanels {
   template <class X>
   explicit WeightPanels(const LinearCrossEntropy<X>& p)
-      : is_packed(p.packed_weight.packing != PackedType::none),
+      : is_packed(p.packed_weight.packing != PackedType::f32),
         lda(is_packed ? kApart : p.width),
         unpacked(is_packed ? p.width * kApart : 0) {}
 

@@ -240,7 +240,7 @@ void pack_rows(PackedType packing, index cols, index first, index count, const s
       std::byte* panel = panels + (first + i) / kPanelRows * panel_bytes(packing, cols);
       const index lane = (first + i) % kPanelRows;
       switch (packing) {
-        case PackedType::none: break;
+        case PackedType::f32: break;
         case PackedType::bf16: scatter_words(cols, row, panel, lane); break;
         case PackedType::q8: scatter_blocks<PackedType::q8>(cols, row, panel, lane); break;
         case PackedType::q4: scatter_blocks<PackedType::q4>(cols, row, panel, lane); break;

@@ -66,7 +66,7 @@ void for_columns(const std::byte* panel, index begin, index end, int v, F&& f) {
 template <class F>
 void for_packing(PackedType packing, F&& f) {
   switch (packing) {
-    case PackedType::none: break;
+    case PackedType::f32: break;
     case PackedType::bf16: return f(std::integral_constant<PackedType, PackedType::bf16>{});
     case PackedType::q8: return f(std::integral_constant<PackedType, PackedType::q8>{});
     case PackedType::q4: return f(std::integral_constant<PackedType, PackedType::q4>{});

@@ -68,7 +68,7 @@ Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Dec
 void ParameterStore::freeze(std::string_view path, PackedType packing) {
   require(!laid_out_, "parameters: '", path, "': freeze() after lay_out(), expected it before");
   Entry& entry = this->entry(path);
-  require(packing == PackedType::none || (dtype_ == DType::f32 && entry.shape().rank() == 2), "parameters: '", path, "' ", entry.shape(),
+  require(packing == PackedType::f32 || (dtype_ == DType::f32 && entry.shape().rank() == 2), "parameters: '", path, "' ", entry.shape(),
           " of ", dtype_, " as ", name_of(packing), ", expected a matrix of f32");
   entry.frozen = true;
   entry.packing = packing;
@@ -108,7 +108,7 @@ void ParameterStore::reserve() {
     }
   }
   for (Entry* entry : sorted_) {
-    if (entry->packing != PackedType::none) {
+    if (entry->packing != PackedType::f32) {
       keep_packed(*entry, entry->packing);
     }
   }
@@ -145,18 +145,18 @@ std::size_t packed_slab_bytes(const ParameterStore::Entry& entry, PackedType pac
 }  // namespace
 
 std::byte* ParameterStore::packed_place(const Entry& entry, PackedType packing) {
-  require(dtype_ == DType::f32 && entry.shape().rank() == 2 && packing != PackedType::none &&
-              (packing_ == PackedType::none || packing_ == packing),
+  require(dtype_ == DType::f32 && entry.shape().rank() == 2 && packing != PackedType::f32 &&
+              (packing_ == PackedType::f32 || packing_ == packing),
           "parameters: '", entry.path, "' ", entry.shape(), " of ", dtype_, " as ", name_of(packing), ", expected a matrix of f32",
-          packing_ == PackedType::none ? "" : concat(", as ", name_of(packing_)));
+          packing_ == PackedType::f32 ? "" : concat(", as ", name_of(packing_)));
   std::size_t size = 0, place = 0;
   for (const Entry* other : sorted_) {
     place = other == &entry ? size : place;
-    if (other->shape().rank() == 2 && (entry.packing == PackedType::none || other->packing != PackedType::none)) {
+    if (other->shape().rank() == 2 && (entry.packing == PackedType::f32 || other->packing != PackedType::f32)) {
       size += packed_slab_bytes(*other, packing);
     }
   }
-  if (packing_ == PackedType::none) {
+  if (packing_ == PackedType::f32) {
     packed_ = Pages(size, "packed weights");  // what is never packed takes no memory: it is not touched
     packing_ = packing;
   }
@@ -166,16 +166,16 @@ std::byte* ParameterStore::packed_place(const Entry& entry, PackedType packing) 
 void ParameterStore::keep_packed(Entry& entry, PackedType packing) {
   entry.record.data = packed_place(entry, packing);
   entry.record.packing = packing;
-  entry.record.keeps_f32 = entry.packing != PackedType::none;
+  entry.record.keeps_f32 = entry.packing != PackedType::f32;
   entry.record.needs_gradient = false;
-  is_whole_ = is_whole_ && entry.packing != PackedType::none;
+  is_whole_ = is_whole_ && entry.packing != PackedType::f32;
   weights_.release(static_cast<std::size_t>(entry.offset) * size_of(dtype_), static_cast<std::size_t>(entry.size()) * size_of(dtype_));
 }
 
 std::size_t ParameterStore::weight_bytes() const {
   std::size_t bytes = static_cast<std::size_t>(slab_size_) * size_of(dtype_);
   for (const Entry& entry : entries_) {
-    if (entry.packing != PackedType::none) {
+    if (entry.packing != PackedType::f32) {
       bytes -= static_cast<std::size_t>(entry.size()) * size_of(dtype_);
       bytes += packed_slab_bytes(entry, entry.packing);
     }

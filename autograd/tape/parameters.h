@@ -75,8 +75,8 @@ class ParameterStore {
     Role role = Role::vector;
     std::vector<index> row_parts;  // of a matrix that stacks several (q, k, v): the rows of each; empty: it is one matrix
     bool frozen = false;
-    PackedType packing = PackedType::none;  // a frozen matrix is packed in this form from reserve() on
-    index offset = 0;                       // in the slab
+    PackedType packing = PackedType::f32;  // a frozen matrix is packed in this form from reserve() on
+    index offset = 0;                      // in the slab
     void* values = nullptr;  // its part of the slab: for a frozen packed matrix, where the numbers are loaded that pack() reads
     TensorRecord record;
     ParameterGradient gradient;
@@ -96,7 +96,7 @@ class ParameterStore {
   /// The parameter will not be trained: it has no gradient and no optimizer state. With a packing it must be a matrix, which is packed from
   /// reserve() on, as zeros until pack() is called for the numbers in Entry::values. Gradients flow through it, and products of f32 with it
   /// are computed in f32. Throws Error if there is no such path, and after lay_out().
-  void freeze(std::string_view path, PackedType packing = PackedType::none);
+  void freeze(std::string_view path, PackedType packing = PackedType::f32);
 
   /// Gives every parameter its memory and its initial values: reserve() and initialise().
   void allocate(std::uint64_t seed) {
@@ -176,7 +176,7 @@ class ParameterStore {
   std::vector<Entry*> sorted_;
   Pages weights_, gradients_;
   Pages packed_;  // by packed_place()
-  PackedType packing_ = PackedType::none;
+  PackedType packing_ = PackedType::f32;
   index slab_size_ = 0;
   index trainable_size_ = 0;
   std::size_t trainable_ = 0;  // number of trained parameters

@@ -30,7 +30,7 @@ struct TensorRecord {
   ParameterGradient* parameter = nullptr;  // null for anything else
   Buffer* gradient = nullptr;              // during backward, once a gradient has arrived
   bool released = false;                   // it has been consumed (Lifetime::until_consumed)
-  PackedType packing = PackedType::none;   // of data: a weight (rows, cols) that is not trained may be packed
+  PackedType packing = PackedType::f32;    // of data: a weight (rows, cols) that is not trained may be packed
   bool keeps_f32 = false;                  // of packed data: PackedMatrix::keeps_f32
   Buffer* storage = nullptr;               // holds the data with Lifetime::until_consumed; null: the data are in the tape's arena
 };
@@ -51,7 +51,7 @@ class Tensor {
   Tape* tape() const { return record_->tape; }
 
   /// Whether it is a weight that is stored in fewer bytes. Its element type is then the one in which ops compute with it.
-  bool is_packed() const { return record_->packing != PackedType::none; }
+  bool is_packed() const { return record_->packing != PackedType::f32; }
   /// A packed weight's numbers.
   PackedMatrix packed() const {
     return {.packing = record_->packing,

@@ -62,7 +62,7 @@ struct Frozen {
     for (ParameterStore* each : {&store, &packed}) {
       each->add("w", {kOut, kIn}, Init::normal(0.5), Decay::yes, Role::hidden);
     }
-    store.freeze("w", is_packed ? packing : PackedType::none);
+    store.freeze("w", is_packed ? packing : PackedType::f32);
     packed.freeze("w", packing);
     store.reserve();
     packed.reserve();

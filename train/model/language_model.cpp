@@ -33,7 +33,7 @@ LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vo
     if (entry->role == Role::adapter) {
       adapts = true;
     } else {
-      parameters_.freeze(entry->path, can_be_packed(*entry) ? lora.base : PackedType::none);
+      parameters_.freeze(entry->path, can_be_packed(*entry) ? lora.base : PackedType::f32);
     }
   }
   if (!adapts) {

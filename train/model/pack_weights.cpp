@@ -8,7 +8,7 @@ namespace {
 
 void encode_packed(PackedType packing, const float* numbers, index count, std::byte* out) {
   switch (packing) {
-    case PackedType::none: return;
+    case PackedType::f32: return;
     case PackedType::bf16: return encode(WeightType::bf16, numbers, count, out);
     case PackedType::q8: return encode(WeightType::q8_0, numbers, count, out);
     case PackedType::q4: return encode(WeightType::q4_0, numbers, count, out);
@@ -23,7 +23,7 @@ bool stays_f32(const std::string& path) { return path.ends_with("wpe.weight") ||
 bool can_be_packed(const ParameterStore::Entry& entry) { return entry.shape().rank() == 2 && !stays_f32(entry.path); }
 
 void pack_weight(ParameterStore& store, ParameterStore::Entry& entry, PackedType packing) {
-  if (packing != PackedType::none && can_be_packed(entry)) {
+  if (packing != PackedType::f32 && can_be_packed(entry)) {
     pack(store, entry, packing, encode_packed);
   }
 }

@@ -28,7 +28,7 @@ struct TrainedModel {
 /// (train/exchange/model_files.h). Throws InputError as ModelOrigin::open() does.
 /// With a packing, matrices are packed as pack_weights() does. The model then takes less memory and generates faster, but it cannot be
 /// trained or saved.
-TrainedModel load_trained_model(const std::string& source, const ModelOptions& options = {}, PackedType weights = PackedType::none);
+TrainedModel load_trained_model(const std::string& source, const ModelOptions& options = {}, PackedType weights = PackedType::f32);
 
 /// Saves a model as a checkpoint without optimizer state, which load_trained_model() and `dikkat eval`, `sample`, `inspect` and `train
 /// --init-from` read. Makes the directory and writes `directory`/step-NNNNNNNNN.h5 for state.step; when this returns, the file has been

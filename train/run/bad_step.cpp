@@ -68,7 +68,7 @@ std::string objection_to(const StepReport& step, const TrainingState& state, dou
 
 NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer) {
   for (const ParameterStore::Entry* entry : parameters.entries()) {
-    if (entry->packing == PackedType::none && !all_finite(parameters.weights<float>() + entry->offset, entry->size())) {
+    if (entry->packing == PackedType::f32 && !all_finite(parameters.weights<float>() + entry->offset, entry->size())) {
       return {.tensor = concat("weight ", entry->path)};
     }
   }

@@ -143,7 +143,7 @@ std::size_t saved_bytes(const ParameterStore& parameters) {
 std::size_t largest_to_pack(const ParameterStore& parameters) {
   index size = 0;
   for (const ParameterStore::Entry* entry : parameters.entries()) {
-    size = entry->packing == PackedType::none ? size : std::max(size, entry->size());
+    size = entry->packing == PackedType::f32 ? size : std::max(size, entry->size());
   }
   return static_cast<std::size_t>(size) * sizeof(float);
 }

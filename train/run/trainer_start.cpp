@@ -89,7 +89,7 @@ void Trainer::allocate() {
   naming_memory("making the model", [&] {
     reserve();
     ParameterStore& parameters = model_.parameters();
-    const index touched = config_.lora.base == PackedType::none ? parameters.slab_size() : parameters.trainable_size();
+    const index touched = config_.lora.base == PackedType::f32 ? parameters.slab_size() : parameters.trainable_size();
     touch_in_shares(reinterpret_cast<std::byte*>(parameters.weights<float>()), static_cast<std::size_t>(touched) * sizeof(float));
     parallel_step_->touch_state();
   });

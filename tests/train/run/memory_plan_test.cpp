@@ -108,7 +108,7 @@ TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
   const Case c = {"adapters", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 3", 5000, {96, 0}};
   const Config config = config_of(c);
   std::size_t weights[2] = {};
-  for (const PackedType base : {PackedType::none, PackedType::q8}) {
+  for (const PackedType base : {PackedType::f32, PackedType::q8}) {
     SCOPED_TRACE(name_of(base));
     LanguageModel model(config.model, c.vocabulary, {.rank = 4, .base = base});
     ParameterStore& parameters = model.parameters();
@@ -117,9 +117,9 @@ TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
     Tape dry, tape;
     const MemoryPlan step = plan_step(model, adamw, config.train, c.lengths, dry);
     const MemoryPlan plan = plan_parameters(parameters, adamw, config.train);
-    weights[base != PackedType::none] = plan.weights;
+    weights[base != PackedType::f32] = plan.weights;
     EXPECT_EQ(plan.save_copy, plan.gradients + plan.optimizer_state()) << "a checkpoint has the adapters alone";
-    EXPECT_EQ(plan.loading, base == PackedType::none ? 0U : 5000U * 64 * sizeof(float)) << "the embedding";
+    EXPECT_EQ(plan.loading, base == PackedType::f32 ? 0U : 5000U * 64 * sizeof(float)) << "the embedding";
     parameters.initialise(1, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
     const Batch batch = batch_of(c, config.train.batch_size);
     Pass pass{.tape = tape, .training = true};

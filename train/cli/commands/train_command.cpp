@@ -159,7 +159,7 @@ void introduce(const Trainer& trainer) {
     }
     line("adapters",
          fmt::format("LoRA rank {}: {} trainable parameters, {} is frozen{}", c.lora.rank, short_count(trained), c.train.init_from,
-                     c.lora.base == PackedType::none ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
+                     c.lora.base == PackedType::f32 ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
   }
   if (c.data.sources.empty()) {
     line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
