@@ -16,7 +16,7 @@
 #include "train/cli/version.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
-#include "train/text/nearest_word.h"
+#include "train/system/nearest_word.h"
 
 namespace dikkat {
 namespace {

@@ -10,7 +10,7 @@
 #include "autograd/kernels/instruction_set.h"
 #include "train/cli/streams.h"
 #include "train/config/value.h"
-#include "train/text/nearest_word.h"
+#include "train/system/nearest_word.h"
 
 namespace dikkat {
 namespace {

@@ -10,7 +10,7 @@
 #include "train/config/value.h"
 #include "train/run/origin.h"
 #include "train/system/folder.h"
-#include "train/text/nearest_word.h"
+#include "train/system/nearest_word.h"
 
 namespace dikkat {
 

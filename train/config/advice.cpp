@@ -8,7 +8,7 @@
 #include "train/config/retired_keys.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
-#include "train/text/nearest_word.h"
+#include "train/system/nearest_word.h"
 
 namespace dikkat::schema {
 namespace {

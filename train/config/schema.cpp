@@ -8,7 +8,7 @@
 #include "train/config/foreign_names.h"
 #include "train/config/members.h"
 #include "train/config/rules.h"
-#include "train/text/nearest_word.h"
+#include "train/system/nearest_word.h"
 #include "train/text/tokenizer_kinds.h"
 
 namespace dikkat::schema {

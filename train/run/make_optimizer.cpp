@@ -6,7 +6,7 @@
 #include "optim/averaged.h"
 #include "optim/muon.h"
 #include "optim/sgd.h"
-#include "train/text/nearest_word.h"
+#include "train/system/nearest_word.h"
 
 namespace dikkat {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/system/nearest_word.h"
 #include "train/text/chat/read_messages.h"
 #include "train/text/json_line.h"
-#include "train/text/nearest_word.h"
 #include "train/text/windows_lines.h"
 
 namespace dikkat {

@@ -1,4 +1,4 @@
-#include "train/text/nearest_word.h"
+#include "train/system/nearest_word.h"
 
 #include <algorithm>
 #include <vector>
