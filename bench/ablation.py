@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Which ingredients of a recipe lower the loss that a given time buys? Trains each ingredient alone, all of them, and all but one.
+"""Which ingredients of a recipe lower the loss that a given time buys? Trains only one ingredient, all of them, and all but one.
 
-  python3 bench/ablation.py pace FILE     measures what a step of each variant takes; nothing else may run meanwhile
+  python3 bench/ablation.py pace FILE     measures the time of a step of each variant; nothing else may run meanwhile
   python3 bench/ablation.py train FILE    trains each variant for as many steps as fit into the time, with each seed
   python3 bench/ablation.py table FILE    prints the table (Markdown)
 
 FILE (bench/ablation/*.toml) has the configuration, the text, the seconds, the seeds and the ingredients. Results are kept in --out (by default
-runs/ablation/NAME); what is there is not run again, so that a run may be interrupted, and a new ingredient costs its own runs alone.
-The steps of a variant are seconds / (milliseconds of its step): the loss is then a function of the file and the pace alone, and what else
-runs on the machine while it trains does not matter.
+runs/ablation/NAME). A variant with a result is not run again, so an experiment may be interrupted, and a new ingredient costs only its own runs.
+The steps of a variant are seconds / (milliseconds of its step). The loss then depends only on the file and the pace, and other programs may
+run on the machine during the training.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def variants(experiment):
 
 
 def key_of(settings):
-    """Of variants with the same settings there is one run."""
+    """Variants with equal settings share one run."""
     last = dict(setting.split("=", 1) for setting in settings)
     return ",".join(f"{key}={value}" for key, value in sorted(last.items())) or "base"
 
@@ -59,7 +59,7 @@ def time_steps(args, experiment, settings):
 
 
 def measure_pace(args, experiment, pace):
-    """Milliseconds of a step: those of the base, undisturbed, times how much longer the variant takes. Each variant takes turns with the base,
+    """Milliseconds of a step: those of the base, undisturbed, times the ratio of the variant to the base. Each variant takes turns with the base,
     because a shared machine is faster in one minute than in the next."""
     for turn in range((PACE | experiment.get("pace", {}))["rounds"]):
         for name, settings in variants(experiment).items():

@@ -1,5 +1,5 @@
-// What share of a step of all weights does a step with adapters (LoRA) take? Both models lie in one process and step in turn, on random
-// tokens.
+// How much of the time of a step of all weights does a step with adapters (LoRA) take? One process holds both models, which step in turn,
+// on random tokens.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -39,6 +39,7 @@ double median(std::vector<double> values) {
 void run(const Arguments& a) {
   const std::unique_ptr<TrainingStep> full = step_with(a, "");
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  // Both models step in turn, so that changes of the machine's speed affect both.
   for (const std::string& adapters : a.adapters) {
     const std::unique_ptr<TrainingStep> adapted = step_with(a, adapters);
     std::vector<double> of_full, of_adapted, ratios;
@@ -51,6 +52,7 @@ void run(const Arguments& a) {
         ratios.push_back(low / all);
       }
     }
+    // Report the medians, and the range of the pairs' ratios.
     const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
     lines.push_back({{"adapters", adapters},
                      {"threads", thread_count()},

@@ -138,6 +138,7 @@ void run(const Arguments& a) {
   for (const index size : a.head_size) {
     require_input(!a.rope || size % 2 == 0, "--head-size ", size, ", expected an even one with --rope");
   }
+  // Print the head of the table.
   const double peak = peak_flops();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (!a.json) {
@@ -146,6 +147,7 @@ void run(const Arguments& a) {
     fmt::print("{:>5} {:>5} {:>5} {:>5} {:>6} {:>5}  {:<8} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "batch", "heads", "keys'", "size", "time",
                "rope", "pass", "median ms", "min", "max", "GFLOP/s", "of peak");
   }
+  // Report one pass of a case.
   const auto report = [&](const Case& c, const char* pass, double products, const Times& t) {
     const double rate = products * c.product_flops(!a.whole) / t.median * 1e-6;
     if (!a.json) {
@@ -171,6 +173,7 @@ void run(const Arguments& a) {
     report(c, "forward", 2, timed(a.budget, [&] { operands.forward(); }));
     report(c, "backward", 5, timed(a.budget, [&] { operands.backward(); }));
   };
+  // Time all combinations.
   for (const index batch : a.batch) {
     for (const index heads : a.heads) {
       for (const index head_size : a.head_size) {

@@ -48,7 +48,7 @@ const char* name_of(Method method) {
   }
   return "?";
 }
-/// The unit of work of a case; a part of a case is a number of units.
+/// The unit in which the work of a case is divided; a part of a case is a number of units.
 const char* unit_of(Method method) { return method == Method::scores ? "rows" : method == Method::attention ? "heads" : "steps"; }
 index gates_of(Method method) { return method == Method::gru ? 3 : 1; }
 
@@ -77,13 +77,13 @@ double bytes_of(Method method, index n_, index d_) {
 struct Row {
   Method method;
   index n, d;
-  double seconds;    // of the whole case, scaled where only a part was run
+  double seconds;    // of the whole case, scaled if only a part was run
   index ran, total;  // of unit_of(method)
 
   bool scaled() const { return ran < total; }
   double gflop() const { return flops_of(method, n, d) * 1e-9; }
   bool is_document() const { return method == Method::scores && n == kDocumentN && d == kDocumentD; }
-  /// GB/s of reading weight_hh, all of which a recurrence reads in every step.
+  /// GB/s of reading weight_hh, which a recurrence reads completely in every step.
   std::optional<double> weight_gb_s() const {
     if (method == Method::scores || method == Method::attention) {
       return {};
@@ -273,6 +273,7 @@ class Report {
                                                    {"#00441b", "#238b45", "#56b56e", "#94d298"},
                                                    {"#3f007d", "#6a51a3", "#9485c4", "#bcb6dc"}};
     static constexpr const char* kDashes[4] = {"", "8 3", "4 3", "1.5 3"};
+    // Sort the widths, the largest first.
     std::vector<index> widths;
     for (const Row& row : rows_) {
       widths.push_back(row.d);
@@ -285,6 +286,7 @@ class Report {
         .y_label = "seconds, forward",
         .note = fmt::format("f32, {} threads, {:.0f} GFLOP/s at most. Hollow: a part was run, and its time scaled.", thread_count(), peak_),
         .curves = {}};
+    // Add a curve for each method and width.
     for (const Method method : kMethods) {
       for (std::size_t w = 0; w < widths.size(); ++w) {
         const auto m = static_cast<std::size_t>(method);
@@ -302,6 +304,7 @@ class Report {
         plot.curves.push_back(std::move(curve));
       }
     }
+    // Add the document's figure, if it was part of the run.
     if (std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.is_document(); })) {
       plot.curves.push_back({.name = "the document's TPU v2",
                              .colour = "#c00000",
@@ -326,7 +329,7 @@ void time_recurrence(Method method, index d, const std::vector<index>& lengths, 
   for (const index n : lengths) {
     Pages x;
     Tape tape(Recording::off);
-    // At least 64 steps: the product of the inputs packs weight_ih once, whatever the number of steps.
+    // Use at least 64 steps: the product of the inputs packs weight_ih once, whatever the number of steps.
     const Timing t = timed(n, 64, budget, false, [&](index steps) {
       const index count = steps * d;
       if (static_cast<index>(floats(x).size()) < count) {

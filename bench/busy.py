@@ -3,8 +3,8 @@
 
     bench/busy.py [--config FILE] [--set KEY=VALUE ...] [--steps N] [--spins N,N,...]
 
-For each spin count, runs bench_step alone, beside a process that keeps one core busy, and twice at the same time. Prints the median step in
-milliseconds as a Markdown table. The row "1 thread" shows what is possible on one core. Needs only Python, and the programs in build/dev.
+For each spin count, runs bench_step with nothing else, beside a process that keeps one core busy, and twice at the same time. Prints the median step in
+milliseconds as a Markdown table. The row "1 thread" shows the limit of one core. Needs only Python, and the programs in build/dev.
 """
 
 import argparse

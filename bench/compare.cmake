@@ -1,6 +1,6 @@
 # cmake [-DBASE=REV] [-DROUNDS=5] [-DONLY=step;gemm] -P bench/compare.cmake
 #
-# Times this working tree against another revision, by default the parent of HEAD: both are built with the same options, then their
+# Times this working tree against another revision, by default the parent of HEAD. Both are built with the same options, then their
 # benchmarks run in turn, base, this, base, this. Prints for every case the medians and base's time over this one's, so above 1 this is
 # faster. Programs and cases that only one side has are left out, and named.
 cmake_minimum_required(VERSION 3.25)
@@ -66,7 +66,7 @@ foreach(side base this)
   must_run("build ${side}" ${CMAKE_COMMAND} --build ${work}/build-${side} --target ${targets})
 endforeach()
 
-# A number of JSON, which is milliseconds, as whole nanoseconds: CMake's numbers are integers.
+# Converts a number of JSON, which is milliseconds, to whole nanoseconds, because CMake's numbers are integers.
 function(nanoseconds number result)
   if(NOT number MATCHES "^([0-9]+)(\\.([0-9]*))?$")
     message(FATAL_ERROR "expected milliseconds, got ${number}")
@@ -88,7 +88,7 @@ function(member object result)
   set(${result} "" PARENT_SCOPE)
 endfunction()
 
-# Appends to time_SIDE_CASE what a run says of each case, and to `cases` its name.
+# Appends to time_SIDE_CASE the times that a run reports for each case, and to `cases` its name.
 function(take side program json)
   member("${json}" list cases rows)
   if(list STREQUAL "")

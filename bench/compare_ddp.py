@@ -4,12 +4,12 @@
     /usr/bin/python3 bench/compare_ddp.py [--network GBIT ...] [--ranks R] [--threads N] [--steps N] [--rounds R] [--set KEY=VALUE ...] [--json]
 
 By default GPT-2 124M with 4 x 64 tokens in a micro-batch, 8 micro-batches in a step, shared by two ranks. Each round runs dikkat under mpirun and
-then PyTorch, first on this machine (PyTorch over loopback; MPI as it comes, which is shared memory), and then, for each --network, in network
-namespaces whose links carry so many Gbit/s in each direction (root only; bench/namespaces.py). Times are medians without the first step. A ratio is
+then PyTorch, first on this machine (PyTorch over loopback; MPI by its default, which is shared memory), and then, for each --network, in network
+namespaces whose links carry GBIT Gbit/s in each direction (root only; bench/namespaces.py). Times are medians without the first step. A ratio is
 PyTorch's time divided by ours in the same round, so above 1 we are faster.
 
-PyTorch runs nanoGPT's step as bench/compare_torch.py does, in f32, on random tokens: micro-batches but the last under no_sync(), the last one's
-backward pass exchanges gradients bucket by bucket while it computes, then clip_grad_norm_, AdamW, zero_grad. Gradients are views of the buckets,
+PyTorch runs nanoGPT's step as bench/compare_torch.py does, in f32, on random tokens. All micro-batches but the last run under no_sync(); the last one's
+backward pass exchanges gradients bucket by bucket while it computes; then come clip_grad_norm_, AdamW and zero_grad. Gradients are views of the buckets,
 which saves a copy, and no buffers are sent. At the end all ranks must have the same weights.
 
 Needs PyTorch, on Debian python3-torch and libopenblas0-pthread, and what bench/ranks.py needs.
@@ -36,7 +36,7 @@ from torch_works import ROOT, Problem, load_config, model_shape, needed  # noqa:
 SETTING = "OpenMP threads that spin briefly"  # of TORCH_SETTINGS; it matters to a rank of several threads
 
 
-# PyTorch's side: each rank in a process of its own.
+# PyTorch's side, with each rank in its own process.
 
 
 def torch_worker(args):
@@ -53,7 +53,7 @@ def torch_worker(args):
     torch.manual_seed(1)
     model = GPT(shape)
     model.initialise()
-    # The mask's buffers are the same everywhere, and Gloo does not send booleans.
+    # The mask's buffers are equal on all ranks, and Gloo does not send booleans.
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [name for name, _ in model.named_buffers()])
     model = DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)
     optimizer = adamw(model, optim["learning_rate"], (optim["beta1"], optim["beta2"]), optim["weight_decay"])
@@ -106,7 +106,7 @@ def free_port():
         return one.getsockname()[1]
 
 
-# In turn.
+# Both sides run in turn.
 
 
 def compare(args, ranks, gigabits, folder):

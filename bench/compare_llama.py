@@ -3,22 +3,22 @@
 
     bench/compare_llama.py [--model NAME ...] [--weights TYPE ...] [--threads N] [--rounds R] [--json]
 
-A row of the table is a model and a type of weights: tokens a second of generation (one sequence, greedy on llama.cpp's side, after a prompt
-of 16 tokens), and of reading a prompt of 512 tokens. Each round runs our program and then llama.cpp, each in its own process, which warms
+A row of the table is a model and a type of weights. It has tokens per second of generation (one sequence, greedy on llama.cpp's side, after a prompt
+of 16 tokens) and of reading a prompt of 512 tokens. Each round runs our program and then llama.cpp, each in its own process, which warms
 up first. The table shows median, minimum and maximum over the rounds; a ratio is our rate divided by llama.cpp's in the same round, so
 above 1 we are faster. Messages go to stderr, the table or JSON to stdout.
 
 The models have random weights and the shapes of configs/. They are made once, with our program, in build/llama: one step of training,
 exported as GGUF in each type. Both sides read the GGUF of that type; where our program cannot keep weights in a type
-(bench_sample --weights), its row has llama.cpp's figures alone.
+(bench_sample --weights), its row has only llama.cpp's figures.
 
 llama.cpp is the one in npm's node-llama-cpp, which scripts/clients.sh installs in build/clients, on its CPU backend. It is compared at its
-best: before the first round it runs with and without flash attention, and each figure is taken with what was faster. Its keys and values
-are f16, its default. Its times are taken around llama_decode() alone (bench/llama_speed.mjs): choosing the token is part of our time and
-not of its. The JSON has llama.cpp's own counters of the same work beside them. The pool of threads of Node has one thread here: with its
-usual four the threads of llama.cpp are moved between processors all the time, and it is half as fast on two.
+best: before the first round it runs with and without flash attention, and each figure is taken with the faster setting. Its keys and values
+are f16, its default. Its times are taken around llama_decode() only (bench/llama_speed.mjs): choosing the token is part of our time but
+not of llama.cpp's. The JSON has llama.cpp's own counters of the same work beside them. Node's pool of threads has one thread here: with its
+usual four, the threads of llama.cpp are moved between processors all the time, which makes it much slower.
 
-Other work on the machine spoils the figures, of llama.cpp most, whose threads spin while they wait for one another. A round in which other
+Other work on the machine spoils the figures, most of all those of llama.cpp, whose threads spin while they wait for one another. A round in which other
 processes had more than --others of the processors' time is run again, a few times, and then marked.
 """
 
@@ -32,7 +32,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODELS = {"smollm2-135m": [], "gpt2-124m": ["model.vocab_size=50257"]}  # of configs/, with what they leave open
+MODELS = {"smollm2-135m": [], "gpt2-124m": ["model.vocab_size=50257"]}  # of configs/, with the keys that they leave open
 WEIGHTS = {"f32": "f32", "f16": "bf16", "bf16": "bf16", "q8_0": "q8", "q4_0": "q4"}  # type in GGUF: bench_sample --weights
 START, PROMPT = 16, 512
 FIGURES = ("generation", "prompt")
@@ -44,7 +44,7 @@ class Problem(Exception):
 
 
 def output_of(command, env=None):
-    """Runs one process; what it printed."""
+    """Runs one process and returns its output."""
     try:
         run = subprocess.run(command, env=env, capture_output=True, text=True)
     except OSError as error:
@@ -59,7 +59,7 @@ def output_of(command, env=None):
 
 
 def gguf_file(model, weights, args):
-    """The path of a model's GGUF file of this type, which is made if there is none."""
+    """The path of a model's GGUF file of this type, which is made if it does not exist."""
     folder = pathlib.Path(args.work)
     file = folder / f"{model}-{weights}.gguf"
     if file.exists():
@@ -79,7 +79,7 @@ def gguf_file(model, weights, args):
     return file
 
 
-# Running both sides.
+# Both sides run in turn.
 
 
 def ours(file, weights, args):
@@ -114,7 +114,7 @@ def processor_seconds():
 
 
 def undisturbed(run, args):
-    """What `run` returns, with the share of the processors' time that others had ("others")."""
+    """Returns the result of `run`, with the share of the processors' time that others had ("others")."""
     for attempt in range(ATTEMPTS):
         before = processor_seconds()
         result = run()
@@ -195,14 +195,14 @@ def parse():
 
 
 def main(args):
-    for name in ("dikkat", "bench/bench_sample"):  # what is missing is told before anything runs
+    for name in ("dikkat", "bench/bench_sample"):  # missing programs are reported before anything runs
         if not os.access(pathlib.Path(args.build) / name, os.X_OK):
             raise Problem(f"there is no program {args.build}/{name}: build it with cmake --preset dev && cmake --build --preset dev --target "
                           f"{pathlib.Path(name).name}, or say with --build where it is")
     modules = pathlib.Path(args.clients) / "node_modules"
     if not (modules / "@node-llama-cpp" / "linux-x64").exists():
         raise Problem(f"there is no llama.cpp in {modules}: scripts/clients.sh installs it, or say with --clients where it is")
-    own_node = modules / ".bin" / "node"  # where the system's is too old
+    own_node = modules / ".bin" / "node"  # if the system's is too old
     args.node = str(own_node) if own_node.exists() else "node"
     pathlib.Path(args.work).mkdir(parents=True, exist_ok=True)
     rows = [compare(model, weights, args) for model in args.model for weights in args.weights]

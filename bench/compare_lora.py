@@ -5,12 +5,12 @@
 
 Both start from one checkpoint that dikkat makes: random weights in the shape of configs/smollm2-135m.toml, and adapters of all layers. Both
 train on one window of T tokens, N steps with AdamW and clipped gradients, in f32. It is a question and an answer, which has --share of its tokens; the
-loss is over all tokens, or over the answer's alone. What is compared is each step's loss, which must agree to 1e-4, and the
+loss is over all tokens, or only over the answer's. The script compares each step's loss, which must agree to 1e-4, and the
 median time of a step without the first two, for N steps in a process of each in turn. A ratio is PyTorch's time divided by ours in the same round.
 
-PyTorch's loop is written as one would by hand for a CPU: adapters beside frozen layers, attention with explicit matrices (Debian's 1.13 has no
-scaled_dot_product_attention), no gradients for what is frozen, logits of all tokens and -100 where a target is not scored, as Hugging Face's models
-have it. Query, key and value have one A together, as ours have. It runs with the settings that
+PyTorch's loop is written as one would write it by hand for a CPU: adapters beside frozen layers, attention with explicit matrices (Debian's 1.13 has no
+scaled_dot_product_attention), no gradients for frozen weights, logits of all tokens, and -100 for targets that are not scored, as in Hugging Face's
+models. Query, key and value share one A, as ours do. It runs with the settings that
 bench/compare_torch.py finds fastest.
 
 Needs PyTorch and h5py, on Debian python3-torch, python3-h5py and libopenblas0-pthread, and our program in build/dev.
@@ -34,7 +34,7 @@ RATE, WEIGHT_DECAY, BETAS, EPS, CLIP = 5e-4, 0.0, (0.9, 0.99), 1e-8, 1.0
 TOLERANCE = 1e-4
 
 
-# PyTorch's side, in a process of its own.
+# PyTorch's side, in its own process.
 
 
 def torch_worker(args):
@@ -170,7 +170,7 @@ def main(args):
     env = environment(args.threads)
     base = make_base(args, work, env)
     corpus, window = make_window(args, base, work, env)
-    our_run(args, base, corpus, work, env)  # makes the adapters that both begin with
+    our_run(args, base, corpus, work, env)  # makes the adapters that both sides begin with
     trials = {name: median_ms(torch_run(args, base, window, work, env | extra, WARM_UP + 3)) for name, extra in TORCH_SETTINGS.items()}
     fastest = min(trials, key=trials.get)
     print(f"PyTorch {fastest}: {trials[fastest]:.0f} ms a step, the fastest of {len(trials)} settings", file=sys.stderr)

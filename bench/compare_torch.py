@@ -7,14 +7,14 @@ A row of the table is one case: training steps of the character model and of GPT
 round runs our program and then PyTorch, each in its own process, so that their threads do not disturb each other. A process warms
 up, then times each run and prints the median. The table shows median, minimum and maximum over the rounds; a ratio is PyTorch's time
 divided by ours in the same round, so above 1 we are faster. Messages go to stderr, the table or JSON to stdout. If a case cannot be run, for
-example because one of our programs is missing, its row says so.
+example because one of our programs is missing, its row reports this.
 
 PyTorch runs nanoGPT's step: eager, attention with explicit matrices (Debian's 1.13 has no scaled_dot_product_attention), uniformly random
-tokens, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. It is compared at its best: OpenBLAS is told the right
+tokens, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. It is compared at its best: OpenBLAS is given the right
 core type (see environment()), and before the first round each of TORCH_SETTINGS is tried and the fastest is used.
 
 A case in bf16 trains with our train.precision = "bf16". PyTorch computes in f32 as elsewhere; its step under torch.autocast to bf16 is timed
-beside it.
+too.
 
 The recipe (--work recipe, --long) is the whole of configs/shakespeare-char.toml in a process, timed from outside: start-up, 2,000 steps, nine
 evaluations of 20 batches of each part of the text, and checkpoints. Its text is not part of the project; give it with --corpus.
@@ -39,8 +39,8 @@ sys.dont_write_bytecode = True
 import torch_works  # noqa: E402
 from torch_works import EVAL_BATCHES, ROOT, Problem, evaluation_interval, load_config, model_shape, needed  # noqa: E402
 
-# PyTorch's loops run in OpenMP's threads and its products in OpenBLAS's. While one pool works the other one spins, and on as many
-# cores as threads they take turns at being in the way: steps of a small model then take two to three times as long.
+# PyTorch's loops run in OpenMP's threads and its products in OpenBLAS's. While one pool works, the other one spins. On a machine with as
+# many cores as threads they get in each other's way, and steps of a small model take much longer.
 TORCH_SETTINGS = {
     "as installed": {},
     "OpenMP threads that spin briefly": {"GOMP_SPINCOUNT": "1000"},
@@ -48,7 +48,7 @@ TORCH_SETTINGS = {
 }
 
 
-# Our side: commands that print one JSON object, and the times in it.
+# Our side: commands that print one JSON object, and the times in that object.
 
 
 def program(args, name):
@@ -88,7 +88,7 @@ def whole(result):
 
 
 def case(*names):
-    """The sum of the cases whose name (or what they are, or which pass) is one of these."""
+    """The sum of the cases whose name, description or pass is one of these."""
     def take(result):
         rows = result.get("cases", result.get("rows"))
         found = [times_in(row) for name in names for row in rows if name in (row.get("name"), row.get("what"), row.get("pass"))]
@@ -99,7 +99,7 @@ def case(*names):
     return take
 
 
-# The works: a row of the table each.
+# The cases, each of which is a row of the table.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Work:
     title: str
     ours: Callable  # (args, work) -> the command
     torch: Callable  # config -> a closure that does the work once
-    take: Callable = whole  # our JSON object -> ms_median, ms_min, ms_max, and peak_bytes where it is comparable
+    take: Callable = whole  # our JSON object -> ms_median, ms_min, ms_max, and peak_bytes if it is comparable
     config: str = "configs/shakespeare-char.toml"
     set: tuple = ()
     most_steps: int = 1000
@@ -157,20 +157,20 @@ def torch_config(work, args):
     if args.vocab_size:
         config["model"]["vocab_size"] = args.vocab_size
     elif not args.config and "vocab_size" not in config["model"]:
-        config["model"]["vocab_size"] = 65  # of tinyshakespeare, which the configuration leaves to be given; bench_step has the same
+        config["model"]["vocab_size"] = 65  # that of tinyshakespeare, which the configuration leaves open; bench_step has the same
     return config
 
 
 def capped(work, args):
-    """The arguments, with no more runs than the work is worth."""
+    """The arguments, with fewer runs for work that takes long."""
     return argparse.Namespace(**vars(args) | {"steps": min(args.steps, work.most_steps), "warmup": min(args.warmup, work.most_warmup)})
 
 
-# Running them in turn.
+# The cases run in turn.
 
 
 def environment(threads):
-    """The same for both sides. Debian's OpenBLAS takes newer processors for old ones and runs at a fifth of their speed."""
+    """The environment of both sides. Debian's OpenBLAS takes newer processors for old ones, which makes it several times slower."""
     env = os.environ | {"OMP_NUM_THREADS": str(threads)}
     if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text():
         env.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX")
@@ -178,7 +178,7 @@ def environment(threads):
 
 
 def output_of(command, env, cwd=None):
-    """Runs one process; what it printed."""
+    """Runs one process and returns its output."""
     name = pathlib.Path(command[0]).name
     try:
         run = subprocess.run(command, env=env, capture_output=True, text=True, cwd=cwd)
@@ -192,7 +192,7 @@ def output_of(command, env, cwd=None):
 
 
 def timed(command, env, args, take=whole):
-    """Runs one process; its times, and what else it says."""
+    """Runs one process and returns its times and other results."""
     name = pathlib.Path(command[0]).name
     output = output_of(command, env)
     try:
@@ -207,7 +207,7 @@ def timed(command, env, args, take=whole):
 
 
 def timed_from_outside(command, env):
-    """Runs one process in a folder of its own; milliseconds from its start to its end."""
+    """Runs one process in a new folder; returns the milliseconds from its start to its end."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         output = output_of(command, env, folder)
@@ -334,7 +334,7 @@ def main(args):
         torch_works.torch_worker(work, torch_config(work, args), args)
         return
     works = {name: work for name, work in WORKS.items() if name in (args.work or [n for n, w in WORKS.items() if args.long or not w.long])}
-    for name, work in works.items():  # what is missing is told before anything runs
+    for name, work in works.items():  # missing programs are reported before anything runs
         model_shape(torch_config(work, args)), needed(torch_config(work, args), "train", "batch_size")
         if work.whole_process and not args.corpus:
             raise Problem(f"--work {name} needs a text: --corpus tinyshakespeare.txt")

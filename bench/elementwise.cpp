@@ -37,6 +37,7 @@ void run(const Arguments& a) {
   const auto add = [&](std::string name, double matrices, std::function<void()> f) {
     cases.push_back({std::move(name), matrices * matrix, std::move(f)});
   };
+  // Add the activations: forward, backward and both.
   const auto map = [&](const char* name, kernels::Function function) {
     const auto forward = [&, function] { kernels::map_forward<float>({.function = function, .n = n, .x = x.data(), .y = y.data()}); };
     const auto backward = [&, function] {
@@ -55,6 +56,7 @@ void run(const Arguments& a) {
   map("sigmoid", kernels::Function::sigmoid);
   map("exp", kernels::Function::exp);
 
+  // Add sums, dropout and softmax.
   add("add", 3, [&] { kernels::add_forward<float>({.rows = a.rows, .cols = a.cols, .a = x.data(), .b = branch.data(), .y = y.data()}); });
   add("sum of rows", 1, [&] { kernels::sum_rows<float>(a.rows, a.cols, x.data(), {drow.data()}); });
   const kernels::Dropping dropping{.probability = a.dropout, .stream = RandomStream(1, "bench", 7)};
@@ -64,6 +66,7 @@ void run(const Arguments& a) {
   add("softmax forward", 2, [=] { kernels::softmax_forward(softmax); });
   add("softmax backward", 3, [=] { kernels::softmax_backward(softmax); });
 
+  // Add the norms.
   const kernels::LayerNormForward<float> norm{.rows = a.rows,
                                               .cols = a.cols,
                                               .x = x.data(),
@@ -85,6 +88,7 @@ void run(const Arguments& a) {
   add("layer_norm forward", 2, [=] { kernels::layer_norm_forward(norm); });
   add("layer_norm backward", 3, [=] { kernels::layer_norm_backward(norm_backward); });
 
+  // Add the norms of a sum.
   auto add_norm = norm;
   add_norm.residual = x.data();
   add_norm.branch = branch.data();

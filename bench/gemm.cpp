@@ -60,7 +60,7 @@ struct Case {
   const bf16 *a, *b;  // the operands as bf16
   Times times{};
 
-  /// With operands of bf16, stored as `a` and `b`.
+  /// The product with operands of bf16, stored as `a` and `b`.
   kernels::Bf16Gemm as_bf16(kernels::Bf16Source from_a, kernels::Bf16Source from_b) const {
     const kernels::Gemm<float>& p = problem;
     return {.m = p.m,
@@ -100,7 +100,7 @@ Times timed(double budget, F&& f) {
   return measure(1, static_cast<int>(std::clamp(1e3 * budget / once, 3.0, kMostRuns)), f);
 }
 
-/// Numbers as f32 and as bf16.
+/// Random numbers as f32 and as bf16.
 struct Numbers {
   Numbers(index count, const char* what) : f32(numbers(count, what)) {
     for (const float number : f32) {
@@ -140,6 +140,7 @@ void run(const Arguments& a) {
     fmt::print("{:<12} {:<8} {:<18} {:>6} {:>6} {:>6} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "layer", "pass", "library", "m", "n", "k",
                "median ms", "min", "max", "GFLOP/s", "of peak");
   }
+  // Time each pass of each layer with each library.
   for (Linear l : kLinears) {
     if (std::find(a.models.begin(), a.models.end(), l.model) == a.models.end()) {
       continue;

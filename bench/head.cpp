@@ -1,4 +1,4 @@
-// How long do the output head and its cross-entropy take, forward and backward, from (rows, width) to a loss? With all gradients.
+// How long do the output head and its cross-entropy take, forward and backward, from (rows, width) to a loss? All gradients are computed.
 #include <span>
 
 #include <fmt/format.h>
@@ -63,6 +63,7 @@ struct Row {
 
 void run(const Arguments& a) {
   const double product = 2.0 * static_cast<double>(a.rows) * static_cast<double>(a.width) * static_cast<double>(a.vocabulary);
+  // Time forward on its own, then with backward.
   Head head(a);
   Tape evaluating(Recording::off);
   Row rows[] = {{"forward", {}, product}, {"forward + backward", {}, 3 * product}};
@@ -80,6 +81,7 @@ void run(const Arguments& a) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
 
+  // Print the figures as JSON or as text.
   if (a.json) {
     nlohmann::ordered_json object{{"rows", a.rows},
                                   {"width", a.width},

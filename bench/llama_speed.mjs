@@ -2,9 +2,9 @@
 //
 //     node llama_speed.mjs NODE_MODULES FILE.gguf '{"threads": 2, "prompt": 512, "start": 16, "tokens": 64, "flash_attention": false}'
 //
-// Prints one JSON object: milliseconds of reading a prompt of `prompt` tokens in one batch, and of each of `tokens` tokens (greedy, one
-// sequence) after a prompt of `start`: of reading it alone, and with choosing the next. A time is taken around llama_decode() and
-// llama_synchronize() in the addon, on a thread beside JavaScript's, without the package's queue. llama.cpp's own counters of the same
+// Prints one JSON object. It has the milliseconds of reading a prompt of `prompt` tokens in one batch, and of each of `tokens` tokens
+// (greedy, one sequence) after a prompt of `start`: of only reading it, and with choosing the next. A time is taken around llama_decode()
+// and llama_synchronize() in the addon, on a thread beside JavaScript's, without the package's queue. llama.cpp's own counters of the same
 // work ("perf") show how much of it is JavaScript's.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -35,7 +35,7 @@ async function decode(position, tokens) {
   return { ms: performance.now() - from, logits };
 }
 
-/// Milliseconds that llama.cpp counted since the last call: of reading prompts, and of reading tokens one by one.
+/// Milliseconds that llama.cpp counted since the last call: for reading prompts, and for reading tokens one by one.
 async function counted() {
   log.length = 0;
   addon.printTimings();

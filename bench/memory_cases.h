@@ -11,7 +11,7 @@
 #include "bench/machine.h"
 #include "bench/measure.h"
 
-// Benchmarks of kernels that memory bandwidth limits: times, and shares of the copy bandwidth that this process measures.
+// Benchmarks of kernels that memory bandwidth limits: their times, and their shares of the copy bandwidth that this process measures.
 namespace dikkat::bench {
 
 struct MemoryCase {

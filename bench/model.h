@@ -9,7 +9,7 @@
 
 namespace dikkat::bench {
 
-/// Loads a configuration file with overrides; `vocab_size` is used if the configuration leaves it to a tokenizer.
+/// Loads a configuration file with overrides. `vocab_size` is used if the configuration leaves the size to a tokenizer.
 inline Config load_model_config(const std::string& file, const std::vector<std::string>& assignments, index vocab_size) {
   Config c = load_config(file);
   for (const std::string& assignment : assignments) {

@@ -1,5 +1,5 @@
-// How fast does Muon update the hidden matrices of a model, and how orthogonal are the updates? Nearly all of its work is products of
-// matrices (Newton-Schulz).
+// How fast does Muon update the hidden matrices of a model, and how orthogonal are the updates? Nearly all of its work is matrix products
+// (Newton-Schulz).
 #include "optim/muon.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ using testing::Orthogonality;
 struct Arguments {
   std::vector<std::string> models = {"char", "gpt2"};
   std::vector<std::string> coefficients = {"jordan"};
-  index steps = 0;  // 0: as many as are usual
+  index steps = 0;  // 0: the usual number
   bool normalize = false;
   int runs = 0;  // 0: as many as take about two seconds
   bool json = false;
@@ -45,7 +45,7 @@ Muon::Options options_of(const Arguments& a, const std::string& coefficients) {
   return options;
 }
 
-/// How orthogonal one update is, of gradients that are uniform random numbers.
+/// How orthogonal one update is, for gradients that are uniform random numbers.
 Orthogonality orthogonality_of(const Matrices& m, Muon::Options options) {
   ParameterStore store;
   store.add("matrix", {m.rows, m.cols}, Init::zeros(), Decay::yes, Role::hidden);
@@ -75,6 +75,7 @@ void run(const Arguments& a) {
   const auto run_case = [&](const Matrices& m, const std::string& coefficients) {
     const Muon::Options options = options_of(a, coefficients);
     const Orthogonality from_orthogonal = orthogonality_of(m, options);
+    // Make the matrices, and gradients for all of them.
     ParameterStore store;
     for (index i = 0; i < m.count; ++i) {
       store.add(concat("matrix", i), {m.rows, m.cols}, Init::normal(0.02), Decay::yes, Role::hidden);
@@ -92,6 +93,7 @@ void run(const Arguments& a) {
       }
       optimizer.step(++step, 1e-4);
     };
+    // Time as many updates as asked for, or as fit into about two seconds.
     const double once = measure(1, 1, update).min;
     const Times t = measure(1, a.runs > 0 ? a.runs : static_cast<int>(std::clamp(2e3 / once, 5.0, 1e4)), update);
     const double rate = optimizer.cost().flops / t.median * 1e-6;

@@ -1,8 +1,8 @@
-"""Several machines in one, for bench/ranks.py and bench/compare_ddp.py: each rank has a network namespace of its own, and a link of a given rate to a
+"""Several machines in one, for bench/ranks.py and bench/compare_ddp.py: each rank has its own network namespace, and a link of a given rate to a
 switch that all share. Needs root, and iproute2 on Debian.
 
-The switch is a bridge in a namespace of its own, so nothing changes in the network of this machine, and all is gone when the namespaces are. A link
-is a veth pair with a token bucket (tc tbf) at each end: what a rank sends and what it receives are both limited.
+The switch is a bridge in another namespace, so nothing changes in the network of this machine, and everything is gone when the namespaces are. A link
+is a veth pair with a token bucket (tc tbf) at each end: sending and receiving are both limited.
 """
 
 import ctypes
@@ -19,12 +19,12 @@ import time
 
 IP, TC = "/usr/sbin/ip", "/usr/sbin/tc"
 PREFIX = "dikkat"
-BURST_SECONDS, LEAST_BURST = 1e-3, 131072  # what passes at once: more than the 64 KB that TCP hands over in one piece
+BURST_SECONDS, LEAST_BURST = 1e-3, 131072  # bytes that pass at once: more than the 64 KB that TCP hands over in one piece
 QUEUE_SECONDS = 10e-3                      # what waits in a queue; more is dropped, as by a switch
 PORT = 5201
-LOOK_EVERY = 0.02  # s; more often would take from the cores that are measured
+LOOK_EVERY = 0.02  # s; more often would take time from the cores that are measured
 
-# What mpirun calls in place of ssh: after options the first word is the host, and the others are a line for its shell.
+# mpirun calls this in place of ssh: after options the first word is the host, and the others are a line for its shell.
 AGENT = """#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done
 host=$1
@@ -41,7 +41,7 @@ def output_of(*command, check=True):
 
 
 def end_in_order():
-    """SIGTERM and SIGHUP end the script as Ctrl-C does: what is open is closed, namespaces too."""
+    """SIGTERM and SIGHUP end the script as Ctrl-C does: everything is closed, namespaces too."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda caught, _: sys.exit(128 + caught))
 
@@ -52,7 +52,7 @@ def adopt_orphans():
 
 
 def wait_for_orphans(seconds=2.0):
-    """Only while no Job runs."""
+    """Waits for orphans; call it only while no Job runs."""
     end = time.monotonic() + seconds
     try:
         while time.monotonic() < end:
@@ -63,7 +63,7 @@ def wait_for_orphans(seconds=2.0):
 
 
 def remove_leftovers():
-    """Namespaces of scripts that were killed."""
+    """Removes namespaces of scripts that were killed."""
     for entry in json.loads(output_of(IP, "-j", "netns", "list") or "[]"):
         words = entry["name"].split("-")
         if words[0] == PREFIX and len(words) == 3 and not pathlib.Path("/proc", words[1]).exists():
@@ -80,7 +80,7 @@ def remove(namespace):
 
 
 class Network:
-    """`with Network(ranks=2, gigabits=10) as network`: hosts node0, node1, ... whose links carry so much in each direction."""
+    """`with Network(ranks=2, gigabits=10) as network`: hosts node0, node1, ... whose links carry that rate in each direction."""
 
     def __init__(self, ranks, gigabits):
         if os.geteuid() != 0 or not os.access(TC, os.X_OK):
@@ -144,7 +144,7 @@ class Network:
         signal.signal(signal.SIGINT, kept)
 
     def inside(self, rank, command):
-        """The command as it is run on a host, which has its own name."""
+        """The command that runs `command` on a host, under the host's name."""
         host = self.hosts[rank]
         return [IP, "netns", "exec", self.namespace(host), "unshare", "--uts", "sh", "-c", 'echo "$0" > /proc/sys/kernel/hostname; exec "$@"', host,
                 *map(str, command)]
@@ -155,7 +155,7 @@ class Network:
         return [link[0]["stats64"]["tx"]["bytes"] for link in links]
 
     def throughput(self, seconds=1.0):
-        """Gbit/s of plain TCP from the first host to the second and back at the same time: what headers and this machine's work leave of the rate."""
+        """Gbit/s of plain TCP from the first host to the second and back at the same time: the rate that is left after headers and this machine's work."""
         commands = [self.inside(rank, [sys.executable, __file__, "receive"]) for rank in (0, 1)]
         commands += [self.inside(rank, [sys.executable, __file__, "send", self.address(1 - rank), seconds]) for rank in (0, 1)]
         return [float(text) * 8 / 1e9 for text in run_jobs(commands, None, None)[:2]]
@@ -166,7 +166,7 @@ def is_open_mpi(mpirun):
 
 
 def mpirun_command(mpirun, ranks, command, network=None):
-    """The command on so many ranks: on this machine, or on a host of the network each, where all that they say to each other crosses it."""
+    """The command on `ranks` ranks: on this machine, or each on its own host of the network, which then carries all that they exchange."""
     command = [str(word) for word in command]
     if is_open_mpi(mpirun):
         if network is None:
@@ -177,7 +177,7 @@ def mpirun_command(mpirun, ranks, command, network=None):
     if network is None:
         return [mpirun, "-n", str(ranks), *command]
     options = ["-launcher", "ssh", "-launcher-exec", str(network.agent), "-hosts", ",".join(network.hosts[:ranks]), "-iface", "eth0"]
-    # The libraries below MPICH find shared memory by themselves, whatever hosts are called.
+    # The libraries below MPICH find shared memory on their own, whatever the hosts are called.
     tcp = ["env", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth0", "FI_PROVIDER=tcp", "FI_TCP_IFACE=eth0"]
     return network.inside(0, [mpirun, *options, "-n", ranks, *tcp, *command])
 
@@ -187,7 +187,7 @@ def environment(threads):
 
 
 class Job:
-    """A process whose words are kept, and which is ended if we are."""
+    """A process whose output is kept, and which is ended if we are."""
 
     def __init__(self, command, env, cwd):
         self.command = [str(word) for word in command]
@@ -195,7 +195,7 @@ class Job:
         self.process = subprocess.Popen(self.command, env=env, cwd=cwd, stdout=self.printed, stderr=self.said, start_new_session=True)
 
     def is_over(self):
-        """A process that failed ends the script with what it said."""
+        """A process that failed ends the script with its output."""
         if self.process.poll():
             self.said.seek(0)
             sys.exit(f"{shlex.join(self.command)}\nended with exit code {self.process.returncode}: {self.said.read()[-2000:].strip()}")
@@ -220,7 +220,7 @@ class Job:
 
 
 def run_jobs(commands, env, cwd, look=lambda: None):
-    """Runs all at once, and calls `look` meanwhile. What each printed."""
+    """Runs all at once, and calls `look` meanwhile. Returns the output of each."""
     jobs = []
     try:
         for command in commands:

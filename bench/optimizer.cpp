@@ -1,4 +1,4 @@
-// How long does an update of the weights take? The gradient's norm, clipping and AdamW, all of which are limited by memory.
+// How long does an update of the weights take? It consists of the gradient's norm, clipping and AdamW, which memory bandwidth limits.
 #include "bench/memory_cases.h"
 #include "bench/program.h"
 #include "optim/adamw.h"

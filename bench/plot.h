@@ -57,6 +57,7 @@ inline std::string marker(const Curve& c, double x, double y, bool hollow) {
 /// There must be at least one point, and all coordinates must be above zero.
 inline std::string log_log_svg(const Plot& plot) {
   constexpr double kLeft = 78, kRight = 700, kTop = 52, kBottom = 520, kWidth = 980, kHeight = 592;
+  // The axes cover all points.
   std::vector<double> xs, ys;
   for (const Curve& curve : plot.curves) {
     for (const Point& p : curve.points) {
@@ -72,6 +73,7 @@ inline std::string log_log_svg(const Plot& plot) {
   const auto x_of = [&](double x) { return kLeft + (std::log10(x) - x_low) / (x_high - x_low) * (kRight - kLeft); };
   const auto y_of = [&](double y) { return kBottom - (std::log10(y) - y_low) / (y_high - y_low) * (kBottom - kTop); };
 
+  // Draw the title, and the lines and labels of the axes.
   std::string svg;
   const auto text = [&](double x, double y, const char* anchor, int size, const std::string& what, const char* more = "") {
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\"{}>{}</text>\n", x, y, anchor, size, more, what);
@@ -88,7 +90,7 @@ inline std::string log_log_svg(const Plot& plot) {
     line(kLeft, y_of(value), kRight, y_of(value), "stroke=\"#d8d8d8\"");
     text(kLeft - 8, y_of(value) + 4, "end", 13, fmt::format("{:g}", value));
   }
-  double labelled = 0;  // where the last label stands
+  double labelled = 0;  // position of the last label
   for (const double x : xs) {
     line(x_of(x), kTop, x_of(x), kBottom, "stroke=\"#ececec\"");
     line(x_of(x), kBottom, x_of(x), kBottom + 5, "stroke=\"#222222\"");
@@ -104,6 +106,7 @@ inline std::string log_log_svg(const Plot& plot) {
        fmt::format(" transform=\"rotate(-90 20 {:.1f})\"", (kTop + kBottom) / 2).c_str());
   text(kLeft, kHeight - 10, "start", 12, plot.note);
 
+  // Draw each curve, and its line in the legend.
   double legend = kTop + 8;
   for (const Curve& curve : plot.curves) {
     const std::string style = fmt::format("stroke=\"{}\" stroke-width=\"1.8\" fill=\"none\" stroke-dasharray=\"{}\"", curve.colour,

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Do short runs predict the loss of a long one? Trains a configuration for 1/64 to 1/8 of its steps, each run with its whole schedule, fits
-loss = floor + scale * steps^-exponent to their losses, and compares what it says about the whole run with the whole run.
+loss = floor + scale * steps^-exponent to their losses, and compares its prediction with the whole run.
 
   python3 bench/predict.py configs/quickstart.toml configs/shakespeare-char-fast.toml
 
-The error stated is the farthest of the predictions that leave out one of the short runs. Whole runs are those of bench/recipes.py (--out) if they are there.
+The stated error is the largest among the predictions that leave out one of the short runs. Whole runs are those of bench/recipes.py (--out) if they are there.
 """
 
 import argparse
@@ -18,7 +18,7 @@ EXPONENTS = [0.02 * i for i in range(1, 101)]
 
 
 def fit(points):
-    """floor, scale and exponent with the smallest sum of squares, of exponents up to 2 and floors that are not negative."""
+    """floor, scale and exponent with the smallest sum of squares, among exponents up to 2 and floors that are not negative."""
     best = None
     for exponent in EXPONENTS:
         x, y = [steps ** -exponent for steps, _ in points], [loss for _, loss in points]

@@ -9,16 +9,16 @@ By default GPT-2 124M with 4 x 64 tokens in a micro-batch and 8 micro-batches in
 Without --network each round runs one process, then R ranks, on this machine. A ratio is the ranks' tokens per second divided by the one process's in
 the same round.
 
-With --network (root only) each rank runs in a network namespace of its own, whose link carries so many Gbit/s in each direction, so what ranks say to
-each other crosses TCP at that rate (bench/namespaces.py). Strong scaling shares a step's micro-batches among the ranks; weak scaling gives each rank
-as many as one process has. The step of one process is measured in the same round, while R - 1 others do the same on this machine, because R ranks
-have no machines of their own here: they share its memory, and also its cores if those are fewer. Bytes are the counters of the links, from the end of
+With --network (root only) each rank runs in its own network namespace, whose link carries the given Gbit/s in each direction, so ranks
+communicate over TCP at that rate (bench/namespaces.py). Strong scaling shares a step's micro-batches among the ranks; weak scaling gives each rank
+as many as one process has. The step of one process is measured in the same round, while R - 1 others run the same step on this machine, because the
+R ranks share its memory here, and also its cores if there are fewer cores than threads. Bytes are the counters of the links, from the end of
 the first step to the end of the last but one.
 
-The column "others" is the greatest share of the processors' time that other processes had meanwhile.
+The column "others" is the largest share of the processors' time that other processes had meanwhile.
 
-Ranks of more threads than the machine has cores take turns. Then exchange and computing are in each other's way, which they are not on machines of
-their own: take a small model, or fewer ranks.
+Ranks of more threads than the machine has cores take turns. Then exchange and computing get in each other's way, which does not happen on separate
+machines: use a small model, or fewer ranks.
 
 Needs the program with its plugin, and mpirun; iproute2 with --network.
 """
@@ -54,14 +54,14 @@ def settings_of(args, ranks, micro_batches, steps):
 
 
 def train_command(args, out, ranks, micro_batches):
-    """Into a folder, in place of what was there."""
+    """The command that trains into a folder, whose old contents are removed first."""
     shutil.rmtree(out, ignore_errors=True)
     return [args.program, "train", "--config", args.config, "--corpus", args.corpus, "--out", out, "--quiet", "--set",
             *settings_of(args, ranks, micro_batches, args.steps)]
 
 
 def with_others(run):
-    """What `run` returns, with the share of the processors' time that others had meanwhile; the kernel's work for the network may be in it."""
+    """Returns the result of `run`, with the share of the processors' time that others had meanwhile. It may include the kernel's network work."""
     before = processor_seconds()
     result = run()
     wait_for_orphans()
@@ -78,7 +78,7 @@ def read_steps(run):
 
 
 def run_in_network(commands, env, run, network, steps):
-    """Runs all at once. Bytes that each host sent in a step, or None where steps were too short to be seen. The last does not count: a save follows."""
+    """Runs all at once. Returns the bytes that each host sent in a step, or None if steps were too short. The last step does not count: a save follows."""
     seen = []  # (steps, bytes that each host has sent)
 
     def look():
@@ -94,7 +94,7 @@ def run_in_network(commands, env, run, network, steps):
 
 
 def figures_of(run):
-    """Medians of the steps but the first."""
+    """Medians of all steps but the first."""
     steps = read_steps(run)[1:]
     return {key: statistics.median(step[key] for step in steps)
             for key in ("ms", "tokens_per_s", "tokens", "exchange_ms", "exchange_wait_ms") if key in steps[0]}
@@ -126,14 +126,14 @@ def together(args, ranks, micro_batches, folder, network=None):
 
 
 def beside_each_other(args, ranks, folder):
-    """As many processes at once as there will be ranks, each of which does the whole step by itself. Medians of all, and the number of parameters."""
+    """Runs as many processes at once as there will be ranks, each of which does the whole step. Returns medians of all, and the number of parameters."""
     outs = [folder / f"copy{number}" for number in range(ranks)]
     run_jobs([train_command(args, out, ranks, args.micro_batches) for out in outs], environment(args.threads), ROOT)
     copies = [figures_of(out) for out in outs]
     return {key: statistics.median(copy[key] for copy in copies) for key in copies[0]} | {"parameters": parameters_of(outs[0])}
 
 
-# What is computed.
+# Figures that are computed from the runs.
 
 
 def bytes_to_send(parameters, ranks):
@@ -240,7 +240,7 @@ def positive(text):
 
 
 def add_arguments(parser):
-    """Of this script and of compare_ddp.py."""
+    """Adds the arguments of this script and of compare_ddp.py."""
     parser.add_argument("--threads", type=positive, help="of a rank (default: the cores, divided by the greatest --ranks)")
     parser.add_argument("--network", type=positive, action="append", help="Gbit/s in each direction; several times for several rates")
     parser.add_argument("--config", help="configuration instead of GPT-2's")
@@ -254,7 +254,7 @@ def add_arguments(parser):
 
 
 def complete(args, parser):
-    """What follows from the arguments; those that are wrong end the script."""
+    """Sets values that follow from the arguments; wrong arguments end the script."""
     if args.steps < 2 or min(args.ranks) < 2:
         parser.error("--steps and --ranks are 2 or more")
     args.threads = args.threads or max(1, CORES // max(args.ranks))
@@ -281,7 +281,7 @@ def parse():
 
 
 def micro_batches_of(args):
-    """A step's, of one process."""
+    """The micro-batches of one process in a step."""
     value = tomllib.loads(pathlib.Path(args.config).read_text()).get("train", {}).get("gradient_accumulation_steps", 1)
     for setting in (*(GPT2 if args.gpt2 else []), *args.set):
         key, _, text = setting.partition("=")

@@ -1,4 +1,4 @@
-// How long does a whole run take? Everything that `dikkat train` does with a configuration: reading, steps, evaluations, checkpoints.
+// How long does a whole run take? It is everything that `dikkat train` does with a configuration: reading, steps, evaluations, checkpoints.
 #include <chrono>
 #include <filesystem>
 
@@ -76,6 +76,7 @@ void run(const Arguments& a) {
   }
   accounts.erase(accounts.begin(), accounts.begin() + a.warmup);
   std::sort(accounts.begin(), accounts.end(), [](const Account& x, const Account& y) { return x.all < y.all; });
+  // Report the median run.
   const Account& median = accounts[accounts.size() / 2];
   const double share = median.gflop / median.steps / peak;
   if (a.json) {

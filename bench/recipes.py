@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What do recipes reach, and in what time? Trains each configuration with each seed, in turn, and prints a table (Markdown).
+"""Which loss do recipes reach, and in which time? Trains each configuration with each seed, in turn, and prints a table (Markdown).
 
   python3 bench/recipes.py configs/shakespeare-char.toml configs/shakespeare-char-fast.toml --corpus tinyshakespeare.txt
 
 The time is that of the whole process, from outside: start, evaluations and checkpoints included. Nothing else may run meanwhile. The loss is
-the last evaluation's. Runs and results stay in --out; what is there is not run again.
+the last evaluation's. Runs and results are kept in --out; a run with a result is not repeated.
 """
 
 import argparse

@@ -23,7 +23,7 @@ class Run:
 
 
 class Results:
-    """What was measured, by name, in a JSON file that is written after each measurement: an interrupted experiment goes on where it was."""
+    """Results by name, in a JSON file that is written after each measurement: an interrupted experiment continues from there."""
 
     def __init__(self, path):
         self.path = path
@@ -40,7 +40,7 @@ def add_arguments(parser, out):
 
 
 def train(program, config, corpus, folder, settings):
-    """Trains into a folder, in place of what was there."""
+    """Trains into a folder, whose old contents are removed."""
     shutil.rmtree(folder, ignore_errors=True)
     command = [program, "train", "--config", config, "--out", folder]
     command += ["--corpus", *corpus] if corpus else []
@@ -54,7 +54,7 @@ def train(program, config, corpus, folder, settings):
 
 
 def of_length(steps, warmup):
-    """Settings of a run of so many steps, whose schedule ends with it and which measures the whole validation split there."""
+    """Settings of a run of `steps` steps, whose schedule ends with it and which measures the whole validation split there."""
     return [f"train.max_steps={steps}", f"optim.decay_steps={steps}", f"optim.warmup_steps={round(warmup * steps)}", f"train.eval_interval={steps}",
             "train.eval_tokens=0"]
 

@@ -27,11 +27,11 @@ using Clock = std::chrono::steady_clock;
 struct Arguments {
   std::string config = "configs/gpt2-124m.toml";
   std::vector<std::string> set;
-  std::string model{};  // a run, or another program's files, in place of a configuration
+  std::string model{};  // a run, or an imported model, instead of a configuration
   std::vector<index> samples = {1, 4, 8};
   std::vector<index> prompts = {16, 900};
   index tokens = 64;      // that are timed
-  index vocab_size = 65;  // where the configuration leaves it to a tokenizer
+  index vocab_size = 65;  // for a configuration that leaves it to a tokenizer
   std::string weights = "f32";
   bool different = false;  // prompts
   bool json = false;
@@ -82,7 +82,8 @@ Result measure_one(const LanguageModel& model, const Pages& memory, const std::v
   return {.prompt_ms = prompt_ms, .token = sorted(token_ms), .weights = sorted(weights_ms)};
 }
 
-/// The bytes of all weights that generating a token reads: all but the table of positions and, unless it is also the head, that of tokens.
+/// The bytes of all weights that generating a token reads. The table of positions is not among them, nor that of tokens, unless it is also
+/// the head.
 index bytes_of_weights(const LanguageModel& model) {
   index bytes = 0;
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {
@@ -95,7 +96,7 @@ index bytes_of_weights(const LanguageModel& model) {
   return bytes;
 }
 
-/// The bytes that generating a token must read: weights, and the keys and values of `positions` positions of all samples together.
+/// The bytes that generating a token must read: the weights, and the keys and values of all samples, `positions` positions together.
 double bytes_of_a_token(const LanguageModel& model, index positions) {
   const TransformerConfig& c = model.gpt().config();
   return static_cast<double>(bytes_of_weights(model)) +
@@ -119,10 +120,11 @@ void run(const Arguments& a) {
   const std::unique_ptr<LanguageModel> made = model_of(a, *type);
   LanguageModel& model = *made;
   const std::string& name = a.model.empty() ? a.config : a.model;
-  // Memory as large as the weights, to be read beside them.
+  // The benchmark also reads memory as large as the weights, to compare speeds.
   const Pages memory(static_cast<std::size_t>(bytes_of_weights(model)), "memory to be read");
   touch_in_shares(memory.data(), memory.size());
 
+  // Print the head of the table.
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   if (!a.json) {
     fmt::print("{}: {} threads, {:.1f} M parameters as {}\n\n", name, thread_count(),
@@ -130,6 +132,7 @@ void run(const Arguments& a) {
     fmt::print("{:>7} {:>7} {:>15} {:>10} {:>8} {:>8} {:>9} {:>7} {:>9} {:>9}\n", "samples", "prompt", "prompt tokens/s", "ms a token",
                "min", "max", "tokens/s", "GB/s", "can be", "share");
   }
+  // Time each prompt length with each number of samples.
   for (const index prompt : a.prompts) {
     for (const index samples : a.samples) {
       const auto prompts = prompts_of(samples, prompt, a.different, model.gpt().config().vocab_size);

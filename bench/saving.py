@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does saving cost a run? Prints, in milliseconds, a normal step, a step that saves (with its copy), and steps during which a save is written.
+"""How much time does saving cost a run? Prints, in milliseconds, a normal step, a step that saves (with its copy), and steps during which a save is written.
 
   python3 bench/saving.py [--config FILE] [--set KEY=VALUE ...] [--saves N]
 
@@ -18,12 +18,12 @@ import tempfile
 import time
 
 CORES = len(os.sched_getaffinity(0))  # and as many threads train
-LOOK_EVERY = 0.01  # s; more often would take from the cores that are measured
+LOOK_EVERY = 0.01  # s; more often would take time from the cores that are measured
 GPT2 = ["tokenizer.kind=byte", "data.corpus=['data/tales.txt']", "model.block_size=256", "train.batch_size=1", "train.gradient_accumulation_steps=1"]
 
 
 def processor_times(process):
-    """Of each thread, in seconds."""
+    """Processor time of each thread, in seconds."""
     times = []
     for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat"):
         try:
@@ -34,7 +34,7 @@ def processor_times(process):
 
 
 def watch(process, run):
-    """[(step, ms of the step, when its line came, is a save being written then)], and what the threads that do not train took"""
+    """[(step, ms of the step, when its line came, is a save being written then)], and the time of the threads that do not train"""
     steps, lines, took = [], run / "metrics.jsonl", 0
     read = 0
     over = False

@@ -18,7 +18,7 @@ namespace dikkat::bench {
 namespace {
 
 constexpr index kTokens = 1024;      // of a step
-constexpr index kLongTokens = 8192;  // where the length varies
+constexpr index kLongTokens = 8192;  // of a step, if the length varies
 constexpr index kHeadSize = 32;
 
 struct Arguments {
@@ -26,7 +26,7 @@ struct Arguments {
   int steps = 7;
 };
 
-/// A point: the character model with one of these changed.
+/// One point of the plot: the character model with one of these changed.
 struct Sizes {
   index tokens = kTokens, time = 64, width = 128, vocabulary = 65;
   int threads = usable_cores();
@@ -85,6 +85,7 @@ void run(const Arguments& a) {
       {"vocabulary V", "#2ca02c", {65, 256, 1024, 4096, 16384, 50257}, [](Sizes& s, index v) { s.vocabulary = v; }},
       {"threads", "#9467bd", threads_to(usable_cores()), [](Sizes& s, index v) { s.threads = static_cast<int>(v); }},
   };
+  // The plot has a curve of times and one of memory for each sweep.
   Plot plot{.title = fmt::format("A step of {} tokens; of {} where the length varies", kTokens, kLongTokens),
             .x_label = "length, width, vocabulary or threads; the others as in the character model",
             .y_label = "ms a step (whole lines), peak MB (dashed)",

@@ -1,4 +1,5 @@
-// How long does one optimizer step take? Forward, backward, clipping and the optimizer of the model in a configuration, on random tokens.
+// How long does one optimizer step take? It consists of forward, backward, clipping and the optimizer of the model in a configuration, on
+// random tokens.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -16,7 +17,7 @@ namespace {
 struct Arguments {
   std::string config;
   std::vector<std::string> set;
-  index vocab_size = 65;  // where the configuration leaves it to a tokenizer
+  index vocab_size = 65;  // for a configuration that leaves it to a tokenizer
   int steps = 50, warmup = 5;
   bool json = false;
 };
@@ -27,6 +28,7 @@ void run(const Arguments& a) {
   const double peak = operand_type(c.train) == DType::bf16 ? bf16_peak_flops() : peak_flops();
   const Times times = measure(a.warmup, a.steps, [&] { step.run(); });
 
+  // Print the times, the rate and the memory.
   const double flops = training_flops(step.model(), step.batch()) * static_cast<double>(c.train.gradient_accumulation_steps);
   const double rate = flops / times.median * 1e-6;
   rusage usage{};

@@ -48,6 +48,7 @@ void run(const Arguments& a) {
       fmt::print("{:<26}{:>8.3f} s{:>9.1f} MB/s  {}\n", what, seconds, megabytes / seconds, more);
     }
   };
+  // Read the tokenizer, or learn one.
   std::unique_ptr<Tokenizer> tokenizer;
   if (!a.tokenizer.empty()) {
     tokenizer = read_tokenizer_file(a.tokenizer);
@@ -57,6 +58,7 @@ void run(const Arguments& a) {
     const Times learning = measure(0, 1, [&] { tokenizer = maker->make(); });
     tell("learning merges", learning.median, fmt::format("{} tokens", tokenizer->vocab_size()));
   }
+  // Encode on one core, then on all.
   std::size_t tokens = 0;
   const Times alone = measure(1, a.runs, [&] { tokens = tokenizer->encode(text).size(); });
   tell("encoding, one thread", alone.median,

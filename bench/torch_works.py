@@ -22,7 +22,7 @@ class Problem(Exception):
         self.code = code
 
 
-# The configuration, as far as a training step depends on it.
+# The part of the configuration on which a training step depends.
 
 
 def load_config(path, assignments=()):
@@ -81,7 +81,7 @@ def model_shape(config):
         "tie_embeddings": model.get("tie_embeddings", True)}
 
 
-# PyTorch's side, in a process of its own.
+# PyTorch's side, in its own process.
 
 
 def training_step(config, autocast=False):
@@ -121,7 +121,7 @@ def leaves(*shapes):
 
 
 def attention(time):
-    """Causal, 12 heads of 64, one sequence: forward and backward."""
+    """Causal attention, 12 heads of 64, one sequence: forward and backward."""
     def work(_):
         import torch
 
@@ -155,7 +155,7 @@ def head(_):
 
 
 def gelu(_):
-    """1024 x 3072, in its tanh form: forward and backward."""
+    """GELU of 1024 x 3072, in its tanh form: forward and backward."""
     import torch
 
     (x,) = leaves((1024, 3072))
@@ -186,7 +186,7 @@ def update(config):
 
 
 def blas_library():
-    """The file that PyTorch's matrix products come from, as the process has it mapped."""
+    """The library that computes PyTorch's matrix products, as the process has it mapped."""
     mapped = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
     return next((path for path in sorted(mapped) if any(name in path for name in ("openblas", "mkl_", "libblas", "blis"))), "unknown")
 
@@ -217,7 +217,7 @@ EVALUATIONS, EVAL_BATCHES = 9, 20
 
 
 def torch_recipe(config, corpus):
-    """nanoGPT's train.py on a text of characters, as far as dikkat does the same."""
+    """nanoGPT's train.py on a text of characters, without the parts that dikkat does not have."""
     import math
 
     import torch
@@ -267,7 +267,7 @@ def torch_recipe(config, corpus):
 
 
 def evaluation_interval(steps):
-    """Of EVALUATIONS in all, the last of which is after the last step."""
+    """The steps between evaluations: there are EVALUATIONS of them, the last one after the last step."""
     return -(-steps // EVALUATIONS)
 
 

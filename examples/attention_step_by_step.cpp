@@ -51,7 +51,7 @@ Tensor row(Tensor x, index i) { return slice(x, 0, i, 1); }
 Tensor columns(Tensor x, index first, index count) { return slice(x, 1, first, count); }
 Tensor side_by_side(const std::vector<Tensor>& parts) { return concat(std::span<const Tensor>(parts), 1); }
 
-/// Prints a matrix below its name; for a wide one only the first and last columns.
+/// Prints a matrix below its name. Of a wide one, it prints only the first and last columns.
 Tensor show(const std::string& name, Tensor x) {
   fmt::print("  {}   ({} x {})\n", name, x.shape().rows(), x.shape().cols());
   for (index i = 0; i < x.shape().rows(); ++i) {
@@ -168,7 +168,7 @@ void full_layer() {
 
 // --- Document 004 -------------------------------------------------------------------------------------------------------------------
 
-/// The context vector of "shiny", by attention that has no weights of its own.
+/// Computes the context vector of "shiny", by attention that has no weights of its own.
 void hello_shiny_sun() {
   title("\"Hello shiny sun!\": attention without trained weights, for the word \"shiny\"");
   const Tensor words = show("embeddings", matrix({{0.34, 0.22, 0.54}, {0.53, 0.34, 0.98}, {0.29, 0.54, 0.93}}));
@@ -196,7 +196,7 @@ void hello_shiny_sun() {
   fmt::print("  {} of its 9 weighted components are wrong in the fourth decimal.\n", wrong);
 }
 
-/// Weights as torch.nn.Linear draws them, (out, in).
+/// Weights, (out, in), as torch.nn.Linear draws them.
 struct Projections {
   Tensor query, key, value;
 };

@@ -1,7 +1,7 @@
 // Automatic differentiation: write down a function, and a tape knows its gradient.
 //
-// The function is the cross-entropy f(x) = -sum_i p_i log softmax(x)_i. Its gradient is softmax(x) - p, and its minimum, where
-// softmax(x) = p, is the entropy of p. The program finds both without being given either.
+// The function is the cross-entropy f(x) = -sum_i p_i log softmax(x)_i. Its gradient is softmax(x) - p, and its minimum, where softmax(x) =
+// p, is the entropy of p. The program is given neither, and finds both.
 
 #include <algorithm>
 #include <cmath>

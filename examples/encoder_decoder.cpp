@@ -86,7 +86,7 @@ void train(EncoderDecoder& model, ParameterStore& parameters, const PairStore& p
   }
 }
 
-/// Prints the answer as it grows, and the word of the question that each of its words attends to most. Returns the answer.
+/// Prints the answer as it grows, and for each of its words the word of the question that it attends to most. Returns the answer.
 std::string answer(const EncoderDecoder& model, const Tokenizer& tokenizer) {
   const std::vector<Token> source = encode_source(tokenizer, kQuestion, 16);
   fmt::print("\n{}\n", kQuestion);

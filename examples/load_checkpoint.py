@@ -5,7 +5,7 @@
     load_checkpoint.py runs/mine/checkpoints/step-000002000.h5 --loss "..."  prints the loss on a text (tokenizers char and byte)
 
 A checkpoint is an HDF5 file: /model/<parameter>, /optimizer/<slab>/<parameter>, /state/<field>, /config (TOML), /tokenizer (JSON).
-The parameters have GPT-2's names. One thing differs: Hugging Face's c_attn, c_proj and c_fc are (in, out) and compute x @ W, while
+The parameters have GPT-2's names, with one difference: Hugging Face's c_attn, c_proj and c_fc are (in, out) and compute x @ W, while
 dikkat's are (out, in) and compute x @ W.T, as torch.nn.Linear does. huggingface_weights() transposes them. GELU is the tanh form in both
 ("gelu_new"). In PyTorch, with the package transformers:
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Computes logits of a model in a Hugging Face folder (GPT-2, Llama, Qwen2 or Qwen3) in plain PyTorch, such as one that dikkat has exported.
 
-    load_in_pytorch.py FOLDER 17 4 29       prints the likeliest successors of each token
+    load_in_pytorch.py FOLDER 17 4 29       prints the most likely successors of each token
 
 It needs PyTorch but not the package transformers, reads config.json and *.safetensors, and computes in float64.
 """
@@ -45,7 +45,7 @@ def gpt2(c, w, tokens):
 
 
 def rope_frequencies(c, size):
-    """Returns (D / 2): the angle by which each pair of elements turns from one position to the next."""
+    """Returns the angle by which each pair of elements turns from one position to the next, (D / 2)."""
     rope = c.get("rope_parameters") or (c.get("rope_scaling") or {}) | {"rope_theta": c["rope_theta"]}
     f = rope["rope_theta"] ** (-torch.arange(0, size, 2).double() / size)
     kind, factor = rope.get("rope_type", rope.get("type", "default")), rope.get("factor", 1)
