@@ -204,7 +204,7 @@ TEST_F(Chat, ReportsABadLineAlikeWhereverItIsRead) {
     EXPECT_TRUE(contains(tuned.err, seen.err)) << tuned.err << seen.err;
   }
   here.write("chats.jsonl", "{\"text\": \"once\"}\n");
-  expect_refused(here, {"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"}, {"/chats.jsonl", "\"messages\""});
+  expect_refused(here, {"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"}, {"chats.jsonl", "\"messages\""});
 }
 
 TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
@@ -347,7 +347,7 @@ TEST_F(Chat, RefusesAMessageThatDoesNotFitAndContinues) {
                                   {.input = "the lamp\n" + line + "\n/system " + line + "\n/history\nships\n/history\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_EQ(std::count(talked.err.begin(), talked.err.end(), '\n'), 2) << "the message and the system message: " << talked.err;
-  EXPECT_EQ(lines_with(talked.err, " 92 ").size(), 1U) << "what fits beside an answer of 4: " << talked.err;
+  EXPECT_EQ(lines_with(talked.err, " 92 ").size(), 2U) << "what fits beside an answer of 4: " << talked.err;
   EXPECT_EQ(lines_with(talked.err, " 96 ").size(), 2U) << talked.err;
   EXPECT_FALSE(contains(talked.out, line.substr(0, 20)));
   EXPECT_FALSE(contains(talked.out, "system: "));

@@ -57,7 +57,7 @@ TEST(Interruption, AKillBeforeTheFirstIntervalLeavesTheBeginning) {
   for (const auto& file : std::filesystem::directory_iterator(here / "run/checkpoints")) {  // as when it was killed before that was saved
     std::filesystem::remove(file);
   }
-  expect_refused(here, {"resume", "run"}, {"run", "checkpoints/step-"});
+  expect_refused(here, {"resume", "run"}, {"run", "checkpoint"});
 }
 
 class SignalTest : public ::testing::TestWithParam<int> {};
