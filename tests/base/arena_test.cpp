@@ -66,7 +66,7 @@ TEST(Arena, FrozenItNamesTheOpAndTheBytes) {
   EXPECT_EQ(error_of([&] { arena.allocate(3 << 20, "linear"); }), "") << "a step of the old size still fits";
 }
 
-// Chunks of the first step may end anywhere: frozen after it, the same step must fit into the one chunk that they become.
+// Chunks of the first step may end anywhere. Frozen after it, the same step must fit into the one chunk that replaces them.
 TEST(Arena, TheStepThatWasSeenAlwaysFits) {
   for (std::size_t odd = 1; odd < 200; odd += 7) {
     Arena arena("test");

@@ -31,7 +31,7 @@ bf16 nearest(float value) {
   return to_below < to_above || (to_below == to_above && below.bits % 2 == 0) ? below : above;
 }
 
-/// Numbers with every upper half, and lower halves around those where rounding changes.
+/// Calls f for numbers with every upper half, and with lower halves around those where rounding changes.
 template <class F>
 void for_each_upper_half(F&& f) {
   for (std::uint32_t upper = 0; upper < 1U << 16; ++upper) {
@@ -84,7 +84,7 @@ TEST(Bf16, VectorsRoundAsNumbersDo) {
   }
 }
 
-/// Whatever the bits of a float with an exponent from `least` to `most`, of either sign.
+/// A float made of these bits, with either sign and an exponent from `least` to `most`.
 float any_float(std::uint64_t bits, int least, int most) {
   const auto exponent = static_cast<std::uint32_t>(least + static_cast<int>(bits >> 32) % (most - least + 1));
   return of_bits((static_cast<std::uint32_t>(bits) & 0x807F'FFFFU) | exponent << 23);
@@ -94,7 +94,7 @@ float any_float(std::uint64_t bits, int least, int most) {
 TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
   struct Regime {
     int least, most;          // of operands
-    int least_sum, most_sum;  // of what is added to
+    int least_sum, most_sum;  // of the numbers that are added to
   };
   constexpr Regime kRegimes[] = {{0, 255, 0, 255}, {120, 134, 120, 134}, {60, 67, 0, 4}, {0, 2, 0, 2}, {0, 127, 0, 3}, {126, 127, 0, 2}};
   const RandomStream stream(1, "words", 0);

@@ -21,10 +21,10 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 float exp_of(float x) { return simd::exp(simd::broadcast(x))[3]; }
 
-/// Calls f(x, y) for every thousandth float x, of every exponent and both signs, NaNs and infinities among them.
+/// Calls f(x, y) for every thousandth float x, of every exponent and both signs, including NaNs and infinities.
 template <class Y, class F>
 void over_all_floats(Y&& function, F&& f) {
-  const FlushDenormals flushed;  // as in kernels: no step on the way may be a denormal
+  const FlushDenormals flushed;  // as in kernels: no intermediate result may be a denormal
   for (std::uint64_t first = 0; first < 1ULL << 32; first += kLanes * 1000) {
     simd::Vec<float> x{};
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -147,7 +147,7 @@ TEST(Exp, NeverFallsWhereItsArgumentRises) {
 float exp2_of_negative(float x) { return simd::exp2_of_negative(simd::broadcast(x))[1]; }
 float log2_of(float x) { return simd::log2_of_positive(simd::broadcast(x))[1]; }
 
-/// Every 1009th float from `first` to `last`, by their bits.
+/// Calls f for every 1009th float from `first` to `last`, by their bits.
 template <class F>
 void for_floats(float first, float last, F&& f) {
   const auto end = std::bit_cast<std::uint32_t>(last);

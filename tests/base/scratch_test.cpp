@@ -18,7 +18,7 @@ using testing::names;
 
 constexpr index kMiB = index{1} << 20;
 
-/// Runs f where no scratch was leased before.
+/// Runs f in a thread where no scratch was leased before.
 template <class F>
 void on_new_thread(F&& f) {
   std::thread(f).join();

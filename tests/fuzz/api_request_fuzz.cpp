@@ -1,4 +1,4 @@
-// The body of a request of the completions protocol. What is accepted has values that the sampler takes; what is refused is refused in the
+// Fuzzes the body of a request of the completions protocol. An accepted request has values that the sampler takes; a refusal has the
 // protocol's form.
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A configuration that is accepted is the same again after it was written.
+// Fuzzes configurations. An accepted one does not change when it is written and read again.
 
 #include "tests/fuzz/fuzz.h"
 #include "train/config/parse.h"

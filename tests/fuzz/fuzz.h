@@ -1,7 +1,7 @@
 #pragma once
 
-// A target is LLVMFuzzerTestOneInput: it hands the bytes to a reader, which has to take them or to refuse them in words. Whatever else
-// happens (another exception, a crash, a leak, too much memory or time) is a finding.
+// A target is LLVMFuzzerTestOneInput. It hands the bytes to a reader, which must accept them or refuse them with a message. Anything else
+// (another exception, a crash, a leak, too much memory or time) is a finding.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace fuzz {
 
 inline std::string_view text_of(const std::uint8_t* data, std::size_t size) { return {reinterpret_cast<const char*>(data), size}; }
 
-/// Ends the process unless `ok`: what was accepted has to be as `expected` says.
+/// Ends the process unless `ok`: accepted input must be as `expected` describes.
 inline void hold(bool ok, const char* expected) {
   if (!ok) {
     std::fprintf(stderr, "broken: %s\n", expected);
@@ -31,7 +31,7 @@ inline void hold(bool ok, const char* expected) {
   }
 }
 
-/// Whether `act` ends without an error in words.
+/// Whether `act` ends without an error message.
 template <class Act>
 bool accepts(Act&& act) {
   try {
@@ -43,7 +43,7 @@ bool accepts(Act&& act) {
   }
 }
 
-/// A file in memory with a path, whose contents are given again and again.
+/// A file in memory with a path, whose contents are replaced again and again.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(::memfd_create("fuzz", MFD_CLOEXEC)), path_(concat("/proc/self/fd/", descriptor_)) {}
@@ -63,7 +63,7 @@ class MemoryFile {
   std::string path_;
 };
 
-/// Takes the first byte off, as a choice among `count`; 0 where there is none.
+/// Takes the first byte off, as a choice among `count`; 0 if there is none.
 inline unsigned choice(std::string_view& input, unsigned count) {
   if (input.empty()) {
     return 0;

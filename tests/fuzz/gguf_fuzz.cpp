@@ -1,4 +1,4 @@
-// GGUF files.
+// Fuzzes GGUF files.
 
 #include "tests/fuzz/weights.h"
 #include "train/exchange/formats/gguf.h"

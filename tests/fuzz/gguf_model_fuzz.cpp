@@ -1,4 +1,4 @@
-// GGUF files as models: the configuration and the tokenizer that they describe.
+// Fuzzes GGUF files as models: the configuration and the tokenizer that they describe.
 
 #include "tests/fuzz/fuzz.h"
 #include "train/exchange/formats/gguf.h"

@@ -1,4 +1,4 @@
-// Hugging Face's config.json. One that is accepted describes a model, and what we write of it is read as the same model.
+// Fuzzes Hugging Face's config.json. An accepted one describes a model, and the one that we write from it is read as that model.
 
 #include "tests/fuzz/fuzz.h"
 #include "train/exchange/hf_config.h"

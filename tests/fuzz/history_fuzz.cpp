@@ -1,4 +1,4 @@
-// What reports, tables and TensorBoard files make of a metrics.jsonl that anyone may have written. It is never refused.
+// Fuzzes reports, tables and TensorBoard files of a metrics.jsonl that anyone may have written. It is never refused.
 
 #include <algorithm>
 #include <filesystem>

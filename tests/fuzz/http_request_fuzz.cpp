@@ -1,4 +1,4 @@
-// Bytes that claim to be an HTTP request are read or refused, and in the same way in whatever pieces they arrive.
+// Fuzzes HTTP requests. The bytes are read or refused, and the outcome does not depend on the pieces in which they arrive.
 #include <algorithm>
 
 #include "tests/fuzz/fuzz.h"
@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Outcome whole = read_in_steps(text, std::max<std::size_t>(size, 1));
   for (const std::size_t step : {std::size_t{1}, std::size_t{7}}) {
     const Outcome in_pieces = read_in_steps(text, step);
-    // A request that is malformed and has no end yet may be refused at once or later. A whole one is always the same.
+    // A malformed request that has no end yet may be refused at once or later. The outcome of a whole one is always the same.
     const bool is_whole = whole.state == RequestParser::State::whole;
     fuzz::hold(is_whole ? in_pieces == whole : in_pieces.state != RequestParser::State::whole, "pieces do not matter");
   }

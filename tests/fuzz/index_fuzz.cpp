@@ -1,5 +1,5 @@
-// The index of a checkpoint whose hashes are right, as a stranger could make it. The input is the index; the image before it is always the
-// same. The mutator often changes an entry and puts the index together again, since most changes of raw bytes break a length.
+// Fuzzes the index of a checkpoint whose hashes are right, as a stranger could make it. The input is the index; the image before it never
+// changes. The mutator often changes an entry and puts the index together again, since most changes of raw bytes break a length.
 
 #include <vector>
 

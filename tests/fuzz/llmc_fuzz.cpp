@@ -1,4 +1,4 @@
-// Model files of llm.c. In mode 1 the file is made as long as its header says, if that is short enough.
+// Fuzzes model files of llm.c. In mode 1 the file is made as long as its header requires, if that is short enough.
 
 #include <cstring>
 

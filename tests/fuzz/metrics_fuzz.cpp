@@ -1,4 +1,4 @@
-// What a run that goes on reads of metrics.jsonl. It is never refused: lines that say nothing are left out.
+// Fuzzes the metrics.jsonl that a resumed run reads. It is never refused: lines that cannot be read are left out.
 
 #include <cmath>
 

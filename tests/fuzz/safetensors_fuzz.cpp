@@ -1,4 +1,4 @@
-// safetensors: a file (mode 0), a header with its length and some data made right (mode 1), and an index (mode 2).
+// Fuzzes safetensors: a file (mode 0), a header with the right length and some data (mode 1), and an index (mode 2).
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Files of tokens: our own (mode 0 as it is, mode 1 with both checksums made right), and those of nanoGPT and llm.c.
+// Fuzzes files of tokens: our own (mode 0 unchanged, mode 1 with both checksums made right), and those of nanoGPT and llm.c.
 
 #include <algorithm>
 #include <cstring>
@@ -14,13 +14,13 @@ namespace dikkat {
 
 namespace {
 
-constexpr std::size_t kContentsAt = 144;  // two sha256, of what follows the header and of the header up to its own
+constexpr std::size_t kContentsAt = 144;  // two sha256: one of everything after the header, one of the header before it
 constexpr std::size_t kChecksumAt = 176;
 constexpr std::size_t kHeaderBytes = 256;
 
 void put(std::string& bytes, std::size_t at, const Digest& digest) { std::memcpy(bytes.data() + at, digest.data(), digest.size()); }
 
-/// All that a loader asks of a store; what is not in the file or the vocabulary is refused.
+/// Makes all calls that a loader makes. Ids that are not in the file or the vocabulary are refused.
 void read_all(const TokenStore& store, index bytes) {
   fuzz::hold(store.size() >= 0 && store.size() <= bytes / 2 && store.documents() >= 0 && store.documents() <= bytes,
              "tokens lie in the file");

@@ -1,4 +1,4 @@
-// Tokenizer files of all kinds. One that is accepted encodes and decodes, and is the same again after it was written.
+// Fuzzes tokenizer files of all kinds. An accepted one encodes and decodes, and does not change when it is written and read again.
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ std::unique_ptr<Tokenizer> gpt2(std::string_view input) {
       from_gpt2_files({.vocab_bpe = std::string(input.substr(0, end)), .encoder_json = std::string(ids)}));
 }
 
-/// The tokens of the text, none where it has none.
+/// The tokens of the text; none if it cannot be encoded.
 std::vector<Token> tokens_of(const Tokenizer& tokenizer, std::string_view text, bool with_special = false) {
   try {
     return with_special ? tokenizer.encode_with_special(text) : tokenizer.encode(text);

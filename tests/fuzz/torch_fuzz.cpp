@@ -1,4 +1,4 @@
-// Files of torch.save: the archive (mode 0), and a pickle in an archive that is right (mode 1), with some storages.
+// Fuzzes files of torch.save: the archive (mode 0), and a pickle in a valid archive (mode 1), with some storages.
 
 #include "tests/fuzz/weights.h"
 #include "tests/train/exchange/formats/stored_zip.h"

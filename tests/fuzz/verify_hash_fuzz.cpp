@@ -1,5 +1,5 @@
-// The check of a checkpoint before its index is read: its header, and the hash of all that follows. Mode 0 takes the bytes as they are. The
-// others give them hashes that nobody could guess: mode 1 that of the header, mode 2 that of the image too.
+// Fuzzes the check of a checkpoint before its index is read: its header, and the hash of everything after it. Mode 0 takes the bytes
+// unchanged. The other modes give them hashes that nobody could guess: mode 1 that of the header, mode 2 that of the image too.
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kHashAt = std::size_t{kHeaderBytes} - 64;
 
-/// A header of these lines, and after it what follows an empty line.
+/// A header of the lines before the first empty line, followed by the rest.
 std::string sealed(std::string_view input) {
   const std::size_t end = std::min({input.find("\n\n\n"), input.size(), kHashAt});
   std::string block(input.substr(0, end));
@@ -21,7 +21,7 @@ std::string sealed(std::string_view input) {
   return block + to_hex(sha256(block)) + std::string(input.substr(std::min(end + 3, input.size())));
 }
 
-/// A file that is right, with this image and no index.
+/// A valid file with this image and no index.
 std::string right(std::string_view image) {
   const Digest digest = root_hash(static_cast<index>(image.size()), [&](index offset, std::span<std::byte> out) {
     std::memcpy(out.data(), image.data() + offset, out.size());

@@ -1,6 +1,6 @@
 #pragma once
 
-// What has to hold of every weight file that is accepted.
+// Properties that must hold for every accepted weight file.
 
 #include <algorithm>
 #include <functional>
@@ -27,7 +27,7 @@ inline void hold_value(const MetaValue& value) {
   }
 }
 
-/// Tensors lie in the file, are as large as their shapes say, and can be read; values too.
+/// Tensors are inside the file, are as large as their shapes require, and can be read; values too.
 inline void hold_weights(const WeightFile& file, std::span<const std::byte> bytes) {
   for (const WeightTensor& tensor : file.tensors()) {
     hold(file.find(tensor.name) == &tensor, "a tensor is found by its name");

@@ -21,7 +21,7 @@ struct FloatTypeName {
   }
 };
 
-/// The largest difference, relative to the largest magnitude expected: 0 for equal, infinite for NaN or another number of elements.
+/// The largest difference, relative to the largest expected magnitude: 0 for equal, infinite for NaN or another number of elements.
 inline double error_of(const std::vector<double>& actual, const std::vector<double>& expected) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (actual.size() != expected.size()) {

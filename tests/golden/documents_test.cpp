@@ -66,8 +66,8 @@ TYPED_TEST(GoldenDocuments, ContextVectorOfShiny) {
   EXPECT_LE(error_of(shiny, this->fixture_.read("shiny/context")), TestFixture::kDouble ? 4 * 0x1p-53 : 4 * 0x1p-24);
 }
 
-// [0.3992 0.3858 0.8610] in the document. Five of its nine terms are wrong in the fourth decimal; the third sum comes out right for all
-// that.
+// The document prints [0.3992 0.3858 0.8610]. Five of its nine terms are wrong in the fourth decimal, but the third sum is right all the
+// same.
 TEST(GoldenDocument004, PrintsTermsThatAreNotQuiteExact) {
   const Fixture fixture(golden("documents.h5"));
   const auto difference = [&](const std::string& what) {

@@ -18,8 +18,8 @@ namespace dikkat {
 /// A file of this folder, wherever the test runs.
 inline std::filesystem::path golden(const char* file) { return std::filesystem::path(DIKKAT_SOURCE_DIR) / "tests" / "golden" / file; }
 
-/// Reads the HDF5 files that PyTorch's numbers are kept in (README.md beside this file says what they hold).
-/// Names are paths inside the file ("weights/wte.weight"). Everything throws Error, naming file and object, if something is absent.
+/// Reads the HDF5 files that hold PyTorch's numbers (README.md beside this file lists their contents). Names are paths inside the file
+/// ("weights/wte.weight"). Every function throws an Error that names file and object if something is absent.
 class Fixture {
  public:
   explicit Fixture(const std::filesystem::path& path)
@@ -42,7 +42,7 @@ class Fixture {
     return {extents.begin(), extents.end()};
   }
 
-  /// What a group holds, in alphabetical order; "/" is the file's root.
+  /// The names in a group, in alphabetical order; "/" is the file's root.
   std::vector<std::string> names(const std::string& group) const {
     std::vector<std::string> found;
     const auto add = [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
@@ -100,7 +100,7 @@ class Fixture {
     Close close_;
   };
 
-  /// Without HDF5's own report on stderr: what fails here throws.
+  /// Calls HDF5 without its own report on stderr: a failure throws.
   template <class Call>
   static std::invoke_result_t<Call> quietly(Call call) {
     std::invoke_result_t<Call> result{};

@@ -78,7 +78,7 @@ TEST(GptFixture, WeightsAndTargetWeightsAreExactInFloat32) {
   }
 }
 
-// Ties logits, targets and both losses to one another by the formula, with no PyTorch in between.
+// Checks logits, targets and both losses against one another by the formula, without PyTorch.
 TEST(GptFixture, LossesFollowFromLogits) {
   const Fixture gpt(golden("gpt.h5"));
   for (const std::string at : {"", "untied/", "unbiased/"}) {
@@ -174,7 +174,7 @@ TEST(LlamaFixture, HoldsEveryParameterOfItsModels) {
   }
 }
 
-// With llama3's scaling some frequencies stay, some lie between and some are divided, or a test would miss a band.
+// With llama3's scaling some frequencies are kept, some are between and some are divided, or a test would miss a band.
 TEST(LlamaFixture, HasFrequenciesInEveryBandOfLlama3) {
   const Fixture llama(golden("llama.h5"));
   const auto key = [&](const std::string& name) { return llama.attribute("llama31/" + name); };
@@ -206,7 +206,7 @@ TEST(LlamaFixture, LossesFollowFromLogits) {
   }
 }
 
-// AdamW's first step by its formula.
+// Checks AdamW's first step by its formula.
 TEST(LlamaFixture, StepsFollowFromGradients) {
   const Fixture llama(golden("llama.h5"));
   for (const std::string at : {"llama/", "odd/", "qwen3/", "relu2/"}) {

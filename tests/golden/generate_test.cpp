@@ -50,7 +50,7 @@ TEST_F(GoldenGenerate, SaysWhatPyTorchSaysTokenForToken) {
     ASSERT_GT(count, number("block_size")) << "the text must outgrow the context";
     const std::vector<Token> prompt = ids("prompt", i);
     SampleOptions options{.max_new_tokens = count, .temperature = 0};
-    // PyTorch drops a token at a time from a full context, and generate() a quarter, so they agree until then.
+    // PyTorch drops one token at a time from a full context, and generate() a quarter, so they agree until then.
     EXPECT_EQ(testing::generate_without_cache(gpt, number("vocab_size"), prompt, options, 1), expected) << "prompt " << i;
     options.max_new_tokens = 1 + std::max<index>(number("block_size") - std::ssize(prompt), 0);
     const std::vector<Token> first(expected.begin(), expected.begin() + options.max_new_tokens);

@@ -1,4 +1,4 @@
-// GPTs with the weights of gpt.h5 against what PyTorch computed in float64 (make_gpt_fixture.py).
+// Compares GPTs with the weights of gpt.h5 with PyTorch's float64 results (make_gpt_fixture.py).
 
 #include "layers/models/gpt.h"
 
@@ -22,7 +22,7 @@
 namespace dikkat {
 namespace {
 
-/// Bounds of errors relative to a tensor's largest magnitude. Those of f32 are the ones promised for a forward and backward pass.
+/// Bounds of errors relative to a tensor's largest magnitude. Those for f32 are the ones promised for a forward and backward pass.
 template <class T>
 struct Bounds {
   static constexpr bool kDouble = std::is_same_v<T, double>;
@@ -91,7 +91,7 @@ class Model {
     return {y.data<T>(), y.data<T>() + y.size()};
   }
 
-  /// The loss. Its gradients are added to those in the store.
+  /// Returns the loss, and adds its gradients to those in the store.
   double learn(const Batch& batch, std::optional<double> normaliser = {}, index first_sequence = 0) {
     Tape tape;
     const Tensor logits = forward(tape, batch, first_sequence);
@@ -183,7 +183,7 @@ TYPED_TEST(GoldenGpt, ComputesTheLossAndEveryGradient) {
   }
 }
 
-// softmax(q (k + b)) = softmax(q k): what is added to all keys changes no score's place among the others.
+// softmax(q (k + b)) = softmax(q k): a number that is added to all keys changes no score relative to the others.
 TYPED_TEST(GoldenGpt, FindsNoGradientInTheKeyBias) {
   Model<TypeParam> model(this->fixture_, "");
   model.learn(batch_of(this->fixture_, "", 0));
@@ -211,7 +211,7 @@ TYPED_TEST(GoldenGpt, WeighsTargetsAndDividesByTheNormaliser) {
   }
 }
 
-/// Micro-batches of one sequence each, against all sequences at once.
+/// Compares micro-batches of one sequence each with all sequences at once.
 template <class T>
 double micro_batch_error(const Fixture& fixture, const std::string& at, double dropout, double& loss_error) {
   const Batch batch = batch_of(fixture, at, 0);
@@ -238,7 +238,7 @@ TYPED_TEST(GoldenGpt, LearnsTheSameFromMicroBatches) {
   }
 }
 
-// Otherwise the test above would hold for a dropout that drops nothing, or the same in every sequence.
+// Otherwise the test above would hold for a dropout that drops nothing, or that drops the same in every sequence.
 TEST(GoldenGptDropout, DependsOnTheSequencesPlaceInTheBatch) {
   const Fixture fixture(golden("gpt.h5"));
   const Batch one = batch_of(fixture, "", 0).part(0, 1);
@@ -249,12 +249,12 @@ TEST(GoldenGptDropout, DependsOnTheSequencesPlaceInTheBatch) {
   EXPECT_GT(std::abs(loss - second.learn(one, {}, 1)), 1e-3);
 }
 
-/// How far ten steps of training went from PyTorch's.
+/// How far ten steps of training are from PyTorch's.
 struct TrainingErrors {
   double losses = 0, norms = 0, rates = 0;
-  double weights = 0;   // the key bias apart
+  double weights = 0;   // without the key bias
   double key_bias = 0;  // absolute
-  double typical = 0;   // root mean square over all weights of the difference, the key bias apart
+  double typical = 0;   // root mean square of the difference over all weights, without the key bias
 };
 
 template <class T>
@@ -309,10 +309,10 @@ TEST(GoldenGptTraining, FollowsPyTorchForTenStepsInF64) {
   EXPECT_LE(errors.key_bias, 1e-9);  // rounding noise of 1e-17 over an eps of 1e-8, ten times
 }
 
-// Adam divides a gradient by its own size, so an element's update is off by lr times its gradient's *own* relative error. In f32
-// that error is some 1e-7 of the tensor's largest gradient: nothing for most elements, but 1e-3 for one that is 1e-4 of the
-// largest, where ten steps of lr <= 1e-2 give 1e-4. Hence a bound of 1e-4 for the worst element, and a tight one for their root
-// mean square. Of the key bias nothing but noise is left, which moves it by up to the learning rate in each step.
+// Adam divides a gradient by its own size, so an element's update is off by lr times its gradient's *own* relative error. In f32 that error
+// is some 1e-7 of the tensor's largest gradient. It is nothing for most elements, but 1e-3 for one that is 1e-4 of the largest, where ten
+// steps of lr <= 1e-2 give 1e-4. Hence a bound of 1e-4 for the worst element, and a tight one for their root mean square. The gradient of
+// the key bias is only noise, which moves it by up to the learning rate in each step.
 TEST(GoldenGptTraining, FollowsPyTorchForTenStepsInF32) {
   const TrainingErrors errors = train<float>(Fixture(golden("gpt.h5")));
   EXPECT_LE(errors.rates, 1e-15);

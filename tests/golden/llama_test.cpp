@@ -1,4 +1,4 @@
-// Models of the Llama family and mixtures of their parts, with the weights of llama.h5, against what PyTorch computed in float64
+// Compares models of the Llama family and mixtures of their parts, with the weights of llama.h5, with PyTorch's float64 results
 // (make_llama_fixture.py).
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace dikkat {
 namespace {
 
-/// Bounds of errors relative to a tensor's largest magnitude. Those of f32 are the ones promised for a forward and backward pass.
+/// Bounds of errors relative to a tensor's largest magnitude. Those for f32 are the ones promised for a forward and backward pass.
 template <class T>
 struct Bounds {
   static constexpr bool kDouble = std::is_same_v<T, double>;
@@ -112,7 +112,7 @@ class Model {
     return {y.data<T>(), y.data<T>() + y.size()};
   }
 
-  /// The same, read in pieces with a cache of keys and values.
+  /// The logits, computed in pieces with a cache of keys and values.
   std::vector<double> logits_in_pieces(const std::vector<index>& pieces) const {
     const index vocabulary = gpt.config().vocab_size;
     std::vector<double> result(static_cast<std::size_t>(sequences * time * vocabulary));
@@ -136,11 +136,11 @@ class Model {
     return result;
   }
 
-  /// The loss from a matrix of logits. Its gradients are added to those in the store.
+  /// Returns the loss from a matrix of logits, and adds its gradients to those in the store.
   double learn_from_logits() {
     return learn([&](Pass& pass, Tensor input, Tensor wanted) { return cross_entropy(gpt(pass, input), wanted); });
   }
-  /// The same without that matrix, as training computes it.
+  /// As learn_from_logits(), without that matrix, as training computes it.
   double learn_from_features() {
     return learn([&](Pass& pass, Tensor input, Tensor wanted) {
       CrossEntropyOptions options;
@@ -229,7 +229,7 @@ TYPED_TEST(GoldenLlama, ComputesTheLogits) {
   });
 }
 
-// Positions count on from the cache's, and each head finds the keys and values of its group there.
+// Positions count on from the cache's length, and each head finds the keys and values of its group there.
 TYPED_TEST(GoldenLlama, ComputesTheLogitsInPiecesWithACache) {
   for_each_group(this->fixture_, [this](const std::string& at) {
     const Model<TypeParam> model(this->fixture_, at);

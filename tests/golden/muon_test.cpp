@@ -1,4 +1,4 @@
-// Twenty steps of Muon against what plain PyTorch computed in float64 (make_muon_fixture.py).
+// Compares twenty steps of Muon with plain PyTorch's float64 results (make_muon_fixture.py).
 
 #include "optim/muon.h"
 

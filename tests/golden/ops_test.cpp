@@ -1,4 +1,4 @@
-// Single ops, forward and backward, against what PyTorch computed in float64 (make_ops_fixture.py).
+// Compares single ops, forward and backward, with PyTorch's float64 results (make_ops_fixture.py).
 
 #include <map>
 #include <numbers>
@@ -20,7 +20,7 @@
 namespace dikkat {
 namespace {
 
-// Relative to a tensor's largest magnitude. Sums here have at most 60 terms, so f32 keeps some six digits.
+// Bounds relative to a tensor's largest magnitude. Sums here have at most 60 terms, so f32 keeps some six digits.
 template <class T>
 constexpr double kTolerance = std::is_same_v<T, double> ? 1e-13 : 2e-6;
 
@@ -60,7 +60,7 @@ class OpCase {
   double attribute(const std::string& name) const { return fixture_.attribute(group_ + name); }
   index extent(const std::string& name) const { return static_cast<index>(attribute(name)); }
 
-  /// y, and the gradients of <dy, y> for all inputs.
+  /// Compares y, and the gradients of <dy, y> for all inputs.
   void check(Tensor y, const std::string& name, Tensor dy) {
     EXPECT_LE(error_of(values_of(y.data<T>(), y.size()), read(name)), kTolerance<T>) << group_ << name;
     tape.backward(y, dy);

@@ -1,4 +1,4 @@
-// Recurrent layers, forward and backward, against what torch.nn.RNN and torch.nn.GRU computed in float64 (make_recurrent_fixture.py).
+// Compares recurrent layers, forward and backward, with the float64 results of torch.nn.RNN and torch.nn.GRU (make_recurrent_fixture.py).
 
 #include "layers/recurrent.h"
 
@@ -13,7 +13,7 @@
 namespace dikkat {
 namespace {
 
-// Relative to a tensor's largest magnitude.
+// Bounds relative to a tensor's largest magnitude.
 template <class T>
 constexpr double kTolerance = std::is_same_v<T, double> ? 1e-14 : 1e-6;
 

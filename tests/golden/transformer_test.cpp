@@ -1,4 +1,4 @@
-// Encoder-decoders with the weights of transformer.h5 against what PyTorch's nn.Transformer computed (make_transformer_fixture.py).
+// Compares encoder-decoders with the weights of transformer.h5 with the results of PyTorch's nn.Transformer (make_transformer_fixture.py).
 
 #include <algorithm>
 #include <numeric>
@@ -26,7 +26,7 @@ struct Bounds {
   static constexpr double kGradient = kDouble ? 1e-13 : 2e-5;
 };
 
-/// A group of the fixture, with a tape for its inputs and a store for the parameters of what is built with them.
+/// A group of the fixture, with a tape for its inputs and a store for the parameters of the layers that are built with them.
 template <class T>
 class Group {
  public:
@@ -42,7 +42,7 @@ class Group {
     return tape.input<T>(shape_of(name), std::vector<T>(values.begin(), values.end()), needs_gradient);
   }
   Tensor int_input(const char* name) { return tape.input<std::int32_t>(shape_of(name), ints(name)); }
-  /// Lengths (B) as what each of a row's queries sees: (B, queries).
+  /// Converts lengths (B) to the end of the keys that each query of a row sees: (B, queries).
   Tensor key_ends(const char* lengths, index queries) {
     const std::vector<std::int32_t> rows = ints(lengths);
     std::vector<std::int32_t> keys;
@@ -52,7 +52,7 @@ class Group {
     return tape.input<std::int32_t>({static_cast<index>(rows.size()), queries}, keys);
   }
 
-  /// Once all is built: the parameters must be PyTorch's, and get their values there.
+  /// Call it when everything is built: the parameters must be PyTorch's, and get their values there.
   void load_weights() {
     store_.allocate(0);
     std::vector<std::string> names;
@@ -73,7 +73,7 @@ class Group {
     ASSERT_NE(gradient, nullptr) << at_ << name;
     expect(gradient, x.size(), name, Bounds<T>::kGradient);
   }
-  /// Of every parameter.
+  /// Compares the gradients of all parameters.
   void expect_gradients(const std::string& group) {
     store_.complete_gradients();
     for (const ParameterStore::Entry* entry : store_.entries()) {
@@ -112,7 +112,7 @@ TransformerConfig config_of(const Group<T>& group) {
           .activation = Activation::relu};
 }
 
-/// A stack, and the norm after it where the fixture has one.
+/// A stack, and the norm after it if the fixture has one.
 struct NormedStack {
   Stack h;
   std::optional<Norm> ln_f;
@@ -133,8 +133,8 @@ class GoldenTransformer : public testing::Test {};
 
 TYPED_TEST_SUITE(GoldenTransformer, FloatTypes, FloatTypeName);
 
-/// From vectors to vectors. Rows that are padding are computed like any other, here and in PyTorch, and so are compared too; their
-/// dy is 0.
+/// Compares a layer from vectors to vectors. Rows that are padding are computed like any other, here and in PyTorch, and so are compared
+/// too; their dy is 0.
 template <class T>
 void check_stacks(const char* name) {
   Group<T> group(name);
@@ -164,7 +164,7 @@ void check_stacks(const char* name) {
 TYPED_TEST(GoldenTransformer, ComputesPostNormStacks) { check_stacks<TypeParam>("post_norm"); }
 TYPED_TEST(GoldenTransformer, ComputesPreNormStacks) { check_stacks<TypeParam>("pre_norm"); }
 
-/// From tokens to the loss.
+/// Compares a model from tokens to the loss.
 template <class T>
 void check_model(const std::string& name, bool smoothed) {
   Group<T> group(name);

@@ -21,12 +21,12 @@ struct Operand {
   std::vector<float> values;
 };
 
-/// An op on operands of any one element type. Constants, such as tokens, it makes on the tape itself.
+/// An op on operands of one element type. It makes constants, such as tokens, on the tape itself.
 using Function = std::function<Tensor(Tape&, std::span<const Tensor>)>;
 /// An op's value by plain loops in f64: from the operands' values to the result's.
 using Oracle = std::function<std::vector<double>(std::span<const std::vector<double>>)>;
 
-/// One call of an op, and what its value must be: by a definition made of primitive ops or, for those, by plain loops.
+/// One call of an op, and its expected value: by a definition made of primitive ops or, for those, by plain loops.
 struct Sample {
   std::string name;
   std::vector<Operand> operands;
@@ -44,7 +44,7 @@ struct Misfit {
 /// Every op has a specialisation, or the gradient checks do not compile:
 ///   static std::vector<Sample> samples();   // small ones, with definition or oracle
 ///   static std::vector<Sample> ragged();    // of ragged sizes, with neither
-///   static std::vector<Misfit> misfits();   // besides wrong element types and tapes, which the driver tries by itself
+///   static std::vector<Misfit> misfits();   // besides wrong element types and tapes, which the driver tries for every op
 template <Op op>
 struct GradCase;
 
@@ -65,7 +65,7 @@ inline Tensor ones(Tape& tape, DType dtype, Shape shape) {
 }
 inline Tensor ids(Tape& tape, Shape shape, const std::vector<std::int32_t>& values) { return tape.input<std::int32_t>(shape, values); }
 
-/// f32 of some values, for misfits.
+/// An f32 tensor with some values, for misfits.
 inline Tensor some(Tape& tape, Shape shape) { return tape.input<float>(shape, numbers(shape.size(), 1)); }
 
 }  // namespace dikkat::gradcheck

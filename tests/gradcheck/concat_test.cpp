@@ -13,7 +13,7 @@ using testing::numbers;
 
 std::vector<float> values_of(const float* x, index n) { return {x, x + n}; }
 
-// As many parts as a recurrence has steps.
+// There are as many parts as a recurrence has steps.
 TEST(Concat, OfAThousandPartsIsTheirValuesInOrder) {
   constexpr index kParts = 1000, kRows = 3;
   const auto x = numbers(kRows * kParts, 1);
@@ -31,7 +31,7 @@ TEST(Concat, OfAThousandPartsIsTheirValuesInOrder) {
   EXPECT_EQ(values_of(tape.gradient<float>(whole), whole.size()), dy);
 }
 
-// Beside the concat() that makes texts of anything printable.
+// The other concat() makes texts of anything printable.
 TEST(Concat, OfAnyRangeOfTensorsIsTheOp) {
   Tape tape;
   const Tensor x = tape.input<float>({2}, std::vector<float>{1, 2});

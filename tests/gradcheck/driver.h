@@ -10,25 +10,25 @@
 
 namespace dikkat::gradcheck {
 
-/// How operands come to the op.
+/// How operands are given to the op.
 enum class Feed { inputs, activations, parameters };
 inline constexpr Feed kFeeds[] = {Feed::inputs, Feed::activations, Feed::parameters};
 inline std::string name_of(Feed feed) { return feed == Feed::inputs ? "inputs" : feed == Feed::activations ? "activations" : "parameters"; }
 
-/// What a run is to do besides: forward, and backward of a random dy.
+/// The parts of a run besides forward, and backward of a random dy.
 struct Options {
   Feed feed = Feed::inputs;
   unsigned frozen = 0;             // bit i: operand i needs no gradient
   unsigned joined = 0;             // bit i: slot i holds the operand of the first such slot
   std::optional<float> prefill{};  // parameters: their gradients hold this already, and are to be added to
   bool twice = false;              // the op is called twice on the same operands: gradients double
-  bool nan = false;                // all values are NaN: to leave NaN wherever this tape writes
+  bool nan = false;                // all values are NaN, so that this tape writes NaN everywhere
 };
 
 template <class T>
 struct Outcome {
   std::vector<T> y;
-  std::vector<std::vector<T>> gradients;  // by operand; empty where none was written
+  std::vector<std::vector<T>> gradients;  // by operand; empty if none was written
   bool y_needs_gradient = false;
 };
 
@@ -40,7 +40,7 @@ std::vector<T> copy_of(const T* from, index n) {
   return from == nullptr ? std::vector<T>{} : std::vector<T>(from, from + n);
 }
 
-/// Runs `f` once on a tape that is as good as new, and resets it.
+/// Runs `f` once on a tape that has just been reset, and resets it.
 template <class T>
 Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Options& o = {}) {
   const T nan = std::numeric_limits<T>::quiet_NaN();

@@ -13,8 +13,8 @@ using testing::error_of;
 using testing::relative_error;
 using testing::same_bits;
 
-// Errors are the largest difference over the tensor's largest magnitude, which counts as 0.01 where it is smaller
-// (tests/support/compare.h): a gradient that is zero in truth is held to 1e-8, 1e-14 and 5e-8 below.
+// Errors are the largest difference over the tensor's largest magnitude, which counts as 0.01 if it is smaller (tests/support/compare.h).
+// So a gradient that is exactly zero must be computed to 1e-8, 1e-14 and 5e-8 below.
 constexpr double kNumeric = 1e-6;      // central differences
 constexpr double kDefinition = 1e-12;  // f64 against f64, summed in another order
 constexpr double kSingle = 5e-6;       // f32 against f64: 40 roundings of 2^-23; sums have up to 300 terms, whose errors partly cancel
@@ -111,7 +111,7 @@ TEST_P(GradCheck, operands_of_every_kind) {
   }
 }
 
-// Parameters' gradients begin as NaN in every run. For activations the tape's memory is filled with NaN by a run of NaNs.
+// Parameters' gradients begin as NaN in every run. For activations, a run of NaNs fills the tape's memory with NaN.
 TEST_P(GradCheck, overwrites_what_lies_there) {
   for (const Sample& sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);

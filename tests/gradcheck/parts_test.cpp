@@ -8,7 +8,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-// What is done to a step's batch in parts is what is done to the whole.
+// Ops on parts of a step's batch give the parts of the result of the whole batch.
 namespace dikkat {
 namespace {
 

@@ -11,7 +11,7 @@
 
 namespace dikkat::gradcheck {
 
-/// The case of one op. As a value, so that the driver is compiled once and not for every op.
+/// The case of one op. It is a value, so that the driver is compiled once and not for every op.
 struct Case {
   Op op;
   std::vector<Sample> (*samples)();
@@ -29,7 +29,7 @@ template <std::size_t... i>
 std::vector<Case> cases_of(std::index_sequence<i...>) {
   return {case_of<static_cast<Op>(i)>()...};
 }
-/// Of all enumerators of Op: one that is added there is checked here.
+/// The cases of all enumerators of Op: one that is added there is checked here.
 inline std::vector<Case> all_cases() { return cases_of(std::make_index_sequence<static_cast<std::size_t>(Op::count)>{}); }
 
 }  // namespace dikkat::gradcheck

@@ -17,7 +17,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/support/numbers.h"
 
-// Every allocation of this program is counted.
+// This program counts every allocation.
 namespace {
 std::atomic<std::int64_t> allocations{0};
 
@@ -49,7 +49,7 @@ namespace {
 
 constexpr index kBatch = 4, kTime = 70, kWidth = 48, kVocabulary = 60;
 
-/// A transformer block with everything on: residuals, dropout, a loss.
+/// A transformer block with every option: residuals, dropout, a loss.
 struct Model {
   ParameterStore store;
   Parameter wte, wpe, norm, norm_bias, qkv, qkv_bias, up, up_bias, down;
@@ -98,7 +98,7 @@ struct Asked {
   float loss;
 };
 
-/// What `steps` steps ask for, once two have gone before: the first one's chunks have become one by then.
+/// The requests of `steps` steps, after two earlier steps, when the chunks of the first one have become one.
 Asked asked_in(std::uint64_t steps) {
   Model model;
   Tape tape;
@@ -122,7 +122,7 @@ TEST(SteadyState, OnOneThreadNothingIsAskedFor) {
   EXPECT_GT(asked.loss, 1) << "near log " << kVocabulary;
 }
 
-// Also for a thread that happens to get its first tile of attention late: it asked for its memory in the first step.
+// This holds also for a thread that happens to get its first tile of attention late: it asked for its memory in the first step.
 TEST(SteadyState, OnSeveralThreadsNothingIsAskedForEither) {
   for (const int threads : {2, 3}) {
     const WithThreads some(threads, Work{0});

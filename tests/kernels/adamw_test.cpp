@@ -72,7 +72,7 @@ TEST(AdamWKernel, DecaysCautiouslyWhatItMovesTowardsZero) {
     const auto found = ten_steps<double>(n, [&](const AdamW<double>& p) { adamw(cautious(p)); });
     EXPECT_LE(relative_error(found.weight, expected.weight), 1e-14);
   }
-  // Towards 0, away from it, and a weight that is 0.
+  // The first weight moves towards 0, the second away from it, and the third is 0.
   std::vector<double> weight = {1, 1, 0};
   const std::vector<double> gradient = {1, -1, 1};
   std::vector<double> m(3), v(3);

@@ -22,7 +22,7 @@ using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
 
-constexpr index kGap = 3;  // between rows of keys, of which values follow each: as a cache has them
+constexpr index kGap = 3;  // between rows of keys, each of which its values follow, as in a cache
 
 template <class T>
 struct Result {
@@ -34,7 +34,7 @@ std::vector<float> keys_and_values(const AttentionShape& s, float range = 2) {
   return numbers(s.batch * s.keys * (2 * s.heads_of_keys() * s.head_size + kGap), 2, -range, range);
 }
 
-/// rotation: of the queries, (head_size) or (batch, head_size), or empty.
+/// rotation: that of the queries, (head_size) or (batch, head_size), or empty.
 template <class T, class F>
 Result<T> run(const AttentionShape& s, const std::vector<float>& kv32, const std::vector<float>& rotation32, F&& forward) {
   const index width = s.heads * s.head_size;
@@ -116,7 +116,7 @@ TEST(AttentionOfOneQuery, OfKeysOfAnotherBatchEqualsPlainLoops) {
   expect_close(by_kernel<float>(s, kv), by_reference(s, kv), 5e-6);
 }
 
-// One rotation for the queries of all batches, or one for each; the keys in a cache are rotated already.
+// There is one rotation for the queries of all batches, or one for each; the keys in a cache are rotated already.
 TEST(AttentionOfOneQuery, WithGroupsAndARotationEqualsPlainLoops) {
   for (const index head_size : {2, 6, 20, 64}) {
     for (const index keys : {1, 16, 33, 130}) {
@@ -188,7 +188,7 @@ TEST(AttentionOfOneQuery, GivesABatchTheSameBitsBesideAnyOthersAndKeysItDoesNotS
 
 TEST(AttentionOfOneQuery, LargeScoresDoNotOverflow) {
   const AttentionShape s = one_query(1, 1, 200, 16);
-  const auto kv = keys_and_values(s, 1000);  // scores of some 1e4: the softmax is one key alone
+  const auto kv = keys_and_values(s, 1000);  // scores of some 1e4: the softmax is one key
   EXPECT_LE(relative_error(by_kernel<float>(s, kv).y, by_reference(s, kv).y), 1e-2);
 }
 

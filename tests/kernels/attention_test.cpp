@@ -34,12 +34,12 @@ struct Result {
   std::vector<T> dq, dk, dv;
 };
 
-/// Numbers that rotate queries and keys, (queries, D) and (keys, D); empty: none. Any numbers do, not only cosines and sines.
+/// Numbers that rotate queries and keys, (queries, D) and (keys, D); empty: none. Any numbers will do, not only cosines and sines.
 struct Rotations {
   std::vector<float> q{}, k{};
 };
 
-/// Forward and backward of tensors (B, T, H D) that lie apart.
+/// Forward and backward of separate tensors (B, T, H D).
 template <class T, class Sum = T, class Forward, class Backward>
 Result<T, Sum> run(const AttentionShape& s, const std::vector<float>& q32, const std::vector<float>& k32, const std::vector<float>& v32,
                    const Rotations& rotations, Forward&& forward, Backward&& backward) {
@@ -103,8 +103,8 @@ struct Inputs {
         v(numbers(s.batch * s.keys * s.heads_of_keys() * s.head_size, 13)) {}
 };
 
-/// Gradients count as 0.1 at least: those of a query that sees one key are zero in truth, and what is left of them are the
-/// roundings of numbers of up to 5.
+/// Gradients count as 0.1 at least: those of a query that sees one key should be zero, and their computed values are roundings of numbers
+/// of up to 5.
 template <class T, class Sum>
 void expect_close(const Result<T, Sum>& found, const Result<double>& expected, double bound) {
   EXPECT_LE(relative_error(found.y, expected.y), bound);
@@ -148,7 +148,7 @@ TEST(AttentionKernel, EqualsPlainLoops) {
         const auto expected = by_reference(s, in.q, in.k, in.v);
         expect_close(by_kernel<double>(s, in.q, in.k, in.v), expected, 1e-13);
         expect_close(by_kernel<float>(s, in.q, in.k, in.v), expected, 5e-6);
-        expect_close(by_kernel<float, double>(s, in.q, in.k, in.v), expected, 3e-7);  // sums in f64: tensors alone are rounded
+        expect_close(by_kernel<float, double>(s, in.q, in.k, in.v), expected, 3e-7);  // sums in f64: only the tensors are rounded
       }
     }
   }
@@ -191,13 +191,13 @@ TEST(AttentionKernel, SameBitsOnAnyNumberOfThreads) {
   }
 }
 
-/// The tensors' own rotations, of both, one or none of queries and keys.
+/// The rotations of these tensors, for both, one or none of queries and keys.
 Rotations rotations_of(const AttentionShape& s, bool of_queries, bool of_keys) {
   return {of_queries ? numbers(s.queries * s.head_size, 15) : std::vector<float>{},
           of_keys ? numbers(s.keys * s.head_size, 16) : std::vector<float>{}};
 }
 
-// Of the sizes, 300 keys make three chunks of backward, and 130 queries three blocks; one query without rotated keys is the kernel of
+// With 300 keys, backward has three chunks, and with 130 queries, three blocks. One query without rotated keys uses the kernel for
 // sampling. An odd half of a head, 3 of 6 or 5 of 10, begins in the middle of a vector.
 TEST(AttentionKernel, WithGroupsAndRotationsEqualsPlainLoops) {
   int variant = 0;
@@ -261,8 +261,8 @@ std::vector<float> head_of(const std::vector<float>& rows, index heads, index si
   return columns;
 }
 
-// Bit by bit what heads with copies of the keys give, and dk and dv are the sums of theirs in the order of heads. The scale is a power of
-// two, so that it does not matter whether it multiplies the sum or what is added.
+// The results must be those of heads with copies of the keys, bit by bit, and dk and dv the sums of theirs in the order of heads. The scale
+// is a power of two, so the sum may be scaled before or after the addition.
 TEST(AttentionKernel, AGroupIsHeadsWithTheSameKeysAndAddsTheirGradientsInOrder) {
   constexpr index kGroup = 4, kKeyHeads = 2, kHeads = kGroup * kKeyHeads, kSize = 12, kTime = 150;
   const AttentionShape grouped{.batch = 2,
@@ -304,7 +304,7 @@ TEST(AttentionKernel, AGroupIsHeadsWithTheSameKeysAndAddsTheirGradientsInOrder) 
   expect_sums(found.dv, expected.dv);
 }
 
-// Heads of a group add to one dk and dv, three chunks of keys to one dq: neither order may depend on which task is faster.
+// Heads of a group add to one dk and dv, and three chunks of keys to one dq. Neither order may depend on which task is faster.
 TEST(AttentionKernel, GroupsHaveTheSameBitsOnAnyNumberOfThreads) {
   for (const auto& [heads, key_heads, time] : {std::array<index, 3>{8, 1, 300}, {6, 2, 300}, {8, 2, 100}}) {
     const AttentionShape s{.batch = 2,
@@ -336,7 +336,7 @@ TEST(AttentionKernel, GroupsHaveTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// Gradients that lie there already are added to once, by the last head of a group.
+// Earlier gradients are added to once, by the last head of a group.
 TEST(AttentionKernel, GroupsAddToWhatLiesThere) {
   const AttentionShape s{.batch = 1, .heads = 3, .queries = 140, .keys = 140, .head_size = 6, .key_heads = 1, .scale = 0.5, .causal = true};
   const Inputs in(s);
@@ -397,7 +397,7 @@ AttentionShape square(index time, index head_size) {
 
 TEST(AttentionKernel, LargeScoresDoNotOverflow) {
   AttentionShape s = square(70, 16);
-  const Inputs in(s, 100);  // scores of some 1e4: the softmax is one key alone
+  const Inputs in(s, 100);  // scores of some 1e4: the softmax is one key
   const auto found = by_kernel<float>(s, in.q, in.k, in.v);
   const auto expected = by_reference(s, in.q, in.k, in.v);
   EXPECT_LE(relative_error(found.y, expected.y), 1e-3) << "scores of 1e5 have an absolute error of some 0.01 in f32";
@@ -452,7 +452,7 @@ TEST(AttentionKernel, QueriesThatSeeNoKeyGiveZeroAndPassNothingBack) {
   }
 }
 
-// One batch cut in two: first_batch tells the second half where it stands.
+// One batch is cut in two: first_batch gives the position of the second half.
 TEST(AttentionKernel, DropoutOfAPartIsPartOfTheWhole) {
   AttentionShape s = square(9, 4);
   s.batch = 3;

@@ -8,7 +8,7 @@
 namespace dikkat::kernels::attention_tiles {
 namespace {
 
-// They are compared with keys as whole vectors.
+// The intervals are compared with keys as whole vectors.
 TEST(AttentionIntervals, EveryLaneHasAValue) {
   const AttentionShape s{.batch = 1, .heads = 1, .queries = 70, .keys = 70, .head_size = 8, .causal = true};
   alignas(64) unsigned char memory[2][sizeof(Intervals<float>)];

@@ -110,7 +110,7 @@ TEST(CrossEntropyKernel, ExtremeLogits) {
   EXPECT_FLOAT_EQ(found.dlogits[13], -unit * 2 / 3);
 }
 
-// Of a target that is e^-10 from certain the loss is 4.5e-5; the log-sum-exp of these logits has steps of 7.6e-6.
+// For a target whose probability is 1 - e^-10 the loss is 4.5e-5; the log-sum-exp of these logits has steps of 7.6e-6.
 TEST(CrossEntropyKernel, SmallLossesKeepTheirDigits) {
   for (const double smoothing : {0.0, 1e-9}) {
     const auto found = by_kernel<float>(3, {100, 90, -100}, {0}, {}, 1.5F, smoothing);
@@ -152,7 +152,7 @@ TEST(CrossEntropyKernel, SmoothingMakesAClassThatCannotBeCostInfinitely) {
   EXPECT_TRUE(std::isfinite(by_kernel<float>(3, {0, 1, -kInfinity}, {0}).losses[0]));
 }
 
-// A row of weight 0 may hold anything, and its target is no index: neither is looked at, even if dloss is no number.
+// A row of weight 0 may hold anything, and its target need not be an index: neither is read, even if dloss is not a number.
 TEST(CrossEntropyKernel, WeightZeroIsNotLookedAt) {
   for (const float dloss : {1.0F, kNan, kInfinity}) {
     for (const double smoothing : {0.0, 0.1}) {

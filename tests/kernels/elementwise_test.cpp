@@ -50,10 +50,10 @@ TEST(GeluKernel, EqualsItsFormula) {
   EXPECT_LE(relative_error(map(Function::gelu, wide), y), 1e-15);
   EXPECT_LE(relative_error(slope(Function::gelu, wide), dx), 1e-14);
   EXPECT_LE(relative_error(map(Function::gelu, x), y), 1e-7);
-  EXPECT_LE(relative_error(slope(Function::gelu, x), dx), 3e-6);  // 1 - s is rounded at 2^-24, and multiplied by up to 50
+  EXPECT_LE(relative_error(slope(Function::gelu, x), dx), 3e-6);  // 1 - s is rounded to 2^-24, and multiplied by up to 50
 }
 
-// 1 + tanh(u) would lose all digits where x is very negative; this form keeps them.
+// 1 + tanh(u) would lose all digits for very negative x; this form keeps them.
 TEST(GeluKernel, KeepsItsDigitsFarBelowZero) {
   const std::vector<double> x = {-3, -5, -7};
   const auto y = map(Function::gelu, converted<float>(x));
@@ -63,7 +63,7 @@ TEST(GeluKernel, KeepsItsDigitsFarBelowZero) {
   }
 }
 
-// x^3 is infinite in f32 from 1e13 on, x^2 from 1e19: neither must meet a zero.
+// In f32, x^3 is infinite from 1e13 on, and x^2 from 1e19: neither must be multiplied by a zero.
 template <class T>
 void gelu_far_from_zero() {
   constexpr T kHuge = std::numeric_limits<T>::max();
@@ -96,7 +96,7 @@ TEST(TanhKernel, KeepsTheDigitsOfItsSlope) {
   EXPECT_LE(worst, 5e-7);
 }
 
-// Relative errors: far below zero a sigmoid is as small as e^x, and its slope is on both sides.
+// The errors are relative: far below zero a sigmoid is as small as e^x, and its slope is that small on both sides.
 TEST(SigmoidKernel, KeepsItsDigitsOverTheWholeRange) {
   for (const float reach : {1.0F, 20.0F, 86.0F}) {
     const auto x = numbers(20001, 1, -reach, reach);
@@ -144,8 +144,8 @@ TEST(MapKernels, AtTheEndsOfTheNumbers) {
   EXPECT_EQ(slope(Function::relu, std::vector<float>{0})[0], 0);
 }
 
-/// The largest error of f at numbers of all magnitudes (exponents from `lowest` to `highest`, both signs), relative to the exact value, or
-/// to `least` where that is nearer to zero.
+/// The largest error of f for numbers of all magnitudes (exponents from `lowest` to `highest`, both signs), relative to the exact value, or
+/// to `least` if the value is nearer to zero.
 template <class T, class Found, class Exact>
 double worst_error(int lowest, int highest, double least, Found&& found, Exact&& exact) {
   const auto fractions = converted<T>(numbers(200 * (highest - lowest), 7, 1, 2));
@@ -172,8 +172,8 @@ long double exact_silu_slope(long double x) {
   return s * (1 + x / (1 + std::exp(x)));
 }
 
-// Near x = -1.278 the slope is zero as a difference of two numbers of 0.2, which counts as 0.1 here. Below -87 f32's results are of the
-// magnitude of its least normal number, and are taken as zero, or as what they are there.
+// Near x = -1.278 the slope is zero as a difference of two numbers of 0.2, which counts as 0.1 here. Below -87, f32's results are about as
+// small as its least normal number, and may be rounded to zero.
 TEST(SiluKernel, KeepsItsDigitsAtAllMagnitudes) {
   EXPECT_LE(worst_error<float>(-40, 6, 1e-35, [](const auto& x) { return map(Function::silu, x); }, exact_silu), 5e-7);
   EXPECT_LE(worst_error<double>(-40, 9, 1e-290, [](const auto& x) { return map(Function::silu, x); }, exact_silu), 1e-15);
@@ -235,7 +235,7 @@ TEST(Relu2Kernel, IsTheSquareOfRelu) {
   }
 }
 
-// Each gate has the bits of its function, times its partner, in rows that are no whole vectors.
+// Each gate has the bits of its function, times its partner, in rows that do not fill whole vectors.
 TEST(GatedKernel, IsTheFunctionOfTheGateTimesItsPartner) {
   for (const Function function : {Function::silu, Function::gelu, Function::relu, Function::relu2}) {
     for (const auto& [rows, cols] : {std::pair<index, index>{1, 1}, {3, 5}, {2, 16}, {7, 33}, {3, 20000}}) {
@@ -274,7 +274,7 @@ TEST(GatedKernel, IsTheFunctionOfTheGateTimesItsPartner) {
   }
 }
 
-// A denormal is a zero to kernels, on every thread: as operand and as result.
+// Kernels take denormal numbers as zero, on every thread: as operands and as results.
 TEST(Denormals, AreFlushedOnEveryThread) {
   const float denormal = std::numeric_limits<float>::denorm_min() * 1000;
   const float smallest = std::numeric_limits<float>::min();

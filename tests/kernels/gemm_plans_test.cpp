@@ -33,7 +33,7 @@ std::vector<float> product(index m) {
   return c;
 }
 
-// As prompts of every length make them: libraries keep machine code for each shape.
+// Prompts of every length make such shapes: libraries keep machine code for each of them.
 TEST(GemmPlans, OfMoreAndMoreShapesTakeNoMoreMemory) {
   const auto first = product(100);
   const index before = resident_kilobytes();
@@ -48,7 +48,7 @@ TEST(GemmPlans, OfMoreAndMoreShapesTakeNoMoreMemory) {
   const index later = multiply_shapes(1200);
   std::printf("%ld kB before, %ld after 1,200 shapes, %ld after 2,400\n", static_cast<long>(before), static_cast<long>(filled),
               static_cast<long>(later));
-  if (!testing::kSanitized) {  // which keeps what was given back
+  if (!testing::kSanitized) {  // which keeps freed memory
     EXPECT_LT(later - filled, (filled - before) / 4 + 1024);
   }
   EXPECT_TRUE(same_bits(product(100), first));

@@ -23,7 +23,7 @@ struct Kind {
   index gap = 0;  // between B's rows
 };
 
-/// C (m, n) of random numbers by `multiply`; row i of A is the same whatever m is.
+/// C (m, n) of random numbers by `multiply`. Row i of A does not depend on m.
 template <class T, class F>
 std::vector<T> product(index m, index n, index k, const Kind& kind, F&& multiply) {
   const index ldb = k + kind.gap;
@@ -67,7 +67,7 @@ TEST(GemmOfFewRows, EqualsPlainLoops) {
   }
 }
 
-// Several tiles, the last one ragged.
+// There are several tiles, and the last one is ragged.
 TEST(GemmOfFewRows, GivesTheSameBitsOnAnyNumberOfThreads) {
   for (const index m : {1, 3, 8, 13}) {
     const auto on = [m](int threads) {

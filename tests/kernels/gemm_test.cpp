@@ -51,7 +51,7 @@ std::vector<Problem> problems() {
   return all;
 }
 
-/// C of a problem on random numbers, the gaps between its rows included: `multiply` gets the whole of it.
+/// C of a problem on random numbers, with the gaps between its rows. `multiply` gets the whole of it.
 template <class T, class F>
 std::vector<T> product(const Problem& p, F&& multiply) {
   const index lda = (p.transpose_a ? p.m : p.k) + p.gap;
@@ -80,7 +80,7 @@ std::vector<T> product(const Problem& p, F&& multiply) {
 /// All ways to multiply f32.
 constexpr void (*kProducts[])(const Gemm<float>&) = {gemm<float>, gemm_tiles, gemm_eigen<float, float>};
 
-// Sums of up to 600 products below 1: f32 is held to 2^-23 a product, of which most cancel, relative to C's largest element.
+// Sums have up to 600 products below 1. f32 may err by 2^-23 for each product, most of which cancel, relative to C's largest element.
 TEST(Gemm, EqualsPlainLoops) {
   for (const Problem& p : problems()) {
     SCOPED_TRACE(::testing::PrintToString(p));
@@ -126,7 +126,7 @@ std::vector<bf16> rounded(const std::vector<float>& numbers) {
   return all;
 }
 
-/// The problem with numbers of bf16, that are stored so or as f32.
+/// The problem with numbers of bf16, stored as bf16 or as f32.
 Bf16Gemm as_bf16(const Gemm<float>& g, Bf16Source a, Bf16Source b, Bf16Target c) {
   return {.m = g.m,
           .n = g.n,
@@ -167,7 +167,7 @@ TEST(Gemm, OfBf16EqualsPlainLoopsInItsOrderBitForBit) {
   }
 }
 
-// A product that is added to another one has the bits that it has by itself, whether one pass over C computes both or not.
+// A product that is added to another one has the bits of the product computed separately, whether one pass over C computes both or not.
 TEST(Gemm, PlusAnotherProductEqualsOneAfterTheOther) {
   for (const Problem& p : large_problems_too()) {
     const bool a_is_transposed = p.m % 2 == 0, b_is_transposed = p.m % 3 == 0;
@@ -218,7 +218,7 @@ TEST(Gemm, PlusAnotherProductEqualsOneAfterTheOther) {
   }
 }
 
-// Sums are those of f32, from a base of bf16, and rounded once.
+// Sums are those of f32, from a base of bf16, and are rounded once.
 TEST(Gemm, WithACOfBf16RoundsOnce) {
   for (const Problem& p : large_problems_too()) {
     SCOPED_TRACE(::testing::PrintToString(p));
@@ -236,7 +236,7 @@ TEST(Gemm, WithACOfBf16RoundsOnce) {
   }
 }
 
-// Each operand errs by at most 2^-8 of itself, so a product by 2^-7 and 2^-16.
+// Each operand errs by at most 2^-8 of itself, so a product errs by at most 2^-7 and 2^-16.
 TEST(Gemm, OfBf16IsAsNearAsItsOperands) {
   for (const Problem& p : problems()) {
     SCOPED_TRACE(::testing::PrintToString(p));

@@ -32,7 +32,7 @@ struct Result {
   std::vector<T> y, dx, dq_gamma, dk_gamma;
 };
 
-/// Numbers that bf16 has too.
+/// Numbers that bf16 holds exactly.
 std::vector<float> short_numbers(index n, std::uint64_t seed, float low, float high) {
   std::vector<float> values = numbers(n, seed, low, high);
   for (float& value : values) {
@@ -102,7 +102,7 @@ Result<double> by_reference(const Layout& l, const std::vector<float>& x) {
       [](const HeadNorm<double>& p) { reference::head_norm_backward(p); });
 }
 
-// The sums of dgamma are f32 in bf16 too: from operands that bf16 has exactly, they are as near.
+// With bf16, the sums of dgamma are still f32: from operands that bf16 holds exactly, they are as accurate.
 template <class T>
 void expect_close(const Result<T>& found, const Result<double>& expected, double of_rows, double of_gammas) {
   EXPECT_LE(relative_error(found.y, expected.y), of_rows);
@@ -111,7 +111,8 @@ void expect_close(const Result<T>& found, const Result<double>& expected, double
   EXPECT_LE(relative_error(found.dk_gamma, expected.dk_gamma), of_gammas);
 }
 
-// Rows on both sides of a tile's (8 forward, 16 backward), heads that are no whole vectors, and only one kind of heads.
+// The rows are on both sides of a tile's (8 forward, 16 backward), heads do not fill whole vectors, and some cases have only one kind of
+// heads.
 TEST(HeadNormKernel, EqualsPlainLoops) {
   for (const index size : {2, 5, 16, 20, 33, 64, 128}) {
     for (const index rows : {1, 7, 8, 15, 16, 17, 50}) {

@@ -108,7 +108,7 @@ TEST(RmsNormKernel, EqualsPlainLoops) {
   }
 }
 
-// The square root of a mean square of zero is that of eps; a row that is large everywhere keeps its digits; NaN stays in its row.
+// For a mean square of zero, rstd is 1 / sqrt(eps). A row of large numbers keeps its digits. NaN stays in its row.
 TEST(RmsNormKernel, AtTheEndsOfTheNumbers) {
   const index cols = 20;
   const auto gamma = numbers(cols, 2);
@@ -137,7 +137,7 @@ TEST(LayerNormKernel, OfOneColumn) {
   }
 }
 
-// Two passes over the row: the variance of numbers far from zero does not cancel away.
+// Two passes over the row are needed: otherwise the variance of numbers far from zero cancels away.
 TEST(LayerNormKernel, FarFromZero) {
   const index cols = 64;
   auto x = numbers(cols, 1);

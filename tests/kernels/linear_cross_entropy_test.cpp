@@ -69,7 +69,7 @@ Result<T> by_kernel(const Inputs& in, bool keep = true) {
   return r;
 }
 
-/// The product by plain loops, and kernels/reference/cross_entropy.h.
+/// The product by plain loops, then the loss by kernels/reference/cross_entropy.h.
 Result<double> by_reference(const Inputs& in) {
   const auto rows = static_cast<index>(in.targets.size());
   std::vector<double> logits(static_cast<std::size_t>(rows * in.classes)), tops(in.targets.size()), sums(in.targets.size());
@@ -124,8 +124,8 @@ Inputs random_inputs(index rows, index width, index classes, double smoothing) {
   return in;
 }
 
-// One class, of gradient zero, is left to the gradient checks. Classes on both sides of tiles (128) and panels (2048), rows on both sides
-// of vectors and of what a thread takes (64).
+// One class, whose gradient is zero, is left to the gradient checks. Classes are on both sides of tiles (128) and panels (2048), rows on
+// both sides of vectors and of a thread's part (64).
 TEST(LinearCrossEntropyKernel, EqualsPlainLoops) {
   for (const index classes : {2, 127, 128, 129, 2048, 2049, 4500}) {
     for (const index rows : {1, 17, 80}) {
@@ -147,7 +147,7 @@ TEST(LinearCrossEntropyKernel, EqualsPlainLoops) {
   }
 }
 
-// Backward takes tanh from the exponentials. Of logits of up to 9 a cap of 2 leaves most of the way flat; one of 40 hardly bends them.
+// Backward takes tanh from the exponentials. For logits of up to 9, a cap of 2 makes most of the range flat; one of 40 hardly changes them.
 TEST(LinearCrossEntropyKernel, WithASoftcapEqualsPlainLoops) {
   for (const double cap : {0.5, 2.0, 30.0, kMostSoftcap}) {
     for (const index classes : {2, 127, 129, 2049}) {
@@ -184,7 +184,7 @@ TEST(LinearCrossEntropyKernel, HasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-/// One row, x = 1: its logits are the weights.
+/// Inputs with one row, x = 1: its logits are the weights.
 Inputs of_logits(std::vector<float> logits, std::int32_t target, double smoothing = 0) {
   const auto classes = static_cast<index>(logits.size());
   return {1, classes, {1}, std::move(logits), {target}, {}, smoothing};
@@ -252,7 +252,7 @@ TEST(LinearCrossEntropyKernel, NotANumberIsNeverHidden) {
   }
 }
 
-// A row of weight 0 may have logits that overflow, and its target is no index.
+// A row of weight 0 may have logits that overflow, and its target need not be an index.
 TEST(LinearCrossEntropyKernel, WeightZeroIsNotLookedAt) {
   for (const double smoothing : {0.0, 0.1}) {
     const Inputs both{1, 3, {3e38F, 1}, {2, 1, -4}, {1 << 30, 1}, {0, 1}, smoothing};
@@ -307,7 +307,7 @@ TEST(LinearCrossEntropyKernel, AddsWhatOtherRowsHaveMade) {
   }
 }
 
-// Of a target that is e^-10 from certain the loss is 4.5e-5, with logits of a hundred: their log-sum-exp has steps of 7.6e-6.
+// For a target whose probability is 1 - e^-10 the loss is 4.5e-5, with logits of a hundred: their log-sum-exp has steps of 7.6e-6.
 TEST(LinearCrossEntropyKernel, SmallLossesKeepTheirDigits) {
   Inputs in{.width = 1, .classes = 3, .x = {10}, .weight = {10, 9, -10}, .targets = {0}};
   for (const double smoothing : {0.0, 1e-9}) {

@@ -122,7 +122,7 @@ struct Kind {
   bool add = false, bias = false;
 };
 
-/// C (m, n) of random numbers times the weight by `multiply`; row i of A is the same whatever m is.
+/// C (m, n) of random numbers times the weight by `multiply`. Row i of A does not depend on m.
 template <class T, class F>
 std::vector<T> product(index m, const Weight& w, const Kind& kind, F&& multiply) {
   const index lda = w.cols + 3;
@@ -229,7 +229,7 @@ TEST(PackedGemmOfFewRows, TakesZerosAndHugeNumbers) {
   }
 }
 
-// More blocks of k than one, which begin within a block of scales.
+// There is more than one block of k, and they begin within a block of scales.
 TEST(PackedGemm, OfManyRowsHasTheBitsOfTheUnpackedWeight) {
   for (const PackedType type : kTypes) {
     for (const index k : {1, 33, 200, 1000}) {
@@ -262,7 +262,7 @@ TEST(PackedGemm, OfManyRowsHasTheBitsOfTheUnpackedWeight) {
   }
 }
 
-/// C (m, cols) of random numbers = A times the weight itself, which is what a gradient is; in f32, or in bf16.
+/// C (m, cols) of random numbers = A times the weight that is not transposed, as for a gradient; in f32 or in bf16.
 template <class T>
 std::vector<float> product_with_itself(index m, const Weight& w, bool add, bool by_reference) {
   const index lda = w.rows + 3;
@@ -334,7 +334,7 @@ TEST(PackedGemm, ByTheWeightItselfGivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// What a model is trained through is multiplied as train.precision says.
+// A weight through which a model is trained is multiplied as train.precision requires.
 TEST(PackedGemm, KeepsF32WhereTheWeightSaysSo) {
   const Weight w(PackedType::bf16, 70, 200);
   const auto by_unpacked = product<float>(37, w, {}, [](const Gemm<float>& p) { gemm_tiles(p); });

@@ -40,7 +40,7 @@ TEST(TaskOrder, TasksTakeTheirStepsOneAfterTheOther) {
   }
 }
 
-// Without the check of parallel_loop_failed() task 1 would wait for ever.
+// Without the check of parallel_loop_failed(), task 1 would wait for ever.
 TEST(TaskOrder, WaitingEndsWhenTheOtherTaskHasFailed) {
   const WithThreads with(2);
   TaskOrder order(2);

@@ -31,7 +31,7 @@ template <class T>
 std::vector<T> stored(const std::vector<float>& values) {
   std::vector<T> other;
   for (const float value : values) {
-    const bf16 rounded = to_bf16(value);  // so that bf16 has the same numbers
+    const bf16 rounded = to_bf16(value);  // so that bf16 holds the same numbers
     if constexpr (std::is_same_v<T, bf16>) {
       other.push_back(rounded);
     } else {
@@ -98,7 +98,7 @@ Result<double> by_reference(const Sizes& s, float gates = 1) {
       [](const ValueEmbedding<double>& p) { reference::value_embedding_backward(p); }, gates);
 }
 
-// The sums of dgate and de are f32 in bf16 too: from operands that bf16 has exactly, they are as near.
+// With bf16, the sums of dgate and de are still f32: from operands that bf16 holds exactly, they are as accurate.
 template <class T>
 void expect_close(const Result<T>& found, const Result<double>& expected, double stored, double computed) {
   EXPECT_LE(relative_error(found.y, expected.y), stored);
@@ -107,7 +107,8 @@ void expect_close(const Result<T>& found, const Result<double>& expected, double
   EXPECT_LE(relative_error(found.dgate, expected.dgate), computed);
 }
 
-// Rows on both sides of a tile's (8 forward, 16 backward), heads and channels that are no whole vectors, and values without q and k.
+// The rows are on both sides of a tile's (8 forward, 16 backward), heads and channels do not fill whole vectors, and some values have no q
+// and k.
 TEST(ValueEmbeddingKernel, EqualsPlainLoops) {
   for (const index size : {1, 5, 16, 33}) {
     for (const index rows : {1, 7, 8, 16, 17, 50}) {
@@ -139,7 +140,7 @@ TEST(ValueEmbeddingKernel, HasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// Gates that are shut or wide open: e^-z overflows or vanishes.
+// Gates that are shut or wide open make e^-z overflow or vanish.
 TEST(ValueEmbeddingKernel, IsFiniteForGatesFarFromZero) {
   const Sizes s{20, 4, 2, 4, 12, 12};
   const auto found = by_kernel<float>(s, 1000);

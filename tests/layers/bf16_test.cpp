@@ -8,7 +8,8 @@
 #include "tests/layers/training_step.h"
 #include "tests/support/compare.h"
 
-// Models whose products read bf16: the same model to within its roundings, the same bits on any number of threads, less memory.
+// Models whose products read bf16 are the f32 models to within their roundings, have the same bits on any number of threads, and need less
+// memory.
 namespace dikkat {
 namespace {
 
@@ -23,7 +24,7 @@ struct Trained {
 
 std::vector<float> slab(const float* from, index size) { return {from, from + size}; }
 
-/// Some steps of AdamW.
+/// Trains for some steps with AdamW.
 template <class Model, class Loss>
 Trained trained(DType operands, Model& model, Loss&& loss_of) {
   AdamW adamw(model.store, {});
@@ -59,12 +60,12 @@ Trained trained_gpt(DType operands, NormPosition norm, TransformerConfig config 
 Trained trained_encoder_decoder(DType operands, NormPosition norm) {
   TransformerConfig config = kTinyEncoderDecoder;
   config.norm_position = norm;
-  config.activation = Activation::gelu;  // where a rounding changes the sign of an argument of ReLU, its slope jumps
+  config.activation = Activation::gelu;  // if a rounding changed the sign of an argument of ReLU, its slope would jump
   TinyEncoderDecoder tiny(config);
   return trained(operands, tiny, [&](Pass& pass) { return tiny.loss(pass); });
 }
 
-/// The norm of a - b over that of b.
+/// The norm of a - b divided by that of b.
 double relative_distance(const std::vector<float>& a, const std::vector<float>& b) {
   double difference = 0, whole = 0;
   for (std::size_t i = 0; i < b.size(); ++i) {
@@ -74,7 +75,7 @@ double relative_distance(const std::vector<float>& a, const std::vector<float>& 
   return std::sqrt(difference / whole);
 }
 
-// A path through these models, forth and back, has some 64 roundings at most, independent ones of at most 2^-8 each: together some
+// A path through these models, forth and back, has some 64 roundings at most, which are independent and at most 2^-8 each: together some
 // sqrt(64) 2^-8. Later steps have other weights.
 void expect_near(const Trained& found, const Trained& expected) {
   EXPECT_NEAR(found.losses[0], expected.losses[0], 0x1p-8 * expected.losses[0]);

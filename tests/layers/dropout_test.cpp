@@ -18,7 +18,7 @@ std::vector<float> dropped(const Dropout& layer, Shape shape, index first_sequen
   return {y.data<float>(), y.data<float>() + y.size()};
 }
 
-// 15 elements a sequence: pieces begin in the middle of a group of four random words.
+// A sequence has 15 elements, so pieces begin in the middle of a group of four random words.
 TEST(DropoutLayer, DropsTheSameInPiecesOfABatch) {
   ParameterStore store;
   const Dropout layer(Scope(store) / "drop", 0.5);

@@ -1,4 +1,4 @@
-// What golden numbers do not show: that padding is never looked at, that bits do not depend on threads, what is refused.
+// Tests properties that golden numbers do not show: padding is never read, the bits do not depend on threads, and bad inputs are refused.
 
 #include <algorithm>
 #include <cmath>
@@ -184,7 +184,7 @@ TEST(EncoderDecoder, TrainsWithEachKeyOfALlama) {
   }
 }
 
-// A part that is described but not used would leave its parameters without gradients, or the logits as they are.
+// A part that is described but not used would leave its parameters without gradients, or would not change the logits.
 TEST(EncoderDecoder, EveryParameterOfEachKeyIsUsed) {
   for (const Variant& variant : variants()) {
     SCOPED_TRACE(variant.name);
@@ -200,7 +200,7 @@ TEST(EncoderDecoder, EveryParameterOfEachKeyIsUsed) {
   }
 }
 
-/// Features (targets, time, C) of targets with a source each, the targets being read in pieces of so many tokens, with a cache.
+/// Features (targets, time, C) of targets with a source each. The targets are read in pieces of the given lengths, with a cache.
 std::vector<float> in_pieces(const TinyEncoderDecoder& tiny, const std::vector<std::int32_t>& source_of, index time,
                              const std::vector<index>& pieces) {
   const EncoderDecoder& model = tiny.model;
@@ -232,7 +232,7 @@ std::vector<float> in_pieces(const TinyEncoderDecoder& tiny, const std::vector<s
   return features;
 }
 
-// A cache changes what is computed and not what comes out. Targets may share a source.
+// A cache changes the computation, not the result. Targets may share a source.
 TEST(EncoderDecoder, WithACacheGivesTheFeaturesOfOnePassForAnyPieces) {
   const std::vector<std::int32_t> source_of = {2, 0, 2, 1};
   const index targets = 4, time = 6, source = TinyEncoderDecoder::kSource;
@@ -306,12 +306,12 @@ TEST(EncoderDecoder, HasTheParametersOfItsKeys) {
   EXPECT_EQ(shape_of(cross + "c_proj.weight"), (Shape{16, 24}));
 }
 
-// Rotations are of self-attention alone: a query and a key of two texts have no distance.
+// Only self-attention has rotations: a query and a key of two texts have no distance.
 TEST(EncoderDecoder, RotatesQueriesAndKeysOfTheSameTextAlone) {
   TransformerConfig config = kTinyEncoderDecoder;
   config.positions = Positions::rope;
   const TinyEncoderDecoder tiny(config);
-  const auto source_twice = [&](index padding) {  // a source, and the same with padding around: rows of encoder attention move
+  const auto source_twice = [&](index padding) {  // a source, and the same source with padding around it: rows of encoder attention move
     Tape tape(Recording::off);
     Pass pass{.tape = tape};
     std::vector<std::int32_t> source(static_cast<std::size_t>(5 + padding), 1);
@@ -323,10 +323,10 @@ TEST(EncoderDecoder, RotatesQueriesAndKeysOfTheSameTextAlone) {
   };
   const std::vector<float> alone = source_twice(0), padded = source_twice(6);
   for (std::size_t i = 0; i < alone.size(); ++i) {
-    EXPECT_NEAR(alone[i], padded[i], 1e-5) << i;  // products of few rows have sums of their own
+    EXPECT_NEAR(alone[i], padded[i], 1e-5) << i;  // products of few rows sum in another order
   }
 
-  // Turned around, a source gives other features, by the encoder's rotations; without them it is a bag of words.
+  // A source in reverse order gives other features, because of the encoder's rotations. Without them it would be a bag of words.
   const auto features = [](const TransformerConfig& c, bool turned) {
     const TinyEncoderDecoder model(c);
     std::vector<std::int32_t> source = {3, 4, 5, 6, 7};

@@ -1,4 +1,4 @@
-// What a GPT does with its input, whatever its weights. (Numbers from outside are in tests/golden.)
+// Tests properties of a GPT that hold for any weights. (Numbers from outside are in tests/golden.)
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ TEST(FreshGpt, KnowsNothing) {
   EXPECT_NEAR(first_loss(untied), uniform, 0.1);
 }
 
-// Across both the 16 lanes and the 64 queries of attention's tiles.
+// The lengths cross both the 16 lanes and the 64 queries of attention's tiles.
 TEST(Gpt, DoesNotLookAhead) {
   const TinyGpt model(kConfig);
   const index time = kConfig.block_size;
@@ -120,8 +120,8 @@ TEST(Gpt, NamesWhatIsWrongWithItsInput) {
   EXPECT_TRUE(names(refusal({1, 5}, -1), {"token -1", "0", "64"}));
 }
 
-// Written out in ops, with every place of dropout and the name that its random numbers go by: a name that is used twice, or a
-// dropout that is left out, trains quite well.
+// The definition is written out in ops, with every place of dropout and the name of its random numbers. A name that is used twice, or a
+// dropout that is left out, would train quite well.
 TEST(Gpt, IsItsDefinitionWithDropoutEverywhere) {
   TinyGpt model(kConfig);
   const Shape shape{3, 20};
@@ -163,7 +163,7 @@ void learn(TinyGpt& model, std::uint64_t seed) {
   model.store.complete_gradients();
 }
 
-// Nothing is zeroed between steps: each first writer has to overwrite, rows of tokens that do not occur included.
+// Nothing is zeroed between steps: each first writer must overwrite, also rows of tokens that do not occur.
 TEST(Gpt, HasGradientsThatDoNotDependOnTheStepBefore) {
   TransformerConfig config = kConfig;
   config.tie_embeddings = false;
@@ -178,7 +178,7 @@ TEST(Gpt, HasGradientsThatDoNotDependOnTheStepBefore) {
   EXPECT_EQ(gradients(used), gradients(fresh));
 }
 
-// A tied table gets its gradient from the head and from the lookup. Rows that were not looked up get the head's part alone.
+// A tied table gets its gradient from the head and from the lookup. Rows that were not looked up get only the head's part.
 TEST(Gpt, SharesItsTableWithTheHeadWhenTied) {
   TransformerConfig config = kConfig;
   config.dropout = 0;

@@ -1,4 +1,4 @@
-// First values are a function of (seed, path).
+// Initial values are a function of (seed, path).
 
 #include <algorithm>
 #include <cmath>
@@ -94,7 +94,7 @@ std::vector<float> logits_of(const TransformerConfig& config) {
   return TinyGpt(config, 7).logits(some_tokens(2 * 20, config.vocab_size), 2);
 }
 
-// A block that begins with projections of 0 passes on what it reads, so all depths are one model, and the head sees its norm alone.
+// A block that begins with projections of 0 copies its input, so models of all depths are equal, and the head reads only its norm.
 TEST(InitialValues, OfZeroProjectionsMakeABlockPassOnWhatItReads) {
   for (const NormPosition where : {NormPosition::pre, NormPosition::post}) {
     TransformerConfig config = kSmallLlama;
@@ -137,7 +137,7 @@ TEST(InitialValues, OfScalarsChangeNothingAndGatesAreOne) {
   EXPECT_NEAR(m.std, 0.02, 0.001);
 }
 
-// gate and up are rows of one matrix, but are drawn apart: equal halves would stay equal.
+// gate and up are rows of one matrix, but have different random numbers: equal halves would stay equal.
 TEST(InitialValues, OfGateAndUpDiffer) {
   TinyGpt model(kSmallLlama, 7);
   const std::vector<float> both = values_of(model.store, "h.0.mlp.c_fc.weight");
@@ -165,7 +165,7 @@ TEST(InitialValues, DependOnSeedAndPathAndNotOnTheOrderOfConstruction) {
   EXPECT_NE(values_of(forward, "a"), values_of(forward, "b"));
 }
 
-// Depth and head change nothing for the parameters that both models have.
+// Depth and head do not change the parameters that both models have.
 TEST(InitialValues, OfAParameterDoNotDependOnTheModelAroundIt) {
   TransformerConfig deeper = kSmallGpt;
   deeper.tie_embeddings = false;

@@ -1,4 +1,4 @@
-// A cache changes what is computed and not what comes out.
+// A cache changes the computation, not the result.
 
 #include "layers/key_value_cache.h"
 
@@ -66,7 +66,7 @@ std::vector<TransformerConfig> kinds() {
   return kinds;
 }
 
-/// Logits (sequences, time, vocabulary), the tokens being read in pieces of so many.
+/// Logits (sequences, time, vocabulary). The tokens are read in pieces of the given lengths.
 std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences,
                              const std::vector<index>& pieces, KeyValueCache cache) {
   const index time = static_cast<index>(tokens.size()) / sequences;
@@ -126,7 +126,7 @@ TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {
   }
 }
 
-// What sampling promises: a text does not depend on the others beside it.
+// Checks the promise of sampling: a text does not depend on the others beside it.
 void expect_the_same_bits_beside_any_others(const TransformerConfig& config) {
   const TinyGpt model(config);
   const index time = 100;
@@ -145,7 +145,7 @@ void expect_the_same_bits_beside_any_others(const TransformerConfig& config) {
 TEST(KeyValueCache, GivesASequenceTheSameBitsBesideAnyOthers) { expect_the_same_bits_beside_any_others(kCachedGpt); }
 TEST(KeyValueCache, OfALlamaGivesASequenceTheSameBitsBesideAnyOthers) { expect_the_same_bits_beside_any_others(kCachedLlama); }
 
-// Prompts of different lengths, read one by one, go on together as each does alone.
+// Prompts of different lengths, read one by one, continue together as each does separately.
 TEST(KeyValueCache, HasSequencesOfDifferentLengths) {
   const std::vector<index> given = {3, 60, 1, 17};
   constexpr index kMore = 30;
@@ -241,7 +241,7 @@ void expect_copies(const TransformerConfig& config) {
 TEST(KeyValueCache, CopiesASequence) { expect_copies(kCachedGpt); }
 TEST(KeyValueCache, CopiesASequenceOfALlama) { expect_copies(kCachedLlama); }
 
-// A cache holds the heads of keys alone: a group of three makes it three times as small.
+// A cache holds only the heads of keys: a group of three makes it three times as small.
 TEST(KeyValueCache, IsAsLargeAsItsHeadsOfKeys) {
   const TinyGpt grouped(kCachedLlama);
   TransformerConfig config = kCachedLlama;

@@ -1,4 +1,4 @@
-// Several sequences in a row: each has the loss and gives the gradients that it has alone.
+// Several sequences share a row: each has the loss and the gradients of a row with nothing else.
 
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace dikkat {
 namespace {
 
 constexpr index kPackedVocabulary = 40;
-constexpr index kPackedLengths[] = {70, 3, 41, 1};  // across attention's tiles
+constexpr index kPackedLengths[] = {70, 3, 41, 1};  // these cross attention's tiles
 constexpr index kPackedTime = 120;                  // the last five are padding
 
 struct LossAndGradients {

@@ -1,4 +1,4 @@
-// What a model's parameters are called, their shapes and how many they are.
+// Tests the names, shapes and number of a model's parameters.
 
 #include <map>
 #include <string>
@@ -131,7 +131,7 @@ TEST(LlamaParameters, AreNamedAndShapedAsTheirGroupsAndGatesWantThem) {
   EXPECT_EQ(found.size(), expected.size());
 }
 
-// A gate reads 12 channels, or all where there are fewer. Of three layers every other one has values, the last among them.
+// A gate reads 12 channels, or all if there are fewer. Of three layers every other one has values, including the last.
 TEST(NanochatParameters, AreNamedAndShapedAsTheirKeysSay) {
   TransformerConfig config = kTinyLlama;
   config.n_layer = 3;
@@ -200,7 +200,7 @@ TEST(LlamaParameters, SayWhatTheyAre) {
   }
 }
 
-// Its matrices with whole units are q, k and v of unequal rows, the projection, gate, up and down.
+// The matrices with whole units are q, k and v of unequal rows, the projection, gate, up and down.
 TEST(LlamaParameters, AreSplitByMuon) {
   TinyGpt model(kTinyLlama);
   const Muon muon(model.store, {});

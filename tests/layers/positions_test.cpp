@@ -22,7 +22,8 @@ std::vector<float> rows_of(const SinusoidalPositions& waves, index first, index 
   return {rows.data<float>(), rows.data<float>() + rows.size()};
 }
 
-/// A model is shared by the threads of a server, say. A table that grew with the longest sequence so far moved under its readers.
+/// A model may be shared by several threads, such as those of a server. A table that grew with the longest sequence so far moved under its
+/// readers.
 TEST(SinusoidalPositions, MayBeReadByThreadsAtOnce) {
   constexpr index kPlaces = 512, kWidth = 32;
   const std::vector<float> expected = rows_of(SinusoidalPositions(kPlaces, kWidth), 0, kPlaces);
@@ -90,8 +91,8 @@ TEST(RotaryPositions, ScaledLinearlyTurnAsOftenOverALongerContext) {
   expect_frequencies(c, {0.25, 0.025, 0.0025, 0.00025});
 }
 
-// Meta's description: by wavelengths. Short ones, below context / high, stay; long ones, above context / low, are factor times as long;
-// between, the mixture follows from where context / wavelength is between low and high.
+// Meta's description, by wavelengths: short ones, below context / high, are kept; long ones, above context / low, become factor times as
+// long. Between, context / wavelength between low and high gives the mixture.
 TEST(RotaryPositions, ScaledAsLlama3KeepTheShortWavesAndStretchTheLong) {
   TransformerConfig c = rotary(64, 500'000);
   c.rope_scaling = RopeScaling::llama3;
@@ -148,7 +149,7 @@ TEST(RotaryPositions, CountOnFromTheFirst) {
   }
 }
 
-/// For each sequence the rows that begin at its own position.
+/// Compares, for each sequence, the rows that begin at its own position.
 template <class P>
 void expect_rows_of_each(const P& positions, index width) {
   Tape tape(Recording::off);

@@ -13,7 +13,7 @@ struct Result {
   std::size_t activation_bytes;
 };
 
-/// Weights after three steps.
+/// Returns the weights after three steps.
 template <class Model, class Loss>
 Result trained(Model& model, Recompute recompute, DType operands, Loss&& loss_of) {
   AdamW adamw(model.store, {});
@@ -68,7 +68,7 @@ void expect_the_same_bits_in_less_memory(const TransformerConfig& config, double
 }
 
 TEST(RecomputedLayers, GptTrainsToTheSameBitsInLessMemory) { expect_the_same_bits_in_less_memory(kTrainingConfig, 0.9, 0.7); }
-// A gate's operand is kept, gate | up, and is twice as wide as what is computed again.
+// A gate's operand, gate | up, is kept, and is twice as wide as the recomputed result.
 TEST(RecomputedLayers, LlamaTrainsToTheSameBitsInLessMemory) { expect_the_same_bits_in_less_memory(kTrainingLlama, 0.95, 0.7); }
 
 // Values are recomputed too; x0 is kept for all blocks, and the first one reads it as x.

@@ -107,7 +107,7 @@ TYPED_TEST(RecurrentLayer, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// More steps than a list of fixed size would hold; and the tape asks for no memory once it has seen the longest.
+// There are more steps than a list of fixed size would hold. The tape asks for no memory once it has seen the longest.
 TYPED_TEST(RecurrentLayer, WalksALongSequence) {
   constexpr index kTime = 1000;
   Built<TypeParam> built(1, 4);

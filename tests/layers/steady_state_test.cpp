@@ -1,4 +1,4 @@
-// After the first steps a training step allocates nothing. operator new is counted in this whole program.
+// After the first steps, a training step allocates nothing. This program counts every call of operator new.
 
 #include <atomic>
 #include <cstdlib>
@@ -96,7 +96,7 @@ TEST(SteadyState, HoldsForAnEncoderDecoder) {
   EXPECT_EQ(before, Requests());
 }
 
-/// As configs/transformer-base.toml sees them: lengths of sources and targets change from step to step, in multiples of 8.
+/// Lengths of sources and targets change from step to step, in multiples of 8, as with configs/transformer-base.toml.
 TEST(SteadyState, HoldsForLengthsThatChange) {
   constexpr index kLongest = 64, kRows = 1;
   const TransformerConfig config{.kind = ModelKind::encoder_decoder,

@@ -1,4 +1,4 @@
-// The number of threads changes no bit.
+// The number of threads changes no bits.
 
 #include <cstring>
 #include <vector>

@@ -5,7 +5,7 @@
 
 namespace dikkat {
 
-/// An encoder-decoder with its weights, and a batch of sources and targets of lengths that differ.
+/// An encoder-decoder with its weights, and a batch of sources and targets of different lengths.
 struct TinyEncoderDecoder {
   static constexpr index kRows = 3, kSource = 11, kTarget = 9;
 

@@ -35,7 +35,7 @@ struct TinyGpt {
     const Tensor y = gpt(pass, pass.tape.input<std::int32_t>({sequences, static_cast<index>(tokens.size()) / sequences}, tokens));
     return {y.data<float>(), y.data<float>() + y.size()};
   }
-  /// The same without recording, training or dropout.
+  /// The logits without recording, training or dropout.
   std::vector<float> logits(const std::vector<std::int32_t>& tokens, index sequences = 1) const {
     Tape tape(Recording::off);
     return logits({.tape = tape}, tokens, sequences);

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// A model in training: everything that a step takes, kept from step to step.
+/// A model in training: everything that a step needs, kept from step to step.
 struct Training {
   static constexpr index kSequences = 3;
 
@@ -23,7 +23,7 @@ struct Training {
         tokens(some_tokens(kSequences * config.block_size, config.vocab_size, 1)),
         targets(some_tokens(kSequences * config.block_size, config.vocab_size, 2)) {}
 
-  /// Forward, backward, clipping and update; steps count from 1. The loss.
+  /// Runs forward, backward, clipping and update; steps count from 1. Returns the loss.
   float step(index number) {
     const Shape shape{kSequences, model.gpt.config().block_size};
     Pass pass{.tape = tape,
@@ -42,10 +42,11 @@ struct Training {
   }
 };
 
-/// Two tiles of attention, several of everything else; dropout everywhere.
+/// The lengths take two tiles of attention, and several of everything else; there is dropout everywhere.
 inline constexpr TransformerConfig kTrainingConfig{
     .n_layer = 2, .n_head = 2, .n_embd = 48, .block_size = 80, .vocab_size = 97, .dropout = 0.1};
-/// The same with every part of the Llama family: three heads of queries for each head of keys, heads of a size of their own.
+/// kTrainingConfig with every part of the Llama family: three heads of queries for each head of keys, and a head size that does not follow
+/// from the width.
 inline constexpr TransformerConfig kTrainingLlama{.n_layer = 2,
                                                   .n_head = 6,
                                                   .n_kv_head = 2,
@@ -65,7 +66,7 @@ inline constexpr TransformerConfig kTrainingLlama{.n_layer = 2,
                                                   .activation = Activation::silu,
                                                   .gated = true,
                                                   .logit_softcap = 10};
-/// The same with what nanochat has for small models, and layers with and without value embeddings.
+/// kTrainingConfig with nanochat's options for small models, and layers with and without value embeddings.
 inline constexpr TransformerConfig kTrainingNanochat{.n_layer = 3,
                                                      .n_head = 4,
                                                      .n_kv_head = 2,

@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-/// Keeps each gradient as it is when it is said to be complete.
+/// Keeps each gradient's value at the time when it is reported as complete.
 class Keeper : public GradientWatcher {
  public:
   explicit Keeper(ParameterStore& store) {
@@ -33,7 +33,7 @@ class Keeper : public GradientWatcher {
   std::map<const ParameterGradient*, ParameterStore::Entry*> entries_;
 };
 
-/// Runs two passes, of which the second is watched.
+/// Runs two passes, the second of which is watched.
 template <class Loss>
 void expect_each_complete_once(ParameterStore& store, Recompute recompute, Loss&& loss_of) {
   Tape tape;

@@ -2,7 +2,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/gradcheck/registry.h"
 
-// What closures may own: tensors, pointers, numbers, and plain structs of these. All ops have a gradient check.
+// Closures may own tensors, pointers, numbers, and plain structs of these. All ops have a gradient check.
 struct Plain {
   dikkat::Tensor x;
   const float* saved;

@@ -1,7 +1,7 @@
 // expect error: not handled.*not handled.*not handled
 #include "autograd/tape/tape.h"
 
-// Compiled with an element type more than the library has (CMakeLists.txt): each switch over them must want to know what it is.
+// This is compiled with one element type more than the library has (CMakeLists.txt): each switch over the types must ask for it.
 int size_of_float(dikkat::DType dtype) {
   return dikkat::for_float(dtype, "size", [](auto zero) { return static_cast<int>(sizeof zero); });
 }

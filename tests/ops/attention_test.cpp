@@ -117,7 +117,7 @@ std::vector<T> weights_of(const Call& c) {
   return {w.data<T>(), w.data<T>() + w.size()};
 }
 
-/// The plain loops' weights: e^(score - log-sum-exp) of keys that are seen, 0 elsewhere.
+/// The weights of the plain loops: e^(score - log-sum-exp) for keys that are seen, 0 for others.
 std::vector<double> reference_weights(const Call& c) {
   const kernels::AttentionShape s = c.shape();
   const auto q = converted<double>(c.q());
@@ -242,7 +242,7 @@ TEST(AttentionWeights, OfNoKeysAreNone) {
   EXPECT_TRUE(weights_of<float>({"no queries", 2, 1, 0, 3, 4}).empty());
 }
 
-/// The errors of attention and of attention_weights, which are the same, for q and k (2, 3, 4) and (2, 5, 4).
+/// The errors of attention and of attention_weights, which are equal, for q and k (2, 3, 4) and (2, 5, 4).
 std::string error_with(const std::function<void(Tape&, AttentionOptions&)>& change) {
   const auto error = [&](bool weights) {
     return error_of([&] {
@@ -320,7 +320,7 @@ TEST(AttentionRotation, HasARowForEachQueryAndKey) {
       << "angles of f64 for queries of f32";
 }
 
-// Queries in pieces, each of which sees the keys of those before it. The cache has heads of keys alone, rotated already.
+// Queries come in pieces, each of which sees the keys of those before it. The cache has only heads of keys, which are rotated already.
 void expect_pieces_give_the_whole(index heads, index key_heads, index size, bool rotary) {
   const index width = heads * size, key_width = key_heads * size, time = 100, batch = 2;
   const auto qkv = numbers(batch * time * (width + 2 * key_width), 1, -2, 2);
@@ -354,8 +354,8 @@ TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_who
 TEST(AttentionCache, OfGroupsGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(6, 2, 5, false); }
 TEST(AttentionCache, OfRotatedKeysGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(3, 1, 6, true); }
 
-// Each sequence's queries follow its own keys, at angles of its own, as if it were alone. With one query each, as in generation, the bits
-// are the same; of several, tiles may end elsewhere.
+// Each sequence's queries follow its own keys, at its own angles, as if there were no others. With one query each, as in generation, the
+// bits are equal; with several, tiles may end elsewhere.
 TEST(AttentionCache, HasSequencesOfDifferentLengths) {
   constexpr index kHeads = 4, kKeyHeads = 2, kSize = 6, kMost = 100, kBatch = 3;
   constexpr index kWidth = (kHeads + 2 * kKeyHeads) * kSize, kRow = 2 * kKeyHeads * kSize;
@@ -428,7 +428,7 @@ TEST(AttentionCache, IsForNothingElse) {
   EXPECT_TRUE(names(error_of([&] { attention(x, x, x, options); }), {"attention", "key bounds", "cache"}));
 }
 
-// Several batches of queries may see the keys of one, as the hypotheses of a beam do: the same bits as with a copy for each.
+// Several batches of queries may see the keys of one, as the hypotheses of a beam do: the bits are those with a copy for each.
 TEST(AttentionOfSharedKeys, IsThatOfACopyForEach) {
   const std::vector<std::int32_t> rows = {1, 0, 1, 2, 1};
   const index batch = 5, heads = 4, key_heads = 2, size = 5, keys = 70, width = 2 * key_heads * size;
@@ -437,7 +437,7 @@ TEST(AttentionOfSharedKeys, IsThatOfACopyForEach) {
   for (const std::int32_t row : rows) {
     copies.insert(copies.end(), kv.begin() + row * keys * width, kv.begin() + (row + 1) * keys * width);
   }
-  for (const index queries : {1, 3, 70}) {  // each has its own way of reading keys
+  for (const index queries : {1, 3, 70}) {  // each number has its own way of reading keys
     for (const int threads : {1, 3}) {
       const WithThreads with(threads, Work{0});
       Tape tape(Recording::off);

@@ -19,8 +19,8 @@
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
 
-// Ops of bf16 against the same ops of f32. Operands and gradients are numbers that bf16 has, so what differs is what an op rounds: each
-// rounding by at most 2^-8 of its number.
+// Compares ops of bf16 with the same ops of f32. Operands and gradients are numbers that bf16 holds exactly, so results differ only by the
+// op's roundings, each of which is at most 2^-8 of its number.
 namespace dikkat {
 namespace {
 
@@ -68,7 +68,7 @@ Values values_of(Tensor x, const void* data) {
 
 using Function = std::function<Tensor(std::span<const Tensor>)>;
 
-/// The op on operands that are cast to `dtype`, unless they are parameters, and the gradients of all.
+/// Runs the op on operands that are cast to `dtype`, unless they are parameters, and returns all gradients.
 Outcome run(DType dtype, const std::vector<Operand>& operands, const Function& f) {
   Tape tape;
   std::vector<Tensor> leaves, given;
@@ -94,7 +94,7 @@ void expect_within(const Values& found, const Values& expected, double relative,
   }
 }
 
-// As a whole, results are nearer than their bounds one by one: a number has a few independent roundings.
+// As a whole, results are nearer than their separate bounds: a number has a few independent roundings.
 void expect_near(const Values& found, const Values& expected) {
   double difference = 0, whole = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -208,8 +208,8 @@ TEST(Bf16Ops, ActivatedLinearHasTheBitsOfItsParts) {
   }
 }
 
-// Backward takes <dy, y> from the rounded y: with D columns below 1 times 2 it errs by 2^-8 * 2 D, which the weights, of sum 1, hand to dq
-// with keys below 2, and to dk, of at most `queries` weights, with queries below 2.
+// Backward takes <dy, y> from the rounded y. With D columns below 1 times 2, it errs by 2^-8 * 2 D. The weights, whose sum is 1, pass this
+// to dq with keys below 2; dk gets it from at most `queries` weights, with queries below 2.
 TEST(Bf16Ops, Attention) {
   constexpr index kHeads = 2, kSize = 24, kTime = 70;
   const AttentionOptions options{.heads = kHeads, .head_size = kSize, .causal = true, .dropout = 0.1, .stream = RandomStream(1, "here", 2)};
@@ -219,7 +219,7 @@ TEST(Bf16Ops, Attention) {
         {0, bound});
 }
 
-// The same bound, for three heads of queries of which each adds to one dk, from queries and keys that are rotated by up to 1.
+// This is the bound above, for three heads of queries, each of which adds to one dk, and queries and keys that are rotated by up to 1.
 TEST(Bf16Ops, AttentionOfGroupsWithRotations) {
   constexpr index kHeads = 3, kSize = 24, kTime = 70;
   const double scale = 1 / std::sqrt(static_cast<double>(kSize));
@@ -241,8 +241,8 @@ TEST(Bf16Ops, AttentionOfGroupsWithRotations) {
   check({operand({2, kTime, (kHeads + 2) * kSize}, 1)}, f, DType::bf16, {0, bound});
 }
 
-// The gradients of logits are rounded before their products. Those of a row have a sum of magnitudes of at most 2, over the normaliser;
-// those of a class at most 1.
+// The gradients of logits are rounded before their products. The magnitudes of a row add up to at most 2, divided by the normaliser; those
+// of a class to at most 1.
 TEST(Bf16Ops, LinearCrossEntropy) {
   constexpr index kRows = 210, kWidth = 40;
   for (const index classes : {65, 2500}) {

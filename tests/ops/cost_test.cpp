@@ -16,7 +16,7 @@
 namespace dikkat {
 namespace {
 
-/// Costs of what an op of f32 inputs does.
+/// Records the costs of an op of f32 inputs.
 struct Costs : TapeObserver {
   void forward_begins() override {}
   void forward_ends(const OpRun& run) override { forward = run.cost.forward; }
@@ -42,7 +42,7 @@ TEST(Cost, OfLinear) {
   EXPECT_EQ(costs.backward.bytes, 4 * (42 + 30 + 35 + 7 + 30 + 35 + 7));
 }
 
-// Each chunk of rows but the last has its gradients computed in forward.
+// The gradients of each chunk of rows but the last are computed in forward.
 TEST(Cost, OfTheHeadIsWhereItsChunksAreComputed) {
   constexpr index kRows = 200, kWidth = 8, kClasses = 1100;
   const auto of = [](bool of_x, index at_once, index scored) {

@@ -22,7 +22,7 @@ constexpr Shape kShape{9, 130};
 
 std::vector<float> values_of(const float* data) { return {data, data + kShape.size()}; }
 
-/// Operands of add_layer_norm on a tape of their own, and one call of it.
+/// Operands of add_layer_norm on a new tape, and one call of it.
 struct Call {
   explicit Call(double probability) : options{.probability = probability, .stream = RandomStream(1, "here", 2), .first = 3} {}
 
@@ -45,7 +45,7 @@ TEST(AddLayerNorm, HasTheBitsOfItsParts) {
   }
 }
 
-// The mean of the sum, which is not near 0 here, is left in it.
+// The mean of the sum, which is not near 0 here, is not subtracted.
 TEST(AddRmsNorm, HasTheBitsOfItsParts) {
   for (const double probability : {0.0, 0.3}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {

@@ -27,7 +27,7 @@ using testing::same_bits;
 constexpr index kRows = 300, kWidth = 8, kClasses = 1500;
 constexpr index kLogits = 96 * kClasses;  // at once: four chunks
 
-/// A head of its own, and backward of one loss after the other.
+/// A head, and backward of one loss after the other.
 struct Head {
   ParameterStore store{DType::f32};
   Parameter weight = store.add("head", {kClasses, kWidth}, Init::normal(1), Decay::yes, Role::head);
@@ -81,7 +81,7 @@ TEST(LinearCrossEntropy, AsTheRootIsNotAPartOfAnythingElse) {
       names(error_of([&] { head.backward(true, 2); }), {"linear_cross_entropy", "derivative", "2", "1", "CrossEntropyOptions::is_root"}));
 }
 
-/// A loss of rows of which some are scored, and its gradients. The others hold NaN, and targets out of range.
+/// A loss of rows, only some of which are scored, and its gradients. The others hold NaN, and targets out of range.
 struct Answers {
   std::vector<float> dx, dweight;
   std::vector<double> terms = std::vector<double>(kRows, -1);
@@ -118,7 +118,7 @@ struct Answers {
   }
 };
 
-/// What Answers computes, by the definition, from the scored rows alone.
+/// The result of Answers by the definition, from only the scored rows.
 struct ScoredAlone {
   std::vector<float> dx = std::vector<float>(kRows * kWidth), dweight;
   float loss = 0;

@@ -19,14 +19,14 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-// Gradients that flow through a weight that is frozen and packed are those that flow through its numbers as f32, to the bit.
+// Gradients that flow through a frozen packed weight are those that flow through its numbers as f32, to the bit.
 namespace dikkat {
 namespace {
 
 using testing::numbers;
 using testing::same_bits;
 
-/// Rows in the forms that pack_rows() takes. Blocks have the scale 1/64 or, of q4, 1/4.
+/// Encodes rows in the forms that pack_rows() takes. Blocks have the scale 1/64 or, for q4, 1/4.
 void encode(PackedType packing, const float* values, index count, std::byte* out) {
   if (packing == PackedType::bf16) {
     for (index i = 0; i < count; ++i) {

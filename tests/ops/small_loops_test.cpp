@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// Loops that one step of a net with one hidden layer runs on several threads.
+/// The number of loops that one step of a net with one hidden layer runs on several threads.
 std::int64_t loops_of_a_step(index batch, index width) {
   const auto tensor = [](Tape& tape, Shape shape) { return tape.input<float>(shape, testing::numbers(shape.size(), 1), true); };
   const std::vector<std::int32_t> targets(static_cast<std::size_t>(batch), 3);
@@ -23,7 +23,7 @@ std::int64_t loops_of_a_step(index batch, index width) {
   return parallel_loops() - before;
 }
 
-// Waking threads for a loop of some microseconds takes longer than the loop, and where others have the cores, very much longer.
+// Waking threads for a loop of some microseconds takes longer than the loop, and very much longer if others use the cores.
 TEST(SmallLoops, OfASmallNetRunOnTheCallerAlone) {
   const WithThreads two(2);
   EXPECT_EQ(loops_of_a_step(128, 32), 0);

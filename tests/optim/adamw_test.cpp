@@ -49,7 +49,7 @@ std::vector<double> scaled(std::vector<double> values, double factor) {
   return values;
 }
 
-/// Six steps beside the definition. Rates, gradients' sizes and their scale change from step to step.
+/// Makes six steps beside the definition. Rates, gradients' sizes and their scale change from step to step.
 template <class T>
 void compare_with_definition(double tolerance) {
   ParameterStore store(kDType<T>);
@@ -66,7 +66,7 @@ void compare_with_definition(double tolerance) {
     for (ParameterStore::Entry* entry : store.entries()) {
       std::vector<double> gradient =
           some_numbers(entry->size(), hash_of(entry->path) + static_cast<std::uint64_t>(step), static_cast<double>(step));
-      if (step == 4 && entry->path == "weight") {  // nothing flowed into it: what lies there from the step before is not its gradient
+      if (step == 4 && entry->path == "weight") {  // no gradient reached it: the memory still has that of the step before
         gradient.assign(gradient.size(), 0);
       } else {
         write_gradient<T>(*entry, gradient);
@@ -117,7 +117,7 @@ TEST(AdamWStep, LeavesTheGradientsCleared) {
   }
 }
 
-/// Elements of a slab that belong to no parameter and are not zero.
+/// The number of elements of a slab that belong to no parameter and are not zero.
 template <class T>
 index stray_elements(const ParameterStore& store, const T* slab) {
   std::vector<char> owned(static_cast<std::size_t>(store.slab_size()));
@@ -204,7 +204,7 @@ TEST(AdamWStep, LeavesFrozenParametersAlone) {
   EXPECT_EQ(adamw.cost().bytes, 7 * 4 * (48 + 32));
 }
 
-/// Six steps; the weights.
+/// Makes six steps and returns the weights.
 template <class Optimize>
 std::vector<float> weights_after(Optimize&& update) {
   ParameterStore store;

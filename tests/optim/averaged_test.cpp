@@ -45,7 +45,7 @@ TEST(Averaged, FollowsItsFormula) {
       }
     }
   }
-  // Exchanged, and back.
+  // The average is exchanged with the weights, and back.
   const ParameterStore::Entry& first = *average.parts[0].parameter;
   const auto weights = values_of(store.weights<double>(), first);
   optimizer.exchange_average();

@@ -15,7 +15,7 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Writes gradients and gives the norm by a plain sum over what was written. "bias" is left out: it counts as zero.
+/// Writes gradients and returns the norm as a plain sum over the written ones. "bias" is left out: it counts as zero.
 template <class T>
 double written_norm(ParameterStore& store) {
   double squares = 0;

@@ -13,14 +13,14 @@
 #include "autograd/kernels/muon.h"
 #include "tests/optim/store_of.h"
 
-/// LLVM's OpenMP 14 forgets some of its own records when the number of threads changes again and again: not our leak.
+/// LLVM's OpenMP 14 loses some of its own records when the number of threads changes again and again: not our leak.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libomp"; }
 
 namespace dikkat {
 namespace {
 
-/// Rows below each other, with more and fewer rows than columns, larger and smaller than the blocks that products are cut into.
+/// Adds matrices with more and fewer rows than columns, larger and smaller than the blocks into which products are cut.
 void add_matrices(ParameterStore& store) {
   store.add("qkv", {3 * 40, 40}, Init::normal(0.5), Decay::yes, Role::hidden, {40, 40, 40});
   store.add("up", {200, 50}, Init::normal(0.5), Decay::yes, Role::hidden);
@@ -30,7 +30,7 @@ void add_matrices(ParameterStore& store) {
   store.add("bias", {50}, Init::normal(0.5), Decay::no, Role::vector);
 }
 
-/// Some steps; weights and momentum.
+/// Makes some steps and returns weights and momentum.
 template <class Optimize>
 std::vector<float> result_of(index steps, Optimize&& update) {
   ParameterStore store;
@@ -73,7 +73,7 @@ TEST(MuonStep, UpdatesUnitsInAnyOrder) {
             }));
 }
 
-// c_attn of grouped queries, q | k | v, and c_fc of a gate, gate | up: each part is updated as if it were a matrix of its own.
+// c_attn of grouped queries, q | k | v, and c_fc of a gate, gate | up: each part is updated like a separate matrix.
 TEST(MuonStep, OfPartsIsThatOfMatricesApart) {
   struct Part {
     const char* name;
@@ -205,7 +205,7 @@ Numbers five_iterations(Numbers x, index rows, index cols) {
   return x;
 }
 
-// Singular values down to 1e-4 of the largest: what a way with fewer operations would lose first.
+// Singular values go down to 1e-4 of the largest: a method with fewer operations would lose these first.
 TEST(MuonStep, IsTheDefinitionToTheDigitsOfF32) {
   struct Case {
     index rows, cols;

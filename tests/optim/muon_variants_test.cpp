@@ -1,4 +1,4 @@
-// Every setting of Muon against its definition in plain loops, in f64.
+// Compares every setting of Muon with its definition in plain loops, in f64.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -66,7 +66,7 @@ struct Polynomial {
   double a, b, c;
 };
 
-/// As published: FIELD's sources are Keller Jordan's muon.py, nanochat's optim.py and Turbo-Muon's newton_schulz_triton.py.
+/// The polynomials as published: the sources are Keller Jordan's muon.py, nanochat's optim.py and Turbo-Muon's newton_schulz_triton.py.
 std::vector<Polynomial> polynomials(MuonCoefficients coefficients, index steps) {
   const auto count = static_cast<std::ptrdiff_t>(steps);
   if (coefficients == MuonCoefficients::jordan) {
@@ -226,7 +226,7 @@ void compare_with_definition(double tolerance) {
 TEST(MuonVariants, AreTheirDefinitionsInF64) { compare_with_definition<double>(1e-11); }
 TEST(MuonVariants, AreTheirDefinitionsInF32) { compare_with_definition<float>(2e-4); }
 
-/// Singular values of about 1 to 10^-range.
+/// A matrix with singular values of about 1 to 10^-range.
 Matrix ill_conditioned(index rows, index cols, double range, std::uint64_t seed) {
   const index n = std::min(rows, cols), m = std::max(rows, cols);
   Matrix scaled{n, m, some_numbers(n * m, seed)};
@@ -242,7 +242,7 @@ Matrix ill_conditioned(index rows, index cols, double range, std::uint64_t seed)
   return rows > cols ? transposed(x) : x;
 }
 
-/// The update of one matrix by itself, as f32 computes it.
+/// The update of one separate matrix, as f32 computes it.
 Matrix update_of(const Matrix& gradient, const Muon::Options& options) {
   ParameterStore store;
   store.add("w", {gradient.rows, gradient.cols}, Init::zeros(), Decay::yes, Role::hidden);
@@ -258,7 +258,7 @@ Matrix update_of(const Matrix& gradient, const Muon::Options& options) {
   return x;
 }
 
-// What groups of iterations on one Gram matrix would lose first: singular values down to 1e-4 of the largest.
+// Groups of iterations on one Gram matrix would lose small singular values first: those down to 1e-4 of the largest.
 TEST(MuonVariants, KeepTheDigitsOfF32InEveryNumberOfSteps) {
   for (const MuonCoefficients coefficients : {MuonCoefficients::jordan, MuonCoefficients::polar_express, MuonCoefficients::turbo}) {
     for (index steps = 1; steps <= most_steps(coefficients); ++steps) {
@@ -271,7 +271,7 @@ TEST(MuonVariants, KeepTheDigitsOfF32InEveryNumberOfSteps) {
           worst = std::max(worst, std::abs(found.values[i] - expected.values[i]));
           largest = std::max(largest, std::abs(expected.values[i]));
         }
-        // From the sixth step on, Jordan's polynomial spreads singular values near to 1 apart, and rounding with them.
+        // From the sixth step on, Jordan's polynomial spreads singular values near 1, and rounding with them.
         const double spread = std::pow(3, static_cast<double>(std::max<index>(0, steps - 5)));
         EXPECT_LT(worst, spread * (coefficients == MuonCoefficients::turbo && steps == 5 ? 4e-5 : 2e-5) * largest)
             << name_of(coefficients) << ' ' << steps << " steps, " << rows << " x " << cols;
@@ -351,7 +351,7 @@ TEST(MuonVariants, SayWhenTheirMeanSquaresAreNotFinite) {
   EXPECT_FALSE(muon.step(1, 0.1)) << "a row whose mean square stays infinite would never move again, and nothing would show it";
 }
 
-// The plan of a run's memory comes from a dry update, after the state has been mapped.
+// The memory plan of a run comes from a dry update, after the state has been mapped.
 TEST(MuonVariants, LeaveTheirStateAloneInADryRun) {
   ParameterStore store;
   store.add("w", {30, 20}, Init::normal(0.5), Decay::yes, Role::hidden);

@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-/// torch.optim.SGD with dampening 0, line by line: its first buffer is the gradient, as here where the buffer begins as 0.
+/// torch.optim.SGD with dampening 0, line by line: its first buffer is the gradient, as it is here because the buffer begins at 0.
 struct Definition {
   std::vector<double> weight, buffer;
 

@@ -20,7 +20,7 @@ inline std::vector<double> some_numbers(index count, std::uint64_t seed, double 
   return numbers;
 }
 
-/// Sizes that fill no 64 bytes, and one that is several blocks of the kernels. Those with two dimensions decay.
+/// Adds parameters whose sizes do not fill 64 bytes, and one that is several blocks of the kernels. Those with two dimensions decay.
 inline void add_parameters(ParameterStore& store) {
   store.add("table", {257, 131}, Init::normal(0.5), Decay::yes, Role::hidden);
   store.add("weight", {7, 3}, Init::normal(0.5), Decay::yes, Role::hidden);
@@ -28,7 +28,7 @@ inline void add_parameters(ParameterStore& store) {
   store.add("gain", {1}, Init::ones(), Decay::no, Role::vector);
 }
 
-/// What a backward pass does.
+/// Writes gradients as a backward pass does.
 template <class T>
 void write_gradient(ParameterStore::Entry& entry, const std::vector<double>& values) {
   std::transform(values.begin(), values.end(), static_cast<T*>(entry.gradient.data), [](double value) { return static_cast<T>(value); });

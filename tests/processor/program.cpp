@@ -3,7 +3,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/pages.h"
 
-// Takes memory, as every tensor does, and says what became of it.
+// Takes memory, as every tensor does, and reports whether that worked.
 int main() {
   try {
     const dikkat::Pages memory(4096, "memory");

@@ -1,5 +1,5 @@
-// race NAME: has the race NAME, which ThreadSanitizer must report whatever tests/tsan.supp says; or, for "none", the same without a race,
-// where it must be silent about what the library orders.
+// race NAME has the race NAME, which ThreadSanitizer must report in spite of tests/tsan.supp. For "none" it does the same without a race,
+// where ThreadSanitizer must not report anything that the library orders.
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -15,7 +15,7 @@
 namespace dikkat {
 namespace {
 
-/// Two that arrive are on two threads. Relaxed: it orders nothing.
+/// Waits until two threads have arrived. It is relaxed, so it orders nothing.
 class Meeting {
  public:
   void arrive() {
@@ -29,7 +29,7 @@ class Meeting {
   std::atomic<int> arrived_ = 0;
 };
 
-/// For long enough that the sanitizer sees both of two threads at it: it may miss what happens at the very same moment.
+/// Counts for long enough that the sanitizer sees both threads doing it: it may miss accesses at the very same moment.
 void count_in(int& sum) {
   for (int i = 0; i < 1000; ++i) {
     ++sum;
@@ -48,7 +48,7 @@ void race_of_tiles() {
   });
 }
 
-/// Ten times, because the sanitizer misses one in five.
+/// Repeats the race ten times, because the sanitizer misses one in five.
 void race_of_tasks() {
   int sum = 0;
   for (int i = 0; i < 10; ++i) {
@@ -60,7 +60,7 @@ void race_of_tasks() {
   }
 }
 
-/// Two items at work that add to one sum.
+/// Two items of a pipeline, processed at once, add to one sum.
 void race_of_pipeline() {
   Meeting meeting;
   int left = 2;
@@ -84,12 +84,12 @@ struct CountingSamples final : Samples {
   void fill(index, index, index, Batch&) const override { ++asked[0]; }
 };
 
-/// What the task that fills the next batch writes is read while it may be at work.
+/// Data written by the task that fills the next batch is read while the task may be running.
 void race_of_prefetcher() {
   const CountingSamples samples;
   const Loader loader(samples, 1);
   Prefetcher prefetcher(loader, 0, 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // on a thread of its own, not on this one when it waits
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // on another thread, not on this one when it waits
   std::printf("%td\n", samples.asked[0]);
 }
 

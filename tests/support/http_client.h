@@ -15,7 +15,7 @@
 
 namespace dikkat::testing {
 
-/// A connection to a server on 127.0.0.1 that sends whatever a test wants.
+/// A connection to a server on 127.0.0.1 that sends any bytes a test wants.
 class HttpClient {
  public:
   /// `url`: "http://127.0.0.1:8080/"
@@ -35,9 +35,9 @@ class HttpClient {
       ::close(std::exchange(socket_, -1));
     }
   }
-  /// Says that nothing more is sent. The client goes on reading.
+  /// Ends the sending direction. The client continues reading.
   void end_sending() const { ::shutdown(socket_, SHUT_WR); }
-  /// False if the server does not take all of it.
+  /// Returns false if the server does not take all bytes.
   bool send(std::string_view bytes) const {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -48,7 +48,7 @@ class HttpClient {
     }
     return true;
   }
-  /// Reads until what has been read contains `until`, or to the end; gives up after some seconds.
+  /// Reads until the text contains `until`, or to the end; gives up after some seconds.
   std::string read(const std::string& until = {}) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (until.empty() || read_.find(until) == std::string::npos) {
@@ -73,7 +73,7 @@ class HttpClient {
   std::string read_;
 };
 
-/// A response, taken apart.
+/// A parsed response.
 struct HttpReply {
   int status = 0;
   std::string head{}, body{};

@@ -8,7 +8,7 @@
 
 namespace dikkat::testing {
 
-/// n numbers in [low, high), all of them floats: a function of the arguments alone.
+/// n numbers in [low, high), all of them floats: a function of only the arguments.
 inline std::vector<float> numbers(index n, std::uint64_t seed, float low = -1, float high = 1) {
   const RandomStream stream(seed, "test numbers", 0);
   std::vector<float> values(static_cast<std::size_t>(n));

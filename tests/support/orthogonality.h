@@ -39,7 +39,7 @@ inline Orthogonality orthogonality(index rows, index cols, const float* x) {
   for (const double value : rest) {
     squares += value * value;
   }
-  // Power iteration on the symmetric matrix: the length by which it stretches tends to its largest eigenvalue.
+  // Uses power iteration on the symmetric matrix: the factor by which it stretches a vector tends to its largest eigenvalue.
   constexpr int kIterations = 100;
   std::vector<double> v(static_cast<std::size_t>(n)), product(v.size());
   for (index i = 0; i < n; ++i) {

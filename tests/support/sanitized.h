@@ -2,7 +2,7 @@
 
 namespace dikkat::testing {
 
-/// Whether this program was compiled with a sanitizer that changes what memory it takes.
+/// Whether this program was compiled with a sanitizer that changes its memory use.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kSanitized = true;
 #elif defined(__has_feature)

@@ -8,12 +8,12 @@
 
 namespace dikkat {
 
-/// A file that lies beside the repository, not in it: texts of some hundred kilobytes, GPT-2's own tokenizer.
+/// A file in the folder beside the repository: texts of some hundred kilobytes, GPT-2's own tokenizer.
 inline std::filesystem::path shared_data(const std::string& name) { return std::filesystem::path(DIKKAT_SHARED_DATA) / name; }
 
 }  // namespace dikkat
 
-/// Skips the test where the file is missing, and fails it where DIKKAT_REQUIRE_DATA=1. scripts/test.sh lists what was skipped.
+/// Skips the test if the file is missing, and fails it if DIKKAT_REQUIRE_DATA=1. scripts/test.sh lists the skipped tests.
 #define DIKKAT_NEEDS_SHARED_DATA(name)                                                      \
   if (!std::filesystem::exists(::dikkat::shared_data(name))) {                              \
     const char* required = std::getenv("DIKKAT_REQUIRE_DATA");                              \

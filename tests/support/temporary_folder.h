@@ -13,7 +13,7 @@
 
 namespace dikkat {
 
-/// A folder of this test alone, removed at the end.
+/// A folder for only this test, removed at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -29,7 +29,7 @@ class TemporaryFolder {
   std::string path(const std::string& name) const { return (path_ / name).string(); }
   std::string path() const { return path_.string(); }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  /// Writes a file, and the folders it needs; gives its path.
+  /// Writes a file, and the folders it needs; returns its path.
   std::string write(const std::string& name, std::string_view text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << text;

@@ -17,7 +17,7 @@
 
 namespace dikkat::testing {
 
-/// What ranks that are threads of one process send each other.
+/// The messages between ranks that are threads of one process.
 class Wires {
  public:
   struct Trouble {
@@ -109,7 +109,7 @@ class ThreadTransport : public Transport {
 inline constexpr Wires::Trouble kDelays{.longest_delay = std::chrono::microseconds(300)};
 inline constexpr double kPatient = 60;  // seconds: a timeout that no test reaches
 
-/// Runs f(transport) on a thread for each rank. Rethrows what the first of them threw.
+/// Runs f(transport) on a thread for each rank. Rethrows the exception of the first rank that threw.
 inline void on_ranks(int size, const std::function<void(std::unique_ptr<Transport>)>& f, Wires::Trouble trouble = {}) {
   Wires wires(size, trouble);
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));

@@ -39,8 +39,8 @@ inline bool has_part(std::string_view message, std::string_view part) {
   return false;
 }
 
-/// Whether a message names every part: a key, a path, a line, a value. An empty message, as when nothing was thrown, names nothing.
-/// Tests of messages use it so that the sentence around the parts can change.
+/// Whether a message names every part: a key, a path, a line, a value. An empty message, as when nothing was thrown, names nothing. Tests
+/// of messages use it so that the sentence around the parts can change.
 inline ::testing::AssertionResult names(std::string_view message, const std::vector<std::string>& parts) {
   if (message.empty()) {
     return ::testing::AssertionFailure() << "there is no message";
@@ -59,7 +59,7 @@ inline ::testing::AssertionResult names(std::string_view message, const std::vec
 
 namespace dikkat {
 
-/// The message of the InputError that f() throws; a test failure where it throws nothing or another type.
+/// The message of the InputError that f() throws. The test fails if f() throws nothing or another type.
 template <class F>
 std::string input_error_of(F&& f) {
   const std::string message = testing::error_of<InputError>(f);

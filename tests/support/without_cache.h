@@ -17,10 +17,10 @@
 
 namespace dikkat::testing {
 
-// generate() and translate() as they are defined, without a key/value cache: the model reads its whole context anew for each token.
+// The definitions of generate() and translate(), without a key/value cache: the model reads its whole context again for each token.
 
-/// Continues a prompt. A context that is full drops its `dropped` oldest tokens. Of the options, max_new_tokens, temperature, seed and
-/// first_sample count.
+/// Continues a prompt. A full context loses its `dropped` oldest tokens. Of the options, it uses max_new_tokens, temperature, seed and
+/// first_sample.
 inline std::vector<Token> generate_without_cache(const Gpt& model, index vocabulary, std::vector<Token> text, const SampleOptions& options,
                                                  index dropped) {
   const auto given = static_cast<std::ptrdiff_t>(text.size());

@@ -19,7 +19,7 @@ TEST(GradientCheck, FindsARightOpRight) {
   EXPECT_DOUBLE_EQ(backward_gradients(f, kOperands)[1][2], dy[2] * 3);
 }
 
-/// 3 x, whose backward says that it is `slope` x.
+/// 3 x, with a backward pass that computes the gradient of `slope` x.
 Tensor wrong(Tensor x, double slope) {
   Tape& tape = *x.tape();
   tape.begin("wrong");

@@ -52,7 +52,7 @@ TEST(Observer, IsToldOfOpsForwardAndThenBackward) {
   }
 }
 
-/// x, by an op that says what it costs.
+/// x, by an op that reports its cost.
 Tensor priced(Tensor x, const OpCost& cost) {
   Tape& tape = *x.tape();
   tape.begin("priced");

@@ -2,7 +2,7 @@
 
 #include "autograd/tape/tape.h"
 
-// Ops of a user's own, made with nothing but the tape.
+// Ops as a user of the library writes them, with only the tape.
 namespace dikkat::testing {
 
 /// factor * x.

@@ -29,7 +29,7 @@ std::vector<double> values(double factor) {
   return x;
 }
 
-/// Two inputs to two outputs, with more between than comes out.
+/// Two inputs to two outputs, with more intermediate results than outputs.
 struct Link {
   std::array<Tensor, 2> operator()(Tape&, const std::array<Tensor, 2>& in) const {
     const Tensor product = squared(plus(in[0], times(in[1], 3)));
@@ -37,7 +37,7 @@ struct Link {
   }
 };
 
-/// The gradients of a chain of links, and how much memory it took.
+/// The gradients of a chain of links, and the memory that it took.
 struct Chain {
   std::vector<double> da, db;
   std::size_t activation_bytes = 0;
@@ -158,7 +158,7 @@ TEST(Recompute, IsSeenByObservers) {
   EXPECT_EQ(names.all, "+squared+recompute+total-total+squared-squared-recompute");
 }
 
-/// What lies between takes several chunks of the inner arena. Tells how often the system was asked for memory until the last op.
+/// Intermediate results take several chunks of the inner arena. Reports how often the system was asked for memory until the last op.
 struct Wide {
   std::int64_t* requests;
   std::array<Tensor, 1> operator()(Tape& tape, const std::array<Tensor, 1>& in) const {

@@ -74,7 +74,7 @@ TEST(Tape, OneTensorInBothSlots) {
   EXPECT_EQ(gradient(tape, x), (std::vector<double>{4}));
 }
 
-// squared() works in dL/dy's memory: where that is shared with another tensor it must work in a copy.
+// squared() works in dL/dy's memory: if another tensor shares it, it must work in a copy.
 TEST(Tape, ReuseCopiesWhatIsShared) {
   Tape tape;
   const Tensor x = input(tape, {3});
@@ -235,7 +235,7 @@ TEST(Tape, ResetGivesEverythingBack) {
   EXPECT_EQ(Pages::requests(), requests);
 }
 
-// A closure that throws leaves gradients of its own and of those before it behind: reset() gives them back.
+// A closure that throws leaves its own gradients and those before it: reset() must return them.
 TEST(Tape, ResetAfterAClosureThrew) {
   Tape tape;
   const auto step = [&](bool broken) {
@@ -267,7 +267,7 @@ TEST(Tape, ATensorThatLivesUntilItIsConsumedIsFreedByItsReaderOrByReset) {
     tape.release(read);  // more readers change nothing
     const Tensor unread = tape.make({1000}, DType::f64, Lifetime::until_consumed);
     EXPECT_EQ(unread.data<double>(), memory) << "its memory is used again";
-    tape.release(tape.make({1000}, DType::f64));  // of the arena: it stays
+    tape.release(tape.make({1000}, DType::f64));  // in the arena: it is kept
     const std::size_t bytes = tape.gradient_bytes();
     tape.reset();
     const Tensor next = tape.make({1000}, DType::f64, Lifetime::until_consumed);

@@ -11,7 +11,7 @@
 
 namespace dikkat::gradcheck {
 
-/// One way to call attention: sizes, where q, k and v lie, what is seen, what is dropped.
+/// One way to call attention: the sizes, the tensors that hold q, k and v, the keys that are seen, and the dropout.
 struct AttentionCall {
   enum class Layout {
     separate,   // three tensors
@@ -61,7 +61,7 @@ struct AttentionCall {
     return {};
   }
 
-  /// The keys that query i of batch b sees by its bounds alone.
+  /// The keys that query i of batch b sees according to its bounds.
   std::pair<index, index> interval(index b, index i) const {
     switch (bounds) {
       case Bounds::none: return {0, keys};
@@ -79,7 +79,7 @@ struct AttentionCall {
 
   /// The angle of a position for numbers d and d + head_size / 2.
   static double angle(index position, index d) { return 0.7 * static_cast<double>(position) - 1.3 * static_cast<double>(d); }
-  /// Of all positions: what `at(position, d)` gives for d in the first half of a head, and for the second half.
+  /// The numbers of all positions: `at(position, d)` for d in the first half of a head, and again for the second half.
   template <class F>
   Tensor by_position(Tape& tape, DType dtype, F&& at) const {
     std::vector<double> values;

@@ -6,7 +6,7 @@
 #include "autograd/ops/basic.h"
 #include "tests/gradcheck/case.h"
 
-// add, multiply, scale, the functions of one number, and dropout.
+// The cases of add, multiply, scale, the functions of one number, and dropout.
 namespace dikkat::gradcheck {
 
 /// y[i] = f(a[i], b[i]), where b may be one row for all.
@@ -32,7 +32,7 @@ Oracle each(F f) {
   };
 }
 
-/// Of add or multiply: equal shapes, one row for all rows, a vector; and the ragged ones.
+/// Samples of add or multiply: equal shapes, one row for all rows, a vector; and the ragged ones.
 inline std::vector<Sample> pair_samples(const Function& op, const Oracle& oracle) {
   return {{"equal shapes", {operand({3, 5}, 1), operand({3, 5}, 2)}, op, {}, oracle},
           {"rank 4", {operand({2, 1, 3, 5}, 1), operand({2, 1, 3, 5}, 2)}, op, {}, oracle},

@@ -4,10 +4,10 @@
 #include "autograd/ops/linear.h"
 #include "tests/gradcheck/case.h"
 
-// matmul and linear.
+// The cases of matmul and linear.
 namespace dikkat::gradcheck {
 
-/// Three ragged sizes: the i-th of 16 combinations.
+/// Three ragged sizes: combination i of 16.
 struct Sizes {
   index m, n, k;
 };
@@ -142,7 +142,7 @@ struct GradCase<Op::activated_linear> {
   }
 };
 
-/// Operands: x, weight, a, b, then `read` if kReads, and bias if it is there.
+/// The operands are x, weight, a, b, then `read` if kReads, and bias if it is there.
 template <>
 struct GradCase<Op::adapted_linear> {
   static constexpr double kScale = 1.5;

@@ -11,12 +11,12 @@
 #include "autograd/ops/value_embedding.h"
 #include "tests/gradcheck/cases/elementwise.h"
 
-// Ops that work row by row: softmax, layer_norm, add_layer_norm, embedding, cross_entropy, linear_cross_entropy.
+// The cases of ops that work row by row: softmax, layer_norm, add_layer_norm, embedding, cross_entropy, linear_cross_entropy.
 namespace dikkat::gradcheck {
 
 /// x as a matrix.
 inline Tensor flat(Tensor x) { return reshape(x, {x.shape().rows(), x.shape().cols()}); }
-/// In every place of a row of x (rows, cols): the sum of that row, times `factor`.
+/// A matrix (rows, cols) whose elements are the sum of their row of x, times `factor`.
 inline Tensor row_sums(Tape& tape, Tensor x, double factor = 1) {
   const index cols = x.shape().cols();
   return scale(matmul(x, ones(tape, x.dtype(), {cols, cols})), factor);
@@ -75,7 +75,7 @@ struct GradCase<Op::layer_norm> {
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
       const index rows = kRaggedSizes[i];
-      // One column has a test of its own (tests/kernels/layer_norm_test.cpp): dx is zero in truth, and all of it is rounding.
+      // One column has its own test (tests/kernels/layer_norm_test.cpp): there dx is zero, and its computed value is only rounding.
       const index cols = std::max<index>(2, kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)]);
       samples.push_back({concat(rows, " by ", cols), {operand({rows, cols}, 1), operand({cols}, 2), operand({cols}, 3)}, op(1e-5), {}, {}});
     }
@@ -91,7 +91,8 @@ struct GradCase<Op::layer_norm> {
 template <>
 struct GradCase<Op::add_layer_norm> {
   static DropoutOptions dropping(double p) { return {.probability = p, .stream = RandomStream(7, "branch", 3), .first = 5}; }
-  /// How much of the sum and of the norm goes into the result; of the sum maybe nothing (tests/ops/layer_norm_test.cpp has the other case).
+  /// How much of the sum and of the norm is part of the result. The sum may have no part (tests/ops/layer_norm_test.cpp has the other
+  /// case).
   struct Mix {
     double sum, norm;
   };
@@ -240,7 +241,7 @@ struct GradCase<Op::head_norm> {
       return head_norm(t[0], t[1], t[2], {.heads = h.heads, .key_heads = h.key_heads, .eps = h.eps});
     };
   }
-  /// Each head is a matrix of its own, and its norm is rms_norm's.
+  /// Each head is a matrix, and its norm is rms_norm's.
   static Function definition(Heads h) {
     return [h](Tape&, std::span<const Tensor> t) {
       std::vector<Tensor> parts;
@@ -352,7 +353,7 @@ struct GradCase<Op::add_value_embedding> {
 
 template <>
 struct GradCase<Op::embedding> {
-  /// Tokens that repeat, and leave some rows of the table untouched.
+  /// Tokens that repeat, and leave some rows of the table unused.
   static std::vector<std::int32_t> tokens(index count, index vocabulary) {
     std::vector<std::int32_t> all(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -435,7 +436,7 @@ struct GradCase<Op::embedding> {
   }
 };
 
-/// Targets of cross-entropy, and their weights: 1 each, or with zeros among them, where the target is garbage.
+/// Targets of cross-entropy, and their weights: 1 each, or with zeros among them, whose targets are garbage.
 struct Labels {
   Labels(index count, index classes, bool with_weights)
       : targets(static_cast<std::size_t>(count)), weights(static_cast<std::size_t>(count), 1.0F), weighted(with_weights) {

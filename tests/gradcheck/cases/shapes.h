@@ -3,7 +3,7 @@
 #include "autograd/ops/basic.h"
 #include "tests/gradcheck/case.h"
 
-// sum, mean, cast, reshape, slice, concat.
+// The cases of sum, mean, cast, reshape, slice and concat.
 namespace dikkat::gradcheck {
 
 inline std::vector<Sample> ragged_matrices(const Function& op) {
@@ -47,7 +47,7 @@ struct GradCase<Op::mean> {
   }
 };
 
-// There and back, exactly: from f32 by way of f64. tests/ops/bf16_test.cpp has bf16.
+// Casts f32 to f64 and back, which is exact. tests/ops/bf16_test.cpp has bf16.
 template <>
 struct GradCase<Op::cast> {
   static Tensor op(Tape&, std::span<const Tensor> t) { return scale(cast(cast(t[0], DType::f64), t[0].dtype()), 1); }
@@ -128,7 +128,7 @@ struct GradCase<Op::concat> {
   static Function op(int axis) {
     return [axis](Tape&, std::span<const Tensor> t) { return concat(t, axis); };
   }
-  /// Blocks of each part in turn; `widths` are the parts' elements in a block.
+  /// The blocks of each part in turn; `widths` are the parts' elements in a block.
   static Oracle by_blocks(std::size_t blocks, std::vector<std::size_t> widths) {
     return [=](std::span<const std::vector<double>> x) {
       std::vector<double> y;
