@@ -80,7 +80,7 @@ int statvfs(const char* path, struct statvfs* told) noexcept {
 
 namespace {
 
-/// Before main(): removes everything of the run that is to be resumed.
+/// Before main(): removes everything of the run that the program will resume.
 [[gnu::constructor]] void forget(int count, char** words) {
   std::error_code error;
   if (is("forgets") && count > 1 && std::strcmp(words[1], "resume") == 0) {

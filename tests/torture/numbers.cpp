@@ -175,7 +175,7 @@ class Experiment {
     ++tally.refused;
   }
 
-  /// As when dropout has dropped the value that was not finite.
+  /// Whether the run ended undisturbed, as when dropout has dropped the value that was not finite.
   bool ended_undisturbed(const std::filesystem::path& run) {
     const auto end_of = [](const std::filesystem::path& of) { return contents(checkpoint_directory(of) / checkpoint_name(9)); };
     const std::filesystem::path reference = folder_ / "undisturbed";
@@ -243,7 +243,7 @@ int run(bool everything) {
     }
     Experiment experiment(pairs);
     std::size_t turn = 0;
-    const auto values = [&] {  // one after another, or all
+    const auto values = [&] {  // one after another, or all together
       return everything ? std::vector<float>(std::begin(kValues), std::end(kValues)) : std::vector<float>{kValues[turn++ % 3]};
     };
     for (const std::string& tensor : experiment.tensors()) {

@@ -1,8 +1,8 @@
-// A transport (DIKKAT_TRANSPORT) that passes everything on to the one that DIKKAT_TORTURE_TRANSPORT names, and makes trouble on one rank,
-// as DIKKAT_TORTURE_FAULT says: "RANK WHEN ORDINAL EFFECT". WHEN is "message" (the n-th that the rank begins to send or to receive) or
+// A transport (DIKKAT_TRANSPORT) that passes everything to the one that DIKKAT_TORTURE_TRANSPORT names, and makes trouble on one rank, as
+// DIKKAT_TORTURE_FAULT describes: "RANK WHEN ORDINAL EFFECT". WHEN is "message" (the n-th that the rank begins to send or to receive) or
 // "gather" (the n-th time that the rank waits for messages which all go to the first rank). EFFECT is the number of a signal, which the
 // rank sends itself; "leave" (it exits with 3); "cut" (from here on nothing arrives at this rank, or leaves it); or "late" (from here on
-// each message takes up to 2 ms more). With DIKKAT_TORTURE_COUNTS each rank writes at its end into FOLDER/RANK how many there were of both.
+// each message takes up to 2 ms more). With DIKKAT_TORTURE_COUNTS each rank writes the numbers of both into FOLDER/RANK at its end.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -53,7 +53,7 @@ void reach(const char* what, long ordinal) {
   }
 }
 
-/// A gather's messages are sent by the other ranks, and received by the first.
+/// The other ranks send a gather's messages, and the first one receives them.
 void begin(bool may_be_gathered) {
   is_waiting = false;
   (may_be_gathered ? to_first : other) += 1;
@@ -67,7 +67,7 @@ void* kept(void* message) {
   return message;
 }
 
-int nowhere;  // what a rank's messages are after a cut
+int nowhere;  // the descriptor of a rank's messages after a cut
 
 void* send(int to, const void* from, std::size_t bytes) {
   begin(to == 0);

@@ -14,7 +14,7 @@
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/run_directory.h"
 
-/// The HDF5 library itself loses a few hundred bytes whenever it fails to read: not our leak.
+/// The HDF5 library loses a few hundred bytes whenever it fails to read: not our leak.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
 
@@ -27,7 +27,7 @@ using Names = std::set<std::string>;
 const std::string kOld = "step-000000001.h5";
 const std::string kNew = "step-000000002.h5";
 
-/// A folder with a good checkpoint of step 1, into which step 2 is saved under a plan.
+/// A folder with a good checkpoint of step 1, into which step 2 is saved while calls fail.
 class Faulty : public ::testing::Test {
  protected:
   Faulty() {
@@ -38,13 +38,13 @@ class Faulty : public ::testing::Test {
 
   void expect_old_is_good() const { EXPECT_TRUE(read_file(scratch_ / kOld) == old_bytes_); }
 
-  /// The first call, the second, ... until a save has fewer calls than that. `attempt(plan)` saves and says whether the fault came.
+  /// Lets the first call fail, then the second, ... until a save has fewer calls. `attempt(plan)` saves and returns whether the fault came.
   template <class Attempt>
   static void at_every_call(FaultPlan plan, Attempt&& attempt) {
     for (plan.nth = 1; attempt(plan); ++plan.nth) {
       ASSERT_LT(plan.nth, 1000);
     }
-    EXPECT_GT(plan.nth, 20);  // a save has more calls than that: the injector is in their way
+    EXPECT_GT(plan.nth, 20);  // a save has more calls than that: otherwise the injector does not see them
   }
 
   bool fails(const FaultPlan& plan) {
@@ -93,7 +93,7 @@ TEST_F(Faulty, AnErrorOfEachKindIsNamed) {
   }
 }
 
-// A save continues where the file system lacks a guard. Any other call that fails with such an errno ends the save.
+// A save continues if the file system lacks a guard. Any other call that fails with such an errno ends the save.
 TEST_F(Faulty, AFileSystemMayLackGuardsAndNothingElse) {
   for (const int error : {ENOSYS, EOPNOTSUPP, EINVAL}) {
     for (const Operation guard : {Operation::allocate, Operation::sync, Operation::sync_directory}) {
@@ -110,7 +110,7 @@ TEST_F(Faulty, AFailingReadOfThousandsOfTensorsIsAnError) {  // which HDF5 may k
   for (int i = 0; i < 2500; ++i) {
     new_.add(concat("optimizer/m/h.", i, ".ln_1.weight"), {1});
   }
-  int read = 1, next = 2, tried = 0;  // the first reads, and then fewer and fewer
+  int read = 1, next = 2, tried = 0;  // the first call reads everything, later ones less and less
   for (; fails({.operation = Operation::read, .nth = read, .error = EIO}); ++tried) {
     std::tie(read, next) = std::pair(next, tried < 5 ? next + 1 : read + next);
   }
@@ -134,7 +134,7 @@ TEST_F(Faulty, ShortReadsAndWritesDoNoHarm) {
   }
 }
 
-/// Runs `act` in a child process and says whether SIGKILL ended it.
+/// Runs `act` in a child process and returns whether SIGKILL ended it.
 template <class Act>
 bool killed(Act&& act) {
   const pid_t child = ::fork();
@@ -161,7 +161,7 @@ TEST_F(Faulty, AKillAtAnyCallLeavesTheOldOrTheNewCheckpoint) {
     });
     const auto left = names_in(checkpoints);
     with_temporary += left.contains(kOld) && left.size() == (left.contains(kNew) ? 3U : 2U) ? 1 : 0;
-    RunDirectory::open(run);  // the killed one's lock is gone, its temporary file is cleaned
+    RunDirectory::open(run);  // the killed process's lock is gone, its temporary file is cleaned
     const auto names = names_in(checkpoints);
     EXPECT_TRUE((names == Names{kOld} || names == Names{kOld, kNew}));
     EXPECT_TRUE(read_file(checkpoints / kOld) == old_bytes_);

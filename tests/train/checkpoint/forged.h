@@ -17,7 +17,7 @@
 
 namespace dikkat::forged {
 
-// Checkpoints as an enemy can make them: the hashes are right, the index says what one likes.
+// Checkpoints as an attacker can make them: the hashes are right, and the index may contain anything.
 
 struct Entry {
   bool required = true;
@@ -45,10 +45,10 @@ inline std::string tensor(std::string_view type, index offset, index bytes, cons
   return value;
 }
 
-/// A checkpoint in its three parts.
+/// The three parts of a checkpoint.
 struct Parts {
   index step = 0;
-  std::string image;  ///< what lies between header and index
+  std::string image;  // the bytes between header and index
   std::string index_text;
 };
 
@@ -58,7 +58,7 @@ inline Parts parts_of(std::string_view bytes) {
   return {header.step, std::string(bytes.substr(kHeaderBytes, index_begin - kHeaderBytes)), std::string(bytes.substr(index_begin))};
 }
 
-/// A file of these parts with a header that agrees with them.
+/// A file with these parts and a header that fits them.
 inline std::string sealed(const Parts& parts) {
   const std::string rest = parts.image + parts.index_text;
   const Digest root = root_hash(static_cast<index>(rest.size()),
@@ -97,7 +97,7 @@ inline Entry& entry(Entries& entries, std::string_view kind, std::string_view na
   return *found;
 }
 
-/// The same checkpoint with another index.
+/// This checkpoint with another index.
 inline std::string with_index(std::string_view bytes, const std::function<void(Entries&)>& change) {
   Parts parts = parts_of(bytes);
   Entries entries = entries_in(parts.index_text);
@@ -106,7 +106,7 @@ inline std::string with_index(std::string_view bytes, const std::function<void(E
   return sealed(parts);
 }
 
-/// A way to change the index of a Sample's checkpoint, and what the error that loading it ends with names.
+/// A change of the index of a Sample's checkpoint, and the parts that the error of loading it must name.
 struct Case {
   const char* name;
   std::function<std::string(const std::string& good)> forge;

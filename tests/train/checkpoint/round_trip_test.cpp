@@ -67,7 +67,7 @@ TEST(RoundTrip, SeveralHashChunksAndManyTensors) {
   expect_gives_back(CheckpointFile::open(saved.path()), sample.snapshot);
 }
 
-TEST(RoundTrip, ThousandsOfTensors) {  // a save took time by the cube of their number: 80 s for these, and now 1.3
+TEST(RoundTrip, ThousandsOfTensors) {  // a save once took time by the cube of their number
   const ScratchDirectory scratch;
   Sample sample(1);
   for (int i = 0; i < 6000; ++i) {
@@ -209,7 +209,7 @@ TEST(Save, NamesAMissingFolder) {
   EXPECT_TRUE(names(text, {"/nonexistent/checkpoints/step-000000007.h5", "open", "No such file or directory"}));
 }
 
-/// Standard output of a shell command.
+/// The standard output of a shell command.
 std::string output_of(const std::string& command) {
   std::string text;
   FILE* pipe = ::popen(command.c_str(), "r");
@@ -291,7 +291,7 @@ TEST(ForeignReaders, H5pySeesNamesShapesValuesAndState) {
   sample.snapshot.tensors.push_back({"optimizer/any/integers", ElementType::i64, {2, 1}, integers.data()});
   const std::string path = save_checkpoint(scratch.path(), sample.snapshot).path().string();
 
-  // A line for each dataset: path, type, shape, bytes as hexadecimal digits.
+  // The script prints a line for each dataset: path, type, shape, bytes as hexadecimal digits.
   const std::string script =
       "import h5py, sys\n"
       "def tell(name, d):\n"

@@ -47,7 +47,7 @@ TEST(RunDirectoryCreate, MakesFoldersAndTakesEmptyOnes) {
     EXPECT_FALSE(run.newest().has_value());
     EXPECT_FALSE(run.best().has_value());
   }
-  RunDirectory::create(scratch / "a/b");  // the remains of a start that came to nothing
+  RunDirectory::create(scratch / "a/b");  // the rest of a start that failed
   std::filesystem::create_directory(scratch / "empty");
   RunDirectory::create(scratch / "empty");
 }
@@ -70,7 +70,7 @@ TEST(RunDirectoryCreate, CanBeAskedBeforehand) {
   EXPECT_TRUE(names(run, {"`dikkat resume " + (scratch / "model").string() + "`"}));
   const RunDirectory held = RunDirectory::create(scratch / "held");
   write_file(scratch / "held/config.toml", "a run that begins");
-  RunDirectory::require_free(scratch / "held");  // create() says which process has it
+  RunDirectory::require_free(scratch / "held");  // create() reports which process has it
 }
 
 TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
@@ -241,7 +241,7 @@ TEST(RunDirectoryTest, WhatCannotBeLookedAtIsNotMissing) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
-  std::filesystem::create_symlink("best", run.checkpoints_path() / "best");  // which has no end
+  std::filesystem::create_symlink("best", run.checkpoints_path() / "best");  // a link to itself
   EXPECT_TRUE(names(text_of<Error>([&] { run.best(); }), {"best (a link to best)", describe_errno(ELOOP)}));
 }
 
@@ -261,7 +261,7 @@ TEST(RunDirectoryTest, ALockFileThatIsRemovedIsMadeAgain) {
   run.require_held();
 }
 
-// Whether a run is alive does not hang on a name that anybody can remove.
+// The lock does not depend on a name that anybody can remove.
 TEST(RunDirectoryTest, IsHeldWhateverBecomesOfItsLockFileAndItsName) {
   const ScratchDirectory scratch;
   const RunDirectory run = RunDirectory::create(scratch / "run");
@@ -272,7 +272,7 @@ TEST(RunDirectoryTest, IsHeldWhateverBecomesOfItsLockFileAndItsName) {
   expect_held(scratch / "run");
   std::filesystem::remove(scratch / "run/.lock");
   expect_held(scratch / "run");
-  write_file(scratch / "run/.lock", "1\n");  // such as a copy that a backup has brought back
+  write_file(scratch / "run/.lock", "1\n");  // for example a copy that a backup has restored
   expect_held(scratch / "run");
   std::filesystem::create_directory_symlink(scratch / "run", scratch / "link");
   expect_held(scratch / "link");
@@ -319,7 +319,7 @@ struct MissingGuards {
   std::vector<std::string> sentences{};
 };
 
-// NFS without a lock daemon, Lustre without -o flock.
+// Examples are NFS without a lock daemon, and Lustre without -o flock.
 TEST(RunDirectoryTest, AFileSystemWithoutLocksIsWarnedOfAndUsed) {
   for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}) {
     const ScratchDirectory scratch;
@@ -357,7 +357,7 @@ TEST(OpenCheckpoint, TheLatestGoodPassesOverNothingThatCannotBeOpened) {
   save_step(run, 10);
   const std::filesystem::path newest = run.checkpoints_path() / "step-000000020.h5";
   const auto expect_not_passed_over = [&](const std::string& reason) {
-    for (const CheckpointChoice choice : {CheckpointChoice::newest, CheckpointChoice::latest_good}) {  // which judge alike
+    for (const CheckpointChoice choice : {CheckpointChoice::newest, CheckpointChoice::latest_good}) {  // both must treat it alike
       const std::string text = text_of<InputError>([&] { open_checkpoint(run.path(), choice); });
       EXPECT_TRUE(names(text, {"step-000000020.h5", reason, "no older checkpoint"}));
       EXPECT_EQ(text.find("--latest-good"), std::string::npos) << "advises what would be refused: " << text;
@@ -417,7 +417,7 @@ TEST(RunDirectoryTest, AFolderThatWasMovedAwayIsNotWrittenToByItsOldName) {
   };
   std::filesystem::rename(scratch / "run", scratch / "elsewhere");
   expect_told();
-  RunDirectory next = RunDirectory::create(scratch / "run");  // a run of its own: the lock is not in its way
+  RunDirectory next = RunDirectory::create(scratch / "run");  // a new run: the lock is not in its way
   save_step(next, 5);
   expect_told();
   EXPECT_EQ(steps_of(next), std::vector<index>{5}) << "which the other run would have thinned out";
@@ -457,7 +457,7 @@ TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
   EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), CheckpointChoice::latest_good); }), "");
 }
 
-/// A file that cannot be opened while this lives, by a passing error: somebody has a lease on it.
+/// A file that cannot be opened while this lives, because of a temporary error: somebody has a lease on it.
 class Leased {
  public:
   explicit Leased(const std::filesystem::path& path) : before_(::signal(SIGIO, SIG_IGN)), file_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {
@@ -495,7 +495,7 @@ TEST(OpenCheckpoint, PassesOverNoneThatCannotBeReadJustNow) {
 class NoDescriptorLeft {
  public:
   NoDescriptorLeft() {
-    // clang's sanitizer checks the type of an object with a pipe, which it could not open; it remembers what it has checked.
+    // clang's sanitizer checks the type of an object with a pipe, which it could not open; it remembers the types that it has checked.
     (void)std::error_code(EMFILE, std::system_category()).message();
     (void)std::error_code(EMFILE, std::generic_category()).message();
     ::getrlimit(RLIMIT_NOFILE, &before_);
@@ -512,13 +512,13 @@ class NoDescriptorLeft {
   rlimit before_{};
 };
 
-// A failing disk is a failure (exit code 1), which may pass, and no bad input (2), which never will.
+// A failing disk is a failure (exit code 1), which may pass, and not bad input (2), which never will.
 TEST(RunDirectoryTest, AFolderThatCannotBeListedJustNowIsNoBadInput) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
   const auto expect_failure = [&](const char* what, const std::function<void()>& act) {
-    std::exception_ptr failure;  // looked at when there are descriptors again: the sanitizer needs some to check the type
+    std::exception_ptr failure;  // inspected when there are descriptors again: the sanitizer needs some to check the type
     {
       const NoDescriptorLeft none;
       try {

@@ -21,8 +21,8 @@
 
 namespace dikkat {
 
-/// A folder that lives as long as the object: in memory where there is such a place, since a sync of a busy disk takes long and
-/// these tests save hundreds of times; else, and if asked for, where temporary files belong.
+/// A folder that lives as long as the object. It is in memory if possible, since a sync of a busy disk takes long and these tests save
+/// hundreds of times; otherwise, or if asked for, it is where temporary files belong.
 class ScratchDirectory {
  public:
   enum class On { memory, disk };
@@ -63,7 +63,7 @@ inline std::set<std::string> names_in(const std::filesystem::path& path) {
   return names;
 }
 
-/// A small snapshot with the values that are easily lost: NaN payloads, -0.0, denormals, empty texts, a scalar, an empty tensor.
+/// A small snapshot with values that are easily lost: NaN payloads, -0.0, denormals, empty texts, a scalar, an empty tensor.
 struct Sample {
   std::map<std::string, std::vector<float>> numbers;
   Snapshot snapshot;

@@ -152,7 +152,7 @@ TEST(VerifyHash, RefusesHeadersThatNobodyWrites) {
   EXPECT_TRUE(names(refusal_with([](Header& h) { h.length = kMost; }), {"truncated", concat(grouped_digits(kMost))}));
   EXPECT_TRUE(names(refusal_with([](Header& h) { h.root[31] ^= 1; }), {"altered", "checksum", "contents"}));
   EXPECT_EQ(refusal_with([](Header&) {}), "");
-  // Right checksum, wrong words.
+  // The checksum is right, but the words are wrong.
   std::string block = render_header(good).substr(0, kHeaderBytes - 64);
   block[1000] = ' ';
   write_file(saved.path, block + to_hex(sha256(block)) + saved.bytes.substr(kHeaderBytes));
@@ -185,7 +185,7 @@ TEST(VerifyHash, RefusesWhatIsNoCheckpoint) {
 
 TEST(VerifyHash, ReportsTheErrorOfItsOwnCall) {
   const ScratchDirectory scratch;
-  errno = ENOSPC;  // of another call, earlier
+  errno = ENOSPC;  // from an earlier call
   EXPECT_TRUE(names(refusal(scratch / "missing.h5"), {(scratch / "missing.h5").string(), "No such file or directory"}));
 }
 

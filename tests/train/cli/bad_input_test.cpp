@@ -2,7 +2,7 @@
 
 #include "tests/train/cli/workspace.h"
 
-// Commands that cannot work: each ends with one line that names what is wrong, and changes nothing.
+// Each command that cannot work ends with one line that names the problem, and changes nothing.
 namespace dikkat::testing {
 namespace {
 
@@ -368,7 +368,7 @@ class BadInput : public ::testing::TestWithParam<Case> {
   static inline std::unique_ptr<Workspace> here_;
 };
 
-/// One line for people, without the traces of a crash.
+/// Expects one line for people, without the traces of a crash.
 void expect_one_line(const std::string& text) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   EXPECT_LT(text.size(), 500U) << text;

@@ -1,7 +1,7 @@
 #include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
-// Fine-tuning on conversations, and talking with the result.
+// Fine-tuning on conversations, and chatting with the result.
 namespace dikkat::testing {
 namespace {
 
@@ -23,7 +23,7 @@ class Chat : public ::testing::Test {
     here.write("chats.jsonl", kChats);
     here.train("base", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=32"});
   }
-  /// A run whose context has room for talking.
+  /// Trains a run whose context has room for a conversation.
   void train_wide() const {
     here.train("wide", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=96"});
   }
@@ -62,7 +62,7 @@ TEST_F(Chat, LearnsOnlyAnswersAndReportsWhatItDid) {
   EXPECT_EQ(here.run({"eval", "tuned", "--corpus", "chats.jsonl"}).code, 0);
 }
 
-// Runs that learn other tokens are judged by the same ones, or not at all.
+// Runs that learn different tokens are compared over the same tokens, or not at all.
 TEST_F(Chat, LossesAreComparedOverTheSameTokensOnly) {
   ASSERT_EQ(tune("answers").code, 0);
   ASSERT_EQ(tune("all", {"chat.loss=all"}).code, 0);

@@ -1,10 +1,10 @@
 #include "tests/train/cli/workspace.h"
 
-// What is made from the command line's own description.
+// Output that is generated from the description of the command line.
 namespace dikkat::testing {
 namespace {
 
-/// What bash offers after these words.
+/// The words that bash offers after these words.
 std::string offered(const Workspace& here, const std::string& words, int number) {
   const std::string script = "dikkat() { " DIKKAT_PROGRAM " \"$@\"; }; source dikkat.bash; COMP_WORDS=(" + words +
                              "); COMP_CWORD=" + std::to_string(number) + "; _dikkat; echo \"${COMPREPLY[@]}\" > offered.txt";

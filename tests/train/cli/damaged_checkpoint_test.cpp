@@ -1,6 +1,6 @@
 #include "tests/train/cli/workspace.h"
 
-// No command continues from a checkpoint that is not what was saved.
+// No command continues from a checkpoint that differs from the saved one.
 namespace dikkat::testing {
 namespace {
 
@@ -15,7 +15,7 @@ class DamagedCheckpointTest : public ::testing::Test {
     ASSERT_GT(good_.size(), 100000U);
   }
 
-  /// Expects that every command refuses this newest checkpoint, and names these fragments in the reason that `verify` gives.
+  /// Expects that every command refuses this newest checkpoint, and that the reason that `verify` prints names these fragments.
   void expect_refused(const std::string& bytes, const Words& fragments) {
     here_.write(kNewest, bytes);
     const auto before = here_.tree();
@@ -26,7 +26,7 @@ class DamagedCheckpointTest : public ::testing::Test {
     for (const char* command : {"resume", "eval", "sample", "inspect", "verify"}) {
       for (const std::string& source : {std::string("run"), kNewest}) {
         if (command == std::string("resume") && source == kNewest) {
-          continue;  // wants a folder
+          continue;  // needs a folder
         }
         const Outcome outcome = here_.run({command, source});
         EXPECT_EQ(outcome.code, 2) << command << ' ' << source;
@@ -38,7 +38,7 @@ class DamagedCheckpointTest : public ::testing::Test {
     EXPECT_TRUE(here_.tree() == before) << "something was written";
   }
 
-  /// 186431 as 186,431.
+  /// Formats 186431 as 186,431.
   static std::string grouped(std::size_t bytes) {
     const std::string digits = std::to_string(bytes);
     return digits.substr(0, digits.size() - 3) + ',' + digits.substr(digits.size() - 3);
@@ -93,7 +93,7 @@ TEST_F(DamagedCheckpointTest, AnOlderOneIsTakenOnlyWhenAskedFor) {
   EXPECT_EQ(here_.run({"verify", "run"}).code, 0);
 }
 
-// Every command judges alike what cannot be read: it may be on a disk that is not mounted, so it is not damaged.
+// Every command treats an unreadable checkpoint alike: it may be on a disk that is not mounted, so it is not damaged.
 TEST_F(DamagedCheckpointTest, OneThatCannotBeReadIsNotPassedOver) {
   std::filesystem::remove(here_ / kNewest);
   std::filesystem::create_symlink("/not/mounted", here_ / kNewest);

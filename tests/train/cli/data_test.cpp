@@ -5,7 +5,7 @@
 
 #include "tests/train/cli/workspace.h"
 
-// From any text to tokens: tokenizers, corpora of every kind, and what training and evaluation make of them.
+// From any text to tokens: tokenizers, corpora of every kind, and their use in training and evaluation.
 namespace dikkat::testing {
 namespace {
 
@@ -208,7 +208,7 @@ TEST(CorpusCommand, WritesAPageAndReplacesIt) {
   EXPECT_EQ(here.run({"corpus", "inspect", "text.txt", "--html", "c.html"}).code, 0);
 }
 
-/// Losses of the steps, which say that tokens, split and order are the same.
+/// The losses of the steps, which are equal if tokens, split and order are equal.
 std::vector<Json> losses(const Workspace& here, const std::string& run) {
   std::vector<Json> found;
   for (const Json& line : here.metrics(run)) {

@@ -1,6 +1,6 @@
 #include "tests/train/cli/workspace.h"
 
-// The length of a run in epochs, and what a run says about texts that it reads many times or also evaluates.
+// The length of a run in epochs, and the remarks about texts that a run reads many times or also evaluates.
 namespace dikkat::testing {
 namespace {
 
@@ -22,7 +22,7 @@ class Epochs : public ::testing::Test {
     const std::size_t at = config.find("\n" + name + " = ");
     return at == std::string::npos ? -1 : std::stod(config.substr(at + name.size() + 4));
   }
-  /// How often the run reads a text of so many bytes, of which it learns from nine tenths.
+  /// How often the run reads a text of this many bytes, nine tenths of which it learns from.
   double epochs(const std::string& run, std::size_t bytes) const {
     const double windows = std::ceil((0.9 * static_cast<double>(bytes) - 1) / 24);
     return key(run, "max_steps") * key(run, "batch_size") * key(run, "gradient_accumulation_steps") / windows;

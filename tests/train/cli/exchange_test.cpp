@@ -1,6 +1,6 @@
 #include "tests/train/cli/workspace.h"
 
-// Models go out to other programs' files and come back, on the command line.
+// Models are exported to other programs' files and imported again, on the command line.
 namespace dikkat::testing {
 namespace {
 
@@ -55,7 +55,7 @@ TEST_F(Exchange, FilesMayNameAnotherContext) {
   EXPECT_EQ(Json::parse(contents(here / "long/config.json"))["max_position_embeddings"], 4096);
 }
 
-// dikkat does not know this template. It is still the model's own.
+// dikkat does not know this template, but keeps it, because it is the model's own.
 TEST_F(Exchange, KeepsTheChatTemplateThroughEveryStep) {
   const std::string text = "{% for m in messages %}\n{{ m['content'] + \"\\n\" }}{% endfor %}";
   Json config = Json::parse(contents(here / "hf/tokenizer_config.json"));
@@ -89,7 +89,7 @@ TEST_F(Exchange, TuningInShortWindowsKeepsTheContext) {
   expect_named(tuned.err, {"512", "data.window", "40,960", "model.block_size"});
   ASSERT_EQ(here.run({"export", "tuned", "--out", "tuned-hf"}).code, 0);
   EXPECT_EQ(Json::parse(contents(here / "tuned-hf/config.json"))["max_position_embeddings"], 40960);
-  // Beyond the window, and beyond what the cache of keys and values has room for at first.
+  // The sample is longer than the window, and longer than the cache's first memory.
   const Outcome sampled = here.run({"sample", "tuned", "--prompt", "a", "--temperature", "0", "--max-new-tokens", "1100"});
   EXPECT_EQ(sampled.code, 0) << sampled.err;
   EXPECT_EQ(sampled.err, "") << "no text outgrew the context";

@@ -2,7 +2,7 @@
 
 #include "tests/train/cli/workspace.h"
 
-// The program describes what the system refuses in its own words, not in a library's.
+// The program reports failures of the system in its own words, not in a library's.
 namespace dikkat::testing {
 namespace {
 

@@ -36,7 +36,7 @@ Words lines_of(const std::string& text) {
   }
   return lines;
 }
-/// Words with one blank between them.
+/// The words of a text, with one blank between them.
 std::string words_of(const std::string& text) {
   std::istringstream stream(text);
   std::string words;

@@ -86,7 +86,7 @@ TEST_F(InitFrom, RefusesWhatContradictsItsSource) {
   expect_refused({"--set", "model.vocab_size=64"}, {"model.vocab_size", " 64 ", " 32"});
   here.train("other", {"tokenizer.kind=char", "data.corpus=held-out.txt", "data.val_fraction=0.2", "model.block_size=8"});
   expect_refused({"--set", "model.n_hidden=64"}, {"model.n_hidden", " 64 ", " 40"});
-  here.write("tune.toml", std::string(kTune) + "[model]\nn_layer = 12\n");  // also where the value is the default
+  here.write("tune.toml", std::string(kTune) + "[model]\nn_layer = 12\n");  // also if the value is the default
   expect_refused({}, {"model.n_layer", " 12 ", " 2"});
 }
 

@@ -7,12 +7,13 @@
 #include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
-// What a person sees of the program.
+// The program as a person sees it.
 namespace dikkat::testing {
 namespace {
 
-/// What a terminal of unlimited height shows in the end; `widest` is the longest line that ever stood there. No cursor but \r, \n and
-/// erasing to the end of the line.
+/// The final contents of a terminal of unlimited height. `widest` is the longest line that it ever showed. The only cursor movements are
+/// \r,
+///  and erasing to the end of the line.
 struct Screen {
   std::vector<std::string> lines = {""};
   std::size_t widest = 0;
@@ -49,7 +50,7 @@ TEST_P(TerminalOf, TrainingFitsAndKeepsALineEveryLogInterval) {
   Program program(here.here({"train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=300", "train.log_interval=50"},
                             {.err = terminal.name()}));
   program.until([&] {
-    terminal.shown();  // reads all the time: a terminal holds little
+    terminal.shown();  // it reads all the time: a terminal's buffer is small
     return false;
   });
   const Outcome ended = program.wait();
@@ -147,7 +148,7 @@ TEST(Interface, UsesTheBestCheckpointByDefault) {
   here.write("run/checkpoints/best", "step-000000016.h5\n");
   std::filesystem::remove(here / "run/metrics.jsonl");
   ASSERT_EQ(::mkfifo((here / "run/metrics.jsonl").c_str(), 0600), 0);
-  expect_choice({"eval", "run"});  // the FIFO is not waited for
+  expect_choice({"eval", "run"});  // the command does not wait for the FIFO
   here.train("better", {"train.max_steps=6"});
   EXPECT_FALSE(contains(here.run({"eval", "better"}).err, "--newest")) << "the newest is the best";
   here.train("unmeasured", {"train.max_steps=6", "data.val_fraction=0"});

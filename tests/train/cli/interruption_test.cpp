@@ -10,7 +10,7 @@ Words train_run(int steps) {
   return {"train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=" + std::to_string(steps)};
 }
 
-/// The run is what one without a stop would be.
+/// Expects the run to equal one without a stop.
 void expect_same_as_whole(const Workspace& here, int steps) {
   here.train("whole", {"train.max_steps=" + std::to_string(steps)});
   EXPECT_NE(here.checkpoint("run", steps), "");
@@ -54,7 +54,7 @@ TEST(Interruption, AKillBeforeTheFirstIntervalLeavesTheBeginning) {
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_NE(here.checkpoint("run", 0), "");
 
-  for (const auto& file : std::filesystem::directory_iterator(here / "run/checkpoints")) {  // as when it was killed before that was saved
+  for (const auto& file : std::filesystem::directory_iterator(here / "run/checkpoints")) {  // as when it was killed before this was saved
     std::filesystem::remove(file);
   }
   expect_refused(here, {"resume", "run"}, {"run", "checkpoint"});
@@ -65,7 +65,7 @@ class SignalTest : public ::testing::TestWithParam<int> {};
 TEST_P(SignalTest, SavesTheRunWhichGoesOnToTheSameBits) {
   const Workspace here;
   Outcome stopped;
-  do {  // again where the run was over before the signal came
+  do {  // repeats if the run ended before the signal came
     std::filesystem::remove_all(here / "run");
     stopped = stop_at(here, train_run(50), 8, GetParam());
   } while (stopped.code == 0);
@@ -101,7 +101,7 @@ TEST(Interruption, AHangUpThatIsIgnoredStaysIgnored) {
   EXPECT_NE(here.checkpoint("run", 60), "");
 }
 
-/// Sends two signals while the second step is computed, which takes a while.
+/// Sends two signals during the second step, which takes a while.
 Outcome stop_twice(const Workspace& here, int first, int second) {
   const Words long_steps = {
       "train", "--config", "tiny.toml", "--threads", "1", "--out", "run", "--set", "train.gradient_accumulation_steps=1000"};

@@ -5,8 +5,8 @@
 
 namespace dikkat::testing {
 
-/// Trains tiny.toml with no more than that many bytes to map: it works, or says what it had no memory for, and whatever it has saved is
-/// good. Whether it worked.
+/// Trains tiny.toml with at most this many bytes to map. The program must work, or name the memory that it could not get, and every
+/// checkpoint must be good. Returns whether it worked.
 inline bool train_within(const Workspace& workspace, std::size_t bytes, const Words& settings = {}) {
   SCOPED_TRACE(bytes);
   constexpr int kNotStarted = 127;  // the loader had no room for the libraries

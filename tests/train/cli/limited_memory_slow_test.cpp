@@ -1,4 +1,4 @@
-// Each limit of a range, or where DIKKAT_LONG_TESTS is not set every third.
+// Tests each limit of a range, or every third if DIKKAT_LONG_TESTS is not set.
 #include <cstdlib>
 
 #include "tests/train/cli/limited_memory.h"

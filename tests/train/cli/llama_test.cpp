@@ -1,10 +1,10 @@
 #include "tests/train/cli/workspace.h"
 
-// A small model of the Llama family from training to text: what its parts promise together, on the command line.
+// A small model of the Llama family from training to text: its parts together, on the command line.
 namespace dikkat::testing {
 namespace {
 
-/// Three heads of queries for each head of keys, of a size of their own; every other key of the family.
+/// Three heads of queries for each head of keys, a head size that does not follow from the width, and every other key of the family.
 constexpr const char* kLlamaKeys = R"([model]
 n_layer = 2
 n_head = 6
@@ -42,7 +42,7 @@ class Llama : public ::testing::TestWithParam<const char*> {
 
 TEST_P(Llama, StoppedAndResumedEndsInTheSameBytes) {
   const Outcome trained = here.train("whole", {kind(), "train.max_steps=60"});
-  // The table, two blocks of c_attn with its bias, the norms of heads, c_proj, gate and up, down, two norms; and a norm.
+  // The parameters are the table; two blocks of c_attn with its bias, the norms of heads, c_proj, gate and up, down, two norms; and a norm.
   const int expected = 256 * 16 + 2 * (40 * 16 + 40 + 2 * 4 + 16 * 24 + 48 * 16 + 16 * 24 + 2 * 16) + 16;
   EXPECT_EQ(here.log("whole").front()["parameters"], expected) << trained.err;
   const auto stop_at = [&](const Words& arguments, long lines, const char* threads) {

@@ -51,7 +51,7 @@ TEST_F(Lora, TrainsSmallCheckpointsThatEvaluateAndSample) {
   expect_named(tuned.err, {"rank 2"});
   const auto metrics = here.metrics("tuned");
   EXPECT_LT(metrics.back()["val_loss"], metrics.front()["val_loss"]) << "it learns";
-  // Its adapters are in the weights that eval computes with.
+  // The weights that eval computes with contain the adapters.
   EXPECT_NEAR(loss("tuned", {"--newest"}), metrics.back()["val_loss"].get<double>(), 1e-5);
   const Json inspected = Json::parse(here.run({"inspect", "tuned", "--json"}).out);
   EXPECT_EQ(inspected["state"]["base_hash"].get<std::string>().size(), 64U);
@@ -116,7 +116,7 @@ TEST_F(Lora, MergesIntoAnOrdinaryModel) {
   std::filesystem::remove_all(here / "base");
   EXPECT_EQ(here.run({"eval", "merged", "--corpus", "new.txt"}).code, 0);
   EXPECT_EQ(here.run({"export", "merged", "--out", "merged-hf"}).code, 0);
-  expect_refused(here, {"merge", "tuned", "--out", "merged"}, {"config.toml", "--out"});  // before the missing base is seen
+  expect_refused(here, {"merge", "tuned", "--out", "merged"}, {"config.toml", "--out"});  // before the missing base is noticed
   expect_refused(here, {"merge", "merged", "--out", "no"}, {"merged", "lora.rank"});
 }
 
@@ -179,7 +179,7 @@ TEST_F(Lora, TheHashSaysWhichCheckpointOfARunIsTheBase) {
   here.write("long/checkpoints/best", "step-000000020.h5\n");  // as if a later one had become the best
   EXPECT_EQ(loss("of-long"), before);
   EXPECT_EQ(here.run({"resume", "of-long", "--set", "train.max_steps=12"}).code, 0);
-  here.write("long/checkpoints/step-000000016.h5", "damaged");  // another checkpoint does not matter
+  here.write("long/checkpoints/step-000000016.h5", "damaged");  // the damage of another checkpoint does not matter
   std::filesystem::remove(here / "long/checkpoints/best");
   EXPECT_EQ(here.run({"eval", "of-long"}).code, 0);
   std::filesystem::remove(here / "long/checkpoints/step-000000012.h5");
@@ -224,7 +224,7 @@ TEST_F(Lora, AResumedRunKeepsTheNewPlaceOfItsBase) {
   EXPECT_TRUE(contains(contents(here / "tuned/config.toml"), "init_from = \"" + (here / "moved").string() + "\"\n"));
   EXPECT_TRUE(contains(here.run({"inspect", "tuned"}).out, "train.init_from=" + (here / "moved").string()));
   loss("tuned", {"--newest"});
-  here.write("tuned/checkpoints/best", "step-000000008.h5\n");  // which was saved before
+  here.write("tuned/checkpoints/best", "step-000000008.h5\n");  // it was saved earlier
   loss("tuned");
   EXPECT_EQ(here.run({"resume", "tuned", "--set", "train.max_steps=14"}).code, 0);
 }
@@ -294,7 +294,7 @@ TEST_F(Lora, FinetuneSaysWhatComesNext) {
 TEST_F(Lora, AdaptersNeedAModelThatHasNone) {
   ASSERT_EQ(tune("tuned").code, 0);
   expect_refused(here, {"train", "--config", "tune.toml", "--init-from", "tuned", "--out", "no"}, {"dikkat merge ", "tuned"});
-  // All weights may be trained from there: the adapters become a part of them.
+  // All weights may be trained from there: the adapters are merged into them.
   const Outcome full = here.run({"train", "--config", "tune.toml", "--init-from", "tuned", "--out", "full", "--set", "lora.rank=0"});
   EXPECT_EQ(full.code, 0) << full.err;
   EXPECT_NEAR(here.metrics("full").front()["val_loss"].get<double>(), loss("tuned"), 1e-5);

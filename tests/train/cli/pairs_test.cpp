@@ -1,4 +1,4 @@
-// An encoder-decoder through the program: train, resume, eval, sample, and what is refused.
+// An encoder-decoder through the program: train, resume, eval, sample, and refused commands.
 #include <gtest/gtest.h>
 
 #include "tests/train/cli/workspace.h"

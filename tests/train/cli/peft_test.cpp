@@ -5,7 +5,7 @@
 
 #include "tests/train/cli/workspace.h"
 
-// Adapters in folders of PEFT come in: what was exported is the same model again, and what cannot be computed is refused by its name.
+// Import of adapters in PEFT folders: an exported model is imported unchanged, and anything that cannot be computed is refused by its name.
 namespace dikkat::testing {
 namespace {
 
@@ -77,7 +77,7 @@ class Peft : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.code == 0 ? Json::parse(outcome.out)["samples"][0] : Json();
   }
-  /// Two models write the same, with the same log probabilities to 1e-5.
+  /// Expects that two models write equal texts, with log probabilities that are equal to 1e-5.
   void expect_equal(const Words& model, const Words& other) const {
     const Json a = sample(model), b = sample(other);
     ASSERT_EQ(a["tokens"], b["tokens"]);
@@ -128,7 +128,7 @@ TEST_P(Peft, ItsScaleIsRead) {
 
 TEST_P(Peft, LayersMayBeAdaptedApart) {
   tune();
-  // Ours share one A in query, key and value; other programs adapt some of these alone. Two halves make the whole.
+  // Our adapters share one A in query, key and value; other programs adapt only some of these. Two halves make the whole.
   std::filesystem::copy(here / "peft", here / "other");
   const std::string first = is_llama() ? "q_proj" : "c_attn";
   const auto is_first = [&](const std::string& name) { return contains(name, "." + first + "."); };
@@ -147,7 +147,7 @@ TEST_P(Peft, LayersMayBeAdaptedApart) {
   here.write("other/adapter_config.json", config.dump());
   expect_refused({"sample", "other", "--base", "half"}, {" base_model.model.", "target_modules"});
   config.erase("exclude_modules");
-  config["target_modules"] = "all-linear";  // or a regular expression: then what is there counts
+  config["target_modules"] = "all-linear";  // or a regular expression: then the tensors in the file count
   here.write("other/adapter_config.json", config.dump());
   expect_equal({"other", "--base", "half"}, {"tuned"});
 }

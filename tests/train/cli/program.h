@@ -19,31 +19,31 @@
 
 namespace dikkat::testing {
 
-/// How the program is started.
+/// The settings with which the program is started.
 struct Start {
   std::vector<std::string> arguments = {};
   std::string folder = ".";  // working directory
   std::string input = {};    // standard input's text
   std::map<std::string, std::string> environment = {};
-  // In place of what is captured, or of `input`: a path, or kClosed.
+  // A path, or kClosed, that replaces the captured streams, or `input`.
   std::string in = {}, out = {}, err = {};
-  std::size_t address_space = 0;      // bytes that it may map (RLIMIT_AS); 0: no limit of its own
+  std::size_t address_space = 0;      // bytes that it may map (RLIMIT_AS); 0: no further limit
   std::chrono::seconds patience{60};  // the program is killed when it takes longer
 };
 
 inline const std::string kClosed = "(closed)";
 
 struct Outcome {
-  int code = 0;  // exit code; -signal where a signal ended the process
+  int code = 0;  // exit code; -signal if a signal ended the process
   std::string out, err;
 };
 
-/// `dikkat` as a process of its own.
+/// `dikkat` as a separate process.
 class Program {
  public:
   explicit Program(Start start)
       : input_(memory_file(start.input)), out_(memory_file("")), err_(memory_file("")), patience_(start.patience) {
-    // The machine is shared: threads that spin while they wait would slow every test down.
+    // The machine is shared: threads that spin while they wait would slow down every test.
     std::map<std::string, std::string> settings = {{"GOMP_SPINCOUNT", "1000"}, {"KMP_BLOCKTIME", "0"}, {"OMP_NUM_THREADS", "2"}};
     for (const auto& [name, value] : start.environment) {
       settings[name] = value;
@@ -67,7 +67,7 @@ class Program {
     connect(actions, STDIN_FILENO, input_, start.in, O_RDONLY);
     connect(actions, STDOUT_FILENO, out_, start.out, O_WRONLY);
     connect(actions, STDERR_FILENO, err_, start.err, O_WRONLY);
-    // posix_spawn() sets no limits: prlimit does, and then becomes the program.
+    // posix_spawn() sets no limits. prlimit does, and then becomes the program.
     const bool limited = start.address_space > 0;
     if (limited) {
       arguments.insert(arguments.begin(), {"prlimit", "--as=" + std::to_string(start.address_space)});
@@ -110,7 +110,7 @@ class Program {
 
   /// Whether the process handles SIGINT itself by now.
   bool handles_interrupts() const { return has_signal("status", "SigCgt", SIGINT); }
-  /// Whether the signal, which was sent, has not been taken yet. (A second one would be counted as the same then.)
+  /// Whether the signal, which was sent, is still pending. (A second one would be merged with it.)
   bool has_pending(int signal) const { return has_signal("status", "ShdPnd", signal); }
   /// Whether each of the process's threads blocks the signal.
   std::vector<bool> blocked_by_thread(int signal) const {
@@ -122,11 +122,11 @@ class Program {
     return blocked;
   }
 
-  /// What it has written so far.
+  /// The output so far.
   std::string out() const { return text_of(out_); }
   std::string err() const { return text_of(err_); }
 
-  /// The end of the process; it is killed, and the test fails, when that takes too long.
+  /// Waits for the process to end. If that takes too long, kills it and fails the test.
   Outcome wait() {
     if (!until([] { return false; }) && pid_ > 0) {
       ADD_FAILURE() << "the program did not end";
@@ -148,7 +148,7 @@ class Program {
     EXPECT_EQ(::pread(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
     return text;
   }
-  /// Whether a set of signals in a status file under /proc/PID has this one.
+  /// Whether a set of signals in a status file under /proc/PID contains this one.
   bool has_signal(const std::string& file, const std::string& set, int signal) const {
     std::ifstream status("/proc/" + std::to_string(pid_) + "/" + file);
     for (std::string line; std::getline(status, line);) {

@@ -1,4 +1,4 @@
-// Many prompts from a file: a line out for each line in.
+// Many prompts from a file: one line of output for each line of input.
 #include <gtest/gtest.h>
 
 #include "tests/train/cli/terminal.h"
@@ -172,7 +172,7 @@ class PromptsForAnEncoderDecoder : public ::testing::Test {
 
 TEST_F(PromptsForAnEncoderDecoder, EachIsASource) {
   std::string input;
-  for (int i = 0; i < 70; ++i) {  // more than are answered together
+  for (int i = 0; i < 70; ++i) {  // more than are answered at once
     input += "{\"prompt\":\"who keeps the lamp\",\"id\":" + std::to_string(i) + "}\n\"the lamp\"\n";
   }
   const Outcome outcome = here_.run({"sample", "run", "--prompts", "-", "--beam", "2"}, {.input = input});

@@ -1,4 +1,4 @@
-// The recipe for a task whose answer is known, as its file says: unseen sequences are turned around, 99 of 100 without a fault.
+// The recipe for a task with a known answer, as its file promises: unseen sequences are reversed, 99 of 100 without a fault.
 #include <cstdlib>
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include "tests/train/cli/workspace.h"
 
-// Several programs, and people with rm and mv, in the same folders.
+// Several programs, and people with rm and mv, use the same folders.
 namespace dikkat::testing {
 namespace {
 

@@ -1,7 +1,7 @@
 #include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
-// Looking at runs: runs, report, export-metrics.
+// The commands that show runs: runs, report, export-metrics.
 namespace dikkat::testing {
 namespace {
 
@@ -72,7 +72,7 @@ TEST_F(Runs, DifferInTheKeysThatWereSet) {
   EXPECT_FALSE(found["differences"].contains("model.n_layer"));
   const Outcome told = here_->run({"runs", "diff", "runs/short", "runs/long"});
   EXPECT_TRUE(contains(told.out, "optim.learning_rate")) << told.out;
-  // 12 steps are better than 6. Both were evaluated on the same text, so the error is at most that of the two.
+  // 12 steps are better than 6. Both were evaluated on one text, so the error is at most that of the two.
   EXPECT_EQ(found["better"]["best"], "runs/long");
   EXPECT_NEAR(found["better"]["difference"].get<double>(),
               found["runs"][0]["best_val_loss"].get<double>() - found["runs"][1]["best_val_loss"].get<double>(), 1e-12);

@@ -3,7 +3,7 @@
 #include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
-// What a person does with a model that writes.
+// The ways in which a person uses a model that writes.
 namespace dikkat::testing {
 namespace {
 

@@ -66,7 +66,7 @@ TEST(Serve, RefusesASystemMessageThatLeavesNoRoom) {
 
 TEST(Serve, WithoutATokenThatEndsTextsContinuesThem) {
   const Workspace here;
-  here.train("run", {"train.max_steps=1"});  // of bytes
+  here.train("run", {"train.max_steps=1"});  // of the tokenizer of bytes
   Serving serving(here, {"--name", "mine", "--quiet"});
   EXPECT_EQ(serving.said()["model"], "mine");
   EXPECT_EQ(serving.post("/v1/completions", {{"model", "mine"}, {"prompt", "the"}}).status, 200);

@@ -1,6 +1,6 @@
 #include "tests/train/cli/workspace.h"
 
-// Several texts in one run: told apart while it trains, by eval, by the exports of its metrics, and by finetune's short forms.
+// Several texts in one run, as shown during training, by eval, by the exports of its metrics, and by finetune's short forms.
 namespace dikkat::testing {
 namespace {
 
@@ -64,7 +64,7 @@ TEST_F(MixedSources, AreToldApartAndTogether) {
   EXPECT_EQ(report.code, 0) << report.err;
   EXPECT_TRUE(contains(contents(here / "report.html"), "\"texts\":[{\"name\":\"lamps\",\"step\":[3,6]")) << "the page draws them";
 
-  // It goes on, and says what it goes on with.
+  // A resume continues with both texts.
   const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=9"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
 }

@@ -34,13 +34,13 @@ TEST_F(StreamsTest, ResultsThatCannotBeWrittenAreAFailure) {
   EXPECT_EQ(here_.tree(), before);
 }
 
-// As `git log | head` does.
+// `git log | head` leaves in this way.
 TEST_F(StreamsTest, AReaderThatLeavesEndsTheProgramQuietly) {
   for (const std::string words :
        {"--help-config", "train --help", "--version", "inspect run --json", "eval run --json", "sample run --max-new-tokens 1",
         "runs --in . --json", "runs --in .", "corpus inspect text.txt", "verify run", "completion bash", "config list"}) {
     const std::string command = "cd '" + here_.here({}).folder + "' && ( sleep 0.1; '" DIKKAT_PROGRAM "' " + words +
-                                " 2>errors; echo $? >code ) | :";  // its reader is gone by then
+                                " 2>errors; echo $? >code ) | :";  // its reader has left by then
     ASSERT_EQ(std::system(command.c_str()), 0);
     EXPECT_EQ(contents(here_ / "code"), "141\n") << words << ": " << contents(here_ / "errors");
     EXPECT_FALSE(contains(contents(here_ / "errors"), "dikkat: ")) << words << ": " << contents(here_ / "errors");

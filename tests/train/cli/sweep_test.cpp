@@ -6,7 +6,7 @@ namespace {
 
 constexpr const char* kFinalist = "optim.learning_rate=0.01";
 
-/// Three rates, of which one goes on after 7 of 20 steps and then runs with both seeds.
+/// Three rates, one of which continues after 7 of 20 steps and then runs with both seeds.
 Words sweep(const std::string& out, const Words& rest = {}) {
   Words words = {"sweep", "--config", "tiny.toml", "--vary", "optim.learning_rate=1e-4,1e-2,1e-5", "--seeds", "1,2", "--out", out};
   words.insert(words.end(), rest.begin(), rest.end());
@@ -14,7 +14,7 @@ Words sweep(const std::string& out, const Words& rest = {}) {
 }
 Words resumed(const std::string& out) { return {"sweep", "--resume", out, "--json"}; }
 
-/// What --json prints, without what the clock says.
+/// The output of --json, without times.
 Json timeless(const Outcome& outcome) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   Json object = Json::parse(outcome.out, nullptr, false);
@@ -146,7 +146,7 @@ TEST(Sweep, AFinishedOneIsToldAgainAndNotRepeated) {
   EXPECT_EQ(here.tree(), before);
 }
 
-/// Weights grow beyond all numbers where the rate is near 1.
+/// A sweep in which weights overflow if the rate is near 1.
 Words violent(const std::string& vary, const Words& rest = {}) {
   Words words = {"sweep",
                  "--config",
@@ -230,7 +230,7 @@ TEST(Sweep, NotesThatCombinationsPredictFromOtherContexts) {
   EXPECT_EQ(lines("layers", "model.n_layer=1,2", "model.n_layer=2"), 0U);
 }
 
-// The sweep is made to look as if it had been stopped after its first run.
+// The sweep looks as if it had been stopped after its first run.
 TEST(Sweep, RefusesToChooseWhereTheTextHasChangedBetweenItsRuns) {
   const Workspace here;
   const Words words = {

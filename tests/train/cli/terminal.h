@@ -10,7 +10,7 @@
 
 namespace dikkat::testing {
 
-/// A terminal at which nobody sits.
+/// A terminal without a person.
 class Terminal {
  public:
   explicit Terminal(unsigned short columns = 80) : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)) {
@@ -33,7 +33,7 @@ class Terminal {
   }
   const std::string& name() const { return name_; }
   void type(const std::string& keys) const { EXPECT_EQ(::write(master_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
-  /// All that was shown so far.
+  /// All text that was shown so far.
   const std::string& shown() {
     char block[4096];
     for (ssize_t count = 0; (count = ::read(master_, block, sizeof block)) > 0;) {

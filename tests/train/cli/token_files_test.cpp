@@ -1,6 +1,6 @@
 #include "tests/train/cli/workspace.h"
 
-// Token files of other programs: how wide their ids are, and what happens to a run whose files change.
+// Token files of other programs: the width of their ids, and runs whose files change.
 namespace dikkat::testing {
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "tests/train/cli/workspace.h"
 
-// What a person does with the program, one after another.
+// A person's work with the program, one step after another.
 namespace dikkat::testing {
 namespace {
 
@@ -79,7 +79,7 @@ TEST(Workflow, MetricsTellWhatHappenedToTheRun) {
   for (const Json& line : log) {
     EXPECT_GE(line["time"].get<double>(), last) << line;
     last = line["time"];
-    if (line["event"] != "step" && line["event"] != "save") {  // which are written in the background
+    if (line["event"] != "step" && line["event"] != "save") {  // these lines are written in the background
       order.push_back(line["event"].get<std::string>() + line["step"].dump());
     }
   }

@@ -26,7 +26,7 @@ inline std::string contents(const std::filesystem::path& path) {
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// Words of tales in an order that seems random: `count` of them, five bytes each or so.
+/// Words of tales in an order that seems random: `count` of them, about five bytes each.
 inline std::string tiny_text(int count = 600) {
   constexpr const char* kWords[] = {"the ", "lamp ", "turns ", "and ", "ships ", "go ", "by ", "at ", "night.\n"};
   std::string text;
@@ -38,7 +38,7 @@ inline std::string tiny_text(int count = 600) {
   return text;
 }
 
-/// Everything that could break exact resume is in it: dropout, accumulation, clipping, warm-up, evaluation, epochs that end mid-step.
+/// This has everything that could break exact resume: dropout, accumulation, clipping, warm-up, evaluation, epochs that end mid-step.
 inline constexpr const char* kTinyConfig = R"([model]
 n_layer = 2
 n_head = 2
@@ -62,7 +62,7 @@ checkpoint_interval = 4
 keep_last = 2
 )";
 
-/// A folder of this test alone with text.txt and tiny.toml in it, in which programs run. It is removed at the end.
+/// A folder for only this test, with text.txt and tiny.toml in it, in which programs run. It is removed at the end.
 class Workspace {
  public:
   Workspace() {
@@ -88,7 +88,7 @@ class Workspace {
     std::ofstream(path_ / name, std::ios::binary) << text;
   }
 
-  /// Starts the program here; for what is not said in `start` its defaults hold.
+  /// Starts the program here, with the defaults for everything that `start` does not set.
   Start here(const Words& arguments, Start start = {}) const {
     start.arguments = arguments;
     start.folder = path_.string();
@@ -96,7 +96,7 @@ class Workspace {
   }
   Outcome run(const Words& arguments, const Start& start = {}) const { return testing::run(here(arguments, start)); }
 
-  /// Trains a run that is named `out`, by tiny.toml and these settings.
+  /// Trains a run with the name `out`, by tiny.toml and these settings.
   Outcome train(const std::string& out, const Words& settings = {}) const {
     Words arguments = {"train", "--config", "tiny.toml", "--out", out};
     for (const std::string& setting : settings) {
@@ -122,13 +122,13 @@ class Workspace {
     }
     return objects;
   }
-  /// Those of steps and evaluations.
+  /// The lines of steps and evaluations.
   std::vector<Json> metrics(const std::string& run) const {
     std::vector<Json> objects = log(run);
     std::erase_if(objects, [](const Json& object) { return object["event"] != "step" && object["event"] != "eval"; });
     return objects;
   }
-  /// The same without what the clock says.
+  /// The lines of steps and evaluations, without times.
   std::vector<Json> timeless_metrics(const std::string& run) const {
     std::vector<Json> objects = metrics(run);
     for (Json& object : objects) {
@@ -141,7 +141,7 @@ class Workspace {
     }
     return objects;
   }
-  /// Steps and evaluations in a metrics.jsonl that a run may be writing.
+  /// The number of steps and evaluations in a metrics.jsonl that a run may be writing.
   long metric_lines(const std::string& run) const {
     std::istringstream text(contents(path_ / run / "metrics.jsonl"));
     long count = 0;
@@ -151,7 +151,7 @@ class Workspace {
     return count;
   }
 
-  /// Every file with its contents, but for a lock's, which names the process that had it last.
+  /// Every file with its contents, except for a lock's, which names the process that had it last.
   std::map<std::string, std::string> tree() const {
     std::map<std::string, std::string> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {

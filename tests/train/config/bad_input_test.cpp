@@ -10,7 +10,7 @@ struct BadFile {
   std::vector<std::string> words;
 };
 
-// Every case is a file; each of the words must be in the message.
+// Every case is a file, and each of the words must be in the message.
 const BadFile kBadFiles[] = {
     // not TOML
     {"[model]\nbias = False", {"f.toml:2:8: ", "TOML", "case", "bias = False"}},

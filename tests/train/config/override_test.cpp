@@ -139,7 +139,7 @@ TEST(Override, OfARunThatGoesOnKeepsWhatIsFixed) {
   resolve(config);
   apply_override(config, "train.max_steps=4000", RunStage::goes_on);
   apply_override(config, "model.dropout=0.2", RunStage::goes_on);
-  apply_override(config, "model.n_layer=4", RunStage::goes_on);  // as it is
+  apply_override(config, "model.n_layer=4", RunStage::goes_on);  // unchanged
   EXPECT_EQ(config.train.max_steps, 4000);
   EXPECT_EQ(config.optim.decay_steps, 2000);
   const std::vector<std::pair<std::string, std::string>> fixed = {{"model.n_layer=5", "4"},

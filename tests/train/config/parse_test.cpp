@@ -14,7 +14,7 @@ using testing::names;
 
 namespace fs = std::filesystem;
 
-/// A folder of this process that goes away with the test; the current directory during the test is its subfolder "here".
+/// A folder of this process that the test removes; the current directory during the test is its subfolder "here".
 class ConfigFile : public ::testing::Test {
  protected:
   ConfigFile() {

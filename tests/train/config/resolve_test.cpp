@@ -85,7 +85,7 @@ TEST(Resolve, DerivesHeadsAndWidthsOfALlama) {
   }
 }
 
-// Keys that follow from n_head and n_embd follow them again when a recipe is read over another.
+// Keys that follow from n_head and n_embd follow them again when one recipe is read over another.
 TEST(Resolve, LetsHeadsFollowAgain) {
   Config config;
   resolve(config);
@@ -301,7 +301,7 @@ TEST(Validate, SaysWhichHeadsOfKeysWork) {
     config.model.n_kv_head = of_keys;
     return input_error_of([&] { validate(config); });
   };
-  // What was found, what it should divide, and the nearest that do.
+  // The message names the value, the number that it should divide, and the nearest numbers that do.
   const std::vector<std::string> keys = {"model.n_kv_head", "model.n_head"};
   EXPECT_TRUE(names(of(6, 4), keys));
   EXPECT_EQ(numbers_in(of(6, 4)), (std::vector<index>{4, 6, 3, 6}));

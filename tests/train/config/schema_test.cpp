@@ -38,7 +38,7 @@ TEST(Schema, SetChangesThatKeyAndNoOther) {
   }
 }
 
-// Printed above its key by --help-config: one or two sentences in whole words.
+// --help-config prints this above the key: one or two sentences of whole words.
 TEST(Schema, EveryKeySaysWhatItIs) {
   for (const Key& key : keys()) {
     const std::string_view about = key.help;

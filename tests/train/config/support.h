@@ -15,7 +15,7 @@
 
 namespace dikkat {
 
-/// Random numbers one after another, the same in every run.
+/// A sequence of random numbers that is the same in every run.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : stream_(seed, "config tests", 0) {}
@@ -70,7 +70,7 @@ inline schema::Value random_value(const schema::Key& key, Dice& dice) {
   return {};
 }
 
-/// Any configuration whose values are in their ranges; keys with a derived default are sometimes left open.
+/// A configuration whose values are in their ranges; keys with a derived default are sometimes left open.
 inline Config random_config(Dice& dice) {
   Config config;
   for (const schema::Key& key : schema::keys()) {

@@ -32,7 +32,7 @@ struct ReadDocument {
 
 index all_stable(std::string_view text) { return static_cast<index>(text.size()); }
 
-/// The documents of a corpus, put together again.
+/// The documents of a corpus, assembled from their parts.
 std::vector<ReadDocument> documents_of(const Corpus& corpus, const CorpusReader::StablePrefix& stable_prefix = all_stable) {
   std::vector<ReadDocument> documents;
   CorpusReader reader(corpus, stable_prefix);
@@ -78,7 +78,7 @@ TEST(Corpus, ReadsFilesInTheOrderGivenByAbsolutePath) {
   EXPECT_EQ(survey(open({a, b}), nullptr).bytes, 14);
 }
 
-// The first page of a process's memory cannot be read: EIO, as from a failing disk. That is not the person's mistake (exit code 1, not 2).
+// The first page of a process's memory cannot be read: EIO, as from a failing disk. That is not the user's mistake (exit code 1, not 2).
 TEST(Corpus, AReadErrorIsNoBadInput) {
   try {
     read({"/proc/self/mem"});
@@ -222,7 +222,7 @@ TEST(Corpus, SaysWhenItMayNotRead) {
   fs::permissions(folder.path("closed"), fs::perms::none);
   fs::permissions(folder.path("outer/inner"), fs::perms::none);
   for (const std::string& open : {folder.path(), folder.path("outer")}) {
-    fs::permissions(open, fs::perms{0755});  // whatever the umask: another user is to get this far
+    fs::permissions(open, fs::perms{0755});  // for any umask, so that another user gets this far
   }
   constexpr uid_t kNobody = 65534;
   const bool root = ::geteuid() == 0;
@@ -414,7 +414,7 @@ TEST(Corpus, SaysWhichFilesHaveLineBreaksOfWindows) {
 
 TEST(Corpus, WhatIsNotUtf8IsReplacedWhenAsked) {
   const TemporaryFolder folder;
-  // Table 3-11 of the Unicode standard, and characters cut by the blocks that are read.
+  // The cases are table 3-11 of the Unicode standard, and characters cut by the blocks that are read.
   const std::string bad =
       "a\xF1\x80\x80\xE1\x80\xC2"
       "b\x80"
@@ -457,7 +457,7 @@ TEST(Corpus, ATextIsCutWhereItMayBe) {
   EXPECT_TRUE(documents_of(corpus, [](std::string_view) { return index{0}; })[0].text == text) << "a text without a place to be cut";
 }
 
-/// What comes before and after the split point.
+/// The texts before and after the split point.
 std::pair<std::string, std::string> parts_of(const Corpus& corpus, index split) {
   std::pair<std::string, std::string> parts;
   CorpusReader reader(corpus, all_stable, split);

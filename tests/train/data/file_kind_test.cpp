@@ -82,7 +82,7 @@ TEST(FileKind, EveryReaderSaysWhatTheFileIs) {
     expect(input_error_of([&] { survey(open_corpus(lines), nullptr); }));
     expect(input_error_of([&] { read_conversations(lines, "text"); }));
     expect(input_error_of([&] { read_pairs(pairs); }));
-    if (what != "bzip2") {  // three bytes are too few to tell them from ids
+    if (what != "bzip2") {  // three bytes are too few to distinguish them from ids
       expect(input_error_of([&] { open_token_shards(map_token_shards(find_corpus_files(tokens, kTokenExtensions)), 50257, {}); }));
     }
     const Corpus any = open_corpus(text, {.any_bytes = true});

@@ -16,7 +16,7 @@ namespace {
 
 using testing::names;
 
-/// Tokens 0 to n - 1: a token says where it lies.
+/// Tokens 0 to n - 1: each token is its position.
 TokenStore counting(index n) {
   std::vector<Token> tokens(static_cast<std::size_t>(n));
   std::iota(tokens.begin(), tokens.end(), 0);
@@ -216,7 +216,7 @@ TokenStore documents_of(std::initializer_list<index> lengths, bool separated) {
   return store;
 }
 
-/// "1>2 2>3": what each window predicts from what.
+/// Formats the predictions of each window, such as "1>2 2>3".
 std::vector<std::string> predictions_of(const Samples& samples) {
   std::vector<std::string> all;
   for (index sample = 0; sample < samples.count(); ++sample) {

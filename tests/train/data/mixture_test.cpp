@@ -60,7 +60,7 @@ TEST(Mixture, RefusesWeightsThatGiveNothing) {
   EXPECT_TRUE(names(testing::error_of([&] { Mixture(kWeights[1]).at(-1); }), {"mixture", "position", "-1"}));
 }
 
-/// `n` tokens from `first` on: a token says where it lies.
+/// `n` tokens from `first` on: each token gives its position.
 TokenStore counting_from(Token first, index n) {
   std::vector<Token> tokens(static_cast<std::size_t>(n));
   std::iota(tokens.begin(), tokens.end(), first);
@@ -109,7 +109,7 @@ TEST(LoaderOfSources, AStreamAmongPackedRowsIsOneSequence) {
   Batch batch;
   loader.fill({0, 10}, batch);
   ASSERT_TRUE(batch.lengths.packed);
-  std::fill(batch.starts.begin(), batch.starts.end(), 77);  // what a batch before has left
+  std::fill(batch.starts.begin(), batch.starts.end(), 77);  // left by an earlier batch
   loader.fill({0, 10}, batch);
   for (index row = 0; row < 10; ++row) {
     const auto at = static_cast<std::size_t>(row * kBlock);

@@ -14,7 +14,7 @@ namespace {
 
 using testing::names;
 
-/// `count` pairs: source of 1 + i % 19 words, target of 1 + i % 13.
+/// `count` pairs: a source of 1 + i % 19 words, a target of 1 + i % 13.
 struct SomePairs {
   explicit SomePairs(index count)
       : corpus(read(count)), tokenizer(make_tokenizer({.kind = "word"}, corpus)), store(*tokenizer, corpus.pairs) {}

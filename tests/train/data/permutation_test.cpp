@@ -69,7 +69,7 @@ TEST(Permutation, KeepsItsOrderFromReleaseToRelease) {  // a resumed run must se
 }
 
 TEST(Permutation, AllOrdersAreAboutEquallyLikely) {
-  // 24 and 120 orders, 200 times each: a standard deviation is 14
+  // Counts 24 and 120 orders, each expected 200 times: a standard deviation is 14.
   for (const index n : {index{4}, index{5}}) {
     const int orders = n == 4 ? 24 : 120;
     std::map<std::vector<index>, int> counts;
@@ -84,7 +84,7 @@ TEST(Permutation, AllOrdersAreAboutEquallyLikely) {
 }
 
 TEST(Permutation, MovesElementsAnywhere) {
-  // Over many elements the place has the mean and the neighbours the independence of uniform draws.
+  // Over many elements, places have the mean and neighbours the independence of uniform draws.
   const index n = 10000;
   const std::vector<index> order = order_of(n, 3, 4);
   double products = 0;

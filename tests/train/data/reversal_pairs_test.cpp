@@ -13,7 +13,7 @@ namespace {
 
 using testing::names;
 
-/// Runs scripts/reversal-pairs.sh; gives its exit code. What it writes goes to `out`, and messages to `out`.err.
+/// Runs scripts/reversal-pairs.sh and returns its exit code. Its output goes to `out`, and messages to `out`.err.
 int reversal_pairs(const std::string& arguments, const std::string& out) {
   const int status = std::system(concat(DIKKAT_SOURCE_DIR "/scripts/reversal-pairs.sh ", arguments, " >", out, " 2>", out, ".err").c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -52,7 +52,7 @@ TEST(ReversalPairs, FollowFromTheSeed) {
     EXPECT_EQ(reversal_pairs(arguments, path), 0) << arguments;
     return read_text_file({.name = path, .path = path});
   };
-  // Computed with exact integers (Python); every awk is to agree.
+  // The expected values are computed with exact integers (Python), and every awk must agree.
   EXPECT_EQ(written("2 1"), "r n l t x r f v x a m\tm a x v f r x t l n r\nh h v i j x g r g i r q b p\tp b q r i g r g x j i v h h\n");
   EXPECT_EQ(written("300 5"), written("300 5"));
   EXPECT_NE(written("300 5"), written("300 6"));

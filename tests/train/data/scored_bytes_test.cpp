@@ -5,11 +5,11 @@
 #include "train/text/token_bytes.h"
 #include "train/text/word_tokenizer.h"
 
-// Bits per byte must not depend on what a special token is called.
+// Bits per byte must not depend on the name of a special token.
 namespace dikkat {
 namespace {
 
-/// A byte is a token; after them stand special tokens of these names.
+/// A byte is a token; special tokens with these names follow.
 BpeVocabulary vocabulary_of_bytes_and(const std::vector<std::string>& names) {
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) {

@@ -20,7 +20,7 @@ using testing::names;
 namespace fs = std::filesystem;
 
 struct TokenCache : ::testing::Test {
-  /// The tokens of a text, kept in the cache, as if last used `hours` ago.
+  /// The tokens of a text, kept in the cache, last used `hours` ago.
   TokenizedCorpus keep(const std::string& text, int hours) {
     const std::string paths[] = {texts.write(concat(text.substr(0, 5), ".txt"), text)};
     const Corpus corpus = open_corpus(paths);

@@ -7,13 +7,13 @@
 #include "autograd/base/error.h"
 #include "tests/support/throws.h"
 
-// How wide the ids of a token file without a header are.
+// The width of the ids of a token file without a header.
 namespace dikkat {
 namespace {
 
 using testing::names;
 
-/// Ids as a text has them: low ones are frequent.
+/// Ids with the frequencies of a text: low ones are frequent.
 std::vector<std::uint32_t> ids(index count, std::uint32_t vocab_size) {
   std::vector<std::uint32_t> values;
   std::uint32_t state = 7;
@@ -58,7 +58,7 @@ TEST(TokenForm, FindsTheWidthOfIds) {
   EXPECT_EQ(form_of(bytes_as<std::int64_t>(high), 151936).width, 8);
 }
 
-// Such as the letters of DNA: both bytes of each id are small, and that is not the other order of bytes.
+// An example is the letters of DNA: both bytes of each id are small, which must not be taken for the other order of bytes.
 TEST(TokenForm, OfAVerySmallVocabularyIsSixteenBits) {
   const std::string data = bytes_as<std::uint16_t>(ids(1000, 5));
   EXPECT_EQ(form_of(data, 5).width, 2);

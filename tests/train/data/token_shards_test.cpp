@@ -14,7 +14,7 @@ std::string bytes_of(const std::vector<Int>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Int));
 }
 
-/// As llm.c's data_common.py writes it.
+/// Writes a file as llm.c's data_common.py does.
 template <class Int>
 std::string shard(std::int32_t magic, std::int32_t version, const std::vector<Int>& tokens) {
   std::vector<std::int32_t> header(256);
@@ -68,7 +68,7 @@ TEST_F(TokenShards, GoOnFromFileToFile) {
 
 TEST_F(TokenShards, DocumentsLieBetweenSeparators) {
   const TokenStore all = open({bytes_of(Ids16{50256, 1, 2, 50256, 3, 50256})});
-  ASSERT_EQ(all.documents(), 3);  // the first has the separator alone
+  ASSERT_EQ(all.documents(), 3);  // the first has only the separator
   EXPECT_EQ(all.document_start(0), 0);
   EXPECT_EQ(all.document_start(1), 1);
   EXPECT_EQ(all.document_start(2), 4);

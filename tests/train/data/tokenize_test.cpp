@@ -54,7 +54,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const TokenizerOptions& options, const C
   return maker->make();
 }
 
-/// As the byte tokenizer, with a token between documents.
+/// A byte tokenizer with a token between documents.
 class Separating : public Tokenizer {
  public:
   std::string_view kind() const override { return "separating"; }
@@ -321,7 +321,7 @@ TEST(TokenFile, CountsThatNoFileHasAreNotBelieved) {
     return open_token_file(folder.write("b", text), key, 100).has_value();
   };
   ASSERT_TRUE(opens(good));
-  // All of these lead to a layout that ends where the file does, since offsets are counted modulo 2^64.
+  // Each of these leads to a layout that ends at the end of the file, since offsets are counted modulo 2^64.
   constexpr std::int64_t kQuarter = std::int64_t{1} << 62;
   for (const auto& [at, number] :
        {std::pair{kTokens, kQuarter * -2 + 3}, {kDocuments, std::int64_t{1} << 61 | 1}, {kBytes, std::int64_t{-1}}}) {

@@ -6,7 +6,7 @@
 #include "tests/support/throws.h"
 #include "train/exchange/formats/gguf.h"
 
-// Where models keep their chat templates. One that cannot be read is refused: it is not the same as none.
+// The places of models' chat templates. A template that cannot be read is refused: it must not count as absent.
 namespace dikkat {
 namespace {
 

@@ -15,7 +15,7 @@
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 
-// What is exported is read back: the same configuration, the same tokenizer, the same bits of weights.
+// An exported model is read back with an equal configuration, tokenizer and bits of weights.
 namespace dikkat {
 namespace {
 
@@ -238,7 +238,7 @@ TEST(ExportModel, LeavesOutOnlyAHeadThatRepeatsTheTokenTable) {
   EXPECT_EQ(imported("same"), std::pair(true, std::size_t{0}));
 }
 
-// What a model began with is in its weights.
+// The files hold the weights, which include everything that a model began with.
 TEST(ExportModel, DoesNotAskHowAModelBegan) {
   const TemporaryFolder to;
   TransformerConfig config = llama_shape();

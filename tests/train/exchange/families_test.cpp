@@ -3,7 +3,7 @@
 #include "train/config/schema.h"
 #include "train/exchange/foreign_config.h"
 
-// A key of [model] that an export forgets would make another model of the file, without a word.
+// If an export forgot a key of [model], the file would silently hold another model.
 namespace dikkat {
 namespace {
 

@@ -12,7 +12,7 @@
 #include "train/model/language_model.h"
 #include "train/text/byte_tokenizer.h"
 
-// Values of a GGUF file that change what the model computes are honoured or refused, as config.json's are.
+// Values of a GGUF file that change the model's computation are honoured or refused, as config.json's are.
 namespace dikkat {
 namespace {
 
@@ -36,7 +36,7 @@ class GgufKeys : public ::testing::Test {
     export_model({model.config(), model.parameters(), ByteTokenizer()}, to_ / "whole.gguf", {.format = ExportFormat::gguf});
   }
 
-  /// The file with this value, or without it if it is none.
+  /// The file with this value, or without the key if the value is empty.
   WeightFile with(const std::string& key, const MetaValue& value) {
     const WeightFile whole = open_weights(to_ / "whole.gguf");
     std::vector<MetaEntry> metadata;

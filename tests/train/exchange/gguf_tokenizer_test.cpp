@@ -109,7 +109,7 @@ TEST(GgufTokenizer, PutsBeginAndEndAroundATextAsLlamaCppDoes) {
   EXPECT_EQ(around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue(true)}, {"tokenizer.ggml.add_eos_token", MetaValue(true)}}),
             Around(256, 257));
   EXPECT_TRUE(names(error_of([&] { around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue("yes")}}); }), {"add_bos_token", "yes"}));
-  // Reading what was written gives the same tokens.
+  // The tokens that were written are read back.
   for (const bool bos : {false, true}) {
     for (const bool eos : {false, true}) {
       const auto read = read_gguf_tokenizer(

@@ -172,7 +172,7 @@ TEST(ModelFilesTest, ReadMistralWithoutASlidingWindowAsLlama) {
   EXPECT_TRUE(names(refusal([](auto& config) { config.erase("sliding_window"); }), {"sliding_window", "4096"}));
 }
 
-// With a default in place of what is missing or not known, the model would compute something else.
+// With a default in place of a missing or unknown value, the model would compute something else.
 TEST(ModelFilesTest, RefuseRopeThatIsNotKnownAsAWhole) {
   const TemporaryFolder to;
   using nlohmann::json;

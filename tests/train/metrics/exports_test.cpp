@@ -1,4 +1,4 @@
-// Metrics in the formats of others, read by a reader that follows their specifications.
+// Metrics in the formats of other programs, read by a reader that follows their specifications.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -26,7 +26,7 @@ RunHistory two_steps() {
   return history;
 }
 
-/// Bit by bit, as RFC 3720 defines it.
+/// Computes the checksum bit by bit, as RFC 3720 defines it.
 std::uint32_t crc32c(std::string_view bytes) {
   std::uint32_t crc = 0xFFFFFFFF;
   for (const char byte : bytes) {

@@ -16,7 +16,7 @@
 namespace dikkat {
 namespace {
 
-/// The lines of a file, each up to what the clock says.
+/// The lines of a file, without times.
 std::vector<std::string> timeless_lines(const std::filesystem::path& path) {
   std::vector<std::string> lines;
   std::ifstream file(path);
@@ -44,7 +44,7 @@ TEST(MetricsLog, a_line_that_was_cut_off_by_a_full_disk_spoils_no_other) {
   log.write(StepReport{.step = 4, .loss = 2, .seconds = 1});
   log.write(StepReport{.step = 5, .loss = 2, .seconds = 1});
 
-  const MetricsLog again(file, 5);  // what cannot be read is dropped
+  const MetricsLog again(file, 5);  // lines that cannot be read are dropped
   const std::vector<std::string> lines = timeless_lines(file);
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_NE(lines[0].find("\"step\":1,"), std::string::npos);
@@ -65,7 +65,7 @@ TEST(MetricsLog, what_cannot_be_read_is_refused_and_left_as_it_is) {
   const std::filesystem::path file = folder / "metrics.jsonl";
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
   EXPECT_THROW(MetricsLog(file, 0), Error) << "a pipe without a writer would be waited for";
-  for (const char* target : {"/dev/zero", "metrics.jsonl"}) {  // that without an end, and that which leads to itself
+  for (const char* target : {"/dev/zero", "metrics.jsonl"}) {  // an endless file, and a link to itself
     std::filesystem::remove(file);
     std::filesystem::create_symlink(target, file);
     EXPECT_THROW(MetricsLog(file, 0), Error) << target;

@@ -34,7 +34,7 @@ TEST(LanguageModel, Gpt2HasItsParameters) {
   EXPECT_EQ(LanguageModel(recipe("gpt-124m-untied.toml"), 50257).parameters().parameter_count(), 163'009'536);
 }
 
-// As their papers or model cards count them, without a byte of weights.
+// The numbers are those of their papers or model cards, and no weights are allocated.
 TEST(LanguageModel, LlamaQwenAndSmolLmHaveTheirParameters) {
   const auto count = [](const char* name) {
     Config config = load_config(std::filesystem::path(DIKKAT_SOURCE_DIR) / "configs" / name);

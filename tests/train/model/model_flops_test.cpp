@@ -21,12 +21,12 @@ double flops_of(const char* recipe, index rows, index time) {
   return training_flops(model, batch);
 }
 
-// By hand: 6 for each weight of a product and token (the token table counts once, as the head), and 12 heads * head_size for each pair of a
-// query and a key, half of which are seen. (That the ops make these products: profile_test.)
+// The hand count is 6 for each weight of a product and token (the token table counts once, as the head), and 12 heads * head_size for each
+// pair of a query and a key, half of which are seen. (profile_test checks that the ops make these products.)
 TEST(TrainingFlops, OfRecipesAreThoseOfAHandCount) {
   const double smollm_block = 576.0 * (576 + 192 + 192) + 576.0 * 576 + 3 * 576.0 * 1536;
   EXPECT_DOUBLE_EQ(flops_of("smollm2-135m.toml", 2, 512), 2 * 512 * (6 * (30 * smollm_block + 49152.0 * 576) + 6.0 * 30 * 576 * 512));
-  // Its heads are twice as wide together as the model.
+  // The heads together are twice as wide as the model.
   const double qwen_block = 1024.0 * (2048 + 1024 + 1024) + 2048.0 * 1024 + 3 * 1024.0 * 3072;
   EXPECT_DOUBLE_EQ(flops_of("qwen3-0.6b.toml", 1, 256), 256 * (6 * (28 * qwen_block + 151936.0 * 1024) + 6.0 * 28 * 2048 * 256));
   const double llama_block = 2048.0 * (2048 + 512 + 512) + 2048.0 * 2048 + 3 * 2048.0 * 8192;

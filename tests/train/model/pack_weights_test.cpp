@@ -36,7 +36,7 @@ WeightType stored_as(PackedType type) {
   return type == PackedType::bf16 ? WeightType::bf16 : type == PackedType::q8 ? WeightType::q8_0 : WeightType::q4_0;
 }
 
-/// Replaces the matrices of a model by what the files' type makes of them.
+/// Replaces the matrices of a model by those that a file of this type would hold.
 void round_weights(ParameterStore& store, PackedType type) {
   for (ParameterStore::Entry* entry : store.entries()) {
     if (entry->shape().rank() != 2 || entry->path == "wpe.weight" || entry->path.ends_with("value_gate.weight")) {
@@ -91,7 +91,7 @@ double loss(const LanguageModel& model) {
   return static_cast<double>(*model.loss(pass, batch, 64).data<float>());
 }
 
-// Few rows are multiplied without rounding activations to more than 16 bits; many rows as bf16 where the processor has that.
+// Few rows are multiplied without rounding activations to more than 16 bits; many rows as bf16 if the processor has such products.
 TEST(PackWeights, GivesTheModelOfTheRoundedWeights) {
   for (const PackedType type : kTypes) {
     for (const bool is_gpt : {true, false}) {

@@ -19,7 +19,7 @@ using testing::same_bits;
 
 constexpr index kSmallBucket = 1 << 14;
 
-/// A pass of a tiny model, of its i-th sequence.
+/// A pass of a tiny model, on sequence i.
 struct Tiny {
   TinyGpt model{kTrainingConfig};
   AdamW adamw{model.store, {}};
@@ -105,7 +105,7 @@ TEST(GradientExchange, EndsWhereARankIsSilent) {
       Ranks ranks(std::move(transport), kPatient, [&](const std::string& sentence) { said.push_back(sentence); });
       ranks.set_timeout(0.2);
       if (ranks.rank() == 1) {
-        return;  // and does not take part
+        return;  // without taking part
       }
       Tiny tiny;
       const Ownership ownership(tiny.model.store, tiny.adamw, 2);
@@ -139,7 +139,7 @@ TEST(GradientExchange, IsGivenUpWithoutWaiting) {
       GradientExchange exchange(tiny.model.store, ranks, ownership.weights(), [](index, index) {}, kSmallBucket);
       exchange.begin();
       tiny.tape.watch_gradients(&exchange);
-      tiny.backward(0);  // and then an error, say
+      tiny.backward(0);  // then, for example, an error
     }
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
   });

@@ -16,7 +16,7 @@ using testing::same_bits;
 
 constexpr index kSize = 5'000;  // two parameters of it; the slab has padding between them
 
-/// As a backward pass adds a gradient to a parameter's.
+/// Adds a gradient to a parameter's as a backward pass does.
 void add_gradient(ParameterStore::Entry& entry, const std::vector<float>& values) {
   auto* gradient = static_cast<float*>(entry.gradient.data);
   for (index i = 0; i < entry.size(); ++i) {
@@ -30,7 +30,7 @@ std::vector<float> of_pass(index pass, std::uint64_t parameter) {
   return numbers(kSize + 3, 100 * static_cast<std::uint64_t>(pass) + parameter);
 }
 
-/// Passes [begin, end) one after the other, and then the halves of lanes [0, lanes) as a tree.
+/// Adds passes [begin, end) one after the other, and then the halves of lanes [0, lanes) as a tree.
 std::vector<float> tree(index first_lane, index lanes, index of_lane, std::uint64_t parameter) {
   std::vector<float> sum;
   if (lanes > 1) {
@@ -51,7 +51,7 @@ std::vector<float> tree(index first_lane, index lanes, index of_lane, std::uint6
   return sum;
 }
 
-/// Of a parameter that every pass has a gradient for, and one that only pass 1 has; two steps, to see that nothing is left of the first.
+/// Checks a parameter that every pass has a gradient for, and one that only pass 1 has. Two steps show that nothing is left of the first.
 void expect_tree(index lanes, index of_lane) {
   SCOPED_TRACE(concat(lanes, " lanes of ", of_lane));
   ParameterStore store;
@@ -91,7 +91,7 @@ TEST(LaneSum, AddsTheLanesOfAStepAsATree) {
   }
 }
 
-TEST(LaneSum, DiffersFromOneLane) {  // or the other test would show nothing
+TEST(LaneSum, DiffersFromOneLane) {  // otherwise the other test would show nothing
   EXPECT_FALSE(same_bits(tree(0, 1, 8, 1), tree(0, 4, 2, 1)));
 }
 

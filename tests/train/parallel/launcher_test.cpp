@@ -16,13 +16,13 @@ std::function<const char*(const char*)> of(const Variables& variables) {
   };
 }
 
-/// "openmpi 2", or "" where there is no launcher.
+/// The name and size, such as "openmpi 2", or "" if there is no launcher.
 std::string found(const Variables& variables) {
   const auto one = launcher(of(variables));
   return one ? one->mpi + " " + std::to_string(one->ranks) : "";
 }
 
-// The variables that were seen with Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05.
+// These are the variables of Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05.
 TEST(Launcher, IsKnownByItsEnvironment) {
   EXPECT_EQ(found({}), "");
   EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_RANK", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}), "openmpi 2")

@@ -22,7 +22,7 @@ using testing::numbers;
 using testing::on_ranks;
 using testing::same_bits;
 
-/// A store with matrices, one of them of several parts, and vectors, over some blocks.
+/// Adds matrices, one of which has several parts, and vectors, over some blocks.
 void add_parameters(ParameterStore& store) {
   store.add("a.bias", {1001}, Init::zeros(), Decay::no, Role::vector);
   store.add("a.weight", {90, 100}, Init::normal(1), Decay::yes, Role::hidden, {30, 30, 30});
@@ -121,7 +121,7 @@ TEST(Ownership, DealsOutWhatCanBeCutEvenlyAndMatricesByTheirCost) {
   }
 }
 
-/// A rank's gradients of its lanes: those of 8 lanes, shared out.
+/// Sums a rank's gradients of its lanes, which are some of the 8 lanes.
 void sum_lanes(ParameterStore& store, int rank, int ranks) {
   const index lanes = 8 / ranks;
   LaneSum sum(store, lanes);
@@ -138,7 +138,7 @@ void sum_lanes(ParameterStore& store, int rank, int ranks) {
   store.complete_gradients();
 }
 
-/// A step of an optimizer that `ranks` share, of gradients in 8 lanes: the weights, the state and the norm of the first.
+/// A step of an optimizer that `ranks` share, with gradients in 8 lanes. Returns the weights, the state and the norm of the first.
 template <class O>
 std::vector<float> shared_step(const typename O::Options& options, int ranks) {
   std::vector<float> result;

@@ -48,7 +48,7 @@ TEST_F(Average, IsWhatIsEvaluatedAndUsedAndNotWhatIsTrained) {
   const TrainedModel used = load_trained_model((folder / "with").string(), {.choice = CheckpointChoice::newest});
   EXPECT_EQ(loss_of(used, again.data()), with.val_loss) << "the loss of a run is that of the model that it gives";
 
-  // The weights themselves are those of a run without an average.
+  // The weights equal those of a run without an average.
   const auto checkpoint = [&](const char* run) { return CheckpointFile::open(folder / run / "checkpoints/step-000000020.h5"); };
   const CheckpointFile a = checkpoint("with"), b = checkpoint("without");
   bool differs = false;

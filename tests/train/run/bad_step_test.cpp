@@ -17,8 +17,8 @@ using testing::names;
 
 using Json = nlohmann::json;
 
-/// In some steps of a run, makes the first number of what an op gives in the second pass another one. The op runs `calls` times in a step,
-/// `of_pass` tells which one of a pass is meant.
+/// In some steps of a run, replaces the first number of an op's result in the second pass. The op runs `calls` times in a step, and
+/// `of_pass` selects one of those in a pass.
 class Poison : public Profile {
  public:
   struct Site {
@@ -66,7 +66,7 @@ class BadStepTest : public ::testing::Test {
   Config config() const { return tiny_config(folder / "corpus.txt"); }
   std::filesystem::path run() const { return folder / "run"; }
 
-  /// What a run says that ends with an error.
+  /// The message of a run that ends with an error.
   static std::string failure_of(Trainer& trainer, TrainingEvents& events) {
     try {
       trainer.run(events, never);
@@ -255,7 +255,7 @@ TEST_F(BadStepTest, a_save_that_fails_ends_the_run_or_not_as_configured) {
   }
 }
 
-/// A run that goes on after a save that failed, and in which the saves of some steps fail.
+/// A run that continues after a save that failed, and in which the saves of some steps fail.
 class BlockedSaveTest : public BadStepTest, public ::testing::WithParamInterface<bool> {
  protected:
   Trainer start() const {
@@ -282,7 +282,7 @@ TEST_P(BlockedSaveTest, without_a_first_or_a_last_checkpoint_the_run_does_not_en
   }
 }
 
-/// Stops in the evaluation after step 12, whose save fails; `unblock`: once.
+/// Stops in the evaluation after step 12, whose save fails; `unblock`: only once.
 struct StopsInEvaluation : Told {
   void evaluating(double) override { stopping = stopping || steps.size() == 12; }
   void write_failed(const std::string& what) override {

@@ -52,7 +52,7 @@ class EffectOnBits : public ::testing::Test {
     finish(base, "base");
   }
 
-  /// A tokenizer that has a token for the end of a text, which conversations need.
+  /// A tokenizer with a token for the end of a text, which conversations need.
   static TokenizerConfig pieces() {
     TokenizerConfig config;
     config.kind = "bpe";
@@ -60,7 +60,7 @@ class EffectOnBits : public ::testing::Test {
     return config;
   }
 
-  /// A run of a few steps on text, in which the keys of many rows do not count.
+  /// A run of a few steps on text, in which the keys of many rows have no effect.
   Config config() const {
     Config c = tiny_config(folder / "text.txt");
     c.model.n_layer = 1;
@@ -107,7 +107,7 @@ class EffectOnBits : public ::testing::Test {
     return run;
   }
 
-  /// A value that the key does not have: its default, or else another one that it accepts.
+  /// A value that differs from the key's: its default, or else another one that it accepts.
   Value another_value(const Key& key, const Config& config) const {
     static const Config defaults;
     const Value now = key.get(config), usual = key.get(defaults);
@@ -136,7 +136,7 @@ class EffectOnBits : public ::testing::Test {
     }
   }
 
-  /// Trains twice: as `config` says, and with other values for all keys that do not count there. Names the keys if that changes a bit.
+  /// Trains twice: with `config`, and with other values for all keys that have no effect there. Names the keys if that changes a bit.
   void expect_equal_bits(const std::string& name, const Config& config) {
     SCOPED_TRACE(name);
     const Finished plain = finish(config);
@@ -149,7 +149,7 @@ class EffectOnBits : public ::testing::Test {
         key.set(changed, another_value(key, changed));
         EXPECT_NE(key.get(changed), key.get(plain.planned.config)) << key.path();
         together.push_back(&key);
-        // Two keys may each have no effect only as long as the other is not set; min_lr_share may not be given beside min_lr.
+        // Two keys may each have no effect only as long as the other is not set. min_lr_share may not be given beside min_lr.
         if (key.path() == "optim.min_lr_share" || std::ranges::any_of(together, counts)) {
           changed = plain.planned.config;
           together.pop_back();
@@ -260,7 +260,7 @@ TEST_F(EffectOnBits, WeightDecayReachesAdapters) {
   EXPECT_TRUE(finish(c).traces == none);
 }
 
-/// A run that began before lora.decay existed goes on without weight decay, as it began.
+/// A run that began before lora.decay existed continues without weight decay, as it began.
 TEST_F(EffectOnBits, AnOlderRunOfAdaptersKeepsItsBits) {
   Config c = tuned("text.txt");
   c.lora.rank = 2;

@@ -16,7 +16,7 @@ constexpr index kVocabulary = 11;
 struct Evaluate : ::testing::Test {
   Evaluate() : model({.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = 7}, kVocabulary), text(kVocabulary) {
     model.parameters().allocate(3);
-    for (ParameterStore::Entry* entry : model.parameters().entries()) {  // a fresh model says ln V everywhere: make it opinionated
+    for (ParameterStore::Entry* entry : model.parameters().entries()) {  // a new model predicts ln V everywhere: give it preferences
       for (index i = 0; i < entry->size(); ++i) {
         static_cast<float*>(entry->record.data)[i] *= 20;
       }
@@ -50,7 +50,7 @@ struct Evaluate : ::testing::Test {
   std::optional<SequentialWindows> windows;
 };
 
-/// The sum of the losses of a window, and its predictions.
+/// The sum of the losses of a window, and the number of its predictions.
 std::pair<double, double> window_of(const LanguageModel& model, const TokenStore& text, index first, index block) {
   const index count = std::min<index>(block, text.size() - 1 - first);
   std::vector<Token> tokens(static_cast<std::size_t>(count + 1));
@@ -79,8 +79,8 @@ TEST_F(Evaluate, the_standard_error_is_that_of_windows) {
   EXPECT_TRUE(std::isnan(evaluator(SequentialWindows(one_window, 7), {})->standard_error));
 }
 
-/// Of 40 random texts: the spread of their mean losses, and the standard error that an evaluation tells, on average. A letter stands
-/// `run` times in a row, so that with long runs the losses of neighbouring tokens go together.
+/// For 40 random texts, the spread of their mean losses, and the standard error that an evaluation reports, on average. A letter is
+/// repeated `run` times, so that with long runs the losses of neighbouring tokens are correlated.
 struct Spread {
   double measured, told;
 };

@@ -122,7 +122,7 @@ TEST_F(Optimizers, AreFixedWhenARunStarts) {
   }
 }
 
-// State that nobody would load means that another optimizer wrote the checkpoint.
+// State that nothing would load means that another optimizer wrote the checkpoint.
 TEST_F(Optimizers, StateOfOthersIsRefused) {
   Trainer::start(config(OptimizerKind::adamw), folder / "run").run(quiet, after(3));
   const CheckpointFile checkpoint = open_checkpoint(folder / "run");

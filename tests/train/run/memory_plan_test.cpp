@@ -48,7 +48,7 @@ const std::string kLlama =
     "n_layer = 2\nn_head = 6\nn_kv_head = 2\nn_embd = 64\nhead_size = 10\nbias = false\nnorm = \"rms_norm\"\nqk_norm = true\n"
     "positions = \"rope\"\nactivation = \"silu\"\ngated = true\nlogit_softcap = 10.0\n";
 
-/// Keys of [model] that nanochat has for small models.
+/// nanochat's keys of [model] for small models.
 const std::string kNanochat =
     "n_layer = 3\nn_embd = 64\ntie_embeddings = false\nembedding_norm = true\nresidual_scalars = true\nvalue_embeddings = \"alternate\"\n"
     "zero_init_projections = true\nzero_head = true\n";
@@ -103,7 +103,7 @@ TEST(MemoryPlan, OfAStepIsWhatTheStepTakes) {
   }
 }
 
-// The base lies packed before its values are loaded, so the plan is that of the steps.
+// The base is packed before its values are loaded, so the plan is that of the steps.
 TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
   const Case c = {"adapters", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 3", 5000, {96, 0}};
   const Config config = config_of(c);
@@ -145,7 +145,7 @@ TEST(MemoryPlan, TouchesNoMemory) {
 }
 
 TEST(MemoryPlan, ATapeThatIsReservedAsksTheSystemNoMore) {
-  const WithThreads one(1);  // a build for the thread sanitizer has no threads that last, and each would ask for its scratch
+  const WithThreads one(1);  // with the thread sanitizer, threads do not last, and each would ask for its scratch
   const Case& c = kCases[0];
   const Config config = config_of(c);
   LanguageModel model(config.model, c.vocabulary);
@@ -165,7 +165,7 @@ TEST(MemoryPlan, ATapeThatIsReservedAsksTheSystemNoMore) {
   EXPECT_EQ(Pages::requests(), requests);
 }
 
-// GPT-2 124M with AdamW and eight lanes: 498 MB of weights, four slabs of gradients as large, and two of optimizer state.
+// GPT-2 124M with AdamW and eight lanes has 498 MB of weights, four slabs of gradients of that size, and two of optimizer state.
 TEST(MemoryPlan, RanksShareTheLanesAndTheOptimizerState) {
   constexpr std::size_t kSlab = 498'000'000;
   const MemoryPlan plan{.weights = kSlab, .gradients = 4 * kSlab, .optimizer = {{"first moment", kSlab}, {"second moment", kSlab}}};

@@ -16,7 +16,7 @@ namespace {
 
 using testing::names;
 
-/// Calls a step by name, from the lines of the table below `title`.
+/// The calls in a step by name, from the lines of the table below `title`.
 std::map<std::string, double> calls_in(const std::string& table, const std::string& title) {
   std::map<std::string, double> calls;
   std::istringstream lines(table);
@@ -81,7 +81,7 @@ TEST(Profile, ChangesNoBit) {
   EXPECT_TRUE(contents(folder / "plain" / last) == contents(folder / "profiled" / last));
 }
 
-/// Operations of the products that a step's ops make, by what these tell.
+/// Counts the operations of the products that a step's ops report.
 struct Counted : TapeObserver {
   void forward_begins() override {}
   void forward_ends(const OpRun& run) override { add(run, run.cost.forward.flops); }
@@ -106,7 +106,7 @@ void expect_formula(const TransformerConfig& config, Batch batch) {
   tape.backward(model.loss(pass, batch, 1));
   const TransformerConfig resolved = with_defaults(config);
   const index width = resolved.n_head * resolved.head_size;
-  // Ops make the scores of attention twice, 14 in place of 12 a pair, and see the diagonal.
+  // Ops compute the scores of attention twice, 14 instead of 12 a pair, and include the diagonal.
   const auto pairs_of = [&](bool causal, index queries, index keys) {
     return static_cast<double>(causal ? queries * (queries + 1) / 2 : queries * keys) * static_cast<double>(batch.rows * width);
   };
@@ -188,7 +188,7 @@ TEST(GemmShare, IsOfTheRateThatWasGiven) {
   EXPECT_TRUE(names(contents(folder / "unknown" / "metrics.jsonl"), {"\"mfu\":null"}));
 }
 
-// Beside another program the rate at the start is too low.
+// Beside another program, the rate measured at the start is too low.
 TEST(GemmShare, AStepThatBeatsTheRateHasItMeasuredAgain) {
   const TemporaryFolder folder;
   write_file(folder / "corpus.txt", tiny_text());
@@ -206,7 +206,7 @@ TEST(GemmShare, AStepThatBeatsTheRateHasItMeasuredAgain) {
   }
 }
 
-// One measurement on a busy machine said 78, and another one 389 GFLOP/s.
+// On a busy machine, two measurements may differ by a factor of five.
 TEST(ReferenceRate, IsTheHighestAndIsKnownWhenTwoMeasurementsAgree) {
   std::vector<double> rates = {78, 389, 120, 375, 600};
   std::size_t next = 0;
@@ -233,7 +233,8 @@ TEST(ReferenceRate, IsUnknownWithoutAMeasurement) {
   EXPECT_TRUE(std::isnan(none.share(1, 1)));
 }
 
-// Beside another program most products are slow. Here a second, as every look at the clock, but one product of the third burst.
+// Beside another program most products are slow. Here they take a second, as every look at the clock, except for one product of the third
+// burst.
 TEST(GemmRate, IsThatOfTheBestOfSeveralBursts) {
   constexpr int kFirstOfThirdBurst = 2 + 2 * 4 + 3;  // two for the first product; four for each burst
   int asked = 0;

@@ -49,7 +49,7 @@ TEST_F(PromptSamplerTest, a_run_has_the_same_bits_with_and_without) {
   EXPECT_EQ(timeless_metrics(folder_ / "with"), timeless_metrics(folder_ / "without"));
 }
 
-/// All lines of the metrics that a resumed run has too: without the clock, resumes and their counterparts.
+/// All lines of the metrics that a resumed run has too: without times, resumes and their counterparts.
 std::vector<std::string> events_of(const std::filesystem::path& run) {
   std::vector<std::string> lines;
   std::istringstream text(contents(run / "metrics.jsonl"));
@@ -63,12 +63,12 @@ std::vector<std::string> events_of(const std::filesystem::path& run) {
   return lines;
 }
 
-// An evaluation and its samples are one event of several lines: whichever of them a run has written when it is killed, a resumed run ends
+// An evaluation and its samples are one event of several lines. Whichever of them a run has written when it is killed, a resumed run ends
 // with the same lines.
 TEST_F(PromptSamplerTest, a_run_that_ends_between_the_lines_of_an_evaluation_loses_none) {
   Config c = config({"the ", "ships"});
   c.train.keep_last = 100;
-  c.train.async_save = false;  // each line is where it is in every run
+  c.train.async_save = false;  // so that the lines have the same order in every run
   train("whole", c);
   const std::string all = contents(folder_ / "whole" / "metrics.jsonl");
   int cuts = 0;

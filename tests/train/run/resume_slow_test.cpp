@@ -1,11 +1,11 @@
-// Sixty steps in one go, and a stop after any of them with any number of threads before and after it, end in the same bytes. Each step with
-// one number of threads; with DIKKAT_LONG_TESTS set, each with all.
+// Sixty steps without a stop, and with a stop after any of them and any number of threads before and after it, must end in the same bytes.
+// Each step is tested with one number of threads; with DIKKAT_LONG_TESTS set, with all.
 #include <cstdlib>
 
 #include "autograd/base/parallel.h"
 #include "tests/train/run/tiny_run.h"
 
-/// LLVM's OpenMP 14 forgets some of its own records when the number of threads changes again and again: not our leak.
+/// LLVM's OpenMP 14 loses some of its own records when the number of threads changes again and again: not our leak.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libomp"; }
 
@@ -46,7 +46,7 @@ TEST_P(ResumeAtEveryStep, gives_the_same_bytes) {
     expected_metrics = timeless_metrics(folder / "whole");
   }
 
-  // A run that is stopped after every step; from each of its stops another one goes on to the end.
+  // This run is stopped after every step; from each of its stops, another one continues to the end.
   const std::filesystem::path stopped = folder / "stopped";
   const auto stop_at = [&quiet](Trainer trainer, index step) { trainer.run(quiet, [&] { return trainer.state().step >= step; }); };
   stop_at(Trainer::start(config, stopped), 1);

@@ -1,4 +1,4 @@
-// N steps in one go, and k steps, a stop and N - k more, end in the same bytes: checkpoint, losses and all.
+// N steps without a stop, and k steps, a stop and N - k more, end in the same bytes: checkpoint, losses and all.
 #include "autograd/base/parallel.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/throws.h"
@@ -104,7 +104,7 @@ TEST_P(Resume, many_times_gives_the_same_bytes) {
   expect_same_end(run);
 }
 
-/// A killed process leaves its last checkpoint and a log that knows more: as when everything after step 8 had been cut off.
+/// A killed process leaves its last checkpoint and a log with later lines: as when everything after step 8 had been cut off.
 TEST_P(Resume, after_a_kill_writes_the_lost_steps_again) {
   const auto run = folder / "killed";
   TrainingEvents quiet;
@@ -163,7 +163,7 @@ TEST_P(Resume, refuses_overrides_of_what_a_run_keeps) {
 TEST_P(Resume, an_evaluation_that_was_cut_off_is_run) {
   const auto run = folder / "mid-evaluation";
   TrainingEvents quiet;
-  // Steps 1 to 5 ask once each; step 6 asks once after the step, then its evaluation asks: true there.
+  // Steps 1 to 5 ask once each. Step 6 asks once after the step, then its evaluation asks and gets true.
   {
     EXPECT_EQ(Trainer::start(config, run).run(quiet, after(6)), Trainer::Outcome::stopped);
   }
@@ -173,7 +173,7 @@ TEST_P(Resume, an_evaluation_that_was_cut_off_is_run) {
   expect_same_end(run);
 }
 
-/// A wsd run of 20 steps that falls from step 12 on.
+/// A wsd run of 20 steps whose rate falls from step 12 on.
 struct ResumeWsd : ::testing::Test {
   ResumeWsd() {
     write_file(folder / "corpus.txt", tiny_text());
@@ -181,7 +181,7 @@ struct ResumeWsd : ::testing::Test {
     config.optim.schedule = Schedule::Kind::wsd;
     config.optim.decay_share = 0.4;
   }
-  /// Steps from 0 on; the rates of those that were made.
+  /// The rates of the steps, which begin at 0.
   std::vector<double> rates_of(Trainer& trainer, const std::function<bool()>& stop) const {
     struct Rates : TrainingEvents {
       void stepped(const StepReport& r) override { all.push_back(r.learning_rate); }

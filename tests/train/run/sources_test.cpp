@@ -64,7 +64,7 @@ TEST_F(Sources, AreSplitAndToldApartAndTogether) {
   const double a = 0.75 * last.losses[0].standard_error, b = 0.25 * last.losses[1].standard_error;
   EXPECT_NEAR(last.val_standard_error, std::sqrt(a * a + b * b), 1e-12);
 
-  // Each is the loss over that text alone, by the checkpoint.
+  // Each is the loss over only that text, computed from the checkpoint.
   const TrainedModel trained = load_trained_model((folder / "run").string(), {.choice = CheckpointChoice::newest});
   Evaluator evaluator(*trained.model);
   const EvaluationText held = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "held.txt").string()});
@@ -73,7 +73,7 @@ TEST_F(Sources, AreSplitAndToldApartAndTogether) {
   EXPECT_EQ(evaluator(*apart.samples, {})->loss, last.losses[2].loss);
   EXPECT_EQ(last.losses[2].scored, scored_set_of(apart, *trained.tokenizer));
 
-  // How often each was seen is what the mixture says.
+  // The mixture determines how often each was seen.
   const Trainer again = Trainer::resume(folder / "run", {});
   const double weights[] = {0.75, 0.25};
   const Mixture mixture(weights);
@@ -84,7 +84,7 @@ TEST_F(Sources, AreSplitAndToldApartAndTogether) {
   }
   EXPECT_FALSE(last.losses[2].is_source());
 
-  // metrics.jsonl has it too.
+  // metrics.jsonl has the losses too.
   const RunHistory history = read_history(folder / "run");
   const EvaluationReport& written = history.evaluations.back().report;
   ASSERT_EQ(written.losses.size(), 3U);

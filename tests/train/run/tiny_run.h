@@ -20,7 +20,7 @@ inline std::string contents(const std::filesystem::path& path) {
 
 inline void write_file(const std::filesystem::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-/// Words in an order that never repeats for long: 3,000 characters or so.
+/// Words in an order that never repeats for long: about 3,000 characters.
 inline std::string tiny_text() {
   const std::vector<std::string> words = {"the ", "lamp ", "turns ", "and ", "ships ", "go ", "by ", "at ", "night.\n"};
   const RandomStream stream(7, "tiny text", 0);
@@ -31,7 +31,7 @@ inline std::string tiny_text() {
   return text;
 }
 
-/// Everything that could break exact resume is in it: dropout, accumulation, clipping, warm-up, evaluation, epochs that end mid-step.
+/// This has everything that could break exact resume: dropout, accumulation, clipping, warm-up, evaluation, epochs that end mid-step.
 inline Config tiny_config(const std::filesystem::path& corpus) {
   Config c = parse_config(R"(
     [model]
@@ -59,7 +59,8 @@ inline Config tiny_config(const std::filesystem::path& corpus) {
   return c;
 }
 
-/// Gives the model every part of the Llama family: three heads of queries for one of keys, of a size of their own.
+/// Gives the model every part of the Llama family: three heads of queries for one of keys, and a head size that does not follow from the
+/// width.
 inline void make_llama(Config& c) {
   c.model.n_head = 3;
   c.model.n_kv_head = 1;
@@ -78,7 +79,7 @@ inline void make_llama(Config& c) {
   resolve(c);
 }
 
-/// Pairs of lengths that differ, 60 of them.
+/// Pairs of different lengths, 60 of them.
 inline std::string tiny_pairs() {
   const std::vector<std::string> words = {"the", "lamp", "turns", "and", "ships", "go", "by"};
   const RandomStream stream(7, "tiny pairs", 0);
@@ -96,7 +97,7 @@ inline std::string tiny_pairs() {
   return text;
 }
 
-/// The same for an encoder-decoder.
+/// As tiny_config(), for an encoder-decoder.
 inline Config tiny_pairs_config(const std::filesystem::path& corpus) {
   Config c = parse_config(R"(
     [model]
@@ -130,14 +131,14 @@ inline Config tiny_pairs_config(const std::filesystem::path& corpus) {
   return c;
 }
 
-/// A stop that says true after it was asked `count` times.
+/// A stop that returns true after it was asked `count` times.
 inline std::function<bool()> after(int count) {
   return [count]() mutable { return --count < 0; };
 }
 
 inline bool never() { return false; }
 
-/// The steps and evaluations in the metrics, without what the clock says.
+/// The steps and evaluations in the metrics, without times.
 inline std::vector<std::string> timeless_metrics(const std::filesystem::path& run) {
   std::vector<std::string> lines;
   std::ifstream file(run / "metrics.jsonl");

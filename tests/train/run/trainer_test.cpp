@@ -72,7 +72,7 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
     Trainer::start(c, run()).run(quiet, never);
   }
   const index good = best_checkpoint(run())->step;
-  Recorder events;  // steps of 1 in every weight leave nothing of what was learnt
+  Recorder events;  // steps of 1 in every weight destroy everything that was learnt
   Trainer::resume(run(), {.overrides = {"optim.learning_rate=1", "train.max_steps=24"}}).run(events, never);
   ASSERT_EQ(events.evaluations.size(), 2U);
   EXPECT_GT(events.evaluations[0].val_loss, 4) << "the case is void: what came later is no worse";
@@ -246,7 +246,7 @@ TEST_F(Start, refuses_what_it_cannot_train_on_and_writes_nothing) {
 
 TEST_F(Start, tells_what_it_is_loading_and_what_it_leaves_out) {
   std::filesystem::create_directories(folder / "texts");
-  std::string numbers;  // with pairs enough for 600 tokens
+  std::string numbers;  // with enough pairs for 600 tokens
   for (int i = 0; i < 3000; ++i) {
     numbers += std::to_string(i * 7919 % 1000) + ' ';
   }

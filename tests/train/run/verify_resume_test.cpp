@@ -32,7 +32,7 @@ TEST(VerifyResume, sees_a_difference) {
   const TemporaryFolder folder;
   std::string other = tiny_text();
   std::swap(other[100], other[103]);
-  const auto verified = [&](double meddled_at) {  // the text is another one from this share of the steps on
+  const auto verified = [&](double meddled_at) {  // the text changes after this share of the steps
     write_file(folder / "corpus.txt", tiny_text());
     const auto meddle = [&](double share) {
       if (share == meddled_at) {

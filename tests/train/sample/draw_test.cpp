@@ -44,7 +44,7 @@ std::vector<double> softmax(const std::vector<float>& logits, double temperature
   return p;
 }
 
-/// What should be drawn, by sorting everything.
+/// The expected shares, computed by sorting everything.
 std::vector<double> expected(const std::vector<float>& logits, const DrawOptions& o) {
   const std::vector<double> p = softmax(logits, o.temperature);
   std::vector<std::size_t> order(p.size());

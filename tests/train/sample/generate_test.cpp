@@ -82,7 +82,7 @@ TEST_F(Generate, ReadsTheEndOfAPromptThatIsTooLong) {
   EXPECT_EQ(texts(options), found);
 }
 
-// The cache changes what is computed and not what comes out.
+// The cache changes the computation, not the result.
 void expect_the_same_without_a_cache(const TransformerConfig& config) {
   const Model model(config, 7);
   for (const double temperature : {0.0, 1.0}) {
@@ -110,7 +110,7 @@ TEST(GenerateFromACache, SaysWhatIsSaidWithoutOneTokenForToken) {
   }
 }
 
-// Keys lie in the cache as they were rotated. When the oldest are dropped, those that stay are rotated anew, from the first position on.
+// The cache holds rotated keys. When the oldest are dropped, the others are rotated again, from the first position on.
 TEST(GenerateFromACache, OfALlamaSaysWhatIsSaidWithoutOneTokenForToken) {
   for (const index key_heads : {1, 2, 4}) {
     for (const auto positions : {Positions::rope, Positions::none}) {
@@ -126,7 +126,7 @@ TEST(GenerateFromACache, OfALlamaSaysWhatIsSaidWithoutOneTokenForToken) {
   }
 }
 
-// Values lie in the cache as they were mixed, and x0 is that of the new tokens alone.
+// The cache holds mixed values, and x0 is only that of the new tokens.
 TEST(GenerateFromACache, OfANanochatSaysWhatIsSaidWithoutOneTokenForToken) {
   for (const auto values : {ValueEmbeddings::alternate, ValueEmbeddings::all}) {
     TransformerConfig config{.n_layer = 3, .n_head = 4, .n_embd = 32, .block_size = 40, .vocab_size = kModelVocabulary, .bias = false};
@@ -185,7 +185,7 @@ TEST_F(Generate, ASampleIsTheSameOnAnyThreadsAndBesideAnyOthers) {
   EXPECT_NE(texts(other), all);
 }
 
-/// Of different lengths, one beyond the context, one twice.
+/// The prompts have different lengths; one is longer than the context, and one occurs twice.
 const std::vector<std::vector<Token>> kPrompts = {{1, 5, 2}, {7}, {3, 8, 1, 5, 2, 4, 7, 0}, {1, 5, 2}, {6, 6, 6, 6, 6}, {2, 3}};
 
 TEST_F(Generate, ContinuesManyPromptsAsEachAlone) {
@@ -240,7 +240,7 @@ TEST_F(Generate, GivesEachSampleOfEachPromptAsEvents) {
   EXPECT_FALSE(generation.next()) << "nothing follows the last event";
 }
 
-/// All events in their order: "?" where the generation asks whether it is interrupted, "2" for a token of sample 2, and "2 length" for its
+/// All events in their order: "?" when the generation asks whether it is interrupted, "2" for a token of sample 2, and "2 length" for its
 /// end. `on_token` may end samples.
 std::vector<std::string> events_of(
     const Gpt& gpt, const std::vector<std::vector<Token>>& prompts, SampleOptions options, const Vocabulary& vocabulary = kVocabulary,
@@ -523,7 +523,7 @@ TEST(PromptCache, GivesTheSameBitsWhateverWasReadBefore) {
        {first(300), first(500), first(500), first(512), first(130), other, first(400), first(5), first(600), first(129)}) {
     EXPECT_EQ(follow(prompt, kept), alone(prompt)) << prompt.size();
   }
-  // It reads no more than it must. It asks before each pass whether it is interrupted.
+  // The model reads no more than it must. The generation asks before each pass whether it is interrupted.
   PromptCache counted(model.gpt);
   follow(first(300), counted);
   EXPECT_EQ(asked, 3 + kTokensAfter);

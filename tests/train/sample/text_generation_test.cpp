@@ -14,7 +14,7 @@ struct TextGenerationTest : ::testing::Test {
     store.allocate(3);
   }
 
-  /// The texts of all samples, joined from their events, and as their ends have them.
+  /// Collects the texts of all samples, joined from their events, and as their ends have them.
   std::vector<TextGeneration::Ended> read(const SampleOptions& options, const std::vector<std::string>& stops = {}) const {
     TextGeneration generation(gpt, tokenizer, vocabulary_of(tokenizer), prompts, options, stops);
     std::vector<std::string> texts(prompts.size() * static_cast<std::size_t>(options.num_samples));

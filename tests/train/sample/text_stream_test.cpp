@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-/// What is given out for each byte of a text, then what was held back.
+/// The text that is passed on for each byte of a text, then the text that was held back.
 std::vector<std::string> pieces(const std::string& text, const std::vector<std::string>& stops = {}) {
   const ByteTokenizer tokenizer;
   TextStream stream(tokenizer, 'x', stops);

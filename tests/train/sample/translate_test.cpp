@@ -21,7 +21,7 @@ struct Translate : ::testing::Test {
       : tokenizer(tokenizer_from_json(kWords)),
         model(Scope(store), {.n_layer = 1, .n_encoder_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 6, .vocab_size = 10}) {
     store.allocate(11);
-    for (ParameterStore::Entry* entry : store.entries()) {  // opinions that differ from source to source
+    for (ParameterStore::Entry* entry : store.entries()) {  // preferences that differ from source to source
       for (index i = 0; i < entry->size(); ++i) {
         static_cast<float*>(entry->record.data)[i] *= 2.5F;
       }
@@ -31,7 +31,7 @@ struct Translate : ::testing::Test {
     }
   }
 
-  /// Log-probability of a target with its end token, by the model itself; without the end token for a target at the limit.
+  /// The log-probability of a target with its end token, by the model itself; without the end token for a target at the limit.
   double log_probability(const std::vector<Token>& source, const std::vector<Token>& target, bool ends) {
     std::vector<Token> inputs{2};
     inputs.insert(inputs.end(), target.begin(), target.end());
@@ -50,7 +50,7 @@ struct Translate : ::testing::Test {
     for (std::size_t t = 0; t < labels.size(); ++t) {
       const float* row = logits.data<float>() + t * 10;
       double sum = 0;
-      for (index v = 0; v < 8; ++v) {  // padding of the vocabulary is not in the running
+      for (index v = 0; v < 8; ++v) {  // the vocabulary's padding must not be chosen
         sum += std::exp(static_cast<double>(row[v]));
       }
       total += static_cast<double>(row[labels[t]]) - std::log(sum);
@@ -136,7 +136,7 @@ TEST_F(Translate, AnAnswerDependsNeitherOnTheOthersNorOnThreads) {
   }
 }
 
-// Every key of an encoder-decoder, with answers of several lengths: hypotheses end and leave, and others take their rows.
+// The model has every key of an encoder-decoder, and answers of several lengths: hypotheses end and leave, and others take their rows.
 TEST(TranslateCached, GivesWhatReadingEverythingAgainGives) {
   const auto tokenizer = tokenizer_from_json(R"({"kind":"word","words":["a","b","c","d","e","f","g","h"]})");
   const TransformerConfig plain{.n_layer = 2,
@@ -176,7 +176,7 @@ TEST(TranslateCached, GivesWhatReadingEverythingAgainGives) {
     ParameterStore store;
     const EncoderDecoder model(Scope(store), kind);
     store.allocate(3);
-    for (ParameterStore::Entry* entry : store.entries()) {  // opinions that differ from source to source and from token to token
+    for (ParameterStore::Entry* entry : store.entries()) {  // preferences that differ from source to source and from token to token
       for (index i = 0; i < entry->size(); ++i) {
         static_cast<float*>(entry->record.data)[i] *= 1.7F;
       }

@@ -4,7 +4,7 @@
 
 #include "tests/support/temporary_folder.h"
 
-// A CheckedFile returns only what was in the file when it was opened.
+// A CheckedFile returns only the contents that the file had when it was opened.
 namespace dikkat {
 namespace {
 
@@ -55,7 +55,7 @@ TEST(CheckedFile, RefusesEachChangedBit) {
     for (int bit = 0; bit < 8; ++bit) {
       overwrite(path, at, std::string(1, static_cast<char>(bytes[at] ^ (1 << bit))));
       read(file, (at + 2 * PageSums::kPageBytes) % bytes.size() / PageSums::kPageBytes * PageSums::kPageBytes,
-           1);  // so that this page is read anew
+           1);  // so that this page is read again
       EXPECT_NE(input_error_of([&] { read(file, at, 1); }).find(path), std::string::npos) << at << ' ' << bit;
     }
     overwrite(path, at, bytes.substr(at, 1));

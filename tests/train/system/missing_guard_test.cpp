@@ -48,7 +48,7 @@ TEST(MissingGuard, AFailureStaysOne) {
   EXPECT_EQ(reports.sentences.size(), 0U);
 }
 
-// Each system call that writes a file, with each errno by which a file system says that it lacks something.
+// Tests each system call that writes a file, with each errno by which a file system reports that it lacks something.
 TEST(MissingGuard, OnlyGuardsMayBeMissingFromAWrite) {
   for (const int error : {ENOSYS, EOPNOTSUPP, EINVAL, ENOLCK}) {
     for (const Operation operation : {Operation::open, Operation::write, Operation::sync, Operation::size, Operation::read,

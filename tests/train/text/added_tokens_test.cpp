@@ -10,7 +10,7 @@ namespace {
 
 using testing::names;
 
-/// "[7]" for a token, the text itself for what stands between, "|" between two parts of text.
+/// Formats a token as "[7]", the text between tokens as it is, and "|" between two parts of text.
 std::string split(const AddedTokens& tokens, std::string_view text, bool with_special = true, bool nfc = false) {
   std::string out;
   AddedTokenFinder(tokens, nfc)

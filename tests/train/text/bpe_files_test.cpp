@@ -26,7 +26,7 @@ std::string contents(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Of the ids as nanoGPT writes them to a file.
+/// The hash of the ids as nanoGPT writes them to a file.
 std::string sha256_u16le(const std::vector<Token>& tokens) {
   std::vector<unsigned char> bytes;
   for (const Token token : tokens) {

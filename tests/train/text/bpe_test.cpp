@@ -36,7 +36,7 @@ std::vector<std::string> encoded(const Bpe& bpe, std::string_view piece) {
   return texts;
 }
 
-/// a b -> ab, ab ab -> abab, b c -> bc, with ids 256 on.
+/// Three merges, a b -> ab, ab ab -> abab, b c -> bc, with ids from 256 on.
 Bpe three_merges() {
   const auto tokens = bytes_and({"ab", "abab", "bc"});
   const auto id = [&](std::string_view token) {
@@ -56,7 +56,7 @@ TEST(Bpe, MergesTheEarliestFirstAndFromTheLeft) {
   EXPECT_EQ(encoded(bpe, std::string("\0\xFF", 2)), (Texts{std::string(1, '\0'), "\xFF"}));
 }
 
-// GPT-2's own loop (encoder.py, bpe()), which looks at all of a piece for every merge.
+// GPT-2's own loop (encoder.py, bpe()), which searches the whole piece for every merge.
 std::vector<Token> by_definition(const Bpe& bpe, std::string_view piece) {
   std::vector<Token> symbols;
   for (const char byte : piece) {

@@ -22,7 +22,7 @@ StringCounts counts_of(const std::map<std::string, std::uint64_t>& words) {
 
 std::vector<std::string> learned(const Bpe& bpe) { return {bpe.tokens().begin() + 256, bpe.tokens().end()}; }
 
-// Sennrich et al. 2016, algorithm 1: low 5, lower 2, newest 6, widest 3. Of equally frequent pairs the lower ids win.
+// The example is Sennrich et al. 2016, algorithm 1: low 5, lower 2, newest 6, widest 3. Among equally frequent pairs the lower ids win.
 TEST(TrainBpe, LearnsThePapersMerges) {
   EXPECT_EQ(learned(train_bpe(counts_of({{"low", 5}, {"lower", 2}, {"newest", 6}, {"widest", 3}}), 256 + 6)),
             (std::vector<std::string>{"es", "est", "lo", "low", "ew", "new"}));
@@ -39,7 +39,7 @@ TEST(TrainBpe, CountsIn64Bits) {
   EXPECT_EQ(learned(train_bpe(counts_of({{"ab", kMany}, {"cd", kMany + 1}}), 257)), (std::vector<std::string>{"cd"}));
 }
 
-/// The definition: all pairs counted anew for every merge.
+/// The definition: all pairs are counted again for every merge.
 std::vector<std::string> by_definition(const std::map<std::string, std::uint64_t>& words, std::size_t merges) {
   const Bpe bytes = train_bpe(StringCounts(), 256);
   std::vector<std::string> tokens = bytes.tokens();

@@ -87,7 +87,7 @@ TEST(HuggingFaceJson, SaysTheSameInSeveralWays) {
       [](json& f) { f["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array()}}; },
       [](json& f) { f["post_processor"] = nullptr; },
       [](json& f) { f["decoder"] = nullptr; },
-      [](json& f) { f["model"]["unk_token"] = "<|endoftext|>"; },  // for bytes without a token; each has one
+      [](json& f) { f["model"]["unk_token"] = "<|endoftext|>"; },  // for bytes without a token, but each byte has one
       [](json& f) { f["model"]["ignore_merges"] = false; },
       [](json& f) { f["model"]["new_option"] = nullptr; },
       [](json& f) { f["model"]["vocab"].erase("<|endoftext|>"); },
@@ -209,7 +209,7 @@ TEST(HuggingFaceJson, IgnoredMergesLetATokenStandAlone) {
 
 TEST(BpeTokenizer, SaysWhereATextHasAByteWithoutAToken) {
   const auto tokenizer = tokenizer_from_json(changed([](json& f) {
-    // SmolLM 2's vocabulary has no tokens for bytes that its corpus did not have. Ids have no gaps all the same.
+    // SmolLM 2's vocabulary has no tokens for bytes that its corpus did not have. Even so, ids have no gaps.
     json vocabulary;
     for (const auto& [text, id] : f["model"]["vocab"].items()) {
       const auto old = id.get<Token>();
@@ -227,7 +227,7 @@ TEST(BpeTokenizer, SaysWhereATextHasAByteWithoutAToken) {
   EXPECT_EQ(tokenizer_from_json(tokenizer->to_json())->encode("the cat"), tokenizer->encode("the cat"));
 }
 
-/// A file as Llama 3's owner has it: tokens before and after a text.
+/// A file like that of Llama 3's owner: it puts tokens before and after a text.
 std::string with_template() {
   return changed([](json& f) {
     f["added_tokens"].push_back(added(264, "<s>"));
@@ -342,7 +342,7 @@ TEST(HuggingFaceFiles, HoldWhatAModelsFolderNeeds) {
   EXPECT_EQ(bpe_json(again), tokenizer.to_json()) << "nothing that needs to be kept beside it";
 }
 
-// A tokenizer class of transformers may put its own tokens around a text; for other classes the file's own post_processor counts.
+// A tokenizer class of transformers may put its own tokens around a text; with other classes the file's own post_processor counts.
 TEST(HuggingFaceFiles, TheClassMayPutTokensAroundATextItself) {
   struct Around {
     std::optional<Token> before, after;
@@ -369,7 +369,7 @@ TEST(HuggingFaceFiles, TheClassMayPutTokensAroundATextItself) {
   EXPECT_EQ(read(without, {{"tokenizer_class", "Qwen2Tokenizer"}, {"add_bos_token", false}}), (Around{}));
   EXPECT_EQ(read(without, {{"tokenizer_class", "Qwen2Tokenizer"}, {"add_bos_token", true}}), (Around{{}, {}, 1}))
       << "the two files disagree";
-  // What is written is read again.
+  // The written file is read again.
   BpeVocabulary vocabulary = from_hugging_face_json(without);
   read_tokenizer_config(
       R"({"tokenizer_class": "LlamaTokenizerFast", "bos_token": "<s>", "eos_token": "<|endoftext|>", "add_eos_token": true})", vocabulary);
@@ -415,7 +415,7 @@ TEST(BpeVocabulary, SaysItsTokensAsFilesDo) {
   EXPECT_EQ(vocabulary.added_token("the"), std::nullopt);
 }
 
-/// tests/golden/tokenizer/splitters: tokenizers that look like their owners', and ids by Hugging Face's encoder.
+/// tests/golden/tokenizer/splitters has tokenizers that look like their owners', and ids by Hugging Face's encoder.
 class GoldenSplitter : public ::testing::TestWithParam<const char*> {
  protected:
   static std::string contents(const std::string& name) {

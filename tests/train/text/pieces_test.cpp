@@ -36,7 +36,7 @@ TEST(Pieces, OfSpacesTheLastJoinsTheNextWord) {
   EXPECT_EQ(pieces_of("\u3000\u3000x"), (Pieces{"\u3000", "\u3000", "x"}));
 }
 
-// U+001C to U+001F, U+200B and U+180E are no White_Space, U+0085 and U+00A0 are.
+// U+001C to U+001F, U+200B and U+180E are not White_Space, but U+0085 and U+00A0 are.
 TEST(Pieces, WhiteSpaceIsUnicodes) {
   EXPECT_EQ(pieces_of("\u001C\u001C!"), (Pieces{"\u001C\u001C!"}));
   EXPECT_EQ(pieces_of("\u180E\u200B"), (Pieces{"\u180E\u200B"}));
@@ -146,7 +146,7 @@ TEST(Pieces, AreTheSameInBlocks) {
   }
 }
 
-/// Texts of few characters, of which all that the rules tell apart stand side by side.
+/// Texts of few characters, in which all the characters that the rules distinguish are adjacent.
 TEST(Pieces, OfRandomTextsAreTheSameInBlocks) {
   constexpr const char* kParts[] = {"a",
                                     "S",

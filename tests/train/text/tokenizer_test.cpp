@@ -160,7 +160,7 @@ TEST(Tokenizer, RefusesADescriptionThatNestsDeep) {
     }
   }
   EXPECT_EQ(tokenizer_from_json("{\"kind\":\"char\",\"characters\":\"" + std::string("[") + "\"}")->vocab_size(), 1);
-  // In a text brackets nest nothing.
+  // In a text, brackets do not nest.
   EXPECT_NO_THROW(tokenizer_from_json("{\"kind\":\"word\",\"words\":[\"" + std::string(200, '[') + R"(\"["]})"));
 }
 
@@ -168,7 +168,7 @@ TEST(Tokenizer, RefusesADescriptionOfTooManyValues) {
   constexpr std::size_t kMost = std::size_t{1} << 24;
   std::string numbers = "{\"kind\":[0";
   for (std::size_t i = 0; i < kMost; ++i) {
-    numbers += ",0";  // 16 bytes of memory for two of text: more than that is refused before it is made
+    numbers += ",0";  // 16 bytes of memory for two of text: larger ones are refused before they are made
   }
   EXPECT_TRUE(names(error_of<InputError>([&] { tokenizer_from_json(numbers + "]}"); }), {"16,777,216"}));
 }
@@ -226,7 +226,7 @@ std::string bytes_of_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A text and what Python says of it, split at the code points of White_Space.
+/// A text and Python's results for it, split at the code points of White_Space.
 struct Text {
   const char* name;
   index characters;   // distinct ones

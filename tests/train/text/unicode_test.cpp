@@ -23,7 +23,7 @@ TEST(Nfc, JoinsAndSortsMarks) {
   EXPECT_EQ(to_nfc("\uFB01"), "\uFB01") << "a ligature is compatible, not equivalent";
 }
 
-/// What Python 3.11's unicodedata makes of every character of the ranges, alone and among others: 257,644 lines.
+/// The results of Python 3.11's unicodedata for every character of the ranges, by itself and among others: 257,644 lines.
 TEST(Nfc, IsPythonsForEveryCharacter) {
   std::string forms;
   const auto feed = [&](const std::string& text) { forms += to_nfc(text) + '\n'; };

@@ -27,7 +27,7 @@ TEST(Utf8, ReadsBackEveryCodePointAndNoSurrogate) {
   }
 }
 
-/// Unicode 15, table 3-7, written out anew: for each form, the range of every byte.
+/// Unicode 15, table 3-7, written out again: for each form, the range of every byte.
 bool well_formed(std::string_view bytes) {
   struct Form {
     index length;

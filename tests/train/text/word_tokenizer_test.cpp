@@ -46,7 +46,7 @@ TEST(WordTokenizer, PartsWordsByOneSpaceAndNoneBesideALineBreak) {
       {"a\rb\vc\fd", "a b c d"},
       {"a\u00A0b\u0085c\u2028d\u2029e", "a b c d e"},
       {"\u3000\u543E\u8F29\u3000\u732B\u3000\n\u540D", "\u543E\u8F29 \u732B\n\u540D"},
-      {"a\u200Bb c\u180Ed \uFEFFe", "a\u200Bb c\u180Ed \uFEFFe"},  // zero width, but no white space
+      {"a\u200Bb c\u180Ed \uFEFFe", "a\u200Bb c\u180Ed \uFEFFe"},  // zero width, but not white space
       {"i\u015F\u0131k \u0130yi \u011F\u00FC\u00E7l\u00FC", "i\u015F\u0131k \u0130yi \u011F\u00FC\u00E7l\u00FC"},
   };
   for (const Case& c : cases) {

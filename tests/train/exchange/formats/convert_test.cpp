@@ -174,7 +174,7 @@ TEST(Convert, ABlockByHand) {
   EXPECT_EQ(decoded(WeightType::q8_0, q8.data(), 32), values);
 }
 
-// Bytes of ggml's own quantizers, as those of conversions.json.
+// The bytes are those of ggml's own quantizers, like those of conversions.json.
 TEST(Convert, ABlockWhoseCodesDependOnHowEachStepRounds) {
   std::vector<float> values(32);
   values[0] = -0x1.5fcfe8p+0F;

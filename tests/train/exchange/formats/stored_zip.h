@@ -15,7 +15,7 @@ void append_number(std::string& out, T number) {
   out.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-/// A zip archive of these files as they are, without checksums, which nobody here reads. With `zip64`, sizes and places are in 64 bits.
+/// A zip archive of these files, not compressed, without checksums, which nobody here reads. With `zip64`, sizes and places are in 64 bits.
 inline std::string stored_zip(const ZippedFiles& files, bool zip64 = false) {
   std::string text;
   std::string directory;

@@ -28,7 +28,7 @@ inline std::string contents(const std::string& path) {
 
 inline std::span<const std::byte> bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// make_fixtures.py's element(): what the elements of every fixture's tensors are.
+/// make_fixtures.py's element(): the elements of every fixture's tensors.
 inline float element(std::string_view name, index i) {
   std::uint32_t crc = 0xFFFF'FFFF;  // zlib's
   for (const char c : name) {
@@ -54,7 +54,7 @@ inline std::vector<float> read_all(const WeightTensor& tensor) {
   return values;
 }
 
-/// The tensor is there, with this type and shape, and its elements are those of make_fixtures.py.
+/// Expects the tensor with this type and shape, and the elements of make_fixtures.py.
 inline void expect_tensor(const WeightFile& file, const std::string& name, WeightType type, const std::vector<index>& shape,
                           const std::string& element_name = "") {
   SCOPED_TRACE(name);

@@ -20,7 +20,7 @@ std::string torch_error(const std::string& file) {
   return message;
 }
 
-/// What reading says of an archive with this pickle, whose storage 0 has 16 bytes.
+/// The error of reading an archive with this pickle, whose storage 0 has 16 bytes.
 std::string error_of_pickle(const std::string& pickle, const std::string& storage = std::string(16, '\0')) {
   return torch_error(stored_zip({{"a/data.pkl", pickle}, {"a/data/0", storage}}));
 }
@@ -45,7 +45,7 @@ std::string tensor(const std::vector<std::int32_t>& shape, const std::vector<std
 
 TEST(Torch, WhatNanogptSavesIsRead) {
   const WeightFile file = open_torch(fixture("nanogpt.pt"));
-  // The last of the names that share a parameter gave it its numbers.
+  // The last of the names that share a parameter defines its numbers.
   for (const char* name : {"model/transformer.wte.weight", "model/lm_head.weight"}) {
     expect_tensor(file, name, WeightType::f32, {5, 4}, "transformer.wte.weight");
   }
@@ -209,7 +209,7 @@ TEST(Torch, ADictThatHoldsItselfOrTooMuchEndsInASentence) {
 }
 
 TEST(Torch, MoreThanAnyModelHasIsRefused) {
-  // A list of 600 lists, each the same one of 600 values.
+  // The pickle is a list of 600 lists, all of which are one list of 600 values.
   std::string inner = "](";
   std::string outer = "](";
   for (int i = 0; i < 600; ++i) {
@@ -217,7 +217,7 @@ TEST(Torch, MoreThanAnyModelHasIsRefused) {
     outer += std::string("h\x01", 2);
   }
   const std::string pickle = dict(text("a") + inner + "eq\x01" + text("b") + outer + "e");
-  const std::string message = error_of_pickle(pickle + std::string(20000, '.'));  // what follows lets it name more
+  const std::string message = error_of_pickle(pickle + std::string(20000, '.'));  // the bytes after it allow it to name more
   EXPECT_TRUE(names(message, {"1048576", "262144"}));
 }
 

@@ -58,7 +58,7 @@ TEST(Grid, HasALimit) {
 TEST(Variations, TellAllThatIsWrongAtOnce) {
   const std::string what = refused({"optim.learning_rte=1", "model.n_layer=2,many,2", "nothing", "=3", "data.val_fraction=0.1,0.2",
                                     "tokenizer.kind=char,byte", "train.seed=1,2", "optim.beta1=0.9", "optim.beta1=0.8"});
-  // Nine problems, each on its line: data.val_fraction and tokenizer.kind have one each.
+  // There are nine problems, each on its line: data.val_fraction and tokenizer.kind have one each.
   std::vector<std::string> lines;
   std::istringstream text(what);
   for (std::string line; std::getline(text, line);) {

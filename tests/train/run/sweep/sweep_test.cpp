@@ -14,10 +14,10 @@ using testing::names;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// Runs that cost nothing: a loss for each combination, seed and number of steps.
+/// Runs that cost nothing: they have a loss for each combination, seed and number of steps.
 struct FakeRuns {
   std::function<double(const Leg&)> loss;
-  index most = 1000;  // legs until it is told to stop
+  index most = 1000;  // legs until it is asked to stop
   std::vector<Leg> trained = {};
 
   Halving operator()(const SweepPlan& plan, std::vector<LegResult>& ended) {
@@ -41,7 +41,7 @@ SweepPlan plan_of(index combinations, index steps, std::vector<index> seeds = {1
   return {.max_steps = std::vector<index>(static_cast<std::size_t>(combinations), steps), .seeds = std::move(seeds), .eta = eta};
 }
 
-/// "c0s1 0-4": combination, seed, steps.
+/// Formats legs as combination, seed and steps, such as "c0s1 0-4".
 std::string shown(const std::vector<Leg>& legs) {
   std::string text;
   for (const Leg& leg : legs) {

@@ -8,7 +8,7 @@
 #include "tests/support/throws.h"
 #include "train/text/bpe_tokenizer.h"
 
-// Conversations as text and as tokens. (tests/clients/chat.mjs compares the text with Hugging Face's Jinja.)
+// Conversations as text and as tokens. (tests/clients/chat.mjs compares the text with that of Hugging Face's Jinja.)
 namespace dikkat {
 namespace {
 
@@ -20,7 +20,7 @@ std::vector<std::string> letters() {
   return tokens;
 }
 
-/// A byte is a token; after them stand `names`, which are special.
+/// A byte is a token; the special tokens `names` follow.
 BpeTokenizer with_special(const std::vector<std::string>& names) {
   BpeVocabulary vocabulary{.bpe = Bpe(letters(), {})};
   for (const std::string& name : names) {

@@ -29,7 +29,7 @@ std::string refusal(const std::string& line, const std::string& text_field = "te
 std::string answer_with(const std::string& keys) {
   return R"({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y", )" + keys + "}]}";
 }
-/// Whether a refusal is about what lies at the path: it names the path, and nothing below it.
+/// Whether a refusal is about the value at the path: it names the path, and nothing below it.
 bool is_about(const std::string& text, const std::string& path) {
   const std::size_t at = text.find(path), end = at + path.size();
   return at != std::string::npos && (end == text.size() || text[end] == ' ' || text[end] == ',' || text[end] == ':');

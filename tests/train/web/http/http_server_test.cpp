@@ -58,7 +58,7 @@ struct HttpServerTest : ::testing::Test {
     server.start();
   }
 
-  /// Writes until nobody listens.
+  /// Writes until the client has closed its end.
   HttpResponse drops() {
     return {.type = "text/event-stream", .stream = [this](HttpRequest& request, const HttpWrite& write) {
               while (write("drop\n") && !request.is_gone() && !ends) {
@@ -300,7 +300,7 @@ TEST_F(HttpServerTest, EndsWhileClientsAreConnected) {
 TEST_F(HttpServerTest, EndsAlthoughAClientDoesNotRead) {
   HttpClient sleeps(server.url());
   sleeps.send(get_request("/flood"));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until no more fits into the sockets
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until no more fits into the sockets' buffers
   const auto began = std::chrono::steady_clock::now();
   server.stop();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));

@@ -17,7 +17,7 @@ using testing::names;
 /// Runs whose metrics are written by hand.
 class RunViewTest : public ::testing::Test {
  protected:
-  /// `scored` is what the evaluation says of it: a JSON object, or nothing as in an earlier version.
+  /// `scored` is the evaluation's record of the scored tokens: a JSON object, or nothing as in an earlier version.
   RunView run(const std::string& name, double loss, const std::string& scored, const std::string& config = "",
               const std::string& corpus = "c") const {
     const auto path = folder_ / name;

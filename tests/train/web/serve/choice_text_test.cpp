@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-/// "text|tokens" of each piece of a text of bytes.
+/// Formats each piece of a text of bytes as "text|tokens".
 std::vector<std::string> pieces(const std::string& text, const std::vector<std::string>& stops, index offset = 0) {
   const ByteTokenizer tokenizer;
   ChoiceText choice(2, tokenizer, 'x', stops, offset);

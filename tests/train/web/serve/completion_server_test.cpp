@@ -30,7 +30,7 @@ constexpr index kVocabulary = 256;
 constexpr const char* kText = "/v1/completions";
 constexpr const char* kChat = "/v1/chat/completions";
 
-/// A model of bytes with random weights, which writes whatever bytes.
+/// A model of bytes with random weights, which writes random bytes.
 struct Model {
   ParameterStore store;
   Gpt gpt;
@@ -235,7 +235,7 @@ TEST(CompletionServer, ASeedGivesItsText) {
   }
 }
 
-/// What the events of a stream make together, in the form of a whole response.
+/// The events of a stream, combined to the form of a whole response.
 json whole(const std::vector<json>& events, bool is_chat, const json& like) {
   json choices = json::array();
   for (const json& choice : like["choices"]) {

@@ -52,7 +52,7 @@ TEST(JobQueue, RefusesMoreThanMayWait) {
   queue.add(second);
   EXPECT_TRUE(testing::names(testing::error_of([&] { queue.add(third); }), {"2 requests"}));
   second->cancel();
-  queue.add(third);  // in the place of one that nobody waits for
+  queue.add(third);  // replaces one that nobody waits for
   std::vector<Job*> done;
   queue.run([&] { return done.size() == 2; }, [&](Job& job) { done.push_back(&job); });
   EXPECT_EQ(done, (std::vector<Job*>{first.get(), third.get()}));
