@@ -41,7 +41,7 @@ const Case kCases[] = {
     {"corpus inspect text.txt --html text.txt", 2, {"text.txt"}},
     {"corpus inspect nul.jsonl", 2, {"/nul.jsonl", "line 1", "NUL", "byte 1", "tokenizer.kind"}},
     {"corpus inspect nul.jsonl --kind bite", 2, {"--kind", "\"bite\"", "\"byte\""}},
-    {"corpus inspect d.jsonl --chat --tokenizer llama", 2, {"/d.jsonl", "\"messages\""}},
+    {"corpus inspect d.jsonl --chat --tokenizer llama", 2, {"d.jsonl", "\"messages\""}},
     {"eval run --corpus nowhere.txt", 2, {"nowhere.txt"}},
     {"eval chars --corpus other.txt", 2, {"/other.txt", "byte 4", "'X'", "--unknown skip"}},
     {"eval chars --corpus text.txt --unknown drop", 2, {"--unknown", "drop", "skip"}},
