@@ -20,11 +20,11 @@ set(boxes
   "train/web:autograd/base layers train/system train/text train/config train/checkpoint train/metrics train/exchange train/sample"
   "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample train/run train/web")
 
-# std::filesystem's functions that throw: with one argument, or none, in place of a second one for the error. Their messages are for programmers.
-# (A loop over a directory_iterator throws in ++, whatever its constructor was given.)
+# std::filesystem's functions that throw: those without an argument for the error. Their messages are for programmers.
+# (A loop over a directory_iterator throws in ++, even if its constructor got such an argument.)
 set(throwing_paths "(fs|filesystem)::(exists|is_directory|is_regular_file|is_symlink|is_empty|status|symlink_status|file_size|last_write_time|create_directory|create_directories|remove|remove_all|read_symlink|absolute|canonical|weakly_canonical|space)\\(([^(),]|\\([^()]*(\\([^()]*\\)[^()]*)*\\))*\\)")
 
-# What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
+# A seam is a pattern of includes, or of something that may go wrong unnoticed, then the files (patterns too) that may contain it.
 set(seams
   "#include <omp\\.h>|#pragma omp=>autograd/base/parallel\\.cpp"
   "#include <Eigen/=>autograd/kernels/gemm_eigen\\.cpp"
@@ -46,5 +46,5 @@ set(seams
   "[.>](is_directory|is_regular_file|is_symlink|symlink_status|file_size|last_write_time)\\(\\)=>train/system/[^/]+\\.cpp"
   "#include <nlohmann/=>train/.+\\.(h|cpp)")
 
-# Seams that are one file's alone: no second file may have them.
+# Seams of a single file: no second file may have them.
 set(single_seams "#include <toml\\+\\+")

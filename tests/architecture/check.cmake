@@ -4,7 +4,7 @@ cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/boxes.cmake)
 set(problems)
 
-# The box whose folder a file lies in.
+# Finds the box whose folder contains a file.
 function(box_of file result)
   set(found)
   foreach(row ${boxes})

@@ -1,4 +1,4 @@
-"""bench/ablation.py, recipes.py and predict.py on a model that trains in an instant, and the bytes that ranks.py expects: experiments_test.py DIKKAT SOURCE_DIR."""
+"""Tests bench/ablation.py, recipes.py and predict.py on a model that trains in an instant, and the bytes that ranks.py expects: experiments_test.py DIKKAT SOURCE_DIR."""
 import json
 import pathlib
 import subprocess
@@ -58,7 +58,7 @@ with tempfile.TemporaryDirectory() as folder:
     (folder / "tiny.toml").write_text(CONFIG)
     (folder / "tiny-experiment.toml").write_text(EXPERIMENT.format(folder=folder))
 
-    # An ablation: what an ingredient needs comes with it, alone and when it is left out.
+    # An ablation: an ingredient comes with those that it needs, when only it is tried and when it is left out.
     out = ["--out", folder / "ablation"]
     refused = subprocess.run([sys.executable, str(bench / "ablation.py"), "train", str(folder / "tiny-experiment.toml"), "--program", program,
                               *map(str, out)], capture_output=True, text=True)
@@ -66,7 +66,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("ablation.py", "pace", folder / "tiny-experiment.toml", *out)
     trained = run("ablation.py", "train", folder / "tiny-experiment.toml", *out).stderr.splitlines()
     assert len(trained) == 12, trained  # two of the eight variants are the same as others
-    assert run("ablation.py", "train", folder / "tiny-experiment.toml", *out).stderr == ""  # nothing twice
+    assert run("ablation.py", "train", folder / "tiny-experiment.toml", *out).stderr == ""  # nothing runs twice
     table = cells(run("ablation.py", "table", folder / "tiny-experiment.toml", *out).stdout)
     assert [row[0] for row in table] == ["base", "muon", "muon + turbo", "rope", "all", "all but muon", "all but turbo", "all but rope"], table
     losses = json.loads((folder / "ablation/losses.json").read_text())
@@ -74,14 +74,14 @@ with tempfile.TemporaryDirectory() as folder:
     assert table[0][3] == f"{sum(two) / 2:.4f} ± {abs(two[0] - two[1]) / 2:.4f}", (table[0], two)
     assert table[3][3] == table[5][3] and table[2][3] == table[7][3], table
 
-    # Recipes: as many runs as seeds, and the loss that the run's own metrics have.
+    # Recipes: there are as many runs as seeds, with the losses of the runs' own metrics.
     arguments = [folder / "tiny.toml", "--corpus", folder / "corpus.txt", "--seeds", 1, 2, "--out", folder / "recipes"]
     row = cells(run("recipes.py", *arguments).stdout)[0]
     last = [[json.loads(line) for line in (folder / f"recipes/tiny-{seed}/metrics.jsonl").read_text().splitlines()] for seed in (1, 2)]
     two = [[line["val_loss"] for line in lines if line["event"] == "eval"][-1] for lines in last]
     assert row[1] == "64" and row[3] == "1.000" and row[4] == f"{sum(two) / 2:.4f} ± {abs(two[0] - two[1]) / 2:.4f}", (row, two)
 
-    # A prediction: short runs of 1/64 to 1/8 of the steps, the whole run taken from the recipes.
+    # A prediction: it makes short runs of 1/64 to 1/8 of the steps, and takes the whole run from the recipes.
     row = cells(run("predict.py", *arguments[:3], "--out", folder / "recipes").stdout)[0]
     assert row[1].startswith("1: ") and ", 8: " in row[1] and row[4] == f"{two[0]:.3f}", row
     other = subprocess.run([sys.executable, str(bench / "predict.py"), *map(str, arguments[:3]), "--out", str(folder / "recipes"), "--program", program,
@@ -91,7 +91,7 @@ with tempfile.TemporaryDirectory() as folder:
 # The bytes that a rank sends in a step: on two ranks half of all gradients, and half of all weights.
 assert [ranks.bytes_to_send(1000, number) for number in (2, 4)] == [4000, 6000]
 
-# A law without noise is found, with a floor and without one.
+# A law without noise is found, with and without a floor.
 for floor, scale, exponent in [(1.2, 8.0, 0.5), (0.0, 5.0, 0.1)]:
     points = [(steps, floor + scale * steps ** -exponent) for steps in (30, 60, 120, 240)]
     assert abs(predict.predict(points, 2000) - (floor + scale * 2000 ** -exponent)) < 1e-6, (floor, scale, exponent)

@@ -1,4 +1,4 @@
-// A headless Chromium (Debian's) and what the tests do with pages. Every error of a page's console fails the test.
+// A headless Chromium (Debian's), and functions that the tests use on pages. Every error of a page's console fails the test.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import puppeteer from "puppeteer-core";
@@ -9,7 +9,7 @@ export async function openBrowser() {
   return puppeteer.launch({ executablePath, headless: true, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
 }
 
-// errors: what its console and scripts complain about.
+// errors: the complaints of its console and scripts.
 export async function openPage(browser, url, { width = 1280, height = 900, scheme = "light" } = {}) {
   const page = await browser.newPage();
   const errors = [];
@@ -22,7 +22,7 @@ export async function openPage(browser, url, { width = 1280, height = 900, schem
   return { page, errors };
 }
 
-// The contrast of each element's letters on what is behind them (WCAG 2.2): 1 to 21. A background that is nearly transparent does not count.
+// The contrast of each element's letters with their background (WCAG 2.2): 1 to 21. A background that is nearly transparent does not count.
 export const contrasts = (page, selector) => page.$$eval(selector, (all) => all.map((one) => {
   let behind = one;
   const covers = (element) => Number((getComputedStyle(element).backgroundColor.match(/[\d.]+/g) || [])[3] ?? 1) > 0.5;

@@ -29,7 +29,7 @@ const page2 = report(long, other, "--out", join(folder, "compare.html"));
 
 const browser = await openBrowser();
 try {
-  // One run: it is drawn soon, and its curves are those of metrics.jsonl.
+  // One run: it is drawn soon, with the curves of metrics.jsonl.
   const { page, errors } = await openPage(browser, `file://${page1}`);
   const timing = await page.evaluate(() => {
     const begin = performance.now();
@@ -65,7 +65,7 @@ try {
     assert(text.includes(expected), `the page does not say ${expected}`);
   }
 
-  // The mouse shows values, a drag zooms, two clicks show all again, and so do keys.
+  // The mouse shows values, a drag zooms, two clicks show everything again, and so do keys.
   const over = await page.$(".chart.wide .u-over");
   const box = await over.boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
@@ -86,7 +86,7 @@ try {
   await page.keyboard.press("Escape");
   assert.equal((await range())[1][0], STEPS, "Escape shows all");
 
-  // Other axes.
+  // The axes can be changed.
   await page.select(".controls select", "hours");
   const hours = await page.evaluate(() => view.plots[0].data[0][view.plots[0].data[0].length - 1]);
   assert(Math.abs(hours - (STEPS * 0.02 + (STEPS / EVERY) * 0.1) / 3600) < 0.01, `the last step is at ${hours} hours`);
@@ -108,9 +108,9 @@ try {
   assert.deepEqual(broken.errors, []);
   await broken.page.close();
 
-  // Two runs: the better one is marked, and what differs is told.
+  // Two runs: the better one is marked, and the differences are listed.
   const two = await openPage(browser, `file://${page2}`);
-  // Which is better, by how much, and how surely; moments are whole seconds.
+  // The page shows which is better, by how much, and with what certainty; times are whole seconds.
   const [better, verdict, changed] = await two.page.evaluate(() => [data.better, document.getElementById("better").textContent, data.runs.map((run) => run.last_change)]);
   const [a, b] = await two.page.evaluate(() => data.runs.map((run) => Math.min(...run.evaluations.val)));
   assert(better.startsWith(`${long} is better than ${other} by ${(b - a).toFixed(4)} +- 0.0141 nats.`), better);
@@ -125,7 +125,7 @@ try {
   await two.page.screenshot({ path: join(folder, "compare-light.png"), fullPage: true });
   await two.page.close();
 
-  // Losses over other tokens have no best, and the key that decides is named. Bits per byte have one where the text is the same.
+  // Losses over other tokens have no best, and the key that makes the difference is named. Bits per byte have one if the text is the same.
   const scored = (targets, text) => ({ targets, contexts: targets, text });
   const answers = makeRun(folder, "answers", { steps: 100, every: 50, config: "[chat]\nloss = \"answers\"\n", scored: scored("a", "p") });
   const everything = makeRun(folder, "everything", { steps: 100, every: 50, shift: -0.4, config: "[chat]\nloss = \"all\"\n", scored: scored("b", "q") });
@@ -144,7 +144,7 @@ try {
     const shown = await openPage(browser, `file://${page2}`, options);
     const wide = await shown.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     assert(wide <= 0, `${name}: the page is ${wide} pixels wider than the window`);
-    // What a run is judged by is in the window without scrolling to the side, and legible.
+    // The figures by which a run is judged are in the window without scrolling to the side, and legible.
     const losses = await shown.page.$$eval(".best", (all) => all.map((one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right]));
     assert(losses.length > 0 && losses.every(([left, right]) => left >= 0 && right <= (options.width || 1280)), `${name}: the lowest loss is at ${losses}`);
     const heading = await shown.page.$eval(".best", (one) => getComputedStyle(one.closest("td"), "::before").content);

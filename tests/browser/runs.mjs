@@ -1,10 +1,10 @@
-// Run directories for the browser's tests, with what `dikkat train` writes.
+// Run directories for the browser's tests, with the files that `dikkat train` writes.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export const HOSTILE = `"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>`;
 
-// A noise that is the same each time.
+// A noise that is the same in every run.
 const noise = (step) => Math.sin(step * 12.9898) * 0.05;
 
 export const line = (object) => JSON.stringify(object) + "\n";
@@ -14,7 +14,7 @@ export function stepLine(step, rate = 1e-3) {
     tokens: 1024, ms: 20 + noise(step), optimizer_ms: 2, tokens_per_s: 51200, mfu: 0.5, time: 1795000000 + step * 0.02 };
 }
 
-// scored: the fingerprint of what is scored; without one as an earlier version wrote it.
+// scored: the fingerprint of the scored tokens; without one, the line is that of an earlier version.
 export function evaluationLine(step, shift = 0, scored = { targets: "a1", contexts: "b2", text: "c3" }) {
   return { event: "eval", step, train_loss: 1 + 3 * Math.exp(-step / 2000), val_loss: 1.1 + shift + 3 * Math.exp(-step / 2000), val_standard_error: 0.01, scored,
     ms: 100, memory: 50_000_000 + step, time: 1795000000 + step * 0.02 };
@@ -26,7 +26,7 @@ export function header(words = ["dikkat", "train"]) {
     bytes_per_token: 1, time: 1795000000 };
 }
 
-// steps, an evaluation every `every` steps; `extra` are further lines.
+// Makes a run with `steps` steps and an evaluation every `every` steps; `extra` are further lines.
 export function makeRun(folder, name, { steps, every, rate = 1e-3, shift = 0, extra = [], config = "", scored }) {
   const run = join(folder, name);
   mkdirSync(join(run, "checkpoints"), { recursive: true });

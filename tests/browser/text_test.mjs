@@ -35,7 +35,7 @@ try {
     const own = token.a.find(([text]) => text === token.t);
     if (own) near(own[1], token.p, `the probability of token ${i + 1}`);
   });
-  // A click shows what it looked at: weights that add up to 1, of earlier tokens alone, for each layer and head and their mean.
+  // A click shows where it looked: weights that add up to 1, of earlier tokens only, for each layer and head and their mean.
   await page.evaluate(() => spans[10].click());
   assert.equal(await page.$eval("#mode", (one) => one.value), "attention");
   for (const [layer, head] of [["mean", "mean"], ["0", "0"], ["1", "2"]]) {
@@ -65,7 +65,7 @@ try {
   assert.equal(await page.$$eval("main img, main script", (all) => all.length), 0);
   await page.screenshot({ path: join(folder, "sample.png") });
 
-  // Letters can be read on every colour, from a sure token to one that was a surprise: in both themes, of the prompt and of what was written.
+  // Letters can be read on every colour, from a certain token to a surprising one: in both themes, in the prompt and in the text after it.
   for (const scheme of ["light", "dark"]) {
     const { page: colored } = await openPage(browser, `file://${join(folder, "sample.html")}`, { scheme });
     await colored.evaluate(() => {

@@ -28,28 +28,28 @@ try {
   appendFileSync(join(run, "metrics.jsonl"), next.slice(30) + line(stepLine(102)) + line(evaluationLine(102)));
   await until("step 102", async () => (await lastStep()) === 102);
 
-  // What somebody has opened stays open, and a zoom stays.
+  // Opened sections stay open, and so does a zoom.
   await page.evaluate(() => { document.querySelector("details[data-name=configuration]").open = true; zoom({ min: 10, max: 20 }); });
   appendFileSync(join(run, "metrics.jsonl"), line(stepLine(103)) + line({ event: "stop", step: 103, reason: "SIGINT", time: 1795000009 }));
   await until("step 103", async () => (await lastStep()) === 103);
   assert(await page.evaluate(() => document.querySelector("details[data-name=configuration]").open), "an opened part was closed");
   assert.equal(await page.evaluate(() => view.plots[0].scales.x.max), 20, "the zoom was lost");
 
-  // A second server gets a port of its own.
+  // A second server gets another port.
   const another = spawn(program, ["watch", run], { stdio: ["ignore", "pipe", "ignore"] });
   const second_url = await new Promise((done) => createInterface(another.stdout).once("line", done));
   assert.notEqual(second_url, url);
   another.kill("SIGINT");
   assert.equal(await new Promise((done) => another.once("exit", done)), 0);
 
-  // A resume cuts the file, and goes on.
+  // A resume truncates the file, and continues.
   let text = line(header());
   for (let step = 1; step <= 60; ++step) text += line(stepLine(step));
   writeFileSync(join(run, "new"), text + line({ event: "resume", step: 60, host: "here", threads: 2, time: 1795000010 }));
   renameSync(join(run, "new"), join(run, "metrics.jsonl"));
   await until("step 60", async () => (await lastStep()) === 60);
 
-  // A run that is moved away, comes back or is removed ends nothing.
+  // The page survives a run that is moved away, comes back or is removed.
   const state = () => page.evaluate(() => data.runs[0].state);
   renameSync(run, `${run}-moved`);
   await until("the run is missed", async () => (await state()) === "broken");
@@ -59,7 +59,7 @@ try {
   rmSync(run, { recursive: true });
   await until("the run is gone", async () => (await state()) === "broken");
 
-  // Nobody else's page may read it: a name of theirs that leads to this address is refused.
+  // Pages from elsewhere may not read it: a name of theirs that leads to this address is refused.
   const { port } = new URL(url);
   const status = (path, headers) => new Promise((done, failed) => {
     request({ host: "127.0.0.1", port, path, headers }, (answer) => { answer.resume(); done(answer.statusCode); }).on("error", failed).end();

@@ -1,5 +1,5 @@
-// Adapters (LoRA) of three families: llama.cpp adds the exported GGUF file to the base's and writes our text; the exported folder of PEFT, added to
-// the base in PyTorch, gives the merged weights.
+// Checks adapters (LoRA) of three families. llama.cpp adds the exported GGUF file to the base's and writes our text. The exported PEFT
+// folder, added to the base in PyTorch, gives the merged weights.
 //
 //     node adapters.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does, after models.mjs, whose runs are the bases)
 import assert from "node:assert/strict";

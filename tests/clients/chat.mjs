@@ -1,5 +1,5 @@
-// Conversations as text and as tokens: what dikkat makes of them, and what Hugging Face's Jinja and tokenizers make of them with the templates that models
-// come with.
+// Compares conversations as text and as tokens: those of dikkat with those that Hugging Face's Jinja and tokenizers make with the templates
+// of published models.
 //
 //     node chat.mjs DIKKAT WORK_FOLDER NODE_MODULES     (scripts/clients.sh does)
 import assert from "node:assert/strict";
@@ -34,7 +34,7 @@ for (const [name, template] of [["tokenizer-qwen2_5", "chatml"], ["tokenizer-lla
       text = text.slice(0, -asks.length);
     }
     assert.equal(seen.examples[i].text, text, `conversation ${i} in the template of ${name}`);
-    if (!messages.some(({ content }) => content.includes("<|"))) {  // there, what a user writes can become a special token; here it never does
+    if (!messages.some(({ content }) => content.includes("<|"))) {  // there, a user's text can become a special token; here it never does
       assert.deepEqual(seen.examples[i].tokens, Array.from(own.encode(text, { add_special_tokens: false }).ids), `tokens of conversation ${i} of ${name}`);
     }
     compared += 1;

@@ -1,4 +1,4 @@
-// llama.cpp, as npm's node-llama-cpp ships it, reads a GGUF file: ids of texts, and the likeliest token after each step of a text.
+// llama.cpp, as npm's node-llama-cpp ships it, reads a GGUF file: ids of texts, and the most likely token after each step of a text.
 import { getLlama, LlamaLogLevel } from "node-llama-cpp";
 
 const llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.error });

@@ -1,4 +1,4 @@
-// Trains a small model of every family that dikkat exports, and has programs of others run what it writes.
+// Trains a small model of every family that dikkat exports, and checks the exported files with other programs.
 //
 //     node models.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does)
 //
@@ -16,7 +16,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const kSteps = 50;
 const kPrompt = "The king said that";
 
-// What a family needs besides the defaults: keys of the configuration.
+// The keys of the configuration that a family needs besides the defaults.
 const llama_keys = ["model.norm=rms_norm", "model.positions=rope", "model.activation=silu", "model.gated=true", "model.bias=false",
   "model.n_kv_head=2"];
 const families = {
@@ -28,7 +28,7 @@ const families = {
   qwen2: [...llama_keys, "tokenizer.splitter=qwen2", "model.qkv_bias=true"],
   qwen3: [...llama_keys, "tokenizer.splitter=qwen2", "model.qk_norm=true", "model.head_size=32", "model.norm_eps=1e-6"],
 };
-// Bounds of the differences between llama.cpp's probabilities and ours of f32: llama.cpp computes q8_0 with activations of 8 bits.
+// Bounds for the differences between llama.cpp's probabilities and ours of f32: llama.cpp computes q8_0 with activations of 8 bits.
 const dtypes = { f32: 1e-3, f16: 5e-4, bf16: 5e-3, q8_0: 2e-2, q4_0: 1e-1 };
 
 let failures = 0;
@@ -43,7 +43,7 @@ const largest = (a, b) => Math.max(...a.map((x, i) => Math.abs(x - b[i])));
 const dikkat = (...words) => execFileSync(program, words, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 const ids_of = (model, text) => JSON.parse(dikkat("tokenizer", "encode", model, "--text", text, "--json"));
 
-/// Our greedy text: {tokens, probabilities}.
+/// Returns our greedy text: {tokens, probabilities}.
 function greedy(model) {
   const sample = JSON.parse(dikkat("sample", model, "--prompt", kPrompt, "--temperature", "0", "--max-new-tokens", `${kSteps}`,
     "--ignore-end", "--json", "--logprobs")).samples[0];
@@ -81,7 +81,7 @@ for (const [name, keys] of Object.entries(families)) {
     check(tensorInfos.length > 10, name, dtype, "@huggingface/gguf: tensors");
     const theirs = await llama_cpp.run(file, dtype === "f32" ? texts : [], kPrompt, kSteps);
     theirs.ids.forEach((ids, i) => check(same(ids, our_ids[i]), name, "llama.cpp: ids of text", i));
-    const read_back = greedy(file);  // our own reader of the same file
+    const read_back = greedy(file);  // our own reader of the file
     const until = theirs.greedy.findIndex((id, i) => id !== read_back.tokens[i]);
     const compared = until < 0 ? kSteps : until;
     const error = largest(theirs.probabilities.slice(0, compared), read_back.probabilities);
@@ -91,7 +91,7 @@ for (const [name, keys] of Object.entries(families)) {
   }
   console.log(`${name}: largest difference of probabilities ${report.join(", ")} tokens`);
 }
-// Tokenizers of characters and of bytes: ids, PyTorch on the weights, and llama.cpp, for which no token may end a text.
+// Tokenizers of characters and of bytes are checked too: ids, PyTorch on the weights, and llama.cpp, for which no token may end a text.
 for (const kind of ["char", "byte"]) {
   const run = join(work, kind), hf = join(work, `${kind}-hf`);
   dikkat("train", "--config", join(repository, "bench/recipes/quickstart-adamw.toml"), "--corpus", join(repository, "data/tales.txt"),

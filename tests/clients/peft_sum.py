@@ -1,5 +1,5 @@
-"""Adds the adapters of a folder of PEFT to a base, both as Hugging Face's safetensors, and compares with the merged model: peft_sum.py BASE PEFT MERGED.
-What is computed is PEFT's rule: W + B A * lora_alpha / r, or / sqrt(r) with use_rslora, transposed for Conv1D (fan_in_fan_out)."""
+"""Adds the adapters of a folder of PEFT to a base, both as Hugging Face's safetensors, and compares the sum with the merged model: peft_sum.py BASE PEFT MERGED.
+It computes PEFT's rule: W + B A * lora_alpha / r, or / sqrt(r) with use_rslora, transposed for Conv1D (fan_in_fan_out)."""
 import json
 import math
 import pathlib

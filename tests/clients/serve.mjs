@@ -1,5 +1,5 @@
-// OpenAI's own client for JavaScript talks with `dikkat serve`: texts, conversations, streams, log probabilities, stop strings, seeds, and the errors that it
-// knows by type.
+// Checks `dikkat serve` with OpenAI's own client for JavaScript: texts, conversations, streams, log probabilities, stop strings, seeds, and
+// the errors that it knows by type.
 //
 //     node serve.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does)
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ try {
   assert.deepEqual(models.data.map(({ id }) => id), [model]);
   assert.equal((await client.models.retrieve(model)).owned_by, "dikkat");
 
-  // A text, and that a seed gives it again.
+  // A text, which its seed gives again.
   const text = await client.completions.create({ model, prompt, ...likely, max_tokens: 30, seed: 5, logprobs: 3 });
   const [choice] = text.choices;
   assert.equal(choice.finish_reason, "length");
@@ -42,7 +42,7 @@ try {
     assert(Object.values(top_logprobs[i]).reduce((sum, value) => sum + Math.exp(value), 0) <= 1 + 1e-9, "probabilities");
   });
 
-  // The same as a stream.
+  // The text as a stream.
   let streamed = "", usage;
   for await (const part of await client.completions.create({ model, prompt, ...likely, max_tokens: 30, seed: 5, stream: true, stream_options: { include_usage: true } })) {
     streamed += part.choices[0]?.text ?? "";
@@ -73,7 +73,7 @@ try {
   }
   assert.deepEqual(whole.usage, chat.usage);
 
-  // A client that turns away: the next one has its turn.
+  // A client leaves: the next one gets its turn.
   const left = await client.completions.create({ model, prompt, max_tokens: 100, stream: true });
   for await (const part of left) {
     assert(part.choices);

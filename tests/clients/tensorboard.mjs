@@ -1,5 +1,5 @@
-// Has a reader of others (npm's tfrecord, which checks the masked CRCs, and protobufjs) read what `dikkat export-metrics --tensorboard` writes
-// of a run that was resumed, and compares it with metrics.jsonl.
+// Another program's reader (npm's tfrecord, which checks the masked CRCs, and protobufjs) reads the output of `dikkat export-metrics
+// --tensorboard` for a resumed run. The values are compared with metrics.jsonl.
 //
 //     node tensorboard.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does)
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import protobuf from "protobufjs";
 import tfrecord from "tfrecord";
 
-// Of tensorflow/core/util/event.proto and framework/summary.proto.
+// These are parts of tensorflow/core/util/event.proto and framework/summary.proto.
 const Event = protobuf.parse(`
   syntax = "proto3";
   message Value { string tag = 1; float simple_value = 2; }

@@ -1,8 +1,8 @@
-"""Compares the log probabilities of a text: PyTorch's, of an exported folder (examples/load_in_pytorch.py), and dikkat's.
+"""Compares the log probabilities of a text by PyTorch, from an exported folder (examples/load_in_pytorch.py), with dikkat's.
 
     torch_text.py FOLDER TEXT.json      {"prompt": ids, "tokens": ids, "probabilities": of the tokens}
 
-Prints the largest difference, and ends with 1 if it is more than 1e-5, or if another token is likelier.
+Prints the largest difference, and ends with 1 if it is more than 1e-5, or if another token is more likely.
 """
 import json
 import pathlib

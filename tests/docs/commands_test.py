@@ -1,6 +1,6 @@
-"""Runs the commands of the tutorial, the how-tos and the page on fine-tuning as they stand: commands_test.py DIKKAT SOURCE_DIR. Blocks that begin with ```sh are run, one
-page after another, each in a folder of its own beside links to the project's data; ```sh no-run is for what a reader must bring. Training is cut
-to 20 steps, since what is tested is that the commands are right, and not how good the models are."""
+"""Runs the commands of the tutorial, the how-tos and the page on fine-tuning unchanged: commands_test.py DIKKAT SOURCE_DIR. Blocks that begin with ```sh are run, one
+page after another, each in a new folder beside links to the project's data; ```sh no-run marks commands that need a reader's own files. Training is cut
+to 20 steps, since this tests that the commands are right, and not how good the models are."""
 import os
 import pathlib
 import re
@@ -12,7 +12,7 @@ program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 PAGES = ["docs/TUTORIAL.md", "docs/HOWTO.md", "docs/FINETUNE.md"]
 SHORT = "train.max_steps=20 train.eval_interval=10 train.eval_tokens=512 train.checkpoint_interval=10 optim.warmup_steps=2 train.sample_tokens=5"
 
-# Stands for the program: it adds --set with fewer steps. The last value of a key counts.
+# Replaces the program: it adds --set with fewer steps. The last value of a key counts.
 WRAPPER = f"""#!/bin/bash
 case $1 in
   train|finetune) exec {program} "$@" --set {SHORT} ;;

@@ -1,5 +1,5 @@
-"""examples/load_checkpoint.py against the program: load_checkpoint_test.py DIKKAT SOURCE_DIR. Models of two kinds are trained for some steps, and the
-loss that NumPy gets from the file must be what `dikkat eval` says, to 1e-5."""
+"""Compares examples/load_checkpoint.py with the program: load_checkpoint_test.py DIKKAT SOURCE_DIR. Models of two kinds are trained for some steps, and the
+loss that NumPy computes from the file must equal that of `dikkat eval` to 1e-5."""
 import json
 import pathlib
 import subprocess

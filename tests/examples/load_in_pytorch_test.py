@@ -1,5 +1,5 @@
-"""examples/load_in_pytorch.py on the folders of tests/golden/hf, whose logits NumPy has computed: load_in_pytorch_test.py SOURCE_DIR. Ends with 77
-(skipped) where Python has no PyTorch."""
+"""Tests examples/load_in_pytorch.py on the folders of tests/golden/hf, whose logits NumPy has computed: load_in_pytorch_test.py SOURCE_DIR. Ends with 77
+(skipped) if Python has no PyTorch."""
 import importlib.util
 import json
 import pathlib
@@ -18,7 +18,7 @@ import torch  # noqa: E402
 
 
 def largest_difference(model, expected):
-    """Of the largest logit; expected: {"tokens": B lists of T, "logits": (B, T, V)}."""
+    """The largest error, relative to the largest logit; expected: {"tokens": B lists of T, "logits": (B, T, V)}."""
     pairs = [(model(tokens), torch.tensor(logits, dtype=torch.float64)) for tokens, logits in zip(expected["tokens"], expected["logits"])]
     return max(((ours - theirs).abs().max() / theirs.abs().max()).item() for ours, theirs in pairs)
 

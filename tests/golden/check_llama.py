@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Computes llama.h5 and the folders of hf/ again by other roads than PyTorch's, and fails where they differ. Run it with /usr/bin/python3.
+"""Computes llama.h5 and the folders of hf/ again by other methods than PyTorch's, and fails if they differ. Run it with /usr/bin/python3.
 
 For each group of llama.h5: logits by NumPy, in loops over sequences, positions, heads and earlier positions, with RoPE as a product of complex
 numbers; the loss by its formula; gradients by central differences of that loss, in a few elements of each tensor; the greedy text from logits
@@ -19,7 +19,7 @@ import torch
 from h5_fixture import HERE
 from torch_llama import Config, Llama
 
-LOGITS, LOSS, GRADIENT, STEP = 1e-13, 1e-14, 1e-7, 1e-13  # errors allowed, relative to a tensor's largest magnitude
+LOGITS, LOSS, GRADIENT, STEP = 1e-13, 1e-14, 1e-7, 1e-13  # allowed errors, relative to a tensor's largest magnitude
 
 
 class Group:
@@ -43,7 +43,7 @@ class Group:
         return x / math.sqrt(sum(x**2) / len(x) + self.norm_eps) * self.weights[name + ".weight"]
 
     def frequency(self, pair):
-        """Of pair number `pair`, in radians per position."""
+        """The frequency of pair number `pair`, in radians per position."""
         f = 1 / self.rope_theta ** (2 * pair / self.head_size)
         if self.rope_scaling == "linear":
             return f / self.rope_factor
@@ -65,7 +65,7 @@ class Group:
         return np.concatenate((z.real, z.imag))
 
     def attention(self, name, inputs, tokens):
-        """For one sequence, a list of vectors and their tokens."""
+        """Computes attention for one sequence, a list of vectors and their tokens."""
         heads, kv_heads, size = self.n_head, self.n_kv_head, self.head_size
         queries, keys, values = [], [], []
         for t, x in enumerate(inputs):
@@ -112,7 +112,7 @@ class Group:
         return 0
 
     def logits(self, tokens):
-        """Of one sequence: (T, V)."""
+        """The logits of one sequence: (T, V)."""
         stream = [self.weights["wte.weight"][token] + self.position(t) for t, token in enumerate(tokens)]
         if self.embedding_norm:
             stream = [self.norm("ln_emb", x) for x in stream]
@@ -201,7 +201,7 @@ def safetensors(path):
     header = json.loads(data[8:8 + length])
     assert header.pop("__metadata__") == {"format": "pt"} and length % 8 == 0
     end = 0
-    for each in header.values():  # one after another, without holes
+    for each in header.values():  # one after another, without gaps
         assert each["data_offsets"][0] == end
         end = each["data_offsets"][1]
     assert 8 + length + end == len(data)

@@ -1,4 +1,4 @@
-"""What the fixture scripts share: numbers that float32 holds exactly, and plain HDF5 (contiguous, no filter, no time stamps)."""
+"""The shared part of the fixture scripts: numbers that float32 holds exactly, and plain HDF5 (contiguous, no filter, no time stamps)."""
 
 import pathlib
 
@@ -9,12 +9,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def normal(*shape, mean=0.0, std=1.0):
-    """float64, rounded to what float32 holds, so that f32 and f64 runs start from the same values."""
+    """float64, rounded to values that float32 holds, so that f32 and f64 runs start from the same values."""
     return (mean + std * torch.randn(*shape, dtype=torch.float64)).float().double()
 
 
 def create(name):
-    """The oldest file form: its groups hold no times, so a script writes the same bytes whenever it runs."""
+    """The oldest file form: its groups hold no times, so a script always writes the same bytes."""
     return h5py.File(HERE / name, "w", libver="earliest")
 
 

@@ -9,7 +9,7 @@ Document 004, "Attention Mechanisms":
                               softmax of the dot products with "shiny", each word's weighted embedding, their sum: computed from the
                               decimal figures with 60 digits, then rounded once to float64
     shiny/document_terms (3, 3), document_context (3)
-                              the same as the document prints them, to four decimals and not all correct
+                              these as the document prints them, to four decimals and not all correct
     sentence (6, 3)           "Your journey starts with one step": float32
     self_attention/           SelfAttention_v2(3, 2), manual_seed(789)
     causal_attention/         CausalAttention(3, 2), manual_seed(123), no dropout
@@ -22,7 +22,7 @@ append), run on a small random GPT of torch_gpt.py:
 
     generate/                 the configuration as attributes, weights/<name> float32, prompt_<i> and generated_<i> int32 for
                               i = 0 ... prompts - 1, and `margin`: the smallest distance between the two largest logits of all
-                              steps, at least 5e-3, so that rounding decides nothing (a float32 run gives the same ids)
+                              steps, at least 5e-3, so that rounding does not matter (a float32 run gives the same ids)
 """
 
 import dataclasses
@@ -101,7 +101,7 @@ def generate(group):
     with torch.no_grad():
         for name, p in model.named_parameters():
             mean = 1.0 if "ln_" in name and name.endswith("weight") else 0.0
-            p.copy_(normal(*p.shape, mean=mean, std=1.0 if name == "wpe.weight" else 0.35))  # positions weigh enough to vary the text
+            p.copy_(normal(*p.shape, mean=mean, std=1.0 if name == "wpe.weight" else 0.35))  # positions matter enough to vary the text
     prompts = [torch.randint(CONFIG.vocab_size, (1, length)) for length in PROMPT_LENGTHS]
     continued = [generate_text_simple(model, prompt, NEW_TOKENS) for prompt in prompts]
     again = [generate_text_simple(model.float(), prompt, NEW_TOKENS) for prompt in prompts]
@@ -109,7 +109,7 @@ def generate(group):
     assert margin >= MIN_MARGIN, margin
     assert all(torch.equal(a[0], b[0]) for a, b in zip(continued, again))
     for ids, _ in continued:
-        assert len(set(ids[-CONFIG.block_size:].tolist())) >= 4, ids  # no token said over and over
+        assert len(set(ids[-CONFIG.block_size:].tolist())) >= 4, ids  # no token is repeated over and over
     for i, (prompt, (ids, _)) in enumerate(zip(prompts, continued)):
         write(group, {f"prompt_{i}": prompt[0], f"generated_{i}": ids})
     write(group.create_group("weights"), {name: p.float() for name, p in model.named_parameters()})

@@ -18,7 +18,7 @@ Each has, beside the configuration as attributes,
     weighted/loss             sum(weight * cross-entropy) / normaliser (an attribute that is not the sum of the weights)
     weighted/gradients/<name> of that loss, for a few tensors
 
-and the first also what ten steps of training gave:
+and the first also has the results of ten steps of training:
 
     adamw/learning_rates      (10)
     adamw/losses              (10) before each step's update

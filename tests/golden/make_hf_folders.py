@@ -17,7 +17,7 @@ config.json has the keys, and the forms of values, that transformers writes for 
 
     tokens    (B, T)
     logits    (B, T, V), computed here in float64 by NumPy from the stored (rounded) weights, with the published names and formulas
-    loss      mean cross-entropy of each row's tokens 2 ... T given those before, over B * (T - 1): what transformers computes for labels = tokens
+    loss      mean cross-entropy of each row's tokens 2 ... T given those before, over B * (T - 1), as transformers computes it for labels = tokens
 
 Nothing here goes through dikkat's names; check_llama.py compares the logits with those of torch_llama.py.
 """
@@ -176,11 +176,11 @@ QWEN3 = {
 }
 
 
-# What the files hold
+# The contents of the files
 
 
 def gpt2_shapes(c):
-    """Conv1D weights are (in, out)."""
+    """The shapes of the tensors of a GPT-2. Conv1D weights are (in, out)."""
     width, shapes = c["n_embd"], {}
     shapes["wte.weight"], shapes["wpe.weight"] = (c["vocab_size"], width), (c["n_positions"], width)
     for i in range(c["n_layer"]):
@@ -218,7 +218,7 @@ def llama_shapes(c):
 
 def drawn(shapes, seed):
     """Far from any usual start, so that a mistake shows: nothing is 0 or 1, no tensor is negligible."""
-    random = np.random.RandomState(seed)  # the generator whose numbers NumPy promises not to change
+    random = np.random.RandomState(seed)  # NumPy promises not to change the numbers of this generator
     is_norm = lambda name: "norm" in name or "ln_" in name
     return {name: random.normal(1.0 if is_norm(name) and name.endswith("weight") else 0.0, 0.3 if len(shape) > 1 else 0.25, shape)
             for name, shape in shapes.items()}
@@ -377,7 +377,7 @@ def write_gpt2(name, config, prefix, buffers, seed):
     folder = new_folder(name, config, {"_from_model_config": True, "bos_token_id": EOS, "eos_token_id": EOS})
     stored, weights = stored_and_read(drawn(gpt2_shapes(config), seed), "F32")
     write_expected(folder, gpt2_logits, config, weights, seed)
-    if buffers:  # causal masks, and what a masked score was set to
+    if buffers:  # causal masks, and the value of a masked score
         for i in range(config["n_layer"]):
             stored[f"h.{i}.attn.bias"] = np.tri(config["n_positions"], dtype="<f4")[None, None]
             stored[f"h.{i}.attn.masked_bias"] = np.array(-10000, dtype="<f4")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes llama.h5: small models of torch_llama.py, run in float64. Needs Debian's python3-torch and python3-h5py (run it with
-/usr/bin/python3). check_llama.py computes the same by other roads.
+/usr/bin/python3). check_llama.py computes the same by other methods.
 
 Models, each in a group of its name; the first four are families', the others mixtures of their parts (`CASES` has all keys):
 
@@ -25,7 +25,7 @@ Attributes of a group are the keys of dikkat's [model], as numbers and (norm, po
     logits                (B, T, V), after the softcap
     loss                  mean cross-entropy over B * T targets
     gradients/<name>      of that loss
-    prompt, greedy        int32 (P), (T - P): the likeliest token, again and again, until prompt and text fill the context. No choice is
+    prompt, greedy        int32 (P), (T - P): the most likely token, again and again, until prompt and text fill the context. No choice is
                           close: the best logit is more than 1e-3 of the largest magnitude above the second
 
 llama, qwen3, relu2, odd and nanochat also have
@@ -80,7 +80,7 @@ CASES = {  # group: (configuration, batch size)
                         qk_norm=True, logit_softcap=15.0, embedding_norm=True, residual_scalars=True, value_embeddings="all"), 2),
 }
 ADAMW = dict(learning_rate=1e-2, beta1=0.9, beta2=0.99, eps=1e-3, weight_decay=0.1)
-STEPPED = ("llama", "qwen3", "relu2", "odd", "nanochat")  # between them they have every kind of parameter
+STEPPED = ("llama", "qwen3", "relu2", "odd", "nanochat")  # together they have every kind of parameter
 PROMPT, PROMPTS = 4, 60
 CLEAR = 1e-3  # of the logits' largest magnitude
 
@@ -99,7 +99,7 @@ def fill(model):
 
 @torch.no_grad()
 def greedy_text(model, prompt):
-    """The likeliest continuation that fills the context, and by how much its closest choice is clear."""
+    """The most likely continuation that fills the context, and the margin of its closest choice."""
     text, clear = list(prompt), float("inf")
     while len(text) < model.c.block_size:
         logits = model(torch.tensor([text]))[0, -1]
@@ -110,7 +110,7 @@ def greedy_text(model, prompt):
 
 
 def clear_greedy_text(model):
-    """Of some prompts, the one whose continuation has no close choice and the most different tokens."""
+    """The prompt, among some, whose continuation has no close choice and the most different tokens."""
     found = []
     for number in range(PROMPTS):
         prompt = torch.randint(model.c.vocab_size, (PROMPT,), generator=torch.Generator().manual_seed(number)).tolist()

@@ -3,7 +3,7 @@
 (run it with /usr/bin/python3).
 
 One group per operation. Inputs hold values that float32 holds exactly; y is the result, dy a random gradient of it, and d<input>
-what flows back: the gradient of <dy, y>.
+the gradient of <dy, y>.
 
     layer_norm           x dy y dx (7, 33), gamma beta dgamma dbeta (33); attribute eps
     gelu                 x dy y dx (200), x from -12 to 12; the tanh form
@@ -93,7 +93,7 @@ def interval_attention(group):
 
 def cross_entropy(group):
     scale = torch.ones(9, 1, dtype=torch.float64)
-    scale[8] = 32.0  # spread wide: its target is nearly certain or nearly impossible
+    scale[8] = 32.0  # widely spread: its target is nearly certain or nearly impossible
     logits, targets = leaf(normal(9, 37) * scale), torch.randint(37, (9,))
     weights = torch.tensor([1.0, 0.5, 0.0, 2.0, 1.0, 0.25, 1.0, 0.0, 1.5], dtype=torch.float64)
     normaliser, dloss = 6.5, 1.75

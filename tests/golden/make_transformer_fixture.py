@@ -9,7 +9,7 @@ Two pairs of stacks, whose inputs are vectors:
 
     weights/<name>           float32, exact in float64 too; names and layouts are dikkat's (`renamed` below)
     src, tgt                 (B, S, C), (B, T, C)
-    src_lengths, tgt_lengths int32 (B): what comes after them is padding, which no valid position sees
+    src_lengths, tgt_lengths int32 (B): rows after them are padding, which no valid position sees
     memory, y                (B, S, C), (B, T, C), results of encoder and decoder, in the rows that are padding too
     dy                       (B, T, C), 0 in the target's padding
     gradients/<name>, dsrc, dtgt   of <dy, y>
@@ -20,7 +20,7 @@ and two whole models with V = 31 tokens:
                  embedding, target embedding and output head
     /apart       1 encoder and 1 decoder layer, width 12, 3 heads, feed-forward 20, pre-norm with final norms; three such tables
 
-    x[b, t, :] = sqrt(C) table[token[b, t], :] + PE(t, :),  PE(t, 2i) = sin(t / 10000^(2i/C)),  PE(t, 2i + 1) = the same cos
+    x[b, t, :] = sqrt(C) table[token[b, t], :] + PE(t, :),  PE(t, 2i) = sin(t / 10000^(2i/C)),  PE(t, 2i + 1) = cos of the same
     logits     = decoder(...) head^T
 
     weights/<name>
@@ -33,7 +33,7 @@ and two whole models with V = 31 tokens:
     plain/gradients/<name>, smoothed/gradients/<name>
 
 Sizes are attributes of each group. Every activation is ReLU, LayerNorm has eps 1e-5, and nothing is dropped. The modules stay in
-training mode: in evaluation PyTorch 1.13 takes a path of its own, which drops columns that are all padding and zeroes other padding.
+training mode: in evaluation PyTorch 1.13 takes another path, which drops columns that are all padding and zeroes other padding.
 """
 
 import sys
@@ -135,7 +135,7 @@ def write_weights(group, model):
 
 
 def write_gradients(group, model):
-    """What backward has left there, which is then forgotten."""
+    """Writes the gradients of the last backward, and clears them."""
     write(group.create_group("gradients"), renamed({name: p.grad for name, p in model.named_parameters()}))
     model.zero_grad(set_to_none=True)
 

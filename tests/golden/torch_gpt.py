@@ -1,4 +1,4 @@
-"""GPT-2 as nanoGPT builds it, in plain PyTorch: what dikkat's numbers and step times are compared with.
+"""GPT-2 as nanoGPT builds it, in plain PyTorch, to compare dikkat's numbers and step times with.
 
 Pre-LN blocks, learned positions, GELU in its tanh form, attention by explicit (T, T) matrices under a mask buffer,
 scale 1/sqrt(head size), LayerNorm with eps 1e-5 and the biased variance, no bias on the output head. Parameter names and

@@ -1,7 +1,7 @@
 """Llama, Qwen2, Qwen3, nanochat, and mixtures of their parts with GPT-2's, in plain PyTorch, written from the published definitions.
 
-A pre-norm decoder: x + attention(norm(x)), x + feed_forward(norm(x)), a final norm and an output head without bias. What differs between the
-families is a member of `Config`. Members, parameter names and (out, in) layouts are those of dikkat's [model]:
+A pre-norm decoder: x + attention(norm(x)), x + feed_forward(norm(x)), a final norm and an output head without bias. The differences between the
+families are members of `Config`. Members, parameter names and (out, in) layouts are those of dikkat's [model]:
 
     wte.weight (V, C)   wpe.weight (T, C), for learned positions   lm_head.weight (V, C), untied   ln_f.weight, .bias (C)
     h.N.ln_1, h.N.ln_2           .weight, .bias (C); an RMSNorm has no bias
@@ -11,12 +11,12 @@ families is a member of `Config`. Members, parameter names and (out, in) layouts
     h.N.mlp.c_fc                 .weight (n_hidden, C), or (2 n_hidden, C) with rows gate | up; .bias
     h.N.mlp.c_proj               .weight (C, n_hidden), .bias
 
-and of what nanochat and modded-nanogpt have besides:
+and the further ones of nanochat and modded-nanogpt:
 
     ln_emb                       .weight, .bias (C), of a norm after the embedding
-    h.N.resid_lambda, x0_lambda  (1): block N reads resid_lambda x + x0_lambda x0, where x0 is what block 0 would read without them
+    h.N.resid_lambda, x0_lambda  (1): block N reads resid_lambda x + x0_lambda x0, where x0 is the input of block 0 without them
     h.N.attn.value_embedding     .weight (V, KV D): head h of a value v becomes v + 2 sigmoid(W_h x[:12]) e_h[token]; x is what c_attn reads
-    h.N.attn.value_gate          .weight (KV, 12): W; as many channels as x has, where it has fewer
+    h.N.attn.value_gate          .weight (KV, 12): W; as many channels as x has, if it has fewer
 
 Needs Debian's python3-torch (1.13).
 """
@@ -94,7 +94,7 @@ def norm_of(c):
 def rope_frequencies(c):
     """(D / 2): radians per position of each pair of elements."""
     f = c.rope_theta ** (-torch.arange(0, c.head_size, 2, dtype=torch.float64) / c.head_size)
-    if c.rope_scaling == "linear":  # the same as dividing the positions
+    if c.rope_scaling == "linear":  # equals dividing the positions
         return f / c.rope_factor
     if c.rope_scaling == "llama3":
         wavelength = 2 * math.pi / f

@@ -1,6 +1,6 @@
-# cmake -DINCLUDE=... -P check_headers.cmake: installed headers include installed headers ("...", paths from INCLUDE) and the standard
-# library's (<...>, without a dot or slash), so users need no header of the kernels, of any library, or of ours that is not installed.
-# `problems` keeps what is wrong for the self-test, which sets COLLECT.
+# cmake -DINCLUDE=... -P check_headers.cmake: installed headers include only installed headers ("...", paths from INCLUDE) and the standard
+# library's (<...>, without a dot or slash). So users need no header of the kernels, of any library, or of ours that is not installed.
+# `problems` collects the violations for the self-test, which sets COLLECT.
 cmake_minimum_required(VERSION 3.25)
 set(problems)
 file(GLOB_RECURSE headers RELATIVE ${INCLUDE} ${INCLUDE}/*)

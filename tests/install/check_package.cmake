@@ -1,4 +1,4 @@
-# cmake -DPACKAGE=... -DSOURCE=... -P check_package.cmake: what users' targets get from ours is C++20 and libraries, no flags of ours; and the
+# cmake -DPACKAGE=... -DSOURCE=... -P check_package.cmake: users' targets get only C++20 and libraries from ours, and none of our flags. The
 # package can be moved to another place.
 cmake_minimum_required(VERSION 3.25)
 file(READ ${PACKAGE}/dikkatTargets.cmake text)

@@ -1,5 +1,5 @@
-# cmake -DINCLUDE=... -DCOMPILER=... -DSTANDARD=... -DSCRATCH=... -P compile_headers.cmake: all installed headers in one source, compiled with
-# no other folder of ours or option than the language's version, and without a warning.
+# cmake -DINCLUDE=... -DCOMPILER=... -DSTANDARD=... -DSCRATCH=... -P compile_headers.cmake: compiles all installed headers in one source,
+# without a warning. The options are only this folder and the language's version.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers RELATIVE ${INCLUDE} ${INCLUDE}/*.h)
 list(TRANSFORM headers REPLACE "(.+)" "#include \"\\1\"")

@@ -1,4 +1,4 @@
-# cmake -DBUILD=... -DPREFIX=... -P install.cmake: an install of the build, from nothing.
+# cmake -DBUILD=... -DPREFIX=... -P install.cmake: installs the build into an empty folder.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${PREFIX})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

@@ -1,5 +1,5 @@
-# cmake -DREADME=... -DPREFIX=... -DLIBDIR=... -DCOMPILER=... -DFLAGS=... -DSCRATCH=... -P pkg_config.cmake: the same project without CMake, with what
-# pkg-config says.
+# cmake -DREADME=... -DPREFIX=... -DLIBDIR=... -DCOMPILER=... -DFLAGS=... -DSCRATCH=... -P pkg_config.cmake: builds the same project without
+# CMake, with the flags that pkg-config prints.
 cmake_minimum_required(VERSION 3.25)
 set(ENV{PKG_CONFIG_PATH} ${PREFIX}/${LIBDIR}/pkgconfig)
 execute_process(COMMAND pkg-config --cflags --libs dikkat OUTPUT_VARIABLE words OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)

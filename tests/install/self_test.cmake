@@ -1,4 +1,4 @@
-# cmake -DSCRATCH=... -P self_test.cmake: check_headers.cmake finds each violation that is planted, and nothing in a tree that has none.
+# cmake -DSCRATCH=... -P self_test.cmake: check_headers.cmake finds each violation that is planted, and nothing in a tree without one.
 cmake_minimum_required(VERSION 3.25)
 set(INCLUDE ${SCRATCH}/headers_sample)
 set(COLLECT ON)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# check_package.sh BUILD WORK: packages a build, and looks at what is in the packages. scripts/package.sh packages what users install.
+# check_package.sh BUILD WORK: packages a build, and inspects the packages. scripts/package.sh packages the files that users install.
 set -euo pipefail
 build=$(realpath "$1")
 work=$2
@@ -17,7 +17,7 @@ cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work" -D CPACK_DEBIAN_COMP
 deb=$(echo "$work"/dikkat_*.deb)
 lintian --allow-root --fail-on error "$deb" || fail "lintian finds errors"
 
-# What is installed works from where it lies.
+# The installed files work from their place.
 dpkg-deb -x "$deb" "$work/unpacked"
 usr=$work/unpacked/usr
 [ "$(cd "$work" && "$usr/bin/dikkat" --version)" = "$("$build/dikkat" --version)" ] || fail "the program says another version"
@@ -27,7 +27,7 @@ for file in share/man/man1/dikkat.1.gz share/man/man1/dikkat-train.1.gz share/ba
   [ -s "$usr/$file" ] || fail "the package has no $file"
 done
 
-# It asks for the libraries of the release that it was built on, whose names and versions differ from release to release.
+# The package requires the libraries of the release that it was built on, whose names and versions differ from release to release.
 depends=$(dpkg-deb -f "$deb" Depends)
 for library in libhdf5 libtbb libfmt libssl libpcre2 libutf8proc libedit libzstd zlib1g libgomp libstdc++ libc6; do
   grep -q "$library" <<<"$depends" || fail "the package does not ask for $library: $depends"
@@ -36,7 +36,7 @@ for name in $(sed 's/([^)]*)//g; s/|[^,]*//g; s/,/ /g' <<<"$depends"); do
   dpkg-query -W -f='${Status}' "$name" | grep -q 'ok installed' || fail "the package asks for $name, which is not what it was linked with"
 done
 
-# The archive has what git has.
+# The archive has the files that git has.
 cpack --config "$build/CPackSourceConfig.cmake" -G TGZ -B "$work" >"$work/cpack.log" || fail "$(cat "$work/cpack.log")"
 archive=$(echo "$work"/dikkat-*-source.tar.gz)
 tar -tzf "$archive" | grep -v '/$' | cut -d / -f 2- | sort >"$work/archived"

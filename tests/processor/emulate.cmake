@@ -1,4 +1,5 @@
-# Trains with DIKKAT on an emulated processor that has AVX2 and no AVX-512, and on this one with the kernels for AVX2: the same checkpoint.
+# Trains with DIKKAT on an emulated processor that has AVX2 and no AVX-512, and on this one with the kernels for AVX2. The checkpoints must
+# be equal.
 cmake_minimum_required(VERSION 3.25)
 find_program(QEMU qemu-x86_64)
 if(NOT QEMU)
@@ -8,7 +9,7 @@ file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 string(REPEAT "To be, or not to be, that is the question.\n" 60 text)
 file(WRITE ${FOLDER}/corpus.txt "${text}")
-set(ENV{GOMP_SPINCOUNT} 1000)  # else the program starts itself once more, and that without the emulator
+set(ENV{GOMP_SPINCOUNT} 1000)  # otherwise the program starts itself once more, without the emulator
 set(options --corpus ${FOLDER}/corpus.txt --quiet --set train.max_steps=3 train.eval_tokens=64 train.batch_size=2 model.block_size=24
   model.n_layer=1 model.n_embd=32 model.n_head=2)
 foreach(kind emulated here)

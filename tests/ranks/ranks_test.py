@@ -1,5 +1,5 @@
-"""Trains one model on several ranks under a launcher, and compares with one process: ranks_test.py DIKKAT SOURCE_DIR MPIRUN [PART...]. Equal means the same bytes of
-the last checkpoint, and the same metrics but for times. Without parts, all are run: bits, resume, refusals, death."""
+"""Trains one model on several ranks under a launcher, and compares them with one process: ranks_test.py DIKKAT SOURCE_DIR MPIRUN [PART...]. Equal means the same bytes of
+the last checkpoint, and the same metrics except for times. Without parts, all are run: bits, resume, refusals, death."""
 import hashlib
 import json
 import os
@@ -58,7 +58,7 @@ def sha256(out, step=STEPS):
 
 
 def metrics(out):
-    """Without what depends on the clock or the machine."""
+    """The metrics without values that depend on the clock or the machine."""
     lines = []
     for line in map(json.loads, (folder / out / "metrics.jsonl").read_text().splitlines()):
         if line["event"] in ("step", "eval"):
@@ -78,7 +78,7 @@ def expect_same(out, other, what):
 
 
 def until(holds, seconds=10):
-    """Whether it holds before the time is over."""
+    """Whether the condition holds before the time is over."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
@@ -152,7 +152,7 @@ def refusals():
     expect(refused_once(done, "nowhere"), f"a missing run is reported once: {done.stderr}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4"}, capture_output=True, text=True, cwd=folder)
     expect(refused_once(done, " 4 ", "srun --mpi=pmix"), f"tasks that MPI does not connect: {done.stderr}")
-    for variables, code in (({}, 143), ({"PMI_RANK": "1"}, -signal.SIGTERM)):  # MPICH's launcher has to see a signal when a rank ends before it is connected
+    for variables, code in (({}, 143), ({"PMI_RANK": "1"}, -signal.SIGTERM)):  # MPICH's launcher must see a signal when a rank ends before it is connected
         waiting = subprocess.Popen([program, "train", "--corpus", "-"], env={**environment(1), **variables}, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
         until(lambda: handles(waiting.pid, signal.SIGTERM))
         waiting.send_signal(signal.SIGTERM)

@@ -1,5 +1,5 @@
-"""quickstart_test.py DIKKAT SOURCE_DIR: the quickstart without its build, and then each line that it says can be typed next, with fewer steps and with
-files in the places of the names in capitals."""
+"""quickstart_test.py DIKKAT SOURCE_DIR: runs the quickstart without its build, and then each line that it suggests to type next, with fewer steps and with
+files in place of the names in capitals."""
 import json
 import pathlib
 import subprocess
@@ -37,7 +37,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert (folder / "quickstart/report.html").exists() and (folder / "mine/config.toml").exists() and (folder / "tuned/config.toml").exists()
     assert "bpe" in (folder / "words/config.toml").read_text()
 
-    # A tokenizer of characters cannot be fine-tuned on conversations, as the quickstart says.
+    # A tokenizer of characters cannot be fine-tuned on conversations, as the quickstart states.
     refused = subprocess.run([program, "finetune", f"{folder}/quickstart", "--data", f"{folder}/chats.jsonl", "--out", f"{folder}/no"], capture_output=True, text=True)
     assert refused.returncode == 2, refused.stderr
 

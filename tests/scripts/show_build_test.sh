@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# show_build_test.sh SHOW_BUILD: what scripts/show-build.sh shows of a build, where nobody looks at a terminal and where somebody does.
+# show_build_test.sh SHOW_BUILD: tests the output of scripts/show-build.sh for a build, without a terminal and with one.
 set -euo pipefail
 show=$1
 work=$(mktemp -d)

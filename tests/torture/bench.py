@@ -1,4 +1,4 @@
-"""What all tests share: a case and its verdict, the program, and the folders in which it runs."""
+"""The shared part of all tests: a case and its verdict, the program, and the folders in which it runs."""
 
 import dataclasses
 import hashlib
@@ -15,7 +15,7 @@ import threading
 import time
 from typing import Callable
 
-SURVIVED = "survived"  # the program did what it should have done without the fault, or lost nothing by it
+SURVIVED = "survived"  # the program behaved as without the fault, or lost nothing because of it
 REFUSED = "refused"    # it reported what is wrong, and left everything else as it was
 
 
@@ -48,7 +48,7 @@ def require(condition, *words):
 
 @dataclasses.dataclass
 class Outcome:
-    code: int  # exit code; -signal where a signal ended the process
+    code: int  # exit code; -signal if a signal ended the process
     out: str
     err: str
     peak_bytes: int
@@ -62,7 +62,7 @@ class Outcome:
         require(self.code in codes, f"exit code {self.code}, expected one of {codes}; the last words:", self.last_words()[:300])
 
     def require_message(self, *words, alone=True):
-        """Fails unless there is a one-line message that names these words (keys, paths, numbers); `alone`: and no other output."""
+        """Fails unless there is a one-line message that names these words (keys, paths, numbers); `alone`: there must be no other output."""
         said = self.last_words()
         require(said.startswith("dikkat: "), "no message, the last words are:", said[:300] or "(none)")
         require(not alone or len(self.err.splitlines()) == 1, "more than one line:", self.err[:600])
@@ -151,7 +151,7 @@ class Bench:
         return environment
 
     def start(self, folder, arguments, threads=2, before=(), stdin=None, pipes=False, variables=None):
-        """Starts the program in `folder`, in a process group of its own; `before` is a prefix of the command (strace, prlimit). Output goes
+        """Starts the program in `folder`, in a new process group; `before` is a prefix of the command (strace, prlimit). Output goes
         to files or, if the size of files is limited, to pipes."""
         environment = {**self.environment(threads), **(variables or {})}
         return Process([*before, str(self.program), *map(str, arguments)], folder, environment, stdin, pipes)
@@ -274,7 +274,7 @@ def result_of(run, step):
     for line in (run / "metrics.jsonl").read_text().splitlines():
         entry = json.loads(line)
         if entry["event"] not in ("step", "eval"):
-            continue  # what happened to the run: resumed, saved, stopped
+            continue  # events of the run: resumed, saved, stopped
         for clock in ("ms", "optimizer_ms", "exchange_ms", "exchange_wait_ms", "tokens_per_s", "mfu", "memory", "time"):
             entry.pop(clock, None)
         lines.append(json.dumps(entry, sort_keys=True))
@@ -323,8 +323,8 @@ BEFORE_THE_FIRST = 3
 
 
 def finish(bench, folder, begin, max_steps, expected, run="run", threads=2, start=None):
-    """Resumes a disturbed run; its end must equal that of the undisturbed run. If nothing was saved, `resume` must say so, and the run starts
-    again with the arguments `begin`. `start`: who resumes, if not one process."""
+    """Resumes a disturbed run; its end must equal that of the undisturbed run. If nothing was saved, `resume` must report that, and the run starts
+    again with the arguments `begin`. `start`: the function that resumes, if it is not one process."""
     before, lines = steps_in(folder / run), metric_lines(folder / run)
     outcome = start(["resume", run]) if start else bench.run(folder, ["resume", run], threads=threads)
     if not steps_in(folder / run):

@@ -11,7 +11,7 @@ import time
 
 from bench import REFUSED, SURVIVED, Case, Skipped, metric_lines, require, require_whole, settings, tiny_text
 
-MEMORY = 500 << 20  # bytes; the model is tiny, so this is what reading may take
+MEMORY = 500 << 20  # bytes; the model is tiny, so this is the limit for reading
 BLOCK = 16          # tiny.toml's block_size
 
 
@@ -162,12 +162,12 @@ def sparse_tokens(bench, _):
     """Ten gigabytes of token 0 in a sparse file: these are valid tokens, so training must work, in bounded memory."""
     folder = bench.make_folder("sparse")
     (folder / "meta.json").write_text(META)
-    # Not on a tmpfs, where reading a page would allocate it.
+    # This is not on a tmpfs, where reading a page would allocate it.
     with tempfile.NamedTemporaryFile(suffix=".bin", dir="/var/tmp") as corpus:
         corpus.truncate(10 << 30)
         process = bench.start(folder, ["train", "--config", "tiny.toml", "--out", "run", "--corpus", corpus.name,
                                        *settings({**BIN, "train.max_steps": 2})])
-        own = 0  # KiB; pages of the file are the system's to take back
+        own = 0  # KiB; the system can take pages of the file back
         try:
             deadline = time.monotonic() + 1800
             while not process.ended():

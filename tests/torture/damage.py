@@ -26,7 +26,7 @@ def counted(name, *arguments):
     return run
 
 
-# No fewer bytes than the small checkpoint has, which its cases are made for before there is one.
+# At least as many bytes as the small checkpoint has. Its cases are made before it exists.
 SMALL = 80 << 10
 
 
@@ -126,7 +126,7 @@ def hostile(bench):
             if name == "good" and command in ("verify", "inspect"):
                 outcome.require_code(0)
                 return SURVIVED
-            outcome.require_code(2)  # the good one too: its configuration is no model's
+            outcome.require_code(2)  # the good one too: its configuration is not a model's
             if name == "good":
                 return REFUSED
             outcome.require_message(f"{name}.h5")

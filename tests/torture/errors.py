@@ -28,7 +28,7 @@ def judge(bench, folder, outcome, values, log, before, code, silent=False, neede
         require(outcome.code == 0, "no fault came, and it failed:", outcome.last_words()[:300])
         raise NotReached()
     require(not needed or outcome.code != 0, "the error was not told, and the run ended well")
-    outcome.require_code(0, 1, 2)  # 2: a folder that cannot be listed is something that people can mend
+    outcome.require_code(0, 1, 2)  # 2: a folder that cannot be listed is an error that people can correct
     steps = require_whole(bench, folder)
     expected = traced.steps_left(log, before)
     require(steps == expected, f"checkpoints {steps} are there, expected {expected}")
@@ -58,7 +58,7 @@ def fail_at(event, values, effect, for_ever, code, silent=False):
 
 
 def fail_in_the_beginning(event, is_new, values, code):
-    """An error before the first step: the run begins all the same, or says why it does not."""
+    """An error before the first step: the run begins all the same, or reports why it does not."""
     def run(bench, _):
         begin = begin_arguments(values)
         before = kills.half_done(bench, values)
@@ -103,7 +103,7 @@ def fail_and_go_on(event, code):
         result = reference(bench, STEPS, values)[0]
         if outcome.code == 1:
             said = outcome.last_words()
-            begun = "/metrics.jsonl: " not in said and "/config.toml: " not in said  # which are written before the first step, by another thread
+            begun = "/metrics.jsonl: " not in said and "/config.toml: " not in said  # another thread writes these before the first step
             require(checkpoint_name(STEPS) in said or not begun, "it ended over another checkpoint than the last:", said)
             require(STEPS not in steps, "the last checkpoint is there")
             verdict = REFUSED
@@ -169,7 +169,7 @@ def by_strace(bench):
 
 
 def go_on_without(call, code, is_new):
-    """A file system that does not have what the call asks for: only a guard is missing, so the run warns and goes on to the same bits."""
+    """A file system that does not support the call: only a guard is missing, so the run warns and continues to the same bits."""
     values = {"train.async_save": False}
 
     def run(bench, _):
@@ -179,7 +179,7 @@ def go_on_without(call, code, is_new):
                             before=traced.injecting(log, call, f"error={name_of(code)}", "1+"))
         require(traced.came(log), "the call was not made")
         outcome.require_code(0)
-        imitated = call == "fallocate" and code == errno.EOPNOTSUPP  # by the C library, which writes in its place
+        imitated = call == "fallocate" and code == errno.EOPNOTSUPP  # by the C library, which writes instead
         require(imitated or os.strerror(code) in outcome.err, "no warning:", outcome.err[-300:])
         require_same_result(result_of(folder / "run", STEPS), reference(bench, STEPS, values)[0])
         shutil.rmtree(folder)

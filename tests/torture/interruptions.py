@@ -28,7 +28,7 @@ def evaluating(bench):
 def after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began, too_late):
     """`too_late`: the signal came at the end of the run, which may then have ended as if there had been none."""
     number = getattr(signal, "SIG" + name.split()[0])
-    own = -number if name == "QUIT" else 128 + number  # QUIT is not handled: as a kill
+    own = -number if name == "QUIT" else 128 + number  # QUIT is not handled, so it kills
     outcome.require_code(own, *([0] if too_late else []))
     steps = require_whole(bench, folder)
     if outcome.code == 0:
@@ -62,7 +62,7 @@ def signal_in(phase, name):
                 number = getattr(signal, "SIG" + name.split()[0])
                 process.send(number)
                 too_late = process.ended() or last_step_is_made(folder / "run", max_steps)
-                missed = phase == "evaluation" and an_evaluation_is_done(folder / "run")  # on a machine that kept the judge from its work
+                missed = phase == "evaluation" and an_evaluation_is_done(folder / "run")  # on a machine that delayed the judge
                 if name.endswith("twice"):
                     time.sleep(random.uniform(0.001, 0.05))
                     process.send(number)
@@ -94,7 +94,7 @@ def signal_in(phase, name):
         number = getattr(signal, "SIG" + name.split()[0])
         if outcome.code == -number and not began and metric_lines(folder / "run") == 0 and not steps_in(folder / "run"):
             require(name == "QUIT" or not outcome.err, "the signal's own end, after the program had said something")
-            outcome.code = -number if name == "QUIT" else 128 + number  # before main() began the signal does what it does by itself
+            outcome.code = -number if name == "QUIT" else 128 + number  # before main() begins, the signal has its default effect
         verdict = after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began, too_late)
         shutil.rmtree(folder)
         return verdict

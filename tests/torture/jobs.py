@@ -1,4 +1,4 @@
-"""Runs on several ranks (mpirun): which there are, how they are started and watched, and how their ends are judged."""
+"""Runs on several ranks (mpirun): their launchers, how they are started and watched, and how their ends are judged."""
 
 import contextlib
 import dataclasses
@@ -20,7 +20,7 @@ LAUNCHERS = {"openmpi": ["--oversubscribe", "--bind-to", "none"], "mpich": []}
 KINDS = {"adamw": {}, "muon": {"optim.kind": "muon", "optim.ema_decay": 0.9}}
 LANES = 4
 SHORT = {"train.max_steps": 30, "train.checkpoint_interval": 3, "train.eval_interval": 7}
-# By ranks: of some seconds, since Open MPI waits for one before it passes a SIGTERM on.
+# The settings by number of ranks. Runs take some seconds, since Open MPI waits for one before it passes a SIGTERM on.
 LONG = {2: {"train.max_steps": 3000, "train.checkpoint_interval": 200, "train.eval_interval": 500},
         4: {"train.max_steps": 600, "train.checkpoint_interval": 50, "train.eval_interval": 100}}
 MEDIUM = {2: {"train.max_steps": 300, "train.checkpoint_interval": 50, "train.eval_interval": 100}, 4: LONG[4]}
@@ -44,7 +44,7 @@ class Setup:
         return f"{self.launcher}, {self.ranks} ranks, {self.kind}, {'async' if self.asynchronous else 'sync'}"
 
     def values(self, run):
-        """All settings that a run has beside the tiny configuration."""
+        """All settings that a run has besides the tiny configuration."""
         return {"train.gradient_accumulation_steps": LANES, "train.lanes": LANES, "train.async_save": self.asynchronous, **KINDS[self.kind], **run}
 
 
@@ -55,12 +55,12 @@ def transport_of(bench, launcher):
 
 
 def launchers(bench):
-    """Those that this machine and this build have."""
+    """The launchers and transports that this machine and this build have."""
     return [name for name in LAUNCHERS if shutil.which(f"mpirun.{name}") and transport_of(bench, name).exists()]
 
 
 def setups(bench, ranks=4):
-    """For ever in turn: all of them, near ones differ; or two, with up to `ranks`, so that few undisturbed runs are needed."""
+    """An endless cycle of setups: all of them, such that neighbours differ; or two, with up to `ranks`, so that few undisturbed runs are needed."""
     there = launchers(bench)
     if not there:
         return None
@@ -71,7 +71,7 @@ def setups(bench, ranks=4):
 
 
 def cases_of(bench, cases):
-    """These, one job at a time, or one that says why there are none. `cases`: (name, run)."""
+    """These cases, one job at a time, or one case that states why there are none. `cases`: (name, run)."""
     def alone(run):
         def run_alone(bench, random):
             with ROOM:
@@ -117,13 +117,13 @@ class Job:
         self._mark = str(folder)
         self._began = bench.once("first job", time.time)
         environment = {**bench.environment(threads=1), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                       # Shared memory of killed ranks lies here, where nothing outlives the torture.
+                       # Shared memory of killed ranks goes here, where nothing outlives the torture.
                        "OMPI_MCA_btl_vader_backing_directory": str(bench.folder), "UCX_POSIX_DIR": str(bench.folder),
                        "DIKKAT_TORTURE_CASE": self._mark, **(variables or {})}
         self.process = Process(command, folder, environment)
 
     def processes(self):
-        """All that the launcher has started, and which have not ended."""
+        """All processes that the launcher has started and that have not ended."""
         found = {}
         for name in os.listdir("/proc"):
             if not name.isdigit() or int(name) in self._strangers or int(name) == self.process.pid:
@@ -174,7 +174,7 @@ class Job:
             return False
 
     def wait(self, patience=PATIENCE):
-        """Fails unless the launcher ends in time, and all that it has started."""
+        """Fails unless the launcher and all processes that it has started end in time."""
         try:
             outcome = self.process.wait(patience)
             left, deadline = self.processes(), time.monotonic() + 5
@@ -195,7 +195,7 @@ class Job:
 
 
 def remove_shared_memory(since):
-    """What killed ranks of MPICH leave in a folder that cannot be chosen: a file that nobody has mapped, and which is no longer new."""
+    """Removes files that killed ranks of MPICH leave in a fixed folder: files that nobody has mapped, and that are not new."""
     left = []
     for path in pathlib.Path("/dev/shm").glob("mpich_shar_tmp*"):
         with contextlib.suppress(OSError):
@@ -223,7 +223,7 @@ def begin_arguments(values):
 
 
 def undisturbed(bench, setup, run):
-    """The result of one process, and how long the ranks take, which must have the same result."""
+    """The result of one process, and the time of the ranks, which must have that result."""
     values = setup.values(run)
     steps = values.pop("train.max_steps")
     expected = reference(bench, steps, values, threads=1)[0]
@@ -239,7 +239,7 @@ def undisturbed(bench, setup, run):
 
 
 def go_on(bench, folder, setup, run, expected, random):
-    """One process, or some ranks, go on to the same result."""
+    """One process, or some ranks, continue to the same result."""
     ranks = random.choice((1, 1, 2, 4)) if steps_in(folder / "run") else 1
     by = dataclasses.replace(setup, ranks=ranks, launcher=random.choice(launchers(bench)))
     values = setup.values(run)
@@ -252,7 +252,7 @@ def is_finished(folder, run):
 
 
 def require_checkpoints(bench, folder, newest=-1):
-    """Fails unless all checkpoints are good, and neither `newest`, which was there before, nor what the metrics say is saved has been lost."""
+    """Fails unless all checkpoints are good, and neither `newest`, which existed before, nor any step that is saved according to the metrics has been lost."""
     steps = require_whole(bench, folder)
     metrics = folder / "run" / "metrics.jsonl"
     saved = re.findall(r'"event":"save","step":(\d+),', metrics.read_text()) if metrics.exists() else []
@@ -261,7 +261,7 @@ def require_checkpoints(bench, folder, newest=-1):
 
 
 def judge(bench, folder, setup, run, expected, outcome, random, newest=-1):
-    """After a disturbed job has ended: what is there is good, and goes on. An end without an error must be the end of the run."""
+    """After a disturbed job has ended: its checkpoints are good, and the run can continue. An end without an error must be the end of the run."""
     require_checkpoints(bench, folder, newest)
     require(outcome.code != 0 or is_finished(folder, run), "exit code 0 before the end:", outcome.err[-300:])
     go_on(bench, folder, setup, run, expected, random)
@@ -273,7 +273,7 @@ def sentences(outcome):
 
 
 def require_sentence(outcome, *words, once=False):
-    """Fails unless a message of the program names these words (ranks, keys, paths); `once`: and there is no other message."""
+    """Fails unless a message of the program names these words (ranks, keys, paths); `once`: there must be no other message."""
     said = sentences(outcome)
     has_words = any(all(word in sentence for word in words) for sentence in said)
     require(has_words, f"no sentence has {words}:", "; ".join(said)[:600] or outcome.err[-400:])
@@ -292,7 +292,7 @@ def of_rank(rank):
 
 
 def half_done(bench, setup, run):
-    """A run that has made some steps, stopped in order."""
+    """A run that has made some steps and was stopped by a signal."""
     def make():
         folder = bench.make_folder("half-done")
         process = bench.start(folder, begin_arguments(setup.values(run)), threads=1)

@@ -50,7 +50,7 @@ def calls_of_resume(bench, values):
 
 
 def calls_of_a_run(bench, values):
-    """The same for a new run."""
+    """These calls for a new run."""
     def make():
         return halves(traced.trace(bench, bench.make_folder("plan"), begin_arguments(values)))
     return bench.once(("calls of a run", str(values)), make)
@@ -68,7 +68,7 @@ def calls_of_saves(bench, values):
 
 
 def calls_of_beginnings(bench, values):
-    """What a new run and `resume` do with the run's folder before the first step: pairs of an event and whether it is of the new run."""
+    """The calls of a new run and of `resume` in the run's folder before the first step: pairs of an event and whether it is of the new run."""
     pairs = []
     for events, is_new in ((calls_of_a_run(bench, values)[0], True), (calls_of_resume(bench, values)[0], False)):
         where = next(i for i, event in enumerate(events) if '"run' in event.text)
@@ -148,7 +148,7 @@ def at_syscalls(bench):
         for asynchronous in (False, True):
             values = {"train.async_save": asynchronous, **model}
             events = chosen(calls_of_saves(bench, values), bench.long, 30)
-            if model:  # of its long rows some: nothing changes on the disk between a read and the next, and the smallest model has them all
+            if model:  # for a model, some of the long rows: nothing changes on the disk between two reads, and the smallest model has them all
                 rows = {"pread64": 16, "pwrite64": 4}
                 events = [e for e in events if e.ordinal % rows.get(e.call, 1) == 0]
             for event in events:
@@ -177,7 +177,7 @@ def kill_at_random(bench, random):
             process.send(signal.SIGKILL)
             outcome = process.wait(bench.patience)
             if outcome.code == 2 and arguments is not begin:
-                # The previous kill came before the first checkpoint, and this resume had time to say so.
+                # The previous kill came before the first checkpoint, and this resume had time to report that.
                 require(not steps_in(folder / "run"), "refused to go on:", outcome.last_words()[:300])
             else:
                 outcome.require_code(-signal.SIGKILL, 0)

@@ -9,7 +9,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# the mutation (mutants.cpp), and the test that must fail
+# The mutation (mutants.cpp), and the test that must fail.
 MUTANTS = (
     ("deaf", "signals"),
     ("open", "ticks"),

@@ -1,4 +1,4 @@
-"""Starts and resumes of ranks (mpirun) that cannot work: each is refused in a sentence, and leaves everything as it is."""
+"""Starts and resumes of ranks (mpirun) that cannot work: each is refused with a message, and changes nothing."""
 
 import dataclasses
 import os
@@ -20,7 +20,7 @@ def refused(outcome, folder, *words, once=True, codes=(2,)):
 
 
 def another_program(bench):
-    """A copy that says it was compiled by another compiler."""
+    """A copy of the program that claims to be compiled by another compiler."""
     def make():
         folder = bench.make_folder("program")
         bytes_of_it = bench.program.read_bytes()
@@ -42,7 +42,7 @@ def wrong_start(setup, kind):
         begin = begin_arguments(values)
         odd = random.randrange(1, setup.ranks)
         start = lambda arguments=begin, setup=setup, **options: Job(bench, folder, setup, arguments, **options).wait()  # noqa: E731
-        without_connection = (2, signal.SIGKILL)  # MPICH's launcher has to see a signal
+        without_connection = (2, signal.SIGKILL)  # MPICH's launcher must see a signal
         if kind == "singletons":
             processes = [bench.start(folder, begin, threads=1, variables={"SLURM_STEP_NUM_TASKS": str(setup.ranks)}) for _ in range(setup.ranks)]
             for outcome in [process.wait(PATIENCE) for process in processes]:
@@ -111,7 +111,7 @@ def without_transports(bench):
 
 
 def wrong_resume(setup, kind):
-    """A resume that is refused leaves everything as it is, or goes on if asked to."""
+    """A resume that is refused changes nothing, or continues if asked to."""
     def run(bench, random):
         expected = undisturbed(bench, setup, SHORT)[0]
         folder = kills.copy_of(bench, half_done(bench, setup, SHORT), "resume")

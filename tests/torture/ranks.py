@@ -1,5 +1,5 @@
 """Ranks (mpirun) that are killed, stopped, cut off, and without room or memory; and signals. Afterwards no process is left,
-and one process, or another number of ranks, goes on to the bits of an undisturbed run of one process."""
+and one process, or another number of ranks, continues to the bits of an undisturbed run of one process."""
 
 import errno
 import itertools
@@ -52,7 +52,7 @@ def transport(bench, setup, fault=None):
 
 
 def held_in_a_save(bench, folder, setup, arguments, random):
-    """A job whose first rank is stopped by strace for a moment in a call of a save, and the condition that it is."""
+    """A job whose first rank is stopped by strace for a moment in a call of a save, and the condition that it is stopped."""
     call = random.choice(("fsync", "rename", "pwrite64", "pread64"))
     log = folder / "log"
     ordinal = random.randint(3, 9)
@@ -123,7 +123,7 @@ def killed(setup, phase, which):
         if outcome.code == 0 and not (there and not is_finished(folder, what)):
             require_same_result(result_of(folder / "run", what["train.max_steps"]), expected)
             raise NotReached()  # it came after the end
-        if phase != "exit at a message":  # of which MPICH says nothing
+        if phase != "exit at a message":  # MPICH does not report this
             words = rf"signal {int(number)}\b|{signal.strsignal(number)}|Killed|EXIT CODE|the job has been aborted|process manager error|dikkat: "
             told = re.search(words, outcome.err + outcome.out)  # by Open MPI, and by MPICH
             require(told or is_finished(folder, what), "nobody has told what happened:", outcome.err[-300:])
@@ -133,7 +133,7 @@ def killed(setup, phase, which):
 
 
 def launcher_killed(setup):
-    """kill -9 of the launcher. What it leaves behind ends by itself."""
+    """kill -9 of the launcher. The processes that it leaves behind must end."""
     def run(bench, random):
         what = LONG[setup.ranks]
         expected = undisturbed(bench, setup, what)[0]
@@ -172,7 +172,7 @@ def rank_kills(bench):
 # Ranks that are silent
 
 def silenced(setup, phase, which):
-    """Stopped for ever, or cut off; the others end the run and name it."""
+    """A rank is stopped for ever, or cut off; the others end the run and name it."""
     timed = {"train.rank_timeout": TIMEOUT}
 
     def run(bench, random):
@@ -208,7 +208,7 @@ def silenced(setup, phase, which):
 
 
 def paused(setup, phase, which):
-    """Stopped, and continued before anybody loses patience: nothing happens."""
+    """A rank is stopped, and continued before the timeout: nothing happens."""
     def run(bench, random):
         what = run_of(bench, phase)
         expected, seconds = undisturbed(bench, setup, what)
@@ -274,7 +274,7 @@ RANK_SIGNALS = (("USR1", "launcher"), ("USR1", "first"), ("TERM", "launcher"), (
 
 
 def signalled(setup, phase, name, to):
-    """The run stops in order: the step is finished and saved."""
+    """A signal stops the run: the step is finished and saved."""
     def run(bench, random):
         what = run_of(bench, phase) if phase == "evaluation" else (MEDIUM if name == "USR1" else LONG)[setup.ranks]
         expected, seconds = undisturbed(bench, setup, what)
@@ -291,7 +291,8 @@ def signalled(setup, phase, name, to):
             require(stopped_at(folder / "run") == max(steps, default=-1), "it stopped at", stopped_at(folder / "run"), "and saved", steps)
             require(outcome.code in (128 + number, 143) or to == "launcher", "exit code", outcome.code)  # the launchers have their own
         else:
-            # Open MPI takes a second to pass these on, and kills all another second later: a run may end before, or be too slow to save.
+            # Open MPI takes a second to pass these on, and kills all processes another second later: a run may end before, or be too slow
+            # to save.
             is_slow = setup.launcher == "openmpi" and to == "launcher" and name != "USR1"
             in_time = there and 0 < lines < (what["train.max_steps"] // 2 if phase != "evaluation" else 2)
             require(not in_time or is_slow, "it did not report that it saved:", outcome.err[-400:])
@@ -318,7 +319,7 @@ def rank_signals(bench):
 # No room, no memory
 
 def full_disk(setup, kib):
-    """The first rank alone writes, and its file system is full."""
+    """Only the first rank writes, and its file system is full."""
     def run(bench, random):
         if not bench.is_root:
             raise Skipped("a file system of its own takes root to mount")
@@ -342,7 +343,7 @@ def full_disk(setup, kib):
 
 
 def after_an_error(bench, folder, setup, outcome, expected, random, *reasons, rank=0, may_be_told_by_launcher=False):
-    """`reasons`: one of which the message names, if there are any. Removes nothing."""
+    """Expects a message that names one of `reasons`, if there are any. Removes nothing."""
     require_checkpoints(bench, folder)
     if outcome.code == 0:
         require_same_result(result_of(folder / "run", SHORT["train.max_steps"]), expected)
@@ -393,7 +394,7 @@ def limited(setup, what, which):
 
 
 def poor(setup, share, which):
-    """A rank has a share of the address space that it needs, from its start. The libraries that start it may be the ones who say so, or crash."""
+    """A rank has only a share of the address space that it needs, from its start. The libraries that start it may report that, or crash."""
     def run(bench, random):
         expected = undisturbed(bench, setup, SHORT)[0]
 

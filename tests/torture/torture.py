@@ -31,7 +31,7 @@ from bench import REFUSED, SURVIVED, Bench, Counts, Failed, NotReached, Skipped 
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# name, what it is, the function that gives its cases
+# The name, a description, and the function that makes the cases.
 COLUMNS = (
     ("kill-at-syscall", "kill -9 at every system call of saves", kills.at_syscalls),
     ("kill-at-random", "kill -9 at a random time of a run, resume, compare bits", kills.at_random_times),
@@ -178,7 +178,7 @@ def run_column(bench, options, progress, name, cases, deadline):
             for text in result["failures"]:
                 failures.append((name, case.name, text))
     finally:
-        pool.shutdown(cancel_futures=True)  # after an interruption the cases at hand end, and no other begins
+        pool.shutdown(cancel_futures=True)  # after an interruption, running cases end, and no other begins
     missed = total["skipped"].get(NOT_REACHED, 0)
     if missed > 2 + total["cases"] // 4:
         total["failed"] += 1
@@ -196,7 +196,7 @@ def main():
     options = parse_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception, so that everything is cleaned up
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_IGN:  # by bash's & or nohup: programs would inherit that, but no handler
+        if signal.getsignal(number) == signal.SIG_IGN:  # by bash's & or nohup: programs would inherit that, but not a handler
             signal.signal(number, lambda *_: None)
     names = [name for name, _, _ in COLUMNS]
     for name in options.only or []:

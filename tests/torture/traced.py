@@ -18,7 +18,7 @@ _LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
 @dataclasses.dataclass
 class Event:
     call: str
-    ordinal: int  # strace counts for each thread by itself: this is the first time that any thread gets there
+    ordinal: int  # strace counts for each thread separately: this is the first time that any thread gets there
     text: str     # its arguments and result, as strace writes them
 
     @property
@@ -80,7 +80,7 @@ def run_and_signal(bench, folder, arguments, log, call, ordinal, number, twice=F
             if twice:
                 deadline = time.monotonic() + 10
                 while is_pending(program, number) and time.monotonic() < deadline:
-                    time.sleep(0.0005)  # or both would count as one
+                    time.sleep(0.0005)  # otherwise both would count as one
                 with contextlib.suppress(ProcessLookupError):  # the first one may have ended it
                     os.kill(program, number)
         return process.wait(bench.patience)
@@ -137,7 +137,7 @@ def was_too_late(log, last_step):
 
 
 def steps_left(log, before, keep_last=2):
-    """The steps of the checkpoints that must exist, judged by the strace log: the earlier ones and those renamed to, without the removed ones.
+    """The steps of the checkpoints that must exist, according to the strace log: the earlier ones and those renamed to, without the removed ones.
     None may be removed before `keep_last` newer ones exist."""
     steps = set(before)
     for line in whole_lines(log.read_text(errors="replace")):

@@ -1,10 +1,10 @@
-// The ids that Hugging Face's encoder for JavaScript (npm's @huggingface/tokenizers 0.2), which shares no code with this project, gives to
-// texts. As a program it reads a JSON array of texts from standard input and prints an array of arrays of ids:
+// Prints the ids that Hugging Face's encoder for JavaScript (npm's @huggingface/tokenizers 0.2), which shares no code with this project,
+// gives to texts. As a program it reads a JSON array of texts from standard input and prints an array of arrays of ids:
 //
 //     node hf_ids.mjs FOLDER_OF_NPM_INSTALL tokenizer.json [--special] < texts.json
 //
-// --special: as the model is given a text, with special tokens found by their names, and those of the template around it. Without it, names
-// of special tokens are ordinary text, as in a corpus.
+// --special: encodes a text as for the model, with special tokens found by their names, and those of the template around it. Without it,
+// names of special tokens are ordinary text, as in a corpus.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -14,7 +14,7 @@ export async function encoder(folder, description, special) {
   const { Tokenizer } = await import(pathToFileURL(library));
   const tokens = description.added_tokens.filter((token) => special || !token.special);
   const tokenizer = new Tokenizer({ ...description, added_tokens: tokens }, {});
-  // In two rules this library uses JavaScript's \s and \d. In those of Hugging Face's own library they mean White_Space and \p{N}.
+  // In two rules this library uses JavaScript's \s and \d. In Hugging Face's own library they mean White_Space and \p{N}.
   const mended = (pattern) => new RegExp(pattern.source
     .replaceAll("[^\\s", "[^\\p{White_Space}").replaceAll("\\s", "\\p{White_Space}").replaceAll("\\S", "\\P{White_Space}")
     .replaceAll("[^\\d]", "\\P{N}").replaceAll("\\d", "\\p{N}"), "gu");

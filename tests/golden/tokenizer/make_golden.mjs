@@ -3,7 +3,7 @@
 //     npm install --no-save --prefix /tmp/golden @huggingface/tokenizers@0.2
 //     node tests/golden/tokenizer/make_golden.mjs /tmp/golden
 //
-// splitters/ has tokenizers that look like those of SmolLM 2, Llama 3 and Qwen 3, and their ids. They are made of three that dikkat has learnt:
+// splitters/ has tokenizers that look like those of SmolLM 2, Llama 3 and Qwen 3, and their ids. They are made from three that dikkat has learnt:
 //
 //     for s in smollm llama3 qwen2; do
 //       dikkat tokenizer train --corpus tests/golden/tokenizer/texts --vocab-size 600 --splitter $s --out /tmp/trained/$s.json
@@ -38,8 +38,8 @@ if (!trained) {
   process.exit(0);
 }
 
-// What the splitters treat differently: numbers, line breaks after signs and white space, contractions of both cases, what stands before a
-// letter, marks and the normal form.
+// Texts that the splitters treat differently: numbers, line breaks after signs and white space, contractions of both cases, characters
+// before a letter, marks and the normal form.
 const more_cases = [
   "1234567", "a1b22c333d4444", "\u0661\u0662\u0663\u0664 \u00bd\u00bd\u00bd\u00bd", "  42", " 1  2   3", "x  7\n 8", "3.14159e-10",
   "\r\n\r\na\r\r\n b", "a \n \n  b", "  \n  ", " \t\n\t x", "!\n\n!", "end.\n\nNext", "(a)\r\n\r\n(b)", "};\n}\n\n  x", "\u3002\n\u3042", "\n\n\n   \n",
@@ -60,7 +60,8 @@ const owners = {
     file.added_tokens = names.map((name, i) => token(i, name, true));
     file.post_processor = null;
   },
-  // Ids in another order, merges as pairs, some of them missing, special tokens after the vocabulary, and one before each text.
+  // This one has ids in another order, merges as pairs, some of them missing, special tokens after the vocabulary, and one before each
+  // text.
   llama3(file) {
     const words = Object.entries(file.model.vocab);
     file.model.vocab = Object.fromEntries(words.map(([word, id]) => [word, words.length - 1 - id]));

@@ -48,7 +48,7 @@ class Tiny(torch.nn.Module):
 
 
 def nanogpt_checkpoint():
-    """What nanoGPT's train.py saves, of a model of three parameters."""
+    """A checkpoint of nanoGPT's train.py, of a model of three parameters."""
     model = Tiny()
     optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4, betas=(0.9, 0.95))
     model.lm_head(model.transformer["ln_f"](model.transformer["wte"](torch.tensor([1, 2])))).sum().backward()
@@ -122,7 +122,7 @@ def safetensors(path, tensors, metadata=None):
 
 def safetensors_files():
     f32 = values("wte.weight", 5, 4)
-    # In the order of the format's own library: types from the widest down, then names.
+    # The order is that of the format's own library: types from the widest down, then names.
     ours = {
         "h.0.é": ("F32", [2, 3], values("h.0.é", 2, 3).tobytes()),
         "scalar": ("F32", [], values("scalar", 1).tobytes()),
@@ -223,7 +223,7 @@ def all_halves():
 
 
 def many_floats():
-    """All upper halves with lower halves around where f16 and bf16 round."""
+    """All upper halves with lower halves around the points where f16 and bf16 round."""
     low = numpy.array([0, 1, 0x0FFF, 0x1000, 0x1001, 0x2FFF, 0x3000, 0x3001, 0x7FFF, 0x8000, 0x8001, 0xFFFF], dtype=numpy.uint32)
     return ((numpy.arange(65536, dtype=numpy.uint32) << 16)[:, None] | low).reshape(-1)
 
@@ -249,7 +249,7 @@ def blocks_of_numbers():
 def conversions(ggml):
     halves, floats, numbers = all_halves(), many_floats(), blocks_of_numbers()
     widened = halves.view(numpy.float16).astype(numpy.float32).view(numpy.uint32)
-    widened[numpy.isnan(halves.view(numpy.float16))] = 0x7FC00000  # NaNs' bits are each library's own
+    widened[numpy.isnan(halves.view(numpy.float16))] = 0x7FC00000  # each library has its own bits for NaN
     nan = numpy.isnan(floats.view(numpy.float32))
     with numpy.errstate(over="ignore"):
         narrowed = floats.view(numpy.float32).astype(numpy.float16).view(numpy.uint16)
