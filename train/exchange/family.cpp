@@ -6,83 +6,68 @@
 namespace dikkat {
 namespace {
 
+// A family that resembles another one is described by its differences.
+
+constexpr std::string_view key_of(const FixedKey& row) { return row.key; }
+constexpr std::string_view key_of(const KeyName& row) { return row.theirs; }
+
+/// Returns a copy of `base` in which each row of `changes` replaces the row of the same key. It does not compile if `base` lacks the key.
+template <class Row, std::size_t n, std::size_t m>
+constexpr std::array<Row, n> changed(std::array<Row, n> base, const Row (&changes)[m]) {
+  for (const Row& change : changes) {
+    *std::find_if(base.begin(), base.end(), [&](const Row& row) { return key_of(row) == key_of(change); }) = change;
+  }
+  return base;
+}
+
+/// Returns the rows of `own`, then those of `common`.
+template <class Row, std::size_t n, std::size_t m>
+constexpr std::array<Row, n + m> joined(const Row (&own)[n], const Row (&common)[m]) {
+  std::array<Row, n + m> all;
+  std::copy(std::begin(common), std::end(common), std::copy(std::begin(own), std::end(own), all.begin()));
+  return all;
+}
+
 /// The keys of [model] that have the same value in all families.
 constexpr FixedKey kCommon[] = {
     {"norm_position", "\"pre\""}, {"final_norm", "true"},        {"logit_softcap", "0.0"},         {"scale_embeddings", "false"},
     {"embedding_norm", "false"},  {"residual_scalars", "false"}, {"value_embeddings", "\"none\""},
 };
-template <std::size_t n>
-constexpr std::array<FixedKey, n + std::size(kCommon)> with_common(const FixedKey (&own)[n]) {
-  std::array<FixedKey, n + std::size(kCommon)> all;
-  std::copy(std::begin(kCommon), std::end(kCommon), std::copy(std::begin(own), std::end(own), all.begin()));
-  return all;
-}
 
 // The families of Llama's shape: llama, qwen2, qwen3, mistral.
 
-constexpr auto kLlama = with_common({
-    {"norm", "\"rms_norm\""},
-    {"positions", "\"rope\""},
-    {"activation", "\"silu\""},
-    {"gated", "true"},
-    {"bias", "false"},
-    {"qkv_bias", "false"},
-    {"qk_norm", "false"},
-});
-constexpr auto kQwen2 = with_common({
-    {"norm", "\"rms_norm\""},
-    {"positions", "\"rope\""},
-    {"activation", "\"silu\""},
-    {"gated", "true"},
-    {"bias", "false"},
-    {"qkv_bias", "true"},
-    {"qk_norm", "false"},
-});
-constexpr auto kQwen3 = with_common({
-    {"norm", "\"rms_norm\""},
-    {"positions", "\"rope\""},
-    {"activation", "\"silu\""},
-    {"gated", "true"},
-    {"bias", "false"},
-    {"qkv_bias", "false"},
-    {"qk_norm", "true"},
-});
+constexpr auto kLlama = joined(
+    {
+        {"norm", "\"rms_norm\""},
+        {"positions", "\"rope\""},
+        {"activation", "\"silu\""},
+        {"gated", "true"},
+        {"bias", "false"},
+        {"qkv_bias", "false"},
+        {"qk_norm", "false"},
+    },
+    kCommon);
+constexpr auto kQwen2 = changed(kLlama, {{"qkv_bias", "true"}});
+constexpr auto kQwen3 = changed(kLlama, {{"qk_norm", "true"}});
 
 // RoPE's keys are missing here, because they have several forms: hf_config.cpp and gguf_model.cpp read them.
-constexpr KeyName kLlamaConfig[] = {
-    {"vocab_size", "vocab_size", kRequired},      {"hidden_size", "n_embd", kRequired},
-    {"intermediate_size", "n_hidden", kRequired}, {"num_hidden_layers", "n_layer", kRequired},
-    {"num_attention_heads", "n_head", kRequired}, {"num_key_value_heads", "n_kv_head", kDerived},
-    {"head_dim", "head_size", kDerived},          {"max_position_embeddings", "block_size", "2048"},
-    {"rms_norm_eps", "norm_eps", "1e-6"},         {"tie_word_embeddings", "tie_embeddings", "false"},
-};
-constexpr KeyName kQwen2Config[] = {
-    {"vocab_size", "vocab_size", kRequired},      {"hidden_size", "n_embd", kRequired},
-    {"intermediate_size", "n_hidden", kRequired}, {"num_hidden_layers", "n_layer", kRequired},
-    {"num_attention_heads", "n_head", kRequired}, {"num_key_value_heads", "n_kv_head", "32"},
-    {"head_dim", "head_size", kDerived},          {"max_position_embeddings", "block_size", "32768"},
-    {"rms_norm_eps", "norm_eps", "1e-6"},         {"tie_word_embeddings", "tie_embeddings", "false"},
-};
-constexpr KeyName kQwen3Config[] = {
+constexpr auto kLlamaConfig = std::to_array<KeyName>({
     {"vocab_size", "vocab_size", kRequired},
     {"hidden_size", "n_embd", kRequired},
     {"intermediate_size", "n_hidden", kRequired},
     {"num_hidden_layers", "n_layer", kRequired},
     {"num_attention_heads", "n_head", kRequired},
-    {"num_key_value_heads", "n_kv_head", "32"},
-    {"head_dim", "head_size", "128"},
-    {"max_position_embeddings", "block_size", "32768"},
+    {"num_key_value_heads", "n_kv_head", kDerived},
+    {"head_dim", "head_size", kDerived},
+    {"max_position_embeddings", "block_size", "2048"},
     {"rms_norm_eps", "norm_eps", "1e-6"},
     {"tie_word_embeddings", "tie_embeddings", "false"},
-};
-/// Mistral differs from Llama in its defaults and its sliding window.
-constexpr KeyName kMistralConfig[] = {
-    {"vocab_size", "vocab_size", kRequired},      {"hidden_size", "n_embd", kRequired},
-    {"intermediate_size", "n_hidden", kRequired}, {"num_hidden_layers", "n_layer", kRequired},
-    {"num_attention_heads", "n_head", kRequired}, {"num_key_value_heads", "n_kv_head", "8"},
-    {"head_dim", "head_size", kDerived},          {"max_position_embeddings", "block_size", "131072"},
-    {"rms_norm_eps", "norm_eps", "1e-6"},         {"tie_word_embeddings", "tie_embeddings", "false"},
-};
+});
+constexpr auto kQwen2Config =
+    changed(kLlamaConfig, {{"num_key_value_heads", "n_kv_head", "32"}, {"max_position_embeddings", "block_size", "32768"}});
+constexpr auto kQwen3Config = changed(kQwen2Config, {{"head_dim", "head_size", "128"}});
+constexpr auto kMistralConfig =
+    changed(kLlamaConfig, {{"num_key_value_heads", "n_kv_head", "8"}, {"max_position_embeddings", "block_size", "131072"}});
 constexpr NeededValue kNotQuantized{
     "quantization_config", "null", "",
     "dikkat reads f32, f16 and bf16 weights: take the model's original weights, or convert them in Python: "
@@ -91,16 +76,7 @@ constexpr NeededValue kLlamaNeeds[] = {
     {"hidden_act", "\"silu\""},      {"attention_bias", "false"},      {"mlp_bias", "false"}, {"is_causal", "true"},
     {"use_sliding_window", "false"}, {"partial_rotary_factor", "1.0"}, kNotQuantized,
 };
-constexpr NeededValue kMistralNeeds[] = {
-    {"hidden_act", "\"silu\""},
-    {"attention_bias", "false"},
-    {"mlp_bias", "false"},
-    {"is_causal", "true"},
-    {"use_sliding_window", "false"},
-    {"sliding_window", "null", "4096", "dikkat does not have sliding-window attention"},
-    {"partial_rotary_factor", "1.0"},
-    kNotQuantized,
-};
+constexpr auto kMistralNeeds = joined({{"sliding_window", "null", "4096", "dikkat does not have sliding-window attention"}}, kLlamaNeeds);
 /// Keys of config.json about training, storage or sampling, which do not change what the model computes. RoPE's keys and layer_types are
 /// read elsewhere.
 constexpr std::string_view kIgnoredKeys[] = {
@@ -240,15 +216,17 @@ constexpr TensorRule kGgufTensors[] = {
 
 // GPT-2, also in llm.c's files and nanoGPT's checkpoints.
 
-constexpr auto kGpt2 = with_common({
-    {"norm", "\"layer_norm\""},
-    {"positions", "\"learned\""},
-    {"activation", "\"gelu\""},
-    {"gated", "false"},
-    {"bias", "true"},
-    {"qkv_bias", "true"},
-    {"qk_norm", "false"},
-});
+constexpr auto kGpt2 = joined(
+    {
+        {"norm", "\"layer_norm\""},
+        {"positions", "\"learned\""},
+        {"activation", "\"gelu\""},
+        {"gated", "false"},
+        {"bias", "true"},
+        {"qkv_bias", "true"},
+        {"qk_norm", "false"},
+    },
+    kCommon);
 constexpr KeyName kGpt2Config[] = {
     {"vocab_size", "vocab_size", kRequired},
     {"n_embd", "n_embd", kRequired},
@@ -335,75 +313,70 @@ constexpr TensorRule kLlmcTensors[] = {
     {"ln_f.bias", {{{"lnfb"}}}},
 };
 
-constexpr Family kFamilies[] = {
-    {.name = "gpt2",
-     .architecture = "GPT2LMHeadModel",
-     .fixed = kGpt2,
-     .config = kGpt2Config,
-     .needed = kGpt2Needs,
-     .ignored = kIgnoredKeys,
-     .tensors = kGpt2Tensors<Layout::transposed>,
-     .prefix = "transformer.",
-     .buffers = kGpt2Buffers,
-     .gguf = kGpt2Gguf,
-     .gguf_needed = kGpt2GgufNeeds,
-     .gguf_ignored = kGpt2GgufIgnored,
-     .gguf_tensors = kGpt2GgufTensors,
-     .has_all_biases = true},
-    {.name = "llama",
-     .architecture = "LlamaForCausalLM",
-     .fixed = kLlama,
-     .config = kLlamaConfig,
-     .needed = kLlamaNeeds,
-     .ignored = kIgnoredKeys,
-     .tensors = kLlamaTensors,
-     .prefix = "model.",
-     .buffers = kLlamaBuffers,
-     .gguf = kLlamaGguf,
-     .gguf_needed = kLlamaGgufNeeds,
-     .gguf_ignored = kLlamaGgufIgnored,
-     .gguf_tensors = kGgufTensors<Layout::rotary_pairs>},
-    {.name = "qwen2",
-     .architecture = "Qwen2ForCausalLM",
-     .fixed = kQwen2,
-     .config = kQwen2Config,
-     .needed = kLlamaNeeds,
-     .ignored = kIgnoredKeys,
-     .tensors = kLlamaTensors,
-     .prefix = "model.",
-     .buffers = kLlamaBuffers,
-     .gguf = kLlamaGguf,
-     .gguf_needed = kLlamaGgufNeeds,
-     .gguf_ignored = kLlamaGgufIgnored,
-     .gguf_tensors = kGgufTensors<Layout::same>},
-    {.name = "qwen3",
-     .architecture = "Qwen3ForCausalLM",
-     .fixed = kQwen3,
-     .config = kQwen3Config,
-     .needed = kLlamaNeeds,
-     .ignored = kIgnoredKeys,
-     .tensors = kLlamaTensors,
-     .prefix = "model.",
-     .buffers = kLlamaBuffers,
-     .gguf = kLlamaGguf,
-     .gguf_needed = kLlamaGgufNeeds,
-     .gguf_ignored = kLlamaGgufIgnored,
-     .gguf_tensors = kGgufTensors<Layout::same>},
-    // Without a sliding window Mistral equals Llama, which comes first in this table. So such a model is exported as Llama.
-    {.name = "mistral",
-     .architecture = "MistralForCausalLM",
-     .fixed = kLlama,
-     .config = kMistralConfig,
-     .needed = kMistralNeeds,
-     .ignored = kIgnoredKeys,
-     .tensors = kLlamaTensors,
-     .prefix = "model.",
-     .buffers = kLlamaBuffers,
-     .gguf = {},
-     .gguf_needed = {},
-     .gguf_ignored = {},
-     .gguf_tensors = {}},
+constexpr Family kGpt2Family{
+    .name = "gpt2",
+    .architecture = "GPT2LMHeadModel",
+    .fixed = kGpt2,
+    .config = kGpt2Config,
+    .needed = kGpt2Needs,
+    .ignored = kIgnoredKeys,
+    .tensors = kGpt2Tensors<Layout::transposed>,
+    .prefix = "transformer.",
+    .buffers = kGpt2Buffers,
+    .gguf = kGpt2Gguf,
+    .gguf_needed = kGpt2GgufNeeds,
+    .gguf_ignored = kGpt2GgufIgnored,
+    .gguf_tensors = kGpt2GgufTensors,
+    .has_all_biases = true,
 };
+constexpr Family kLlamaFamily{
+    .name = "llama",
+    .architecture = "LlamaForCausalLM",
+    .fixed = kLlama,
+    .config = kLlamaConfig,
+    .needed = kLlamaNeeds,
+    .ignored = kIgnoredKeys,
+    .tensors = kLlamaTensors,
+    .prefix = "model.",
+    .buffers = kLlamaBuffers,
+    .gguf = kLlamaGguf,
+    .gguf_needed = kLlamaGgufNeeds,
+    .gguf_ignored = kLlamaGgufIgnored,
+    .gguf_tensors = kGgufTensors<Layout::rotary_pairs>,
+};
+constexpr Family kQwen2Family = [] {
+  Family family = kLlamaFamily;
+  family.name = "qwen2";
+  family.architecture = "Qwen2ForCausalLM";
+  family.fixed = kQwen2;
+  family.config = kQwen2Config;
+  family.gguf_tensors = kGgufTensors<Layout::same>;
+  return family;
+}();
+constexpr Family kQwen3Family = [] {
+  Family family = kQwen2Family;
+  family.name = "qwen3";
+  family.architecture = "Qwen3ForCausalLM";
+  family.fixed = kQwen3;
+  family.config = kQwen3Config;
+  return family;
+}();
+/// Mistral differs from Llama in its defaults and its sliding window. GGUF has no such architecture.
+constexpr Family kMistralFamily = [] {
+  Family family = kLlamaFamily;
+  family.name = "mistral";
+  family.architecture = "MistralForCausalLM";
+  family.config = kMistralConfig;
+  family.needed = kMistralNeeds;
+  family.gguf = {};
+  family.gguf_needed = {};
+  family.gguf_ignored = {};
+  family.gguf_tensors = {};
+  return family;
+}();
+
+// Without a sliding window Mistral equals Llama, which comes first. So such a model is exported as Llama.
+constexpr Family kFamilies[] = {kGpt2Family, kLlamaFamily, kQwen2Family, kQwen3Family, kMistralFamily};
 
 }  // namespace
 
