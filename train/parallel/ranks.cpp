@@ -250,12 +250,36 @@ void Ranks::run_on_all(const std::function<void()>& work) {
   share_equally<char>(texts);
   for (int rank = 0; rank < size(); ++rank) {
     if (const char kind = *of_rank(rank); kind != 0) {
-      if (!is_first()) {
-        throw ExitQuietly();
-      }
-      throw CollectiveError(concat(rank == 0 ? "" : name_of(rank) + ": ", of_rank(rank) + 1), kind == 'i');
+      fail_together(CollectiveError(concat(rank == 0 ? "" : name_of(rank) + ": ", of_rank(rank) + 1), kind == 'i'));
     }
   }
+}
+
+bool Ranks::on_first(const std::function<bool(const std::function<bool()>& any_stops)>& work, const std::function<bool()>& stop) {
+  if (size() == 1) {
+    return work(stop);
+  }
+  // In each exchange a rank contributes one of these, and all learn the largest. The work ends with an exchange of one of the last two.
+  enum : int { kContinues, kStops, kCompleted, kStopped };
+  const auto exchange_stop = [&] { return largest(stop() ? kStops : kContinues); };
+  if (!is_first()) {
+    int message = kContinues;
+    while (message < kCompleted) {
+      message = exchange_stop();
+    }
+    return message == kCompleted;
+  }
+  bool completed = true;
+  try {
+    completed = work([&] { return exchange_stop() == kStops; });
+  } catch (const RankTimeout&) {
+    throw;
+  } catch (...) {
+    largest(kCompleted);
+    throw;
+  }
+  largest(completed ? kCompleted : kStopped);
+  return completed;
 }
 
 void Ranks::require_same(const std::string& what, const std::function<std::string()>& text) {

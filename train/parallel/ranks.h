@@ -111,6 +111,18 @@ class Ranks {
   /// Runs `work`, which may throw. It must not communicate, except through a nested call. If it fails on any rank, the first rank throws
   /// CollectiveError and the others ExitQuietly. A single process throws the original error.
   void run_on_all(const std::function<void()>& work);
+  /// Runs `work` on the first rank while the others wait. It returns whether it was completed, and may call the function that it receives
+  /// as often as it likes, to learn whether `stop` holds on any rank. All ranks return what it returned. If it throws, the first rank
+  /// throws, and the others return true.
+  bool on_first(const std::function<bool(const std::function<bool()>& any_stops)>& work, const std::function<bool()>& stop);
+  /// Throws `error` on the first rank and ExitQuietly on the others. Every rank calls it.
+  template <class E>
+  [[noreturn]] void fail_together(const E& error) const {
+    if (!is_first()) {
+      throw ExitQuietly();
+    }
+    throw error;
+  }
   /// Fails as run_on_all() does unless text() is equal on all ranks. The message names the rank that differs and `what` differs: "corpus".
   /// A single process does not call text().
   void require_same(const std::string& what, const std::function<std::string()>& text);

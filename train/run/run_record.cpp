@@ -147,7 +147,8 @@ std::string RunRecord::last_good() const {
 }
 
 std::string RunRecord::advice() const {
-  return directory_ ? concat(". ", last_good(), "; dikkat resume ", directory_->path().string(), " continues from it") : "";
+  return directory_ ? concat(". ", last_good(), "; dikkat resume ", directory_->path().string(), " continues from it")
+                    : ". dikkat resume continues from the last good checkpoint";
 }
 
 void RunRecord::attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write) {

@@ -38,10 +38,10 @@ class RunRecord {
   void discard();
 
   bool is_open() const { return directory_.has_value(); }
-  /// The record must be open.
-  RunDirectory& directory() { return *directory_; }
-  const RunDirectory& directory() const { return *directory_; }
-  const MetricsLog& metrics() const { return *metrics_; }
+  /// These throw Error if the record is closed.
+  RunDirectory& directory() { return directory_.value(); }
+  const RunDirectory& directory() const { return directory_.value(); }
+  const MetricsLog& metrics() const { return metrics_.value(); }
   /// The step of the newest checkpoint; -1: there is none.
   index saved_step() const { return saved_step_; }
 
@@ -72,7 +72,7 @@ class RunRecord {
   std::string write_bad_step(const BadStep& step, const Loader& loader, const Tokenizer& tokenizer);
   /// Returns "The last good checkpoint is FILE", for the message of an error that ends the run.
   std::string last_good() const;
-  /// Returns ". The last good checkpoint is FILE; dikkat resume RUN_DIR continues from it"; empty if the record is closed.
+  /// Returns ". The last good checkpoint is FILE; dikkat resume RUN_DIR continues from it". A closed record knows no file.
   std::string advice() const;
   /// Calls `write`. If it fails, throws, or reports the failure to `events`.
   void attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write);

@@ -42,7 +42,7 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
   }
   record_.begin(events, header(), std::exchange(changes_, {}));
   record_.agree();
-  const Outcome outcome = train_with_advice(events, [&] { return ranks_->any(stop()); });
+  const Outcome outcome = train_with_advice(events, stop);
 
   record_.await_save(events);
   record_.agree();
@@ -83,20 +83,24 @@ RunHeader Trainer::header() const {
           .bytes_per_token = data_.tokenizer->is_lossless() ? data_.bytes_per_target() : std::numeric_limits<double>::quiet_NaN()};
 }
 
-/// Trains. The message of an error that ends the run says from which checkpoint it can be resumed.
+/// Trains. The message of an error that only this rank knows of says from which checkpoint the run can be resumed.
 Trainer::Outcome Trainer::train_with_advice(TrainingEvents& events, const std::function<bool()>& stop) {
   try {
     return train(events, stop);
   } catch (const ExitQuietly&) {
     throw;
   } catch (const RankTimeout& timeout) {
-    record_.await_save(events);
+    try {
+      record_.await_save(events);
+    } catch (const Error& error) {
+      events.write_failed(error.what());
+    }
     fail(timeout.what(), record_.advice());
   } catch (const Error& failure) {
-    if (record_.is_open()) {
+    if (ranks_->is_first()) {
       throw;
     }
-    fail(failure.what(), ". dikkat resume continues from the last good checkpoint");  // only this rank knows of the error
+    fail(failure.what(), record_.advice());
   }
 }
 
@@ -115,7 +119,7 @@ Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool
     record_.collect_save(events);
 
     const bool last = state_.step == config_.train.max_steps;
-    const bool stopping = stop();
+    const bool stopping = ranks_->any(stop());
     state_.evaluation_pending = evaluates() && (last || due(config_.train.eval_interval));
     if (last || stopping || state_.evaluation_pending || due(config_.train.checkpoint_interval)) {
       // Saves before it evaluates: a finished step is never lost to an evaluation that fails.
@@ -250,7 +254,7 @@ void Trainer::skip_or_fail(StepReport& report, const std::string& objection, Tra
   parallel_step_->gather_gradients();
   parallel_step_->gather_state();
   const NotFinite found = first_not_finite(model_.parameters(), *optimizer_);
-  const bool may_skip = config_.train.on_nonfinite == OnNonfinite::skip && (found.tensor.empty() || found.in_gradients);
+  const bool may_skip = skips_bad_steps_ && (found.tensor.empty() || found.in_gradients);
   const bool skips = ranks_->from_first(may_skip ? "skip" : "") == "skip" && state_.steps_skipped < config_.train.max_skipped;
 
   // Write the batch, and skip the step or fail.
@@ -269,12 +273,7 @@ void Trainer::skip_or_fail(StepReport& report, const std::string& objection, Tra
   events.skipped(concat(what, "; skipped, number ", state_.steps_skipped, " of at most ", config_.train.max_skipped));
 }
 
-void Trainer::fail_diverged(const std::string& reason, const std::string& what) const {
-  if (!ranks_->is_first()) {
-    throw ExitQuietly();
-  }
-  throw Diverged(reason, what);
-}
+void Trainer::fail_diverged(const std::string& reason, const std::string& what) const { ranks_->fail_together(Diverged(reason, what)); }
 
 namespace {
 
@@ -302,8 +301,9 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
   // Measure the losses, and sample.
   const WithAverage average(*parallel_step_);
   const auto start = std::chrono::steady_clock::now();
-  auto measured = naming_memory("evaluation",
-                                [&] { return evaluator_(state_.seed, state_.step, stop, [&](double done) { events.evaluating(done); }); });
+  const auto any_stops = [&] { return ranks_->any(stop()); };
+  auto measured = naming_memory(
+      "evaluation", [&] { return evaluator_(state_.seed, state_.step, any_stops, [&](double done) { events.evaluating(done); }); });
   if (!measured) {
     return false;
   }
@@ -339,20 +339,22 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
   return true;
 }
 
-/// Returns what the model writes to train.sample_prompts on the first rank.
+/// Returns the model's texts for train.sample_prompts: on the first rank, which writes them. Other ranks return none.
 std::optional<std::vector<PromptSampler::Continuation>> Trainer::sample(TrainingEvents& events, const std::function<bool()>& stop) {
-  using Continuations = std::vector<PromptSampler::Continuation>;
-  if (!ranks_->is_first()) {
-    return Continuations();
-  }
-  try {
-    // `stop` asks all ranks, and only the first one samples. So only a single process can be stopped here.
-    const bool may_stop = ranks_->size() == 1;
-    return naming_memory("sampling", [&] { return sampler_(state_.step, may_stop ? stop : [] { return false; }); });
-  } catch (const Error& error) {  // such as logits that are NaN: the next step decides whether the run ends
-    events.not_sampled(error.what());
-    return Continuations();
-  }
+  std::vector<PromptSampler::Continuation> samples;
+  const auto write = [&](const std::function<bool()>& any_stops) {
+    try {
+      auto written = naming_memory("sampling", [&] { return sampler_(state_.step, any_stops); });
+      samples = std::move(written).value_or(std::vector<PromptSampler::Continuation>());
+      return written.has_value();
+    } catch (const RankTimeout&) {
+      throw;
+    } catch (const Error& error) {  // such as logits that are NaN: the next step decides whether the run ends
+      events.not_sampled(error.what());
+      return true;
+    }
+  };
+  return ranks_->on_first(write, stop) ? std::optional(std::move(samples)) : std::nullopt;
 }
 
 }  // namespace dikkat

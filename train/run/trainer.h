@@ -160,6 +160,7 @@ class Trainer {
   std::vector<std::string> remarks_;
   std::vector<ConfigDifference> changes_;  // of the configuration, by resume()
   MemoryPlan memory_;
+  bool skips_bad_steps_ = config_.train.on_nonfinite == OnNonfinite::skip;
   std::vector<double> losses_;  // of the micro-batches of the current step
 };
 

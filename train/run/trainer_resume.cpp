@@ -78,8 +78,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   if (std::string remark = remark_on_kernels(state); !remark.empty()) {
     remarks.push_back(std::move(remark));
   }
-  const std::filesystem::path& folder = run.directory ? run.directory->path() : run_directory;
-  const std::string edits = remark_on_edits(folder / kConfigName, stored, config);
+  const std::string edits = remark_on_edits(run_directory / kConfigName, stored, config);
   std::vector<ConfigDifference> changes = changes_between(stored, config);
   std::ranges::move(remarks_on_changes(changes, stored, config, state.step), std::back_inserter(remarks));
   make_absolute(config);

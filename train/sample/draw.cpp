@@ -118,6 +118,18 @@ void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double
   }
 }
 
+std::vector<std::int32_t> likeliest_tokens(std::span<const float> logits, index usable, index count) {
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(usable));
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto logit = [&](std::int32_t id) { return logits[static_cast<std::size_t>(id)]; };
+  const auto end = ids.begin() + std::min(count, usable);
+  std::partial_sort(ids.begin(), end, ids.end(),
+                    [&](std::int32_t a, std::int32_t b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
+  ids.erase(end, ids.end());
+  std::erase_if(ids, [&](std::int32_t id) { return logit(id) == -std::numeric_limits<float>::infinity(); });
+  return ids;
+}
+
 double log_sum_exp(std::span<const float> logits) {
   const float highest = *std::max_element(logits.begin(), logits.end());
   double total = 0;

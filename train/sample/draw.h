@@ -40,6 +40,10 @@ class Draw {
 /// above 0).
 void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty);
 
+/// Returns the ids of the `count` likeliest of the first `usable` tokens, likeliest first, and the lower id first between equal ones.
+/// Tokens that cannot occur (-inf) are left out.
+std::vector<std::int32_t> likeliest_tokens(std::span<const float> logits, index usable, index count);
+
 /// Returns the log of the sum of e^logit, or NaN if a logit is NaN.
 double log_sum_exp(std::span<const float> logits);
 

@@ -154,7 +154,8 @@ class Generation::State {
     if (rows_.empty()) {
       return next_ < total_ ? std::optional(Event{.number = next_++, .ending = Ending::interrupted}) : std::nullopt;
     }
-    const Event event{.number = rows_.front().number, .ending = Ending::interrupted};
+    const Row& first = rows_.front();
+    const Event event{.number = first.number, .ending = first.is_stopped ? Ending::stop : Ending::interrupted};
     rows_.erase(rows_.begin());
     return event;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "autograd/base/error.h"
 #include "train/sample/draw.h"
@@ -11,20 +10,15 @@
 namespace dikkat {
 namespace {
 
-/// Returns the likeliest of the first options.ids tokens, with their probabilities.
-std::vector<std::pair<Token, double>> likeliest(std::span<const float> logits, const LookOptions& options) {
-  std::vector<Token> ids(static_cast<std::size_t>(options.ids));
-  std::iota(ids.begin(), ids.end(), 0);
-  const auto end = ids.begin() + std::min(options.alternatives, std::ssize(ids));
-  std::partial_sort(ids.begin(), end, ids.end(), [&](Token a, Token b) {
-    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-    return x != y ? x > y : a < b;
-  });
-  std::vector<std::pair<Token, double>> found;
-  for (auto id = ids.begin(); id != end; ++id) {
-    found.emplace_back(*id, std::exp(log_probability(logits, *id)));
+/// Returns the token at a position, whose probabilities are softmax(logits), and the likeliest tokens there.
+Look::Seen look_at_token(Token token, std::span<const float> logits, const LookOptions& options) {
+  const double total = log_sum_exp(logits);
+  const auto probability = [&](Token id) { return std::exp(static_cast<double>(logits[static_cast<std::size_t>(id)]) - total); };
+  Look::Seen looked{.token = token, .probability = probability(token)};
+  for (const Token id : likeliest_tokens(logits, options.ids, options.alternatives)) {
+    looked.alternatives.emplace_back(id, probability(id));
   }
-  return found;
+  return looked;
 }
 
 /// Appends the weights of each head for the last `rows` queries of a window of `time` tokens.
@@ -62,9 +56,7 @@ Look look_at(const Gpt& model, std::span<const Token> text, const LookOptions& o
     const auto vocabulary = static_cast<std::size_t>(logits.shape()[2]);
     for (auto i = std::ssize(look.tokens); i < begin + time; ++i) {
       const std::span<const float> row(logits.data<float>() + static_cast<std::size_t>(i - begin - 1) * vocabulary, vocabulary);
-      const Token token = text[static_cast<std::size_t>(i)];
-      look.tokens.push_back(
-          {.token = token, .probability = std::exp(log_probability(row, token)), .alternatives = likeliest(row, options)});
+      look.tokens.push_back(look_at_token(text[static_cast<std::size_t>(i)], row, options));
     }
     if (is_last) {
       look.first_query = all - rows;

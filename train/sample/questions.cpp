@@ -60,9 +60,9 @@ void choose(const Gpt& model, const Tokenizer& tokenizer, const Question& questi
   ++answers.choices_per_byte.all;
 }
 
-/// Whether the model's greedy continuation of the prompt is the answer.
-bool writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question,
-            const std::vector<Token>& prompt, const std::function<bool()>& stop) {
+/// Returns whether the model's greedy continuation of the prompt is the answer, or nullopt if `stop` interrupted it.
+std::optional<bool> writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question,
+                           const std::vector<Token>& prompt, const std::function<bool()>& stop) {
   constexpr index kMore = 8;  // tokens beyond those of the answer, to see whether it ends
   const std::string wanted = trimmed(question.answer);
   const bool has_lines = wanted.find('\n') != std::string::npos;
@@ -74,6 +74,9 @@ bool writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& voca
                         {.max_new_tokens = std::ssize(tokenizer.encode(question.answer)) + kMore, .temperature = 0, .interrupted = stop});
   while (!is_complete()) {
     const auto event = generation.next();
+    if (event && event->ending == Ending::interrupted) {
+      return std::nullopt;
+    }
     if (!event || event->ending) {
       break;
     }
@@ -134,7 +137,11 @@ std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const V
     }
     const std::vector<Token> prompt = encode(question.prompt);
     if (question.choices.empty()) {
-      answers.texts.right += writes(model, tokenizer, vocabulary, question, prompt, stop) ? 1 : 0;
+      const std::optional<bool> is_right = writes(model, tokenizer, vocabulary, question, prompt, stop);
+      if (!is_right) {
+        return std::nullopt;
+      }
+      answers.texts.right += *is_right ? 1 : 0;
       ++answers.texts.all;
     } else {
       choose(model, tokenizer, question, prompt, answers);

@@ -22,7 +22,9 @@ TextGeneration::TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Voc
       stops_(std::move(stops)),
       num_samples_(options.num_samples),
       with_log_probabilities_(options.log_probabilities),
-      generation_(model, std::move(vocabulary), std::move(prompts), options) {}
+      generation_(model, std::move(vocabulary), std::move(prompts), options) {
+  const TextStream first(tokenizer, 0, stops_);  // throws for a stop string that cannot be used
+}
 
 std::optional<TextGeneration::Event> TextGeneration::next() {
   const auto event = generation_.next();

@@ -1,6 +1,8 @@
 #include "train/parallel/ranks.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -241,6 +243,58 @@ TEST(Ranks, EndTogether) {
     });
   });
   EXPECT_TRUE(testing::names(text, {"rank 1 on host-1", "no memory"}));
+}
+
+// The first rank works in `steps` steps, and asks before each whether to stop. Rank 1 wants to stop when it is asked for the time `at`.
+int steps_done_on_first(int steps, int at, bool& completed) {
+  std::atomic<int> done = 0;
+  std::array<bool, 4> results{};
+  on_ranks(
+      4,
+      [&](std::unique_ptr<Transport> transport) {
+        Ranks all(std::move(transport), kPatient);
+        int asked = 0;
+        const auto stop = [&] { return ++asked == at && all.rank() == 1; };
+        const auto work = [&](const std::function<bool()>& any_stops) {
+          EXPECT_TRUE(all.is_first());
+          while (done < steps) {
+            if (any_stops()) {
+              return false;
+            }
+            ++done;
+          }
+          return true;
+        };
+        results[static_cast<std::size_t>(all.rank())] = all.on_first(work, stop);
+        EXPECT_EQ(all.largest(all.rank()), 3) << "the ranks are still in step";
+      },
+      kDelays);
+  completed = results[0];
+  EXPECT_EQ(results, (std::array{completed, completed, completed, completed}));
+  return done;
+}
+
+TEST(Ranks, WorkOnTheFirstStopsForAnyRank) {
+  bool completed = false;
+  EXPECT_EQ(steps_done_on_first(5, 0, completed), 5);
+  EXPECT_TRUE(completed);
+  EXPECT_EQ(steps_done_on_first(5, 3, completed), 2);
+  EXPECT_FALSE(completed);
+  EXPECT_EQ(steps_done_on_first(0, 1, completed), 0);
+  EXPECT_TRUE(completed) << "nobody was asked";
+  Ranks alone;
+  EXPECT_TRUE(alone.on_first([](const std::function<bool()>& stops) { return !stops(); }, [] { return false; }));
+}
+
+TEST(Ranks, WorkOnTheFirstThatFailsLetsTheOthersContinue) {
+  const std::string text = testing::error_of([] {
+    on_ranks(2, [](std::unique_ptr<Transport> transport) {
+      Ranks all(std::move(transport), kPatient);
+      EXPECT_TRUE(all.on_first([](const std::function<bool()>&) -> bool { fail("no memory"); }, [] { return false; }));
+      EXPECT_EQ(all.rank(), 1);
+    });
+  });
+  EXPECT_EQ(text, "no memory");
 }
 
 TEST(Ranks, NameAllThatAreSilent) {

@@ -200,5 +200,13 @@ TEST(LogProbability, IsThatOfThePlainSoftmax) {
   EXPECT_NEAR(log_probability(std::vector<float>{100, 0}, 0), 0, 1e-9);
 }
 
+TEST(LikeliestTokens, AreInOrder) {
+  const float nothing = -std::numeric_limits<float>::infinity();
+  const std::vector<float> logits = {1, 5, nothing, 5, 2, 9};
+  EXPECT_EQ(likeliest_tokens(logits, 5, 3), (std::vector<std::int32_t>{1, 3, 4})) << "of equal ones the lower first, and no padding";
+  EXPECT_EQ(likeliest_tokens(logits, 5, 20), (std::vector<std::int32_t>{1, 3, 4, 0})) << "none that cannot occur";
+  EXPECT_TRUE(likeliest_tokens(logits, 5, 0).empty());
+}
+
 }  // namespace
 }  // namespace dikkat

@@ -291,6 +291,10 @@ TEST_F(Generate, EndsASampleWhereItIsAsked) {
   const auto ends_the_one_before = [](Generation& generation, index number) { generation.end(number + 1); };
   EXPECT_EQ(events_of(model.gpt, {{1, 5}}, three, kVocabulary, ends_the_one_before),
             (Events{"?", "2", "1", "0", "?", "2 stop", "1 stop", "0", "0 length"}));
+  SampleOptions interrupted = three;
+  interrupted.interrupted = [asked = 0]() mutable { return ++asked > 1; };
+  EXPECT_EQ(events_of(model.gpt, {{1, 5}}, interrupted, kVocabulary, ends_the_one_before),
+            (Events{"?", "2", "1", "0", "?", "0 interrupted", "1 stop", "2 stop"}));
   const auto ends_the_last = [](Generation& generation, index number) { generation.end(number); };
   EXPECT_EQ(events_of(model.gpt, {{1, 5}}, {.max_new_tokens = 1}, kVocabulary, ends_the_last), (Events{"?", "0", "0 stop"}));
 }

@@ -50,6 +50,10 @@ TEST_F(TextGenerationTest, GivesTheTextsOfTheTokens) {
   }
 }
 
+TEST_F(TextGenerationTest, RefusesAnEmptyStopStringBeforeItReadsThePrompt) {
+  EXPECT_THROW(TextGeneration(gpt, tokenizer, vocabulary_of(tokenizer), prompts, {}, {"e", ""}), InputError);
+}
+
 TEST_F(TextGenerationTest, EndsATextBeforeAStopString) {
   const SampleOptions options{.max_new_tokens = 60, .num_samples = 8, .temperature = 1};
   const auto whole = read(options);

@@ -5,6 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/seconds_since.h"
+#include "train/sample/draw.h"
 #include "train/sample/prompt.h"
 #include "train/text/utf8.h"
 #include "train/web/serve/choice_text.h"

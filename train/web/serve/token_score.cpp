@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace dikkat {
 
@@ -19,17 +17,6 @@ std::vector<double> log_probabilities(std::span<const float> logits, std::span<c
     found.push_back(static_cast<double>(logits[static_cast<std::size_t>(id)]) - highest - log_total);
   }
   return found;
-}
-
-std::vector<Token> likeliest_tokens(std::span<const float> logits, index usable, index count) {
-  std::vector<Token> ids(static_cast<std::size_t>(usable));
-  std::iota(ids.begin(), ids.end(), Token{0});
-  const auto logit = [&](Token id) { return logits[static_cast<std::size_t>(id)]; };
-  const auto end = ids.begin() + std::min(count, usable);
-  std::partial_sort(ids.begin(), end, ids.end(), [&](Token a, Token b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
-  ids.erase(end, ids.end());
-  std::erase_if(ids, [&](Token id) { return logit(id) == -std::numeric_limits<float>::infinity(); });
-  return ids;
 }
 
 }  // namespace dikkat

@@ -21,8 +21,4 @@ struct TokenScore {
 /// Returns the log probability of each of `ids` under softmax(logits), computed in f64.
 std::vector<double> log_probabilities(std::span<const float> logits, std::span<const Token> ids);
 
-/// Returns the ids of the `count` likeliest of the first `usable` tokens, likeliest first, and the lower id first between equal ones.
-/// Tokens that cannot occur (-inf) are left out.
-std::vector<Token> likeliest_tokens(std::span<const float> logits, index usable, index count);
-
 }  // namespace dikkat

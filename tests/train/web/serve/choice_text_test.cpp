@@ -77,13 +77,5 @@ TEST(TokenScores, AreThoseOfASoftmaxInF64) {
   EXPECT_NEAR(log_probabilities(large, std::vector<Token>{0})[0], -std::log(2), 1e-12) << "nothing overflows";
 }
 
-TEST(TokenScores, FindTheLikeliest) {
-  const float nothing = -std::numeric_limits<float>::infinity();
-  const std::vector<float> logits = {1, 5, nothing, 5, 2, 9};
-  EXPECT_EQ(likeliest_tokens(logits, 5, 3), (std::vector<Token>{1, 3, 4})) << "of equal ones the lower first, and no padding";
-  EXPECT_EQ(likeliest_tokens(logits, 5, 20), (std::vector<Token>{1, 3, 4, 0})) << "none that cannot occur";
-  EXPECT_TRUE(likeliest_tokens(logits, 5, 0).empty());
-}
-
 }  // namespace
 }  // namespace dikkat
