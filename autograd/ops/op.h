@@ -4,90 +4,24 @@
 
 namespace dikkat {
 
+/// The names of all ops: X(name), X(name) ... The enumeration and the texts are made from this list.
+#define DIKKAT_OPS(X)                                                                                                               \
+  X(add), X(multiply), X(scale), X(weighted_sum), X(matmul), X(linear), X(activated_linear), X(adapted_linear), X(gelu), X(relu),   \
+      X(relu2), X(silu), X(gated), X(sigmoid), X(tanh), X(exp), X(log), X(power), X(softmax), X(layer_norm), X(add_layer_norm),     \
+      X(rms_norm), X(add_rms_norm), X(head_norm), X(add_value_embedding), X(dropout), X(embedding), X(attention), X(cross_entropy), \
+      X(linear_cross_entropy), X(sum), X(mean), X(reshape), X(slice), X(concat), X(cast)
+
 /// Every op of the library. The tests only compile if each has a gradient check.
-enum class Op : int {
-  add,
-  multiply,
-  scale,
-  weighted_sum,
-  matmul,
-  linear,
-  activated_linear,
-  adapted_linear,
-  gelu,
-  relu,
-  relu2,
-  silu,
-  gated,
-  sigmoid,
-  tanh,
-  exp,
-  log,
-  power,
-  softmax,
-  layer_norm,
-  add_layer_norm,
-  rms_norm,
-  add_rms_norm,
-  head_norm,
-  add_value_embedding,
-  dropout,
-  embedding,
-  attention,
-  cross_entropy,
-  linear_cross_entropy,
-  sum,
-  mean,
-  reshape,
-  slice,
-  concat,
-  cast,
-  count
-};
+#define DIKKAT_ENUMERATOR(name) name
+enum class Op : int { DIKKAT_OPS(DIKKAT_ENUMERATOR), count };
+#undef DIKKAT_ENUMERATOR
 
-constexpr const char* name_of(Op op) {
-  switch (op) {
-    case Op::add: return "add";
-    case Op::multiply: return "multiply";
-    case Op::scale: return "scale";
-    case Op::weighted_sum: return "weighted_sum";
-    case Op::matmul: return "matmul";
-    case Op::linear: return "linear";
-    case Op::activated_linear: return "activated_linear";
-    case Op::adapted_linear: return "adapted_linear";
-    case Op::gelu: return "gelu";
-    case Op::relu: return "relu";
-    case Op::relu2: return "relu2";
-    case Op::silu: return "silu";
-    case Op::gated: return "gated";
-    case Op::sigmoid: return "sigmoid";
-    case Op::tanh: return "tanh";
-    case Op::exp: return "exp";
-    case Op::log: return "log";
-    case Op::power: return "power";
-    case Op::softmax: return "softmax";
-    case Op::layer_norm: return "layer_norm";
-    case Op::add_layer_norm: return "add_layer_norm";
-    case Op::rms_norm: return "rms_norm";
-    case Op::add_rms_norm: return "add_rms_norm";
-    case Op::head_norm: return "head_norm";
-    case Op::add_value_embedding: return "add_value_embedding";
-    case Op::dropout: return "dropout";
-    case Op::embedding: return "embedding";
-    case Op::attention: return "attention";
-    case Op::cross_entropy: return "cross_entropy";
-    case Op::linear_cross_entropy: return "linear_cross_entropy";
-    case Op::sum: return "sum";
-    case Op::mean: return "mean";
-    case Op::reshape: return "reshape";
-    case Op::slice: return "slice";
-    case Op::concat: return "concat";
-    case Op::cast: return "cast";
-    case Op::count: break;
-  }
-  return "?";
-}
+#define DIKKAT_NAME(name) #name
+inline constexpr const char* kOpNames[] = {DIKKAT_OPS(DIKKAT_NAME), "?"};
+#undef DIKKAT_NAME
+#undef DIKKAT_OPS
 
+constexpr const char* name_of(Op op) { return kOpNames[static_cast<int>(op)]; }
 inline void append_to(std::string& out, Op op) { out += name_of(op); }
 
 /// Begins the op `name` and returns the tape of its operands. `others` (token ids, weights, bounds) may have other element types. Any
