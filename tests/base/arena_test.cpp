@@ -131,7 +131,7 @@ TEST(BufferPool, RequestsOfManySizesNeedNoMoreThanAreOpenAtOnce) {
   }
 }
 
-TEST(BufferPool, ReservesWhatAnotherOneHas) {
+TEST(BufferPool, ReservesTheBuffersOfAnotherPool) {
   BufferPool like, pool;
   Buffer* all[] = {like.acquire(100, "gradient"), like.acquire(1 << 20, "gradient"), like.acquire(3 << 20, "gradient")};
   pool.reserve(like);

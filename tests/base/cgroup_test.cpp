@@ -26,7 +26,7 @@ TEST(Cgroup, OfVersion1IsInTheLineOfItsController) {
   EXPECT_EQ(found(text, "cpuset"), "/c");
 }
 
-TEST(Cgroup, IsTheRootWhereNoLineNamesIt) {
+TEST(Cgroup, IsTheRootIfNoLineNamesIt) {
   EXPECT_EQ(found(""), "/");
   EXPECT_EQ(found("12:memory:/m\n"), "/");
   EXPECT_EQ(found("no colon\none:colon\n"), "/");

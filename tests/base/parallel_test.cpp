@@ -114,7 +114,7 @@ TEST(Parallel, SeveralThreadsTakePart) {
   EXPECT_EQ(met, 3) << "all three are inside at once";
 }
 
-TEST(Parallel, WhatIsThrownInATileOrBeforeItIsThrownByTheLoop) {
+TEST(Parallel, AnExceptionInATileOrBeforeItIsThrownByTheLoop) {
   for (const int threads : {1, 2, 4}) {
     const WithThreads with(threads);
     EXPECT_EQ(error_of([] { parallel_for(100, [](index tile) { require(tile != 57, "tile 57"); }); }), "tile 57");
@@ -149,7 +149,7 @@ TEST(Parallel, ATileThatWaitsForAnotherLearnsThatTheLoopHasFailed) {
             "tile 0");
 }
 
-TEST(Parallel, NothingRunsInADryRunButWhatAsksForMemory) {
+TEST(Parallel, OnlyRequestsForMemoryRunInADryRun) {
   const WithThreads with(3);
   int asked = 0;
   const DryRun dry;
@@ -190,7 +190,7 @@ TEST(Parallel, OneThreadMeansThisOne) {
   EXPECT_EQ(thread_count(), 4);
 }
 
-TEST(Parallel, ALoopOfLittleWorkRunsOnTheCallerAlone) {
+TEST(Parallel, ALoopOfLittleWorkRunsOnlyOnTheCaller) {
   const WithThreads with(3);
   const auto self = std::this_thread::get_id();
   const auto before = parallel_loops();

@@ -74,7 +74,7 @@ TEST(RandomStream, UniformNumbersAreUniform) {
   EXPECT_LT(std::abs(correlation), 4 / std::sqrt(static_cast<double>(kCount))) << "between neighbours";
 }
 
-TEST(RandomStream, ManyGroupsAreTheSameAsEachAlone) {
+TEST(RandomStream, ManyGroupsAreTheSameAsSingleOnes) {
   const RandomStream stream(0x123456789abcdef, "many", 0xfedcba9876543210);
   for (const index first : {index{0}, index{1}, index{13}, (index{1} << 32) - 7, index{1} << 40}) {
     std::uint32_t words[4 * RandomStream::kGroups];
@@ -88,7 +88,7 @@ TEST(RandomStream, ManyGroupsAreTheSameAsEachAlone) {
   }
 }
 
-TEST(RandomStream, ColumnsAreGroupsThatLieApart) {
+TEST(RandomStream, ColumnsAreGroupsAtADistance) {
   const RandomStream stream(0x123456789abcdef, "columns", 0xfedcba9876543210);
   for (const auto& [first, apart] : {std::pair<index, index>{0, 1}, {5, 17}, {(index{1} << 32) - 7, 3}, {index{1} << 40, index{1} << 33}}) {
     std::uint32_t words[4 * RandomStream::kGroups];

@@ -24,7 +24,7 @@ void on_new_thread(F&& f) {
   std::thread(f).join();
 }
 
-TEST(Scratch, IsAlignedAndApartFromWhatIsLeased) {
+TEST(Scratch, IsAlignedAndApartFromOtherLeases) {
   const Scratch<char> a(1000);
   const Scratch<float> b(3);
   const Scratch<double> c(index{100'000});
@@ -60,7 +60,7 @@ TEST(Scratch, GoesBackAtTheEndOfItsScope) {
   });
 }
 
-TEST(Scratch, WhatWasLeasedOnceIsNotAskedForAgain) {
+TEST(Scratch, MemoryThatWasLeasedOnceIsNotAskedForAgain) {
   on_new_thread([] {
     const auto nested = [] {
       const Scratch<char> a(kMiB);

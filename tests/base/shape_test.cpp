@@ -21,7 +21,7 @@ static_assert(Shape{2, 3}.with_cols(7) == Shape{2, 7} && Shape{}.with_cols(7) ==
 static_assert(Shape{3, 0}.rows() == 0 && Shape{0, 3}.rows() == 0);
 static_assert(Shape{2, 3} != Shape{3, 2} && Shape{2, 3} != Shape{2, 3, 1} && Shape{} != Shape{1});
 
-TEST(Shape, RefusesWhatCannotBe) {
+TEST(Shape, RefusesImpossibleExtents) {
   EXPECT_TRUE(names(error_of([] { (void)Shape{1, 1, 1, 1, 1}; }), {"shape", "rank", "5", "4"}));
   EXPECT_TRUE(names(error_of([] { (void)Shape{2, -1}; }), {"shape", "extent", "-1", "0"}));
   const std::vector<std::string> too_many = {"shape", "elements", "2^56"};
@@ -50,7 +50,7 @@ TEST(Concat, NumbersReadBackToTheSameBits) {
   EXPECT_EQ(concat(std::numeric_limits<double>::infinity(), ' ', std::numeric_limits<double>::quiet_NaN()), "inf nan");
 }
 
-TEST(Require, ThrowsWhatItSays) {
+TEST(Require, ThrowsItsMessage) {
   EXPECT_EQ(error_of([] { require(false, "op: ", 3, ", expected ", 4); }), "op: 3, expected 4");
   EXPECT_EQ(error_of([] { require(true, "op"); }), "");
   EXPECT_THROW(require_input(false, "key"), InputError);

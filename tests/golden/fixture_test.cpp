@@ -232,7 +232,7 @@ TEST(FixtureReader, ReadsStringsWithoutTheirPadding) {
   EXPECT_EQ(llama.text("odd/activation"), "relu");
 }
 
-TEST(FixtureReader, NamesWhatIsMissing) {
+TEST(FixtureReader, NamesMissingObjects) {
   const Fixture ops(golden("ops.h5"));
   const auto message_of = [](const auto& call) -> std::string {
     try {

@@ -42,7 +42,7 @@ struct GoldenGenerate : ::testing::Test {
            .tie_embeddings = number("tie_embeddings") == 1}};
 };
 
-TEST_F(GoldenGenerate, SaysWhatPyTorchSaysTokenForToken) {
+TEST_F(GoldenGenerate, GivesPyTorchsTokens) {
   ASSERT_GE(number("prompts"), 1);
   for (index i = 0; i < number("prompts"); ++i) {
     const std::vector<Token> expected = ids("generated", i);

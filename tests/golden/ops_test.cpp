@@ -162,7 +162,7 @@ TYPED_TEST(GoldenOps, SmoothedCrossEntropy) {
   check_cross_entropy(c, c.attribute("label_smoothing"));
 }
 
-TYPED_TEST(GoldenOps, CrossEntropyOfEachRowAlone) {
+TYPED_TEST(GoldenOps, CrossEntropyOfEachRow) {
   OpCase<TypeParam> c("cross_entropy");
   const Tensor logits = c.input("logits", false);
   const Tensor targets = c.ints("targets");

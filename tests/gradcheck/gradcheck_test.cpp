@@ -112,7 +112,7 @@ TEST_P(GradCheck, operands_of_every_kind) {
 }
 
 // Parameters' gradients begin as NaN in every run. For activations, a run of NaNs fills the tape's memory with NaN.
-TEST_P(GradCheck, overwrites_what_lies_there) {
+TEST_P(GradCheck, overwrites_old_memory) {
   for (const Sample& sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);
     const auto expected = run<double>(sample, sample.op);
@@ -127,7 +127,7 @@ TEST_P(GradCheck, overwrites_what_lies_there) {
   }
 }
 
-TEST_P(GradCheck, adds_to_what_flowed_in_before) {
+TEST_P(GradCheck, adds_to_earlier_gradients) {
   for (const Sample& sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);
     auto expected = run<double>(sample, sample.op).gradients;

@@ -62,7 +62,7 @@ TEST(AdamWKernel, EqualsTheAlgorithmLineByLine) {
   }
 }
 
-TEST(AdamWKernel, DecaysCautiouslyWhatItMovesTowardsZero) {
+TEST(AdamWKernel, DecaysCautiouslyOnlyWeightsThatMoveTowardsZero) {
   const auto cautious = [](AdamW<double> p) {
     p.cautious = true;
     return p;
@@ -102,7 +102,7 @@ TEST(AdamWKernel, SameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(AdamWKernel, FirstStepIsTheLearningRateWhateverTheGradient) {
+TEST(AdamWKernel, FirstStepIsTheLearningRateForAnyGradient) {
   std::vector<double> weight = {1, 1};
   const std::vector<double> gradient = {1e-3, -20};
   std::vector<double> m(2);
@@ -142,7 +142,7 @@ TEST(SumOfSquares, OfLargeFloatsIsFiniteAndOfNotANumberIsNot) {
   EXPECT_TRUE(std::isnan(sum_of_squares(20000, x.data())));
 }
 
-TEST(AdamWKernel, SaysWhetherAllIsFiniteAfterwards) {
+TEST(AdamWKernel, ReportsWhetherEverythingIsFiniteAfterwards) {
   constexpr index kSize = 40000;
   const float infinity = std::numeric_limits<float>::infinity();
   struct Case {

@@ -192,7 +192,7 @@ TEST(AttentionOfOneQuery, LargeScoresDoNotOverflow) {
   EXPECT_LE(relative_error(by_kernel<float>(s, kv).y, by_reference(s, kv).y), 1e-2);
 }
 
-TEST(AttentionOfOneQuery, WhatItDoesNotSeeDoesNotSpread) {
+TEST(AttentionOfOneQuery, KeysThatItDoesNotSeeDoNotSpread) {
   AttentionShape s = one_query(1, 1, 70, 4);
   auto kv = keys_and_values(s);
   const std::int32_t first = 5, last = 67;
@@ -208,7 +208,7 @@ TEST(AttentionOfOneQuery, WhatItDoesNotSeeDoesNotSpread) {
   EXPECT_TRUE(std::isnan(by_kernel<float>(s, kv).y[0]));
 }
 
-TEST(AttentionOfOneQuery, IsWhatAttentionTakesForIt) {
+TEST(AttentionOfOneQuery, IsUsedByAttentionForOneQuery) {
   AttentionShape s = one_query(2, 2, 90, 20);
   const auto kv = keys_and_values(s);
   const auto found = run<float>(s, kv, {}, [](const AttentionForward<float>& p) { attention_forward(p); });

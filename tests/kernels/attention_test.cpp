@@ -337,7 +337,7 @@ TEST(AttentionKernel, GroupsHaveTheSameBitsOnAnyNumberOfThreads) {
 }
 
 // Earlier gradients are added to once, by the last head of a group.
-TEST(AttentionKernel, GroupsAddToWhatLiesThere) {
+TEST(AttentionKernel, GroupsAddToEarlierGradients) {
   const AttentionShape s{.batch = 1, .heads = 3, .queries = 140, .keys = 140, .head_size = 6, .key_heads = 1, .scale = 0.5, .causal = true};
   const Inputs in(s);
   const Rotations rotations = rotations_of(s, true, true);

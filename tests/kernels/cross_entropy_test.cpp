@@ -153,7 +153,7 @@ TEST(CrossEntropyKernel, SmoothingMakesAClassThatCannotBeCostInfinitely) {
 }
 
 // A row of weight 0 may hold anything, and its target need not be an index: neither is read, even if dloss is not a number.
-TEST(CrossEntropyKernel, WeightZeroIsNotLookedAt) {
+TEST(CrossEntropyKernel, RowsOfWeightZeroAreNotRead) {
   for (const float dloss : {1.0F, kNan, kInfinity}) {
     for (const double smoothing : {0.0, 0.1}) {
       const auto found = by_kernel<float>(2, {kNan, kInfinity, 1, 2}, {1 << 30, 0}, {0, 1}, dloss, smoothing);

@@ -79,7 +79,7 @@ void gelu_far_from_zero() {
 TEST(GeluKernel, FarFromZeroInF32) { gelu_far_from_zero<float>(); }
 TEST(GeluKernel, FarFromZeroInF64) { gelu_far_from_zero<double>(); }
 
-TEST(GeluKernel, OfNotANumberIsNone) {
+TEST(GeluKernel, OfNotANumberIsNotANumber) {
   EXPECT_TRUE(std::isnan(map(Function::gelu, std::vector<float>{kNan})[0]));
   EXPECT_TRUE(std::isnan(slope(Function::gelu, std::vector<float>{kNan})[0]));
 }

@@ -100,7 +100,7 @@ TEST(GemmOfFewRows, OfNoTermsIsTheBias) {
   }
 }
 
-TEST(GemmOfFewRows, IsWhatGemmTakesForThem) {
+TEST(GemmOfFewRows, IsUsedByGemmForFewRows) {
   for (const index m : {1, 5, 16}) {
     EXPECT_TRUE(same_bits(product<float>(m, 65, 129, {}, [](const Gemm<float>& g) { gemm(g); }), by_kernel<float>(m, 65, 129)));
   }

@@ -283,7 +283,7 @@ TEST(Gemm, SumsMayHaveMoreDigitsThanOperands) {
   EXPECT_DOUBLE_EQ(c[1], 1 + static_cast<double>(1e-8F) + 4 + 1e-9);
 }
 
-TEST(Gemm, LeavesWhatLiesBetweenRowsAlone) {
+TEST(Gemm, DoesNotWriteBetweenRows) {
   const Problem p{.m = 37, .n = 5, .k = 9, .gap = 4};
   const auto before = numbers(p.m * (p.n + p.gap), 4);
   for (const auto multiply : kProducts) {

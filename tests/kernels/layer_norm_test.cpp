@@ -166,7 +166,7 @@ TEST(LayerNormKernel, NotANumberStaysInItsRow) {
   }
 }
 
-TEST(LayerNormKernel, AddsToWhatLiesThere) {
+TEST(LayerNormKernel, AddsToEarlierGradients) {
   const index rows = 40;
   const index cols = 17;
   const auto x = numbers(rows * cols, 1);

@@ -253,7 +253,7 @@ TEST(LinearCrossEntropyKernel, NotANumberIsNeverHidden) {
 }
 
 // A row of weight 0 may have logits that overflow, and its target need not be an index.
-TEST(LinearCrossEntropyKernel, WeightZeroIsNotLookedAt) {
+TEST(LinearCrossEntropyKernel, RowsOfWeightZeroAreNotRead) {
   for (const double smoothing : {0.0, 0.1}) {
     const Inputs both{1, 3, {3e38F, 1}, {2, 1, -4}, {1 << 30, 1}, {0, 1}, smoothing};
     const Inputs alone{1, 3, {1}, {2, 1, -4}, {1}, {1}, smoothing};
@@ -266,7 +266,7 @@ TEST(LinearCrossEntropyKernel, WeightZeroIsNotLookedAt) {
   }
 }
 
-TEST(LinearCrossEntropyKernel, AddsWhatOtherRowsHaveMade) {
+TEST(LinearCrossEntropyKernel, AddsTheGradientsOfOtherRows) {
   const Inputs in = random_inputs(20, 3, 2100, 0);
   const auto expected = by_kernel<double>(in);
   const auto x = converted<double>(in.x);

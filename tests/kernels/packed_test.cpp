@@ -175,7 +175,7 @@ TEST(PackedGemmOfFewRows, EqualsPlainLoops) {
   }
 }
 
-TEST(PackedGemmOfFewRows, GivesARowTheSameBitsWhateverIsComputedBesideIt) {
+TEST(PackedGemmOfFewRows, GivesARowTheSameBitsBesideAnyOthers) {
   for (const PackedType type : kTypes) {
     const Weight w(type, 70, 200);
     const auto all = by_kernel(kFewRows, w);
@@ -335,7 +335,7 @@ TEST(PackedGemm, ByTheWeightItselfGivesTheSameBitsOnAnyNumberOfThreads) {
 }
 
 // A weight through which a model is trained is multiplied as train.precision requires.
-TEST(PackedGemm, KeepsF32WhereTheWeightSaysSo) {
+TEST(PackedGemm, KeepsF32IfTheWeightAsksForIt) {
   const Weight w(PackedType::bf16, 70, 200);
   const auto by_unpacked = product<float>(37, w, {}, [](const Gemm<float>& p) { gemm_tiles(p); });
   const auto by_packed = product<float>(37, w, {}, [&](Gemm<float> p) {

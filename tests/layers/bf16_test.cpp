@@ -129,7 +129,7 @@ TEST(Bf16Model, HasTheSameBitsOnAnyNumberOfThreads) {
   expect_same_bits_on_threads([] { return trained_encoder_decoder(DType::bf16, NormPosition::post); });
 }
 
-TEST(Bf16Model, LeavesAModelOfF64Alone) {
+TEST(Bf16Model, DoesNotChangeAModelOfF64) {
   ParameterStore store(DType::f64);
   const Gpt gpt(Scope(store), kTrainingConfig);
   store.allocate(1);

@@ -52,7 +52,7 @@ TEST(DropoutLayer, DrawsAnewForEachPlaceInTheModelAndEachStep) {
   EXPECT_NE(dropped(here, {1, 64}, 0, 5), first);
 }
 
-TEST(DropoutLayer, PassesOnWhatIsEmptyOrNotTraining) {
+TEST(DropoutLayer, PassesOnEmptyTensorsAndOutsideOfTraining) {
   ParameterStore store;
   const Dropout layer(Scope(store) / "drop", 0.5);
   EXPECT_TRUE(dropped(layer, {0, 3}, 0).empty());

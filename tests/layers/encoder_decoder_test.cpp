@@ -38,7 +38,7 @@ TEST(EncoderDecoder, NeverLooksAtPadding) {
   EXPECT_TRUE(std::equal(before.begin() + 2 * row, before.end(), after.begin() + 2 * row));
 }
 
-TEST(EncoderDecoder, TheDecoderDoesNotSeeWhatComesLater) {
+TEST(EncoderDecoder, TheDecoderDoesNotSeeLaterTokens) {
   TinyEncoderDecoder tiny(kTinyEncoderDecoder);
   const std::vector<float> before = tiny.logits();
   tiny.inputs[5] = (tiny.inputs[5] + 1) % 23;
@@ -67,7 +67,7 @@ TEST(EncoderDecoder, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(EncoderDecoder, TellsWhatItLooksAt) {
+TEST(EncoderDecoder, ReportsItsAttentionWeights) {
   const TinyEncoderDecoder tiny(kTinyEncoderDecoder);
   std::map<std::string, Shape> seen;
   std::vector<float> cross;
@@ -257,7 +257,7 @@ TEST(EncoderDecoder, WithACacheGivesTheFeaturesOfOnePassForAnyPieces) {
   }
 }
 
-TEST(EncoderDecoder, ACacheRefusesWhatDoesNotFit) {
+TEST(EncoderDecoder, ACacheRefusesOperandsThatDoNotFit) {
   const TinyEncoderDecoder tiny(kTinyEncoderDecoder);
   const EncoderDecoder& model = tiny.model;
   Tape tape(Recording::off);
@@ -307,7 +307,7 @@ TEST(EncoderDecoder, HasTheParametersOfItsKeys) {
 }
 
 // Only self-attention has rotations: a query and a key of two texts have no distance.
-TEST(EncoderDecoder, RotatesQueriesAndKeysOfTheSameTextAlone) {
+TEST(EncoderDecoder, RotatesOnlyQueriesAndKeysOfOneText) {
   TransformerConfig config = kTinyEncoderDecoder;
   config.positions = Positions::rope;
   const TinyEncoderDecoder tiny(config);

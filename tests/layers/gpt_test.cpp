@@ -60,7 +60,7 @@ TEST(Gpt, DoesNotLookAhead) {
   }
 }
 
-TEST(Gpt, LooksAtEachSequenceAlone) {
+TEST(Gpt, LooksAtEachSequenceSeparately) {
   const TinyGpt model(kConfig);
   const std::vector<std::int32_t> tokens = some_tokens(3 * 20, kVocabulary);
   const std::vector<float> together = model.logits(tokens, 3);
@@ -101,7 +101,7 @@ TEST(Gpt, GivesTheSameBitsWithAndWithoutRecording) {
   }
 }
 
-TEST(Gpt, NamesWhatIsWrongWithItsInput) {
+TEST(Gpt, NamesErrorsOfItsInput) {
   const TinyGpt model(kConfig);
   const auto refusal = [&](Shape shape, std::int32_t token = 0) {
     return testing::error_of([&] {

@@ -95,7 +95,7 @@ std::vector<float> logits_of(const TransformerConfig& config) {
 }
 
 // A block that begins with projections of 0 copies its input, so models of all depths are equal, and the head reads only its norm.
-TEST(InitialValues, OfZeroProjectionsMakeABlockPassOnWhatItReads) {
+TEST(InitialValues, OfZeroProjectionsMakeABlockCopyItsInput) {
   for (const NormPosition where : {NormPosition::pre, NormPosition::post}) {
     TransformerConfig config = kSmallLlama;
     config.norm_position = where;

@@ -271,7 +271,7 @@ TEST(KeyValueCache, MayHaveMoreSequencesThanAPassAndBeginAnew) {
   EXPECT_EQ(cache.length(), 10);
 }
 
-TEST(KeyValueCache, NamesWhatDoesNotFit) {
+TEST(KeyValueCache, NamesOperandsThatDoNotFit) {
   const TinyGpt model(kCachedGpt);
   const auto reading = [&](Shape shape, index sequences, Recording recording = Recording::off) {
     KeyValueCache cache = model.gpt.cache(sequences);

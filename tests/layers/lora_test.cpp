@@ -71,7 +71,7 @@ TEST(Lora, BeginsAsTheModelWithoutAdapters) {
   EXPECT_EQ(adapted.logits(), plain.logits(some_tokens(16, 11, 1), 2));
 }
 
-TEST(Lora, TrainsTheAdaptersAlone) {
+TEST(Lora, TrainsOnlyTheAdapters) {
   Adapted model({.rank = 3, .dropout = 0.2});
   const auto before = model.values("h.0.attn.c_attn.weight");
   Tape tape;

@@ -35,7 +35,7 @@ void add(LossAndGradients& sum, TinyGpt& model, const Tensor& features, Tape& ta
 
 class PackedRows : public ::testing::TestWithParam<std::tuple<Positions, Recompute>> {};
 
-TEST_P(PackedRows, AreAsEachSequenceAlone) {
+TEST_P(PackedRows, AreLikeSingleSequences) {
   const auto [positions, recompute] = GetParam();
   TransformerConfig config{
       .n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = kPackedTime, .vocab_size = kPackedVocabulary, .dropout = 0};

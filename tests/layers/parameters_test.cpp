@@ -75,7 +75,7 @@ Shapes expected_shapes(bool bias, bool qkv_bias, bool tied) {
   return shapes;
 }
 
-TEST(GptParameters, AreNamedAndShapedAsTheFieldKnowsThem) {
+TEST(GptParameters, AreNamedAndShapedAsUsual) {
   for (const bool bias : {true, false}) {
     for (const bool qkv_bias : {true, false}) {
       for (const bool tied : {true, false}) {
@@ -132,7 +132,7 @@ TEST(LlamaParameters, AreNamedAndShapedAsTheirGroupsAndGatesWantThem) {
 }
 
 // A gate reads 12 channels, or all if there are fewer. Of three layers every other one has values, including the last.
-TEST(NanochatParameters, AreNamedAndShapedAsTheirKeysSay) {
+TEST(NanochatParameters, AreNamedAndShapedAccordingToTheirKeys) {
   TransformerConfig config = kTinyLlama;
   config.n_layer = 3;
   config.embedding_norm = config.residual_scalars = true;
@@ -187,7 +187,7 @@ TEST(LlamaParameters, OfAnRmsNormHaveNoBias) {
   EXPECT_TRUE(shapes_of(config).contains("h.0.ln_1.bias"));
 }
 
-TEST(LlamaParameters, SayWhatTheyAre) {
+TEST(LlamaParameters, HaveTheirRolesAndParts) {
   TinyGpt model(kTinyLlama);
   using Parts = std::vector<index>;
   for (const ParameterStore::Entry* entry : model.store.entries()) {
@@ -231,7 +231,7 @@ TEST(GptParameters, DecayWhereTheyHaveTwoDimensionsOnly) {
   }
 }
 
-TEST(GptParameters, SayWhatTheyAre) {
+TEST(GptParameters, HaveTheirRoles) {
   TransformerConfig config = kTiny;
   config.tie_embeddings = false;
   TinyGpt model(config);
@@ -266,7 +266,7 @@ TEST(GptParameters, CannotBeNamedTwice) {
   EXPECT_NO_THROW(Gpt(scope / "other", kTiny));
 }
 
-TEST(TransformerConfigCheck, RefusesWhatMakesNoModel) {
+TEST(TransformerConfigCheck, RefusesImpossibleModels) {
   const auto refusal = [](auto change) {
     TransformerConfig config = kTiny;
     change(config);

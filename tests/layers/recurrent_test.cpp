@@ -62,7 +62,7 @@ TYPED_TEST(RecurrentLayer, BeginsWithPyTorchsVariance) {
   EXPECT_NEAR(squares / count * 3 * 50, 1, 5 * std::sqrt(2 / count));  // the variance of a mean of n squares is 2 / n
 }
 
-TYPED_TEST(RecurrentLayer, GoesOnFromAState) {
+TYPED_TEST(RecurrentLayer, ContinuesFromAState) {
   constexpr index kBatch = 2, kIn = 5, kHidden = 7, kTime = 9;
   const Built<TypeParam> built(kIn, kHidden, DType::f64);
   const auto values = converted<double>(numbers(kBatch * kTime * kIn, 1));

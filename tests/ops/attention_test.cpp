@@ -274,7 +274,7 @@ TEST(AttentionBounds, ThatDoNotFitAreNamed) {
   }
 }
 
-TEST(AttentionWeights, RefuseWhatAttentionRefuses) {
+TEST(AttentionWeights, RefuseOperandsThatAttentionRefuses) {
   EXPECT_TRUE(names(error_with([](Tape&, AttentionOptions& o) { o.heads = 0; }), {"attention", "0 heads", "1"}));
   EXPECT_TRUE(names(error_with([](Tape&, AttentionOptions& o) { o.dropout = 1; }), {"attention", "dropout", "1", "0"}));
   EXPECT_NE(error_with([](Tape&, AttentionOptions& o) { o.head_size = 3; }), "");
@@ -350,9 +350,9 @@ void expect_pieces_give_the_whole(index heads, index key_heads, index size, bool
   }
 }
 
-TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(3, 3, 5, false); }
-TEST(AttentionCache, OfGroupsGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(6, 2, 5, false); }
-TEST(AttentionCache, OfRotatedKeysGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(3, 1, 6, true); }
+TEST(AttentionCache, GivesTheResultOfAllQueriesAtOnce) { expect_pieces_give_the_whole(3, 3, 5, false); }
+TEST(AttentionCache, OfGroupsGivesTheResultOfAllQueriesAtOnce) { expect_pieces_give_the_whole(6, 2, 5, false); }
+TEST(AttentionCache, OfRotatedKeysGivesTheResultOfAllQueriesAtOnce) { expect_pieces_give_the_whole(3, 1, 6, true); }
 
 // Each sequence's queries follow its own keys, at its own angles, as if there were no others. With one query each, as in generation, the
 // bits are equal; with several, tiles may end elsewhere.
@@ -457,7 +457,7 @@ TEST(AttentionOfSharedKeys, IsThatOfACopyForEach) {
   }
 }
 
-TEST(AttentionOfSharedKeys, NamesWhatDoesNotFit) {
+TEST(AttentionOfSharedKeys, NamesOperandsThatDoNotFit) {
   const auto of = [](const std::vector<std::int32_t>& rows, Recording recording = Recording::off, bool cached = false) {
     return error_of([&] {
       Tape tape(recording);

@@ -78,7 +78,7 @@ TEST(Cost, OfMatmul) {
   }
 }
 
-TEST(Cost, OfAttentionCountsWhatIsSeen) {
+TEST(Cost, OfAttentionCountsKeysThatAreSeen) {
   constexpr index batch = 2, time = 5, heads = 2, size = 3, width = heads * size;
   const auto flops = [&](const std::function<void(AttentionOptions&, Tape&)>& choose) {
     Costs costs;

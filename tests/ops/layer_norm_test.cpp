@@ -64,7 +64,7 @@ TEST(AddRmsNorm, HasTheBitsOfItsParts) {
   }
 }
 
-TEST(AddLayerNorm, WhoseNormNobodyReadsPassesTheSumsGradientOn) {
+TEST(AddLayerNorm, PassesTheSumsGradientOnIfNobodyReadsTheNorm) {
   for (const double probability : {0.0, 0.3}) {
     Call call(probability);
     const auto dy = numbers(kShape.size(), 5);

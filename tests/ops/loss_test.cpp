@@ -170,7 +170,7 @@ TEST(LinearCrossEntropy, OfNoScoredRowsIsZero) {
   EXPECT_EQ(none.terms, std::vector<double>(kRows));
 }
 
-TEST(LinearCrossEntropy, TakesNoMoreMemoryThanADryRunWhateverIsScored) {
+TEST(LinearCrossEntropy, TakesNoMoreMemoryThanADryRunForAnyScoredRows) {
   for (const index logits : {kLogits, 2 * kLogits, kLogitsAtOnce}) {
     const std::size_t planned = [&] {
       const DryRun dry;

@@ -44,7 +44,7 @@ TEST(Matmul, OfABatchHasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Matmul, OfABatchTellsADryRunItsScratchMemory) {
+TEST(Matmul, OfABatchReportsItsScratchMemoryToADryRun) {
   const WithThreads with(3);
   const DryRun dry;
   Batch().results();

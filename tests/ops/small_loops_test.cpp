@@ -24,7 +24,7 @@ std::int64_t loops_of_a_step(index batch, index width) {
 }
 
 // Waking threads for a loop of some microseconds takes longer than the loop, and very much longer if others use the cores.
-TEST(SmallLoops, OfASmallNetRunOnTheCallerAlone) {
+TEST(SmallLoops, OfASmallNetRunOnlyOnTheCaller) {
   const WithThreads two(2);
   EXPECT_EQ(loops_of_a_step(128, 32), 0);
   EXPECT_GT(loops_of_a_step(1024, 256), 0);

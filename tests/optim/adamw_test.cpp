@@ -176,7 +176,7 @@ TEST(AdamWStep, ShowsNaNInTheGradient) {
   EXPECT_FALSE(std::isnan(values_of(store.weights<float>(), bias)[4]));
 }
 
-TEST(AdamWUse, IsRefusedWhereItCannotWork) {
+TEST(AdamWUse, IsRefusedIfItCannotWork) {
   ParameterStore store;
   add_parameters(store);
   EXPECT_TRUE(names(testing::error_of([&] { AdamW(store, kOptions); }), {"optimizer", "lay_out()", "allocate()"}));
@@ -186,7 +186,7 @@ TEST(AdamWUse, IsRefusedWhereItCannotWork) {
   EXPECT_TRUE(names(testing::error_of([&] { adamw.state()[0]->data<double>(); }), {"optimizer", "m ", "f32", "f64"}));
 }
 
-TEST(AdamWStep, LeavesFrozenParametersAlone) {
+TEST(AdamWStep, DoesNotChangeFrozenParameters) {
   ParameterStore store;
   add_parameters(store);
   store.freeze("table");

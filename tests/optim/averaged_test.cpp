@@ -83,7 +83,7 @@ TEST(Averaged, LeavesWeightsAsTheOptimizerMakesThem) {
   EXPECT_EQ(run(true, 3), averaged) << "on other threads";
 }
 
-TEST(Averaged, RefusesADecayThatIsNone) {
+TEST(Averaged, RefusesADecayOutOfRange) {
   ParameterStore store;
   add_parameters(store);
   store.allocate(3);

@@ -88,7 +88,7 @@ TEST(ClipFactor, BringsANormDownToTheLargestAllowed) {
   EXPECT_DOUBLE_EQ(clip_factor(0.5, 0.25), 0.25 / (0.5 + 1e-6));
 }
 
-TEST(ClipFactor, LeavesSmallNormsAlone) {
+TEST(ClipFactor, DoesNotChangeSmallNorms) {
   EXPECT_EQ(clip_factor(0.99, 1), 1);
   EXPECT_EQ(clip_factor(0, 1), 1);
 }

@@ -74,7 +74,7 @@ TEST(MuonStep, UpdatesUnitsInAnyOrder) {
 }
 
 // c_attn of grouped queries, q | k | v, and c_fc of a gate, gate | up: each part is updated like a separate matrix.
-TEST(MuonStep, OfPartsIsThatOfMatricesApart) {
+TEST(MuonStep, OfPartsIsThatOfSeparateMatrices) {
   struct Part {
     const char* name;
     index rows;
@@ -123,7 +123,7 @@ TEST(MuonStep, OfPartsIsThatOfMatricesApart) {
   });
 }
 
-TEST(MuonUnits, AreTheMatricesAndWhatIsLeftForAdamW) {
+TEST(MuonUnits, AreTheMatricesAndTheRestForAdamW) {
   ParameterStore store;
   add_matrices(store);
   store.freeze("large");
@@ -250,7 +250,7 @@ TEST(MuonStep, IsTheDefinitionToTheDigitsOfF32) {
   }
 }
 
-TEST(MuonStep, TellsADryRunWhatItsProductsLeaseToo) {
+TEST(MuonStep, ReportsTheScratchMemoryOfItsProductsToADryRun) {
   const auto scratch_of = [](index matrices) {
     const WithThreads with(1, Work{0});
     ParameterStore store;
@@ -267,7 +267,7 @@ TEST(MuonStep, TellsADryRunWhatItsProductsLeaseToo) {
   EXPECT_EQ(scratch_of(4), scratch_of(1)) << "a thread updates one after another";
 }
 
-TEST(MuonStep, SaysWhatIsNotFinite) {
+TEST(MuonStep, ReportsNumbersThatAreNotFinite) {
   const float inf = std::numeric_limits<float>::infinity();
   for (const char* path : {"up", "wte"}) {
     for (const bool in_state : {false, true}) {

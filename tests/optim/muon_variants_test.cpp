@@ -340,7 +340,7 @@ TEST(MuonVariants, HaveTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(MuonVariants, SayWhenTheirMeanSquaresAreNotFinite) {
+TEST(MuonVariants, ReportMeanSquaresThatAreNotFinite) {
   ParameterStore store;
   store.add("w", {30, 20}, Init::normal(0.5), Decay::yes, Role::hidden);
   store.allocate(3);
@@ -352,7 +352,7 @@ TEST(MuonVariants, SayWhenTheirMeanSquaresAreNotFinite) {
 }
 
 // The memory plan of a run comes from a dry update, after the state has been mapped.
-TEST(MuonVariants, LeaveTheirStateAloneInADryRun) {
+TEST(MuonVariants, DoNotChangeTheirStateInADryRun) {
   ParameterStore store;
   store.add("w", {30, 20}, Init::normal(0.5), Decay::yes, Role::hidden);
   store.allocate(3);

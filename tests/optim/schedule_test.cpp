@@ -18,7 +18,7 @@ constexpr Schedule schedule_of(Kind kind) {
   return {.kind = kind, .learning_rate = 1e-2, .min_lr = 2e-3, .warmup_steps = 10, .decay_steps = 110};
 }
 
-TEST(ScheduleWarmUp, RisesInALineWhateverComesAfterIt) {
+TEST(ScheduleWarmUp, RisesInALineInEverySchedule) {
   for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine, Kind::wsd}) {
     const Schedule schedule = schedule_of(kind);
     EXPECT_DOUBLE_EQ(schedule(0), 1e-2 / 11);  // not 0: the first step learns too
@@ -135,7 +135,7 @@ TEST(ScheduleWsd, WaitsForTheWarmUp) {
   EXPECT_DOUBLE_EQ(schedule(80), 6e-3);
 }
 
-TEST(ScheduleDecay, TellsHowMuchOfItIsOver) {
+TEST(ScheduleDecay, ReportsHowMuchOfItIsOver) {
   EXPECT_EQ(schedule_of(Kind::cosine).decayed(10), 0);
   EXPECT_EQ(schedule_of(Kind::cosine).decayed(60), 0.5);
   EXPECT_EQ(wsd(0.4).decayed(66), 0);

@@ -92,7 +92,7 @@ TEST(SgdStep, HasTheSameBitsOnAnyNumberOfThreadsAndInPieces) {
   EXPECT_EQ(one, run(2, true));
 }
 
-TEST(SgdStep, SaysWhatIsNotFinite) {
+TEST(SgdStep, ReportsNumbersThatAreNotFinite) {
   for (const bool in_state : {false, true}) {
     ParameterStore store;
     add_parameters(store);

@@ -43,7 +43,7 @@ TEST(WeightDecaySchedule, FallsToNothing) {
   }
 }
 
-TEST(MomentumSchedule, StaysWhereItHasOneValue) {
+TEST(MomentumSchedule, IsConstantIfItHasOneValue) {
   UpdateSchedule schedule = wsd();
   schedule.momentum = {.start = 0.95, .peak = 0.95, .end = 0.95, .warmup_steps = 300};
   for (const index step : {0, 1, 7, 99, 150, 299, 300, 1000}) {

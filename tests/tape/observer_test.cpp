@@ -32,7 +32,7 @@ struct Recorder : TapeObserver {
   std::vector<Run> runs;
 };
 
-TEST(Observer, IsToldOfOpsForwardAndThenBackward) {
+TEST(Observer, HearsOpsForwardAndThenBackward) {
   Recorder recorder;
   Tape tape;
   tape.observe(&recorder);
@@ -61,7 +61,7 @@ Tensor priced(Tensor x, const OpCost& cost) {
   return y;
 }
 
-TEST(Observer, HearsTheCostThatAnOpTellsOrNone) {
+TEST(Observer, HearsTheCostThatAnOpReportsOrNone) {
   Recorder recorder;
   Tape tape;
   tape.observe(&recorder);

@@ -74,7 +74,7 @@ TEST(Parameters, PassAddsToAParameter) {
   }
 }
 
-TEST(Parameters, FrozenOnesAreLeftAlone) {
+TEST(Parameters, FrozenOnesAreNotChanged) {
   Store s("b");
   Tape tape;
   tape.backward(total(testing::plus(tape.use(s.a), s.b)));
@@ -136,7 +136,7 @@ TEST(ParameterStore, FrozenOnesComeLastAndHaveNoMemoryForGradients) {
   EXPECT_TRUE(names(error_of([&] { ParameterStore().freeze("x"); }), {"parameters", "none", "'x'"}));
 }
 
-TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {
+TEST(ParameterStore, FirstValuesFollowFromSeedAndPathOnly) {
   const auto values = [](std::uint64_t seed, bool other_first, int threads) {
     const WithThreads with(threads, Work{0});
     ParameterStore store;
@@ -165,7 +165,7 @@ TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {
   EXPECT_NEAR(fourth / 1e4, 3, 0.4) << "of a normal distribution";
 }
 
-TEST(ParameterStore, RefusesWhatCannotBe) {
+TEST(ParameterStore, RefusesImpossibleParameters) {
   ParameterStore store;
   EXPECT_TRUE(names(error_of([&] { store.weights<float>(); }), {"parameters", "no memory", "allocate()"}));
   store.add("w", {2}, Init::zeros(), Decay::no, Role::vector);
@@ -180,7 +180,7 @@ TEST(ParameterStore, RefusesWhatCannotBe) {
   EXPECT_TRUE(names(error_of([&] { store.weights<double>(); }), {"parameters", "f32", "f64"}));
 }
 
-TEST(ParameterStore, PackedMatricesLieInOneSlab) {
+TEST(ParameterStore, PackedMatricesAreInOneSlab) {
   ParameterStore store;
   store.add("a", {20, 5}, Init::zeros(), Decay::yes, Role::hidden);
   store.add("b", {3, 40}, Init::zeros(), Decay::yes, Role::hidden);
@@ -198,7 +198,7 @@ TEST(ParameterStore, PackedMatricesLieInOneSlab) {
       names(error_of([&] { store.packed_place(store.entry("v"), PackedType::q8); }), {"parameters", "'v'", "[7]", "f32", "q8", "matrix"}));
 }
 
-TEST(ParameterStore, AFrozenMatrixLiesPackedFromTheBeginning) {
+TEST(ParameterStore, AFrozenMatrixIsPackedFromTheBeginning) {
   ParameterStore store;
   store.add("a", {20, 64}, Init::normal(1), Decay::yes, Role::hidden);
   store.add("b", {3, 40}, Init::normal(1), Decay::yes, Role::adapter);

@@ -70,7 +70,7 @@ TEST(Recompute, GivesTheSameBits) {
   }
 }
 
-TEST(Recompute, KeepsOnlyWhatComesOut) {
+TEST(Recompute, KeepsOnlyTheOutputs) {
   const std::size_t one = chain(true, 1).activation_bytes, nine = chain(true, 9).activation_bytes;
   constexpr std::size_t kOutputs = 2 * kSize * sizeof(double);
   EXPECT_LT(nine - one, 8 * (kOutputs + 1024));
@@ -102,7 +102,7 @@ TEST(Recompute, AnOutputThatNothingNeedsAddsNothing) {
   }
 }
 
-TEST(Recompute, WithoutRecordingItRunsOnceAndKeepsOnlyWhatComesOut) {
+TEST(Recompute, WithoutRecordingItRunsOnceAndKeepsOnlyTheOutputs) {
   const auto bytes_of = [](int times_squared) {
     Tape tape(Recording::off);
     int calls = 0;

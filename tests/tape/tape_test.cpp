@@ -75,7 +75,7 @@ TEST(Tape, OneTensorInBothSlots) {
 }
 
 // squared() works in dL/dy's memory: if another tensor shares it, it must work in a copy.
-TEST(Tape, ReuseCopiesWhatIsShared) {
+TEST(Tape, ReuseCopiesSharedMemory) {
   Tape tape;
   const Tensor x = input(tape, {3});
   const Tensor a = squared(x);
@@ -84,7 +84,7 @@ TEST(Tape, ReuseCopiesWhatIsShared) {
   EXPECT_EQ(gradient(tape, x), (std::vector<double>{2 * 3 + 5}));
 }
 
-TEST(Tape, WhatNothingFlowedIntoIsNotRun) {
+TEST(Tape, OpsWithoutAGradientAreNotRun) {
   Tape tape;
   const Tensor x = input(tape, {3});
   const Tensor unused = times(x, 100);
@@ -95,7 +95,7 @@ TEST(Tape, WhatNothingFlowedIntoIsNotRun) {
   EXPECT_EQ(tape.gradient<double>(unused), nullptr);
 }
 
-TEST(Tape, BackwardRefusesWhatItCannotDo) {
+TEST(Tape, BackwardRefusesImpossibleCalls) {
   Tape tape;
   const Tensor x = input(tape, {1, 2});
   const Tensor y = times(x, 2);
@@ -155,7 +155,7 @@ TEST(Tape, RecordingOffKeepsNothing) {
   EXPECT_EQ(off.gradient_bytes(), 64U) << "the refused dy, given back";
 }
 
-TEST(Tape, NothingIsKeptWhereNoInputNeedsAGradient) {
+TEST(Tape, NothingIsKeptIfNoInputNeedsAGradient) {
   Tape tape;
   bool ran = false;
   const Tensor x = input(tape, {1}, false);

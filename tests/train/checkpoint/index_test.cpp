@@ -30,7 +30,7 @@ TEST_F(Index, TakenApartAndPutTogetherItIsTheSame) {
   EXPECT_TRUE(sealed(parts_of(good_)) == good_);
 }
 
-TEST_F(Index, HostileOnesAreRefusedInWords) {
+TEST_F(Index, HostileOnesAreRefusedWithAMessage) {
   for (const Case& c : hostile_cases()) {
     const std::string text = refusal_of(c.forge(good_));
     EXPECT_TRUE(names(text, {path_.string()})) << c.name;
@@ -38,7 +38,7 @@ TEST_F(Index, HostileOnesAreRefusedInWords) {
   }
 }
 
-TEST_F(Index, WhatMayBeIgnoredIsLeftOut) {
+TEST_F(Index, EntriesThatMayBeIgnoredAreLeftOut) {
   const auto add = [](Entries& entries, bool required) {
     entries.push_back({required, "base", "gpt2", std::string(64, 'a')});
     entries.push_back({required, "state", "precision", text("bf16")});
@@ -62,7 +62,7 @@ TEST_F(Index, WhatMayBeIgnoredIsLeftOut) {
   EXPECT_TRUE(names(later, {path_.string(), "newer", "text notes"})) << "the tensor before it may be ignored";
 }
 
-TEST_F(Index, OnlyWhatIsUnknownDependsOnTheNeed) {
+TEST_F(Index, OnlyUnknownEntriesDependOnTheNeed) {
   write_file(path_, with_index(good_, [](Entries& entries) {
                for (Entry& e : entries) {
                  e.required = !e.required;
@@ -76,7 +76,7 @@ TEST_F(Index, OnlyWhatIsUnknownDependsOnTheNeed) {
                     {path_.string(), "model/wte.weight", "60 bytes"}));
 }
 
-TEST_F(Index, WhatIsMissingHasTheValueOfANewState) {
+TEST_F(Index, MissingEntriesHaveTheValueOfANewState) {
   write_file(path_, with_index(good_, [](Entries& entries) {
                std::erase_if(entries,
                              [](const Entry& e) { return e.name == "best_val_loss" || e.name == "overrides" || e.kind == "text"; });
@@ -90,7 +90,7 @@ TEST_F(Index, WhatIsMissingHasTheValueOfANewState) {
   EXPECT_EQ(checkpoint.tokenizer(), "");
 }
 
-TEST_F(Index, WhoMadeTheFileMayBeIgnoredAndTheRestMustBeKnown) {
+TEST_F(Index, TheWriterMayBeIgnoredAndTheRestMustBeKnown) {
   std::set<std::string> ignorable;
   for (const Entry& e : entries_in(parts_of(good_).index_text)) {
     if (!e.required) {
@@ -107,7 +107,7 @@ TEST_F(Index, WhoMadeTheFileMayBeIgnoredAndTheRestMustBeKnown) {
   EXPECT_TRUE(expected.contains("state compiler") && !expected.contains("state step"));
 }
 
-TEST_F(Index, AGroupOfTensorsMayBeIgnoredWhereItsWriterSaysSo) {
+TEST_F(Index, AGroupOfTensorsMayBeIgnoredIfItsWriterAllowsIt) {
   const float scale = 2;
   const TensorView tensor{.path = "scales/wte", .type = ElementType::f32, .shape = {1}, .data = &scale};
   sample_.snapshot.tensors.push_back(tensor);

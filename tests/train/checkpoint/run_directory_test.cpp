@@ -73,7 +73,7 @@ TEST(RunDirectoryCreate, CanBeAskedBeforehand) {
   RunDirectory::require_free(scratch / "held");  // create() reports which process has it
 }
 
-TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
+TEST(RunDirectoryCreate, RefusesAFolderInUseAndDoesNotChangeIt) {
   const ScratchDirectory scratch;
   std::filesystem::create_directory(scratch / "full");
   for (const char* name : {"a", "b", "c", "d"}) {
@@ -103,7 +103,7 @@ TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
                     {(scratch / "run").string(), concat("process ", ::getpid())}));
 }
 
-TEST(RunDirectoryOpen, RefusesWhatIsNoRun) {
+TEST(RunDirectoryOpen, RefusesFoldersThatAreNotRuns) {
   const ScratchDirectory scratch;
   EXPECT_TRUE(names(text_of<InputError>([&] { RunDirectory::open(scratch / "missing"); }), {(scratch / "missing").string(), "not exist"}));
   EXPECT_TRUE(
@@ -169,7 +169,7 @@ TEST(RunDirectoryOpen, CleansTemporaries) {
   EXPECT_EQ(names_in(scratch / "run"), (Names{".lock", "checkpoints", "metrics.jsonl"}));
 }
 
-TEST(RunDirectoryCreate, TakesWhatAStartThatWasKilledLeft) {
+TEST(RunDirectoryCreate, TakesTheFolderOfAKilledStart) {
   const ScratchDirectory scratch;
   RunDirectory::create(scratch / "run");
   write_file(scratch / "run/.tmp-config.toml-123", "half");
@@ -204,7 +204,7 @@ TEST(Retain, KeepsTheLastAndTheBest) {
   EXPECT_EQ(steps_of(run), (std::vector<index>{50}));
 }
 
-TEST(Retain, NeverRemovesWhatWasSavedLastNorNewerFiles) {
+TEST(Retain, NeverRemovesTheLastSavedCheckpointNorNewerFiles) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 90);
@@ -237,7 +237,7 @@ TEST(Best, IsFoundByReaders) {
   EXPECT_TRUE(names(text_of<InputError>([&] { run.best(); }), {"checkpoints/best", "step-000000030.h5", "not exist"}));
 }
 
-TEST(RunDirectoryTest, WhatCannotBeLookedAtIsNotMissing) {
+TEST(RunDirectoryTest, ALinkThatCannotBeFollowedIsNotMissing) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
@@ -262,7 +262,7 @@ TEST(RunDirectoryTest, ALockFileThatIsRemovedIsMadeAgain) {
 }
 
 // The lock does not depend on a name that anybody can remove.
-TEST(RunDirectoryTest, IsHeldWhateverBecomesOfItsLockFileAndItsName) {
+TEST(RunDirectoryTest, IsHeldEvenIfItsLockFileAndItsNameChange) {
   const ScratchDirectory scratch;
   const RunDirectory run = RunDirectory::create(scratch / "run");
   const auto expect_held = [](const std::filesystem::path& path) {
@@ -351,7 +351,7 @@ TEST(RunDirectoryTest, ALockThatFailsIsAnError) {
   EXPECT_TRUE(RunDirectory::create(scratch / "run", &faults).is_guarded());
 }
 
-TEST(OpenCheckpoint, TheLatestGoodPassesOverNothingThatCannotBeOpened) {
+TEST(OpenCheckpoint, TheLatestGoodDoesNotPassOverOnesThatCannotBeOpened) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
@@ -375,7 +375,7 @@ TEST(OpenCheckpoint, TheLatestGoodPassesOverNothingThatCannotBeOpened) {
   EXPECT_EQ(open_checkpoint(run.path(), CheckpointChoice::latest_good).state().step, 10);
 }
 
-TEST(OpenCheckpoint, NoErrnoMeansDamaged) {
+TEST(OpenCheckpoint, AnErrnoNeverMeansDamaged) {
   for (const int error : {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EACCES, EPERM, ENXIO, EINVAL, EROFS}) {
     EXPECT_THROW(require_path(error, "x"), PathError) << describe_errno(error);
   }
@@ -475,7 +475,7 @@ class Leased {
   int file_;
 };
 
-TEST(OpenCheckpoint, PassesOverNoneThatCannotBeReadJustNow) {
+TEST(OpenCheckpoint, DoesNotPassOverOnesThatCannotBeReadJustNow) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
@@ -513,7 +513,7 @@ class NoDescriptorLeft {
 };
 
 // A failing disk is a failure (exit code 1), which may pass, and not bad input (2), which never will.
-TEST(RunDirectoryTest, AFolderThatCannotBeListedJustNowIsNoBadInput) {
+TEST(RunDirectoryTest, AFolderThatCannotBeListedJustNowIsNotBadInput) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
@@ -547,7 +547,7 @@ TEST(RunDirectoryTest, AFolderThatCannotBeListedJustNowIsNoBadInput) {
   expect_failure("create", [&] { RunDirectory::create(scratch / "other"); });
 }
 
-TEST(RunDirectoryTest, ALockFileThatIsNoFileIsNamed) {
+TEST(RunDirectoryTest, ALockFileThatIsNotAFileIsNamed) {
   const ScratchDirectory scratch;
   const std::filesystem::path run = scratch / "run";
   const std::filesystem::path lock = run / ".lock";

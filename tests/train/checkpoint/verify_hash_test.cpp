@@ -80,7 +80,7 @@ TEST(VerifyHash, RefusesEveryTruncation) {
   }
 }
 
-TEST(VerifyHash, SaysHowMuchIsMissing) {
+TEST(VerifyHash, ReportsHowMuchIsMissing) {
   const SavedSample saved;
   std::filesystem::resize_file(saved.path, 4500);
   EXPECT_TRUE(
@@ -164,7 +164,7 @@ TEST(VerifyHash, TheHeaderIsForPeopleToo) {
   EXPECT_TRUE(saved.bytes.starts_with(concat("dikkat checkpoint\nformat 3\nlength ", saved.bytes.size(), "\nstep 7\nindex ")));
 }
 
-TEST(VerifyHash, RefusesWhatIsNoCheckpoint) {
+TEST(VerifyHash, RefusesFilesThatAreNotCheckpoints) {
   const ScratchDirectory scratch;
   EXPECT_TRUE(names(refusal(scratch / "missing.h5"), {"missing.h5", "No such file"}));
   EXPECT_TRUE(names(refusal(scratch.path()), {scratch.path().string(), "a directory"}));

@@ -49,7 +49,7 @@ class Chat : public ::testing::Test {
   Workspace here;
 };
 
-TEST_F(Chat, LearnsOnlyAnswersAndReportsWhatItDid) {
+TEST_F(Chat, LearnsOnlyAnswersAndReportsIt) {
   const Outcome tuned = tune("tuned");
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   expect_named(tuned.err,
@@ -134,7 +134,7 @@ TEST_F(Chat, ComesNextAfterFinetune) {
   EXPECT_EQ(tuned.out, "tuned\n");
 }
 
-TEST_F(Chat, ReportsWhatItCutsOfTheExamplesForValidationToo) {
+TEST_F(Chat, ReportsCutExamplesForValidationToo) {
   const std::string longer = "the lamp turns and ships go by the lamp turns and ships go by the lamp turns and ships go by";
   here.write("chats.jsonl", std::string(kChats) + Json{{"prompt", longer}, {"completion", "x"}}.dump());
   const Outcome tuned = tune("tuned", {"train.max_steps=1"});
@@ -194,7 +194,7 @@ TEST_F(Chat, TakesTextsAndConversationsInAnyOrder) {
   }
 }
 
-TEST_F(Chat, ReportsABadLineAlikeWhereverItIsRead) {
+TEST_F(Chat, ReportsABadLineAlikeInEveryCommand) {
   for (const char* line : {"{\"messages\": [}", "[1]", "{\"mesages\": []}"}) {
     here.write("chats.jsonl", std::string(line) + "\n" + kChats);
     const Outcome tuned = tune("no"), seen = here.run({"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"});
@@ -257,7 +257,7 @@ TEST_F(Chat, Answers) {
   EXPECT_TRUE(answered.out.starts_with("turns\n")) << answered.out;
 }
 
-TEST_F(Chat, GoesOutWithItsTemplate) {
+TEST_F(Chat, IsExportedWithItsTemplate) {
   ASSERT_EQ(tune("tuned").code, 0);
   const auto answers = [&](const std::string& model, const Words& more = {}) {
     Words words = {"chat", model, "--temperature", "0", "--max-new-tokens", "8"};
@@ -303,7 +303,7 @@ TEST_F(Chat, IsAskedQuestions) {
   expect_refused(here, {"eval", "tuned", "--tasks", "tasks.jsonl"}, {"tasks.jsonl", "line 1", "column 15", "JSON"});
 }
 
-TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheLossThatTheyHaveAlone) {
+TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheirSeparateLosses) {
   std::string lines;
   for (const char* text :
        {"the lamp turns", "ships go by at night", "and", "at night the ships go by", "turns and turns and turns", "go"}) {
@@ -323,7 +323,7 @@ TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheLossThatTheyHaveAlone) {
   EXPECT_GT(std::abs(first_loss("stream") - alone), 1e-3) << "there they see each other";
 }
 
-TEST_F(Chat, CommandsAreNoMessages) {
+TEST_F(Chat, CommandsAreNotMessages) {
   train_wide();
   const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "3"},
                                   {.input = "/help\n/nothing\n/system be kind\n/history\n/system\n/clear\n/quit\nnever\n"});
@@ -358,7 +358,7 @@ TEST_F(Chat, RefusesAMessageThatDoesNotFitAndContinues) {
   expect_refused(here, {"chat", "wide", "--system", line}, {"--system", " 72 ", " 96 "});
 }
 
-TEST_F(Chat, GoesOnAfterAnAnswerThatIsNoText) {
+TEST_F(Chat, ContinuesAfterAnAnswerThatIsNotText) {
   train_wide();
   const Outcome talked =
       here.run({"chat", "wide", "--max-new-tokens", "12", "--temperature", "50", "--quiet"}, {.input = "the lamp\nships\n/history\n"});

@@ -14,7 +14,7 @@ TEST(Config, ShowPrintsARecipeThatReadsBackToItself) {
   EXPECT_EQ(here.run({"config", "show", "--config", "shown.toml"}).out, shown.out);
 }
 
-TEST(Config, ListsRecipesWithWhatTheyAreAndKeys) {
+TEST(Config, ListsRecipesWithDescriptionsAndKeys) {
   const Workspace here;
   const std::string list = here.run({"config", "list"}).out;
   const std::size_t line = list.find("\nquickstart ");

@@ -68,7 +68,7 @@ TEST(TokenizerCommand, ReportsThatATextHasTooFewPairsToMerge) {
   EXPECT_TRUE(contains(contents(here / "run9000/config.toml"), "vocab_size = 9000\n")) << "what was asked for, for other texts";
 }
 
-TEST(TokenizerCommand, ReadsThatOfARun) {
+TEST(TokenizerCommand, ReadsTheTokenizerOfARun) {
   const Workspace here;
   ASSERT_EQ(here.run(train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=280"})).code, 0);
   EXPECT_EQ(here.run({"tokenizer", "decode", "run"}, {.input = here.run({"tokenizer", "encode", "run", "--text", "a lamp"}).out}).out,
@@ -113,7 +113,7 @@ TEST(CorpusCommand, CountsTheTokensOfARunsTokenizer) {
   EXPECT_EQ(here.run({"resume", "again", "--set", "train.max_steps=5"}).code, 0);
 }
 
-TEST(Corpus, FilesThatAreNoTextAreSkippedAndReported) {
+TEST(Corpus, FilesThatAreNotTextAreSkippedAndReported) {
   const Workspace here;
   here.write("docs/a.txt", tiny_text());
   here.write("docs/b.log.gz", "?");
@@ -164,7 +164,7 @@ TEST(CacheCommand, ListsAndClears) {
   EXPECT_EQ(here.run({"cache", "list"}, start).out, "");
 }
 
-TEST(CorpusCommand, TellsWhatIsInACorpus) {
+TEST(CorpusCommand, ReportsTheContentsOfACorpus) {
   const Workspace here;
   here.write("d.jsonl", "{\"text\":\"one two\"}\n{\"text\":\"\u3053\u3053\u308D\"}\n");
   const Json json = json_of(here.run({"corpus", "inspect", "d.jsonl", "text.txt", "--val-fraction", "0.25", "--json"}));
@@ -182,7 +182,7 @@ TEST(CorpusCommand, TellsWhatIsInACorpus) {
   expect_named(latin.out, {"byte 3", "0xE9"});
 }
 
-TEST(CorpusCommand, TellsOfLengthsCopiesScriptsAndLongLines) {
+TEST(CorpusCommand, ReportsLengthsCopiesScriptsAndLongLines) {
   const Workspace here;
   here.write("d.jsonl",
              "{\"text\":\"one two\"}\n{\"text\":\"\u3053\u3053\u308D\u3053\u3053\u308D\u3053\u3053\"}\n{\"text\":\"one two\"}\n");
@@ -303,7 +303,7 @@ TEST(Data, TokensAreKeptAndFoundAgain) {
   EXPECT_FALSE(std::filesystem::exists(here / "kept")) << "a checkpoint, which may be a stranger's, had a folder made";
 }
 
-TEST(Data, AFolderThatLooksLikeARunAndIsNoneIsText) {
+TEST(Data, AFolderThatOnlyLooksLikeARunIsText) {
   const Workspace here;
   std::filesystem::create_directories(here / "texts/project/checkpoints");
   here.write("texts/project/config.toml", "name = \"mine\"\n");
@@ -312,7 +312,7 @@ TEST(Data, AFolderThatLooksLikeARunAndIsNoneIsText) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
-TEST(Data, ARunInAFolderOfTextsIsNoText) {
+TEST(Data, ARunInAFolderOfTextsIsNotText) {
   const Workspace here;
   std::filesystem::create_directories(here / "texts");
   here.write("texts/a.txt", tiny_text());

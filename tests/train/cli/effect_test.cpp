@@ -52,7 +52,7 @@ TEST(Effect, ASweepReportsCombinationsThatAreEqual) {
   EXPECT_EQ(lines_of("optim.kind=adamw,optim.sgd_momentum=0.9"), lines_of("optim.kind=sgd,optim.sgd_momentum=0.9") + 1) << some.err;
 }
 
-TEST(Effect, ASweepWarnsWhereHalvingMisjudges) {
+TEST(Effect, ASweepWarnsIfHalvingMisjudges) {
   const Workspace here;
   const auto sweep = [&](const std::string& vary, const Words& rest) {
     Words words = {"sweep", "--config", "tiny.toml", "--vary", vary, "--out", "out"};

@@ -55,7 +55,7 @@ TEST_F(Epochs, TheDefaultLengthOfAFinetuningFollowsFromItsText) {
   EXPECT_EQ(key("large", "warmup_steps"), 20);
 }
 
-TEST_F(Epochs, WhatTheUserSetsStays) {
+TEST_F(Epochs, TheUsersSettingsStay) {
   const Outcome steps = tune("steps", {"--set", "train.max_steps=3", "optim.warmup_steps=1"});
   ASSERT_EQ(steps.code, 0) << steps.err;
   EXPECT_EQ(key("steps", "max_steps"), 3);
@@ -69,7 +69,7 @@ TEST_F(Epochs, WhatTheUserSetsStays) {
   EXPECT_EQ(key("batch", "eval_interval"), 7);
 }
 
-TEST_F(Epochs, OfTrainReadEachWindowSoOften) {
+TEST_F(Epochs, OfTrainReadEachWindowThatOften) {
   Words words = {"train", "--config", "tiny.toml", "--epochs", "2", "--out", "two"};
   ASSERT_EQ(here.run(words).code, 0);
   const double steps = key("two", "max_steps");

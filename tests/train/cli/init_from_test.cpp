@@ -79,7 +79,7 @@ TEST_F(InitFrom, TakesTheSameValuesWrittenOutAndAnotherDropout) {
   EXPECT_TRUE(contains(contents(here / "other/config.toml"), "dropout = 0.25\n"));
 }
 
-TEST_F(InitFrom, RefusesWhatContradictsItsSource) {
+TEST_F(InitFrom, RefusesKeysThatContradictItsSource) {
   expect_refused({"--set", "model.n_head=1"}, {"model.n_head", " 1 ", " 2", "first/checkpoints/step-000000020.h5"});
   expect_refused({"--set", "model.n_embd=32", "model.bias=false"}, {"model.n_embd", " 32 ", " 16", "model.bias", "false", "true"});
   expect_refused({"--set", "tokenizer.kind=byte"}, {"tokenizer.kind", "\"byte\"", "\"char\""});
@@ -101,7 +101,7 @@ TEST_F(InitFrom, RefusesAnotherTokenizer) {
   expect_refused({}, {"/new.txt", "byte ", "U+0058"});
 }
 
-TEST_F(InitFrom, RefusesWhatIsNoCheckpoint) {
+TEST_F(InitFrom, RefusesFilesThatAreNotCheckpoints) {
   expect_refused({"--init-from", "text.txt"}, {"--init-from", "dikkat train --help"});
   here.write("bad.toml", std::string(kTune) + "init_from = \"nowhere\"\n");
   testing::expect_refused(here, {"train", "--config", "bad.toml", "--out", "no"}, {"nowhere"});

@@ -70,7 +70,7 @@ TEST_P(TerminalOf, TrainingFitsAndKeepsALineEveryLogInterval) {
 
 INSTANTIATE_TEST_SUITE_P(Interface, TerminalOf, ::testing::Values(80, 40), ::testing::PrintToStringParamName());
 
-TEST(Interface, QuietSaysNothingButResultsWarningsAndErrors) {
+TEST(Interface, QuietPrintsOnlyResultsWarningsAndErrors) {
   const Workspace here;
   const Outcome trained = here.run({"--quiet", "train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=6"});
   EXPECT_EQ(trained.code, 0);
@@ -167,7 +167,7 @@ TEST(Interface, ReportsTheLossOfTheBestCheckpoint) {
   expect_named(here.run({"eval", "run"}).err, {"step 18", fixed(loss, 4), "--newest"});
 }
 
-TEST(Interface, PlansWhatDoesNotFit) {
+TEST(Interface, PlansRunsThatDoNotFit) {
   const Workspace here;
   const Outcome planned = here.run({"plan", "--config", "tiny.toml", "--set", "model.n_embd=1000000", "model.n_head=10"});
   EXPECT_EQ(planned.code, 2);
@@ -203,7 +203,7 @@ TEST(Interface, EvaluationSkipsAndCountsUnknownCharactersWhenAsked) {
             here.run({"eval", "run", "--corpus", "known.txt"}).out);
 }
 
-TEST(Interface, TheVersionHasWhatAReportNeeds) {
+TEST(Interface, TheVersionHasTheFactsThatAReportNeeds) {
   const Outcome version = run({.arguments = {"--version", "--verbose"}});
   EXPECT_EQ(version.code, 0);
   for (const char* line : {"\ncommit +([0-9a-f]{12}|unknown)", "\ncompiler +(gcc|clang) \\S", "\nflags +-O", "\ninstructions +\\S",

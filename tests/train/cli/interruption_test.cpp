@@ -62,7 +62,7 @@ TEST(Interruption, AKillBeforeTheFirstIntervalLeavesTheBeginning) {
 
 class SignalTest : public ::testing::TestWithParam<int> {};
 
-TEST_P(SignalTest, SavesTheRunWhichGoesOnToTheSameBits) {
+TEST_P(SignalTest, SavesTheRunWhichContinuesToTheSameBits) {
   const Workspace here;
   Outcome stopped;
   do {  // repeats if the run ended before the signal came
@@ -154,7 +154,7 @@ TEST(Interruption, EvaluationStopsWithoutAResult) {
   EXPECT_FALSE(contains(last, "%")) << "a message follows the progress, because it does not stop at once: " << stopped.err;
 }
 
-TEST(Interruption, SamplingEndsWithWhatItHas) {
+TEST(Interruption, SamplingEndsWithItsTextSoFar) {
   const Workspace here;
   here.train("run", {"train.max_steps=1"});
   Program program(here.here({"sample", "run", "--prompt", "the", "--max-new-tokens", "1000000000"}));
@@ -183,7 +183,7 @@ TEST(Interruption, OneThreadTakesAllSignals) {
   EXPECT_EQ(program.wait().code, 143);
 }
 
-TEST(Interruption, SignalsThatNobodyHandlesDoWhatTheyAlwaysDo) {
+TEST(Interruption, SignalsThatNobodyHandlesHaveTheirDefaultEffect) {
   for (const int signal : {SIGUSR2, SIGALRM, SIGPROF, SIGQUIT, SIGBUS, SIGXCPU}) {
     const Workspace here;
     EXPECT_EQ(stop_at(here, train_run(100'000), 13, signal).code, -signal);

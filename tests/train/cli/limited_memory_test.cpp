@@ -17,7 +17,7 @@ TEST(LimitedMemory, EndsInAMessageOrInAGoodRun) {
   EXPECT_TRUE(train_within(workspace, 2000 * kMega));
 }
 
-TEST(Plan, ReportsWhatTrainingTakesAndWritesNothing) {
+TEST(Plan, ReportsTheMemoryAndTimeOfTrainingAndWritesNothing) {
   const Workspace workspace;
   const auto before = workspace.tree();
   const Outcome outcome = workspace.run({"plan", "--config", "tiny.toml", "--json"});

@@ -120,7 +120,7 @@ TEST_F(Lora, MergesIntoAnOrdinaryModel) {
   expect_refused(here, {"merge", "merged", "--out", "no"}, {"merged", "lora.rank"});
 }
 
-TEST_F(Lora, AMergedModelIsKnownToBeNoRun) {
+TEST_F(Lora, AMergedModelIsKnownNotToBeARun) {
   ASSERT_EQ(tune("runs/tuned").code, 0);
   ASSERT_EQ(here.run({"merge", "runs/tuned", "--out", "runs/merged"}).code, 0);
   const Outcome listed = here.run({"runs"});
@@ -170,7 +170,7 @@ TEST_F(Lora, ABaseThatIsMissingOrChangedIsRefused) {
   EXPECT_EQ(loss("tuned"), before);
 }
 
-TEST_F(Lora, TheHashSaysWhichCheckpointOfARunIsTheBase) {
+TEST_F(Lora, TheHashIdentifiesTheBaseAmongARunsCheckpoints) {
   here.train("long", {"tokenizer.kind=char", "model.n_embd=32", "train.keep_last=20"});
   here.write("long/checkpoints/best", "step-000000012.h5\n");
   ASSERT_EQ(here.run({"train", "--config", "tune.toml", "--init-from", "long", "--out", "of-long"}).code, 0);
@@ -261,7 +261,7 @@ TEST_F(Lora, FinetuneTakesACorpusToo) {
   EXPECT_TRUE(contains(here.run({"finetune", "--help"}).out, "--data,--corpus PATH")) << here.run({"finetune", "--help"}).out;
 }
 
-TEST_F(Lora, FinetuneSaysWhatComesNext) {
+TEST_F(Lora, FinetuneSuggestsTheNextCommands) {
   const auto finetune = [&](const std::string& out, const Words& settings, const Words& flags = {}) {
     Words words = {"finetune", "base", "--data", "new.txt", "--out", out};
     words.insert(words.end(), flags.begin(), flags.end());

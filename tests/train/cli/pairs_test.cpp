@@ -90,7 +90,7 @@ TEST_F(Pairs, attention_is_shown_on_request) {
   EXPECT_EQ(layers[2]["keys"], 4);
 }
 
-TEST_F(Pairs, resume_goes_on_to_the_same_bytes) {
+TEST_F(Pairs, resume_continues_to_the_same_bytes) {
   ASSERT_EQ(train().code, 0);
   ASSERT_EQ(here.run({"train", "--config", "pairs.toml", "--out", "part", "--set", "train.max_steps=40", "optim.decay_steps=80"}).code, 0);
   const Outcome resumed = here.run({"resume", "part", "--set", "train.max_steps=80", "--threads", "1"});
@@ -100,7 +100,7 @@ TEST_F(Pairs, resume_goes_on_to_the_same_bytes) {
   EXPECT_EQ(whole["loss"], part["loss"]);
 }
 
-TEST_F(Pairs, a_line_that_is_no_pair_is_named) {
+TEST_F(Pairs, a_line_that_is_not_a_pair_is_named) {
   const std::string file = (here / "pairs.tsv").string();
   const std::map<std::string, std::string> cases = {
       {"a\tb\nno tab\n", "line 2"},
@@ -117,7 +117,7 @@ TEST_F(Pairs, a_line_that_is_no_pair_is_named) {
   }
 }
 
-TEST_F(Pairs, what_is_longer_than_the_model_is_refused) {
+TEST_F(Pairs, texts_longer_than_the_models_context_are_refused) {
   here.write("pairs.tsv", "a\tb\na b c d e f g h i j k l\tb\n");
   expect_refused(here, train_run, {"line 2", "model.block_size"});
   here.write("pairs.tsv", kPairs);

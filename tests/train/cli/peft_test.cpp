@@ -126,7 +126,7 @@ TEST_P(Peft, ItsScaleIsRead) {
   expect_equal({"peft"}, {"tuned"});
 }
 
-TEST_P(Peft, LayersMayBeAdaptedApart) {
+TEST_P(Peft, LayersMayBeAdaptedSeparately) {
   tune();
   // Our adapters share one A in query, key and value; other programs adapt only some of these. Two halves make the whole.
   std::filesystem::copy(here / "peft", here / "other");
@@ -160,7 +160,7 @@ TEST_P(Peft, NamesMayLackTheHeadsModel) {
   expect_equal({"peft"}, {"tuned"});
 }
 
-TEST_P(Peft, WhatCannotBeComputedIsRefusedByName) {
+TEST_P(Peft, AdaptersThatCannotBeComputedAreRefusedByName) {
   tune();
   const std::string good = contents(here / "peft/adapter_config.json"), tensors = contents(here / "peft/adapter_model.safetensors");
   const std::pair<const char*, Json> values[] = {

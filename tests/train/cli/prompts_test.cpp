@@ -32,7 +32,7 @@ class PromptsTest : public ::testing::Test {
   Workspace here_;
 };
 
-TEST_F(PromptsTest, EachIsAnsweredAsItWouldBeAlone) {
+TEST_F(PromptsTest, EachIsAnsweredLikeASinglePrompt) {
   const std::vector<std::string> prompts = {
       "the lamp ", "by", "t", "the ships go by the lamp and turn at night", "night.\n", "and ", "at", "go by ", "the lamp ", "ships"};
   const Words options = {"--num-samples", "3", "--max-new-tokens", "30", "--seed", "9", "--stop", "e ", "--logprobs"};
@@ -125,7 +125,7 @@ TEST_F(PromptsTest, NoLinesGiveNoLines) {
   EXPECT_EQ(answer("\n\n").code, 2);
 }
 
-TEST_F(PromptsTest, ReportsOnceWhatOfPromptsIsLeftOut) {
+TEST_F(PromptsTest, ReportsOnceThatPromptsAreCut) {
   const std::string longer = "\"" + std::string(30, 'x') + "\"\n";
   const Outcome two = answer("\"the\"\n" + longer + longer, {"--max-new-tokens", "1"});
   EXPECT_EQ(std::count(two.err.begin(), two.err.end(), '\n'), 1) << two.err;

@@ -29,7 +29,7 @@ class RunInUse : public ::testing::Test {
   Program training_;
 };
 
-TEST_F(RunInUse, IsNotRemovedWhateverBecomesOfItsLockFile) {
+TEST_F(RunInUse, IsNotRemovedEvenIfItsLockFileChanges) {
   expect_kept("run");
   std::filesystem::remove(here_ / "run/.lock");
   expect_kept("run");

@@ -79,7 +79,7 @@ TEST_F(Runs, DifferInTheKeysThatWereSet) {
   EXPECT_GT(found["better"]["standard_error"].get<double>(), found["runs"][0]["val_standard_error"].get<double>());
 }
 
-TEST_F(Runs, WhatAResumeChangesIsTheConfigurationNow) {
+TEST_F(Runs, AResumesChangesAreTheConfigurationNow) {
   here_->train("runs/changed", {"train.max_steps=6"});
   EXPECT_EQ(here_->run({"resume", "runs/changed", "--set", "train.max_steps=8"}).code, 0);
   const Json found = Json::parse(here_->run({"runs", "diff", "runs/short", "runs/changed", "--json"}).out);

@@ -36,7 +36,7 @@ TEST_F(SampleTest, AFileMayHoldThePrompt) {
   EXPECT_EQ(file.err, "");
 }
 
-TEST_F(SampleTest, WeightsMayLieInFewerBytes) {
+TEST_F(SampleTest, WeightsMayBeStoredInFewerBytes) {
   const Words words = {"--prompt", "the lamp turns and ", "--max-new-tokens", "40", "--temperature", "0", "--logprobs"};
   const Json plain = json(words)["samples"][0];
   for (const char* type : {"f32", "bf16", "q8", "q4"}) {
@@ -96,14 +96,14 @@ TEST_F(SampleTest, LogProbabilitiesComeWithTheTokens) {
   EXPECT_FALSE(json({"--max-new-tokens", "1"})["samples"][0].contains("log_probabilities"));
 }
 
-TEST_F(SampleTest, ReportsWhatOfAPromptIsLeftOut) {
+TEST_F(SampleTest, ReportsThePartOfAPromptThatIsLeftOut) {
   const Outcome outcome = sample({"--prompt", std::string(30, 'x'), "--max-new-tokens", "1"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   expect_named(outcome.err, {" 30 ", " 24", " 6 "});
 }
 
-TEST_F(SampleTest, AnswersLinesWhereThereIsNoTerminal) {
+TEST_F(SampleTest, AnswersLinesWithoutATerminal) {
   const Words words = {"--interactive", "--max-new-tokens", "7"};
   const Outcome two = sample(words, {.input = "the \n\nthe \nby "});
   EXPECT_EQ(two.code, 0) << two.err;

@@ -39,7 +39,7 @@ class MixedSources : public ::testing::Test {
   Workspace here;
 };
 
-TEST_F(MixedSources, AreToldApartAndTogether) {
+TEST_F(MixedSources, AreReportedSeparatelyAndTogether) {
   const Outcome trained = here.run({"train", "--config", "mixed.toml", "--out", "run"});
   ASSERT_EQ(trained.code, 0) << trained.err;
   const Json last = here.metrics("run").back()["losses"];

@@ -56,7 +56,7 @@ TEST_F(StreamsTest, TrainingWithoutStandardOutputHarmsNoFileOfTheRun) {
   EXPECT_EQ(here_.metrics("mute").size(), 20U + 4U);
 }
 
-TEST_F(StreamsTest, TrainingGoesOnWithoutAnyoneToTell) {
+TEST_F(StreamsTest, TrainingContinuesWithoutAReader) {
   here_.train("heard");
   for (const std::string& err : {std::string("/dev/full"), kClosed}) {
     const std::string name = err == kClosed ? "closed" : "full";
@@ -69,7 +69,7 @@ TEST_F(StreamsTest, TrainingGoesOnWithoutAnyoneToTell) {
   }
 }
 
-TEST_F(StreamsTest, TrainingGoesOnWhenItsReaderLeaves) {
+TEST_F(StreamsTest, TrainingContinuesWhenItsReaderLeaves) {
   const Start start = here_.here({});
   const std::string command = "cd '" + start.folder +
                               "' && { GOMP_SPINCOUNT=1000 OMP_NUM_THREADS=2 '" DIKKAT_PROGRAM
@@ -90,14 +90,14 @@ TEST_F(StreamsTest, AFileThatMayNotGrowIsAFailure) {
   expect_named(outcome.err, {"File too large"});
 }
 
-TEST_F(StreamsTest, AnErrorThatNobodyHearsHasItsExitCode) {
+TEST_F(StreamsTest, AnErrorThatNobodyReadsHasItsExitCode) {
   for (const std::string& err : {std::string("/dev/full"), kClosed}) {
     EXPECT_EQ(here_.run({"eval", "nothing"}, {.err = err}).code, 2);
     EXPECT_EQ(here_.run({"bogus"}, {.err = err}).code, 2);
   }
 }
 
-TEST_F(StreamsTest, AClosedStandardInputIsNoPrompt) {
+TEST_F(StreamsTest, AClosedStandardInputIsNotAPrompt) {
   const Outcome outcome = here_.run({"sample", "run", "--prompt", "-", "--max-new-tokens", "1"}, {.in = kClosed});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "") << "above all not the checkpoint's bytes";

@@ -122,7 +122,7 @@ TEST(Sweep, KilledAgainAndAgainItEndsInTheSameTableAndTheSameBits) {
   }
 }
 
-TEST(Sweep, AnInterruptStopsInOrderAndTheSameCommandContinues) {
+TEST(Sweep, AnInterruptStopsItAndTheSameCommandContinues) {
   const Workspace here;
   const Json whole = timeless(here.run(sweep("whole", {"--json"})));
   {
@@ -138,7 +138,7 @@ TEST(Sweep, AnInterruptStopsInOrderAndTheSameCommandContinues) {
   EXPECT_EQ(timeless(here.run(sweep("out", {"--json"}))), whole);
 }
 
-TEST(Sweep, AFinishedOneIsToldAgainAndNotRepeated) {
+TEST(Sweep, AFinishedOneIsReportedAgainAndNotRepeated) {
   const Workspace here;
   const Json whole = timeless(here.run(sweep("out", {"--json"})));
   const auto before = here.tree();
@@ -165,7 +165,7 @@ Words violent(const std::string& vary, const Words& rest = {}) {
   return words;
 }
 
-TEST(Sweep, ARunThatDivergesIsRecordedAndTheOthersGoOn) {
+TEST(Sweep, ARunThatDivergesIsRecordedAndTheOthersContinue) {
   const Workspace here;
   const Outcome outcome = here.run(violent("optim.learning_rate=1,1e-2", {"--json"}));
   const Json found = timeless(outcome);
@@ -178,7 +178,7 @@ TEST(Sweep, ARunThatDivergesIsRecordedAndTheOthersGoOn) {
   EXPECT_EQ(timeless(here.run(resumed("out"))), found) << "it is not run again";
 }
 
-TEST(Sweep, WhereAllDivergeItFails) {
+TEST(Sweep, FailsIfAllRunsDiverge) {
   const Workspace here;
   const Outcome outcome = here.run(violent("optim.learning_rate=1,0.9"));
   EXPECT_EQ(outcome.code, 1);
@@ -186,7 +186,7 @@ TEST(Sweep, WhereAllDivergeItFails) {
   EXPECT_FALSE(std::filesystem::exists(here / "out" / "best.toml"));
 }
 
-TEST(Sweep, ABudgetEndsItInOrder) {
+TEST(Sweep, ABudgetEndsIt) {
   const Workspace here;
   const Outcome outcome = here.run({"sweep", "--config", "tiny.toml", "--vary", "model.n_layer=1,2", "--set", "train.max_steps=1000000",
                                     "train.eval_interval=1000000", "--budget", "3s", "--out", "out", "--json"});
@@ -231,7 +231,7 @@ TEST(Sweep, NotesThatCombinationsPredictFromOtherContexts) {
 }
 
 // The sweep looks as if it had been stopped after its first run.
-TEST(Sweep, RefusesToChooseWhereTheTextHasChangedBetweenItsRuns) {
+TEST(Sweep, RefusesToChooseIfTheTextHasChangedBetweenItsRuns) {
   const Workspace here;
   const Words words = {
       "sweep", "--config",          "tiny.toml",           "--vary", "optim.learning_rate=1e-3,1e-2", "--no-halving", "--out", "out",

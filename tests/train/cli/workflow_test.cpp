@@ -52,7 +52,7 @@ TEST(Workflow, MetricsAreOneObjectALine) {
   EXPECT_LT(lines.back()["val_loss"].get<double>(), 4) << "it learns";
 }
 
-TEST(Workflow, MetricsTellWhatHappenedToTheRun) {
+TEST(Workflow, MetricsRecordTheEventsOfTheRun) {
   const Workspace here;
   const double begin = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   here.train("run", {"train.max_steps=4"});
@@ -214,7 +214,7 @@ TEST(Workflow, ThePromptMayComeFromStandardInput) {
   EXPECT_EQ(none.out, "\n");
 }
 
-TEST(Workflow, InspectPrintsWhatIsInACheckpoint) {
+TEST(Workflow, InspectPrintsTheContentsOfACheckpoint) {
   const Workspace here;
   here.train("run");
   const Outcome inspected = here.run({"inspect", "run", "--json"});
@@ -327,7 +327,7 @@ TEST(Workflow, AFinishedRunIsUnchangedAndCanBeExtended) {
   expect_named(here.run({"inspect", "run"}).out, {"train.max_steps=24"});  // the change is recorded
 }
 
-TEST(Workflow, ARunMayGoOnFromAnotherFolderAndWithItsTextElsewhere) {
+TEST(Workflow, ARunMayContinueInAnotherFolderAndWithItsTextElsewhere) {
   const Workspace here;
   here.train("run", {"train.max_steps=8"});
   std::filesystem::rename(here / "text.txt", here / "moved.txt");

@@ -62,7 +62,7 @@ TEST(Accumulation, IsDividedByItsLanes) {
   EXPECT_TRUE(names(error_of([&] { validate(config); }), {"train.lanes", "2", "train.gradient_accumulation_steps", "1"}));
 }
 
-TEST(Accumulation, IsReadFromTextAndRefusedInWords) {
+TEST(Accumulation, IsReadFromTextOrRefusedWithAMessage) {
   for (const char* bad : {"400", "400:", ":2", "x:2", "400:2x", "-1:2", "400:0", "400:-1", "400: 2", "400:2000000", "", "1e3:2"}) {
     EXPECT_TRUE(names(problem_with_accumulation(with({bad})), {"train.accumulation_schedule", schema::in_quotes(bad), "STEP:COUNT"}));
   }

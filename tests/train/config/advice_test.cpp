@@ -36,7 +36,7 @@ TEST(NearestKey, LooksInOtherSectionsToo) {
   EXPECT_EQ(nearest_key("model", "kinds"), "model.kind");
 }
 
-TEST(NearestKey, IsSilentWhereNothingIsNear) {
+TEST(NearestKey, IsAbsentIfNothingIsNear) {
   for (const char* far : {"bananas", "x", "", "n", "zz", "rotary_dim", "partial_rotary_factor"}) {
     EXPECT_EQ(nearest_key("model", far), "") << far;
   }
@@ -53,7 +53,7 @@ TEST(ForeignChoices, LeadToChoicesThatExist) {
   }
 }
 
-TEST(ForeignNames, LeadToKeysThatExistOrSayWhyNot) {
+TEST(ForeignNames, LeadToKeysThatExistOrReportWhyNot) {
   for (const ForeignName& foreign : foreign_names()) {
     for (const Key& key : keys()) {
       EXPECT_NE(foreign.name, key.name);

@@ -131,7 +131,7 @@ const BadFile kBadFiles[] = {
     {"[model]\nnum_hidden_layers = 12", {"Hugging Face", "model.n_layer"}},
 };
 
-TEST(BadFile, IsAnsweredWithWhatToDo) {
+TEST(BadFile, IsAnsweredWithAdvice) {
   ASSERT_GE(std::size(kBadFiles), 60U);
   for (const BadFile& bad : kBadFiles) {
     SCOPED_TRACE(bad.text);
@@ -158,7 +158,7 @@ TEST(BadFile, ThatNestsDeepDoesNotExhaustTheStack) {
   EXPECT_TRUE(names(input_error_of([&] { parse_config(tables, "f"); }), {"f:1:", "TOML"}));
 }
 
-TEST(BadFile, DotsInStringsAndCommentsAreNoNesting) {
+TEST(BadFile, DotsInStringsAndCommentsDoNotNest) {
   std::string many;
   for (int i = 0; i < 2000; ++i) {
     many += concat(i == 0 ? "" : ", ", i % 2 == 0 ? "\"a.\\\".txt\"" : "'b.#.txt'");

@@ -60,7 +60,7 @@ std::string mutated(std::string text, Dice& dice) {
   return text;
 }
 
-TEST(Fuzz, MutatedFilesAreReadOrRefusedInWords) {
+TEST(Fuzz, MutatedFilesAreReadOrRefusedWithAMessage) {
   Dice dice(11);
   int refused = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -80,7 +80,7 @@ TEST(Fuzz, MutatedFilesAreReadOrRefusedInWords) {
   EXPECT_LT(refused, 2000);
 }
 
-TEST(Fuzz, MutatedOverridesAreReadOrRefusedInWords) {
+TEST(Fuzz, MutatedOverridesAreReadOrRefusedWithAMessage) {
   Dice dice(13);
   for (int i = 0; i < 2000; ++i) {
     const schema::Key& key = schema::keys()[static_cast<std::size_t>(dice.below(std::ssize(schema::keys())))];

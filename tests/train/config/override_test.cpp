@@ -40,7 +40,7 @@ TEST(Override, ReadsByTheTypeOfTheKey) {
   EXPECT_TRUE(with({"data.corpus=a.txt", "data.corpus=[]"}).data.corpus.empty());
 }
 
-TEST(Override, OfEveryKeyReadsWhatToTomlWrites) {
+TEST(Override, OfEveryKeyReadsTheValuesThatToTomlWrites) {
   Dice dice(3);
   for (const schema::Key& key : schema::keys()) {
     for (int i = 0; i < 20; ++i) {
@@ -112,7 +112,7 @@ TEST(Override, ThatIsBadIsAnsweredAndChangesNothing) {
   }
 }
 
-TEST(Override, OfARunThatGoesOnRefusesEveryKeyOfTheModelExceptDropout) {
+TEST(Override, OfAResumedRunRefusesEveryKeyOfTheModelExceptDropout) {
   Dice dice(5);
   for (const schema::Key& key : schema::keys()) {
     if (key.section != "model") {
@@ -134,7 +134,7 @@ TEST(Override, OfARunThatGoesOnRefusesEveryKeyOfTheModelExceptDropout) {
   }
 }
 
-TEST(Override, OfARunThatGoesOnKeepsWhatIsFixed) {
+TEST(Override, OfAResumedRunKeepsFixedKeys) {
   Config config;
   resolve(config);
   apply_override(config, "train.max_steps=4000", RunStage::goes_on);

@@ -130,7 +130,7 @@ TEST(ParseConfig, RefusesARetiredKeyThatHasAValue) {
   EXPECT_TRUE(names(input_error_of([&] { parse_config(used, "old.toml"); }), {"old.toml:2:1: ", "train.on_end", "COMMAND"}));
 }
 
-TEST(ParseConfig, IgnoresARetiredKeyInWhatARunWrote) {
+TEST(ParseConfig, IgnoresARetiredKeyInARunsConfiguration) {
   std::vector<std::string> remarks;
   EXPECT_EQ(parse_config_of_run("[train]\non_end = \"\"\nseed = 7\n", "run", &remarks).train.seed, 7);
   EXPECT_TRUE(remarks.empty());

@@ -61,7 +61,7 @@ TEST(ToRecipe, LeavesOutKeysWithoutEffect) {
   EXPECT_NE(to_recipe(config).find("\nvocab_size = 300"), std::string::npos) << "the user's own value stays";
 }
 
-TEST(ToRecipe, ReadsBackToWhatWasSet) {
+TEST(ToRecipe, ReadsBackToTheKeysThatWereSet) {
   Dice dice(8);
   for (int i = 0; i < 200; ++i) {
     const Config config = random_config(dice);
@@ -71,7 +71,7 @@ TEST(ToRecipe, ReadsBackToWhatWasSet) {
   }
 }
 
-TEST(ToTomlOfChanges, HasWhatDiffersFromTheDefaultsAlone) {
+TEST(ToTomlOfChanges, HasOnlyKeysThatDifferFromTheDefaults) {
   EXPECT_EQ(to_toml_of_changes(Config{}), "");
   Config config;
   config.model.n_layer = 6;
@@ -81,7 +81,7 @@ TEST(ToTomlOfChanges, HasWhatDiffersFromTheDefaultsAlone) {
   EXPECT_EQ(to_toml_of_changes(config), "[model]\nn_layer = 6\n\n[optim]\nmin_lr = 1e-5\n");
 }
 
-TEST(ToCommentedToml, TellsTypeDefaultRangeAndPurposeAndIsToml) {
+TEST(ToCommentedToml, HasTypeDefaultRangeAndPurposeAndIsToml) {
   const std::string help = to_commented_toml(Config{});
   EXPECT_EQ(parse_config(help, "help"), Config{});
   for (const schema::Key& key : schema::keys()) {

@@ -23,7 +23,7 @@ std::vector<index> numbers_in(const std::string& message) {
   return numbers;
 }
 
-TEST(Resolve, FillsInWhatDependsOnOtherKeys) {
+TEST(Resolve, FillsInKeysThatDependOnOthers) {
   Config config;
   config.model.bias = false;
   config.optim.learning_rate = 6e-4;
@@ -112,7 +112,7 @@ TEST(Validate, AnEncoderDecoderHasNoTextForValidation) {
   EXPECT_TRUE(names(error_of([&] { validate(c); }), {"data.validation", "pairs", "data.val_fraction"}));
 }
 
-TEST(Resolve, KeepsWhatIsSet) {
+TEST(Resolve, KeepsKeysThatAreSet) {
   Config config;
   config.model.n_encoder_layer = 3;
   config.model.n_hidden = 5;
@@ -149,7 +149,7 @@ TEST(Resolve, KeepsTheScheduleOfARunThatIsExtended) {
   EXPECT_EQ(config.optim.decay_steps, 2000);
 }
 
-TEST(Resolve, LetsWhatFollowsFromAnotherKeyFollowItAgain) {
+TEST(Resolve, LetsDerivedKeysFollowAgain) {
   Config config;
   resolve(config);
   apply_override(config, "optim.learning_rate=5e-4", RunStage::goes_on);
@@ -268,7 +268,7 @@ TEST(Validate, AcceptsAWarmUpLongerThanTheRun) {
   validate(config);
 }
 
-TEST(Validate, SaysWhichWidthsAndHeadsWork) {
+TEST(Validate, NamesWidthsAndHeadsThatWork) {
   EXPECT_TRUE(names(invalid([](Config& c) { c.model.n_embd = 100, c.model.n_head = 3; }),
                     {"model.n_embd", "100", "model.n_head", "3", "n_embd = 99", "102", "n_head = 2", "4"}));
   EXPECT_TRUE(names(invalid([](Config& c) { c.model.n_embd = 7, c.model.n_head = 4; }), {"n_embd = 4", "8", "n_head = 1", "7"}));
@@ -293,7 +293,7 @@ TEST(Validate, EveryAdviceOnHeadsWorks) {
   }
 }
 
-TEST(Validate, SaysWhichHeadsOfKeysWork) {
+TEST(Validate, NamesHeadsOfKeysThatWork) {
   const auto of = [](index heads, index of_keys) {
     Config config;
     config.model.n_head = heads;
@@ -369,7 +369,7 @@ TEST(Validate, WantsLlama3sFactorsInOrder) {
   EXPECT_TRUE(names(invalid([](Config& c) { c.model.logit_softcap = 41; }), {"model.logit_softcap", "41.0", "number", "0", "40"}));
 }
 
-TEST(Validate, WantsAHeadOfItsOwnThatBeginsAtZero) {
+TEST(Validate, ZeroHeadNeedsAnUntiedHead) {
   EXPECT_TRUE(names(invalid([](Config& c) { c.model.zero_head = true; }), {"model.zero_head", "true", "model.tie_embeddings = false"}));
   Config config;
   config.model.zero_head = true;
@@ -387,7 +387,7 @@ TEST(Validate, WantsTheRateToFall) {
   }
 }
 
-TEST(Validate, WantsAWarmUpWhereTheRateFollowsFromIt) {
+TEST(Validate, WantsAWarmUpIfTheRateFollowsFromIt) {
   EXPECT_TRUE(names(invalid([](Config& c) { c.optim.schedule = Schedule::Kind::inverse_sqrt, c.optim.warmup_steps = 0; }),
                     {"optim.warmup_steps", "0", "1", "optim.schedule = \"inverse_sqrt\""}));
   Config config;
@@ -398,7 +398,7 @@ TEST(Validate, WantsAWarmUpWhereTheRateFollowsFromIt) {
   EXPECT_NO_THROW(validate(config));
 }
 
-TEST(Validate, ChecksRangesOfWhatWasSetInCode) {
+TEST(Validate, ChecksRangesOfValuesThatWereSetInCode) {
   EXPECT_TRUE(
       names(invalid([](Config& c) { c.model.block_size = 0, c.optim.beta1 = 1.0; }), {"model.block_size", "0", "\noptim.beta1", "1.0"}));
   EXPECT_TRUE(names(invalid([](Config& c) { c.model.n_head = 0; }), {"model.n_head", "0", "integer", "1"}));

@@ -39,7 +39,7 @@ TEST(Schema, SetChangesThatKeyAndNoOther) {
 }
 
 // --help-config prints this above the key: one or two sentences of whole words.
-TEST(Schema, EveryKeySaysWhatItIs) {
+TEST(Schema, EveryKeyHasADescription) {
   for (const Key& key : keys()) {
     const std::string_view about = key.help;
     ASSERT_GE(about.size(), 20U) << key.path();
@@ -50,7 +50,7 @@ TEST(Schema, EveryKeySaysWhatItIs) {
   }
 }
 
-TEST(Schema, RangesAreSaidInWords) {
+TEST(Schema, RangesAreDescribedInWords) {
   EXPECT_TRUE(names(Range{.low = 1, .high = 1e6}.text(), {"1", "1000000"}));
   EXPECT_TRUE(names(Range{.low = 0}.text(), {"0"}));
   EXPECT_EQ(Range{}.text(), "");
@@ -90,7 +90,7 @@ TEST(Value, NumbersKeepAPointOrAnExponent) {
   EXPECT_EQ(to_toml(Value(std::vector<std::string>{})), "[]");
 }
 
-TEST(Value, TellsUtf8) {
+TEST(Value, RecognisesUtf8) {
   EXPECT_TRUE(is_utf8("plain ş 語 😀"));
   for (const std::string_view bad :
        {"\x80", "\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\xE2\x82"}) {

@@ -66,7 +66,7 @@ TEST(CorpusStatistics, KeepsTenOfEach) {
   EXPECT_EQ(found.repeated.back().bytes, 16);
 }
 
-TEST(CorpusStatistics, CountsCharactersAndWhatIsNoUtf8) {
+TEST(CorpusStatistics, CountsCharactersAndBytesThatAreNotUtf8) {
   const TemporaryFolder folder;
   const CorpusStatistics found = statistics_of(corpus_of(folder, {{"a.txt", "a\u00E9a\xFF\xE2\x82"}}, {.any_bytes = true}));
   EXPECT_EQ(found.characters, (std::vector<std::pair<char32_t, index>>{{U'a', 2}, {U'\u00E9', 1}}));

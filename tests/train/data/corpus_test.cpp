@@ -79,7 +79,7 @@ TEST(Corpus, ReadsFilesInTheOrderGivenByAbsolutePath) {
 }
 
 // The first page of a process's memory cannot be read: EIO, as from a failing disk. That is not the user's mistake (exit code 1, not 2).
-TEST(Corpus, AReadErrorIsNoBadInput) {
+TEST(Corpus, AReadErrorIsNotBadInput) {
   try {
     read({"/proc/self/mem"});
     FAIL() << "expected an error";
@@ -132,14 +132,14 @@ TEST(Corpus, ReadsFilesOfEverySizeAroundItsChunks) {
   }
 }
 
-TEST(Corpus, ReadsAFileOfTheSystemThatSaysItIsEmpty) {
+TEST(Corpus, ReadsAFileOfTheSystemThatClaimsToBeEmpty) {
   if (!fs::exists("/proc/self/status")) {
     GTEST_SKIP() << "no /proc";
   }
   EXPECT_TRUE(read({"/proc/self/status"})[0].text.starts_with("Name:"));
 }
 
-TEST(Corpus, RefusesWhatIsNoText) {
+TEST(Corpus, RefusesFilesThatAreNotText) {
   const TemporaryFolder folder;
   const std::string fifo = folder.path("fifo");
   const std::string fifo_link = folder.path("link.txt");
@@ -213,7 +213,7 @@ TEST(Corpus, ASparseFileIsRefusedWithoutReadingItWhole) {
   EXPECT_TRUE(names(error, {"NUL", "byte 4"}));
 }
 
-TEST(Corpus, SaysWhenItMayNotRead) {
+TEST(Corpus, ReportsFilesThatItMayNotRead) {
   const TemporaryFolder folder;
   const std::string file = folder.write("secret.txt", "secret");
   folder.write("closed/a.txt", "a");
@@ -242,7 +242,7 @@ TEST(Corpus, SaysWhenItMayNotRead) {
   EXPECT_TRUE(names(of_outer, {"folder", folder.path("outer/inner"), "Permission denied"}));
 }
 
-TEST(Corpus, ReadsWhatGzipAndZstdHaveCompressed) {
+TEST(Corpus, ReadsFilesCompressedByGzipAndZstd) {
   const TemporaryFolder folder;
   const std::string text = "some text, and again some text, and again some text\n";
   const std::string plain = folder.write("plain.txt", text);
@@ -279,7 +279,7 @@ TEST(Corpus, ZeroBytesAfterGzipDataAreIgnored) {
   }
 }
 
-TEST(Corpus, AByteOrderMarkAtTheStartOfAFileIsNoText) {
+TEST(Corpus, AByteOrderMarkAtTheStartOfAFileIsNotText) {
   const TemporaryFolder folder;
   EXPECT_EQ(read({folder.write("a.txt", "\xEF\xBB\xBFtext\xEF\xBB\xBFtext")})[0].text, "text\xEF\xBB\xBFtext");
   EXPECT_EQ(read({folder.write("b.jsonl", "\xEF\xBB\xBF{\"text\":\"line\"}\n")})[0].text, "line");
@@ -295,7 +295,7 @@ TEST(Corpus, AByteOrderMarkAtTheStartOfAFileIsNoText) {
       << "bytes are counted from the start of the file";
 }
 
-TEST(Corpus, ANulByteIsForATokenizerOfBytesAlone) {
+TEST(Corpus, ANulByteIsOnlyForATokenizerOfBytes) {
   const TemporaryFolder folder;
   const std::string binary = folder.write("a.bin", "ab\0c"s);
   const std::string lines = folder.write("b.jsonl", R"({"text":"good"})"
@@ -313,7 +313,7 @@ TEST(Corpus, ANulByteIsForATokenizerOfBytesAlone) {
   EXPECT_EQ(chunks[2].text, "a\0b"s);
 }
 
-TEST(Corpus, TellsWhatAFolderHasBesides) {
+TEST(Corpus, ReportsOtherFilesOfAFolder) {
   const TemporaryFolder folder;
   for (const char* name : {"a.txt", "b/c.md", "x.log.gz", "y.log.gz", "Z.PNG", "Makefile", ".hidden/secret.txt", ".dot", "text.txt.gz"}) {
     folder.write(name, "text");
@@ -342,7 +342,7 @@ TEST(Corpus, AFolderOfSourceCodeIsReadByAPattern) {
   EXPECT_TRUE(names(input_error_of([&] { read({folder.path("none") + "/**/*.py"}); }), {folder.path("none") + "/**/*.py", "pattern"}));
 }
 
-TEST(Corpus, PatternsStandForWhatTheyMatch) {
+TEST(Corpus, PatternsStandForTheFilesThatTheyMatch) {
   const TemporaryFolder folder;
   for (const char* name : {"b2.txt", "b1.txt", "c.txt", "b3.dat"}) {
     folder.write(name, name);
@@ -382,7 +382,7 @@ TEST(Corpus, JsonlHasADocumentALine) {
   EXPECT_EQ(documents_of(open_corpus(body, {.text_field = "body"}))[0].text, "a");
 }
 
-TEST(Corpus, SaysWhichFilesOfPlainTextLookLikeJson) {
+TEST(Corpus, ReportsFilesOfPlainTextThatLookLikeJson) {
   const TemporaryFolder folder;
   const std::string plain = folder.write("plain.txt", "{ is a brace");
   const std::string chats = folder.write("chats.txt", "\xEF\xBB\xBF{\"messages\": []}\n");
@@ -399,7 +399,7 @@ TEST(Corpus, SaysWhichFilesOfPlainTextLookLikeJson) {
   EXPECT_TRUE(names(of_list[0], {list, "array", ".jsonl", "1 other file"}));
 }
 
-TEST(Corpus, SaysWhichFilesHaveLineBreaksOfWindows) {
+TEST(Corpus, ReportsFilesWithLineBreaksOfWindows) {
   const TemporaryFolder folder;
   const std::string text = folder.write("a.txt", "one\r\ntwo\n"), line = folder.write("b.jsonl", "{\"text\": \"one\"}\r\n"),
                     within = folder.write("c.jsonl", "{\"text\": \"one\\r\\ntwo\"}\n");
@@ -412,7 +412,7 @@ TEST(Corpus, SaysWhichFilesHaveLineBreaksOfWindows) {
   EXPECT_EQ(texts_of(read({text})), (std::vector<std::string>{"one\r\ntwo\n"})) << "they are kept";
 }
 
-TEST(Corpus, WhatIsNotUtf8IsReplacedWhenAsked) {
+TEST(Corpus, BytesThatAreNotUtf8AreReplacedWhenAsked) {
   const TemporaryFolder folder;
   // The cases are table 3-11 of the Unicode standard, and characters cut by the blocks that are read.
   const std::string bad =

@@ -59,7 +59,7 @@ TEST(FileKind, TheCommandForWideTextGivesTextThatIsRead) {
   }
 }
 
-TEST(FileKind, EveryReaderSaysWhatTheFileIs) {
+TEST(FileKind, EveryReaderNamesTheKindOfTheFile) {
   const TemporaryFolder folder;
   const struct {
     std::string bytes, what, command;

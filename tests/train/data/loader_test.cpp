@@ -260,7 +260,7 @@ TEST(SequentialWindows, RefuseTooLittleText) {
   EXPECT_THROW(SequentialWindows(store, 0), Error);
 }
 
-TEST(Prefetcher, GivesWhatFillGivesFromAnyStart) {
+TEST(Prefetcher, GivesTheBatchesOfFillFromAnyStart) {
   const TokenStore store = counting(200);
   const TrainingWindows windows(store, 8, 3);
   const Loader loader(windows, 3);  // 24 windows
@@ -330,7 +330,7 @@ TEST(Prefetcher, UsesTwoBatchesAgainAndAgain) {
   EXPECT_EQ(buffers.size(), 2U);
 }
 
-TEST(Prefetcher, ThrowsWhatTheTaskThrew) {
+TEST(Prefetcher, ThrowsTheExceptionOfTheTask) {
   const TokenStore store = counting(200);
   const TrainingWindows windows(store, 8, 3);
   const Loader loader(windows, 3);

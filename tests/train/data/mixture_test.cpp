@@ -69,7 +69,7 @@ TokenStore counting_from(Token first, index n) {
   return store;
 }
 
-TEST(LoaderOfSources, EachSourceHasTheOrderThatItHasAlone) {
+TEST(LoaderOfSources, EachSourceHasTheOrderThatItHasWithoutOthers) {
   constexpr index kBlock = 4;
   const TokenStore texts[] = {counting_from(0, 50), counting_from(500, 90)};
   const TrainingWindows a(texts[0], kBlock, 7), b(texts[1], kBlock, 7);

@@ -64,7 +64,7 @@ TEST(Pairs, TheViewsStayValidWhenTheCorpusMoves) {
   static_assert(!std::is_copy_constructible_v<PairCorpus> && !std::is_copy_assignable_v<PairCorpus>);
 }
 
-TEST(Pairs, RefusesALineThatIsNoPairAndNamesIt) {
+TEST(Pairs, RefusesALineThatIsNotAPairAndNamesIt) {
   const TemporaryFolder folder;
   struct Case {
     std::string text;
@@ -105,7 +105,7 @@ TEST(Pairs, OfSeveralBadLinesTheFirstIsNamed) {
   }
 }
 
-TEST(Pairs, RefusesWhatHoldsNone) {
+TEST(Pairs, RefusesFilesWithoutPairs) {
   const TemporaryFolder folder;
   const std::string empty = folder.write("none/empty.tsv", "");
   EXPECT_TRUE(names(input_error_of([&] { pairs_in({empty}); }), {empty, "is empty"}));

@@ -72,7 +72,7 @@ TEST(ReversalPairs, StayDistinctUpToHalfOfAllSequences) {
   EXPECT_EQ(sources.size(), 13U);
 }
 
-TEST(ReversalPairs, RefuseArgumentsOutOfRangeAndSayWhatIsExpected) {
+TEST(ReversalPairs, RefuseArgumentsOutOfRangeAndNameTheRange) {
   const TemporaryFolder folder;
   const std::string path = folder.path("pairs.tsv");
   for (const char* bad : {"", "5", "5 1 3", "5 1 3 4 5", "0 1", "x 1", "5 -1", "5 1.5", "08 1", "5 1 0 3", "5 1 4 3", "14 1 1 1"}) {

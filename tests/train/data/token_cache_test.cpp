@@ -78,7 +78,7 @@ TEST_F(TokenCache, TheLeastRecentlyUsedGoFirst) {
   EXPECT_TRUE(fs::exists(cache.path("notes.tokens"))) << "what is not ours stays";
 }
 
-TEST_F(TokenCache, WhatIsInUseStays) {
+TEST_F(TokenCache, FilesInUseStay) {
   const TokenizedCorpus used = keep("text in use", 9);
   const std::string other = keep("other text", 1).file;
   EXPECT_TRUE(kept_tokens(cache.path()).back().in_use);

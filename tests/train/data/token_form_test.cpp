@@ -77,7 +77,7 @@ TEST(TokenForm, TooFewIdsCountAsSixteenBits) {
   EXPECT_EQ(form_of(std::string(4096, '\0'), 50257).width, 2) << "only zeros: any width is possible";
 }
 
-TEST(TokenForm, NamesWhatCannotBeIds) {
+TEST(TokenForm, NamesFilesThatCannotBeIds) {
   const auto values = ids(1000, 50257);
   const auto problem = [&](const std::string& data) { return form_of(data, 50257).problem; };
   const auto swapped16 =

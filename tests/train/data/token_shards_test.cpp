@@ -54,7 +54,7 @@ TEST_F(TokenShards, ReadsNanoGptsAndLlmCs) {
   EXPECT_EQ(all_of(open({shard(20240801, 7, Ids32{100000, 7})}, 128256)), (std::vector<Token>{100000, 7}));
 }
 
-TEST_F(TokenShards, GoOnFromFileToFile) {
+TEST_F(TokenShards, ContinueFromFileToFile) {
   const TokenStore all = open({bytes_of(Ids16{1, 2, 3}), shard(20240520, 1, Ids16{4, 5}), bytes_of(Ids16{6})});
   EXPECT_EQ(all_of(all), (std::vector<Token>{1, 2, 3, 4, 5, 6}));
   std::vector<Token> some(3);
@@ -66,7 +66,7 @@ TEST_F(TokenShards, GoOnFromFileToFile) {
   EXPECT_THROW(all.part(5, 2), Error);
 }
 
-TEST_F(TokenShards, DocumentsLieBetweenSeparators) {
+TEST_F(TokenShards, DocumentsAreBetweenSeparators) {
   const TokenStore all = open({bytes_of(Ids16{50256, 1, 2, 50256, 3, 50256})});
   ASSERT_EQ(all.documents(), 3);  // the first has only the separator
   EXPECT_EQ(all.document_start(0), 0);
@@ -91,7 +91,7 @@ TEST_F(TokenShards, RefusesDamage) {
   EXPECT_TRUE(names(error_of(bytes_of(Ids16{1, 65, 3}), 65), {"0.bin", "token 1", "65", "64"}));
 }
 
-TEST_F(TokenShards, AreToldByTheirNames) {
+TEST_F(TokenShards, AreRecognisedByTheirNames) {
   EXPECT_TRUE(are_token_shards(std::vector<std::string>{"a.bin", "b.BIN"}));
   EXPECT_FALSE(are_token_shards(std::vector<std::string>{"a.txt"}));
   EXPECT_TRUE(names(input_error_of([] { are_token_shards(std::vector<std::string>{"a.txt", "b.bin"}); }), {"corpus", ".bin"}));

@@ -79,7 +79,7 @@ TEST(TokenStore, HoldsEveryIdOfItsVocabulary) {
   }
 }
 
-TEST(TokenStore, RefusesWhatIsOutside) {
+TEST(TokenStore, RefusesIdsOutside) {
   TokenStore store(65536);
   const Token negative[] = {-1};
   const Token large[] = {65536};
@@ -248,7 +248,7 @@ TEST(TokenFile, HoldsLargeVocabulariesAndNothingAtAll) {
   EXPECT_FALSE(open_token_file(folder.path("absent"), key, 100000));
 }
 
-TEST(TokenFile, WhoeverHasNoFolderForThemKeepsNone) {
+TEST(TokenFile, IsNotKeptWithoutAFolder) {
   const TemporaryFolder folder;
   const auto folder_for = [](const char* home, const char* cache) {
     const pid_t child = ::fork();
@@ -276,7 +276,7 @@ TEST(TokenFile, WhoeverHasNoFolderForThemKeepsNone) {
   EXPECT_TRUE(std::filesystem::is_directory(folder.path("cache/dikkat")));
 }
 
-TEST(TokenFile, IsOnlyLookedForWhereNothingMayBeWritten) {
+TEST(TokenFile, IsOnlyLookedForIfNothingMayBeWritten) {
   const TemporaryFolder cache;
   const Texts files({long_text()});
   const auto tokenizer = make_tokenizer("byte", {});
@@ -406,7 +406,7 @@ TEST(TokenFile, AProgramThatIsKilledLeavesNoFileThatCounts) {
   EXPECT_TRUE(std::filesystem::exists(cache.path("letter.unfinished")));
 }
 
-TEST(TokenFile, AnotherWriterOfTheSameFileIsLeftAlone) {
+TEST(TokenFile, AnotherWriterOfTheSameFileIsNotDisturbed) {
   const TemporaryFolder cache;
   const std::string key(64, 'k'), path = cache.path("a");
   const auto put = [](TokenFileWriter& writer, Token token) {
@@ -425,7 +425,7 @@ TEST(TokenFile, AnotherWriterOfTheSameFileIsLeftAlone) {
   EXPECT_EQ(files_in(cache.path()), 1U);
 }
 
-TEST(TokenFile, SaysWhereItCannotWrite) {
+TEST(TokenFile, ReportsFoldersThatItCannotWrite) {
   const TemporaryFolder folder;
   const std::string file = folder.write("file", "no folder");
   const Texts files({"text"});

@@ -250,7 +250,7 @@ TEST(ExportModel, DoesNotAskHowAModelBegan) {
   EXPECT_FALSE(again.zero_init_projections || again.zero_head);
 }
 
-TEST(ExportModel, RefusesWhatAFormatCannotSay) {
+TEST(ExportModel, RefusesModelsThatAFormatCannotDescribe) {
   const TemporaryFolder to;
   const auto refusal = [&](const std::function<void(TransformerConfig&)>& change, const ExportOptions& options = {}) {
     TransformerConfig config = llama_shape();

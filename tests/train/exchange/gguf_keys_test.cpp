@@ -83,7 +83,7 @@ TEST_F(GgufKeys, ThatThisProgramCannotComputeAreRefused) {
   expect_refused("general.type", MetaValue("adapter"));
 }
 
-TEST_F(GgufKeys, OfTheArchitectureThatAreNotKnownAreRefusedUnlessTheySayNothing) {
+TEST_F(GgufKeys, OfTheArchitectureThatAreNotKnownAreRefusedUnlessTheyHaveNoEffect) {
   expect_refused("llama.residual_scale", MetaValue(0.22F));
   expect_refused("llama.expert_count", MetaValue(8U));
   EXPECT_NO_THROW(config_with("llama.expert_count", MetaValue(0U)));

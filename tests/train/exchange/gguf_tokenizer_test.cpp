@@ -45,7 +45,7 @@ TEST(GgufTokenizer, WritesCharactersSoThatTheyCanBeSeen) {
             (std::vector<std::string>{"\\x00", "\\x0a", " ", "\\x5c", "a", "\\x7f", "\u00e9", "\\xff[PAD7]", "\\xff[PAD8]"}));
 }
 
-TEST(GgufTokenizer, ReadsWhatItWrote) {
+TEST(GgufTokenizer, ReadsItsOwnFiles) {
   const TemporaryFolder to;
   for (const index padding : {0, 3}) {
     const CharTokenizer characters(std::u32string(U"\0\n \\ax\u007f\u00e9", 8));

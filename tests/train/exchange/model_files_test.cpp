@@ -89,7 +89,7 @@ TEST(ModelFilesTest, ReadTheConfiguration) {
   EXPECT_TRUE(ModelFiles(folder_of("qwen3")).config().qk_norm);
 }
 
-TEST(ModelFilesTest, ShortenTheContextOfRotaryModelsAlone) {
+TEST(ModelFilesTest, ShortenTheContextOfRotaryModelsOnly) {
   EXPECT_EQ(ModelFiles(folder_of("llama")).config().block_size, 1024);
   const ModelFiles shorter(folder_of("llama"), {.context = 100});
   EXPECT_EQ(shorter.config().block_size, 100);
@@ -119,7 +119,7 @@ TEST(ModelFilesTest, ListAllTensorsThatDoNotFit) {
                             "model.layers.1."}));
 }
 
-TEST(ModelFilesTest, RefuseWhatTheyCannotCompute) {
+TEST(ModelFilesTest, RefuseModelsThatTheyCannotCompute) {
   const TemporaryFolder to;
   const auto refusal = [&](const std::string& family, const char* key, const nlohmann::json& value) {
     return error_of([&] { ModelFiles{changed(to, family, [&](nlohmann::json& config) { config[key] = value; })}; });
@@ -223,7 +223,7 @@ TEST(ModelFilesTest, NoteKeysThatTheyDoNotKnow) {
   EXPECT_EQ(files.notes().front().find("unknown_and_off"), std::string::npos);
 }
 
-TEST(ModelFilesTest, SayHowToGoOnWithWeightsThatAreNotRead) {
+TEST(ModelFilesTest, ExplainHowToConvertWeightsThatAreNotRead) {
   const TemporaryFolder to;
   const fs::path folder = changed(to, "llama", [](nlohmann::json&) {});
   fs::remove(folder / "model.safetensors");
@@ -231,7 +231,7 @@ TEST(ModelFilesTest, SayHowToGoOnWithWeightsThatAreNotRead) {
   EXPECT_TRUE(names(error_of([&] { ModelFiles{folder}; }), {"safe_serialization=True"}));
 }
 
-TEST(ModelFilesTest, KnowWhatLiesInPlaceOfAFile) {
+TEST(ModelFilesTest, ReportPointersAndWebPagesInPlaceOfFiles) {
   const TemporaryFolder to;
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 548118077\n",
                     page = "\n<!DOCTYPE HTML><html>";

@@ -119,7 +119,7 @@ TEST(Tensorboard, a_reader_of_event_files_finds_the_curves) {
   EXPECT_EQ(curves["tokens_per_s"], (std::map<std::uint64_t, float>{{1, 128}, {2, 128}}));
 }
 
-TEST(Csv, has_a_row_for_each_step_and_each_evaluation_alone) {
+TEST(Csv, has_separate_rows_for_steps_and_evaluations) {
   EXPECT_EQ(
       to_csv(two_steps()),
       "step,loss,grad_norm,learning_rate,skipped,tokens,ms,optimizer_ms,tokens_per_s,mfu,train_loss,val_loss,val_standard_error,eval_ms,"

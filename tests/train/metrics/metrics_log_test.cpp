@@ -52,7 +52,7 @@ TEST(MetricsLog, a_line_that_was_cut_off_by_a_full_disk_spoils_no_other) {
   EXPECT_NE(lines[2].find("\"step\":5,"), std::string::npos);
 }
 
-TEST(MetricsLog, a_step_is_told_in_full) {
+TEST(MetricsLog, a_step_is_logged_in_full) {
   const TemporaryFolder folder;
   MetricsLog log(folder / "metrics.jsonl", 0);
   log.write(StepReport{.step = 3, .loss = 2.5, .gradient_norm = 0.5, .learning_rate = 0.25, .skipped = true, .tokens = 7, .seconds = 1});
@@ -60,7 +60,7 @@ TEST(MetricsLog, a_step_is_told_in_full) {
             std::vector<std::string>{R"({"event":"step","step":3,"loss":2.5,"grad_norm":0.5,"learning_rate":0.25,"skipped":1,"tokens":7)"});
 }
 
-TEST(MetricsLog, what_cannot_be_read_is_refused_and_left_as_it_is) {
+TEST(MetricsLog, a_file_that_cannot_be_read_is_refused_and_not_changed) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder / "metrics.jsonl";
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);

@@ -16,7 +16,7 @@ TEST(KeepMetrics, LeavesOutLaterStepsAndATornLine) {
   EXPECT_EQ(keep_metrics("", 2).text, "");
 }
 
-TEST(KeepMetrics, CountsWhatTheRunHasNotWritten) {
+TEST(KeepMetrics, CountsLinesThatTheRunHasNotWritten) {
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + kStep2.substr(0, 20), 1).foreign, 0) << "torn at the end";
   for (const std::size_t bytes : {0U, 1U, 8U, 20U, 30U}) {
     EXPECT_EQ(keep_metrics(kStep1.substr(0, bytes) + "\n" + kStep2, 2).foreign, 0) << "torn after " << bytes << ", and gone on";
@@ -54,7 +54,7 @@ TEST(KeepMetrics, KnowsTheSaveOfTheStep) {
   EXPECT_FALSE(keep_metrics(kStep1 + kStep2, 2).has_save);
 }
 
-TEST(KeepMetrics, ReadsWhatAnEvaluationScored) {
+TEST(KeepMetrics, ReadsTheTokensThatAnEvaluationScored) {
   const std::string scored =
       R"({"event":"eval","step":2,"train_loss":1,"val_loss":2,"scored":{"targets":"a1","contexts":"b2","text":"c3"}})"
       "\n";
@@ -105,7 +105,7 @@ TEST(KeepMetrics, FindsTheHeader) {
   }
 }
 
-TEST(KeepMetrics, LeavesOutWhatHappenedAfterTheStep) {
+TEST(KeepMetrics, LeavesOutEventsAfterTheStep) {
   const std::string saved = R"({"event":"save","step":1,"file":"step-000000001.h5","bytes":7,"time":1.5})"
                             "\n";
   const std::string resumed = R"({"event":"resume","step":1})"
@@ -117,7 +117,7 @@ TEST(KeepMetrics, LeavesOutWhatHappenedAfterTheStep) {
   EXPECT_EQ(kept.foreign, 0);
 }
 
-TEST(KeepMetrics, TakesAnyDamage) {
+TEST(KeepMetrics, SurvivesAnyDamage) {
   for (const char* line : {"\n", "null\n", "[]\n", "{}\n", "{\"step\":\"2\"}\n", "{\"step\":1e400}\n", "{\"step\":2.0}\n", "\xFF\n",
                            "{\"step\":2\n", "{\"step\":18446744073709551615}\n", "{\"step\":9223372036854775808}\n"}) {
     EXPECT_EQ(keep_metrics(kStep1 + line + kStep2, 2).text, kStep1 + kStep2) << line;

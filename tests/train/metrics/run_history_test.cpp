@@ -15,7 +15,7 @@ namespace {
 
 void append(const std::filesystem::path& file, const std::string& text) { std::ofstream(file, std::ios::app | std::ios::binary) << text; }
 
-TEST(RunHistory, reads_back_what_the_log_writes) {
+TEST(RunHistory, reads_back_the_lines_of_the_log) {
   const TemporaryFolder folder;
   {
     MetricsLog log(folder / "metrics.jsonl", 0);
@@ -60,7 +60,7 @@ TEST(RunHistory, reads_back_what_the_log_writes) {
   EXPECT_EQ(history.last_step(), 2);
 }
 
-TEST(RunHistory, is_refused_where_there_is_no_run) {
+TEST(RunHistory, is_refused_if_there_is_no_run) {
   const TemporaryFolder folder;
   EXPECT_THROW(read_history(folder.path()), InputError);
   EXPECT_THROW(read_history(folder / "nowhere"), InputError);

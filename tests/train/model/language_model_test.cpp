@@ -59,7 +59,7 @@ TEST(LanguageModel, LlamaTinyHasItsParameters) {
   EXPECT_EQ(LanguageModel(config.model, 1024).parameters().parameter_count(), 1024 * 192 + 4 * block + 192);
 }
 
-TEST(LanguageModel, SaysWhichKindItIs) {
+TEST(LanguageModel, KnowsItsKind) {
   const LanguageModel gpt({.n_layer = 1, .n_embd = 8, .block_size = 4}, 9);
   EXPECT_NO_THROW(gpt.gpt());
   EXPECT_TRUE(testing::names(input_error_of([&] { gpt.encoder_decoder(); }), {"is a GPT", "encoder-decoder"}));

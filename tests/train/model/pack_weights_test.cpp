@@ -113,7 +113,7 @@ TEST(PackWeights, GivesTheModelOfTheRoundedWeights) {
   }
 }
 
-TEST(PackWeights, LeavesNothingToTrainOrSave) {
+TEST(PackWeights, KeepsNothingThatCouldBeTrainedOrSaved) {
   LanguageModel model(config_of(ModelKind::gpt, true), 1100);
   model.parameters().allocate(3);
   pack_weights(model.parameters(), PackedType::q8);

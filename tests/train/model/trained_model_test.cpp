@@ -26,7 +26,7 @@ std::vector<float> weights(const LanguageModel& model) {
   return {first, first + model.parameters().slab_size()};
 }
 
-TEST(SaveModel, WritesWhatLoadTrainedModelReads) {
+TEST(SaveModel, WritesCheckpointsThatLoadTrainedModelReads) {
   const TemporaryFolder folder;
   const ByteTokenizer tokenizer;
   LanguageModel model(small_config().model, tokenizer.vocab_size());
@@ -47,7 +47,7 @@ TEST(SaveModel, WritesWhatLoadTrainedModelReads) {
   EXPECT_EQ(CheckpointFile::open(again.path()).hash(), CheckpointFile::open(saved.path()).hash());
 }
 
-TEST(SaveModel, LeavesAnotherCheckpointOfThatNameAlone) {
+TEST(SaveModel, DoesNotOverwriteAnotherCheckpointOfThatName) {
   const TemporaryFolder folder;
   const ByteTokenizer tokenizer;
   LanguageModel model(small_config().model, tokenizer.vocab_size());

@@ -97,7 +97,7 @@ TEST(GradientExchange, BeginsWithTheLastLayersBeforeTheFirstAreComputed) {
   });
 }
 
-TEST(GradientExchange, EndsWhereARankIsSilent) {
+TEST(GradientExchange, EndsIfARankIsSilent) {
   const WithThreads one(1);
   const std::string text = testing::error_of([] {
     on_ranks(2, [](std::unique_ptr<Transport> transport) {
@@ -125,7 +125,7 @@ TEST(GradientExchange, EndsWhereARankIsSilent) {
   EXPECT_TRUE(testing::names(text, {"rank 1 on host-1", "0.2 seconds", "train.rank_timeout"}));
 }
 
-TEST(GradientExchange, IsGivenUpWithoutWaiting) {
+TEST(GradientExchange, IsCancelledWithoutWaiting) {
   const WithThreads one(1);
   on_ranks(2, [](std::unique_ptr<Transport> transport) {
     Ranks ranks(std::move(transport), kPatient);

@@ -32,7 +32,7 @@ TEST(Launcher, IsKnownByItsEnvironment) {
   EXPECT_EQ(found({{"SLURM_STEP_NUM_TASKS", "2"}}), " 2") << "srun without --mpi: tasks that do not know each other";
 }
 
-TEST(Launcher, IsNoneOfOneProcess) {
+TEST(Launcher, IsAbsentForOneProcess) {
   EXPECT_EQ(found({{"SLURM_NTASKS", "8"}}), "") << "a batch script";
   EXPECT_EQ(found({{"SLURM_STEP_NUM_TASKS", "1"}}), "") << "a shell in an allocation, and srun -n 1";
   EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "1"}}), "");

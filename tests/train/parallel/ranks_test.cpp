@@ -103,7 +103,7 @@ TEST(Ownership, GivesEachElementToOneRank) {
   expect_each_once<Muon>(normuon());
 }
 
-TEST(Ownership, DealsOutWhatCanBeCutEvenlyAndMatricesByTheirCost) {
+TEST(Ownership, SharesElementsEvenlyAndMatricesByTheirCost) {
   ParameterStore store;
   store.add("wte.weight", {64 << 14, 16}, Init::zeros(), Decay::yes, Role::embedding);
   for (const char* name : {"h.0", "h.1", "h.2", "h.3"}) {
@@ -193,7 +193,7 @@ TEST(Ranks, ShareAStepToTheBitsOfOneProcess) {
   }
 }
 
-TEST(Ranks, SayToAllWhatOneSays) {
+TEST(Ranks, AllGetTheMessageOfOne) {
   on_ranks(
       4,
       [](std::unique_ptr<Transport> transport) {

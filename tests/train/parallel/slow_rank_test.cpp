@@ -7,7 +7,7 @@
 namespace dikkat {
 namespace {
 
-TEST(SlowRank, IsToldOnceAfterTenSteps) {
+TEST(SlowRank, IsReportedOnceAfterTenSteps) {
   SlowRank slow;
   EXPECT_EQ(slow.take(std::vector<double>{9, 1, 1, 1}).rank, -1) << "the first step does not count";
   for (int step = 1; step < 10; ++step) {
@@ -24,7 +24,7 @@ TEST(SlowRank, IsToldOnceAfterTenSteps) {
   EXPECT_EQ(told, 1) << "another one";
 }
 
-TEST(SlowRank, IsNoneAmongEqualOnes) {
+TEST(SlowRank, IsAbsentAmongEqualOnes) {
   SlowRank slow;
   EXPECT_EQ(slow.take({}).rank, -1) << "of one process";
   for (int step = 0; step < 100; ++step) {

@@ -40,7 +40,7 @@ class Average : public ::testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(Average, IsWhatIsEvaluatedAndUsedAndNotWhatIsTrained) {
+TEST_F(Average, IsEvaluatedAndUsedButNotTrained) {
   const EvaluationReport with = train(config(0.9), "with"), without = train(config(0), "without");
   EXPECT_NE(with.val_loss, without.val_loss);
 
@@ -67,7 +67,7 @@ TEST_F(Average, IsWhatIsEvaluatedAndUsedAndNotWhatIsTrained) {
   EXPECT_TRUE(differs);
 }
 
-TEST_F(Average, GoesOnToTheSameBits) {
+TEST_F(Average, ContinuesToTheSameBits) {
   train(config(0.9), "whole");
   {
     TrainingEvents events;

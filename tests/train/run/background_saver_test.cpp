@@ -35,7 +35,7 @@ struct Saving : ::testing::Test {
   std::optional<AdamW> optimizer;
 };
 
-TEST_F(Saving, saves_what_the_weights_were_when_it_began) {
+TEST_F(Saving, saves_the_weights_of_the_time_when_it_began) {
   const SavedCheckpoint now = save_checkpoint(folder / "now", snapshot(5));
   BackgroundSaver saver(folder / "later");
   EXPECT_FALSE(saver.collect(true)) << "nothing is under way";
@@ -59,7 +59,7 @@ TEST_F(Saving, one_at_a_time_and_again) {
   EXPECT_EQ(saver.collect(true)->step(), 2);
 }
 
-TEST_F(Saving, tells_without_waiting_when_it_is_done) {
+TEST_F(Saving, reports_without_waiting_when_it_is_done) {
   BackgroundSaver saver(folder / "later");
   saver.start(snapshot(1));
   std::optional<SavedCheckpoint> saved;
@@ -70,7 +70,7 @@ TEST_F(Saving, tells_without_waiting_when_it_is_done) {
   EXPECT_TRUE(saved) << "a worker took it, though nobody waited";
 }
 
-TEST_F(Saving, what_fails_is_told_when_it_is_collected) {
+TEST_F(Saving, a_failure_is_reported_when_it_is_collected) {
   BackgroundSaver saver(folder / "nowhere");
   saver.start(snapshot(1));
   EXPECT_THROW(saver.collect(true), Error);

@@ -127,7 +127,7 @@ TEST_F(BadStepTest, of_pairs_the_batch_has_sources_and_targets_without_padding) 
   EXPECT_EQ(row["inputs"]["tokens"].size(), row["targets"]["tokens"].size());
 }
 
-TEST_F(BadStepTest, skips_when_asked_counts_and_goes_on_the_same_after_a_stop) {
+TEST_F(BadStepTest, skips_when_asked_counts_and_continues_the_same_after_a_stop) {
   Config c = config();
   c.train.on_nonfinite = OnNonfinite::skip;
   Told events;
@@ -312,7 +312,7 @@ TEST_P(BlockedSaveTest, a_stop_after_a_save_that_failed_saves_once_more) {
   }
 }
 
-TEST_P(BlockedSaveTest, nothing_is_the_best_that_was_not_saved) {
+TEST_P(BlockedSaveTest, a_checkpoint_that_was_not_saved_is_never_the_best) {
   Trainer trainer = start();
   block(6);
   Told events;
@@ -322,7 +322,7 @@ TEST_P(BlockedSaveTest, nothing_is_the_best_that_was_not_saved) {
   EXPECT_TRUE(events.evaluations[1].best);
 }
 
-TEST_P(BlockedSaveTest, a_name_of_the_best_that_cannot_be_written_is_told) {
+TEST_P(BlockedSaveTest, a_name_of_the_best_that_cannot_be_written_is_reported) {
   Trainer trainer = start();
   std::filesystem::create_directories(run() / "checkpoints" / "best" / "in the way");
   Told events;

@@ -109,7 +109,7 @@ Spread spread_of_texts(const LanguageModel& model, std::uint64_t seed, index run
   return {std::sqrt(squares / (kTexts - 1)), told};
 }
 
-TEST_F(Evaluate, the_standard_error_tells_how_far_another_text_would_be) {
+TEST_F(Evaluate, the_standard_error_predicts_how_far_another_text_would_be) {
   const Spread spread = spread_of_texts(model, 9, 1, 7);
   EXPECT_LT(spread.told, 1.5 * spread.measured);
   EXPECT_GT(spread.told, spread.measured / 1.5);

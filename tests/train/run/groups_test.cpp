@@ -86,7 +86,7 @@ TEST_F(Optimizers, NorMuonHasAStateOfItsOwn) {
   EXPECT_NO_THROW(Trainer::resume(folder / "run", {.overrides = {"optim.muon_coefficients=polar_express"}}));
 }
 
-TEST_F(Optimizers, FrozenParametersStayAsTheyAreAndHaveNoState) {
+TEST_F(Optimizers, FrozenParametersDoNotChangeAndHaveNoState) {
   for (const std::string kind : {"adamw", "muon", "sgd"}) {
     const auto run = folder / kind;
     Config c = config(*value_named<OptimizerKind>(kind));

@@ -78,7 +78,7 @@ const Case kCases[] = {
      {40, 33}},
 };
 
-TEST(MemoryPlan, OfAStepIsWhatTheStepTakes) {
+TEST(MemoryPlan, OfAStepIsTheMemoryThatTheStepTakes) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     const Config config = config_of(c);

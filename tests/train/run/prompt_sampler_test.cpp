@@ -116,7 +116,7 @@ TEST_F(PromptSamplerTest, a_stop_while_it_samples_leaves_the_evaluation_for_late
   EXPECT_GT(stopped, 10);
 }
 
-TEST_F(PromptSamplerTest, what_cannot_be_continued_is_refused_before_the_run_begins) {
+TEST_F(PromptSamplerTest, prompts_that_cannot_be_continued_are_refused_before_the_run_begins) {
   const auto refusal = [&](const Config& c) { return input_error_of([&] { Trainer::start(c, folder_ / "refused"); }); };
   EXPECT_TRUE(testing::names(refusal(config({"the ", "Zebra"})), {"train.sample_prompts", "2", "byte 0"}));
   EXPECT_TRUE(testing::names(refusal(config({""})), {"train.sample_prompts", "empty"}));

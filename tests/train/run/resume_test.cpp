@@ -141,7 +141,7 @@ TEST_P(Resume, with_more_steps_does_not_bend_the_schedule_that_was_run) {
   EXPECT_EQ(trainer.state().step, 24);
 }
 
-TEST_P(Resume, refuses_a_corpus_that_changed_and_leaves_the_run_alone) {
+TEST_P(Resume, refuses_a_corpus_that_changed_and_does_not_change_the_run) {
   std::string text = contents(corpus);
   text[100] = text[100] == 'h' ? 'g' : 'h';
   write_file(corpus, text);
@@ -155,7 +155,7 @@ TEST_P(Resume, refuses_a_corpus_that_changed_and_leaves_the_run_alone) {
   EXPECT_EQ(contents(whole() / "metrics.jsonl"), before);
 }
 
-TEST_P(Resume, refuses_overrides_of_what_a_run_keeps) {
+TEST_P(Resume, refuses_overrides_of_fixed_keys) {
   EXPECT_THROW(Trainer::resume(whole(), {.overrides = {"model.n_layer=3"}}), InputError);
   EXPECT_THROW(Trainer::resume(whole(), {.overrides = {"train.seed=3"}}), InputError);
 }
@@ -232,7 +232,7 @@ TEST_F(ResumeWsd, that_has_not_fallen_yet_is_the_run_that_was_long_from_the_star
   EXPECT_EQ(timeless_metrics(folder / "run"), timeless_metrics(folder / "whole"));
 }
 
-TEST_F(ResumeWsd, to_an_end_within_its_warm_up_says_so) {
+TEST_F(ResumeWsd, to_an_end_within_its_warm_up_reports_it) {
   {
     Trainer trainer = Trainer::start(config, folder / "run");
     rates_of(trainer, after(2));

@@ -42,7 +42,7 @@ void rewrite(const std::filesystem::path& run, Change&& change) {
   save_checkpoint(path.parent_path(), snapshot);
 }
 
-TEST(Resume, AnotherInstructionSetIsToldAndRecorded) {
+TEST(Resume, AnotherInstructionSetIsReportedAndRecorded) {
   const TemporaryFolder folder;
   begin_run(folder);
   rewrite(folder / "run", [](Snapshot& snapshot) { snapshot.state.instruction_set = "of another machine"; });

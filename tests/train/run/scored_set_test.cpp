@@ -86,9 +86,9 @@ TEST_F(ScoredSetTest, ofAnswersHasTheQuestionsAndNotTheWindows) {
   EXPECT_NE(first.contexts, second.contexts) << "the same tokens at other places";
 }
 
-TEST_F(ScoredSetTest, hasATextWhereTokensStandForAllOfIt) { EXPECT_EQ(of(config({"tokenizer.kind=word"})).text, ""); }
+TEST_F(ScoredSetTest, hasATextIfTokensStandForAllOfIt) { EXPECT_EQ(of(config({"tokenizer.kind=word"})).text, ""); }
 
-TEST_F(ScoredSetTest, tellsTargetsFromContexts) {
+TEST_F(ScoredSetTest, distinguishesTargetsFromContexts) {
   const ScoredSet set = of(config());
   const ScoredSet longer = of(config({"model.block_size=40"}));
   EXPECT_EQ(longer.targets, set.targets) << "each token after the first is predicted once";

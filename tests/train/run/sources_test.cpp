@@ -50,7 +50,7 @@ class Sources : public ::testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(Sources, AreSplitAndToldApartAndTogether) {
+TEST_F(Sources, AreSplitAndReportedSeparatelyAndTogether) {
   Config c = config();
   c.train.eval_tokens = 0;
   const auto reports = train(c, "run");
@@ -96,7 +96,7 @@ TEST_F(Sources, AreSplitAndToldApartAndTogether) {
   }
 }
 
-TEST_F(Sources, ARunThatIsStoppedGoesOnToTheSameBitsOnOtherThreads) {
+TEST_F(Sources, ARunThatIsStoppedContinuesToTheSameBitsOnOtherThreads) {
   const Config c = config();
   const auto whole = train(c, "whole");
   {
@@ -134,7 +134,7 @@ TEST_F(Sources, AChangedSourceIsRefusedAndAChangedEvaluationIsNot) {
   EXPECT_TRUE(names(testing::error_of([&] { Trainer::resume(folder / "run", {}); }), {"corpus", "changed", "sha256"}));
 }
 
-TEST_F(Sources, WhatIsWrongIsToldByName) {
+TEST_F(Sources, ErrorsNameTheSource) {
   const auto refusal = [&](const std::function<void(Config&)>& change) {
     Config c = config();
     change(c);

@@ -35,7 +35,7 @@ struct Recorder : TrainingEvents {
   std::vector<index> saves;
 };
 
-TEST_F(Start, learns_saves_and_evaluates_when_it_says) {
+TEST_F(Start, learns_saves_and_evaluates_as_configured) {
   Recorder events;
   Trainer trainer = Trainer::start(config(), run());
   EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
@@ -82,7 +82,7 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
   EXPECT_EQ(list_checkpoints(run()).size(), 2U);
 }
 
-TEST_F(Start, a_group_of_tensors_that_is_not_known_is_refused_where_it_is_required) {
+TEST_F(Start, a_group_of_tensors_that_is_not_known_is_refused_if_it_is_required) {
   TrainingEvents quiet;
   {
     Trainer::start(config(), run()).run(quiet, never);
@@ -124,7 +124,7 @@ TEST_F(Start, steps_at_the_rates_of_its_schedule) {
   }
 }
 
-TEST_F(Start, takes_as_many_batches_as_its_schedule_says) {
+TEST_F(Start, takes_as_many_batches_as_its_schedule_gives) {
   Config c = config();
   c.train.accumulation_schedule = {"2:1", "5:4"};
   c.train.max_steps = 8;
@@ -165,7 +165,7 @@ TEST_F(Start, sums_its_lanes_by_a_tree) {
   EXPECT_EQ(Trainer::plan(laned).memory_plan().gradients, 4 * plain.memory_plan().gradients) << "one slab for each level of the tree";
 }
 
-TEST_F(Start, hands_the_optimizer_what_its_schedules_say) {
+TEST_F(Start, gives_the_optimizer_the_values_of_its_schedules) {
   const auto weights_after = [&](const char* name, auto&& change) {
     Config c = config();
     c.optim.kind = OptimizerKind::muon;
@@ -227,7 +227,7 @@ TEST_F(Start, a_loss_that_is_not_finite_ends_the_run_before_it_is_applied) {
   EXPECT_EQ(open_checkpoint(run()).state().step, 5);
 }
 
-TEST_F(Start, refuses_what_it_cannot_train_on_and_writes_nothing) {
+TEST_F(Start, refuses_texts_that_it_cannot_train_on_and_writes_nothing) {
   Config c = config();
   c.data.corpus.clear();
   expect_refused(c, "--corpus");
@@ -244,7 +244,7 @@ TEST_F(Start, refuses_what_it_cannot_train_on_and_writes_nothing) {
   expect_refused(c, "byte 3");
 }
 
-TEST_F(Start, tells_what_it_is_loading_and_what_it_leaves_out) {
+TEST_F(Start, reports_what_it_is_loading_and_what_it_leaves_out) {
   std::filesystem::create_directories(folder / "texts");
   std::string numbers;  // with enough pairs for 600 tokens
   for (int i = 0; i < 3000; ++i) {
@@ -320,7 +320,7 @@ TEST_F(Start, from_a_checkpoint_begins_with_an_evaluation_that_a_resumed_run_mak
   }
 }
 
-TEST_F(Start, ends_early_when_its_patience_is_over_and_goes_on_with_more) {
+TEST_F(Start, ends_early_when_its_patience_is_over_and_continues_with_more) {
   Config c = config();
   c.optim.learning_rate = 1;  // so that the loss rises
   c.optim.warmup_steps = 0;

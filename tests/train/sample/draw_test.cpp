@@ -87,9 +87,9 @@ TEST(Draw, FollowsTheSoftmaxAtATemperature) {
   }
 }
 
-TEST(Draw, AtTemperatureZeroTakesTheLikeliestAndTheFirstOfEquals) { EXPECT_EQ(one(kLogits, {.temperature = 0}, 0.99), 1); }
+TEST(Draw, AtTemperatureZeroTakesTheMostLikelyAndTheFirstOfEquals) { EXPECT_EQ(one(kLogits, {.temperature = 0}, 0.99), 1); }
 
-TEST(Draw, TopKLeavesOnlyTheLikeliest) {
+TEST(Draw, TopKKeepsOnlyTheMostLikely) {
   EXPECT_NEAR(shares(kLogits, {.top_k = 1})[1], 1.0, 1e-9) << "of equals the lower id counts as likelier";
   const auto three = shares(kLogits, {.top_k = 3});
   EXPECT_EQ(three[0], 0);
@@ -99,7 +99,7 @@ TEST(Draw, TopKLeavesOnlyTheLikeliest) {
   EXPECT_EQ(shares(kLogits, {.top_k = 100}), shares(kLogits, {}));
 }
 
-TEST(Draw, TopPLeavesTheFewestThatHaveTheShare) {
+TEST(Draw, TopPKeepsTheFewestThatHaveTheShare) {
   const std::vector<float> logits = {std::log(0.1F), std::log(0.4F), std::log(0.2F), std::log(0.3F)};
   const auto count = [&](double top_p) {
     int left = 0;
@@ -117,7 +117,7 @@ TEST(Draw, TopPLeavesTheFewestThatHaveTheShare) {
   EXPECT_NEAR(shares(logits, {.top_p = 0.6})[3], 3.0 / 7, 4e-5) << "what is left is drawn by its own shares";
 }
 
-TEST(Draw, MinPLeavesWhatIsNotFarBelowTheLikeliest) {
+TEST(Draw, MinPKeepsTokensThatAreNotFarBelowTheMostLikely) {
   const std::vector<float> logits = {std::log(0.1F), std::log(0.4F), std::log(0.2F), std::log(0.3F)};
   EXPECT_EQ(shares(logits, {.min_p = 0.51})[2], 0);
   EXPECT_GT(shares(logits, {.min_p = 0.49})[2], 0);
@@ -125,7 +125,7 @@ TEST(Draw, MinPLeavesWhatIsNotFarBelowTheLikeliest) {
   EXPECT_NEAR(shares(logits, {.min_p = 0.999})[1], 1, 1e-9);
 }
 
-TEST(Draw, OptionsTogetherAreWhatSortingEverythingGives) {
+TEST(Draw, OptionsTogetherGiveTheResultOfSortingEverything) {
   const std::vector<float> logits = testing::numbers(300, 3, -4, 4);
   for (const index top_k : {0, 1, 10, 200}) {
     for (const double top_p : {0.05, 0.5, 0.9, 0.999, 1.0}) {
@@ -181,7 +181,7 @@ TEST(RepetitionPenalty, MakesTokensThatOccurLessLikely) {
   EXPECT_EQ(logits, (std::vector<float>{1, -4, 1, 0}));
 }
 
-TEST(LogSumExp, TellsOfLogitsThatAreNaN) {
+TEST(LogSumExp, ReportsLogitsThatAreNaN) {
   std::vector<float> logits = {1, 2, 3};
   EXPECT_NEAR(log_sum_exp(logits), std::log(std::exp(1.0) + std::exp(2.0) + std::exp(3.0)), 1e-6);
   for (float& logit : logits) {

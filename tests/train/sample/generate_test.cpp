@@ -96,7 +96,7 @@ void expect_the_same_without_a_cache(const TransformerConfig& config) {
   }
 }
 
-TEST(GenerateFromACache, SaysWhatIsSaidWithoutOneTokenForToken) {
+TEST(GenerateFromACache, GivesTheTokensThatItGivesWithoutACache) {
   for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
     for (const auto positions : {Positions::learned, Positions::sinusoidal}) {
       for (const bool bias : {false, true}) {
@@ -111,7 +111,7 @@ TEST(GenerateFromACache, SaysWhatIsSaidWithoutOneTokenForToken) {
 }
 
 // The cache holds rotated keys. When the oldest are dropped, the others are rotated again, from the first position on.
-TEST(GenerateFromACache, OfALlamaSaysWhatIsSaidWithoutOneTokenForToken) {
+TEST(GenerateFromACache, OfALlamaGivesTheTokensThatItGivesWithoutACache) {
   for (const index key_heads : {1, 2, 4}) {
     for (const auto positions : {Positions::rope, Positions::none}) {
       TransformerConfig config{.n_layer = 2, .n_head = 4, .n_embd = 32, .block_size = 40, .vocab_size = kModelVocabulary, .bias = false};
@@ -127,7 +127,7 @@ TEST(GenerateFromACache, OfALlamaSaysWhatIsSaidWithoutOneTokenForToken) {
 }
 
 // The cache holds mixed values, and x0 is only that of the new tokens.
-TEST(GenerateFromACache, OfANanochatSaysWhatIsSaidWithoutOneTokenForToken) {
+TEST(GenerateFromACache, OfANanochatGivesTheTokensThatItGivesWithoutACache) {
   for (const auto values : {ValueEmbeddings::alternate, ValueEmbeddings::all}) {
     TransformerConfig config{.n_layer = 3, .n_head = 4, .n_embd = 32, .block_size = 40, .vocab_size = kModelVocabulary, .bias = false};
     config.positions = Positions::rope;
@@ -188,7 +188,7 @@ TEST_F(Generate, ASampleIsTheSameOnAnyThreadsAndBesideAnyOthers) {
 /// The prompts have different lengths; one is longer than the context, and one occurs twice.
 const std::vector<std::vector<Token>> kPrompts = {{1, 5, 2}, {7}, {3, 8, 1, 5, 2, 4, 7, 0}, {1, 5, 2}, {6, 6, 6, 6, 6}, {2, 3}};
 
-TEST_F(Generate, ContinuesManyPromptsAsEachAlone) {
+TEST_F(Generate, ContinuesManyPromptsLikeSingleOnes) {
   const Vocabulary ends{.size = 9, .ends = {3}};  // so that samples end at different times
   for (const double temperature : {0.0, 1.5}) {
     const SampleOptions options{.max_new_tokens = 30,
@@ -271,7 +271,7 @@ TEST_F(Generate, GivesTheTokensOfARoundBetweenTwoPassesAndEachEndAfterTheLastTok
   EXPECT_EQ(events_of(model.gpt, {}, two), Events());
 }
 
-TEST_F(Generate, EndsASampleWhereItIsAsked) {
+TEST_F(Generate, EndsASampleWhenAsked) {
   const SampleOptions three{.max_new_tokens = 2, .num_samples = 3, .temperature = 1};
   const auto ends_itself = [](Generation& generation, index number) {
     if (number == 1) {
@@ -354,7 +354,7 @@ TEST(GenerateMany, ReadsWeightsOnceForAToken) {
   EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 0}), 0);
 }
 
-TEST_F(Generate, NeverDrawsPaddingOrWhatNoTextHas) {
+TEST_F(Generate, NeverDrawsPaddingOrTokensThatNoTextHas) {
   const Vocabulary some{.size = 9, .suppressed = {0, 4}};
   for (const double temperature : {0.0, 5.0}) {
     for (const Sample& sample : generate(model.gpt, some, prompt, {.max_new_tokens = 200, .num_samples = 4, .temperature = temperature})) {
@@ -365,7 +365,7 @@ TEST_F(Generate, NeverDrawsPaddingOrWhatNoTextHas) {
   }
 }
 
-TEST_F(Generate, EndsWhereItDrawsTheEnd) {
+TEST_F(Generate, EndsWhenItDrawsTheEnd) {
   const SampleOptions options{.max_new_tokens = 40, .num_samples = 10, .temperature = 40};
   const auto all = texts(options);
   const auto ended = generate(model.gpt, {.size = 9, .ends = {3}}, prompt, options);
@@ -458,7 +458,7 @@ TEST_F(Generate, RefusesOptionsOutOfRange) {
   EXPECT_THROW(generate(model.gpt, kVocabulary, std::vector<std::vector<Token>>{{1}, {}}, {}), InputError);
 }
 
-TEST_F(Generate, RefusesLogitsThatAreNoNumbers) {
+TEST_F(Generate, RefusesLogitsThatAreNotNumbers) {
   model.store.weights<float>()[model.store.entry("wte.weight").offset + 5 * kConfig.n_embd] = std::nanf("");
   EXPECT_TRUE(names(error_of([&] { texts({}); }), {"logits", "NaN"}));
 }
@@ -489,7 +489,7 @@ struct Followed {
   bool operator==(const Followed&) const = default;
 };
 
-TEST(PromptCache, GivesTheSameBitsWhateverWasReadBefore) {
+TEST(PromptCache, GivesTheSameBitsAfterAnyEarlierPrompts) {
   TransformerConfig config = kConfig;
   config.block_size = 700;
   const Model model(config);

@@ -24,7 +24,7 @@ struct LookAt : ::testing::Test {
   }
 };
 
-TEST_F(LookAt, tells_the_probabilities_of_the_plain_model) {
+TEST_F(LookAt, reports_the_probabilities_of_the_plain_model) {
   const Look look = look_at(gpt, text, {.ids = 9, .alternatives = 3});
   ASSERT_EQ(look.tokens.size(), text.size());
   EXPECT_TRUE(std::isnan(look.tokens[0].probability));
@@ -66,7 +66,7 @@ TEST_F(LookAt, keeps_weights_of_every_layer_and_head) {
   EXPECT_TRUE(differ) << "heads look at different things";
 }
 
-TEST_F(LookAt, keeps_the_latest_positions_where_it_may_not_keep_all) {
+TEST_F(LookAt, keeps_the_latest_positions_if_it_may_not_keep_all) {
   const Look all = look_at(gpt, text, {.ids = 9});
   const Look some = look_at(gpt, text, {.ids = 9, .attention = 2 * 2 * 2 * 5});
   EXPECT_EQ(some.first_query, 3);
@@ -92,7 +92,7 @@ TEST_F(LookAt, reads_a_longer_text_in_windows_that_overlap_by_half) {
   EXPECT_EQ(look.attention, third.attention);
 }
 
-TEST_F(LookAt, refuses_a_text_of_nothing) { EXPECT_THROW(look_at(gpt, {}, {.ids = 9}), Error); }
+TEST_F(LookAt, refuses_an_empty_text) { EXPECT_THROW(look_at(gpt, {}, {.ids = 9}), Error); }
 
 }  // namespace
 }  // namespace dikkat

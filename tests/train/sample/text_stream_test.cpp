@@ -46,7 +46,7 @@ TEST(TextStream, EndsBeforeAStopStringAcrossTokens) {
   EXPECT_EQ(pieces("x\xC4\x9Fy", {"\xC4\x9F"}), (Pieces{"x", "", "", "", ""}));
 }
 
-TEST(TextStream, SaysThatItStopped) {
+TEST(TextStream, ReportsThatItStopped) {
   const ByteTokenizer tokenizer;
   TextStream stream(tokenizer, '\n', {"\n\n"});
   stream.push('\n');

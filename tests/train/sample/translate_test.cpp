@@ -64,7 +64,7 @@ struct Translate : ::testing::Test {
   std::vector<std::vector<Token>> sources;
 };
 
-TEST_F(Translate, GreedyTakesTheLikeliestTokenEachTime) {
+TEST_F(Translate, GreedyTakesTheMostLikelyTokenEachTime) {
   const auto answers = translate(model, *tokenizer, sources, {});
   ASSERT_EQ(answers.size(), sources.size());
   std::vector<std::size_t> lengths;
@@ -96,7 +96,7 @@ TEST_F(Translate, GreedyTakesTheLikeliestTokenEachTime) {
   EXPECT_NE(*std::min_element(lengths.begin(), lengths.end()), *std::max_element(lengths.begin(), lengths.end())) << "the case is void";
 }
 
-TEST_F(Translate, ABeamFollowsTheLikeliestTexts) {
+TEST_F(Translate, ABeamFollowsTheMostLikelyTexts) {
   int other_than_greedy = 0;
   for (const double alpha : {0.0, 0.6, 3.0}) {
     for (const index beam : {2, 4, 6}) {
@@ -137,7 +137,7 @@ TEST_F(Translate, AnAnswerDependsNeitherOnTheOthersNorOnThreads) {
 }
 
 // The model has every key of an encoder-decoder, and answers of several lengths: hypotheses end and leave, and others take their rows.
-TEST(TranslateCached, GivesWhatReadingEverythingAgainGives) {
+TEST(TranslateCached, GivesTheResultsOfReadingEverythingAgain) {
   const auto tokenizer = tokenizer_from_json(R"({"kind":"word","words":["a","b","c","d","e","f","g","h"]})");
   const TransformerConfig plain{.n_layer = 2,
                                 .n_encoder_layer = 1,
@@ -207,7 +207,7 @@ TEST_F(Translate, NamesLogitsThatAreNaN) {
   EXPECT_TRUE(testing::names(testing::error_of([&] { translate(model, *tokenizer, sources, {}); }), {"translate", "logits", "NaN"}));
 }
 
-TEST_F(Translate, StopsWhenAskedAndTellsHowFarItIs) {
+TEST_F(Translate, StopsWhenAskedAndReportsItsProgress) {
   EXPECT_TRUE(translate(model, *tokenizer, sources, {}, [] { return true; }).empty());
   std::vector<double> shares;
   translate(model, *tokenizer, sources, {.beam = 6}, {}, [&](double share) { shares.push_back(share); });
@@ -216,7 +216,7 @@ TEST_F(Translate, StopsWhenAskedAndTellsHowFarItIs) {
   EXPECT_EQ(shares.back(), 1);
 }
 
-TEST_F(Translate, ShowsWhatEachWordLookedAt) {
+TEST_F(Translate, ShowsTheAttentionOfEachWord) {
   const auto layers = attention_of(model, *tokenizer, sources[0], {4, 5});
   ASSERT_EQ(layers.size(), 3U);
   EXPECT_EQ(layers[0].layer, "encoder.h.0.attn");
@@ -227,12 +227,12 @@ TEST_F(Translate, ShowsWhatEachWordLookedAt) {
   EXPECT_EQ(layers[2].weights.size(), 2U * 3 * 3);
 }
 
-TEST_F(Translate, ShowsWhatAnAnswerThatFillsTheBlockLookedAt) {
+TEST_F(Translate, ShowsTheAttentionOfAnAnswerThatFillsTheBlock) {
   const std::vector<Token> whole_block(6, 4);
   EXPECT_EQ(attention_of(model, *tokenizer, sources[0], whole_block)[2].queries, 6) << "the words, and no end";
 }
 
-TEST_F(Translate, RefusesWhatItCannotDo) {
+TEST_F(Translate, RefusesImpossibleRequests) {
   using testing::error_of;
   using testing::names;
   EXPECT_TRUE(names(error_of([&] { translate(model, *tokenizer, sources, {.beam = 0}); }), {"beam", "0", "1", "6"}));

@@ -17,7 +17,7 @@ namespace {
 using testing::error_of;
 using testing::names;
 
-TEST(Folder, IsMadeOrSaysWhyNot) {
+TEST(Folder, IsMadeOrReportsWhyNot) {
   const TemporaryFolder folder;
   EXPECT_TRUE(make_folders(folder / "a/b"));
   EXPECT_FALSE(make_folders(folder / "a/b"));
@@ -49,7 +49,7 @@ TEST(Folder, ThatIsCurrentMayHaveBeenRemoved) {
   }
 }
 
-TEST(NewFile, OverwritesNothingEvenWhatComesMeanwhile) {
+TEST(NewFile, OverwritesNothingEvenIfAFileAppearsMeanwhile) {
   const TemporaryFolder folder;
   write_new_file(folder / "a/f", "mine");
   EXPECT_EQ(read_bytes(folder / "a/f"), "mine");

@@ -16,7 +16,7 @@ namespace {
 
 using testing::names;
 
-TEST(SentenceAbout, OurOwnErrorsStayAsTheyAre) {
+TEST(SentenceAbout, OurOwnErrorsAreNotChanged) {
   EXPECT_EQ(sentence_about(Error("runs/x is full"), "dikkat train"), "runs/x is full");
   EXPECT_EQ(sentence_about(InputError("runs/x is no run"), "dikkat train"), "runs/x is no run");
 }
@@ -31,7 +31,7 @@ TEST(SentenceAbout, LibrariesFailuresAreNamedByTheCommandAndTheSystemsReason) {
       names(sentence_about(std::system_error(EIO, std::system_category()), "dikkat serve"), {"dikkat serve", "Input/output error"}));
 }
 
-TEST(SentenceAbout, WhatShouldNeverHappenAsksForAReport) {
+TEST(SentenceAbout, UnexpectedErrorsAskForAReport) {
   const std::string text = sentence_about(std::out_of_range("vector::_M_range_check"), "dikkat sample");
   EXPECT_TRUE(names(text, {"dikkat sample", "report", "std::out_of_range"}));
 }

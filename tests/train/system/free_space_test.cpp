@@ -17,7 +17,7 @@ TEST(FreeSpace, IsThatOfThePlaceWhereAFolderWillBe) {
   EXPECT_TRUE(free_space("no-such-folder").has_value());
 }
 
-TEST(FreeSpace, ALackIsToldInBytes) {
+TEST(FreeSpace, ALackIsReportedInBytes) {
   EXPECT_EQ(lack_of_space("/tmp", 1), "");
   const std::string lack = lack_of_space("/tmp/run", std::numeric_limits<index>::max());
   EXPECT_TRUE(testing::names(lack, {"9,223,372,036,854,775,807 bytes", "/tmp/run"}));

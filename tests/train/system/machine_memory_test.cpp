@@ -32,7 +32,7 @@ TEST_F(Cgroups, SwapSpaceIsCountedAsFarAsItMayBeUsed) {
   EXPECT_EQ(of("/a", 500).limit, 8100U);
 }
 
-TEST_F(Cgroups, WhatIsLeftCountsFilesThatMayBeDropped) {
+TEST_F(Cgroups, TheRestCountsFilesThatMayBeDropped) {
   write("a/memory.max", "8000\n");
   write("a/memory.current", "5000\n");
   EXPECT_EQ(of("/a").available, 3000U);

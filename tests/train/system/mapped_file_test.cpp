@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-TEST(MappedFile, WhatIsForgottenIsNoMemoryOfThisProcess) {
+TEST(MappedFile, ForgottenPagesAreNotMemoryOfThisProcess) {
   constexpr std::size_t kBytes = std::size_t{64} << 20;
   const TemporaryFolder folder;
   const MappedFile file(folder.write("large", std::string(kBytes, 'x')));

@@ -25,7 +25,7 @@ struct Reports {
   std::vector<std::string> sentences{};
 };
 
-TEST(MissingGuard, IsReportedOnceAndIsNoFailure) {
+TEST(MissingGuard, IsReportedOnceAndIsNotAFailure) {
   Reports reports;
   for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}) {
     EXPECT_EQ(accept_missing(Guard::lock, "runs/x", error), 0);

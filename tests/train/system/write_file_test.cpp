@@ -53,7 +53,7 @@ std::string failure(index bytes, const std::function<void(ByteSink&)>& produce, 
   return text;
 }
 
-TEST(WriteFile, WhatIsNotTheSameTheSecondTimeIsNotKept) {
+TEST(WriteFile, AFileThatDiffersTheSecondTimeIsNotKept) {
   int runs = 0;
   EXPECT_TRUE(names(failure(3, [&](ByteSink& sink) { sink.put(bytes_of(++runs == 1 ? "abc" : "abd")); }), {"read back", "differs"}));
 }

@@ -53,7 +53,7 @@ TEST(AddedTokens, AreFoundInTheTextAsItIsOrInItsNormalForm) {
       << "those of the text as it is come first";
 }
 
-TEST(AddedTokens, SayWhetherTextsCanBeEncodedInParts) {
+TEST(AddedTokens, ReportWhetherTextsCanBeEncodedInParts) {
   const auto finder = [](AddedToken token) { return AddedTokenFinder({{1, std::move(token)}}, false); };
   EXPECT_TRUE(finder({.name = "<s> ", .lstrip = true}).is_local()) << "special tokens are not found in a corpus";
   EXPECT_TRUE(finder({.name = "<t>", .special = false}).is_local());

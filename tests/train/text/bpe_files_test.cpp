@@ -210,7 +210,7 @@ TEST(Gpt2Files, RefusesMergesThatWereCutOff) {
   EXPECT_TRUE(names(error, {"no merge", "cut off"}));
 }
 
-TEST(BpeTokenizer, EncodesWhatItWasNotLearnedFrom) {
+TEST(BpeTokenizer, EncodesTextsThatItWasNotLearnedFrom) {
   const BpeTokenizer tokenizer = small();
   EXPECT_EQ(tokenizer.kind(), "bpe");
   EXPECT_EQ(tokenizer.vocab_size(), 264);

@@ -81,7 +81,7 @@ std::vector<Token> by_definition(const Bpe& bpe, std::string_view piece) {
   }
 }
 
-TEST(Bpe, ShortAndLongPiecesAreMergedAsTheDefinitionSays) {
+TEST(Bpe, ShortAndLongPiecesAreMergedAccordingToTheDefinition) {
   const Bpe bpe = three_merges();
   std::mt19937 random(7);
   for (const int size : {2, 5, 31, 63, 64, 65, 66, 200, 1000}) {

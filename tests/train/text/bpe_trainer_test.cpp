@@ -28,7 +28,7 @@ TEST(TrainBpe, LearnsThePapersMerges) {
             (std::vector<std::string>{"es", "est", "lo", "low", "ew", "new"}));
 }
 
-TEST(TrainBpe, EndsWhereNoPairOccursTwice) {
+TEST(TrainBpe, EndsIfNoPairOccursTwice) {
   EXPECT_EQ(learned(train_bpe(counts_of({{"abc", 1}, {"abd", 1}}), 1000)), (std::vector<std::string>{"ab"}));
   EXPECT_TRUE(learned(train_bpe(counts_of({{"abc", 9}}), 256)).empty());
   EXPECT_TRUE(names(input_error_of([] { train_bpe(StringCounts(), 255); }), {"255", "256"}));

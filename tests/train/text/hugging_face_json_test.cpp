@@ -75,7 +75,7 @@ TEST(HuggingFaceJson, MergesMayBePairsAndTheTypeOfTheModelMayBeAbsent) {
   EXPECT_EQ(tokenizer_from_json(pairs)->to_json(), small_with().to_json());
 }
 
-TEST(HuggingFaceJson, SaysTheSameInSeveralWays) {
+TEST(HuggingFaceJson, AcceptsEquivalentForms) {
   const std::function<void(json&)> ways[] = {
       [](json& f) { f["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array({f["pre_tokenizer"]})}}; },
       [](json& f) {
@@ -97,7 +97,7 @@ TEST(HuggingFaceJson, SaysTheSameInSeveralWays) {
   }
 }
 
-TEST(HuggingFaceJson, RefusesWhatWouldGiveOtherTokens) {
+TEST(HuggingFaceJson, RefusesFilesThatWouldGiveOtherTokens) {
   struct Case {
     std::function<void(json&)> change;
     std::vector<std::string> parts;
@@ -192,7 +192,7 @@ TEST(HuggingFaceJson, RefusesDamage) {
   EXPECT_TRUE(names(input_error_of([] { tokenizer_from_json("{\"model\":"); }), {"JSON"}));
 }
 
-TEST(HuggingFaceJson, IgnoredMergesLetATokenStandAlone) {
+TEST(HuggingFaceJson, IgnoredMergesKeepATokenWhole) {
   const auto file = [](bool ignore) {
     return changed([&](json& f) {
       f["model"]["merges"] = json::array();
@@ -207,7 +207,7 @@ TEST(HuggingFaceJson, IgnoredMergesLetATokenStandAlone) {
   EXPECT_EQ(tokenizer->encode("them").size(), 4U);
 }
 
-TEST(BpeTokenizer, SaysWhereATextHasAByteWithoutAToken) {
+TEST(BpeTokenizer, ReportsWhereATextHasAByteWithoutAToken) {
   const auto tokenizer = tokenizer_from_json(changed([](json& f) {
     // SmolLM 2's vocabulary has no tokens for bytes that its corpus did not have. Even so, ids have no gaps.
     json vocabulary;
@@ -326,7 +326,7 @@ TEST(BpeTokenizer, DoesNotSplitACorpusWhereATokenMayStand) {
   EXPECT_FALSE(strips->is_lossless());
 }
 
-TEST(HuggingFaceFiles, HoldWhatAModelsFolderNeeds) {
+TEST(HuggingFaceFiles, HoldTheFilesOfAModelsFolder) {
   const BpeTokenizer tokenizer(from_hugging_face_json(with_template()));
   const HuggingFaceFiles files = hugging_face_files(tokenizer.vocabulary(), {.context = 64, .chat_template = "{{ x }}"});
   EXPECT_EQ(files.tokenizer_json, hugging_face_json(tokenizer.vocabulary()));
@@ -400,7 +400,7 @@ TEST(HuggingFaceFiles, TheConfigurationBesideNamesBosAndEos) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(BpeVocabulary, SaysItsTokensAsFilesDo) {
+TEST(BpeVocabulary, NamesItsTokensAsFilesDo) {
   const BpeTokenizer tokenizer(from_hugging_face_json(with_template()));
   const BpeVocabulary& vocabulary = tokenizer.vocabulary();
   EXPECT_EQ(vocabulary.size(), 266);

@@ -49,7 +49,7 @@ TEST(Pieces, LettersAndNumbersAreUnicodes) {
   EXPECT_GE(std::stoi(PieceReader::unicode_version()), 14) << "Debian 12 has version 14, Debian 13 version 16";
 }
 
-TEST(Pieces, OfSmolLmHaveEachDigitAlone) {
+TEST(Pieces, OfSmolLmHaveSingleDigits) {
   const auto pieces = [](std::string_view text) { return pieces_of(text, Splitter::smollm); };
   EXPECT_EQ(pieces("Hello, world 42!"), (Pieces{"Hello", ",", " world", " ", "4", "2", "!"}));
   EXPECT_EQ(pieces("a  1  b"), (Pieces{"a", "  ", "1", " ", " b"})) << "white space before a digit stays together";
@@ -68,7 +68,7 @@ TEST(Pieces, OfLlama3) {
   EXPECT_EQ(pieces("a\u3000\u3042  1"), (Pieces{"a", "\u3000\u3042", " ", " ", "1"}));
 }
 
-TEST(Pieces, OfQwen2HaveEachDigitAlone) {
+TEST(Pieces, OfQwen2HaveSingleDigits) {
   EXPECT_EQ(pieces_of("Hello, world 123! ", Splitter::qwen2), (Pieces{"Hello", ",", " world", " ", "1", "2", "3", "!", " "}));
   EXPECT_EQ(pieces_of("WE'RE.\r\n", Splitter::qwen2), (Pieces{"WE", "'RE", ".\r\n"}));
 }

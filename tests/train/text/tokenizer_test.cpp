@@ -68,7 +68,7 @@ TEST(CharTokenizer, KeepsControlAndSpecialCharacters) {
   expect_round_trip(*char_tokenizer_of({text}), text);
 }
 
-TEST(CharTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
+TEST(CharTokenizer, RefusesTextThatIsNotUtf8AndReportsWhere) {
   const std::string_view documents[] = {"fine", "ab\xC3\xA9\xED\xA0\x80"};
   try {
     make_tokenizer("char", documents);

@@ -78,7 +78,7 @@ TEST(Utf8, AcceptsExactlyTheWellFormedSequences) {
   }
 }
 
-TEST(Utf8, SaysWhatIsWrong) {
+TEST(Utf8, DescribesTheError) {
   struct Case {
     std::string_view bytes;
     Fault fault;
@@ -117,7 +117,7 @@ TEST(Utf8, SnapsBackToTheStartOfACharacter) {
   }
 }
 
-TEST(Utf8, DoesNotSnapWhereTheTextIsNotUtf8) {
+TEST(Utf8, DoesNotSnapIfTheTextIsNotUtf8) {
   const std::string text = "ab\x80\x80\x80\x80\x80\xC3";
   for (index at = 0; at <= static_cast<index>(text.size()); ++at) {
     EXPECT_EQ(utf8::snap(text, at), at);
@@ -125,7 +125,7 @@ TEST(Utf8, DoesNotSnapWhereTheTextIsNotUtf8) {
   EXPECT_EQ(utf8::snap("\xC3\xA9\x80", 2), 2) << "the character before the stray byte is whole";
 }
 
-TEST(Utf8, TellsHowManyTrailingBytesMayStillBecomeACharacter) {
+TEST(Utf8, CountsTrailingBytesThatMayStillBecomeACharacter) {
   const std::string text = "a\u00E9\u3042\U0001F600z";
   const index expected[] = {0, 0, 1, 0, 1, 2, 0, 1, 2, 3, 0, 0};
   for (std::size_t size = 0; size <= text.size(); ++size) {

@@ -31,7 +31,7 @@ TEST(WordTokenizer, HasMarksForSequences) {
   EXPECT_EQ(make_tokenizer("byte", {})->sequence_tokens(), std::nullopt);
 }
 
-TEST(WordTokenizer, PartsWordsByOneSpaceAndNoneBesideALineBreak) {
+TEST(WordTokenizer, SeparatesWordsByOneSpaceAndNoneBesideALineBreak) {
   struct Case {
     std::string_view text, tidy;
   };
@@ -72,7 +72,7 @@ TEST(WordTokenizer, AWordSpelledLikeASpecialTokenIsAWordLikeOthers) {
   EXPECT_EQ(words_of({"a"})->encode("<end>"), (std::vector<Token>{WordTokenizer::kUnknown})) << "never the mark itself";
 }
 
-TEST(WordTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
+TEST(WordTokenizer, RefusesTextThatIsNotUtf8AndReportsWhere) {
   const std::string_view documents[] = {"fine", "so so", "ab \xC3\xA9\xED\xA0\x80"};
   try {
     make_tokenizer("word", documents);

@@ -132,7 +132,7 @@ TEST(Convert, AllF16AndBf16ComeBackFromF32) {
   }
 }
 
-TEST(Convert, ANanAndInfinityStayWhatTheyAre) {
+TEST(Convert, NanAndInfinityAreKept) {
   const std::vector<float> special{std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                                    -std::numeric_limits<float>::infinity()};
   for (const WeightType type : {WeightType::f64, WeightType::f32, WeightType::f16, WeightType::bf16}) {
@@ -220,7 +220,7 @@ TEST(Convert, F64RoundsToDenormalNumbersToo) {
   EXPECT_EQ(found, (std::vector<float>{0.1F, 1e-40F, -1e-45F, std::numeric_limits<float>::infinity()}));
 }
 
-TEST(Convert, WhatATypeCannotHoldIsRefused) {
+TEST(Convert, ValuesThatATypeCannotHoldAreRefused) {
   std::vector<float> values(32, 1.0F);
   values[5] = 70000;
   EXPECT_TRUE(names(input_error_of([&] { encoded(WeightType::f16, values); }), {"70000", "f16", "65504", "bf16", "f32"}));

@@ -118,13 +118,13 @@ TEST(Gguf, AValueOfAnotherTypeIsNotTakenForOne) {
   EXPECT_EQ(file.value("scores")->array()->integers(), std::nullopt);
 }
 
-TEST(Gguf, WhatIsWrittenIsByteForByteThatOfAnotherProgram) {
+TEST(Gguf, AWrittenFileIsByteForByteThatOfAnotherProgram) {
   const TemporaryFolder folder;
   write_gguf(folder.path("a.gguf"), metadata(), tensors());
   EXPECT_EQ(contents(folder.path("a.gguf")), contents(fixture("v3.gguf")));
 }
 
-TEST(Gguf, WhatWasReadIsWrittenAgainAsItWas) {
+TEST(Gguf, AFileThatWasReadIsWrittenUnchanged) {
   const TemporaryFolder folder;
   const WeightFile file = open_gguf(fixture("v3.gguf"));
   std::vector<NewTensor> again;
@@ -194,7 +194,7 @@ TEST(Gguf, ADamagedFileIsRefusedWithASentence) {
   EXPECT_TRUE(names(gguf_error(head(0, 1).number(kLarge).text()), {"byte 32", "key", "18446744073709551615"}));
 }
 
-TEST(Gguf, AValueThatIsNoneIsRefused) {
+TEST(Gguf, AnInvalidValueIsRefused) {
   const auto value = [](std::uint32_t type) { return head(0, 1).string("k").number(type); };
   EXPECT_TRUE(names(gguf_error(value(13).text()), {"\"k\"", "type 13", "0", "12"}));
   EXPECT_TRUE(names(gguf_error(value(7).number(std::uint8_t{2}).text()), {"\"k\"", "a bool", "2", "0", "1"}));
@@ -216,7 +216,7 @@ TEST(Gguf, AValueThatIsNoneIsRefused) {
                     {"general.alignment", "\"32\"", "power of two", "u32"}));
 }
 
-TEST(Gguf, ATensorThatDoesNotLieInTheFileIsRefused) {
+TEST(Gguf, ATensorOutsideOfTheFileIsRefused) {
   const auto error = [](const std::vector<std::uint64_t>& dimensions, std::uint32_t type, std::uint64_t offset, std::size_t data_bytes) {
     Bytes bytes = head(1, 0);
     describe(bytes, "a", dimensions, type, offset);
@@ -249,7 +249,7 @@ TEST(Gguf, EveryCutOfAFileIsRefused) {
   }
 }
 
-TEST(Gguf, WhatCannotBeWrittenIsRefused) {
+TEST(Gguf, ModelsThatCannotBeWrittenAreRefused) {
   const TemporaryFolder folder;
   const std::string path = folder.path("x");
   const auto error = [&](const std::vector<MetaEntry>& values, const std::vector<NewTensor>& written) {

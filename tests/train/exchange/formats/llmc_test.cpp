@@ -42,7 +42,7 @@ TEST(Llmc, FilesOfBothTypesAreRead) {
   }
 }
 
-TEST(Llmc, WhatIsWrittenIsByteForByteThatOfAnotherProgram) {
+TEST(Llmc, AWrittenFileIsByteForByteThatOfAnotherProgram) {
   const TemporaryFolder folder;
   write_llmc(folder.path("a"), kHeader, llmc_made(WeightType::f32));
   EXPECT_EQ(contents(folder.path("a")), contents(fixture("f32.llmc.bin")));
@@ -73,7 +73,7 @@ TEST(Llmc, ADamagedFileIsRefusedWithASentence) {
   }
 }
 
-TEST(Llmc, WhatCannotBeWrittenIsRefused) {
+TEST(Llmc, ModelsThatCannotBeWrittenAreRefused) {
   const TemporaryFolder folder;
   const auto error = [&](const std::vector<NewTensor>& written, LlmcHeader header = kHeader) {
     const std::string message = input_error_of([&] { write_llmc(folder.path("x"), header, written); });

@@ -42,7 +42,7 @@ TEST(Safetensors, AFileOfAnotherProgramIsRead) {
   EXPECT_EQ(file.value("no"), nullptr);
 }
 
-TEST(Safetensors, WhatIsWrittenIsByteForByteThatOfTheFormatsOwnLibrary) {
+TEST(Safetensors, AWrittenFileIsByteForByteThatOfTheFormatsOwnLibrary) {
   const TemporaryFolder folder;
   write_safetensors(folder.path("a.safetensors"),
                     {made("h", WeightType::f16, {3, 1}), made("wte.weight", WeightType::f32, {5, 4}), made("b", WeightType::bf16, {3}),
@@ -78,7 +78,7 @@ TEST(Safetensors, ADamagedFileIsRefusedWithASentence) {
   EXPECT_TRUE(names(error_of_header("{}", 1), {"tensors", "byte 0", "1"}));
 }
 
-TEST(Safetensors, AHeaderThatSaysAnythingElseIsRefused) {
+TEST(Safetensors, AHeaderWithAnythingElseIsRefused) {
   constexpr const char* kForm = R"("dtype": text, "shape": [numbers], "data_offsets": [begin, end])";
   EXPECT_TRUE(names(error_of_header(R"({"a":1})", 0), {"number", "\"a\"", "object"}));
   EXPECT_TRUE(names(error_of_header(R"({"a":null})", 0), {"null", "\"a\"", "object"}));
@@ -166,7 +166,7 @@ struct Sharded {
   std::string index_path{};
 };
 
-TEST(SafetensorsIndex, FilesAndTensorsThatDoNotAgreeWithItAreToldAtOnce) {
+TEST(SafetensorsIndex, FilesAndTensorsThatDoNotAgreeWithItAreAllReported) {
   constexpr const char* kOne = "model-00001-of-00002.safetensors";
   constexpr const char* kTwo = "model-00002-of-00002.safetensors";
   const auto map = [](auto... pairs) {
@@ -185,7 +185,7 @@ TEST(SafetensorsIndex, FilesAndTensorsThatDoNotAgreeWithItAreToldAtOnce) {
                     {"not have", "\"d\"", "\"e\""}));
 }
 
-TEST(SafetensorsIndex, ATextThatIsNoneIsRefused) {
+TEST(SafetensorsIndex, ATextThatIsNotAnIndexIsRefused) {
   const auto error = [](std::string_view text) { return input_error_of([&] { parse_safetensors_index(text, "i"); }); };
   EXPECT_EQ(parse_safetensors_index(R"({"weight_map":{"b":"y","a":"x"},"other":[[{"weight_map":{}}]]})", "i"),
             (std::vector<ShardOfTensor>{{"a", "x"}, {"b", "y"}}));
@@ -207,7 +207,7 @@ TEST(SafetensorsIndex, ATextThatIsNoneIsRefused) {
   EXPECT_TRUE(names(error(deep), {"JSON", concat("byte ", deep.size() + 1)}));
 }
 
-TEST(Safetensors, WhatCannotBeWrittenIsRefused) {
+TEST(Safetensors, TensorsThatCannotBeWrittenAreRefused) {
   const TemporaryFolder folder;
   const std::string path = folder.path("x");
   const auto error = [&](std::vector<NewTensor> tensors) {

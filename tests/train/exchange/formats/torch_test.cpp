@@ -43,7 +43,7 @@ std::string tensor(const std::vector<std::int32_t>& shape, const std::vector<std
          integer(storage_elements) + "tQ" + integer(offset) + ints(shape) + ints(strides) + "\x89" + "ccollections\nOrderedDict\n)RtR";
 }
 
-TEST(Torch, WhatNanogptSavesIsRead) {
+TEST(Torch, NanogptsCheckpointsAreRead) {
   const WeightFile file = open_torch(fixture("nanogpt.pt"));
   // The last of the names that share a parameter defines its numbers.
   for (const char* name : {"model/transformer.wte.weight", "model/lm_head.weight"}) {

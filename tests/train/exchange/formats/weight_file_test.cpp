@@ -34,7 +34,7 @@ TEST(WeightFile, AnyFormatIsOpenedUnderAnyName) {
   }
 }
 
-TEST(WeightFile, WhatItViewsLivesAsLongAsItAndIsReadAgainAfterItWasForgotten) {
+TEST(WeightFile, ItsViewsLiveAsLongAsItAndAreReadAgainAfterForgetting) {
   const TemporaryFolder folder;
   std::filesystem::copy_file(fixture("v3.gguf"), folder / "weights");
   WeightFile file = open_weights(folder.path("weights"));
@@ -45,7 +45,7 @@ TEST(WeightFile, WhatItViewsLivesAsLongAsItAndIsReadAgainAfterItWasForgotten) {
   EXPECT_EQ(moved.value("tokens")->array()->strings()->back(), "\xC4\xA0the");
 }
 
-TEST(WeightFile, WhatIsNoFileIsRefused) {
+TEST(WeightFile, MissingEmptyAndIrregularFilesAreRefused) {
   const TemporaryFolder folder;
   EXPECT_TRUE(names(input_error_of([&] { open_weights(folder.path("none")); }), {folder.path("none"), "No such file or directory"}));
   EXPECT_TRUE(names(input_error_of([&] { open_weights(folder.path()); }), {folder.path(), "regular file"}));
@@ -64,7 +64,7 @@ TEST(WeightType, SizesDoNotOverflow) {
   EXPECT_EQ(bytes(WeightType::f32, {kMost, 0, kMost}), std::nullopt);
 }
 
-TEST(WeightType, ANameInAMessageCannotCommandATerminal) {
+TEST(WeightType, ANameInAMessageCannotControlATerminal) {
   EXPECT_EQ(in_quotes("a\x1B[2J\x7F\n"), "\"a?[2J??\"");
   EXPECT_EQ(in_quotes(std::string(200, 'a')), "\"" + std::string(100, 'a') + "...\"");
 }

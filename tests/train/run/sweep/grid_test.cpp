@@ -55,7 +55,7 @@ TEST(Grid, HasALimit) {
   EXPECT_TRUE(names(input_error_of([&] { grid_of(parsed({many, layers})); }), {"--vary", "10000"}));
 }
 
-TEST(Variations, TellAllThatIsWrongAtOnce) {
+TEST(Variations, ReportAllErrorsAtOnce) {
   const std::string what = refused({"optim.learning_rte=1", "model.n_layer=2,many,2", "nothing", "=3", "data.val_fraction=0.1,0.2",
                                     "tokenizer.kind=char,byte", "train.seed=1,2", "optim.beta1=0.9", "optim.beta1=0.8"});
   // There are nine problems, each on its line: data.val_fraction and tokenizer.kind have one each.

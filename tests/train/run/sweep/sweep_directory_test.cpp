@@ -60,7 +60,7 @@ TEST(SweepDirectory, TheBestConfigurationDerivesItsKeysAgain) {
   EXPECT_TRUE(best.optim.min_lr.is_open());
 }
 
-TEST(SweepDirectory, TellsWhatDiffers) {
+TEST(SweepDirectory, ReportsTheDifferences) {
   const SweepDescription found = two_rates();
   SweepDescription other = two_rates();
   other.combinations[1].name = "optim.learning_rate=0.003";
@@ -83,7 +83,7 @@ TEST(SweepDirectory, HasOneWriter) {
   EXPECT_TRUE(names(input_error_of([&] { SweepDirectory::open(folder / "sweep"); }), {(folder / "sweep").string(), "process"}));
 }
 
-TEST(SweepDirectory, TakesNoFolderThatHasSomething) {
+TEST(SweepDirectory, TakesOnlyAnEmptyFolder) {
   const TemporaryFolder folder;
   folder.write("full/cat.png", "cat");
   folder.write("file", "text");

@@ -109,7 +109,7 @@ TEST(Walk, PrefersTheEarlierOfEqualLosses) {
   EXPECT_EQ(runs(plan_of(5, 9), ended).stopped_at, (Numbers{0, 0, 1, 1, 1})) << "two of five: a third, rounded up";
 }
 
-TEST(Walk, NeverGoesOnWithARunThatFailedOrHasNoLoss) {
+TEST(Walk, NeverContinuesARunThatFailedOrHasNoLoss) {
   FakeRuns runs{.loss = [](const Leg& leg) { return leg.combination == 0 ? kNan : leg.combination == 1 ? -1.0 : 5.0; }};
   std::vector<LegResult> ended;
   const Halving halving = runs(plan_of(3, 9, {1, 2}), ended);
@@ -131,7 +131,7 @@ TEST(Walk, EndsWhenAllFail) {
   EXPECT_FALSE(has_winner(standings(plan_of(9, 9), ended)));
 }
 
-TEST(Walk, ContinuesWhereverItWasStopped) {
+TEST(Walk, ContinuesFromAnyStop) {
   const auto loss = [](const Leg& leg) { return std::sin(static_cast<double>(leg.combination * 7 + leg.steps + leg.seed)) + 2; };
   const SweepPlan plan = plan_of(9, 30, {3, 1});
   FakeRuns whole{.loss = loss};
@@ -196,7 +196,7 @@ TEST(Standings, PutThoseFirstThatCameFurther) {
   EXPECT_EQ(all[1].step, 3);
 }
 
-TEST(Standings, TellWhatAStoppedSweepHas) {
+TEST(Standings, ReportTheResultsOfAStoppedSweep) {
   FakeRuns runs{.loss = [](const Leg&) { return 1.0; }, .most = 1};
   std::vector<LegResult> ended;
   const SweepPlan plan = plan_of(3, 9);

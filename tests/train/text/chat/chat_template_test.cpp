@@ -60,7 +60,7 @@ TEST(ChatTemplate, ScoresAnswersWithTheirEnds) {
   EXPECT_TRUE(text_of(form.write(std::span(kTalk).first(1), ScoredText::answers, true)).ends_with("Hi<|im_end|>\n<|im_start|>assistant\n"));
 }
 
-TEST(ChatTemplate, WhatAUserWritesIsNeverMarkup) {
+TEST(ChatTemplate, AUsersTextIsNeverMarkup) {
   const BpeTokenizer tokenizer = with_special({"<|endoftext|>", "<|im_start|>", "<|im_end|>"});
   const ChatTemplate form = chat_template(TemplateName::chatml, tokenizer);
   const ChatTokens tokens = encode(tokenizer, form, {.messages = {{"user", "<|im_end|>"}, {"assistant", "no"}}}, ScoredText::answers);
@@ -88,7 +88,7 @@ TEST(ChatTemplate, OfLlama3BeginsOnceAndTrims) {
   EXPECT_EQ(std::count(tokens.tokens.begin(), tokens.tokens.end(), 256), 1) << "one beginning of a text";
 }
 
-TEST(ChatTemplate, KnowsWhatItWritesItselfAndNothingElse) {
+TEST(ChatTemplate, KnowsOnlyTheMarkupThatItWrites) {
   const BpeTokenizer tokenizer = with_special({"<|endoftext|>", "<|im_start|>", "<|im_end|>"});
   const auto own = known_template(chat_template(TemplateName::chatml, tokenizer).jinja(), tokenizer);
   ASSERT_TRUE(own.has_value());

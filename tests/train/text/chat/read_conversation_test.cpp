@@ -35,7 +35,7 @@ bool is_about(const std::string& text, const std::string& path) {
   return at != std::string::npos && (end == text.size() || text[end] == ' ' || text[end] == ',' || text[end] == ':');
 }
 
-TEST(Conversation, IsToldByItsFields) {
+TEST(Conversation, IsRecognisedByItsFields) {
   EXPECT_EQ(read(R"({"prompt": "1+1", "completion": "2"})").messages, (std::vector<Message>{{"user", "1+1"}, {"assistant", "2"}}));
   EXPECT_EQ(read(R"({"text": "once"})").text, "once");
   EXPECT_EQ(read(R"({"text": "once", "messages": null, "prompt": null, "completion": null})").text, "once")
@@ -48,7 +48,7 @@ TEST(Conversation, IsToldByItsFields) {
   EXPECT_EQ(read(both, "completion").text, "b");
 }
 
-TEST(Conversation, RefusesWhatItIsNot) {
+TEST(Conversation, RefusesObjectsThatAreNotConversations) {
   EXPECT_TRUE(names(refusal("["), {"column 2", "JSON"}));
   EXPECT_TRUE(names(refusal("[3]"), {"array", "object"}));
   EXPECT_TRUE(is_about(refusal(R"({"messages": 7})"), "messages"));
@@ -87,7 +87,7 @@ TEST(Conversation, NamesTheFieldsThatItDoesNotKnowAndGuesses) {
                     {R"("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")", "2 more"}));
 }
 
-TEST(Conversation, FollowsWhatTheDataSaysOfLearning) {
+TEST(Conversation, FollowsTheDatasMarksForLearning) {
   for (const char* mark :
        {R"("weight": 0)", R"("weight": 0.0)", R"("weight": false)", R"("train": false)", R"("loss": false)", R"("loss": 0)"}) {
     EXPECT_EQ(read(answer_with(mark)).messages[1].learn, false) << mark;
@@ -115,7 +115,7 @@ TEST(Conversation, FollowsWhatTheDataSaysOfLearning) {
   EXPECT_TRUE(is_about(refusal(R"({"prompt": "x", "completion": "y", "label": "good"})"), "label"));
 }
 
-TEST(Conversation, RefusesKeysThatWouldChangeWhatIsLearnt) {
+TEST(Conversation, RefusesKeysThatWouldChangeTheLearntTokens) {
   for (const char* key : {"tool_calls", "function_call", "tool_call_id", "reasoning_content", "reasoning", "thinking", "images", "audio",
                           "prefix", "refusal", "file", "train_detail", "loss_mask", "tools"}) {
     const std::string given = refusal(answer_with(concat('"', key, R"(": ["x"])")));

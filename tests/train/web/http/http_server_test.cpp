@@ -126,7 +126,7 @@ TEST_F(HttpServerTest, RefusesOtherAddressesMethodsAndKeys) {
   EXPECT_TRUE(has_logged("GET /other 404 "));
 }
 
-TEST_F(HttpServerTest, AnswersToThisMachineAlone) {
+TEST_F(HttpServerTest, AnswersOnlyToThisMachine) {
   for (const char* host : {"evil.example", "evil.example:80", "localhost.evil.example", "[::2]", "128.0.0.1", ""}) {
     EXPECT_EQ(asked(concat("GET / HTTP/1.1\r\nHost: ", host, "\r\n\r\n")).status, 403) << host;
   }
@@ -154,7 +154,7 @@ TEST_F(HttpServerTest, RefusesBodiesThatAreNotPlainJson) {
             "{}");
 }
 
-TEST_F(HttpServerTest, RefusesWhatIsTooLong) {
+TEST_F(HttpServerTest, RefusesRequestsThatAreTooLong) {
   EXPECT_EQ(asked(post_request("/echo", std::string(kLargestBody, 'x'))).status, 200);
   const HttpReply large = asked(post_request("/echo", std::string(kLargestBody + 1, 'x')));
   EXPECT_EQ(large.status, 413);
@@ -175,7 +175,7 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLong) {
   EXPECT_EQ(asked(get_request("/")).status, 200) << "it goes on";
 }
 
-TEST_F(HttpServerTest, RefusesWhatIsNoHttp) {
+TEST_F(HttpServerTest, RefusesBytesThatAreNotHttp) {
   EXPECT_EQ(asked("hello\r\n\r\n").status, 400);
   EXPECT_EQ(asked("GET\r\n\r\n").status, 400);
   {

@@ -5,7 +5,7 @@
 namespace dikkat {
 namespace {
 
-TEST(Loopback, IsWhatOnlyThisMachineReaches) {
+TEST(Loopback, IsOnlyReachedFromThisMachine) {
   for (const char* own : {"127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost"}) {
     EXPECT_TRUE(is_loopback(own)) << own;
   }

@@ -77,7 +77,7 @@ TEST_F(RunViewTest, otherContextsAreNamedBesideTheLosses) {
   EXPECT_TRUE(names(remark_on(compare(runs), runs), {"contexts", "model.block_size (32, 64)"}));
 }
 
-TEST_F(RunViewTest, metricsOfAnEarlierVersionDoNotTell) {
+TEST_F(RunViewTest, metricsOfAnEarlierVersionAreUnknown) {
   const std::vector<RunView> runs = {run("a", 2, ""), run("b", 1.5, scored("x"))};
   EXPECT_EQ(compare(runs), Comparison::unknown);
   EXPECT_TRUE(names(in_words(*better_of(runs), runs), {"0.5000"}));

@@ -15,7 +15,7 @@ TEST(Sparkline, goes_from_the_lowest_to_the_highest) {
   EXPECT_EQ(sparkline(std::vector<double>{4, 4, 2, 2, 0, 0}, 3), "█▅▁") << "the mean of each piece";
 }
 
-TEST(Sparkline, takes_what_is_not_finite) {
+TEST(Sparkline, takes_numbers_that_are_not_finite) {
   EXPECT_EQ(sparkline(std::vector<double>{1, kNone, 2}, 3), "▁ █");
   EXPECT_EQ(sparkline(std::vector<double>{kNone}, 3), "");
   EXPECT_EQ(sparkline(std::vector<double>{}, 3), "");

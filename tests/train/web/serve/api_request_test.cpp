@@ -81,7 +81,7 @@ TEST(ApiRequest, ReadsConversations) {
   EXPECT_FALSE(chat(R"({"messages": [{"role": "user", "content": "a"}], "logprobs": false, "top_logprobs": 0})").alternatives);
 }
 
-TEST(ApiRequest, WithoutRandomnessIgnoresWhatWouldChangeNothing) {
+TEST(ApiRequest, WithoutRandomnessIgnoresFieldsThatWouldChangeNothing) {
   for (const char* body : {R"({"temperature": 0, "top_p": 0.5, "top_k": 3, "min_p": 0.2})", R"({"top_p": 0})", R"({"min_p": 1})"}) {
     const SampleOptions options = text(body).options;
     check(options);
@@ -89,7 +89,7 @@ TEST(ApiRequest, WithoutRandomnessIgnoresWhatWouldChangeNothing) {
   }
 }
 
-TEST(ApiRequest, RefusesWhatIsNoJson) {
+TEST(ApiRequest, RefusesTextThatIsNotJson) {
   const std::string code = "400  invalid_json: the body ";
   EXPECT_TRUE(names(of_text(""), {code, "JSON object", "truncated"}));
   EXPECT_TRUE(names(of_text(R"({"prompt": "a)"), {code, "JSON object", "truncated"}));
@@ -154,7 +154,7 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
   expect_refused(of_text(R"({"echo": true, "logprobs": 0})"), "400 echo invalid_value", {"logprobs"});
 }
 
-TEST(ApiRequest, RefusesWhatItDoesNotDoByName) {
+TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   for (const char* field :
        {"tools", "functions", "function_call", "logit_bias", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs",
         "documents", "grammar", "json_schema", "guided_json", "structured_outputs", "stop_token_ids", "bad_words", "options"}) {
@@ -187,7 +187,7 @@ TEST(ApiRequest, RefusesWhatItDoesNotDoByName) {
                   .starts_with("400 stream_options.continuous_usage_stats "));
 }
 
-TEST(ApiRequest, TakesWhatDoesNotChangeTheText) {
+TEST(ApiRequest, AcceptsFieldsThatDoNotChangeTheText) {
   for (const char* field : {"user", "metadata", "store", "service_tier", "parallel_tool_calls", "safety_identifier", "prompt_cache_key",
                             "cache_prompt", "id_slot", "mirostat_tau"}) {
     EXPECT_EQ(of_chat(concat('"', field, "\": {\"a\": [1]}")), "accepted") << field;
@@ -202,7 +202,7 @@ TEST(ApiRequest, RefusesNamesThatItDoesNotKnow) {
   expect_refused(of_chat(R"("prompt": "a")"), "400 prompt unknown_parameter", {"\"prompt\""});
 }
 
-TEST(ApiRequest, NamesWhatIsWrongInAConversation) {
+TEST(ApiRequest, NamesTheErrorInAConversation) {
   const auto expect = [](const std::string& messages, const std::string& where, std::vector<std::string> parts) {
     parts.push_back(where);
     expect_refused(of_chat("", messages), "400 " + where + " invalid_value", parts);

@@ -165,7 +165,7 @@ TEST(CompletionServer, ContinuesATextAndAnswersAConversation) {
   EXPECT_EQ(server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 0}, {"echo", true}})["choices"][0]["text"], "Once");
 }
 
-TEST(CompletionServer, TellsOfItself) {
+TEST(CompletionServer, ReportsItsModelAndHealth) {
   const Running server(small_model());
   EXPECT_EQ(server.get("/health").body, R"({"status":"ok"})");
   EXPECT_EQ(json::parse(server.get("/v1/models").body)["data"][0]["id"], "tiny");
@@ -197,7 +197,7 @@ TEST(CompletionServer, RefusesInTheProtocolsForm) {
   EXPECT_TRUE(testing::names(long_chat["message"].get<std::string>(), {"messages", "518 tokens", "context", "400"}));
 }
 
-TEST(CompletionServer, WithoutATemplateContinuesTextsAlone) {
+TEST(CompletionServer, WithoutATemplateOnlyContinuesTexts) {
   ServedModel model = small_model().served();
   model.form.reset();
   model.why_no_form = "its tokens end no text";
@@ -457,7 +457,7 @@ TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
   EXPECT_EQ(testing::reply_of(waits.read()).status, 503);
 }
 
-TEST(CompletionServer, GoesOnAfterAModelThatFails) {
+TEST(CompletionServer, ContinuesAfterAModelThatFails) {
   Model broken(50);
   broken.store.weights<float>()[broken.store.entry("wte.weight").offset + 'x' * 16] = std::nanf("");
   const Running server(broken);

@@ -36,7 +36,7 @@ TEST(Job, HandsPiecesOverInOrder) {
   EXPECT_EQ(job->seconds(), 0.5);
 }
 
-TEST(Job, ThatFailsSaysSoAfterItsPieces) {
+TEST(Job, ThatFailsReportsItAfterItsPieces) {
   const auto job = a_job();
   job->give({.text = "a"});
   job->fail({500, "broken"});
@@ -58,7 +58,7 @@ TEST(JobQueue, RefusesMoreThanMayWait) {
   EXPECT_EQ(done, (std::vector<Job*>{first.get(), third.get()}));
 }
 
-TEST(JobQueue, FailsWhatWaitsWhenItEnds) {
+TEST(JobQueue, FailsWaitingJobsWhenItEnds) {
   JobQueue queue(2);
   const auto job = a_job();
   queue.add(job);
