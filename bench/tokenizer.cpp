@@ -3,6 +3,7 @@
 
 #include "bench/measure.h"
 #include "bench/program.h"
+#include "train/data/corpus_reader.h"
 #include "train/data/tokenize.h"
 #include "train/text/tokenizer_file.h"
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/base/error.h"
+#include "train/data/corpus_reader.h"
 #include "train/data/fingerprint.h"
 #include "train/data/json_beginning.h"
 #include "train/system/pipeline.h"
@@ -15,13 +16,6 @@ Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& opti
   Corpus corpus{.options = options};
   corpus.files = find_corpus_files(paths, kTextExtensions, &corpus.skipped);
   return corpus;
-}
-
-[[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error) {
-  const std::string& name = corpus.files[chunk.file].name;
-  const index at = chunk.offset + error.offset();
-  throw RefusedText(chunk.line == 0 ? concat(name, ": byte ", at, ": ", error.problem())
-                                    : concat(name, ": line ", chunk.line, ": byte ", at, " of its text: ", error.problem()));
 }
 
 CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress, DocumentHashes* documents) {

@@ -1,10 +1,11 @@
+#include "train/data/corpus_reader.h"
+
 #include <algorithm>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/data/corpus.h"
 #include "train/text/chat/read_conversation.h"
 #include "train/text/json_line.h"
 #include "train/text/utf8.h"
@@ -138,6 +139,13 @@ class Lines {
 };
 
 }  // namespace
+
+[[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error) {
+  const std::string& name = corpus.files[chunk.file].name;
+  const index at = chunk.offset + error.offset();
+  throw RefusedText(chunk.line == 0 ? concat(name, ": byte ", at, ": ", error.problem())
+                                    : concat(name, ": line ", chunk.line, ": byte ", at, " of its text: ", error.problem()));
+}
 
 struct CorpusReader::State {
   const Corpus& corpus;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "train/data/corpus_reader.h"
 #include "train/system/sha256.h"
 #include "train/text/utf8.h"
 

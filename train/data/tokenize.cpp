@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "autograd/base/error.h"
+#include "train/data/corpus_reader.h"
 #include "train/data/fingerprint.h"
 #include "train/data/token_file.h"
 #include "train/system/pipeline.h"

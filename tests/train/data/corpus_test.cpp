@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/support/temporary_folder.h"
+#include "train/data/corpus_reader.h"
 #include "train/data/split.h"
 #include "train/data/tokenize.h"
 

@@ -10,6 +10,7 @@
 #include "train/cli/show_chat.h"
 #include "train/cli/streams.h"
 #include "train/cli/write_page.h"
+#include "train/data/corpus_reader.h"
 #include "train/data/open_tokenizer.h"
 #include "train/data/split.h"
 #include "train/data/tokenize.h"
