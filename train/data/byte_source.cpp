@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/data/gunzip.h"
+#include "train/data/unzstd.h"
 #include "train/system/file.h"
 
 namespace dikkat {
@@ -84,7 +86,7 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& path, const std::strin
   const bool is_gzip = start.starts_with(kGzip);
   const bool is_zstd = start == kZstd;
   auto whole = std::make_unique<WithStart>(std::move(start), std::move(file));
-  return is_gzip ? gunzipped(std::move(whole), name) : is_zstd ? unzstd(std::move(whole), name) : std::move(whole);
+  return is_gzip ? gunzip(std::move(whole), name) : is_zstd ? unzstd(std::move(whole), name) : std::move(whole);
 }
 
 }  // namespace dikkat

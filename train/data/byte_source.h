@@ -18,8 +18,4 @@ class ByteSource {
 /// file or cannot be opened, and, while reading, for damaged or truncated data. Messages call the file `name`.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path, const std::string& name);
 
-// The two decompressors, each in its own file. `source` begins with the compressed data.
-std::unique_ptr<ByteSource> gunzipped(std::unique_ptr<ByteSource> source, const std::string& name);
-std::unique_ptr<ByteSource> unzstd(std::unique_ptr<ByteSource> source, const std::string& name);
-
 }  // namespace dikkat

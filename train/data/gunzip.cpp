@@ -1,9 +1,10 @@
+#include "train/data/gunzip.h"
+
 #include <array>
 
 #include <zlib.h>
 
 #include "autograd/base/error.h"
-#include "train/data/byte_source.h"
 
 namespace dikkat {
 namespace {
@@ -63,7 +64,7 @@ class Gunzip : public ByteSource {
 
 }  // namespace
 
-std::unique_ptr<ByteSource> gunzipped(std::unique_ptr<ByteSource> source, const std::string& name) {
+std::unique_ptr<ByteSource> gunzip(std::unique_ptr<ByteSource> source, const std::string& name) {
   return std::make_unique<Gunzip>(std::move(source), name);
 }
 

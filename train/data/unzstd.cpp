@@ -1,10 +1,11 @@
+#include "train/data/unzstd.h"
+
 #include <vector>
 
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "autograd/base/error.h"
-#include "train/data/byte_source.h"
 
 namespace dikkat {
 namespace {
