@@ -1,9 +1,10 @@
+#include "train/data/conversation_source.h"
+
 #include <cmath>
 
 #include "autograd/base/error.h"
 #include "train/config/chat_form.h"
 #include "train/data/conversations.h"
-#include "train/data/source.h"
 #include "train/data/split.h"
 #include "train/system/format_numbers.h"
 
@@ -51,9 +52,9 @@ const char* in_words(ScoredText scored) {
   return scored == ScoredText::answers ? "the answers" : scored == ScoredText::last_answer ? "the last answers" : "everything";
 }
 
-class ConversationSource : public Source {
+class ConversationSource : public OpenedSource {
  public:
-  ConversationSource(const Config& config, const SourceReading& reading) : Source(config) {
+  ConversationSource(const Config& config, const SourceReading& reading) : OpenedSource(config) {
     corpus_ = read_conversations(config.data.corpus, config.data.text_field);
     require_input(reading.tokenizer != nullptr, config.data.corpus.front(),
                   " holds conversations, and there is no tokenizer for them: start from a trained model with --init-from "
@@ -117,7 +118,7 @@ class ConversationSource : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_conversations(const Config& config, const SourceReading& reading) {
+std::unique_ptr<OpenedSource> open_conversations(const Config& config, const SourceReading& reading) {
   return std::make_unique<ConversationSource>(config, reading);
 }
 

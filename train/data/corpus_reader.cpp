@@ -17,9 +17,9 @@ namespace {
 constexpr std::size_t kFirstBlock = std::size_t{1} << 13, kLargestBlock = std::size_t{1} << 20;
 
 /// Reads the text of a file, without a byte order mark. Depending on the options, refuses NUL bytes and replaces invalid UTF-8.
-class TextSource {
+class TextReader {
  public:
-  TextSource(const CorpusFile& file, const CorpusOptions& options)
+  TextReader(const CorpusFile& file, const CorpusOptions& options)
       : name_(file.name), options_(options), source_(open_bytes(file.path, file.name)) {
     held_.resize(kByteOrderMark.size());
     std::size_t size = 0;
@@ -110,7 +110,7 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
 /// Reads the lines of a text, without line ends.
 class Lines {
  public:
-  explicit Lines(TextSource& source) : source_(source) {}
+  explicit Lines(TextReader& source) : source_(source) {}
 
   /// Returns the next line, valid until the next call; nullopt at the end.
   std::optional<std::string_view> next() {
@@ -132,7 +132,7 @@ class Lines {
   }
 
  private:
-  TextSource& source_;
+  TextReader& source_;
   std::string text_;
   std::size_t at_ = 0;
   bool ended_ = false;
@@ -153,7 +153,7 @@ struct CorpusReader::State {
   std::optional<index> split;  // empty once it has been passed
 
   std::size_t file = 0;  // the file that is being read, or the next one
-  std::unique_ptr<TextSource> source{};
+  std::unique_ptr<TextReader> source{};
   std::optional<Lines> lines{};  // set for JSONL
   bool source_ended = false;
   std::string buffer{};  // the part of a document that is read but not returned yet
@@ -165,7 +165,7 @@ struct CorpusReader::State {
 
   void open() {
     const CorpusFile& next = corpus.files[file];
-    source = std::make_unique<TextSource>(next, corpus.options);
+    source = std::make_unique<TextReader>(next, corpus.options);
     source_ended = false;
     line = 0;
     begin_document();

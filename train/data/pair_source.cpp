@@ -1,8 +1,10 @@
+#include "train/data/pair_source.h"
+
 #include "autograd/base/error.h"
 #include "train/data/fingerprint.h"
+#include "train/data/opened_source.h"
 #include "train/data/pair_samples.h"
 #include "train/data/pairs.h"
-#include "train/data/source.h"
 #include "train/data/split.h"
 
 namespace dikkat {

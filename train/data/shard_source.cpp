@@ -1,10 +1,12 @@
+#include "train/data/shard_source.h"
+
 #include <algorithm>
 
 #include "autograd/base/error.h"
 #include "train/data/corpus.h"
 #include "train/data/fingerprint.h"
-#include "train/data/source.h"
 #include "train/data/split.h"
+#include "train/data/token_samples.h"
 #include "train/data/token_shards.h"
 #include "train/text/token_bytes.h"
 
@@ -31,9 +33,9 @@ index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
   return bytes;
 }
 
-class ShardSource : public Source {
+class ShardSource : public OpenedSource {
  public:
-  ShardSource(const Config& config, const SourceReading& reading) : Source(config) {
+  ShardSource(const Config& config, const SourceReading& reading) : OpenedSource(config) {
     require_input(!has_validation() || are_token_shards(config.data.validation),
                   "data.corpus names token files (.bin), but data.validation names texts; expected token files in both");
     const std::vector<CorpusFile> files = find_corpus_files(config.data.corpus, kTokenExtensions);
@@ -82,7 +84,7 @@ class ShardSource : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_shards(const Config& config, const SourceReading& reading) {
+std::unique_ptr<OpenedSource> open_shards(const Config& config, const SourceReading& reading) {
   return std::make_unique<ShardSource>(config, reading);
 }
 

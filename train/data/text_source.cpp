@@ -1,11 +1,13 @@
+#include "train/data/text_source.h"
+
 #include <cmath>
 #include <numeric>
 
 #include "autograd/base/error.h"
 #include "train/data/corpus.h"
-#include "train/data/source.h"
 #include "train/data/split.h"
 #include "train/data/token_cache.h"
+#include "train/data/token_samples.h"
 #include "train/data/tokenize.h"
 #include "train/system/format_numbers.h"
 #include "train/system/out_of_memory.h"
@@ -85,9 +87,9 @@ std::function<void(index)> telling_of_reading(const LoadingProgress& progress) {
   };
 }
 
-class TextSource : public Source {
+class TextSource : public OpenedSource {
  public:
-  TextSource(const Config& config, const SourceReading& reading) : Source(config), is_ours_(reading.is_ours) {
+  TextSource(const Config& config, const SourceReading& reading) : OpenedSource(config), is_ours_(reading.is_ours) {
     const CorpusOptions options = corpus_options(config, reading.tokenizer);
     corpus_ = open_corpus(config.data.corpus, options);
     held_out_ = has_validation() ? open_corpus(config.data.validation, options) : Corpus();
@@ -132,7 +134,7 @@ class TextSource : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_text(const Config& config, const SourceReading& reading) {
+std::unique_ptr<OpenedSource> open_text(const Config& config, const SourceReading& reading) {
   return std::make_unique<TextSource>(config, reading);
 }
 

@@ -5,10 +5,14 @@
 #include <numeric>
 
 #include "autograd/base/error.h"
+#include "train/data/conversation_source.h"
 #include "train/data/conversations.h"
 #include "train/data/corpus_files.h"
 #include "train/data/open_tokenizer.h"
-#include "train/data/source.h"
+#include "train/data/opened_source.h"
+#include "train/data/pair_source.h"
+#include "train/data/shard_source.h"
+#include "train/data/text_source.h"
 #include "train/data/token_shards.h"
 #include "train/system/out_of_memory.h"
 #include "train/system/sha256.h"
@@ -35,7 +39,7 @@ Config config_of(const Config& config, const DataSource& source) {
   return of_source;
 }
 
-std::unique_ptr<Source> open_source(const Config& config, const SourceReading& reading) {
+std::unique_ptr<OpenedSource> open_source(const Config& config, const SourceReading& reading) {
   return are_token_shards(config.data.corpus)                            ? open_shards(config, reading)
          : are_conversations(config.data.corpus, config.data.text_field) ? open_conversations(config, reading)
                                                                          : open_text(config, reading);
@@ -89,7 +93,7 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
                               .is_ours = known == nullptr || known->is_ours,
                               .progress = progress,
                               .notes = data.notes};
-  std::vector<std::unique_ptr<Source>> sources;
+  std::vector<std::unique_ptr<OpenedSource>> sources;
   for (const DataSource& source : named) {
     sources.push_back(naming_source(source, [&] { return open_source(config_of(config, source), reading); }));
     data.fingerprint += sources.back()->facts().fingerprint;
@@ -174,24 +178,6 @@ RunFacts facts_of(const Config& config) {
 }
 
 }  // namespace
-
-void Source::set_facts(const SourceFacts& texts, const SourceFacts& held_out) {
-  facts_.files = texts.files + held_out.files;
-  facts_.documents = texts.documents + held_out.documents;
-  facts_.bytes = texts.bytes + held_out.bytes;
-  facts_.fingerprint = has_validation() ? to_hex(sha256(texts.fingerprint + held_out.fingerprint)) : texts.fingerprint;
-}
-
-void require_known(const Config& config, const KnownCorpus* known, const std::string& fingerprint) {
-  require_input(known == nullptr || known->fingerprint.empty() || fingerprint == known->fingerprint,
-                "the corpus has changed since the run began: its sha256 is ", fingerprint, ", the checkpoint's is ",
-                known == nullptr ? "" : known->fingerprint, "; restore the original text (", config.data.training_paths().front(),
-                "), begin a new run with `dikkat train`, or evaluate another text with `dikkat eval --corpus`");
-}
-
-TokenizerOptions tokenizer_options(const TokenizerConfig& config) {
-  return {.kind = config.kind, .vocab_size = config.vocab_size, .splitter = config.splitter, .min_count = config.min_count};
-}
 
 double EvaluationText::targets() const {
   double sum = 0;

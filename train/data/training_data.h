@@ -100,8 +100,4 @@ TrainingData load_training_data(const Config& config, const KnownCorpus* known =
 EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
                                     const LoadingProgress& progress = {});
 
-/// Cuts the text into overlapping windows. The last `stride` predictions of each window count, and the others are context. Throws
-/// InputError for pairs, conversations and separate documents (data.pack), and for a stride longer than a window.
-void set_stride(EvaluationText& text, const Config& config, index stride);
-
 }  // namespace dikkat

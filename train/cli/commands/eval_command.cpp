@@ -24,6 +24,7 @@
 #include "train/cli/write_page.h"
 #include "train/data/corpus_files.h"
 #include "train/data/corpus_reader.h"
+#include "train/data/token_samples.h"
 #include "train/data/training_data.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"

@@ -1,13 +1,17 @@
+#include "train/data/token_samples.h"
+
 #include <algorithm>
 
 #include "autograd/base/error.h"
 #include "train/data/packed_samples.h"
-#include "train/data/source.h"
 #include "train/data/windows.h"
 #include "train/text/token_bytes.h"
 
 namespace dikkat {
 namespace {
+
+/// Returns whether windows stay within a document.
+bool by_document(const Config& config) { return config.data.pack != Packing::stream; }
 
 /// Returns the bytes of the tokens that no window predicts: the first token of the text. If documents are separate and have no separators,
 /// it is the first token of each document.

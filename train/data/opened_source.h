@@ -1,13 +1,12 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "train/data/training_data.h"
 #include "train/text/tokenizer_maker.h"
 
-// The kinds of sources. This header is private to its folder.
+// This header is private to its folder.
 namespace dikkat {
 
 /// Facts about a source that are known before it is tokenized.
@@ -19,10 +18,10 @@ struct SourceFacts {
 };
 
 /// A source that has been found and read once. Its configuration names its files as data.corpus and data.validation.
-class Source {
+class OpenedSource {
  public:
-  explicit Source(Config config) : config_(std::move(config)) {}
-  virtual ~Source() = default;
+  explicit OpenedSource(Config config) : config_(std::move(config)) {}
+  virtual ~OpenedSource() = default;
 
   const SourceFacts& facts() const { return facts_; }
   /// Returns the source's tokens, split for training and validation. Call it only once. Adds notes for the user to `notes`.
@@ -48,30 +47,8 @@ struct SourceReading {
   std::vector<std::string>& notes;
 };
 
-/// Each of these reads its files once. They throw InputError for files that cannot be read or that need a known tokenizer.
-std::unique_ptr<Source> open_text(const Config& config, const SourceReading& reading);
-std::unique_ptr<Source> open_shards(const Config& config, const SourceReading& reading);
-std::unique_ptr<Source> open_conversations(const Config& config, const SourceReading& reading);
-
-// These read whole files for evaluation, without a split.
-EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
-                                  const LoadingProgress& progress);
-EvaluationText evaluation_of_shards(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
-EvaluationText evaluation_of_conversations(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
-
-/// Makes windows of tokens that stand for `bytes` bytes of text. Each prediction occurs once.
-EvaluationText evaluation_of_tokens(const Config& config, const Tokenizer& tokenizer, TokenStore store, index bytes);
-/// Joins both parts and makes the training windows. Throws InputError, which names the corpus, if there are too few tokens for one window.
-SplitText split_of_tokens(const Config& config, const Tokenizer& tokenizer, EvaluationText train, EvaluationText validation);
-
-/// Loads an encoder-decoder's pairs, which are the only source of their run.
-TrainingData load_pairs(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer);
-EvaluationText evaluation_of_pairs(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
-
 /// Throws InputError if the corpus of a run is not the one that it began with.
 void require_known(const Config& config, const KnownCorpus* known, const std::string& fingerprint);
 TokenizerOptions tokenizer_options(const TokenizerConfig& config);
-/// Returns whether windows stay within a document.
-inline bool by_document(const Config& config) { return config.data.pack != Packing::stream; }
 
 }  // namespace dikkat
