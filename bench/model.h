@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "autograd/base/philox.h"
+#include "train/config/override.h"
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/text/token.h"
 
 namespace dikkat::bench {

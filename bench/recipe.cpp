@@ -11,7 +11,9 @@
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/program.h"
+#include "train/config/override.h"
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/model/model_flops.h"
 #include "train/run/trainer.h"
 

@@ -20,6 +20,7 @@
 
 #include "autograd/base/parallel.h"
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/run/trainer.h"
 #include "train/sample/generate.h"
 

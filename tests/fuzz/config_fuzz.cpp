@@ -2,6 +2,8 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "train/config/parse.h"
+#include "train/config/render.h"
+#include "train/config/resolve.h"
 
 namespace dikkat {
 

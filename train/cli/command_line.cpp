@@ -14,7 +14,7 @@
 #include "train/cli/help_text.h"
 #include "train/cli/streams.h"
 #include "train/cli/version.h"
-#include "train/config/parse.h"
+#include "train/config/render.h"
 #include "train/config/schema.h"
 #include "train/system/nearest_word.h"
 

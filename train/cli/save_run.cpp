@@ -1,7 +1,8 @@
 #include "train/cli/save_run.h"
 
 #include "train/checkpoint/run_directory.h"
-#include "train/config/parse.h"
+#include "train/config/render.h"
+#include "train/config/resolve.h"
 #include "train/system/file.h"
 
 namespace dikkat {

@@ -5,7 +5,9 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
+#include "train/config/override.h"
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/config/value.h"
 #include "train/run/origin.h"

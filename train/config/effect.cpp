@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "train/config/accumulation.h"
-#include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 
 namespace dikkat {

@@ -1,9 +1,10 @@
+#include "train/config/override.h"
+
 #include <charconv>
 #include <cmath>
 
 #include "autograd/base/error.h"
 #include "train/config/advice.h"
-#include "train/config/parse.h"
 #include "train/config/reading.h"
 #include "train/config/retired_keys.h"
 

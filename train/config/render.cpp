@@ -1,6 +1,7 @@
+#include "train/config/render.h"
+
 #include "autograd/base/error.h"
 #include "train/config/effect.h"
-#include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
 

@@ -1,8 +1,9 @@
+#include "train/config/resolve.h"
+
 #include <algorithm>
 
 #include "autograd/base/error.h"
 #include "train/config/accumulation.h"
-#include "train/config/parse.h"
 #include "train/config/problems.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"

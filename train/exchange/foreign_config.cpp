@@ -5,7 +5,6 @@
 #include <span>
 
 #include "autograd/base/error.h"
-#include "train/config/parse.h"
 #include "train/config/schema.h"
 
 namespace dikkat {

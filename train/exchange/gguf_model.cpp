@@ -5,7 +5,8 @@
 
 #include "autograd/base/error.h"
 #include "layers/positions.h"
-#include "train/config/parse.h"
+#include "train/config/override.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/exchange/formats/convert.h"
 

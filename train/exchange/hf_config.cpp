@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/config/parse.h"
+#include "train/config/override.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/exchange/untrusted_json.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "autograd/base/error.h"
-#include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/exchange/formats/weight_file.h"
 #include "train/exchange/gguf_model.h"
 #include "train/exchange/hf_config.h"

@@ -1,7 +1,7 @@
 #include "train/model/model_origin.h"
 
 #include "autograd/base/error.h"
-#include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/exchange/formats/convert.h"
 #include "train/model/adapters.h"
 #include "train/model/low_rank.h"

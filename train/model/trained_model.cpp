@@ -6,6 +6,8 @@
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
+#include "train/config/render.h"
+#include "train/config/resolve.h"
 #include "train/model/pack_weights.h"
 #include "train/system/folder.h"
 

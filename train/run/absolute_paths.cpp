@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/data/corpus_files.h"
 #include "train/system/folder.h"
 

@@ -3,7 +3,7 @@
 #include "autograd/base/error.h"
 #include "train/config/chat_form.h"
 #include "train/config/effect.h"
-#include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/data/open_tokenizer.h"
 #include "train/data/training_data.h"

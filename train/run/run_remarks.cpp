@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
+#include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/run/build_info.h"
 #include "train/run/make_optimizer.h"

@@ -7,7 +7,7 @@
 #include "autograd/base/index.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/config/config.h"
-#include "train/config/parse.h"
+#include "train/config/render.h"
 
 // Sentences for the user about a run that begins or is resumed. A text is empty if there is nothing to remark.
 namespace dikkat {

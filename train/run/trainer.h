@@ -11,7 +11,7 @@
 #include "optim/update_schedule.h"
 #include "train/checkpoint/run_directory.h"
 #include "train/config/accumulation.h"
-#include "train/config/parse.h"
+#include "train/config/render.h"
 #include "train/data/loader.h"
 #include "train/data/prefetcher.h"
 #include "train/data/training_data.h"

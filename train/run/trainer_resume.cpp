@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "train/config/override.h"
+#include "train/config/resolve.h"
 #include "train/model/adapters.h"
 #include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"

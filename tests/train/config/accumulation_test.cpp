@@ -2,6 +2,8 @@
 
 #include "tests/support/throws.h"
 #include "tests/train/config/support.h"
+#include "train/config/override.h"
+#include "train/config/resolve.h"
 
 namespace dikkat {
 namespace {

@@ -1,4 +1,5 @@
 #include "tests/train/config/support.h"
+#include "train/config/parse.h"
 
 namespace dikkat {
 namespace {

@@ -1,4 +1,7 @@
 #include "tests/train/config/support.h"
+#include "train/config/override.h"
+#include "train/config/parse.h"
+#include "train/config/render.h"
 
 namespace dikkat {
 namespace {

@@ -1,4 +1,8 @@
+#include "train/config/override.h"
+
 #include "tests/train/config/support.h"
+#include "train/config/parse.h"
+#include "train/config/resolve.h"
 
 namespace dikkat {
 namespace {

@@ -3,6 +3,9 @@
 
 #include "tests/train/config/support.h"
 #include "train/config/effect.h"
+#include "train/config/parse.h"
+#include "train/config/render.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 
 namespace dikkat {

@@ -1,4 +1,9 @@
+#include "train/config/resolve.h"
+
 #include "tests/train/config/support.h"
+#include "train/config/override.h"
+#include "train/config/parse.h"
+#include "train/config/render.h"
 
 namespace dikkat {
 namespace {

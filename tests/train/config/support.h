@@ -10,7 +10,6 @@
 
 #include "autograd/base/philox.h"
 #include "tests/support/throws.h"
-#include "train/config/parse.h"
 #include "train/config/schema.h"
 
 namespace dikkat {

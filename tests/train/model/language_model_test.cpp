@@ -8,6 +8,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 
 namespace dikkat {
 namespace {

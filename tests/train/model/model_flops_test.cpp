@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 
 namespace dikkat {
 namespace {

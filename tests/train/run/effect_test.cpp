@@ -7,6 +7,9 @@
 
 #include "tests/train/run/tiny_run.h"
 #include "train/checkpoint/checkpoint_list.h"
+#include "train/config/parse.h"
+#include "train/config/render.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 
 namespace dikkat {

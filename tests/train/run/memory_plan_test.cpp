@@ -7,6 +7,7 @@
 #include "tests/support/throws.h"
 #include "tests/train/run/tiny_run.h"
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"
 #include "train/run/trainer.h"

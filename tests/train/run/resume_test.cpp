@@ -3,6 +3,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/throws.h"
 #include "tests/train/run/tiny_run.h"
+#include "train/config/resolve.h"
 
 namespace dikkat {
 namespace {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/train/run/tiny_run.h"
+#include "train/config/override.h"
+#include "train/config/resolve.h"
 #include "train/metrics/run_history.h"
 
 namespace dikkat {

@@ -3,6 +3,8 @@
 #include "autograd/base/parallel.h"
 #include "tests/support/throws.h"
 #include "tests/train/run/tiny_run.h"
+#include "train/config/parse.h"
+#include "train/config/render.h"
 #include "train/data/mixture.h"
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"

@@ -8,6 +8,7 @@
 
 #include "tests/support/temporary_folder.h"
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/run/trainer.h"
 
 namespace dikkat {

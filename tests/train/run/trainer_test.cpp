@@ -4,6 +4,8 @@
 #include "tests/support/throws.h"
 #include "tests/train/checkpoint/forged.h"
 #include "tests/train/run/tiny_run.h"
+#include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {

@@ -14,6 +14,8 @@
 #include "train/cli/wanted_run.h"
 #include "train/config/accumulation.h"
 #include "train/config/parse.h"
+#include "train/config/render.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/model/language_model.h"
 #include "train/system/file.h"

@@ -11,7 +11,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/chat_form.h"
-#include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/exchange/export_adapters.h"
 #include "train/exchange/export_model.h"
 #include "train/exchange/model_files.h"

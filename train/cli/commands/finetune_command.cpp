@@ -10,7 +10,7 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/config/parse.h"
+#include "train/config/override.h"
 #include "train/model/model_origin.h"
 #include "train/run/trainer.h"
 

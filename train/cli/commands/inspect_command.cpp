@@ -15,7 +15,6 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/effect.h"
-#include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/exchange/model_files.h"
 #include "train/metrics/run_history.h"

@@ -19,6 +19,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
+#include "train/config/resolve.h"
 #include "train/run/machine_rate.h"
 #include "train/run/pace.h"
 #include "train/run/trainer.h"

@@ -17,7 +17,6 @@
 #include "train/cli/sweep_table.h"
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
-#include "train/config/parse.h"
 #include "train/config/problems.h"
 #include "train/config/value.h"
 #include "train/data/corpus_files.h"

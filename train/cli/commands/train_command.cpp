@@ -20,6 +20,8 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/with_ranks.h"
+#include "train/config/override.h"
+#include "train/config/resolve.h"
 #include "train/data/corpus_files.h"
 #include "train/run/build_info.h"
 #include "train/run/machine_rate.h"

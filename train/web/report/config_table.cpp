@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/config/effect.h"
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
 

@@ -4,7 +4,9 @@
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
+#include "train/config/override.h"
 #include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/system/file.h"
 
 namespace dikkat {
