@@ -28,7 +28,7 @@ TEST(Arena, MemoryIsAlignedAndApart) {
     before_bytes = bytes;
   }
   auto* close = static_cast<std::byte*>(arena.allocate(8, "op", 8));
-  EXPECT_EQ(static_cast<std::byte*>(arena.allocate(8, "op", 8)), close + 8) << "an alignment of its own";
+  EXPECT_EQ(static_cast<std::byte*>(arena.allocate(8, "op", 8)), close + 8) << "another alignment";
 }
 
 TEST(Arena, ResetJoinsChunksAndThenAsksTheSystemNoMore) {
@@ -86,7 +86,7 @@ TEST(Arena, MoreThanThereIsThrows) {
   Arena arena("test");
   EXPECT_TRUE(names(error_of([&] { arena.allocate(std::size_t{1} << 62, "embedding"); }), {"embedding"}));
   EXPECT_TRUE(names(error_of([&] { arena.allocate(std::size_t{1} << 55, "embedding"); }), {"embedding", "no memory"}));
-  EXPECT_EQ(error_of([&] { arena.allocate(100, "embedding"); }), "") << "and leaves the arena as it was";
+  EXPECT_EQ(error_of([&] { arena.allocate(100, "embedding"); }), "") << "and does not change the arena";
 }
 
 TEST(BufferPool, BuffersComeBack) {

@@ -59,7 +59,7 @@ TEST(Exp, WithinTwoUlpOverAllFloats) {
                       worst = std::max(worst, ulps(y, std::exp(static_cast<double>(x))));
                     }
                   });
-  EXPECT_EQ(outside, 0) << "of NaN is NaN, below the range 0, above it infinity";
+  EXPECT_EQ(outside, 0) << "exp of NaN is NaN, below the range 0, above it infinity";
   EXPECT_LT(worst, 2) << "ulp";
   RecordProperty("worst_ulp", std::to_string(worst));
 }
@@ -101,7 +101,7 @@ TEST(Tanh, WithinTwoUlpOverAllFloats) {
                       outside += std::abs(y) <= 1 ? 0 : 1;
                     }
                   });
-  EXPECT_EQ(outside, 0) << "of NaN is NaN, of a denormal 0, and nothing is beyond 1";
+  EXPECT_EQ(outside, 0) << "tanh of NaN is NaN, of a denormal 0, and nothing is beyond 1";
   EXPECT_LT(worst, 2) << "ulp";
   RecordProperty("worst_ulp", std::to_string(worst));
 }
@@ -165,7 +165,7 @@ TEST(Exp2OfNegative, WithinTwoUlpBelowZero) {
 
 TEST(Exp2OfNegative, AtItsEnds) {
   EXPECT_EQ(exp2_of_negative(0), 1);
-  EXPECT_EQ(exp2_of_negative(3), 1) << "what is above 0 counts as 0";
+  EXPECT_EQ(exp2_of_negative(3), 1) << "numbers above 0 count as 0";
   EXPECT_EQ(exp2_of_negative(-1), 0.5F);
   EXPECT_EQ(exp2_of_negative(-kInfinity), 0);
   EXPECT_EQ(exp2_of_negative(-1000), 0);

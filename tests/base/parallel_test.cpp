@@ -123,7 +123,7 @@ TEST(Parallel, AnExceptionInATileOrBeforeItIsThrownByTheLoop) {
         "no memory");
     std::atomic<int> done{0};
     parallel_for(100, [&](index) { ++done; });
-    EXPECT_EQ(done, 100) << "the next loop is as ever";
+    EXPECT_EQ(done, 100) << "the next loop works as usual";
   }
 }
 

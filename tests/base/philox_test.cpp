@@ -46,7 +46,7 @@ double difference(const RandomStream& a, const RandomStream& b) {
 // Half of the bits differ, give or take five deviations of 0.5 / sqrt(32000).
 TEST(RandomStream, SeedsSitesAndStepsAreApart) {
   const RandomStream stream(1, "h.0.attn.dropout", 7);
-  EXPECT_EQ(difference(stream, RandomStream(1, "h.0.attn.dropout", 7)), 0) << "the same is the same";
+  EXPECT_EQ(difference(stream, RandomStream(1, "h.0.attn.dropout", 7)), 0) << "equal arguments give equal words";
   EXPECT_NEAR(difference(stream, RandomStream(2, "h.0.attn.dropout", 7)), 0.5, 0.014);
   EXPECT_NEAR(difference(stream, RandomStream(1, "h.1.attn.dropout", 7)), 0.5, 0.014);
   EXPECT_NEAR(difference(stream, RandomStream(1, "h.0.attn.dropout", 8)), 0.5, 0.014);
@@ -70,7 +70,7 @@ TEST(RandomStream, UniformNumbersAreUniform) {
   for (const double count : bins) {
     chi_squared += (count - kCount / kBins) * (count - kCount / kBins) / (kCount / kBins);
   }
-  EXPECT_LT(chi_squared, 95) << "of 49 degrees of freedom: passed by chance in 9999 of 10000 cases";
+  EXPECT_LT(chi_squared, 95) << "49 degrees of freedom: a random stream passes in 9999 of 10000 cases";
   EXPECT_LT(std::abs(correlation), 4 / std::sqrt(static_cast<double>(kCount))) << "between neighbours";
 }
 

@@ -55,12 +55,12 @@ TEST(Require, ThrowsItsMessage) {
   EXPECT_EQ(error_of([] { require(true, "op"); }), "");
   EXPECT_THROW(require_input(false, "key"), InputError);
   EXPECT_NO_THROW(require_input(true, "key"));
-  EXPECT_THROW(fail_input("key"), Error) << "who catches failures catches bad input too";
+  EXPECT_THROW(fail_input("key"), Error) << "a handler of failures also catches bad input";
   try {
     fail("failure");
     FAIL();
   } catch (const InputError&) {
-    FAIL() << "a failure is no bad input";
+    FAIL() << "a failure is not bad input";
   } catch (const Error&) {
   }
 }

@@ -62,7 +62,7 @@ TEST(Parts, LossesOfMicroBatchesAddUp) {
     beside.insert(beside.end(), part.second.begin(), part.second.end());
   }
   EXPECT_FLOAT_EQ(added, whole);
-  EXPECT_TRUE(same_bits(beside, dx)) << "rows do not know of each other";
+  EXPECT_TRUE(same_bits(beside, dx)) << "rows do not affect each other";
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST(SoftmaxKernel, ExtremeLogits) {
   EXPECT_TRUE(same_bits(std::vector<float>(y.begin(), y.begin() + 5), std::vector<float>{1, 0, 0, 0, 0}));
   EXPECT_FLOAT_EQ(y[5], 1.0F / 3);
   EXPECT_TRUE(std::isnan(y[8])) << "infinity over infinity";
-  EXPECT_TRUE(std::isnan(y[12]) && std::isnan(y[13])) << "the sum is no number";
+  EXPECT_TRUE(std::isnan(y[12]) && std::isnan(y[13])) << "the sum is not a number";
 }
 
 TEST(SoftmaxKernel, RowsAddUpToOne) {

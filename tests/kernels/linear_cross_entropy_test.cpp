@@ -141,7 +141,7 @@ TEST(LinearCrossEntropyKernel, EqualsPlainLoops) {
         EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
         EXPECT_LE(relative_error(found.dx, expected.dx), 5e-6);
         EXPECT_LE(relative_error(found.dweight, expected.dweight), 5e-6);
-        EXPECT_TRUE(same_bits(by_kernel<float>(in, false).losses, found.losses)) << "of evaluation";
+        EXPECT_TRUE(same_bits(by_kernel<float>(in, false).losses, found.losses)) << "in evaluation";
       }
     }
   }
@@ -164,7 +164,7 @@ TEST(LinearCrossEntropyKernel, WithASoftcapEqualsPlainLoops) {
         EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
         EXPECT_LE(relative_error(found.dx, expected.dx), 5e-6);
         EXPECT_LE(relative_error(found.dweight, expected.dweight), 5e-6);
-        EXPECT_TRUE(same_bits(by_kernel<float>(in, false).losses, found.losses)) << "of evaluation";
+        EXPECT_TRUE(same_bits(by_kernel<float>(in, false).losses, found.losses)) << "in evaluation";
       }
     }
   }
@@ -192,8 +192,8 @@ Inputs of_logits(std::vector<float> logits, std::int32_t target, double smoothin
 
 TEST(LinearCrossEntropyKernel, ExtremeLogits) {
   EXPECT_EQ(by_kernel<float>(of_logits({1e30F, -1e30F, 0, 1}, 0)).losses[0], 0) << "certain";
-  EXPECT_FLOAT_EQ(by_kernel<float>(of_logits({1e30F, -1e30F, 0, 1}, 1)).losses[0], 2e30F / 2.5F) << "as wrong as can be, and finite";
-  EXPECT_FLOAT_EQ(by_kernel<float>(of_logits({-kInfinity, 0, 0, 0}, 1)).losses[0], std::log(3.0F) / 2.5F) << "one that cannot be";
+  EXPECT_FLOAT_EQ(by_kernel<float>(of_logits({1e30F, -1e30F, 0, 1}, 1)).losses[0], 2e30F / 2.5F) << "as wrong as possible, and finite";
+  EXPECT_FLOAT_EQ(by_kernel<float>(of_logits({-kInfinity, 0, 0, 0}, 1)).losses[0], std::log(3.0F) / 2.5F) << "a class that cannot occur";
   EXPECT_EQ(by_kernel<float>(of_logits({-kInfinity, 0, 0}, 0)).losses[0], kInfinity);
   EXPECT_EQ(by_kernel<float>(of_logits({0, 1, -kInfinity}, 0, 0.1)).losses[0], kInfinity);
   const auto found = by_kernel<float>(of_logits({1e30F, -1e30F, 0, 1}, 1));

@@ -33,7 +33,7 @@ TEST(EncoderDecoder, NeverLooksAtPadding) {
   tiny.source[11 + 3] = (tiny.source[11 + 3] + 1) % 23;
   const std::vector<float> after = tiny.logits();
   const std::size_t row = 9 * 23;
-  EXPECT_TRUE(std::equal(before.begin(), before.begin() + row, after.begin())) << "a row depends on its own source alone";
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + row, after.begin())) << "a row depends only on its own source";
   EXPECT_FALSE(std::equal(before.begin() + row, before.begin() + 2 * row, after.begin() + row));
   EXPECT_TRUE(std::equal(before.begin() + 2 * row, before.end(), after.begin() + 2 * row));
 }
@@ -80,7 +80,7 @@ TEST(EncoderDecoder, ReportsItsAttentionWeights) {
   Tape tape(Recording::off);
   Pass pass{.tape = tape, .attention_observer = &observer};
   const Tensor y = tiny.logits(pass);
-  EXPECT_EQ(std::vector<float>(y.data<float>(), y.data<float>() + y.size()), tiny.logits()) << "looking changes nothing";
+  EXPECT_EQ(std::vector<float>(y.data<float>(), y.data<float>() + y.size()), tiny.logits()) << "observing changes nothing";
   ASSERT_EQ(seen.size(), 6U);
   EXPECT_EQ(seen["encoder.h.0.attn"], (Shape{3, 2, 11, 11}));
   EXPECT_EQ(seen["decoder.h.0.attn"], (Shape{3, 2, 9, 9}));

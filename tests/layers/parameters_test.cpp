@@ -157,7 +157,7 @@ TEST(NanochatParameters, AreNamedAndShapedAccordingToTheirKeys) {
   EXPECT_EQ(shapes_of(config).at("h.1.attn.value_gate.weight"), (Shape{2, 12}));
   config.n_layer = 2;
   config.value_embeddings = ValueEmbeddings::alternate;
-  EXPECT_FALSE(shapes_of(config).contains("h.0.attn.value_gate.weight")) << "the last layer is one that has them";
+  EXPECT_FALSE(shapes_of(config).contains("h.0.attn.value_gate.weight")) << "the last layer has them";
   EXPECT_TRUE(shapes_of(config).contains("h.1.attn.value_gate.weight"));
 }
 

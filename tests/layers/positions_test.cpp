@@ -118,7 +118,7 @@ TEST(RotaryPositions, ScaledAsLlama3KeepTheShortWavesAndStretchTheLong) {
   expect_frequencies(c, expected);
   EXPECT_EQ(kept, 15);
   EXPECT_EQ(stretched, 14) << "so three are mixed";
-  EXPECT_TRUE(std::is_sorted(expected.rbegin(), expected.rend())) << "no two waves change places";
+  EXPECT_TRUE(std::is_sorted(expected.rbegin(), expected.rend())) << "the order of the waves does not change";
 }
 
 TEST(RotaryPositions, AreCosinesAndSinesOfTheirAngles) {

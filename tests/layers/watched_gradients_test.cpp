@@ -22,7 +22,8 @@ class Keeper : public GradientWatcher {
   void gradient_complete(ParameterGradient& gradient) override {
     const ParameterStore::Entry& entry = *entries_.at(&gradient);
     const auto* first = static_cast<const float*>(gradient.data);
-    EXPECT_TRUE(kept.emplace(entry.path, std::vector<float>(first, first + entry.size())).second) << entry.path << " is complete twice";
+    EXPECT_TRUE(kept.emplace(entry.path, std::vector<float>(first, first + entry.size())).second)
+        << entry.path << " is reported as complete twice";
     order.push_back(entry.path);
   }
 

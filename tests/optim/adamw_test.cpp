@@ -200,7 +200,7 @@ TEST(AdamWStep, DoesNotChangeFrozenParameters) {
   adamw.step(1, 0.1);
   EXPECT_EQ(values_of(store.weights<float>(), store.entry("table")), before);
   EXPECT_EQ(values_of(store.weights<float>(), store.entry("gain")), std::vector{1.0});
-  EXPECT_EQ(adamw.state()[0]->size, 48 + 32) << "of bias and weight alone";
+  EXPECT_EQ(adamw.state()[0]->size, 48 + 32) << "of bias and weight only";
   EXPECT_EQ(adamw.cost().bytes, 7 * 4 * (48 + 32));
 }
 

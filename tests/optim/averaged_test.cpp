@@ -28,7 +28,8 @@ TEST(Averaged, FollowsItsFormula) {
   std::vector<std::vector<double>> expected;
   for (const StateSlab::Part& part : average.parts) {
     expected.push_back(values_of(store.weights<double>(), *part.parameter));
-    EXPECT_TRUE(std::equal(expected.back().begin(), expected.back().end(), average.at<double>(part.offset))) << "it begins as the weights";
+    EXPECT_TRUE(std::equal(expected.back().begin(), expected.back().end(), average.at<double>(part.offset)))
+        << "it begins with the weights";
   }
   for (index step = 1; step <= 30; ++step) {
     for (ParameterStore::Entry* entry : store.entries()) {

@@ -264,7 +264,7 @@ TEST(MuonStep, ReportsTheScratchMemoryOfItsProductsToADryRun) {
     return dry.scratch_bytes(1);
   };
   EXPECT_GT(scratch_of(1), static_cast<std::size_t>(kernels::muon_workspace(300, 100)) * sizeof(float));
-  EXPECT_EQ(scratch_of(4), scratch_of(1)) << "a thread updates one after another";
+  EXPECT_EQ(scratch_of(4), scratch_of(1)) << "each thread updates one matrix after another";
 }
 
 TEST(MuonStep, ReportsNumbersThatAreNotFinite) {

@@ -76,7 +76,7 @@ TEST(Observer, HearsTheCostThatAnOpReportsOrNone) {
               (std::vector<double>{12, 34, 56, 78}));
   }
   for (const std::size_t of_times : {1U, 2U}) {
-    EXPECT_EQ(recorder.runs[of_times].cost.forward.bytes + recorder.runs[of_times].cost.backward.bytes, 0) << "it tells none";
+    EXPECT_EQ(recorder.runs[of_times].cost.forward.bytes + recorder.runs[of_times].cost.backward.bytes, 0) << "it reports none";
   }
 }
 

@@ -212,8 +212,8 @@ TEST(ParameterStore, AFrozenMatrixIsPackedFromTheBeginning) {
   EXPECT_TRUE(a.tensor().is_packed());
   EXPECT_TRUE(a.tensor().packed().keeps_f32);
   store.initialise_trained(1);
-  EXPECT_NE(store.weights<float>()[store.entry("b").offset], 0) << "what is trained lies in the slab as ever";
-  EXPECT_EQ(store.weights<float>()[store.entry("v").offset], 0) << "what is not trained is loaded";
+  EXPECT_NE(store.weights<float>()[store.entry("b").offset], 0) << "trained weights are still in the slab";
+  EXPECT_EQ(store.weights<float>()[store.entry("v").offset], 0) << "weights that are not trained are loaded";
   std::vector<std::string> loaded;
   store.initialise(1, [&](ParameterStore::Entry& entry) {
     loaded.push_back(entry.path);

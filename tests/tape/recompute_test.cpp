@@ -137,7 +137,7 @@ TEST(Recompute, OneWithinAnotherIsRefused) {
   EXPECT_TRUE(names(testing::error_of([&] { recompute<1>(tape, std::array{a}, nested); }), {"recompute", "within another"}));
   const auto out = recompute<1>(tape, std::array{a}, [](Tape&, const std::array<Tensor, 1>& in) { return std::array{squared(in[0])}; });
   tape.backward(total(out[0]));
-  EXPECT_EQ(tape.gradient<double>(a)[7], 2 * values(0.1)[7]) << "the tape is as good as before";
+  EXPECT_EQ(tape.gradient<double>(a)[7], 2 * values(0.1)[7]) << "the tape works as before";
 }
 
 struct Names : TapeObserver {

@@ -107,7 +107,7 @@ TEST(Tape, BackwardRefusesImpossibleCalls) {
   const Tensor ids = tape.input<std::int32_t>({1}, std::vector<std::int32_t>{1});
   EXPECT_NE(error_of([&] { tape.backward(ids); }), "") << "of ids";
   tape.backward(total(y));
-  EXPECT_EQ(gradient(tape, x), (std::vector<double>{2, 2})) << "and none of that has done any harm";
+  EXPECT_EQ(gradient(tape, x), (std::vector<double>{2, 2})) << "and none of these calls has done any harm";
 }
 
 TEST(Tape, BackwardTwiceThrows) {
@@ -271,7 +271,7 @@ TEST(Tape, ATensorThatLivesUntilItIsConsumedIsFreedByItsReaderOrByReset) {
     const std::size_t bytes = tape.gradient_bytes();
     tape.reset();
     const Tensor next = tape.make({1000}, DType::f64, Lifetime::until_consumed);
-    EXPECT_EQ(tape.gradient_bytes(), bytes) << "reset gave back what nobody had read";
+    EXPECT_EQ(tape.gradient_bytes(), bytes) << "reset returned memory that nobody had read";
     tape.release(next);
   }
 }

@@ -64,7 +64,7 @@ TEST(RunDirectoryCreate, CanBeAskedBeforehand) {
   }
   const std::string model = text_of<InputError>([&] { RunDirectory::require_free(scratch / "model"); });
   EXPECT_TRUE(names(model, {(scratch / "model").string(), "not empty", "(it has checkpoints)", "--out"}));
-  EXPECT_EQ(model.find("dikkat resume"), std::string::npos) << "there is no run to go on with: " << model;
+  EXPECT_EQ(model.find("dikkat resume"), std::string::npos) << "there is no run to continue: " << model;
   write_file(scratch / "model/metrics.jsonl", "{}");
   const std::string run = text_of<InputError>([&] { RunDirectory::require_free(scratch / "model"); });
   EXPECT_TRUE(names(run, {"`dikkat resume " + (scratch / "model").string() + "`"}));
@@ -112,7 +112,7 @@ TEST(RunDirectoryOpen, RefusesFoldersThatAreNotRuns) {
   write_file(scratch / "checkpoints", "a list of them");
   EXPECT_TRUE(
       names(text_of<InputError>([&] { RunDirectory::open(scratch.path()); }), {scratch.path().string(), "folder named checkpoints"}));
-  EXPECT_EQ(names_in(scratch.path()).size(), 1) << "not even a lock is left in a folder of another";
+  EXPECT_EQ(names_in(scratch.path()).size(), 1) << "not even a lock is left in somebody else's folder";
 }
 
 TEST(RunDirectoryOpen, HasOneWriter) {
@@ -257,7 +257,7 @@ TEST(RunDirectoryTest, ALockFileThatIsRemovedIsMadeAgain) {
 
   std::filesystem::remove(scratch / "run/.lock");
   EXPECT_TRUE(names(text_of<InputError>([&] { RunDirectory::open(scratch / "run"); }), {(scratch / "run").string(), "in use"}));
-  EXPECT_FALSE(std::filesystem::exists(scratch / "run/.lock")) << "who is refused has made a lock file, which may be in the run's way";
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run/.lock")) << "a refused process has made a lock file, which may be in the run's way";
   run.require_held();
 }
 
@@ -360,7 +360,7 @@ TEST(OpenCheckpoint, TheLatestGoodDoesNotPassOverOnesThatCannotBeOpened) {
     for (const CheckpointChoice choice : {CheckpointChoice::newest, CheckpointChoice::latest_good}) {  // both must treat it alike
       const std::string text = text_of<InputError>([&] { open_checkpoint(run.path(), choice); });
       EXPECT_TRUE(names(text, {"step-000000020.h5", reason, "no older checkpoint"}));
-      EXPECT_EQ(text.find("--latest-good"), std::string::npos) << "advises what would be refused: " << text;
+      EXPECT_EQ(text.find("--latest-good"), std::string::npos) << "gives advice that would be refused: " << text;
     }
     std::filesystem::remove(newest);
   };
@@ -420,7 +420,7 @@ TEST(RunDirectoryTest, AFolderThatWasMovedAwayIsNotWrittenToByItsOldName) {
   RunDirectory next = RunDirectory::create(scratch / "run");  // a new run: the lock is not in its way
   save_step(next, 5);
   expect_told();
-  EXPECT_EQ(steps_of(next), std::vector<index>{5}) << "which the other run would have thinned out";
+  EXPECT_EQ(steps_of(next), std::vector<index>{5}) << "the other run would have removed some";
   EXPECT_FALSE(next.best());
   next.require_held();
   std::filesystem::remove_all(scratch / "run");

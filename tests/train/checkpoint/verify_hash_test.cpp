@@ -54,7 +54,7 @@ TEST(VerifyHash, TheIndexIsReadWithoutTheRest) {
   damaged[static_cast<std::size_t>(offset)] ^= 1;
   write_file(saved.path, damaged);
   EXPECT_NE(refusal(saved.path), "");
-  EXPECT_EQ(read_index(saved.path).tensors.size(), contents.tensors.size()) << "tensors are not looked at";
+  EXPECT_EQ(read_index(saved.path).tensors.size(), contents.tensors.size()) << "tensors are not read";
   const auto refused = [&](const std::string& bytes) {
     write_file(saved.path, bytes);
     try {

@@ -77,7 +77,7 @@ TEST_F(Chat, LossesAreComparedOverTheSameTokensOnly) {
     words.insert(words.end(), more.begin(), more.end());
     return Json::parse(here.run(words).out);
   };
-  EXPECT_EQ(score("all")["scored"], differ["runs"][1]["scored"]) << "the whole validation part is what the run's evaluations draw from";
+  EXPECT_EQ(score("all")["scored"], differ["runs"][1]["scored"]) << "the run's evaluations draw from the whole validation part";
   EXPECT_EQ(score("all", {"--score", "answers"})["scored"], score("answers")["scored"]);
   EXPECT_NE(score("all", {"--score", "answers"})["loss"], score("all")["loss"]);
   expect_refused(here, {"eval", "all", "--score", "some"}, {"--score", "some", "last_answer"});
@@ -88,10 +88,10 @@ TEST_F(Chat, LossesAreComparedOverTheSameTokensOnly) {
   EXPECT_EQ(same["comparison"], "same");
   EXPECT_FALSE(same["better"].is_null());
   const auto of = [&](const std::string& run) { return here.metrics(run); };
-  EXPECT_EQ(of("judged")[1]["loss"], of("all")[1]["loss"]) << "it learns what `all` learns";
+  EXPECT_EQ(of("judged")[1]["loss"], of("all")[1]["loss"]) << "it learns the tokens of `all`";
   EXPECT_EQ(of("judged").front()["event"], "eval");
   EXPECT_EQ(of("judged").front()["val_loss"], of("answers").front()["val_loss"])
-      << "and is judged as `answers`, before the first step by the same weights";
+      << "and is scored as `answers`, before the first step by the same weights";
   EXPECT_EQ(of("judged").front()["train_loss"], of("answers").front()["train_loss"]);
 }
 
@@ -347,14 +347,14 @@ TEST_F(Chat, RefusesAMessageThatDoesNotFitAndContinues) {
                                   {.input = "the lamp\n" + line + "\n/system " + line + "\n/history\nships\n/history\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_EQ(std::count(talked.err.begin(), talked.err.end(), '\n'), 2) << "the message and the system message: " << talked.err;
-  EXPECT_EQ(lines_with(talked.err, " 92 ").size(), 2U) << "what fits beside an answer of 4: " << talked.err;
+  EXPECT_EQ(lines_with(talked.err, " 92 ").size(), 2U) << "the room beside an answer of 4: " << talked.err;
   EXPECT_EQ(lines_with(talked.err, " 96 ").size(), 2U) << talked.err;
   EXPECT_FALSE(contains(talked.out, line.substr(0, 20)));
   EXPECT_FALSE(contains(talked.out, "system: "));
   const std::size_t first = talked.out.find("user: the lamp\nassistant: ");
   ASSERT_NE(first, std::string::npos) << talked.out;
   EXPECT_NE(talked.out.find("user: the lamp\nassistant: ", first + 1), std::string::npos)
-      << "and with the next message it goes on: " << talked.out;
+      << "and it continues with the next message: " << talked.out;
   expect_refused(here, {"chat", "wide", "--system", line}, {"--system", " 72 ", " 96 "});
 }
 
@@ -363,7 +363,7 @@ TEST_F(Chat, ContinuesAfterAnAnswerThatIsNotText) {
   const Outcome talked =
       here.run({"chat", "wide", "--max-new-tokens", "12", "--temperature", "50", "--quiet"}, {.input = "the lamp\nships\n/history\n"});
   EXPECT_EQ(talked.code, 0);
-  EXPECT_EQ(talked.err, "") << "bytes that are no text, which it draws at this temperature, stand in no later prompt";
+  EXPECT_EQ(talked.err, "") << "bytes that are not text, which it draws at this temperature, are in no later prompt";
   EXPECT_TRUE(contains(talked.out, "\xEF\xBF\xBD")) << "but are shown as U+FFFD: " << talked.out;
 }
 
@@ -373,7 +373,7 @@ TEST_F(Chat, ReportsThatAnAnswerWasCut) {
   EXPECT_TRUE(contains(remark({"chat", "wide", "--max-new-tokens", "2"}), " 2 tokens"));
   EXPECT_EQ(remark({"chat", "wide", "--max-new-tokens", "2", "--quiet"}), "");
   ASSERT_EQ(tune("tuned", {"train.max_steps=150", "train.eval_interval=150"}).code, 0);
-  EXPECT_FALSE(contains(remark({"chat", "tuned", "--newest", "--temperature", "0"}), " tokens")) << "it ended itself";
+  EXPECT_FALSE(contains(remark({"chat", "tuned", "--newest", "--temperature", "0"}), " tokens")) << "it ended on its own";
 }
 
 TEST_F(Chat, AtATerminalNamesItsModel) {

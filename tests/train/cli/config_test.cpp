@@ -22,7 +22,7 @@ TEST(Config, ListsRecipesWithDescriptionsAndKeys) {
   const std::string quickstart = list.substr(line + 1, list.find('\n', line + 1) - line - 1);
   expect_named(quickstart, {"0.81 M"});
   expect_named(list, {"124.4 M"});
-  EXPECT_FALSE(contains(list, "--corpus")) << "commands are no descriptions: " << list;
+  EXPECT_FALSE(contains(list, "--corpus")) << "commands are not descriptions: " << list;
   EXPECT_TRUE(contains(here.run({"config", "list", "--names"}).out, "\nllama-tiny\nquickstart\n"));
   EXPECT_TRUE(contains(here.run({"config", "keys"}).out, "\nmodel.n_layer\n"));
 }

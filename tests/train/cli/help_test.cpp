@@ -101,7 +101,7 @@ TEST(Help, NamesDefaultsAndEveryKey) {
   const Outcome keys = run({.arguments = {"--help-config"}});
   EXPECT_EQ(keys.code, 0);
   expect_named(keys.out, {"[model]", "# n_layer: ", "\nn_layer = 4\n", "[tokenizer]", "[data]", "[optim]", "[train]"});
-  EXPECT_EQ(run({.arguments = {"train", "--help-config"}}).out, keys.out) << "as the recipes say";
+  EXPECT_EQ(run({.arguments = {"train", "--help-config"}}).out, keys.out) << "as in the recipes";
 }
 
 TEST(Help, KnowsItsVersion) {

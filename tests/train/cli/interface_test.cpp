@@ -142,7 +142,7 @@ TEST(Interface, UsesTheBestCheckpointByDefault) {
       std::filesystem::remove_all(here / "hf");
     }
   }
-  EXPECT_FALSE(contains(here.run({"eval", "run/checkpoints/step-000000016.h5"}).err, "--newest")) << "a file is taken as it is";
+  EXPECT_FALSE(contains(here.run({"eval", "run/checkpoints/step-000000016.h5"}).err, "--newest")) << "a file is used directly";
   here.write("run/checkpoints/best", "step-000000004.h5\n");
   expect_refused(here, {"eval", "run"}, {"step-000000004.h5", "--newest", "step 18"});
   here.write("run/checkpoints/best", "step-000000016.h5\n");
@@ -195,7 +195,7 @@ TEST(Interface, EvaluationSkipsAndCountsUnknownCharactersWhenAsked) {
   const Outcome skipped = here.run({"eval", "run", "--corpus", "foreign.txt", "--unknown", "skip", "--json"});
   EXPECT_EQ(skipped.code, 0) << skipped.err;
   expect_named(skipped.err, {" 3 ", "é", "ü"});
-  EXPECT_TRUE(Json::parse(skipped.out)["bits_per_byte"].is_null()) << "its tokens do not stand for all bytes";
+  EXPECT_TRUE(Json::parse(skipped.out)["bits_per_byte"].is_null()) << "its tokens do not cover all bytes";
   EXPECT_EQ(Json::parse(skipped.out)["tokens"],
             Json::parse(here.run({"eval", "run", "--corpus", "known.txt", "--json"}).out)["tokens"].get<int>() + 3)
       << "the blanks beside them are known";

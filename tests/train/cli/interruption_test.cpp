@@ -79,7 +79,7 @@ TEST_P(SignalTest, SavesTheRunWhichContinuesToTheSameBits) {
   EXPECT_EQ(end["step"], last);
   EXPECT_EQ(end["reason"], GetParam() == SIGINT ? "SIGINT" : GetParam() == SIGTERM ? "SIGTERM" : "SIGHUP");
   expect_named(stopped.err, {"step " + std::to_string(last) + " "});
-  EXPECT_NE(here.checkpoint("run", last), "") << "the step that was at hand is saved";
+  EXPECT_NE(here.checkpoint("run", last), "") << "the step in progress is saved";
 
   const Outcome resumed = here.run({"resume", "run"}, {.environment = {{"OMP_NUM_THREADS", "1"}}});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
@@ -117,7 +117,7 @@ TEST(Interruption, ASecondSignalEndsTheProgramAtOnce) {
   for (const auto& [first, second] : {std::pair{SIGINT, SIGINT}, {SIGHUP, SIGTERM}, {SIGINT, SIGHUP}}) {
     const Workspace here;
     EXPECT_EQ(stop_twice(here, first, second).code, 128 + second);
-    EXPECT_EQ(here.metric_lines("run"), 1) << "the second step was not waited for";
+    EXPECT_EQ(here.metric_lines("run"), 1) << "it did not wait for the second step";
     EXPECT_EQ(here.checkpoint("run", 2), "");
   }
 }
@@ -162,7 +162,7 @@ TEST(Interruption, SamplingEndsWithItsTextSoFar) {
   program.send(SIGINT);
   const Outcome stopped = program.wait();
   EXPECT_EQ(stopped.code, 130);
-  EXPECT_TRUE(stopped.out.ends_with("\n")) << "the last line is ended only in order";
+  EXPECT_TRUE(stopped.out.ends_with("\n")) << "the last line ends only after a regular stop";
   expect_named(stopped.err, {" 24 "});
 }
 
@@ -245,7 +245,7 @@ TEST(Interruption, ARunDirectoryHasOneWriter) {
   }
   EXPECT_EQ(here.run({"eval", "run"}).code, 0) << "readers need no lock";
   const long lines = here.metric_lines("run");
-  EXPECT_TRUE(first.until([&] { return here.metric_lines("run") > lines + 5; })) << "the first one goes on";
+  EXPECT_TRUE(first.until([&] { return here.metric_lines("run") > lines + 5; })) << "the first one continues";
   first.send(SIGTERM);
   EXPECT_EQ(first.wait().code, 143);
 }

@@ -90,7 +90,7 @@ TEST_F(Lora, KeepsItsBasePacked) {
     EXPECT_NEAR(metrics.front()["val_loss"].get<double>(), plain.front()["val_loss"].get<double>(), 0.1);
     EXPECT_LT(metrics.back()["val_loss"], metrics.front()["val_loss"]) << "it learns";
     EXPECT_EQ(base_hash(base), base_hash("plain")) << "that of the base before it is packed";
-    EXPECT_NEAR(loss(base), metrics.back()["val_loss"].get<double>(), 0.1) << "eval adds the adapters to the base as it is";
+    EXPECT_NEAR(loss(base), metrics.back()["val_loss"].get<double>(), 0.1) << "eval adds the adapters to the base that is not packed";
     EXPECT_EQ(here.run({"merge", base, "--out", "merged-" + base}).code, 0);
 
     ASSERT_EQ(tune("parts-" + base, {"--set", key, "train.max_steps=4", "optim.decay_steps=8"}).code, 0);
@@ -144,7 +144,7 @@ TEST_F(Lora, AMergedModelIsKnownNotToBeARun) {
   expect_refused(here, {"resume", "runs/merged"}, {"dikkat finetune runs/merged --data PATH", "dikkat train --init-from runs/merged"});
   std::filesystem::remove(here / "runs/tuned/metrics.jsonl");
   const Json lost = Json::parse(here.run({"runs", "--json"}).out)["runs"][1];
-  EXPECT_EQ(lost["state"], "broken") << "a run that has lost it is no such model";
+  EXPECT_EQ(lost["state"], "broken") << "a run that has lost it is not such a model";
   expect_named(lost["problem"], {"metrics.jsonl"});
   EXPECT_EQ(here.run({"resume", "runs/tuned", "--set", "train.max_steps=9"}).code, 0);
   here.write("runs/merged/checkpoints/step-000000000.h5", "damaged");
@@ -217,7 +217,7 @@ TEST_F(Lora, AResumedRunKeepsTheNewPlaceOfItsBase) {
   const Outcome finished = here.run({"resume", "tuned", "--base", "moved"});
   EXPECT_EQ(finished.code, 0);
   expect_named(finished.err, {"--base"});
-  EXPECT_FALSE(contains(contents(here / "tuned/config.toml"), (here / "moved").string())) << "only a run that goes on keeps it";
+  EXPECT_FALSE(contains(contents(here / "tuned/config.toml"), (here / "moved").string())) << "only a run that continues keeps it";
   const Outcome resumed = here.run({"resume", "tuned", "--base", "moved", "--set", "train.max_steps=12"});
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   expect_named(resumed.err, {"train.init_from", (here / "moved").string()});
@@ -251,7 +251,7 @@ TEST_F(Lora, FinetuneIsTheShortForm) {
   ASSERT_EQ(full.code, 0) << full.err;
   EXPECT_TRUE(contains(contents(here / "full/config.toml"), "\nrank = 0\n")) << contents(here / "full/config.toml");
   EXPECT_TRUE(contains(contents(here / "full/config.toml"), "learning_rate = 2e-5\n")) << contents(here / "full/config.toml");
-  EXPECT_EQ(finetune("none", {"--full", "--set", "lora.rank=0"}).code, 0) << "which say the same";
+  EXPECT_EQ(finetune("none", {"--full", "--set", "lora.rank=0"}).code, 0) << "these have the same meaning";
 }
 
 TEST_F(Lora, FinetuneTakesACorpusToo) {

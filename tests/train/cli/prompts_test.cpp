@@ -71,7 +71,7 @@ TEST_F(PromptsTest, OtherFieldsAreCopied) {
   EXPECT_EQ(lines[1], (Json{{"prompt", "the "}, {"samples", lines[0]["samples"]}})) << "a string is a prompt, and `seed` only a column";
 
   const Outcome again = answer(R"({"prompt":"the ","samples":7,"error":"old"})", {"--max-new-tokens", "5"});
-  EXPECT_EQ(Json::parse(again.out), lines[1]) << "what was answered before is answered anew";
+  EXPECT_EQ(Json::parse(again.out), lines[1]) << "answers from before are replaced";
 }
 
 TEST_F(PromptsTest, ALineThatCannotBeAnsweredHasAnErrorAndTheOthersAreAnswered) {

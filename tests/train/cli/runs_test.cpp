@@ -111,7 +111,7 @@ TEST_F(Runs, AreRemovedAfterAQuestionAndNeverWhileTheyRun) {
   EXPECT_FALSE(std::filesystem::exists(here / "done") || std::filesystem::exists(here / "busy"));
   EXPECT_EQ(here.run({"runs", "rm", ".", "--yes"}).code, 2) << "it is not a run";
   here.write("project/checkpoints/mine.bin", "not of a run");
-  EXPECT_EQ(here.run({"runs", "rm", "project", "--yes"}).code, 2) << "a folder of that name is no sign of a run";
+  EXPECT_EQ(here.run({"runs", "rm", "project", "--yes"}).code, 2) << "a folder of that name does not make a run";
   EXPECT_TRUE(std::filesystem::exists(here / "project/checkpoints/mine.bin"));
   here.train("noted", {"train.max_steps=4"});
   here.write("noted/notes.md", "mine");

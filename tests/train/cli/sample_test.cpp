@@ -73,7 +73,7 @@ TEST_F(SampleTest, AStopStringEndsATextBeforeIt) {
   }
   EXPECT_GT(ended, 0) << plain;
   Words one = {"--prompt", "the ", "--max-new-tokens", "60", "--seed", "3", "--stop", "e ", "--stop", "\n"};
-  EXPECT_EQ(sample(one).out, "the " + cut["samples"][0]["text"].get<std::string>() + "\n") << "as it is made, too";
+  EXPECT_EQ(sample(one).out, "the " + cut["samples"][0]["text"].get<std::string>() + "\n") << "during generation, too";
 }
 
 TEST_F(SampleTest, ASampleDoesNotDependOnHowManyThereAre) {
@@ -139,7 +139,7 @@ TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
   ASSERT_TRUE(program.until([&] { return contains(terminal.shown(), "nobody"); })) << terminal.shown();
   const std::size_t typed = terminal.shown().size();
   program.send(SIGINT);  // drops the line, so that the end of input is at the beginning of one
-  ASSERT_TRUE(program.until([&] { return terminal.shown().size() > typed; })) << "the line is drawn anew without it";
+  ASSERT_TRUE(program.until([&] { return terminal.shown().size() > typed; })) << "the line is drawn again without it";
   terminal.type("\x04");
   EXPECT_EQ(program.wait().code, 0) << "Ctrl-D ends the session";
   const std::string history = contents(here_ / "state/dikkat/history");
@@ -147,7 +147,7 @@ TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
   EXPECT_FALSE(contains(history, "nobody"));
   struct stat status{};
   ASSERT_EQ(::stat((here_ / "state/dikkat/history").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777U, 0600U) << "what one types is nobody else's business";
+  EXPECT_EQ(status.st_mode & 0777U, 0600U) << "other users must not read typed lines";
 }
 
 TEST_F(SampleTest, ATerminalIsShownControlCharactersAndDoesNotObeyThem) {
@@ -187,7 +187,7 @@ TEST_F(SampleTest, WithoutATerminalAnInterruptEndsTheAnswerAndTerminationTheWait
 
 TEST_F(SampleTest, SeveralAreShownAsTheyComeOneAfterAnother) {
   Program program(here_.here({"sample", "run", "--prompt", "the ", "--num-samples", "3", "--max-new-tokens", "1000000000"}));
-  ASSERT_TRUE(program.until([&] { return program.out().size() > 1000; })) << "while they are made";
+  ASSERT_TRUE(program.until([&] { return program.out().size() > 1000; })) << "during generation";
   program.send(SIGINT);
   const Outcome stopped = program.wait();
   EXPECT_EQ(stopped.code, 130);
@@ -195,7 +195,7 @@ TEST_F(SampleTest, SeveralAreShownAsTheyComeOneAfterAnother) {
   const std::size_t second = stopped.out.find(between);
   ASSERT_NE(second, std::string::npos);
   EXPECT_GT(second, 500U) << "the first one came first";
-  EXPECT_NE(stopped.out.find(between, second + 1), std::string::npos) << "what there is of the others is shown at the end";
+  EXPECT_NE(stopped.out.find(between, second + 1), std::string::npos) << "the unfinished others are shown at the end";
 
   const Words some = {"--prompt", "the ", "--num-samples", "11", "--max-new-tokens", "9"};
   std::string expected;

@@ -54,7 +54,7 @@ TEST(Serve, AnswersUntilItIsInterrupted) {
     const Outcome ended = serving.end(signal);
     EXPECT_EQ(ended.code, 0) << ended.err;
     expect_named(ended.err, {serving.url(), "POST /v1/completions 200", " 5 "});
-    EXPECT_FALSE(contains(ended.err, "\x1b[31m")) << "what strangers send is made harmless for the terminal";
+    EXPECT_FALSE(contains(ended.err, "\x1b[31m")) << "text from strangers is made harmless for the terminal";
   }
 }
 

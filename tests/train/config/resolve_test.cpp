@@ -185,7 +185,7 @@ TEST(Resolve, LetsMinLrFollowItsShare) {
   Config given;
   given.optim.min_lr = 2e-4;
   resolve(given);
-  EXPECT_DOUBLE_EQ(given.optim.min_lr_share, 0.2) << "what it is";
+  EXPECT_DOUBLE_EQ(given.optim.min_lr_share, 0.2) << "the share that min_lr amounts to";
   validate(given);
   given.optim.schedule = Schedule::Kind::constant;  // which min_lr has no effect on
   given.optim.min_lr = 0.5;
@@ -216,7 +216,7 @@ TEST(Resolve, LetsWsdEndWithTheRun) {
   config.optim.decay_steps = 3000;
   config.train.max_steps = 6000;
   resolve(config);
-  EXPECT_EQ(config.optim.decay_steps, 3000) << "what is written stays";
+  EXPECT_EQ(config.optim.decay_steps, 3000) << "a written value stays";
 }
 
 TEST(Resolve, GivesMuonItsUsualStepsAndOneMomentum) {
@@ -247,7 +247,7 @@ TEST(Validate, WantsOneMinLrAndNoMoreStepsThanThereAre) {
                     {"optim.muon_steps", "6", "5", "optim.muon_coefficients", "\"polar_express\"", "\"jordan\""}));
   EXPECT_EQ(with_steps(OptimizerKind::muon, MuonCoefficients::turbo, 5), "");
   EXPECT_EQ(with_steps(OptimizerKind::muon, MuonCoefficients::jordan, 6), "");
-  EXPECT_EQ(with_steps(OptimizerKind::adamw, MuonCoefficients::turbo, 6), "") << "which has no such steps";
+  EXPECT_EQ(with_steps(OptimizerKind::adamw, MuonCoefficients::turbo, 6), "") << "this optimizer has no such steps";
 }
 
 TEST(Resolve, LeavesNoKeyOpenButTheTokenizers) {
@@ -345,7 +345,7 @@ TEST(Validate, WantsHeadsThatRopeCanRotate) {
   EXPECT_TRUE(names(rope(4, 60, 0), {"model.head_size", "15", "model.n_embd = 60", "model.n_head = 4", "model.positions = \"rope\""}));
   EXPECT_EQ(rope(4, 60, 16), "");
   EXPECT_TRUE(names(rope(4, 64, 7), {"model.head_size", "7", "model.positions = \"rope\""}));
-  EXPECT_EQ(rope(3, 64, 8), "") << "heads of a size of their own need not share the width";
+  EXPECT_EQ(rope(3, 64, 8), "") << "with head_size set, heads need not divide the width";
   const std::string uneven = rope(3, 100, 0);
   EXPECT_TRUE(names(uneven, {"model.n_head", "3", "100"}));
   EXPECT_EQ(uneven.find("model.positions"), std::string::npos) << uneven << ": one thing is wrong";
@@ -366,7 +366,7 @@ TEST(Validate, WantsLlama3sFactorsInOrder) {
   EXPECT_EQ(factors(1, 4, RopeScaling::llama3), "");
   EXPECT_TRUE(names(factors(4, 4, RopeScaling::llama3), {"model.rope_low_freq_factor", "4.0", "model.rope_high_freq_factor"}));
   EXPECT_TRUE(names(factors(5, 4, RopeScaling::llama3), {"model.rope_low_freq_factor", "5.0", "model.rope_high_freq_factor", "4.0"}));
-  EXPECT_EQ(factors(5, 4, RopeScaling::linear), "") << "which has none";
+  EXPECT_EQ(factors(5, 4, RopeScaling::linear), "") << "it has none";
   EXPECT_TRUE(names(invalid([](Config& c) { c.model.rope_theta = 0; }), {"model.rope_theta", "0.0", "number", "1"}));
   EXPECT_TRUE(names(invalid([](Config& c) { c.model.rope_factor = 0.5; }), {"model.rope_factor", "0.5", "number", "1"}));
   EXPECT_TRUE(names(invalid([](Config& c) { c.model.rope_original_context = 0; }), {"model.rope_original_context", "0", "integer"}));

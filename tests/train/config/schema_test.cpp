@@ -62,7 +62,7 @@ TEST(Schema, RangesAreDescribedInWords) {
       EXPECT_TRUE(names(text, {"0", "1"}));
     }
   }
-  EXPECT_EQ(texts.size(), 4U) << "the words say which ends a range has";
+  EXPECT_EQ(texts.size(), 4U) << "the words describe the ends of the range";
 }
 
 TEST(Schema, RangesHoldTheirEndsOrNot) {

@@ -40,7 +40,7 @@ TEST(CorpusStatistics, LongestLinesAcrossChunks) {
   index last = 0;
   const CorpusStatistics found = statistics_of(corpus, [&](index done) { last = done; });
   EXPECT_EQ(last, 19 + 9 + 3'000'003);
-  ASSERT_EQ(found.longest_lines.size(), 4U) << "empty lines are none";
+  ASSERT_EQ(found.longest_lines.size(), 4U) << "empty lines do not count";
   EXPECT_EQ(found.longest_lines[0].bytes, 3'000'003);
   EXPECT_EQ(found.longest_lines[0].place, (TextPlace{.file = 1, .line = 2}));
   EXPECT_EQ(found.longest_lines[0].begin, longest.substr(0, 80));

@@ -75,7 +75,7 @@ TEST(Corpus, ReadsFilesInTheOrderGivenByAbsolutePath) {
   const std::string a = folder.write("a.txt", "first\n");
   const std::vector<ReadDocument> documents = read({fs::relative(b).string(), a});
   EXPECT_EQ(names_of(documents), (std::vector<std::string>{b, a}));
-  EXPECT_EQ(documents[0].text, "second\r\n") << "bytes are kept as they are";
+  EXPECT_EQ(documents[0].text, "second\r\n") << "bytes are kept";
   EXPECT_EQ(survey(open({a, b}), nullptr).bytes, 14);
 }
 
@@ -253,7 +253,7 @@ TEST(Corpus, ReadsFilesCompressedByGzipAndZstd) {
     EXPECT_EQ(read({file})[0].text, text);
     std::ifstream stream(file, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-    EXPECT_EQ(read({folder.write("no-name", bytes)})[0].text, text) << "told by its first bytes";
+    EXPECT_EQ(read({folder.write("no-name", bytes)})[0].text, text) << "recognised by its first bytes";
     EXPECT_EQ(read({folder.write("two", bytes + bytes)})[0].text, text + text);
     const std::string cut = folder.write("cut.gz", std::string_view(bytes).substr(0, bytes.size() - 7));
     EXPECT_TRUE(names(input_error_of([&] { read({cut}); }), {cut, "cut off"}));
@@ -261,7 +261,7 @@ TEST(Corpus, ReadsFilesCompressedByGzipAndZstd) {
     damaged[bytes.size() / 2] = static_cast<char>(damaged[bytes.size() / 2] ^ 0x55);
     const std::string error = input_error_of([&] { read({folder.write("damaged.gz", damaged)}); });
     EXPECT_TRUE(names(error, {"damaged.gz is damaged"}) || names(error, {"damaged.gz", "NUL"})) << error;
-    EXPECT_EQ(names_of(read({folder.path()})).size(), 2U) << "cut.gz and damaged.gz end in no text's name";
+    EXPECT_EQ(names_of(read({folder.path()})).size(), 2U) << "cut.gz and damaged.gz do not have names of texts";
     fs::remove(file);
     fs::remove(folder.path("cut.gz"));
     fs::remove(folder.path("damaged.gz"));

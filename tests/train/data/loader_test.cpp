@@ -80,7 +80,7 @@ TEST(Loader, OffsetAndOrderChangeFromEpochToEpoch) {
     }
     orders.insert(order);
   }
-  EXPECT_EQ(offsets.size(), 40U) << "each offset comes up in 400 epochs, but for a chance of 40 * (39/40)^400 = 0.002";
+  EXPECT_EQ(offsets.size(), 40U) << "each offset comes up in 400 epochs, except with probability 40 * (39/40)^400 = 0.002";
   EXPECT_EQ(orders.size(), 400U);
   EXPECT_NE(filled(loader, 0, 15).inputs, filled(Loader(windows, 2), 0, 15).inputs) << "another seed";
 }

@@ -75,7 +75,7 @@ TEST_F(TokenCache, TheLeastRecentlyUsedGoFirst) {
   EXPECT_FALSE(fs::exists(a));
   EXPECT_EQ(remove_kept_tokens(cache.path(), size).at(0).path, c);
   EXPECT_EQ(remove_kept_tokens(cache.path(), 0).at(0).path, b);
-  EXPECT_TRUE(fs::exists(cache.path("notes.tokens"))) << "what is not ours stays";
+  EXPECT_TRUE(fs::exists(cache.path("notes.tokens"))) << "files of others stay";
 }
 
 TEST_F(TokenCache, FilesInUseStay) {

@@ -389,7 +389,7 @@ TEST(TokenFile, AProgramThatIsKilledLeavesNoFileThatCounts) {
   {
     const TokenFileWriter refused(path, key, 300);
   }
-  EXPECT_EQ(files_in(cache.path()), 0U) << "what the dead have left is swept up";
+  EXPECT_EQ(files_in(cache.path()), 0U) << "files of dead processes are removed";
 
   const std::string of_another = cache.path(std::string(32, 'a') + ".tokens.XyZ123.unfinished");
   cache.write(std::filesystem::path(of_another).filename().string(), "tokens");
@@ -397,7 +397,7 @@ TEST(TokenFile, AProgramThatIsKilledLeavesNoFileThatCounts) {
   {
     const TokenFileWriter refused(path, key, 300);
   }
-  EXPECT_TRUE(std::filesystem::exists(of_another)) << "which another machine may be writing, whose lock is not seen";
+  EXPECT_TRUE(std::filesystem::exists(of_another)) << "another machine, whose lock is not visible, may be writing it";
   std::filesystem::last_write_time(of_another, std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
   {
     const TokenFileWriter refused(path, key, 300);

@@ -64,7 +64,7 @@ TEST(MetricsLog, a_file_that_cannot_be_read_is_refused_and_not_changed) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder / "metrics.jsonl";
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
-  EXPECT_THROW(MetricsLog(file, 0), Error) << "a pipe without a writer would be waited for";
+  EXPECT_THROW(MetricsLog(file, 0), Error) << "a pipe without a writer would block";
   for (const char* target : {"/dev/zero", "metrics.jsonl"}) {  // an endless file, and a link to itself
     std::filesystem::remove(file);
     std::filesystem::create_symlink(target, file);

@@ -19,7 +19,7 @@ TEST(KeepMetrics, LeavesOutLaterStepsAndATornLine) {
 TEST(KeepMetrics, CountsLinesThatTheRunHasNotWritten) {
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + kStep2.substr(0, 20), 1).foreign, 0) << "torn at the end";
   for (const std::size_t bytes : {0U, 1U, 8U, 20U, 30U}) {
-    EXPECT_EQ(keep_metrics(kStep1.substr(0, bytes) + "\n" + kStep2, 2).foreign, 0) << "torn after " << bytes << ", and gone on";
+    EXPECT_EQ(keep_metrics(kStep1.substr(0, bytes) + "\n" + kStep2, 2).foreign, 0) << "torn after " << bytes << ", and continued";
   }
   EXPECT_EQ(keep_metrics("{\"event\":\"note\"}\n" + kStep1 + "note\n", 2).foreign, 2);
 }
@@ -42,7 +42,7 @@ TEST(KeepMetrics, SamplesWithoutTheirEvaluationAreWrittenAgain) {
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample + sample + evaluation, 2).text, kStep1 + kStep2 + sample + sample + evaluation);
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + evaluation + sample, 2).text, kStep1 + kStep2 + evaluation + sample)
       << "the order of an earlier version";
-  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample, 3).text, kStep1 + kStep2 + sample) << "what a later step has left behind it stays";
+  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample, 3).text, kStep1 + kStep2 + sample) << "the rest of a later step stays";
   const std::string none = "{\"event\":\"eval\",\"step\":2,\"train_loss\":null,\"val_loss\":null}\n";
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample + none, 2).text, kStep1 + kStep2) << "an evaluation without a loss is made again";
 }
@@ -83,7 +83,7 @@ TEST(KeepMetrics, KnowsTheErrorAndTheTime) {
   const KeptMetrics kept = keep_metrics(kStep1 + step + evaluation + "{\"event\":\"step\",\"step\":3,\"ms\":9000}\n", 2);
   ASSERT_TRUE(kept.evaluation);
   EXPECT_EQ(kept.evaluation->val_standard_error, 0.25);
-  EXPECT_EQ(kept.seconds, 2) << "not of what happened later";
+  EXPECT_EQ(kept.seconds, 2) << "not of later events";
 }
 
 TEST(KeepMetrics, FindsTheHeader) {

@@ -92,7 +92,7 @@ TEST(HistoryReader, follows_a_file_that_grows) {
   EXPECT_EQ(reader.history().steps[1].report.loss, 1.5);
   std::filesystem::remove(file);
   EXPECT_FALSE(reader.update());
-  EXPECT_EQ(reader.history().steps.size(), 3U) << "what was read stays";
+  EXPECT_EQ(reader.history().steps.size(), 3U) << "earlier lines stay";
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ void expect_each_once(const typename O::Options& options) {
     const Ownership ownership(t.store, *t.optimizer, ranks);
     EXPECT_EQ(covered(ownership.parts(), t.store.trainable_size()), expected);
     EXPECT_EQ(covered(ownership.weights(), t.store.trainable_size()), expected);
-    ASSERT_EQ(ownership.parts().size(), alone.parts().size()) << "parts, and so the bits of the norm, do not depend on the ranks";
+    ASSERT_EQ(ownership.parts().size(), alone.parts().size()) << "parts, and so the bits of the norm, do not depend on the number of ranks";
     std::vector<OwnedRange> own;
     for (int rank = 0; rank < ranks; ++rank) {
       index size = 0;

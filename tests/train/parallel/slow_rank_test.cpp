@@ -26,7 +26,7 @@ TEST(SlowRank, IsReportedOnceAfterTenSteps) {
 
 TEST(SlowRank, IsAbsentAmongEqualOnes) {
   SlowRank slow;
-  EXPECT_EQ(slow.take({}).rank, -1) << "of one process";
+  EXPECT_EQ(slow.take({}).rank, -1) << "with one process";
   for (int step = 0; step < 100; ++step) {
     EXPECT_EQ(slow.take(std::vector<double>{1, 1.29}).rank, -1);
   }

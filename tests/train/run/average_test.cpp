@@ -46,7 +46,7 @@ TEST_F(Average, IsEvaluatedAndUsedButNotTrained) {
 
   const Trainer again = Trainer::resume(folder / "with", {});
   const TrainedModel used = load_trained_model((folder / "with").string(), {.choice = CheckpointChoice::newest});
-  EXPECT_EQ(loss_of(used, again.data()), with.val_loss) << "the loss of a run is that of the model that it gives";
+  EXPECT_EQ(loss_of(used, again.data()), with.val_loss) << "the loss of a run is that of its resulting model";
 
   // The weights equal those of a run without an average.
   const auto checkpoint = [&](const char* run) { return CheckpointFile::open(folder / run / "checkpoints/step-000000020.h5"); };

@@ -38,7 +38,7 @@ struct Saving : ::testing::Test {
 TEST_F(Saving, saves_the_weights_of_the_time_when_it_began) {
   const SavedCheckpoint now = save_checkpoint(folder / "now", snapshot(5));
   BackgroundSaver saver(folder / "later");
-  EXPECT_FALSE(saver.collect(true)) << "nothing is under way";
+  EXPECT_FALSE(saver.collect(true)) << "no save is running";
   saver.start(snapshot(5));
   EXPECT_TRUE(saver.is_running());
   change_weights();
@@ -47,7 +47,7 @@ TEST_F(Saving, saves_the_weights_of_the_time_when_it_began) {
   EXPECT_FALSE(saver.is_running());
   EXPECT_EQ(later->step(), 5);
   EXPECT_TRUE(contents(later->path()) == contents(now.path()));
-  EXPECT_FALSE(saver.collect(true)) << "it is told once";
+  EXPECT_FALSE(saver.collect(true)) << "it is reported once";
 }
 
 TEST_F(Saving, one_at_a_time_and_again) {
@@ -99,7 +99,7 @@ TEST(AsyncSave, ChangesNoBitOfARun) {
     config.train.async_save = async;
     FirstSave events;
     Trainer::start(config, folder / (async ? "async" : "plain")).run(events, never);
-    EXPECT_EQ(events.steps_before > 0, async) << "it is told after a step that did not wait for it";
+    EXPECT_EQ(events.steps_before > 0, async) << "it is reported after a step that did not wait for it";
   }
   EXPECT_EQ(timeless_metrics(folder / "async"), timeless_metrics(folder / "plain"));
   const auto names = [&](const char* run) {

@@ -75,7 +75,7 @@ class BadStepTest : public ::testing::Test {
     } catch (const Error& e) {
       return e.what();
     }
-    ADD_FAILURE() << "went on";
+    ADD_FAILURE() << "continued";
     return "";
   }
 
@@ -169,7 +169,7 @@ TEST_F(BadStepTest, a_trial_skips_no_step_and_names_no_checkpoint) {
   trainer.set_profile(&poison);
   try {
     run_trial(trainer, 3);
-    ADD_FAILURE() << "went on";
+    ADD_FAILURE() << "continued";
   } catch (const Diverged& diverged) {
     EXPECT_EQ(diverged.what(), diverged.reason());
     EXPECT_TRUE(names(diverged.reason(), {"step 2", "gradient of "}));
@@ -307,7 +307,7 @@ TEST_P(BlockedSaveTest, a_stop_after_a_save_that_failed_saves_once_more) {
       EXPECT_EQ(open_checkpoint(run()).state().step, 12);
       EXPECT_TRUE(open_checkpoint(run()).state().evaluation_pending);
     } else {
-      EXPECT_THROW(trainer.run(events, stop), Error) << "stopped, and said to be saved";
+      EXPECT_THROW(trainer.run(events, stop), Error) << "stopped, and reported as saved";
     }
   }
 }

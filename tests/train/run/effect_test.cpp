@@ -238,7 +238,7 @@ TEST_F(EffectOnBits, KeysThatDoNotCountChangeNothing) {
     const std::string path(rule.key);
     const Key* key = schema::find_key(path.substr(0, path.find('.')), path.substr(path.find('.') + 1));
     EXPECT_NE(key, nullptr) << path;
-    EXPECT_TRUE(covered.contains(path)) << path << " counts in every run of this test: add one where it does not";
+    EXPECT_TRUE(covered.contains(path)) << path << " has an effect in every run of this test: add one in which it has none";
   }
 }
 

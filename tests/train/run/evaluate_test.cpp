@@ -141,7 +141,7 @@ TEST_F(Evaluate, counts_every_prediction_once) {
   const Evaluation all = evaluator(*windows, {}).value();
   EXPECT_EQ(all.tokens, 3999);
   EXPECT_NEAR(all.loss, brute_force(), 1e-5);
-  EXPECT_GT(std::abs(all.loss - std::log(kVocabulary)), 0.05) << "the case is void: the model has no opinion";
+  EXPECT_GT(std::abs(all.loss - std::log(kVocabulary)), 0.05) << "the case is void: the model has no preferences";
   EXPECT_DOUBLE_EQ(all.perplexity(), std::exp(all.loss));
   EXPECT_DOUBLE_EQ(all.bits_per_byte(3999), all.loss / std::log(2.0));
 }

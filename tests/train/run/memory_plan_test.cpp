@@ -119,7 +119,7 @@ TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
     const MemoryPlan step = plan_step(model, adamw, config.train, c.lengths, dry);
     const MemoryPlan plan = plan_parameters(parameters, adamw, config.train);
     weights[base != PackedType::f32] = plan.weights;
-    EXPECT_EQ(plan.save_copy, plan.gradients + plan.optimizer_state()) << "a checkpoint has the adapters alone";
+    EXPECT_EQ(plan.save_copy, plan.gradients + plan.optimizer_state()) << "a checkpoint has only the adapters";
     EXPECT_EQ(plan.loading, base == PackedType::f32 ? 0U : 5000U * 64 * sizeof(float)) << "the embedding";
     parameters.initialise(1, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
     const Batch batch = batch_of(c, config.train.batch_size);
@@ -129,7 +129,7 @@ TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
     EXPECT_EQ(step.activation_gradients, tape.gradient_bytes());
     tape.reset();
   }
-  EXPECT_LT(3 * weights[1], weights[0]) << "a bit more than a quarter of the matrices";
+  EXPECT_LT(3 * weights[1], weights[0]) << "slightly more than a quarter of the matrices";
 }
 
 TEST(MemoryPlan, TouchesNoMemory) {

@@ -29,7 +29,7 @@ TEST(Precision, IsKeptWhenItIsGiven) {
 
 TEST(Precision, AutoBecomesOneThatThisBuildHas) {
   TrainConfig config = with(Precision::auto_, false);
-  EXPECT_NE(settle_precision(config), "") << "says why";
+  EXPECT_NE(settle_precision(config), "") << "gives the reason";
   EXPECT_NE(config.precision, Precision::auto_);
   if (!kernels::has_bf16_products()) {
     EXPECT_EQ(config.precision, Precision::f32);

@@ -219,10 +219,10 @@ TEST(ReferenceRate, IsTheHighestAndIsKnownWhenTwoMeasurementsAgree) {
   EXPECT_TRUE(std::isnan(reference.share(50, 2.5))) << "120";
   EXPECT_EQ(next, 3U);
   EXPECT_TRUE(std::isnan(reference.share(50, 9)));
-  EXPECT_EQ(next, 3U) << "it looks again after a time that grows";
+  EXPECT_EQ(next, 3U) << "it measures again after a time that grows";
   EXPECT_DOUBLE_EQ(reference.share(50, 10), 50.0 / 389) << "375 agrees";
   EXPECT_DOUBLE_EQ(reference.share(100, 11), 100.0 / 389);
-  EXPECT_TRUE(std::isnan(reference.share(450, 12))) << "a step that is faster has it measured again: 600";
+  EXPECT_TRUE(std::isnan(reference.share(450, 12))) << "a faster step makes it measure again: 600";
   EXPECT_EQ(reference.highest(), 600);
   EXPECT_EQ(next, 5U);
 }

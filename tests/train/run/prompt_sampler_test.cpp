@@ -38,7 +38,7 @@ TEST_F(PromptSamplerTest, each_evaluation_continues_each_prompt) {
   EXPECT_NE(history.samples[0].text, history.samples[2].text) << "of another step";
   const RunHistory again = train("again", config({"the ", "ships"}));
   for (std::size_t i = 0; i < history.samples.size(); ++i) {
-    EXPECT_EQ(again.samples[i].text, history.samples[i].text) << "nothing else than seed and step decides";
+    EXPECT_EQ(again.samples[i].text, history.samples[i].text) << "only seed and step decide";
   }
 }
 

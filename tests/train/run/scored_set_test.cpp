@@ -32,14 +32,14 @@ TEST_F(ScoredSetTest, isTheSameForEqualTextsAndOtherwiseNot) {
   EXPECT_TRUE(set.is_known());
   EXPECT_FALSE(set.text.empty());
   EXPECT_EQ(of(config({"model.n_layer=1", "optim.learning_rate=0.5", "train.seed=9", "train.eval_tokens=100"})), set)
-      << "what a run is, and how much it looks at";
+      << "these keys do not change the scored tokens";
   EXPECT_NE(of(config({"data.val_fraction=0.2"})).targets, set.targets);
 
   std::string text = tiny_text();
   text.back() = 'a';  // it ends with a line feed
   write_file(folder_ / "corpus.txt", text);
   EXPECT_NE(of(config()).targets, set.targets);
-  EXPECT_NE(of(config()).contexts, set.contexts) << "which say of what they are the contexts";
+  EXPECT_NE(of(config()).contexts, set.contexts) << "contexts include their targets";
   EXPECT_NE(of(config()).text, set.text);
 }
 
@@ -76,9 +76,8 @@ TEST_F(ScoredSetTest, ofAnswersHasTheQuestionsAndNotTheWindows) {
   const std::string answer = R"("cd")", unlearnt = R"("cd", "train": false)";
   const ScoredSet set = of_chats({R"("ab")", answer, R"("ba")", answer});
   EXPECT_TRUE(set.is_known());
-  EXPECT_EQ(of_chats({R"("ab")", answer, R"("ba")", answer}, 400), set)
-      << "where no example is cut, how many are in a window does not matter";
-  EXPECT_EQ(of_chats({R"("ab")", answer, R"("ba")", answer, R"("abba")"}), set) << "from the last message nothing is predicted";
+  EXPECT_EQ(of_chats({R"("ab")", answer, R"("ba")", answer}, 400), set) << "if no example is cut, the number in a window does not matter";
+  EXPECT_EQ(of_chats({R"("ab")", answer, R"("ba")", answer, R"("abba")"}), set) << "nothing is predicted from the last message";
   const ScoredSet other = of_chats({R"("ab")", answer, R"("bb")", answer});
   EXPECT_EQ(other.targets, set.targets);
   EXPECT_NE(other.contexts, set.contexts);
@@ -149,7 +148,7 @@ TEST(CombinedSets, dependOnTheSharesAndAreUnknownIfOneIs) {
   const auto mean = [&](double share) { return combined(std::vector<SharedSet>{{.of = a, .share = share}, {.of = b, .share = 1}}); };
   EXPECT_EQ(combined(std::vector<SharedSet>{{.of = a, .share = 0.5}}), a);
   EXPECT_NE(mean(1).targets, mean(2).targets);
-  EXPECT_EQ(mean(1).text, "") << "that of one is not known";
+  EXPECT_EQ(mean(1).text, "") << "one of them is not known";
   EXPECT_NE(combined(std::vector<SharedSet>{{.of = a, .share = 1}, {.of = a, .share = 1}}).targets, mean(1).targets);
   EXPECT_FALSE(combined(std::vector<SharedSet>{{.of = a}, {.of = {}}}).is_known());
   EXPECT_FALSE(combined({}).is_known());

@@ -22,7 +22,7 @@ TEST(StepClock, ExtrapolatesPassesThatHadNoTime) {
   EXPECT_GE(clock.end_passes({}), 0.02);
   StepReport report{.optimizer_seconds = 0.001};
   clock.end_step(report);
-  EXPECT_GE(report.seconds, 4 * (0.02 - 0.001) + 0.001) << "four passes, of which one was made, and one update";
+  EXPECT_GE(report.seconds, 4 * (0.02 - 0.001) + 0.001) << "four passes, only one of which was made, and one update";
 }
 
 TEST(StepClock, MeasuresTheRateAndWaitsOfEachStep) {

@@ -77,7 +77,7 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
   Recorder events;  // steps of 1 in every weight destroy everything that was learnt
   Trainer::resume(run(), {.overrides = {"optim.learning_rate=1", "train.max_steps=24"}}).run(events, never);
   ASSERT_EQ(events.evaluations.size(), 2U);
-  EXPECT_GT(events.evaluations[0].val_loss, 4) << "the case is void: what came later is no worse";
+  EXPECT_GT(events.evaluations[0].val_loss, 4) << "the case is void: later checkpoints are not worse";
   EXPECT_EQ(best_checkpoint(run())->step, good);
   EXPECT_EQ(open_checkpoint(run(), CheckpointChoice::best).state().step, good);
   EXPECT_EQ(open_checkpoint(run()).state().step, 24);
@@ -218,7 +218,7 @@ TEST_F(Start, a_loss_that_is_not_finite_ends_the_run_before_it_is_applied) {
   const std::string before = contents(checkpoint_directory(run()) / checkpoint_name(5));
   try {
     trainer.run(quiet, never);
-    FAIL() << "went on with NaN";
+    FAIL() << "continued with NaN";
   } catch (const InputError&) {
     FAIL() << "NaN is a failure, not bad input";
   } catch (const Error& e) {
@@ -263,7 +263,7 @@ TEST_F(Start, reports_what_it_is_loading_and_what_it_leaves_out) {
   EXPECT_EQ(stages, (std::set{Stage::reading, Stage::learning, Stage::tokenizing}));
   ASSERT_EQ(data.notes.size(), 1U);
   EXPECT_TRUE(names(data.notes[0], {".png"}));
-  EXPECT_EQ(load_training_data(c).fingerprint, data.fingerprint) << "without anybody to tell";
+  EXPECT_EQ(load_training_data(c).fingerprint, data.fingerprint) << "without anybody who listens";
 }
 
 TEST_F(Start, refuses_a_folder_that_is_in_use) {
@@ -370,7 +370,7 @@ TEST_F(Start, takes_a_model_that_a_program_has_saved) {
   Trainer::start(c, run()).run(events, never);
   Evaluator evaluator(*trained.model);
   const Trainer again = Trainer::resume(run(), {});
-  EXPECT_EQ(again.config().model.n_hidden, 24) << "what is not set is taken over";
+  EXPECT_EQ(again.config().model.n_hidden, 24) << "keys that are not set are inherited";
   EXPECT_EQ(again.config().model.activation, Activation::relu);
   EXPECT_EQ(events.evaluations.front().val_loss,
             evaluator(*again.data().sources.front().validation.samples, {.seed = 1337, .draw = 0})->loss);

@@ -114,7 +114,7 @@ TEST(Draw, TopPKeepsTheFewestThatHaveTheShare) {
   EXPECT_EQ(count(0.69), 2);
   EXPECT_EQ(count(0.71), 3);
   EXPECT_EQ(count(0.91), 4);
-  EXPECT_NEAR(shares(logits, {.top_p = 0.6})[3], 3.0 / 7, 4e-5) << "what is left is drawn by its own shares";
+  EXPECT_NEAR(shares(logits, {.top_p = 0.6})[3], 3.0 / 7, 4e-5) << "the rest is drawn by its own shares";
 }
 
 TEST(Draw, MinPKeepsTokensThatAreNotFarBelowTheMostLikely) {

@@ -321,7 +321,7 @@ TEST_F(Generate, NeedNotBeFinished) {
   SampleOptions options{.max_new_tokens = 1'000'000, .num_samples = 1'000'000, .temperature = 1};
   options.interrupted = [&] { return ++asked < 0; };
   Generation first(model.gpt, kVocabulary, {{1}}, options);
-  EXPECT_EQ(asked, 0) << "next() computes, nothing else does";
+  EXPECT_EQ(asked, 0) << "only next() computes";
   EXPECT_EQ(first.next()->number, 7);
   Generation moved = std::move(first);
   EXPECT_EQ(moved.next()->number, 6);
@@ -348,7 +348,7 @@ TEST(GenerateMany, ReadsWeightsOnceForAToken) {
   EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10}), 10) << "a prompt, then nine tokens";
   EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 8}), 10) << "eight together";
   EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 16}), 10 + 9) << "the prompt is read once";
-  EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 9}, first_ends_early), 10 + 1) << "the ninth takes its place";
+  EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 9}, first_ends_early), 10 + 1) << "the ninth replaces it";
   EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10}), 6 + 9) << "different prompts together";
   EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10, .num_samples = 2}), 6 + 2 * 9);
   EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 0}), 0);
@@ -372,7 +372,7 @@ TEST_F(Generate, EndsWhenItDrawsTheEnd) {
   int early = 0;
   for (std::size_t s = 0; s < all.size(); ++s) {
     const auto end = std::find(all[s].begin(), all[s].end(), 3);
-    EXPECT_EQ(ended[s].tokens, std::vector<Token>(all[s].begin(), end)) << "what the others do changes nothing";
+    EXPECT_EQ(ended[s].tokens, std::vector<Token>(all[s].begin(), end)) << "the other samples change nothing";
     EXPECT_EQ(ended[s].ending, end == all[s].end() ? Ending::length : Ending::end);
     early += end != all[s].end();
   }

@@ -44,7 +44,7 @@ TEST_F(LookAt, reports_the_probabilities_of_the_plain_model) {
       EXPECT_LE(row[id], row[alternatives[0].first]) << "the likeliest id comes first";
     }
     EXPECT_GE(alternatives[0].second, alternatives[1].second);
-    EXPECT_LT(alternatives[2].first, 9) << "padding of the embedding table is no token";
+    EXPECT_LT(alternatives[2].first, 9) << "padding of the embedding table is not a token";
   }
 }
 

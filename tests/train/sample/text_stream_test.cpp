@@ -30,17 +30,17 @@ TEST(TextStream, NeverGivesACharacterInPart) {
                    "b"),
             (Pieces{"a", "", "\xC4\x9F", "b", ""}));
   EXPECT_EQ(pieces("\xF0\x9F\x98\x80"), (Pieces{"", "", "", "\xF0\x9F\x98\x80", ""}));
-  EXPECT_EQ(pieces("a\xC4"), (Pieces{"a", "", "\xC4"})) << "in the end all of it";
+  EXPECT_EQ(pieces("a\xC4"), (Pieces{"a", "", "\xC4"})) << "at the end everything comes";
   EXPECT_EQ(pieces("\x80"
                    "a"),
             (Pieces{"\x80", "a", ""}))
-      << "what is no character is not waited for";
+      << "bytes that are not a character are not held back";
 }
 
 TEST(TextStream, EndsBeforeAStopStringAcrossTokens) {
   EXPECT_EQ(pieces("one two", {" t"}), (Pieces{"o", "n", "e", "", "", "", "", ""}));
   EXPECT_EQ(pieces("ababac", {"abac"}), (Pieces{"", "", "", "ab", "", "", ""}));
-  EXPECT_EQ(pieces("abx", {"abc"}), (Pieces{"", "", "abx", ""})) << "it was none";
+  EXPECT_EQ(pieces("abx", {"abc"}), (Pieces{"", "", "abx", ""})) << "it was not one";
   EXPECT_EQ(pieces("ab", {"abc"}), (Pieces{"", "", "ab"})) << "it may have become one";
   EXPECT_EQ(pieces("aXbYc", {"Y", "Xb"}), (Pieces{"a", "", "", "", "", ""})) << "the first in the text";
   EXPECT_EQ(pieces("x\xC4\x9Fy", {"\xC4\x9F"}), (Pieces{"x", "", "", "", ""}));
@@ -50,7 +50,7 @@ TEST(TextStream, ReportsThatItStopped) {
   const ByteTokenizer tokenizer;
   TextStream stream(tokenizer, '\n', {"\n\n"});
   stream.push('\n');
-  EXPECT_FALSE(stream.stopped()) << "what stands before the text is none of it";
+  EXPECT_FALSE(stream.stopped()) << "the prompt is not part of the text";
   stream.push('\n');
   EXPECT_TRUE(stream.stopped());
   EXPECT_EQ(stream.push('a'), "");
@@ -72,7 +72,7 @@ TEST(TextStream, FindsAStopStringWithinAToken) {
   const WordTokenizer tokenizer({"\n", "lamp", "the", "turns"});
   const Token lamp = tokenizer.encode("lamp")[0], the = tokenizer.encode("the")[0], turns = tokenizer.encode("turns")[0];
   TextStream stream(tokenizer, the, {"mp"});
-  EXPECT_EQ(stream.push(turns), " turns") << "with the blank that parts it from the word before";
+  EXPECT_EQ(stream.push(turns), " turns") << "with the blank that separates it from the previous word";
   EXPECT_EQ(stream.push(lamp), " la");
   EXPECT_TRUE(stream.stopped());
 }

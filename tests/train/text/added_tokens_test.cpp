@@ -50,7 +50,7 @@ TEST(AddedTokens, AreFoundInTheTextAsItIsOrInItsNormalForm) {
   EXPECT_EQ(split(normalized, "\u00E9 e\u0301 o\u0308", true, true), "[1]| |[1]| \u00F6");
   EXPECT_EQ(split(normalized, "\u00E9 e\u0301", true, false), "\u00E9 |[1]");
   EXPECT_EQ(split({{1, {.name = "ab", .normalized = true}}, {2, {.name = "bc"}}}, "abc ab"), "a|[2]| |[1]")
-      << "those of the text as it is come first";
+      << "those of the unchanged text come first";
 }
 
 TEST(AddedTokens, ReportWhetherTextsCanBeEncodedInParts) {

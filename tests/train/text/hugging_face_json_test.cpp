@@ -339,7 +339,7 @@ TEST(HuggingFaceFiles, HoldTheFilesOfAModelsFolder) {
   EXPECT_EQ(json::parse(files.special_tokens_map_json), (json{{"bos_token", "<s>"}, {"eos_token", "<|endoftext|>"}}));
   BpeVocabulary again = from_hugging_face_json(files.tokenizer_json);
   read_tokenizer_config(files.tokenizer_config_json, again);
-  EXPECT_EQ(bpe_json(again), tokenizer.to_json()) << "nothing that needs to be kept beside it";
+  EXPECT_EQ(bpe_json(again), tokenizer.to_json()) << "no further file is needed";
 }
 
 // A tokenizer class of transformers may put its own tokens around a text; with other classes the file's own post_processor counts.

@@ -25,13 +25,13 @@ TEST(Pieces, AreWordsNumbersAndSignsWithTheSpaceBefore) {
   EXPECT_EQ(pieces_of(""), Pieces());
   EXPECT_EQ(pieces_of("Hello, world 42!"), (Pieces{"Hello", ",", " world", " 42", "!"}));
   EXPECT_EQ(pieces_of("I'll say it's OK, 'TIS"), (Pieces{"I", "'ll", " say", " it", "'s", " OK", ",", " '", "TIS"}));
-  EXPECT_EQ(pieces_of("x\u2019s"), (Pieces{"x", "\u2019", "s"})) << "a curly apostrophe is none";
+  EXPECT_EQ(pieces_of("x\u2019s"), (Pieces{"x", "\u2019", "s"})) << "a curly apostrophe does not count as one";
 }
 
 TEST(Pieces, OfSpacesTheLastJoinsTheNextWord) {
   EXPECT_EQ(pieces_of("   a"), (Pieces{"  ", " a"}));
   EXPECT_EQ(pieces_of("a \n b"), (Pieces{"a", " \n", " b"}));
-  EXPECT_EQ(pieces_of("a\n\nb"), (Pieces{"a", "\n", "\n", "b"})) << "a line break stands alone";
+  EXPECT_EQ(pieces_of("a\n\nb"), (Pieces{"a", "\n", "\n", "b"})) << "a line break is a piece";
   EXPECT_EQ(pieces_of("a  "), (Pieces{"a", "  "}));
   EXPECT_EQ(pieces_of("\u3000\u3000x"), (Pieces{"\u3000", "\u3000", "x"}));
 }
@@ -45,7 +45,7 @@ TEST(Pieces, WhiteSpaceIsUnicodes) {
 
 TEST(Pieces, LettersAndNumbersAreUnicodes) {
   EXPECT_EQ(pieces_of("\u0130stanbul\u0131 \u00BD\u2460\u2167"), (Pieces{"\u0130stanbul\u0131", " \u00BD\u2460\u2167"}));
-  EXPECT_EQ(pieces_of("e\u0301a"), (Pieces{"e", "\u0301", "a"})) << "a combining mark is no letter";
+  EXPECT_EQ(pieces_of("e\u0301a"), (Pieces{"e", "\u0301", "a"})) << "a combining mark is not a letter";
   EXPECT_GE(std::stoi(PieceReader::unicode_version()), 14) << "Debian 12 has version 14, Debian 13 version 16";
 }
 
@@ -105,7 +105,7 @@ TEST(Pieces, TheStablePrefixEndsBeforeTheLastWhiteSpaceAfterSomethingElse) {
 TEST(Pieces, TheStablePrefixAtALineBreak) {
   for (const Splitter splitter : {Splitter::gpt2, Splitter::smollm}) {
     EXPECT_EQ(stable_pieces("\u3042\n\u3042", splitter), 3);
-    EXPECT_EQ(stable_pieces(".\n\nb", splitter), 1) << "what follows decides over the second line break";
+    EXPECT_EQ(stable_pieces(".\n\nb", splitter), 1) << "the next characters decide where the second line break belongs";
   }
   for (const Splitter splitter : {Splitter::llama3, Splitter::qwen2}) {
     EXPECT_EQ(stable_pieces("\u3002\n\u3042", splitter), 4) << "a sign takes the line break";

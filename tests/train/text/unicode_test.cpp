@@ -16,7 +16,7 @@ TEST(Nfc, JoinsAndSortsMarks) {
   EXPECT_EQ(to_nfc("cafe\u0301"), "caf\u00E9");
   EXPECT_EQ(to_nfc("q\u0307\u0323"), "q\u0323\u0307") << "below before above";
   EXPECT_EQ(to_nfc("\u1100\u1161\u11A8"), "\uAC01") << "Hangul";
-  EXPECT_EQ(to_nfc("\u212B\u2126"), "\u00C5\u03A9") << "characters that are another one";
+  EXPECT_EQ(to_nfc("\u212B\u2126"), "\u00C5\u03A9") << "characters that are equivalent to another one";
   EXPECT_EQ(to_nfc("\u0958"), "\u0915\u093C") << "a composition exclusion";
   EXPECT_EQ(to_nfc("\u0301x"), "\u0301x") << "a mark at the start";
   EXPECT_EQ(to_nfc("=\u0338<\u0338"), "\u2260\u226E");

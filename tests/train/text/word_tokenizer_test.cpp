@@ -20,7 +20,7 @@ TEST(WordTokenizer, IdsAreFourSpecialTokensThenTheDistinctWordsInByteOrder) {
   EXPECT_EQ(tokenizer->encode("\n Or die or win you z \u0130zmir \U0001F600"), (std::vector<Token>{4, 5, 6, 7, 8, 9, 10, 11, 12}));
   EXPECT_EQ(tokenizer->to_json(),
             "{\"kind\":\"word\",\"words\":[\"\\n\",\"Or\",\"die\",\"or\",\"win\",\"you\",\"z\",\"\u0130zmir\",\"\U0001F600\"]}");
-  EXPECT_EQ(words_of({"a", "b a"})->encode("a b"), (std::vector<Token>{4, 5})) << "without a line break in the text it is no word";
+  EXPECT_EQ(words_of({"a", "b a"})->encode("a b"), (std::vector<Token>{4, 5})) << "without a line break in the text it is not a word";
 }
 
 TEST(WordTokenizer, HasMarksForSequences) {

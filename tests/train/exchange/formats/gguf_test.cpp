@@ -91,7 +91,7 @@ TEST(Gguf, FilesOfAnotherProgramAreRead) {
     EXPECT_EQ(file.value("a.i32")->integer(), -2'000'000'000);
     EXPECT_EQ(file.value("a.f32")->number(), static_cast<double>(1e-5F));
     EXPECT_EQ(file.value("a.bool")->boolean(), true);
-    EXPECT_EQ(file.value("a.u64")->integer(), std::nullopt) << "more than an index holds";
+    EXPECT_EQ(file.value("a.u64")->integer(), std::nullopt) << "more than an index can hold";
     EXPECT_EQ(file.value("a.u64")->text(), "9223372036854775809");
     EXPECT_EQ(file.value("a.i64")->integer(), -(index{1} << 62));
     EXPECT_EQ(file.value("a.f64")->number(), 0.1);

@@ -173,7 +173,7 @@ TEST(Standings, AverageSeedsWithTheStandardErrorOfTheMean) {
   EXPECT_DOUBLE_EQ(all[1].loss, 3);
   EXPECT_DOUBLE_EQ(all[1].standard_error, std::sqrt((4 + 1 + 9) / 2.0 / 3));
   EXPECT_EQ(all[1].seeds, (Numbers{1, 2, 6}));
-  EXPECT_EQ(all[1].seconds, 12) << "of all seeds";
+  EXPECT_EQ(all[1].seconds, 12) << "for all seeds";
   EXPECT_EQ(all[1].state, Standing::State::finished);
 }
 

@@ -135,7 +135,7 @@ TEST(Conversation, RefusesKeysThatWouldChangeTheLearntTokens) {
   EXPECT_TRUE(is_about(refusal(R"({"messages": [{"role": "assistant", "content": "", "tool_calls": [1]}]})"), "messages[0].tool_calls"))
       << "an empty answer would be learnt";
   EXPECT_TRUE(is_about(refusal(R"({"messages": [{"role": "assistant", "tool_calls": [1]}]})"), "messages[0].tool_calls"))
-      << "which is why it lacks a content";
+      << "so it has no content";
   EXPECT_TRUE(is_about(refusal(R"({"prompt": "x", "chosen": "y", "rejected": "z"})"), "chosen"));
 }
 

@@ -137,7 +137,7 @@ TEST_F(HttpServerTest, AnswersOnlyToThisMachine) {
 
 TEST_F(HttpServerTest, RefusesBodiesThatAreNotPlainJson) {
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}").status, 415)
-      << "what a page of somebody else can send without asking";
+      << "a request that another page can send without asking";
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").status, 415);
   EXPECT_TRUE(names(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").body,
                     {"no Content-Type", "Content-Type: application/json"}));
@@ -172,7 +172,7 @@ TEST_F(HttpServerTest, RefusesRequestsThatAreTooLong) {
     headers += "a: b\r\n";
   }
   EXPECT_EQ(asked(get_request("/", headers)).status, 431);
-  EXPECT_EQ(asked(get_request("/")).status, 200) << "it goes on";
+  EXPECT_EQ(asked(get_request("/")).status, 200) << "it continues";
 }
 
 TEST_F(HttpServerTest, RefusesBytesThatAreNotHttp) {
@@ -184,7 +184,7 @@ TEST_F(HttpServerTest, RefusesBytesThatAreNotHttp) {
   HttpClient half(server.url());
   half.send("GET / HT");
   half.close();
-  EXPECT_EQ(asked(get_request("/")).status, 200) << "it goes on";
+  EXPECT_EQ(asked(get_request("/")).status, 200) << "it continues";
 }
 
 TEST_F(HttpServerTest, StreamsUntilTheClientIsGone) {

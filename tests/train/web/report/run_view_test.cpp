@@ -84,7 +84,7 @@ TEST_F(RunViewTest, metricsOfAnEarlierVersionAreUnknown) {
   EXPECT_EQ(in_words(*better_of(runs), runs).find("better"), std::string::npos);
   EXPECT_TRUE(names(remark_on(compare(runs), runs), {"not known", "earlier version"}));
   const std::vector<RunView> others = {run("c", 2, ""), run("d", 1.5, "", "", "another corpus")};
-  EXPECT_EQ(compare(others), Comparison::other_targets) << "as earlier versions said";
+  EXPECT_EQ(compare(others), Comparison::other_targets) << "as in earlier versions";
 }
 
 TEST_F(RunViewTest, aRunWithoutALossIsNotCompared) {

@@ -50,7 +50,7 @@ TEST(ChoiceText, GivesATokensScoreWithItsText) {
 
 TEST(ChoiceText, GivesNothingOfAStopString) {
   EXPECT_EQ(pieces("abSTz", {"ST"}), (Pieces{"a|a0", "b|b1", "|", "|", "|"}));
-  EXPECT_EQ(pieces("abSxz", {"ST"}), (Pieces{"a|a0", "b|b1", "|", "Sx|S2x3", "z|z4", "|"})) << "it was none";
+  EXPECT_EQ(pieces("abSxz", {"ST"}), (Pieces{"a|a0", "b|b1", "|", "Sx|S2x3", "z|z4", "|"})) << "it was not one";
   EXPECT_EQ(pieces("abS", {"ST"}), (Pieces{"a|a0", "b|b1", "|", "S|S2"})) << "it may have become one";
   EXPECT_EQ(pieces("ST", {"ST"}), (Pieces{"|", "|", "|"}));
 }

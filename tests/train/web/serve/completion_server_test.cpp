@@ -222,7 +222,7 @@ TEST(CompletionServer, ASeedGivesItsText) {
   EXPECT_NE(text({{"seed", 12}})["choices"], first["choices"]);
   const json drawn = text({}), again = text({});
   EXPECT_NE(drawn["choices"], again["choices"]) << "without a seed one is drawn";
-  EXPECT_EQ(text({{"seed", drawn["seed"]}})["choices"], drawn["choices"]) << "and told";
+  EXPECT_EQ(text({{"seed", drawn["seed"]}})["choices"], drawn["choices"]) << "and reported";
   const json three = text({{"seed", 11}, {"n", 3}});
   ASSERT_EQ(three["choices"].size(), 3U);
   EXPECT_EQ(three["choices"][0], first["choices"][0]);
@@ -318,7 +318,7 @@ TEST(CompletionServer, StopsBeforeAStopString) {
   EXPECT_EQ(stopped["choices"][0]["finish_reason"], "stop");
   const json tokens = stopped["choices"][0]["logprobs"]["tokens"];
   EXPECT_EQ(stopped["usage"]["completion_tokens"].get<std::size_t>(), tokens.size() + 3)
-      << "the stop string was generated, and is not told";
+      << "the stop string was generated, and is not reported";
   std::string streamed;
   for (const json& event : server.events(kText, with)) {
     streamed += event["choices"][0]["text"].get<std::string>();
@@ -431,7 +431,7 @@ TEST(CompletionServer, LetsSomeWaitAndRefusesMore) {
   }
   EXPECT_EQ(refused.status, 503);
   EXPECT_NE(refused.head.find("Retry-After: 1"), std::string::npos) << refused.head;
-  EXPECT_EQ(server.get("/health").status, 200) << "what needs no model is answered";
+  EXPECT_EQ(server.get("/health").status, 200) << "requests that need no model are answered";
   runs.close();
   for (HttpClient& client : waiting) {
     EXPECT_EQ(testing::reply_of(client.read()).status, 200);
