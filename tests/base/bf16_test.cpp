@@ -109,6 +109,7 @@ TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
       simd::Vec<float> c{};
       bf16 pairs_a[kVector][2], pairs_b[kVector][2];
       float sums[kVector];
+      // Draw the operands.
       for (int lane = 0; lane < kVector; ++lane) {
         for (int i = 0; i < 2; ++i) {
           pairs_a[lane][i] = {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(any_float(draw(), regime.least, regime.most)) >> 16)};
@@ -119,6 +120,7 @@ TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
         b[lane] = std::bit_cast<std::uint32_t>(pairs_b[lane]);
       }
       std::memcpy(&c, sums, sizeof c);
+      // Compare the vector product with the reference, lane by lane.
       float found[kVector];
       {
         const FlushDenormals flushed;

@@ -135,7 +135,7 @@ TEST(Exp, LanesAreApart) {
   }
 }
 
-TEST(Exp, NeverFallsWhereItsArgumentRises) {
+TEST(Exp, NeverFallsWhenItsArgumentRises) {
   float before = 0;
   for (float x = -87; x < 89; x += 0.0007F) {
     const float y = exp_of(x);

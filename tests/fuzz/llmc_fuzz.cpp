@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view input = fuzz::text_of(data, size);
   const unsigned mode = fuzz::choice(input, 2);
   std::string file(input);
+  // Mode 1 keeps the sizes small, and the file as long as they require.
   if (mode == 1) {
     std::int32_t numbers[8]{};
     file.resize(kHeaderBytes, '\0');

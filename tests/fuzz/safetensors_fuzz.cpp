@@ -11,6 +11,7 @@ namespace dikkat {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view input = fuzz::text_of(data, size);
   const unsigned mode = fuzz::choice(input, 3);
+  // Mode 2 reads an index.
   if (mode == 2) {
     fuzz::accepts([&] {
       const std::vector<ShardOfTensor> map = parse_safetensors_index(input, "fuzz.index.json");
@@ -21,6 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     });
     return 0;
   }
+  // Modes 0 and 1 read a file.
   std::string file(input);
   if (mode == 1) {
     const unsigned data_bytes = fuzz::choice(input, 128);

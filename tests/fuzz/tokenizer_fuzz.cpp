@@ -35,6 +35,7 @@ std::vector<Token> tokens_of(const Tokenizer& tokenizer, std::string_view text, 
 
 void use(const Tokenizer& tokenizer, std::string_view input) {
   const auto is_id = [&](Token id) { return id >= 0 && id < tokenizer.vocab_size(); };
+  // Encode and decode texts, whole and in parts.
   for (const std::string_view text : {kText, input.substr(0, 300)}) {
     const std::vector<Token> tokens = tokens_of(tokenizer, text);
     fuzz::hold(std::all_of(tokens.begin(), tokens.end(), is_id), "a token is below vocab_size");
@@ -55,6 +56,7 @@ void use(const Tokenizer& tokenizer, std::string_view input) {
       fuzz::hold(is_id(special.id) && std::find(tokens.begin(), tokens.end(), special.id) == tokens.end(), "no text has a special token");
     }
   }
+  // Check the tokens of the vocabulary.
   for (Token id = 0; id < std::min<index>(tokenizer.vocab_size(), 300); ++id) {
     static_cast<void>(tokenizer.decode({&id, 1}));
   }
@@ -62,6 +64,7 @@ void use(const Tokenizer& tokenizer, std::string_view input) {
   for (const Token end : tokenizer.text_tokens().ends) {
     fuzz::hold(is_id(end), "an end is below vocab_size");
   }
+  // Write the tokenizer and read it again.
   const std::string json = tokenizer.to_json();
   const auto again = tokenizer_from_json(json);
   fuzz::hold(again->vocab_size() == tokenizer.vocab_size() && again->separator() == tokenizer.separator() &&

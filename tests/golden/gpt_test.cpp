@@ -265,6 +265,7 @@ TrainingErrors train(const Fixture& fixture) {
                           .min_lr = setting("lr_min"),
                           .warmup_steps = static_cast<index>(setting("warmup_steps")),
                           .decay_steps = static_cast<index>(setting("decay_steps"))};
+  // Train for ten steps.
   Model<T> model(fixture, "");
   AdamW adamw(model.store,
               {.beta1 = setting("beta1"), .beta2 = setting("beta2"), .eps = setting("eps"), .weight_decay = setting("weight_decay")});
@@ -275,6 +276,7 @@ TrainingErrors train(const Fixture& fixture) {
     rates.push_back(schedule(step));
     adamw.step(step + 1, rates.back(), clip_factor(norms.back(), setting("max_norm")));
   }
+  // Compare with PyTorch's run, with the key bias apart.
   TrainingErrors errors{.losses = error_of(losses, fixture.read("adamw/losses")),
                         .norms = error_of(norms, fixture.read("adamw/grad_norms")),
                         .rates = error_of(rates, fixture.read("adamw/learning_rates"))};

@@ -21,6 +21,7 @@ TYPED_TEST(MuonGolden, TwentySteps) {
   using T = TypeParam;
   const double tolerance = std::is_same_v<T, double> ? 1e-12 : 1e-5;
   const Fixture fixture(golden("muon.h5"));
+  // Make the parameters with PyTorch's first values.
   ParameterStore store(kDType<T>);
   for (const std::string& name : fixture.names("first")) {
     const std::vector<index> extents = fixture.shape("first/" + name);
@@ -37,6 +38,7 @@ TYPED_TEST(MuonGolden, TwentySteps) {
     const auto values = fixture.read("first/" + entry->path);
     std::copy(values.begin(), values.end(), static_cast<T*>(entry->record.data));
   }
+  // Take the steps with PyTorch's gradients.
   Muon muon(store,
             {.momentum = 0.95,
              .adamw = {.beta1 = fixture.attribute("beta1"), .beta2 = fixture.attribute("beta2"), .weight_decay = fixture.attribute("wd")}});
@@ -49,6 +51,7 @@ TYPED_TEST(MuonGolden, TwentySteps) {
     }
     ASSERT_TRUE(muon.step(step, fixture.attribute("lr") / static_cast<double>(step)));
   }
+  // Compare weights and momentum.
   const auto values_at = [](const T* at, index count) { return std::vector<double>(at, at + count); };
   for (const ParameterStore::Entry* entry : store.entries()) {
     EXPECT_LT(error_of(values_at(store.weights<T>() + entry->offset, entry->size()), fixture.read("last/" + entry->path)), tolerance)

@@ -31,6 +31,7 @@ void check_case(const std::string& name, bool with_bias, bool with_h0) {
   const std::vector<index> x_shape = fixture.shape(name + "/x"), y_shape = fixture.shape(name + "/y");
   const index batch = x_shape.at(0), time = x_shape.at(1), in = x_shape.at(2), hidden = y_shape.at(2);
 
+  // Make the layer with PyTorch's weights.
   ParameterStore store(kDType<T>);
   const Layer layer(Scope(store), in, hidden, with_bias);
   store.allocate(0);
@@ -44,6 +45,7 @@ void check_case(const std::string& name, bool with_bias, bool with_h0) {
   std::sort(names.begin(), names.end());
   EXPECT_EQ(names, fixture.names(name + "/weights"));
 
+  // Compare forward.
   Tape tape;
   const auto input = [&](const char* what, Shape shape, bool needs_gradient) {
     const auto values = read(what);
@@ -55,6 +57,7 @@ void check_case(const std::string& name, bool with_bias, bool with_h0) {
   const Tensor y = layer(pass, x, h0);
   EXPECT_LE(error_of(values_of<T>(y.data<T>(), y.size()), read("y")), kTolerance<T>);
 
+  // Compare the gradients.
   tape.backward(y, input("dy", {batch, time, hidden}, false));
   ASSERT_NE(tape.gradient<T>(x), nullptr);
   EXPECT_LE(error_of(values_of<T>(tape.gradient<T>(x), x.size()), read("dx")), kTolerance<T>);

@@ -45,6 +45,7 @@ template <class T>
 Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Options& o = {}) {
   const T nan = std::numeric_limits<T>::quiet_NaN();
   const auto n = sample.operands.size();
+  // Parameters come from a store.
   ParameterStore store(kDType<T>);
   std::vector<Parameter> parameters;
   std::vector<ParameterStore::Entry*> entries;
@@ -57,6 +58,7 @@ Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Option
     }
     store.allocate(0);
   }
+  // Give each operand its values, as a parameter, an input or an activation.
   std::vector<Tensor> slots(n);
   std::vector<Tensor> leaves(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -77,6 +79,7 @@ Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Option
       slots[i] = o.feed == Feed::activations ? scale(leaves[i], 1) : leaves[i];
     }
   }
+  // Let joined slots share one operand.
   for (std::size_t i = 0, first = n; i < n; ++i) {
     if ((o.joined >> i & 1U) != 0) {
       first = std::min(first, i);
@@ -84,6 +87,7 @@ Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Option
     }
   }
 
+  // Run forward and backward, and copy the results.
   Outcome<T> outcome;
   Tensor y = f(tape, slots);
   if (o.twice) {

@@ -285,11 +285,13 @@ TEST(AttentionKernel, AGroupIsHeadsWithTheSameKeysAndAddsTheirGradientsInOrder) 
     }
     return wide;
   };
+  // Compare the outputs and dq with those of separate heads.
   const auto found = by_kernel<float>(grouped, in.q, in.k, in.v);
   const auto expected = by_kernel<float>(apart, in.q, copied(in.k), copied(in.v));
   EXPECT_TRUE(same_bits(found.y, expected.y));
   EXPECT_TRUE(same_bits(found.log2_sum, expected.log2_sum));
   EXPECT_TRUE(same_bits(found.dq, expected.dq));
+  // dk and dv must be sums over the heads of a group.
   const auto expect_sums = [&](const std::vector<float>& sums, const std::vector<float>& parts) {
     for (index key_head = 0; key_head < kKeyHeads; ++key_head) {
       std::vector<float> total = head_of(parts, kHeads, kSize, key_head * kGroup);

@@ -137,7 +137,7 @@ TEST(CrossEntropyKernel, NotANumberIsNeverHidden) {
   }
 }
 
-TEST(CrossEntropyKernel, SmoothingIsLeastWhereThePredictionIsTheSmoothedTarget) {
+TEST(CrossEntropyKernel, SmoothingIsLeastIfThePredictionIsTheSmoothedTarget) {
   const float share = 0.2F / 4;
   const std::vector<float> logits = {std::log(share), std::log(share), std::log(0.8F + share), std::log(share)};
   const auto found = by_kernel<float>(4, logits, {2}, {}, 1.5F, 0.2);

@@ -243,6 +243,7 @@ TEST(GatedKernel, IsTheFunctionOfTheGateTimesItsPartner) {
       const auto x = numbers(rows * 2 * cols, 1, -4, 4);
       const auto dy = numbers(rows * cols, 2);
       std::vector<float> y(dy.size(), kNan), dx(x.size(), kNan), gates, ups;
+      // Separate gates and their partners.
       for (index row = 0; row < rows; ++row) {
         const auto at = x.begin() + 2 * row * cols;
         gates.insert(gates.end(), at, at + cols);
@@ -252,6 +253,7 @@ TEST(GatedKernel, IsTheFunctionOfTheGateTimesItsPartner) {
           .function = function, .rows = rows, .cols = cols, .x = x.data(), .dy = dy.data(), .y = y.data(), .dx = {dx.data()}};
       gated_forward(p);
       gated_backward(p);
+      // Compute the function without the partners, and add the gradients a second time.
       const auto opened = map(function, gates);
       const auto slopes = slope(function, gates);
       auto added = dx;

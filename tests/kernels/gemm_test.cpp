@@ -174,6 +174,7 @@ TEST(Gemm, PlusAnotherProductEqualsOneAfterTheOther) {
     const index k = p.k % 3 == 0 ? 16 : 5;
     const auto a = numbers(p.m * k, 5), b = numbers(p.n * k, 6);
     const auto bf16_a = rounded(a), bf16_b = rounded(b);
+    // Returns the product that is added to the first one.
     const auto added = [&](const Gemm<float>& g) {
       return Gemm<float>{.m = g.m,
                          .n = g.n,
@@ -188,6 +189,7 @@ TEST(Gemm, PlusAnotherProductEqualsOneAfterTheOther) {
                          .ldc = g.ldc,
                          .add = true};
     };
+    // Computes both products at once, or one after the other.
     const auto both = [](const auto& first, const auto& second, bool at_once) {
       auto g = first;
       g.plus = at_once ? &second : nullptr;
@@ -196,6 +198,7 @@ TEST(Gemm, PlusAnotherProductEqualsOneAfterTheOther) {
         gemm(second);
       }
     };
+    // Compare f32, and bf16 into f32 and bf16.
     for (const int threads : {1, 3}) {
       SCOPED_TRACE(concat(::testing::PrintToString(p), ", plus k = ", k, ", ", threads, " threads"));
       const WithThreads with(threads, Work{0});

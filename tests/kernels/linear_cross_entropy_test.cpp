@@ -87,6 +87,7 @@ Result<double> by_reference(const Inputs& in) {
       }
     }
   };
+  // Compute the logits, with the softcap and its slopes.
   each([&](std::size_t iv, std::size_t ic, std::size_t vc) { logits[iv] += x[ic] * weight[vc]; });
   auto slopes = std::vector<double>(logits.size(), 1.0);
   for (std::size_t i = 0; in.softcap != 0 && i < logits.size(); ++i) {
@@ -94,6 +95,7 @@ Result<double> by_reference(const Inputs& in) {
     slopes[i] = 1 / (cosh * cosh);
     logits[i] = in.softcap * std::tanh(logits[i] / in.softcap);
   }
+  // Compute the loss and its gradients.
   const CrossEntropy<double> p{.rows = rows,
                                .cols = in.classes,
                                .logits = logits.data(),
@@ -108,6 +110,7 @@ Result<double> by_reference(const Inputs& in) {
                                .dlogits = {dlogits.data()}};
   reference::cross_entropy_forward(p);
   reference::cross_entropy_backward(p);
+  // Multiply the gradients of the logits.
   each([&](std::size_t iv, std::size_t ic, std::size_t vc) {
     r.dx[ic] += dlogits[iv] * slopes[iv] * weight[vc];
     r.dweight[vc] += dlogits[iv] * slopes[iv] * x[ic];
@@ -291,6 +294,7 @@ TEST(LinearCrossEntropyKernel, AddsTheGradientsOfOtherRows) {
                                  .dweight_before = before.data()};
     std::vector<double> work(static_cast<std::size_t>(linear_cross_entropy_work(p)));
     p.work = work.data();
+    // Compare with the gradients of these rows plus those of the others.
     linear_cross_entropy_forward(p);
     linear_cross_entropy_backward(p);
     const double times = add ? 2 : 1;

@@ -267,6 +267,7 @@ template <class T>
 std::vector<float> product_with_itself(index m, const Weight& w, bool add, bool by_reference) {
   const index lda = w.rows + 3;
   const auto random = numbers(m * lda, 1);
+  // Convert the operands.
   std::vector<T> a, b;
   for (const float x : random) {
     if constexpr (std::is_same_v<T, bf16>) {
@@ -295,6 +296,7 @@ std::vector<float> product_with_itself(index m, const Weight& w, bool add, bool 
               .ldc = w.cols,
               .add = add,
               .packed_b = &packed};
+  // Multiply by our kernel, or by the reference in blocks.
   if (by_reference) {
     GemmOf<const T*, float*, float> q{.m = p.m, .n = p.n, .k = p.k, .lda = p.lda, .ldb = p.ldb, .c = c.data(), .ldc = p.ldc, .add = p.add};
     reference::gemm_in_blocks(q, a.data(), b.data(), gemm_block_depth(p.k));

@@ -171,6 +171,7 @@ TEST(EncoderDecoder, TrainsWithEachKeyOfALlama) {
       }
       return std::pair(losses, std::vector<float>(tiny.store.weights<float>(), tiny.store.weights<float>() + tiny.store.slab_size()));
     };
+    // Recomputation and threads must not change the bits; bf16 must, a little.
     const auto [losses, weights] = train(1, Recompute::none, DType::f32);
     EXPECT_LT(losses.back(), losses.front());
     const auto same = [&, &expected = weights](const auto& run) {
@@ -344,7 +345,7 @@ TEST(EncoderDecoder, RotatesOnlyQueriesAndKeysOfOneText) {
   EXPECT_LE(testing::relative_error(features(config, true), features(config, false)), 1e-6);
 }
 
-TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
+TEST(EncoderDecoder, RefusesOperandsThatDoNotFit) {
   const TinyEncoderDecoder tiny(kTinyEncoderDecoder);
   const EncoderDecoder& model = tiny.model;
   Tape tape(Recording::off);

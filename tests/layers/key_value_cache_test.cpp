@@ -162,6 +162,7 @@ TEST(KeyValueCache, HasSequencesOfDifferentLengths) {
       tape.reset();
       return logits;
     };
+    // Read the prompts into separate caches, and copy them to a common one.
     for (index s = 0; s < count; ++s) {
       const index length = given[static_cast<std::size_t>(s)];
       read(alone.emplace_back(model.gpt.cache(1)), 1, length, some_tokens(length, kCachedVocabulary, 7));
@@ -181,6 +182,7 @@ TEST(KeyValueCache, HasSequencesOfDifferentLengths) {
         EXPECT_LE(relative_error(found, expected), bound);
       }
     };
+    // Continue them together and separately.
     for (index i = 0; i < kMore; ++i) {
       compare(1, static_cast<std::uint64_t>(10 + i), 0);
     }

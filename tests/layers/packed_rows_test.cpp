@@ -45,6 +45,7 @@ TEST_P(PackedRows, AreLikeSingleSequences) {
   const std::vector<std::int32_t> targets = some_tokens(kPackedTime, kPackedVocabulary, 2);
   std::vector<std::int32_t> starts(kPackedTime);
   std::vector<float> weights(kPackedTime);
+  // Compute each sequence in its own row.
   LossAndGradients alone;
   index at = 0;
   for (const index length : kPackedLengths) {
@@ -62,6 +63,7 @@ TEST_P(PackedRows, AreLikeSingleSequences) {
   for (; at < kPackedTime; ++at) {
     starts[static_cast<std::size_t>(at)] = static_cast<std::int32_t>(at);
   }
+  // Compute all sequences in one row.
   LossAndGradients packed;
   Tape tape;
   Pass pass{.tape = tape, .recompute = recompute};

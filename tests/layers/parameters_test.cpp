@@ -224,7 +224,7 @@ TEST(LlamaParameters, AreSplitByMuon) {
   EXPECT_EQ(units_of("h.0.mlp.c_proj.weight"), (std::vector<index>{6}));
 }
 
-TEST(GptParameters, DecayWhereTheyHaveTwoDimensionsOnly) {
+TEST(GptParameters, DecayOnlyWithTwoDimensions) {
   TinyGpt model(kTiny);
   for (const ParameterStore::Entry* entry : model.store.entries()) {
     EXPECT_EQ(entry->decay == Decay::yes, entry->shape().rank() == 2) << entry->path;

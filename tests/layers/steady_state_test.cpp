@@ -121,6 +121,7 @@ TEST(SteadyState, HoldsForLengthsThatChange) {
     tape.reset();
     store.clear_gradients();
   };
+  // After two of the longest steps, shorter ones need no memory.
   step(kLongest, kLongest);
   step(kLongest, kLongest);
   tape.freeze();

@@ -127,6 +127,7 @@ std::vector<double> reference_weights(const Call& c) {
   const auto angles = converted<double>(c.angles());
   const double* rotation = c.rotary ? angles.data() : nullptr;
   const kernels::Heads<const double> keys{k.data(), c.keys * c.key_width(), c.key_width()};
+  // Attention by plain loops gives the logarithms of the sums.
   const kernels::AttentionForward<double> p{.shape = s,
                                             .q = {q.data(), c.queries * c.width(), c.width()},
                                             .k = keys,
@@ -136,6 +137,7 @@ std::vector<double> reference_weights(const Call& c) {
                                             .q_rotation = rotation,
                                             .k_rotation = rotation};
   kernels::reference::attention_forward(p);
+  // The weights follow from the scores and these sums.
   std::vector<double> weights;
   for (index row = 0; row < c.batch * c.heads * c.queries; ++row) {
     const index b = row / c.queries / c.heads;
@@ -329,6 +331,7 @@ void expect_pieces_give_the_whole(index heads, index key_heads, index size, bool
     for (const index piece : {1, 2, 33, 50, 100}) {
       Tape tape(Recording::off);
       std::vector<float> memory(static_cast<std::size_t>(batch * time * 2 * key_width));
+      // Compare each piece with attention over all keys so far.
       for (index at = 0; at < time; at += piece) {
         const index count = std::min(piece, time - at);
         const Tensor all = tape.input<float>({batch, time, width + 2 * key_width}, qkv);
@@ -384,6 +387,7 @@ TEST(AttentionCache, HasSequencesOfDifferentLengths) {
                                                               .cache = &cache});
           return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
         };
+        // Compare the batch with its sequences one by one.
         auto together_memory = before, alone_memory = before;
         const auto together = attend(0, kBatch, together_memory);
         std::vector<float> alone;

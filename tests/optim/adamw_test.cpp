@@ -87,7 +87,7 @@ void compare_with_definition(double tolerance) {
 TEST(AdamWStep, IsTheDefinitionInF64) { compare_with_definition<double>(1e-14); }
 TEST(AdamWStep, IsTheDefinitionInF32) { compare_with_definition<float>(2e-6); }
 
-TEST(AdamWStep, WithoutGradientsOnlyDecaysWhatDecays) {
+TEST(AdamWStep, WithoutGradientsOnlyDecaysDecayingParameters) {
   ParameterStore store(DType::f64);
   add_parameters(store);
   store.allocate(3);

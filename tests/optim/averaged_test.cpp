@@ -31,6 +31,7 @@ TEST(Averaged, FollowsItsFormula) {
     EXPECT_TRUE(std::equal(expected.back().begin(), expected.back().end(), average.at<double>(part.offset)))
         << "it begins with the weights";
   }
+  // Compare the average with its formula in each step.
   for (index step = 1; step <= 30; ++step) {
     for (ParameterStore::Entry* entry : store.entries()) {
       write_gradient<double>(*entry, some_numbers(entry->size(), static_cast<std::uint64_t>(step)));

@@ -92,6 +92,7 @@ TEST(MuonStep, OfPartsIsThatOfSeparateMatrices) {
   }
   together.allocate(3);
   apart.allocate(3);
+  // Both stores begin with the same weights.
   const auto for_each_part = [&](auto&& f) {  // f(entry together, its first element, entry apart)
     for (const auto& [name, parts] : {std::pair("attn", qkv), {"mlp", fc}}) {
       index at = 0;
@@ -104,6 +105,7 @@ TEST(MuonStep, OfPartsIsThatOfSeparateMatrices) {
   for_each_part([&](const ParameterStore::Entry& whole, index at, const ParameterStore::Entry& part) {
     std::copy_n(together.weights<float>() + whole.offset + at, part.size(), apart.weights<float>() + part.offset);
   });
+  // Both take three steps with the same gradients.
   Muon of_parts(together, {}), of_matrices(apart, {});
   for (index step = 1; step <= 3; ++step) {
     for (ParameterStore::Entry* entry : together.trainable()) {
@@ -213,6 +215,7 @@ TEST(MuonStep, IsTheDefinitionToTheDigitsOfF32) {
   for (const Case c : {Case{40, 40}, Case{40, 79}, Case{40, 80}, Case{40, 200}, Case{200, 40}}) {
     const bool tall = c.rows > c.cols;
     const index n = std::min(c.rows, c.cols), m = std::max(c.rows, c.cols);
+    // Make a matrix with singular values down to 1e-4 of the largest.
     const Numbers left = some_numbers(n * n, 1), right = some_numbers(n * m, 2);
     Numbers scaled = right;
     for (index i = 0; i < n; ++i) {
@@ -230,6 +233,7 @@ TEST(MuonStep, IsTheDefinitionToTheDigitsOfF32) {
         gradient[tall ? static_cast<std::size_t>(j * n + i) : at] = value;
       }
     }
+    // Take one step, and compare it with the definition in f64.
     ParameterStore store;
     store.add("w", {c.rows, c.cols}, Init::zeros(), Decay::yes, Role::hidden);
     store.allocate(0);

@@ -92,11 +92,13 @@ Matrix orthogonalised(Matrix x, MuonCoefficients coefficients, index steps) {
   if (x.rows > x.cols) {
     return transposed(orthogonalised(transposed(x), coefficients, steps));
   }
+  // Divide by the norm.
   const bool polar = coefficients == MuonCoefficients::polar_express;
   const double by = polar ? 1.01 * norm(x) + 1e-6 : norm(x) + 1e-7;
   for (double& value : x.values) {
     value /= by;
   }
+  // Turbo-Muon balances the rows.
   if (coefficients == MuonCoefficients::turbo) {
     const Matrix a = product(x, transposed(x));
     for (index i = 0; i < x.rows; ++i) {
@@ -109,6 +111,7 @@ Matrix orthogonalised(Matrix x, MuonCoefficients coefficients, index steps) {
       }
     }
   }
+  // Apply the polynomials.
   for (const auto [a, b, c] : polynomials(coefficients, steps)) {
     const Matrix gram = product(x, transposed(x));
     Matrix p = product(gram, gram);
@@ -133,6 +136,7 @@ struct Definition {
   Matrix weight, momentum, lines;
 
   void step(const Numbers& gradient, double rate, double beta, const Settings& s) {
+    // Update the momentum.
     Matrix u = zeros(weight.rows, weight.cols);
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       momentum.values[i] = beta * momentum.values[i] + (1 - beta) * gradient[i];
@@ -140,6 +144,7 @@ struct Definition {
     }
     const MuonCoefficients coefficients = s.options.coefficients;
     Matrix d = orthogonalised(u, coefficients, s.options.steps.value_or(coefficients == MuonCoefficients::turbo ? 4 : 5));
+    // NorMuon divides each line by its running root mean square.
     if (s.options.beta2) {
       const bool of_rows = d.rows >= d.cols;
       Matrix by_lines = of_rows ? d : transposed(d);
@@ -160,6 +165,7 @@ struct Definition {
       }
       d = of_rows ? by_lines : transposed(by_lines);
     }
+    // Update the weight, with its decay.
     const double scale = 0.2 * std::sqrt(static_cast<double>(std::max(d.rows, d.cols)));
     const double decay = s.options.adamw.weight_decay * s.factor;
     for (std::size_t i = 0; i < d.values.size(); ++i) {
@@ -383,7 +389,7 @@ TEST(MuonVariants, OfNoGradientIsNoUpdate) {
   }
 }
 
-TEST(NewtonSchulzSteps, AreRefusedWhereThereAreNoPolynomials) {
+TEST(NewtonSchulzSteps, AreRefusedWithoutPolynomials) {
   EXPECT_EQ(usual_steps(MuonCoefficients::jordan), 5);
   EXPECT_EQ(usual_steps(MuonCoefficients::turbo), 4);
   EXPECT_TRUE(names(testing::error_of([] { newton_schulz(MuonCoefficients::polar_express, 6); }),

@@ -19,6 +19,7 @@ struct Orthogonality {
 inline Orthogonality orthogonality(index rows, index cols, const float* x) {
   const bool tall = rows > cols;
   const index n = std::min(rows, cols), m = std::max(rows, cols);
+  // Compute X X^T - I, and its norm.
   const std::vector<double> wide(x, x + rows * cols);
   std::vector<double> rest(static_cast<std::size_t>(n * n));
   kernels::gemm<double>({.m = n,

@@ -246,6 +246,7 @@ int run(bool everything) {
     const auto values = [&] {  // one after another, or all together
       return everything ? std::vector<float>(std::begin(kValues), std::end(kValues)) : std::vector<float>{kValues[turn++ % 3]};
     };
+    // Inject values into weights, gradients, and tensors in the checkpoint.
     for (const std::string& tensor : experiment.tensors()) {
       for (const float value : values()) {
         experiment.weight(tally, tensor, value);
@@ -261,6 +262,7 @@ int run(bool everything) {
         }
       }
     }
+    // Inject values into results of ops.
     std::map<std::string, index> done;
     for (const auto& [call, op] : experiment.ops()) {
       if (everything || done[op]++ == 0) {

@@ -151,6 +151,7 @@ struct AttentionCall {
           return reshape(slice(slice(c.x, 0, b, 1), 2, c.column + number * head_size, head_size), {time, head_size});
         };
         const auto compared = [&](Tensor x) { return rotary ? rotated(tape, x) : x; };
+        // Build the matrices of keys that are seen and of weights that are kept.
         const auto n = static_cast<std::size_t>(queries * keys);
         std::vector<double> seen(n);
         std::vector<double> blind(n, 1.0);  // rows that see nothing are divided by 1
@@ -170,6 +171,7 @@ struct AttentionCall {
             }
           }
         }
+        // Compute the head with whole matrices.
         const Shape square{queries, keys};
         const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(head_size)));
         const Tensor scores =

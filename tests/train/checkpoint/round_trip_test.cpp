@@ -303,6 +303,7 @@ TEST(ForeignReaders, H5pySeesNamesShapesValuesAndState) {
   write_file(scratch / "tell.py", script);
   const std::string told = output_of("/usr/bin/python3 " + (scratch / "tell.py").string() + ' ' + path);
 
+  // Collect the expected lines: tensors, texts, and the fields of the state.
   std::set<std::string> expected;
   for (const TensorView& tensor : sample.snapshot.tensors) {
     if (tensor.type == ElementType::f32) {
@@ -326,6 +327,7 @@ TEST(ForeignReaders, H5pySeesNamesShapesValuesAndState) {
       expected.insert(concat("state/", field.name, ' ', type, " [] ", hex_of(&value, sizeof value)));
     }
   });
+  // Compare the lines in any order.
   std::set<std::string> lines;
   std::istringstream stream(told);
   for (std::string line; std::getline(stream, line);) {

@@ -540,6 +540,7 @@ TEST(RunDirectoryTest, AFolderThatCannotBeListedJustNowIsNotBadInput) {
     EXPECT_TRUE(names(text, {"Too many open files"})) << what;
     EXPECT_EQ(text.find("taken for bad input"), std::string::npos) << what << ": " << text;
   };
+  // Every function that lists the folder is tried.
   expect_failure("newest", [&] { run.newest(); });
   expect_failure("open_checkpoint", [&] { open_checkpoint(run.path()); });
   expect_failure("clean_temporaries", [&] { run.clean_temporaries(); });

@@ -214,6 +214,7 @@ TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
 {"prompt": "ships", "completion": "bad", "label": false, "id": 7}
 {"prompt": "ships", "completion": "go by"}
 )");
+  // The inspection shows which tokens are scored.
   const Outcome seen = here.run({"corpus", "inspect", "marked.jsonl", "--chat", "--tokenizer", "base", "--json"});
   ASSERT_EQ(seen.code, 0) << seen.err;
   const Json object = Json::parse(seen.out);
@@ -230,6 +231,7 @@ TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
   EXPECT_LT(scored(0), 2 + 2) << "\"go\" and its end, and nothing of \"bad\"";
   ASSERT_EQ(object["notes"].size(), 3U) << seen.out;
 
+  // Training and evaluation report the same notes.
   const Outcome tuned = here.run(
       {"train", "--init-from", "base", "--corpus", "marked.jsonl", "--out", "tuned", "--set", "train.max_steps=1", "data.val_fraction=0"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
@@ -241,6 +243,7 @@ TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
     EXPECT_TRUE(contains(evaluated.err, note.get<std::string>())) << note << evaluated.err;
   }
 
+  // Files without anything to learn, or with tool calls, are refused.
   here.write("none.jsonl", R"({"prompt": "ships", "completion": "bad", "label": false})");
   expect_refused(here, {"train", "--init-from", "base", "--corpus", "none.jsonl", "--out", "no", "--set", "data.val_fraction=0"},
                  {"/none.jsonl"});

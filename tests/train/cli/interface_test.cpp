@@ -127,6 +127,7 @@ TEST(Interface, UsesTheBestCheckpointByDefault) {
     words.insert(words.end(), more.begin(), more.end());
     return Json::parse(here.run(words).out)["step"].get<int>();
   };
+  // Each command takes the best checkpoint, unless told otherwise, and reports its choice.
   EXPECT_EQ(step_of_eval({}), 16);
   EXPECT_EQ(step_of_eval({"--best"}), 16);
   EXPECT_EQ(step_of_eval({"--newest"}), 18);
@@ -143,12 +144,14 @@ TEST(Interface, UsesTheBestCheckpointByDefault) {
     }
   }
   EXPECT_FALSE(contains(here.run({"eval", "run/checkpoints/step-000000016.h5"}).err, "--newest")) << "a file is used directly";
+  // A best checkpoint that is missing is an error.
   here.write("run/checkpoints/best", "step-000000004.h5\n");
   expect_refused(here, {"eval", "run"}, {"step-000000004.h5", "--newest", "step 18"});
   here.write("run/checkpoints/best", "step-000000016.h5\n");
   std::filesystem::remove(here / "run/metrics.jsonl");
   ASSERT_EQ(::mkfifo((here / "run/metrics.jsonl").c_str(), 0600), 0);
   expect_choice({"eval", "run"});  // the command does not wait for the FIFO
+  // Runs whose newest checkpoint is the best, and runs without an evaluation, need no choice.
   here.train("better", {"train.max_steps=6"});
   EXPECT_FALSE(contains(here.run({"eval", "better"}).err, "--newest")) << "the newest is the best";
   here.train("unmeasured", {"train.max_steps=6", "data.val_fraction=0"});

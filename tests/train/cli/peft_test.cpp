@@ -185,17 +185,20 @@ TEST_P(Peft, AdaptersThatCannotBeComputedAreRefusedByName) {
       {"lora_alpha", -1},
       {"use_rslora", 1},
   };
+  // Each value is refused by its key.
   for (const auto& [key, value] : values) {
     here.write("peft/adapter_config.json", good);
     set(key, value);
     expect_refused({"merge", "peft", "--out", "no"}, {"peft/adapter_config.json", key});
   }
+  // Values without an effect are accepted.
   here.write("peft/adapter_config.json", good);
   set("layers_to_transform", {1, 0});
   set("modules_to_save", Json::array());
   set("rank_pattern", Json::object());
   EXPECT_EQ(here.run({"sample", "peft", "--max-new-tokens", "1"}).code, 0) << "none, and all layers";
 
+  // The tensors must fit the configuration.
   here.write("peft/adapter_config.json", good);
   set("r", 3);
   expect_refused({"sample", "peft"}, {".lora_A.weight", "[2, 32]", "[3, 32]", ".lora_B.weight"});
@@ -210,10 +213,12 @@ TEST_P(Peft, AdaptersThatCannotBeComputedAreRefusedByName) {
   expect_refused({"sample", "peft"}, {"peft/adapter_model.safetensors"});
   std::filesystem::remove(here / "peft/adapter_model.safetensors");
   expect_refused({"sample", "peft"}, {"peft", "adapter_model.safetensors"});
+  // Files that cannot be read are refused.
   for (const char* text : {"", "[]", "{\"r\":", "null"}) {
     here.write("peft/adapter_config.json", text);
     expect_refused({"sample", "peft"}, {"peft/adapter_config.json", "JSON"});
   }
+  // The base must be given, and fit.
   here.write("peft/adapter_model.safetensors", tensors);
   here.write("peft/adapter_config.json", good);
   set("base_model_name_or_path", nullptr);

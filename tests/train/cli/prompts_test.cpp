@@ -99,6 +99,7 @@ TEST_F(PromptsTest, ALineThatCannotBeAnsweredHasAnErrorAndTheOthersAreAnswered) 
       {R"({"prompt": ""})", "prompt"},
       {R"({"prompt": "ü", "id": 5})", "byte 0"},
   };
+  // A good line follows each wrong one.
   std::string input;
   for (const auto& [line, fragment] : wrong) {
     input += line + "\n\"the\"\n";

@@ -94,6 +94,7 @@ TEST_F(Runs, AreRemovedAfterAQuestionAndNeverWhileTheyRun) {
   EXPECT_EQ(asked.code, 2) << "nobody can be asked";
   EXPECT_TRUE(std::filesystem::exists(here / "done"));
 
+  // A running run is not removed, nor the others of the command.
   Program running(here.here({"train", "--config", "tiny.toml", "--out", "busy", "--set", "train.max_steps=100000"}));
   running.until([&] { return std::filesystem::exists(here / "busy/metrics.jsonl") && here.metric_lines("busy") > 2; });
   const Outcome refused = here.run({"runs", "rm", "done", "busy", "--yes"});
@@ -106,6 +107,7 @@ TEST_F(Runs, AreRemovedAfterAQuestionAndNeverWhileTheyRun) {
   running.send(SIGTERM);
   running.wait();
 
+  // Finished runs are removed, and nothing else.
   const Outcome removed = here.run({"runs", "rm", "done", "busy", "--yes"});
   EXPECT_EQ(removed.code, 0) << removed.err;
   EXPECT_FALSE(std::filesystem::exists(here / "done") || std::filesystem::exists(here / "busy"));
@@ -148,6 +150,7 @@ TEST_F(Runs, AreListedAndComparedWithinTheTerminal) {
     }
     return std::pair(text, outcome.err);
   };
+  // Find the headings of the whole table.
   const std::string whole = here_->run({"runs"}, {.environment = {{"COLUMNS", "40"}}}).out;  // a pipe gets the whole table
   Words headings = {""};
   const std::string heading = whole.substr(0, whole.find('\n'));
@@ -159,6 +162,7 @@ TEST_F(Runs, AreListedAndComparedWithinTheTerminal) {
     }
   }
   ASSERT_GT(headings.size(), 4U);
+  // Each column is shown or named in a note.
   for (const int columns : {50, 60, 80, 120}) {
     const auto [list, notes] = shown({"runs"}, columns);
     EXPECT_TRUE(contains(list, " +- ")) << columns << ": the loss is in it: " << list;

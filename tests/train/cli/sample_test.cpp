@@ -124,6 +124,7 @@ TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
                               .out = "answers",
                               .err = terminal.name()}));
   ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 1; })) << terminal.shown();
+  // An interrupt ends the answer.
   terminal.type("the \r");
   ASSERT_TRUE(program.until([&] { return contents(here_ / "answers").size() > 100; }));
   program.send(SIGINT);
@@ -131,15 +132,18 @@ TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
   const std::size_t first = contents(here_ / "answers").size();
   ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 2; })) << terminal.shown();
   const int prompts = terminal.prompts();
+  // The session continues with another line.
   terminal.type("by night\r");
   ASSERT_TRUE(program.until([&] { return contents(here_ / "answers").size() > first + 100; })) << terminal.shown();
   program.send(SIGINT);
   ASSERT_TRUE(program.until([&] { return terminal.prompts() > prompts; })) << terminal.shown();
+  // An interrupt while a line is typed drops the line.
   terminal.type("nobody");
   ASSERT_TRUE(program.until([&] { return contains(terminal.shown(), "nobody"); })) << terminal.shown();
   const std::size_t typed = terminal.shown().size();
   program.send(SIGINT);  // drops the line, so that the end of input is at the beginning of one
   ASSERT_TRUE(program.until([&] { return terminal.shown().size() > typed; })) << "the line is drawn again without it";
+  // The history has the finished lines, and only its owner may read it.
   terminal.type("\x04");
   EXPECT_EQ(program.wait().code, 0) << "Ctrl-D ends the session";
   const std::string history = contents(here_ / "state/dikkat/history");

@@ -59,6 +59,7 @@ TEST(Workflow, MetricsRecordTheEventsOfTheRun) {
   ASSERT_EQ(here.run({"resume", "run", "--set", "train.max_steps=8"}, {.environment = {{"OMP_NUM_THREADS", "1"}}}).code, 0);
   const double end = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 
+  // The header describes the program and the run.
   const std::vector<Json> log = here.log("run");
   const Json& header = log.front();
   EXPECT_EQ(header["event"], "header");
@@ -74,6 +75,7 @@ TEST(Workflow, MetricsRecordTheEventsOfTheRun) {
     EXPECT_FALSE(header[name].get<std::string>().empty()) << name;
   }
 
+  // The events are in order.
   std::vector<std::string> order;
   double last = begin - 0.001;
   for (const Json& line : log) {
@@ -88,6 +90,7 @@ TEST(Workflow, MetricsRecordTheEventsOfTheRun) {
   const auto line_of = [&](const std::string& event, int step) {
     return *std::ranges::find_if(log, [&](const Json& line) { return line["event"] == event && line["step"] == step; });
   };
+  // There are lines of the resume, of the change and of the saves.
   EXPECT_EQ(line_of("resume", 4)["threads"], 1);
   EXPECT_EQ(line_of("change", 4)["key"], "train.max_steps");
   EXPECT_EQ(line_of("change", 4)["before"], "4");

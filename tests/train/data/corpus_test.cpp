@@ -142,6 +142,7 @@ TEST(Corpus, ReadsAFileOfTheSystemThatClaimsToBeEmpty) {
 
 TEST(Corpus, RefusesFilesThatAreNotText) {
   const TemporaryFolder folder;
+  // Make files of all kinds.
   const std::string fifo = folder.path("fifo");
   const std::string fifo_link = folder.path("link.txt");
   const std::string socket = folder.path("socket");
@@ -433,7 +434,7 @@ TEST(Corpus, BytesThatAreNotUtf8AreReplacedWhenAsked) {
   EXPECT_TRUE(documents_of(open_corpus(path2, {.replace_invalid = true}))[0].text == good);
 }
 
-TEST(Corpus, ATextIsCutWhereItMayBe) {
+TEST(Corpus, ATextIsCutAtAnAllowedPlace) {
   const TemporaryFolder folder;
   std::string text;
   while (text.size() < 5'000'000) {

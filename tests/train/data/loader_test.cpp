@@ -46,6 +46,7 @@ TEST(Loader, EveryWindowIsSeenOncePerEpoch) {
           const index offset = windows.offset(epoch);
           ASSERT_TRUE(offset >= 0 && offset <= (n - 1) % block) << offset;
           const Batch batch = filled(loader, epoch * loader.epoch_size(), loader.epoch_size());
+          // Each window of the epoch begins at the offset plus a multiple of the block, and occurs once.
           std::set<index> starts;
           for (index row = 0; row < batch.rows; ++row) {
             const index start = batch.inputs[static_cast<std::size_t>(row * block)];
@@ -301,7 +302,7 @@ TEST(Prefetcher, LooksThroughAStepOnceHoweverManyBatchesItHas) {
   EXPECT_EQ(windows.asked, 3 * 20);
 }
 
-TEST(Prefetcher, HasStepsOfAsManyBatchesAsItIsTold) {
+TEST(Prefetcher, HasStepsOfTheGivenNumberOfBatches) {
   const TokenStore store = counting(200);
   const TrainingWindows windows(store, 8, 3);
   const Loader loader(windows, 3);

@@ -24,7 +24,7 @@ class Numbers : public Sequences {
   std::vector<index> lengths_;
 };
 
-TEST(Packing, PutsEachWhereTheRoomFitsBest) {
+TEST(Packing, PutsEachIntoTheRowThatFitsBest) {
   const std::vector<index> lengths = {3, 7, 5, 2, 3, 10};
   EXPECT_EQ(pack_best_fit(lengths, 10), (std::vector<std::vector<index>>{{5}, {1, 0}, {2, 4, 3}})) << "30 tokens in three rows of 10";
 }

@@ -348,11 +348,13 @@ TEST(TokenFile, DamageIsSeenAndTheFileMadeAnew) {
   const std::vector<Token> expected = tokens_in(find(told).parts[0]);
   const std::string path = std::filesystem::directory_iterator(cache.path())->path().string();
   const auto size = std::filesystem::file_size(path);
+  // A file that is cut off is made again.
   for (const std::uintmax_t cut : {std::uintmax_t{0}, std::uintmax_t{100}, std::uintmax_t{300}, size - 1, size + 1}) {
     std::filesystem::resize_file(path, cut);
     EXPECT_TRUE(tokens_in(find(told).parts[0]) == expected);
     EXPECT_GT(told, 0) << cut;
   }
+  // So is a file with a flipped bit.
   std::vector<std::streamoff> places = {256, static_cast<std::streamoff>(size - 1)};
   for (std::streamoff at = 0; at < 208; at += testing::kSanitized ? 52 : 13) {
     places.push_back(at);
@@ -460,7 +462,7 @@ TEST(TinyShakespeare, HasTheCountsOfNanoGpt) {
             contents(shared_data("tinyshakespeare.txt")));
 }
 
-TEST(Split, LiesBetweenCharactersOfEveryLength) {
+TEST(Split, IsBetweenCharactersOfEveryLength) {
   for (const char* name : {"japanese", "turkish", "emoji", "devanagari"}) {
     const auto path = std::filesystem::path(DIKKAT_SOURCE_DIR) / "tests/golden/tokenizer/texts" / concat(name, ".txt");
     const Corpus corpus = corpus_of(path);

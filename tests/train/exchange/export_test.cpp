@@ -114,6 +114,7 @@ void expect_round_trip(const Case& c, ExportFormat format, const std::string& na
   const ExportOptions options{.format = format};
   export_model({model->config(), model->parameters(), tokenizer}, to / name, options);
 
+  // The weights and the configuration are read back.
   const ModelFiles files(to / name, {.context = c.config.positions == Positions::rope ? c.config.block_size : 0});
   EXPECT_EQ(files.whole_context(), c.config.block_size);
   LanguageModel again(files.config(), tokenizer.vocab_size());
@@ -135,6 +136,7 @@ void expect_round_trip(const Case& c, ExportFormat format, const std::string& na
   EXPECT_EQ(found.norm_eps, expected.norm_eps);
   EXPECT_TRUE(found == expected);
 
+  // So is the tokenizer.
   const auto read = files.open_tokenizer();
   for (const char* text : {"the theme, then 1234 \r\n\n  x<|endoftext|>", "caf\u00e9 e\u0301"}) {
     EXPECT_EQ(read->encode(text), tokenizer.encode(text)) << text;
@@ -142,6 +144,7 @@ void expect_round_trip(const Case& c, ExportFormat format, const std::string& na
   }
   EXPECT_EQ(read->text_tokens(), tokenizer.text_tokens());
 
+  // A second export writes the same bytes.
   export_model({again.config(), again.parameters(), *read}, to / ("again-" + name), options);
   const std::vector<std::string> written = format == ExportFormat::hf
                                                ? std::vector<std::string>{"/model.safetensors", "/config.json", "/generation_config.json"}

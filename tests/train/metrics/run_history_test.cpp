@@ -17,6 +17,7 @@ void append(const std::filesystem::path& file, const std::string& text) { std::o
 
 TEST(RunHistory, reads_back_the_lines_of_the_log) {
   const TemporaryFolder folder;
+  // Write a line of every kind.
   {
     MetricsLog log(folder / "metrics.jsonl", 0);
     log.write(
@@ -33,6 +34,7 @@ TEST(RunHistory, reads_back_the_lines_of_the_log) {
     log.write(EvaluationReport{.step = 2, .train_loss = 2, .val_loss = 2.75, .seconds = 1});
     log.write("finish", 2);
   }
+  // Read them back.
   const RunHistory history = read_history(folder.path());
   ASSERT_TRUE(history.header);
   EXPECT_EQ(history.header->provenance.command.size(), 2U);

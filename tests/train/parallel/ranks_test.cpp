@@ -66,11 +66,13 @@ template <class O>
 void expect_each_once(const typename O::Options& options) {
   Trained<O> t(options);
   const Ownership alone(t.store, *t.optimizer, 1);
+  // Find the elements of all units.
   std::vector<OwnedRange> units;
   for (const Unit& unit : t.optimizer->units()) {
     units.push_back({unit.begin, unit.end});
   }
   const auto expected = covered(units, t.store.trainable_size());
+  // For each number of ranks, every element has one owner.
   for (const int ranks : {1, 2, 4, 8}) {
     SCOPED_TRACE(ranks);
     const Ownership ownership(t.store, *t.optimizer, ranks);
@@ -152,6 +154,7 @@ std::vector<float> shared_step(const typename O::Options& options, int ranks) {
         t.store.allocate(5);
         t.optimizer->reserve();
         const Ownership ownership(t.store, *t.optimizer, ranks);
+        // Each step sums the gradients, shares the norm and updates its own units.
         for (index step = 1; step <= 2; ++step) {
           sum_lanes(t.store, all.rank(), ranks);
           Ranks::Sum sum;
@@ -169,6 +172,7 @@ std::vector<float> shared_step(const typename O::Options& options, int ranks) {
           t.store.clear_gradients();
           all.share<float>(ownership.weights(), t.store.template weights<float>());
         }
+        // Collect the state and return the results of the first rank.
         for (StateSlab* slab : t.optimizer->state()) {
           all.gather<float>(ownership.state(*slab), slab->data<float>());
         }

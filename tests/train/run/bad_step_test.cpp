@@ -132,6 +132,7 @@ TEST_F(BadStepTest, skips_when_asked_counts_and_continues_the_same_after_a_stop)
   c.train.on_nonfinite = OnNonfinite::skip;
   Told events;
   std::string whole;
+  // A whole run skips two steps.
   {
     Trainer trainer = Trainer::start(c, run());
     Poison poison(kGelu, {2, 7});
@@ -147,6 +148,7 @@ TEST_F(BadStepTest, skips_when_asked_counts_and_continues_the_same_after_a_stop)
   EXPECT_TRUE(std::isfinite(events.steps[19].loss));
   EXPECT_TRUE(names(contents(run() / "metrics.jsonl"), {"\"skipped\":1"}));
 
+  // A run that is stopped between them ends with the same weights.
   const std::filesystem::path other = folder / "other";
   {
     Trainer trainer = Trainer::start(c, other);

@@ -163,6 +163,7 @@ class EffectOnBits : public ::testing::Test {
         }
       }
     }
+    // If the bits differ, find the key.
     if (!(finish(changed).traces == plain.traces)) {
       ADD_FAILURE() << "the keys without effect change the run";
       alone.insert(alone.end(), together.begin(), together.end());

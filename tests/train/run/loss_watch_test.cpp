@@ -19,7 +19,7 @@ TEST(LossWatch, knows_nothing_before_its_memory_is_full) {
   EXPECT_EQ(watch.z_score(0.5), 0);
 }
 
-TEST(LossWatch, has_mean_and_variance_of_what_it_took) {
+TEST(LossWatch, has_mean_and_variance_of_the_losses) {
   LossWatch watch;
   double sum = 0;
   double squares = 0;

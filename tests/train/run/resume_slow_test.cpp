@@ -38,6 +38,7 @@ TEST_P(ResumeAtEveryStep, gives_the_same_bytes) {
   };
   std::string expected;
   std::vector<std::string> expected_metrics;
+  // This run is not stopped.
   {
     Trainer trainer = Trainer::start(config, folder / "whole");
     ASSERT_EQ(trainer.run(quiet, never), Trainer::Outcome::finished);

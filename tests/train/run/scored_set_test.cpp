@@ -73,6 +73,7 @@ TEST_F(ScoredSetTest, ofAnswersHasTheQuestionsAndNotTheWindows) {
     resolve(c);
     return of(c);
   };
+  // The set depends on the questions and on the places of answers, and not on the window.
   const std::string answer = R"("cd")", unlearnt = R"("cd", "train": false)";
   const ScoredSet set = of_chats({R"("ab")", answer, R"("ba")", answer});
   EXPECT_TRUE(set.is_known());

@@ -48,7 +48,7 @@ TEST(VerifyResume, sees_a_difference) {
   EXPECT_FALSE(std::filesystem::exists(folder / "proof"));
 }
 
-TEST(VerifyResume, stops_when_asked_and_takes_no_text_that_can_be_read_once) {
+TEST(VerifyResume, stops_when_asked_and_refuses_texts_that_can_be_read_only_once) {
   const TemporaryFolder folder;
   write_file(folder / "corpus.txt", tiny_text());
   Config config = tiny_config(folder / "corpus.txt");

@@ -521,6 +521,7 @@ TEST(PromptCache, GivesTheSameBitsAfterAnyEarlierPrompts) {
   std::vector<Token> other = first(400);
   other[200] = (other[200] + 1) % 9;
 
+  // Each prompt gives the bits of an empty cache.
   PromptCache kept(model.gpt);
   constexpr index kTokensAfter = 7;  // reads after the prompt's
   for (const std::vector<Token>& prompt :

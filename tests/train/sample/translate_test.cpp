@@ -146,6 +146,7 @@ TEST(TranslateCached, GivesTheResultsOfReadingEverythingAgain) {
                                 .block_size = 40,
                                 .vocab_size = 12,
                                 .norm_position = NormPosition::post};
+  // Collect the kinds of models.
   std::vector<TransformerConfig> kinds;
   for (const auto positions : {Positions::sinusoidal, Positions::learned, Positions::rope, Positions::none}) {
     for (const auto where : {NormPosition::pre, NormPosition::post}) {
@@ -172,6 +173,7 @@ TEST(TranslateCached, GivesTheResultsOfReadingEverythingAgain) {
   kinds.push_back(llama);
   std::set<std::size_t> lengths;
   std::set<bool> endings;
+  // Compare each kind with a model that reads everything again.
   for (const TransformerConfig& kind : kinds) {
     ParameterStore store;
     const EncoderDecoder model(Scope(store), kind);

@@ -20,7 +20,7 @@ std::string split(const AddedTokens& tokens, std::string_view text, bool with_sp
   return out;
 }
 
-TEST(AddedTokens, AreFoundWhereTheyAreAskedFor) {
+TEST(AddedTokens, AreFoundOnlyWhenAskedFor) {
   const AddedTokens tokens = {{7, {.name = "<|end|>"}}, {8, {.name = "<tool>", .special = false}}};
   EXPECT_EQ(split(tokens, "a <|end|><tool> b"), "a |[7]|[8]| b");
   EXPECT_EQ(split(tokens, "a <|end|><tool> b", false), "a <|end|>|[8]| b");

@@ -51,12 +51,14 @@ std::vector<std::string> by_definition(const std::map<std::string, std::uint64_t
   }
   std::map<std::pair<Token, Token>, bool> passed_over;
   while (tokens.size() < 256 + merges) {
+    // Count all pairs.
     std::map<std::pair<Token, Token>, std::int64_t> pairs;
     for (const auto& [symbols, times] : all) {
       for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
         pairs[{symbols[i], symbols[i + 1]}] += times;
       }
     }
+    // Take the most frequent one that makes a new token.
     const std::pair<const std::pair<Token, Token>, std::int64_t>* best = nullptr;
     for (const auto& pair : pairs) {
       if (pair.second >= 2 && !passed_over[pair.first] && (best == nullptr || pair.second > best->second)) {
@@ -72,6 +74,7 @@ std::vector<std::string> by_definition(const std::map<std::string, std::uint64_t
       passed_over[best->first] = true;
       continue;
     }
+    // Merge it everywhere.
     for (auto& [symbols, times] : all) {
       std::vector<Token> merged;
       for (std::size_t i = 0; i < symbols.size(); ++i) {

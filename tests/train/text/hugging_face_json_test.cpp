@@ -360,6 +360,7 @@ TEST(HuggingFaceFiles, TheClassMayPutTokensAroundATextItself) {
   json plain = json::parse(with_begin);
   plain["post_processor"] = nullptr;
   const std::string without = plain.dump();
+  // Read files of several classes.
   ASSERT_EQ(read(with_begin, {{"tokenizer_class", "GPT2Tokenizer"}}), (Around{264, std::nullopt}));
   EXPECT_EQ(read(without, {{"tokenizer_class", "LlamaTokenizerFast"}, {"add_bos_token", true}}), (Around{264, std::nullopt, 1}));
   EXPECT_EQ(read(without, {{"tokenizer_class", "LlamaTokenizerFast"}}), (Around{264, std::nullopt, 1})) << "true by default";

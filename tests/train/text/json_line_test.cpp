@@ -10,7 +10,7 @@ namespace {
 
 using testing::names;
 
-TEST(JsonLine, ReportsWhereItIsWrongAndWhatWasExpected) {
+TEST(JsonLine, ReportsThePlaceOfAnErrorAndTheExpectedText) {
   const auto said = [](std::string_view line) { return input_error_of([&] { parse_json_line(line); }); };
   EXPECT_TRUE(names(said(""), {"column 1", "JSON", "'['", "'{'"}));
   EXPECT_TRUE(names(said(R"({"a": 1,})"), {"column 9", "JSON", "'}'"}));

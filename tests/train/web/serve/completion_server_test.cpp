@@ -237,6 +237,7 @@ TEST(CompletionServer, ASeedGivesItsText) {
 
 /// The events of a stream, combined to the form of a whole response.
 json whole(const std::vector<json>& events, bool is_chat, const json& like) {
+  // Begin with empty choices.
   json choices = json::array();
   for (const json& choice : like["choices"]) {
     json one = {{"index", choice["index"]}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
@@ -257,6 +258,7 @@ json whole(const std::vector<json>& events, bool is_chat, const json& like) {
       }
     }
   };
+  // Append the parts of each event.
   for (const json& event : events) {
     for (const json& part : event["choices"]) {
       json& choice = choices[part["index"].get<std::size_t>()];
@@ -328,6 +330,7 @@ TEST(CompletionServer, StopsBeforeAStopString) {
 }
 
 TEST(CompletionServer, LogProbabilitiesAreThoseOfTheModel) {
+  // A completion's scores are those of the model, token by token.
   const Running server(small_model());
   const json answer =
       server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 12}, {"seed", 1}, {"logprobs", 5}, {"temperature", 0.7}, {"top_k", 50}});
@@ -360,6 +363,7 @@ TEST(CompletionServer, LogProbabilitiesAreThoseOfTheModel) {
     EXPECT_NEAR(largest, static_cast<double>(*std::ranges::max_element(logits) - std::log(total)), 2e-4) << "the likeliest is among them";
     text += token;
   }
+  // So are a conversation's.
   const json chat = server.answer(kChat, {{"messages", kHello}, {"max_tokens", 3}, {"seed", 1}, {"logprobs", true}, {"top_logprobs", 4}});
   const json first = chat["choices"][0]["logprobs"]["content"][0];
   ASSERT_EQ(first["top_logprobs"].size(), 4U);
