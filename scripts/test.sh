@@ -23,12 +23,12 @@ check() {
 say "format: clang-format"
 check scripts/format.sh --check
 
-# Configures a build. A new build folder compiles several sources together and runs many tests in one process, which halves the time. An
-# existing one is not changed.
+# Configures a build. A new build folder compiles several sources together, as the preset release does, and runs many tests in one process,
+# which halves the time. An existing one is not changed.
 configure() {
   local preset=$1
   shift
-  [[ -d build/$preset ]] || set -- "$@" -DCMAKE_UNITY_BUILD=ON -DDIKKAT_TESTS_TOGETHER=ON
+  [[ -d build/$preset ]] || set -- "$@" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DDIKKAT_TESTS_TOGETHER=ON
   cmake --preset "$preset" "$@" >/dev/null
 }
 

@@ -84,10 +84,10 @@ class Output {
 };
 
 /// Receives the samples of prompts, and shows progress.
-class Answers {
+class PromptAnswers {
  public:
   /// `lines` has each prompt's line of the output. Both are kept by reference.
-  Answers(const std::vector<index>& lines, Output& output) : lines_(lines), output_(output) {}
+  PromptAnswers(const std::vector<index>& lines, Output& output) : lines_(lines), output_(output) {}
 
   void count_tokens(index more) {
     tokens_ += more;
@@ -149,7 +149,7 @@ void tell_of_long_prompts(const Prompts& prompts, index context, const std::stri
 
 /// Continues prompts with a GPT, until a signal interrupts it.
 void continue_all(const SampleArguments& arguments, const TrainedModel& trained, std::vector<std::vector<Token>> prompts,
-                  Answers& answers) {
+                  PromptAnswers& answers) {
   struct Unfinished {
     explicit Unfinished(index count) : samples(Object::array_t(static_cast<std::size_t>(count))), missing(count) {}
     Object samples;
@@ -179,9 +179,9 @@ void continue_all(const SampleArguments& arguments, const TrainedModel& trained,
   tell_if_outgrown(generation, trained, total);
 }
 
-/// Answers sources with an encoder-decoder, until a signal interrupts it.
+/// PromptAnswers sources with an encoder-decoder, until a signal interrupts it.
 void answer_all(const SampleArguments& arguments, const TrainedModel& trained, std::span<const std::vector<Token>> sources,
-                Answers& answers) {
+                PromptAnswers& answers) {
   constexpr std::size_t kTogether = 64;  // sources that are answered, then written
   for (std::size_t first = 0; first < sources.size(); first += kTogether) {
     const auto some = answers_of(arguments, trained, sources.subspan(first, std::min(kTogether, sources.size() - first)));
@@ -207,7 +207,7 @@ bool answer_prompts(const SampleArguments& arguments, const TrainedModel& traine
   }
   stop_in_order();
   output.write();
-  Answers answers(prompts.lines, output);
+  PromptAnswers answers(prompts.lines, output);
   if (is_gpt) {
     continue_all(arguments, trained, std::move(prompts.tokens), answers);
   } else {
