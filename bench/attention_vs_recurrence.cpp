@@ -1,4 +1,4 @@
-// Compares self-attention, O(n^2 d), with recurrent layers, O(n d^2), on sequences of n vectors of width d: how long do they take on this
+// Compares self-attention, O(n^2 d), with recurrent layers, O(n d^2), on sequences of n vectors of width d. How long do they take on this
 // machine, and which share of its peak do they reach? Forward passes, f32, one sequence.
 #include <cmath>
 #include <cstdlib>
@@ -115,8 +115,8 @@ struct Timing {
   index ran;
 };
 
-/// Times run(units), where units is at most `total` and small enough that three runs fit into the budget, and returns the best of at least
-/// three runs. A first run of `probe` units measures how long one takes. With `whole`, all units run.
+/// Times run(units), and returns the best of at least three runs. units is at most `total`, and small enough that three runs fit into the
+/// budget. A first run of `probe` units measures how long one takes. With `whole`, all units run.
 template <class F>
 Timing timed(index total, index probe, double budget, bool whole, F&& run) {
   constexpr int kRuns = 3, kMostRuns = 15;

@@ -1,5 +1,5 @@
-// How fast does a GPT generate? Tokens per second with the key/value cache, for a short prompt and for one that nearly fills the context,
-// or for different prompts together, and the share of the memory's read bandwidth: each token reads all weights once.
+// How fast does a GPT generate? Measures tokens per second with the key/value cache, for a short prompt and for one that nearly fills the
+// context, or for different prompts together. Also prints the share of the memory's read bandwidth: each token reads all weights once.
 #include <algorithm>
 #include <chrono>
 #include <memory>

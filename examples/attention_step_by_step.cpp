@@ -1,5 +1,5 @@
 // Shows every matrix of attention: the worked examples of the course's documents 001 (multi-head attention) and 004 (attention mechanisms).
-// Each result is computed twice: in small steps that print their results, and by `attention`, the op that models are trained with, which
+// Each result is computed twice: in small steps that print their results, and by `attention`, the op that models are trained with. That op
 // makes none of these matrices. The program exits with 1 if the two ever differ.
 
 #include <algorithm>

@@ -19,9 +19,9 @@ struct Embedding {
       : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes, Role::embedding)) {}
 };
 
-/// The token's row, plus the position's row if positions are added to tokens, with a norm if the model has one there, and dropout: tokens
-/// (B, T) of i32 to (B, T, C). Positions of a sequence count from `first`, i32 (B), or from 0 if it is absent; or `first` has the position
-/// of each token, i32 (B, T).
+/// The token's row, plus the position's row if positions are added to tokens, with a norm if the model has one there, and dropout. Maps
+/// tokens (B, T) of i32 to (B, T, C). Positions of a sequence count from `first`, i32 (B), or from 0 if it is absent; or `first` has the
+/// position of each token, i32 (B, T).
 struct InputEmbedding {
   Parameter tokens;  // (vocabulary, C); the caller's, since tables may be shared
   std::optional<Embedding> wpe;

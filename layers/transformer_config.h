@@ -15,8 +15,8 @@ struct Names<ModelKind> {
   static constexpr std::string_view of[] = {"gpt", "encoder_decoder"};
 };
 
-/// How the model knows positions. A row of a learned table, or sines and cosines, is added to each token; or attention rotates queries and
-/// keys (RoPE; Su et al., arXiv 2104.09864); or only the causal mask depends on positions.
+/// How the model knows positions. A row of a learned table, or sines and cosines, is added to each token. Or attention rotates queries and
+/// keys (RoPE; Su et al., arXiv 2104.09864). Or only the causal mask depends on positions.
 enum class Positions { learned, sinusoidal, rope, none };
 template <>
 struct Names<Positions> {

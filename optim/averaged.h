@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// Wraps another optimizer and keeps an exponential moving average (EMA) of the weights: after update t, average = d average + (1 - d)
+/// Wraps another optimizer and keeps an exponential moving average (EMA) of the weights. After update t, average = d average + (1 - d)
 /// weight, with d = min(decay, (t - 1) / (t + 9)), so that the average follows the weights at the beginning. It smooths the noise of the
 /// last steps (Polyak and Juditsky 1992, "Acceleration of stochastic approximation by averaging").
 class Averaged : public Optimizer {

@@ -5,11 +5,11 @@
 
 namespace dikkat {
 
-/// The learning rate as a function of the step. After a linear warm-up it stays at `learning_rate` (constant), or falls to `min_lr`,
-/// linearly or along half a cosine, until step decay_steps, and stays there (nanoGPT's get_lr).
+/// The learning rate as a function of the step. After a linear warm-up it stays at `learning_rate` (constant), or falls to `min_lr` until
+/// step decay_steps, linearly or along half a cosine. Then it stays there (nanoGPT's get_lr).
 ///
 /// wsd (warm-up, stable, decay; Hu et al., arXiv 2404.06395) keeps learning_rate and falls to min_lr over the last decay_share of
-/// decay_steps: along a line, or as 1 - sqrt(t) with t from 0 to 1 (Haegele et al., arXiv 2405.18392).
+/// decay_steps. It falls along a line, or as 1 - sqrt(t) with t from 0 to 1 (Haegele et al., arXiv 2405.18392).
 ///
 /// inverse_sqrt is equation 3 of Vaswani et al. (arXiv 1706.03762), with the peak as its parameter: with s = step + 1 the rate is
 /// learning_rate * min(s / warmup_steps, sqrt(warmup_steps / s)). The paper has learning_rate = (d_model * warmup_steps)^-0.5.

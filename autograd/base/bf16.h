@@ -13,8 +13,8 @@ struct bf16 {
   bool operator==(const bf16&) const = default;
 };
 
-/// The upper half of the result is `value` rounded to bf16 as Intel's vcvtneps2bf16 does: to nearest, ties to even; denormal numbers
-/// become zero, and a NaN stays one. The lower half is undefined. `U` is std::uint32_t or a vector of it.
+/// The upper half of the result is `value` rounded to bf16 as Intel's vcvtneps2bf16 does: to nearest, ties to even. Denormal numbers become
+/// zero, and a NaN stays one. The lower half is undefined. `U` is std::uint32_t or a vector of it.
 template <class U>
 constexpr U rounded_to_bf16(U value) {
   const U magnitude = value & 0x7FFF'FFFFU;

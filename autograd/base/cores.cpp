@@ -23,7 +23,7 @@ double quota_of(const std::filesystem::path& folder) {
   return file >> quota >> period && quota > 0 && period > 0 ? quota / period : kNoLimit;
 }
 
-/// The cores in this thread's affinity mask, and those on which OpenMP's runtime places threads: with OMP_PROC_BIND it binds the first
+/// The cores in this thread's affinity mask, and those on which OpenMP's runtime places threads. With OMP_PROC_BIND it binds the first
 /// thread to one of them before main() begins. Empty if the system does not report the mask.
 cpu_set_t cores_of_process() noexcept {
   cpu_set_t set;

@@ -5,8 +5,8 @@
 
 namespace dikkat {
 
-/// The number of cores that this process may use, 1 or more: the number in its affinity mask, limited by the CPU quota of its cgroup (v2),
-/// rounded up. If OpenMP's runtime has bound this thread to one core (OMP_PROC_BIND), the cores of its other threads count too.
+/// The number of cores that this process may use, 1 or more. It is the number in its affinity mask, limited by the CPU quota of its cgroup
+/// (v2), rounded up. If OpenMP's runtime has bound this thread to one core (OMP_PROC_BIND), the cores of its other threads count too.
 int usable_cores();
 
 /// Lets this thread run on all cores of the process, even if OpenMP's runtime has bound it to one.

@@ -4,8 +4,8 @@
 
 namespace dikkat {
 
-/// While it lives, kernels that this thread calls compute nothing: parallel loops do not run, and memory (arenas, pools, slabs, scratch)
-/// is mapped but hardly touched. Values of tensors are undefined; shapes, closures and sizes are the real ones. So a step of a model takes
+/// While it lives, kernels that this thread calls compute nothing. Parallel loops do not run, and memory (arenas, pools, slabs, scratch) is
+/// mapped but hardly touched. Values of tensors are undefined; shapes, closures and sizes are the real ones. So a step of a model takes
 /// milliseconds and almost no memory, and shows exactly how much memory a real one needs.
 class DryRun {
  public:

@@ -34,9 +34,9 @@ inline Vec<float> exp2_of_fraction(Vec<float> r) {
 
 }  // namespace detail
 
-/// exp of each lane. f32: relative error below 2 ulp on [-86.98, 88.72]; 0 below -86.99, inf above, NaN for NaN.
-/// Cody and Waite's reduction x = n ln 2 + r, |r| <= ln 2 / 2, is followed by a polynomial whose relative error from e^r is at most 2e-8
-/// (the least among those of degree 6 that are 1 at 0). There are no branches: x is clamped to a range whose ends give 0 and infinity.
+/// exp of each lane. f32: relative error below 2 ulp on [-86.98, 88.72]; 0 below -86.99, inf above, NaN for NaN. The reduction is Cody and
+/// Waite's, x = n ln 2 + r, |r| <= ln 2 / 2. The polynomial's relative error from e^r is at most 2e-8 (the least among those of degree 6
+/// that are 1 at 0). There are no branches: x is clamped to a range whose ends give 0 and infinity.
 inline Vec<float> exp(Vec<float> x) {
   constexpr float kLowest = -87.3F;   // n = -126
   constexpr float kHighest = 88.75F;  // n = 128, and more than the largest float

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// X(macro, name, bit) for each instruction set that compilers may use on their own: the compiler's macro, which is 1 if it may use the set,
-// the name for __builtin_cpu_supports(), and the bit in kCompiledFor.
+// X(macro, name, bit) for each instruction set that compilers may use on their own. The compiler's macro is 1 if it may use the set; the
+// name is for __builtin_cpu_supports(), and the bit for kCompiledFor.
 #define DIKKAT_INSTRUCTION_SETS(X)              \
   X(__SSE4_2__, "sse4.2", 0)                    \
   X(__POPCNT__, "popcnt", 1)                    \

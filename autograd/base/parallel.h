@@ -79,8 +79,8 @@ constexpr ThreadFunction kThreadFunction = [](void* context) { (*static_cast<F*>
 
 /// Calls f(tile) for tile = 0 to tiles - 1, on all threads, in any order.
 ///
-/// Equal bits on any number of threads depend on three rules for callers: tiles follow from shapes and never from the thread count; each
-/// tile owns what it writes; partial sums are kept per tile and added in tile order.
+/// The bits are equal on any number of threads if callers keep three rules. Tiles follow from shapes and never from the thread count. Each
+/// tile owns the memory that it writes. Partial sums are kept per tile and added in tile order.
 /// When f throws (for example because a thread gets no scratch memory), tiles that have not begun are skipped, and one of the exceptions is
 /// rethrown here. While f runs, denormals are flushed to zero. In a DryRun f is not called.
 template <class F>

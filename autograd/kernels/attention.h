@@ -24,7 +24,7 @@ struct HeadsOut {
 
 /// The part of the problem that forward and backward share.
 ///
-/// Query i of batch b sees the keys of a half-open interval: [key_begin[b, i], key_end[b, i]) if these are given, and, if causal, only
+/// Query i of batch b sees the keys of a half-open interval, [key_begin[b, i], key_end[b, i]) if these are given. If causal, it sees only
 /// keys up to query_offset + i. A query that sees no key gives 0.
 ///
 /// Grouped queries (Ainslie et al., arXiv 2305.13245): there may be fewer heads of keys and values than of queries. Then each serves a

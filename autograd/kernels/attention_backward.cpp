@@ -140,9 +140,9 @@ void add_to_group(bool first, index count, T* own, T* of_group) {
   }
 }
 
-/// One chunk of the keys of one head: computes dk and dv of these keys, and adds their part to dq / scale, for the blocks of queries that
-/// see one of them. The last chunk writes dq, and the last head of a group dk and dv. With weights w, dw = dy v^T and, for each query,
-/// delta = <dy, y>:
+/// Handles one chunk of the keys of one head. Computes dk and dv of these keys, and adds their part to dq / scale, for the blocks of
+/// queries that see one of them. The last chunk writes dq, and the last head of a group dk and dv. With weights w, dw = dy v^T and, for
+/// each query, delta = <dy, y>:
 ///   dv = w^T dy,  ds = w (dw - delta),  dq = scale ds k,  dk = scale ds^T q
 template <class Operand, class T>
 void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& shared, index head, index chunk) {

@@ -12,7 +12,7 @@
 
 // Shared parts of attention forward and backward. Tiles of scores are transposed, (keys, queries): a row is one key against a block of
 // queries, so maxima and sums over keys are vertical vector operations. Rows of heads are far apart in memory, often in the same sets of a
-// cache, so the rows of a tile are first copied next to each other. Scores are in base 2: the factor of the queries includes log2(e).
+// cache. So the rows of a tile are first copied next to each other. Scores are in base 2: the factor of the queries includes log2(e).
 namespace dikkat::kernels::attention_tiles {
 
 using simd::IntVec;
@@ -129,8 +129,8 @@ struct Part {
   index key = 0, keys = 0, query = 0, queries = 0;
 };
 
-/// The parts of a tile that are computed: all of it, or, for each panel of queries, the keys from the first to the last that any of them
-/// sees, rounded to multiples of kPanel.
+/// The parts of a tile that are computed. They are all of it; or, for each panel of queries, the keys from the first to the last that any
+/// of them sees, rounded to multiples of kPanel.
 template <class T>
 class Seen {
  public:

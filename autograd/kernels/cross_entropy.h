@@ -8,9 +8,9 @@
 namespace dikkat::kernels {
 
 /// Let nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. Row i costs
-/// weight[i] * ((1 - label_smoothing) * nll[i, target[i]] + label_smoothing * mean_v nll[i, v]) / normaliser:
-/// a share of each target is spread evenly over all classes, the right one included (Szegedy et al., arXiv 1512.00567,
-/// section 7). A row of weight 0 is not read.
+///   weight[i] * ((1 - label_smoothing) * nll[i, target[i]] + label_smoothing * mean_v nll[i, v]) / normaliser.
+/// A share of each target is spread evenly over all classes, the right one included (Szegedy et al., arXiv 1512.00567, section 7). A row of
+/// weight 0 is not read.
 template <class T>
 struct CrossEntropy {
   index rows = 0, cols = 0;

@@ -5,7 +5,7 @@
 
 namespace dikkat::kernels {
 
-/// RMSNorm of each head of queries and keys: a row of x is `heads` heads of queries, `key_heads` heads of keys, of `size` numbers each, and
+/// RMSNorm of each head of queries and keys. A row of x is `heads` heads of queries, `key_heads` heads of keys, of `size` numbers each, and
 /// `rest` numbers (the values), which are copied. A head h becomes h / sqrt(mean(h^2) + eps) * gamma (Henry et al., arXiv 2010.04245, with
 /// RMSNorm as in Qwen3).
 template <class T>

@@ -12,7 +12,7 @@ namespace dikkat::kernels {
 inline constexpr double kMostSoftcap = 40;
 
 /// The losses of kernels/cross_entropy.h for logits = x weight^T. Logits are transposed, (classes, rows), and computed one panel of classes
-/// at a time. So `weight` is read once and in place, maxima and sums over classes are vertical vector operations, and a panel is still in
+/// at a time. So `weight` is read once and in place, and maxima and sums over classes are vertical vector operations. A panel is still in
 /// cache when its exponentials are computed.
 ///
 /// A panel stores e^(logit - top), where top is the largest logit of a tile of classes. Backward multiplies each tile by a factor to get

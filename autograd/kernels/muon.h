@@ -10,8 +10,8 @@ namespace dikkat::kernels {
 ///   weight = weight (1 - learning_rate weight_decay) - learning_rate 0.2 sqrt(max(rows, cols)) d.
 /// The factor is that of Moonlight (Liu et al., arXiv 2502.16982): the update is as long as one of AdamW.
 ///
-/// With line_squares it is NorMuon (Li et al., arXiv 2510.05491; its lines as in modded-nanogpt): s_i is the mean square of row i of d, or
-/// of column i where there are more columns than rows,
+/// With line_squares it is NorMuon (Li et al., arXiv 2510.05491; its lines as in modded-nanogpt). Let s_i be the mean square of row i of d,
+/// or of column i if there are more columns than rows:
 ///   v_i = line_beta v_i + (1 - line_beta) s_i,  d_i = d_i / sqrt(max(v_i, 1e-10)),
 /// and d is scaled back to the norm that it had.
 ///

@@ -5,7 +5,7 @@
 
 namespace dikkat::kernels {
 
-// Rotary positions (RoPE; Su et al., arXiv 2104.09864), as Llama has them: numbers d and d + D / 2 of a head are the two coordinates of a
+// Rotary positions (RoPE; Su et al., arXiv 2104.09864), as Llama has them. Numbers d and d + D / 2 of a head are the two coordinates of a
 // point, which is rotated by an angle that depends on the position and on d. The angles of a position are a row of D / 2 cosines, then
 // D / 2 sines.
 

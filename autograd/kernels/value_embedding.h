@@ -5,7 +5,7 @@
 
 namespace dikkat::kernels {
 
-/// Adds rows that belong to the tokens to the values: a row of qkv is `before` numbers (queries and keys), which are copied, and `heads`
+/// Adds rows that belong to the tokens to the values. A row of qkv is `before` numbers (queries and keys), which are copied, and `heads`
 /// heads of values of `size` numbers each. Head h of the values becomes v_h + g_h e_h, with the gate g_h = 2 sigmoid(<w_h, x[:channels]>)
 /// (nanochat's).
 template <class T>

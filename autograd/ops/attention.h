@@ -51,8 +51,8 @@ struct AttentionOptions {
 Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options);
 
 /// The weights that attention() gives to values, (B, H, queries, keys), for inspection: they have no gradient. They are computed as
-/// attention over the identity matrix, so they are 0 where a query does not see a key, and include dropout if the options have it.
-/// Takes ceil(keys / head_size) times as long as attention().
+/// attention over the identity matrix. So they are 0 where a query does not see a key, and include dropout if the options have it. Takes
+/// ceil(keys / head_size) times as long as attention().
 Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& options);
 
 /// Self-attention of a packed qkv (B, T, (heads + 2 key_heads) * head_size): columns of q, then of k, then of v.

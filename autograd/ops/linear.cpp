@@ -18,8 +18,8 @@ OpCost product_cost(std::initializer_list<Tensor> inputs, Tensor y, double flops
   return cost_of(std::span(inputs.begin(), inputs.size()), outputs, flops, flops * (int{a.needs_gradient()} + int{b.needs_gradient()}));
 }
 
-/// Calls product(i) for each of a batch's products: all at once if they are enough for the threads, or too small for several; or else one
-/// after the other, each on all threads.
+/// Calls product(i) for each of a batch's products. They run all at once if they are enough for the threads, or too small for several;
+/// otherwise one after the other, each on all threads.
 template <class F>
 void for_products(index count, Work each, F&& product) {
   if (count >= thread_count() || each.multiply_adds < kLeastWork.multiply_adds) {

@@ -15,7 +15,7 @@
 
 namespace dikkat {
 
-/// The function that computes an op's gradients. It lives in the tape's arena and is never destroyed, so it must not own anything: it
+/// The function that computes an op's gradients. It lives in the tape's arena and is never destroyed, so it must not own anything. It
 /// captures Tensors, pointers into the arena and plain numbers.
 template <class F>
 concept BackwardClosure = std::invocable<F&, Gradients&> && std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>;

@@ -83,7 +83,7 @@ try {
 
   // Errors, by their types.
   const refused = (promise, type, matches) => assert.rejects(promise, (error) => {
-    assert(error instanceof type, `${error} is no ${type.name}`);
+    assert(error instanceof type, `${error} is not a ${type.name}`);
     assert.deepEqual({ ...error, ...matches }, { ...error }, `${error}`);
     return true;
   });

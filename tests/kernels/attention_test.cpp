@@ -103,7 +103,7 @@ struct Inputs {
         v(numbers(s.batch * s.keys * s.heads_of_keys() * s.head_size, 13)) {}
 };
 
-/// Gradients count as 0.1 at least: those of a query that sees one key should be zero, and their computed values are roundings of numbers
+/// Gradients count as 0.1 at least. Those of a query that sees one key should be zero, and their computed values are roundings of numbers
 /// of up to 5.
 template <class T, class Sum>
 void expect_close(const Result<T, Sum>& found, const Result<double>& expected, double bound) {
@@ -261,8 +261,8 @@ std::vector<float> head_of(const std::vector<float>& rows, index heads, index si
   return columns;
 }
 
-// The results must be those of heads with copies of the keys, bit by bit, and dk and dv the sums of theirs in the order of heads. The scale
-// is a power of two, so the sum may be scaled before or after the addition.
+// The results must be those of heads with copies of the keys, bit by bit. dk and dv must be the sums of theirs in the order of heads. The
+// scale is a power of two, so the sum may be scaled before or after the addition.
 TEST(AttentionKernel, AGroupIsHeadsWithTheSameKeysAndAddsTheirGradientsInOrder) {
   constexpr index kGroup = 4, kKeyHeads = 2, kHeads = kGroup * kKeyHeads, kSize = 12, kTime = 150;
   const AttentionShape grouped{.batch = 2,

@@ -144,8 +144,8 @@ TEST(MapKernels, AtTheEndsOfTheNumbers) {
   EXPECT_EQ(slope(Function::relu, std::vector<float>{0})[0], 0);
 }
 
-/// The largest error of f for numbers of all magnitudes (exponents from `lowest` to `highest`, both signs), relative to the exact value, or
-/// to `least` if the value is nearer to zero.
+/// The largest error of f for numbers of all magnitudes (exponents from `lowest` to `highest`, both signs). It is relative to the exact
+/// value, or to `least` if the value is nearer to zero.
 template <class T, class Found, class Exact>
 double worst_error(int lowest, int highest, double least, Found&& found, Exact&& exact) {
   const auto fractions = converted<T>(numbers(200 * (highest - lowest), 7, 1, 2));

@@ -19,7 +19,7 @@
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
 
-// Compares ops of bf16 with the same ops of f32. Operands and gradients are numbers that bf16 holds exactly, so results differ only by the
+// Compares ops of bf16 with the same ops of f32. Operands and gradients are numbers that bf16 holds exactly. So results differ only by the
 // op's roundings, each of which is at most 2^-8 of its number.
 namespace dikkat {
 namespace {
@@ -219,7 +219,7 @@ TEST(Bf16Ops, Attention) {
         {0, bound});
 }
 
-// This is the bound above, for three heads of queries, each of which adds to one dk, and queries and keys that are rotated by up to 1.
+// This is the bound above, for three heads of queries that all add to one dk, and queries and keys rotated by up to 1.
 TEST(Bf16Ops, AttentionOfGroupsWithRotations) {
   constexpr index kHeads = 3, kSize = 24, kTime = 70;
   const double scale = 1 / std::sqrt(static_cast<double>(kSize));

@@ -268,10 +268,10 @@ def cases(bench):
     jsonl = "corpus.jsonl"
     document = b'{"text": "' + TEXT[:900].replace(b"\n", b"\\n") + b'"}\n'
     yield runs("JSONL", document * 3, file=jsonl)
-    yield refused("a line that is no JSON", document + b"{\"text\": \n" + document, jsonl, file=jsonl)
+    yield refused("a line that is not JSON", document + b"{\"text\": \n" + document, jsonl, file=jsonl)
     yield refused("a line without the field", document + b'{"body": "x"}\n', [jsonl, "text"], file=jsonl)
-    yield refused("a field that is no string", document + b'{"text": 7}\n', [jsonl, "text"], file=jsonl)
-    yield refused("a line that is no object", document + b'["text"]\n', jsonl, file=jsonl)
+    yield refused("a field that is not a string", document + b'{"text": 7}\n', [jsonl, "text"], file=jsonl)
+    yield refused("a line that is not an object", document + b'["text"]\n', jsonl, file=jsonl)
     yield refused("a line that is cut off", document + document[:-20], jsonl, file=jsonl)
     yield refused("JSON that is 100,000 deep", document + b"[" * 100_000 + b"\n", jsonl, file=jsonl)
     yield refused("invalid UTF-8 in JSONL", document + b'{"text": "\xff"}\n', jsonl, {**CHAR}, file=jsonl)

@@ -205,7 +205,7 @@ def exactness(bench):
         yield Case(f"step {step}, {first} then {then} threads", stopped_and_resumed(step, first, then))
 
 
-# Of several sizes, since larger products take other code.
+# Models of several sizes, since larger products take other code.
 WIDTHS = {
     "tiny": {},
     "width 128": {"n_layer": 2, "n_head": 4, "n_embd": 128, "block_size": 32},

@@ -1,8 +1,8 @@
-// A transport (DIKKAT_TRANSPORT) that passes everything to the one that DIKKAT_TORTURE_TRANSPORT names, and makes trouble on one rank, as
-// DIKKAT_TORTURE_FAULT describes: "RANK WHEN ORDINAL EFFECT". WHEN is "message" (the n-th that the rank begins to send or to receive) or
-// "gather" (the n-th time that the rank waits for messages which all go to the first rank). EFFECT is the number of a signal, which the
-// rank sends itself; "leave" (it exits with 3); "cut" (from here on nothing arrives at this rank, or leaves it); or "late" (from here on
-// each message takes up to 2 ms more). With DIKKAT_TORTURE_COUNTS each rank writes the numbers of both into FOLDER/RANK at its end.
+// A transport (DIKKAT_TRANSPORT) that passes everything to the one that DIKKAT_TORTURE_TRANSPORT names, and makes trouble on one rank.
+// DIKKAT_TORTURE_FAULT describes it: "RANK WHEN ORDINAL EFFECT". WHEN is "message" (the n-th that the rank begins to send or to receive) or
+// "gather" (the n-th wait for messages that all go to the first rank). EFFECT may be the number of a signal, which the rank sends itself,
+// or "leave" (it exits with 3). With "cut" nothing arrives at this rank, or leaves it, from here on. With "late" each message takes up to
+// 2 ms more. With DIKKAT_TORTURE_COUNTS each rank writes the numbers of both into FOLDER/RANK at its end.
 #include <chrono>
 #include <csignal>
 #include <cstdio>

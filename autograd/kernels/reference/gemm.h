@@ -56,7 +56,7 @@ inline float sum_of_products(std::span<const bf16> a, std::span<const bf16> b) {
   return sum;
 }
 
-/// gemm() in the order of our own product, bit for bit: the base is the bias and the previous C, and the sum over each block of `depth` of
+/// gemm() in the order of our own product, bit for bit. The base is the bias and the previous C, and the sum over each block of `depth` of
 /// k is added to it in turn. `a` and `b` are the operands.
 template <class Problem, class T>
 void gemm_in_blocks(const Problem& p, const T* a, const T* b, index depth) {

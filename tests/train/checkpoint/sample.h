@@ -22,7 +22,7 @@
 namespace dikkat {
 
 /// A folder that lives as long as the object. It is in memory if possible, since a sync of a busy disk takes long and these tests save
-/// hundreds of times; otherwise, or if asked for, it is where temporary files belong.
+/// hundreds of times. Otherwise, or if asked for, it is where temporary files belong.
 class ScratchDirectory {
  public:
   enum class On { memory, disk };

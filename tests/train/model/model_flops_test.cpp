@@ -22,8 +22,8 @@ double flops_of(const char* recipe, index rows, index time) {
   return training_flops(model, batch);
 }
 
-// The hand count is 6 for each weight of a product and token (the token table counts once, as the head), and 12 heads * head_size for each
-// pair of a query and a key, half of which are seen. (profile_test checks that the ops make these products.)
+// The hand count is 6 for each weight of a product and token; the token table counts once, as the head. To this come 12 heads * head_size
+// for each pair of a query and a key, half of which are seen. (profile_test checks that the ops make these products.)
 TEST(TrainingFlops, OfRecipesAreThoseOfAHandCount) {
   const double smollm_block = 576.0 * (576 + 192 + 192) + 576.0 * 576 + 3 * 576.0 * 1536;
   EXPECT_DOUBLE_EQ(flops_of("smollm2-135m.toml", 2, 512), 2 * 512 * (6 * (30 * smollm_block + 49152.0 * 576) + 6.0 * 30 * 576 * 512));

@@ -1,4 +1,4 @@
-// Sixty steps without a stop, and with a stop after any of them and any number of threads before and after it, must end in the same bytes.
+// Sixty steps must end in the same bytes without a stop, and with a stop after any of them, on any number of threads before and after it.
 // Each step is tested with one number of threads; with DIKKAT_LONG_TESTS set, with all.
 #include <cstdlib>
 

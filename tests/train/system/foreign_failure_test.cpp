@@ -18,7 +18,7 @@ using testing::names;
 
 TEST(SentenceAbout, OurOwnErrorsAreNotChanged) {
   EXPECT_EQ(sentence_about(Error("runs/x is full"), "dikkat train"), "runs/x is full");
-  EXPECT_EQ(sentence_about(InputError("runs/x is no run"), "dikkat train"), "runs/x is no run");
+  EXPECT_EQ(sentence_about(InputError("runs/x is not a run"), "dikkat train"), "runs/x is not a run");
 }
 
 TEST(SentenceAbout, LibrariesFailuresAreNamedByTheCommandAndTheSystemsReason) {
