@@ -1,7 +1,7 @@
 // Fuzzes GGUF files.
 
 #include "tests/fuzz/weights.h"
-#include "train/exchange/formats/gguf.h"
+#include "train/exchange/formats/gguf_reader.h"
 
 namespace dikkat {
 

@@ -1,8 +1,9 @@
 // Fuzzes GGUF files as models: the configuration and the tokenizer that they describe.
 
 #include "tests/fuzz/fuzz.h"
-#include "train/exchange/formats/gguf.h"
+#include "train/exchange/formats/gguf_reader.h"
 #include "train/exchange/gguf_model.h"
+#include "train/exchange/gguf_tokenizer.h"
 
 namespace dikkat {
 

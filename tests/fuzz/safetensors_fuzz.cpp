@@ -5,6 +5,7 @@
 
 #include "tests/fuzz/weights.h"
 #include "train/exchange/formats/safetensors.h"
+#include "train/exchange/formats/safetensors_index.h"
 
 namespace dikkat {
 

@@ -6,7 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/exchange/foreign_config.h"
-#include "train/exchange/formats/gguf.h"
+#include "train/exchange/formats/gguf_writer.h"
 #include "train/exchange/formats/safetensors.h"
 #include "train/exchange/peft_files.h"
 #include "train/exchange/tensor_map.h"

@@ -2,7 +2,7 @@
 
 #include "autograd/base/error.h"
 #include "train/exchange/foreign_config.h"
-#include "train/exchange/formats/gguf.h"
+#include "train/exchange/formats/gguf_writer.h"
 #include "train/exchange/formats/llmc.h"
 #include "train/exchange/formats/safetensors.h"
 #include "train/exchange/gguf_model.h"

@@ -9,6 +9,7 @@
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/exchange/formats/convert.h"
+#include "train/exchange/gguf_tokenizer.h"
 
 namespace dikkat {
 namespace {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "train/exchange/export_model.h"
 #include "train/exchange/foreign_config.h"
 #include "train/exchange/formats/new_tensor.h"
@@ -20,14 +18,7 @@ ForeignConfig read_gguf_config(const WeightFile& file);
 /// Returns the values of a GGUF file with this model and tokenizer.
 std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConfig& model, const Tokenizer& tokenizer,
                                      const ExportOptions& options);
-/// Adds the tokenizer's values, for a token table with `rows` rows. Character and byte tokenizers are written as RWKV's kind, which takes
-/// the longest token at each position of a text. Throws InputError for a kind other than BPE, characters and bytes.
-void add_gguf_tokenizer(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata);
 /// Adds the divisors of RoPE's frequencies if they are scaled as Llama 3.1's.
 void add_gguf_rope_divisors(const TransformerConfig& model, std::vector<NewTensor>& tensors);
-
-/// Reads a GGUF file's tokenizer. Throws InputError for a kind other than byte-level BPE and RWKV's with single characters or bytes, and
-/// for an unknown splitter.
-std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file);
 
 }  // namespace dikkat

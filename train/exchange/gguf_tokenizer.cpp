@@ -1,10 +1,11 @@
+#include "train/exchange/gguf_tokenizer.h"
+
 #include <algorithm>
 #include <charconv>
 #include <functional>
 #include <unordered_map>
 
 #include "autograd/base/error.h"
-#include "train/exchange/gguf_model.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"

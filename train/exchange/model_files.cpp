@@ -7,11 +7,12 @@
 #include "train/config/resolve.h"
 #include "train/exchange/formats/weight_file.h"
 #include "train/exchange/gguf_model.h"
+#include "train/exchange/gguf_tokenizer.h"
 #include "train/exchange/hf_config.h"
 #include "train/exchange/tensor_map.h"
 #include "train/system/file.h"
 #include "train/text/bpe_tokenizer.h"
-#include "train/text/hugging_face_json.h"
+#include "train/text/read_hugging_face_json.h"
 #include "train/text/tokenizer_file.h"
 
 namespace dikkat {

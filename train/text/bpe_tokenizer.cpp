@@ -6,9 +6,10 @@
 #include "train/text/bpe_trainer.h"
 #include "train/text/byte_level.h"
 #include "train/text/characters.h"
-#include "train/text/hugging_face_json.h"
 #include "train/text/pieces.h"
+#include "train/text/read_hugging_face_json.h"
 #include "train/text/unicode.h"
+#include "train/text/write_hugging_face_json.h"
 
 namespace dikkat {
 namespace {

@@ -1,10 +1,11 @@
+#include "train/text/read_hugging_face_json.h"
+
 #include <algorithm>
 #include <initializer_list>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/text/hugging_face_json.h"
 #include "train/text/tokenizer_json.h"
 #include "train/text/utf8.h"
 #include "train/text/vocabulary_json.h"

@@ -97,8 +97,8 @@ class Tokenizer {
   virtual std::optional<SequenceTokens> sequence_tokens() const { return std::nullopt; }
 };
 
-/// Makes a tokenizer from the result of to_json(), or from a Hugging Face tokenizer.json (hugging_face_json.h). The text may come from any
-/// file. Throws InputError for anything else.
+/// Makes a tokenizer from the result of to_json(), or from a Hugging Face tokenizer.json (read_hugging_face_json.h). The text may come from
+/// any file. Throws InputError for anything else.
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json);
 
 }  // namespace dikkat

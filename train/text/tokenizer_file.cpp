@@ -10,7 +10,7 @@
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/characters.h"
-#include "train/text/hugging_face_json.h"
+#include "train/text/read_hugging_face_json.h"
 #include "train/text/tokenizer_json.h"
 
 namespace dikkat {

@@ -1,7 +1,8 @@
+#include "train/text/write_hugging_face_json.h"
+
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/text/hugging_face_json.h"
 #include "train/text/vocabulary_json.h"
 
 namespace dikkat {

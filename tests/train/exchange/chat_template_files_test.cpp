@@ -4,7 +4,7 @@
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
-#include "train/exchange/formats/gguf.h"
+#include "train/exchange/formats/gguf_writer.h"
 
 // The places of models' chat templates. A template that cannot be read is refused: it must not count as absent.
 namespace dikkat {

@@ -6,7 +6,7 @@
 #include "tests/support/throws.h"
 #include "train/exchange/export_model.h"
 #include "train/exchange/formats/convert.h"
-#include "train/exchange/formats/gguf.h"
+#include "train/exchange/formats/gguf_writer.h"
 #include "train/exchange/gguf_model.h"
 #include "train/exchange/model_files.h"
 #include "train/model/language_model.h"

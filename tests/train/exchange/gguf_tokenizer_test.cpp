@@ -1,9 +1,10 @@
+#include "train/exchange/gguf_tokenizer.h"
+
 #include <gtest/gtest.h>
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
-#include "train/exchange/formats/gguf.h"
-#include "train/exchange/gguf_model.h"
+#include "train/exchange/formats/gguf_writer.h"
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"

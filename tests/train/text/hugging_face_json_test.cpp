@@ -1,5 +1,3 @@
-#include "train/text/hugging_face_json.h"
-
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -11,7 +9,9 @@
 
 #include "tests/support/throws.h"
 #include "train/text/bpe_tokenizer.h"
+#include "train/text/read_hugging_face_json.h"
 #include "train/text/tokenizer_file.h"
+#include "train/text/write_hugging_face_json.h"
 
 namespace dikkat {
 namespace {

@@ -1,3 +1,5 @@
+#include "train/exchange/formats/gguf_reader.h"
+
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -6,7 +8,6 @@
 #include "autograd/base/error.h"
 #include "train/exchange/formats/byte_reader.h"
 #include "train/exchange/formats/ggml_types.h"
-#include "train/exchange/formats/gguf.h"
 
 namespace dikkat {
 namespace {

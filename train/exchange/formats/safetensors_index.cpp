@@ -1,3 +1,5 @@
+#include "train/exchange/formats/safetensors_index.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <map>

@@ -1,5 +1,3 @@
-#include "train/exchange/formats/gguf.h"
-
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -7,6 +5,8 @@
 #include "tests/support/throws.h"
 #include "tests/train/exchange/formats/support.h"
 #include "train/exchange/formats/ggml_types.h"
+#include "train/exchange/formats/gguf_reader.h"
+#include "train/exchange/formats/gguf_writer.h"
 
 namespace dikkat {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "tests/support/throws.h"
 #include "tests/train/exchange/formats/support.h"
+#include "train/exchange/formats/safetensors_index.h"
 
 namespace dikkat {
 namespace {

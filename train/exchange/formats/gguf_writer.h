@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -9,14 +7,6 @@
 #include "train/exchange/formats/weight_file.h"
 
 namespace dikkat {
-
-/// Opens a GGUF file of version 2 or 3. Shapes are row-major, the reverse of the dimensions in the file. Texts in arrays (a vocabulary) are
-/// views into the file. Throws InputError, beginning with the path, for a file that llama.cpp refuses too: tensors must follow one another
-/// in the order of their descriptions, each padded to the alignment.
-WeightFile open_gguf(const std::string& path);
-
-/// Opens a GGUF file in memory, which must outlive the result. Errors begin with `name`.
-WeightFile parse_gguf(std::span<const std::byte> bytes, const std::string& name);
 
 /// Writes a GGUF file of version 3, with values and tensors in the given order. Every tensor is padded with zeros to 32 bytes, or to the
 /// value "general.alignment" (u32). Atomic, as write_file() is. Throws InputError for a name of more than 63 bytes, more than four extents,

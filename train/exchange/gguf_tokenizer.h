@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "train/exchange/formats/metadata.h"
+#include "train/exchange/formats/weight_file.h"
+#include "train/text/tokenizer.h"
+
+namespace dikkat {
+
+/// Adds the tokenizer's values, for a token table with `rows` rows. Character and byte tokenizers are written as RWKV's kind, which takes
+/// the longest token at each position of a text. Throws InputError for a kind other than BPE, characters and bytes.
+void add_gguf_tokenizer(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata);
+
+/// Reads a GGUF file's tokenizer. Throws InputError for a kind other than byte-level BPE and RWKV's with single characters or bytes, and
+/// for an unknown splitter.
+std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file);
+
+}  // namespace dikkat
