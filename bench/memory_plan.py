@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the memory that `dikkat plan` predicts with the peak resident set (VmHWM) of a training run with saves and an evaluation.
 
-  python3 bench/memory_plan.py --program build/dev/dikkat [--only quickstart]
+  python3 bench/memory_plan.py --program build/dev/dikkat [--only tales-char]
 """
 
 import argparse
@@ -18,15 +18,15 @@ def settings(*keys):
     return [word for key in keys for word in ("--set", key)]
 
 
-QUICKSTART = ["--config", "configs/quickstart.toml"]
+CHARACTERS = ["--config", "configs/tales-char.toml"]
 GPT2 = ["--config", "configs/gpt2-124m.toml", *TEXT, *settings("train.eval_tokens=2048")]
 CASES = {
-    "quickstart": (QUICKSTART, 6),
-    "quickstart, byte": (QUICKSTART + settings("tokenizer.kind=byte"), 6),
-    "quickstart, bpe of 4096": (QUICKSTART + settings("tokenizer.kind=bpe", "tokenizer.vocab_size=4096"), 6),
-    "quickstart, accumulation of 4": (QUICKSTART + settings("train.gradient_accumulation_steps=4"), 6),
-    "quickstart, recompute = block": (QUICKSTART + settings("train.recompute=block"), 6),
-    "quickstart, async_save = false": (QUICKSTART + settings("train.async_save=false"), 6),
+    "tales-char": (CHARACTERS, 6),
+    "tales-char, byte": (CHARACTERS + settings("tokenizer.kind=byte"), 6),
+    "tales-char, bpe of 4096": (CHARACTERS + settings("tokenizer.kind=bpe", "tokenizer.vocab_size=4096"), 6),
+    "tales-char, accumulation of 4": (CHARACTERS + settings("train.gradient_accumulation_steps=4"), 6),
+    "tales-char, recompute = block": (CHARACTERS + settings("train.recompute=block"), 6),
+    "tales-char, async_save = false": (CHARACTERS + settings("train.async_save=false"), 6),
     "shakespeare-char": (["--config", "configs/shakespeare-char.toml", *TEXT], 6),
     "encoder-decoder-tiny": (["--config", "configs/encoder-decoder-tiny.toml"], 6),
     "GPT-2 124M, 4 x 64": (GPT2 + settings("model.block_size=64", "train.batch_size=4", "train.gradient_accumulation_steps=1"), 3),

@@ -2,7 +2,7 @@
 """Do short runs predict the loss of a long one? Trains a configuration for 1/64 to 1/8 of its steps, each run with its whole schedule, fits
 loss = floor + scale * steps^-exponent to their losses, and compares its prediction with the whole run.
 
-  python3 bench/predict.py configs/quickstart.toml configs/shakespeare-char-fast.toml
+  python3 bench/predict.py configs/tales-char.toml configs/shakespeare-char-fast.toml
 
 The stated error is the largest among the predictions that leave out one of the short runs. Whole runs are those of bench/recipes.py (--out) if they are there.
 """

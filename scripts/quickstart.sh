@@ -43,12 +43,13 @@ The run is in $run. What to type next$here:
 
   $dikkat sample $run --prompt "Once there was"
   $dikkat report $run    # a page with curves, and samples of the model as it learns
-  $dikkat train --config configs/llama-tiny.toml --out runs/words
+  $dikkat finetune $run --data data/questions.jsonl --full --out runs/talks    # it learns to answer
+  $dikkat chat runs/talks    # ask for a capital or a sum
+  $dikkat serve runs/talks    # for programs that speak OpenAI's protocol
+  $dikkat export $run --out quickstart.gguf    # for llama.cpp; without .gguf: a folder for Hugging Face's transformers
   $dikkat train --config configs/quickstart.toml --corpus YOUR-TEXT.txt --out runs/mine
-  $dikkat finetune MODEL --data chats.jsonl
   $dikkat --help
 
-More steps on this text hardly lower the loss (1.329 after 2,800 with more dropout, instead of 1.333); a longer text does. This run's tokenizer
-knows only characters, so it cannot learn conversations. MODEL is a Hugging Face folder, such as SmolLM2-135M-Instruct, or a run with a byte-level
-BPE tokenizer, such as runs/words above.
+More steps on this text do not lower the loss; a longer text does. finetune, chat, serve and export also take models that you have: a Hugging Face
+folder such as SmolLM2-135M-Instruct, or a GGUF file.
 TEXT

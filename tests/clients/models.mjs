@@ -94,7 +94,7 @@ for (const [name, keys] of Object.entries(families)) {
 // Tokenizers of characters and of bytes are checked too: ids, PyTorch on the weights, and llama.cpp, for which no token may end a text.
 for (const kind of ["char", "byte"]) {
   const run = join(work, kind), hf = join(work, `${kind}-hf`);
-  dikkat("train", "--config", join(repository, "bench/recipes/quickstart-adamw.toml"), "--corpus", join(repository, "data/tales.txt"),
+  dikkat("train", "--config", join(repository, "bench/recipes/tales-char-adamw.toml"), "--corpus", join(repository, "data/tales.txt"),
     "--out", run, "--quiet", "--set", `tokenizer.kind=${kind}`, "model.block_size=96", "train.max_steps=30", "train.eval_tokens=128");
   dikkat("export", run, "--out", hf);
   const encode = await encoder(here, JSON.parse(readFileSync(join(hf, "tokenizer.json"), "utf8")), false);

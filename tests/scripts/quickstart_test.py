@@ -1,45 +1,53 @@
-"""quickstart_test.py DIKKAT SOURCE_DIR: runs the quickstart without its build, and then each line that it suggests to type next, with fewer steps and with
-files in place of the names in capitals."""
-import json
+"""quickstart_test.py DIKKAT SOURCE_DIR: runs the quickstart without its build, and then each line that it suggests to type next, with fewer
+steps, and with files in the places of the names in capitals."""
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 
 program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-SHORT = "train.eval_interval=10 train.eval_tokens=512 train.checkpoint_interval=10 optim.warmup_steps=2"
+SHORT = "--set train.max_steps=4 train.eval_interval=10 train.eval_tokens=512 train.checkpoint_interval=10 optim.warmup_steps=2"
 
 
-def run(command):
-    done = subprocess.run(command, shell=True, cwd=source, capture_output=True, text=True, errors="replace", timeout=250)
+def run(command, cwd=source, **more):
+    done = subprocess.run(command, shell=True, cwd=cwd, capture_output=True, text=True, errors="replace", timeout=250, **more)
     assert done.returncode == 0, f"{command}\nended with {done.returncode}: {done.stderr[-2000:]}"
-    return done.stderr
+    return done
+
+
+def serve(command):
+    """Serves until the program listens, and then interrupts it."""
+    server = subprocess.Popen(["bash", "-c", f"exec {command} --port 0 --json"], cwd=source, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert "http://127.0.0.1" in server.stdout.readline(), command
+    server.send_signal(signal.SIGINT)
+    server.communicate(timeout=60)
 
 
 with tempfile.TemporaryDirectory() as folder:
     folder = pathlib.Path(folder)
-    said = run(f"scripts/quickstart.sh --trial {program} {folder}/quickstart")
-    lines = [line.strip() for line in said.splitlines() if line.startswith(f"  {program} ")]
-    words = [line.split()[1] for line in lines]
-    assert words == ["sample", "report", "train", "train", "finetune", "--help"], words
+    told = run(f"scripts/quickstart.sh --trial {program} {folder}/quickstart").stderr
+    lines = {line.split()[1]: line.split("#")[0].strip() for line in told.splitlines() if line.startswith(f"  {program} ")}
+    assert list(lines) == ["sample", "report", "finetune", "chat", "serve", "export", "train", "--help"], list(lines)
 
     (folder / "text.txt").write_text((source / "data/tales.txt").read_text()[:20000])
-    (folder / "chats.jsonl").write_text("".join(
-        json.dumps({"messages": [{"role": "user", "content": f"What is {n}?"}, {"role": "assistant", "content": f"It is {n}."}]}) + "\n" for n in range(40)))
-    run(f"{program} train --config configs/quickstart.toml --corpus {folder}/text.txt --out {folder}/bpe "
-        f"--set tokenizer.kind=bpe tokenizer.vocab_size=300 train.max_steps=4 {SHORT}")
-    here = {"runs/words": f"{folder}/words --set train.max_steps=4 {SHORT}", "YOUR-TEXT.txt": f"{folder}/text.txt", "runs/mine": f"{folder}/mine --set train.max_steps=4 {SHORT}",
-            "MODEL": f"{folder}/bpe", "chats.jsonl": f"{folder}/chats.jsonl --out {folder}/tuned --set train.max_steps=4 {SHORT}"}
-    for line in lines:
+    here = {"runs/": f"{folder}/", "YOUR-TEXT.txt": f"{folder}/text.txt", "quickstart.gguf": f"{folder}/quickstart.gguf"}
+    for command, line in lines.items():
         for name, instead in here.items():
             line = line.replace(name, instead)
-        run(line)
-    assert (folder / "quickstart/report.html").exists() and (folder / "mine/config.toml").exists() and (folder / "tuned/config.toml").exists()
-    assert "bpe" in (folder / "words/config.toml").read_text()
+        if command in ("finetune", "train"):
+            line += f" {SHORT}"
+        if command == "serve":
+            serve(line)
+        else:
+            run(line, input="What is the capital of Denmark?\n" if command == "chat" else "")
+    assert (folder / "quickstart/report.html").exists() and (folder / "mine/config.toml").exists() and (folder / "talks/config.toml").exists()
 
-    # A tokenizer of characters cannot be fine-tuned on conversations, as the quickstart states.
-    refused = subprocess.run([program, "finetune", f"{folder}/quickstart", "--data", f"{folder}/chats.jsonl", "--out", f"{folder}/no"], capture_output=True, text=True)
-    assert refused.returncode == 2, refused.stderr
+    # Its model can go to all programs that take this architecture.
+    assert (folder / "quickstart.gguf").read_bytes()[:4] == b"GGUF"
+    run(f"{program} export {folder}/quickstart --out {folder}/quickstart-hf")
+    assert "Qwen3ForCausalLM" in (folder / "quickstart-hf/config.json").read_text()
 
-    elsewhere = subprocess.run([source / "scripts/quickstart.sh", "--trial", program, folder / "quickstart"], cwd=folder, capture_output=True, text=True)
-    assert any(str(source) in line for line in set(elsewhere.stderr.splitlines()) - set(said.splitlines())), elsewhere.stderr  # where to type them
+    # From another folder it prints where to type the commands.
+    elsewhere = run(f"{source}/scripts/quickstart.sh --trial {program} {folder}/quickstart", cwd=folder).stderr
+    assert any(str(source) in line for line in set(elsewhere.splitlines()) - set(told.splitlines())), elsewhere

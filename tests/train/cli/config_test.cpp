@@ -20,7 +20,7 @@ TEST(Config, ListsRecipesWithDescriptionsAndKeys) {
   const std::size_t line = list.find("\nquickstart ");
   ASSERT_NE(line, std::string::npos) << list;
   const std::string quickstart = list.substr(line + 1, list.find('\n', line + 1) - line - 1);
-  expect_named(quickstart, {"0.81 M"});
+  expect_named(quickstart, {"0.90 M"});
   expect_named(list, {"124.4 M"});
   EXPECT_FALSE(contains(list, "--corpus")) << "commands are not descriptions: " << list;
   EXPECT_TRUE(contains(here.run({"config", "list", "--names"}).out, "\nllama-tiny\nquickstart\n"));
