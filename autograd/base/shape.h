@@ -34,6 +34,8 @@ class Shape {
   constexpr index size() const { return size_; }
   /// Extent of an axis; negative axes count from the end.
   constexpr index operator[](int axis) const { return extents_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
+  /// All rank() extents.
+  constexpr std::span<const index> extents() const { return std::span(extents_).first(static_cast<std::size_t>(rank_)); }
   /// The last extent, or 1 for a scalar.
   constexpr index cols() const { return rank_ == 0 ? 1 : (*this)[-1]; }
   /// size() / cols(): the rows of the array seen as a matrix of cols() columns.

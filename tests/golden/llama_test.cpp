@@ -212,12 +212,8 @@ TYPED_TEST(GoldenLlama, HasThePyTorchModelsParameters) {
     Model<TypeParam> model(this->fixture_, at);
     EXPECT_EQ(model.names, this->fixture_.names(at + "weights")) << at;
     for (const std::string& name : model.names) {
-      const Shape& shape = model.store.entry(name).shape();
-      std::vector<index> extents;
-      for (int axis = 0; axis < shape.rank(); ++axis) {
-        extents.push_back(shape[axis]);
-      }
-      EXPECT_EQ(extents, this->fixture_.shape(at + "weights/" + name)) << at << name;
+      const auto extents = model.store.entry(name).shape().extents();
+      EXPECT_EQ(std::vector(extents.begin(), extents.end()), this->fixture_.shape(at + "weights/" + name)) << at << name;
     }
   });
 }

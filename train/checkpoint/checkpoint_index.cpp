@@ -31,15 +31,15 @@ std::string value_of(index number) { return value_of(static_cast<std::uint64_t>(
 std::string value_of(bool truth) { return value_of(std::uint64_t{truth}); }
 std::string value_of(double number) { return value_of(std::bit_cast<std::uint64_t>(number)); }
 
-std::string location_of(const Dataset& dataset, index bytes) { return value_of(dataset.offset) + value_of(bytes); }
+std::string location_of(const StoredTensor& stored, index bytes) { return value_of(stored.offset) + value_of(bytes); }
 
-std::string value_of_tensor(const Dataset& dataset) {
+std::string value_of_tensor(const StoredTensor& tensor) {
   std::string value;
-  append_text(value, name_of(dataset.type.value()));
-  value += location_of(dataset, dataset.bytes);
-  value += value_of(index{dataset.shape.rank()});
-  for (int axis = 0; axis < dataset.shape.rank(); ++axis) {
-    value += value_of(dataset.shape[axis]);
+  append_text(value, name_of(tensor.type));
+  value += location_of(tensor, tensor.bytes);
+  value += value_of(index{tensor.shape.rank()});
+  for (const index extent : tensor.shape.extents()) {
+    value += value_of(extent);
   }
   return value;
 }
@@ -108,7 +108,7 @@ class IndexDecoder {
   bool take_tensor(const IndexEntry& entry) {
     IndexReader reader(entry.value);
     const std::string_view type_name = reader.text();
-    const auto type = element_type_of(type_name);
+    const auto type = value_named<ElementType>(type_name);
     if (!type) {
       require_input(is_storable_name(type_name), "has a malformed index: tensor ", entry.name, " has elements of a type without a name");
       unknown_entry_ = concat("tensor ", entry.name, " with elements of type ", type_name);
@@ -216,7 +216,7 @@ std::string encode_index(const TrainingState& state, std::span<const Dataset> da
     text += entry;
   }
   for (const Dataset& dataset : datasets) {
-    if (dataset.type && !dataset.path.starts_with(kStatePrefix)) {
+    if (!dataset.is_text && !dataset.path.starts_with(kStatePrefix)) {
       append_entry(text, {.required = dataset.required, .kind = kTensor, .name = dataset.path, .value = value_of_tensor(dataset)});
     }
   }

@@ -17,6 +17,8 @@ struct StoredTensor {
   index offset = 0;      ///< where its first byte is in the file
   index bytes = 0;       ///< bytes_of(type, shape)
   bool required = true;  ///< as in TensorView
+
+  bool operator==(const StoredTensor&) const = default;
 };
 
 /// The contents of a checkpoint, except for the tensors' elements, which are read from the file when needed.

@@ -11,14 +11,14 @@ namespace dikkat {
 namespace {
 
 Dataset scalar(std::string path, ElementType type, const void* value) {
-  return {.path = std::move(path), .type = type, .shape = {}, .data = value, .bytes = bytes_of(type, {})};
+  return {{.path = std::move(path), .type = type, .shape = {}, .bytes = bytes_of(type, {})}, value};
 }
 
 Dataset dataset_of(std::string path, const std::string& text) {
   const auto bytes = static_cast<index>(text.size());
   require_input(bytes <= kMaxTextBytes, '/', path, " of ", grouped_digits(bytes), " bytes cannot be saved, expected at most ",
                 grouped_digits(kMaxTextBytes));
-  return {.path = std::move(path), .type = std::nullopt, .shape = {}, .data = text.c_str(), .bytes = bytes + 1};
+  return {{.path = std::move(path), .shape = {}, .bytes = bytes + 1}, text.c_str(), true};
 }
 Dataset dataset_of(std::string path, const index& value) { return scalar(std::move(path), ElementType::i64, &value); }
 Dataset dataset_of(std::string path, const std::uint64_t& value) { return scalar(std::move(path), ElementType::u64, &value); }
@@ -33,8 +33,7 @@ Dataset dataset_of(const TensorView& tensor) {
           "\": this path cannot be stored, expected model/NAME or optimizer/SLAB/NAME without control characters");
   const index bytes = bytes_of(tensor.type, tensor.shape);
   require(tensor.data != nullptr || bytes == 0, "tensor ", tensor.path, " has no data");
-  return {
-      .path = tensor.path, .type = tensor.type, .shape = tensor.shape, .data = tensor.data, .bytes = bytes, .required = tensor.required};
+  return {{.path = tensor.path, .type = tensor.type, .shape = tensor.shape, .bytes = bytes, .required = tensor.required}, tensor.data};
 }
 
 }  // namespace

@@ -1,23 +1,17 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "train/checkpoint/element_type.h"
-#include "train/checkpoint/snapshot.h"
+#include "train/checkpoint/contents.h"
 
 namespace dikkat {
 
-/// A dataset of a checkpoint's HDF5 image, and the memory with its contents.
-struct Dataset {
-  std::string path;                 ///< without the first slash
-  std::optional<ElementType> type;  ///< nullopt: a text of bytes - 1 bytes, and a NUL
-  Shape shape;
+/// A dataset of a checkpoint's HDF5 image, and the memory with its contents. Its path has no first slash. Its offset is 0 before it is
+/// written, and if it has no bytes.
+struct Dataset : StoredTensor {
   const void* data = nullptr;
-  index bytes = 0;
-  index offset = 0;      ///< where its bytes are in the file; 0 before it is written, and if there are no bytes
-  bool required = true;  ///< only for tensors: as in TensorView
+  bool is_text = false;  ///< a text of bytes - 1 bytes, and a NUL; it has no type
 };
 
 inline constexpr const char* kConfigPath = "config";

@@ -43,8 +43,8 @@ Handle hdf5_type(ElementType type) {
 }
 
 Handle hdf5_type(const Dataset& dataset) {
-  if (dataset.type) {
-    return hdf5_type(*dataset.type);
+  if (!dataset.is_text) {
+    return hdf5_type(dataset.type);
   }
   Handle type = string_type(static_cast<std::size_t>(dataset.bytes - 1));
   require(type.valid(), "the HDF5 library could not create a text of ", dataset.bytes, " bytes");
@@ -53,9 +53,7 @@ Handle hdf5_type(const Dataset& dataset) {
 
 Handle hdf5_space(const Shape& shape) {
   hsize_t extents[Shape::kMaxRank] = {};
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    extents[axis] = static_cast<hsize_t>(shape[axis]);
-  }
+  std::ranges::copy(shape.extents(), extents);
   return require_handle(shape.rank() == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(shape.rank(), extents, nullptr), H5Sclose, "a shape");
 }
 

@@ -27,8 +27,6 @@ const StoredTensor& require_tensor(const CheckpointFile& checkpoint, std::string
   return *tensor;
 }
 
-std::string path_under(std::string_view prefix, std::string_view name) { return concat(prefix, '/', name); }
-
 }  // namespace
 
 CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
@@ -72,21 +70,19 @@ void CheckpointFile::read(std::string_view path, ElementType type, const Shape& 
   require(error == 0, path_.string(), ": cannot read tensor /", path, ": ", describe_errno(error));
 }
 
-void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorTarget> targets,
+void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorView> tensors,
                   const std::function<void(std::size_t)>& loaded) {
-  std::set<std::string> paths;
-  for (const TensorTarget& target : targets) {
-    const auto [path, is_new] = paths.insert(path_under(prefix, target.name));
-    require(is_new, "load_tensors: ", target.name, " is in the targets twice");
-    require_tensor(checkpoint, *path, target.type, target.shape);
+  std::set<std::string_view> paths;
+  for (const TensorView& tensor : tensors) {
+    require(paths.insert(tensor.path).second, "load_tensors: ", tensor.path, " occurs twice");
+    require_tensor(checkpoint, tensor.path, tensor.type, tensor.shape);
   }
-  for (const StoredTensor& tensor : checkpoint.tensors()) {
-    require_input(!tensor.path.starts_with(path_under(prefix, "")) || paths.contains(tensor.path), checkpoint.path().string(),
-                  " holds tensor /", tensor.path, ", which the ", prefix, " does not have");
+  for (const StoredTensor& stored : checkpoint.tensors()) {
+    require_input(!stored.path.starts_with(concat(prefix, '/')) || paths.contains(stored.path), checkpoint.path().string(),
+                  " holds tensor /", stored.path, ", which the ", prefix, " does not have");
   }
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    const TensorTarget& target = targets[i];
-    checkpoint.read(path_under(prefix, target.name), target.type, target.shape, target.data);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    checkpoint.read(tensors[i].path, tensors[i].type, tensors[i].shape, tensors[i].data);
     if (loaded) {
       loaded(i);
     }

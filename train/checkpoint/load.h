@@ -13,14 +13,6 @@
 
 namespace dikkat {
 
-/// The memory that a tensor of a checkpoint is loaded into: bytes_of(type, shape) bytes, row-major.
-struct TensorTarget {
-  std::string name;  ///< the tensor's path without the prefix and its slash
-  ElementType type = ElementType::f32;
-  Shape shape;
-  void* data = nullptr;
-};
-
 /// An open checkpoint, of which every byte has been verified.
 class CheckpointFile {
  public:
@@ -60,9 +52,9 @@ class CheckpointFile {
 Contents read_index(const std::filesystem::path& path);
 
 /// Loads all tensors whose path begins with `prefix` (such as "model" or "optimizer/m") and a slash. Throws InputError, before it writes
-/// anything, unless these are exactly the targets, with these types and shapes. Calls `loaded` with the number of each target as soon as
+/// anything, unless these are exactly `tensors`, with these types and shapes. Calls `loaded` with the place of each in `tensors` as soon as
 /// its memory is filled.
-void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorTarget> targets,
+void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorView> tensors,
                   const std::function<void(std::size_t)>& loaded = {});
 
 }  // namespace dikkat

@@ -75,9 +75,7 @@ void require_gives_back(const File& file, index index_begin, index bytes, const 
   auto dataset = datasets.begin();
   for (const StoredTensor& tensor : contents.tensors) {
     dataset = std::find_if(dataset, datasets.end(), [&](const Dataset& d) { return d.path == tensor.path; });
-    require(dataset != datasets.end() && dataset->type == tensor.type && dataset->shape == tensor.shape &&
-                dataset->offset == tensor.offset && dataset->bytes == tensor.bytes && dataset->required == tensor.required,
-            "the index read back differs in tensor /", tensor.path);
+    require(dataset != datasets.end() && *dataset == tensor, "the index read back differs in tensor /", tensor.path);
   }
 }
 

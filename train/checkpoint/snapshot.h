@@ -86,12 +86,12 @@ void for_each_field(State& state, F&& f) {
 /// Compares two states bit by bit: a NaN equals itself, -0.0 does not equal 0.0.
 bool same_bits(const TrainingState& a, const TrainingState& b);
 
-/// A tensor in the caller's memory: contiguous, row-major, bytes_of(type, shape) bytes.
+/// A tensor in the caller's memory, which is saved or loaded into: contiguous, row-major, bytes_of(type, shape) bytes.
 struct TensorView {
   std::string path;  ///< "model/<parameter>" or "optimizer/<slab>/<parameter>", such as model/h.0.attn.c_attn.weight
   ElementType type = ElementType::f32;
   Shape shape;
-  const void* data = nullptr;
+  void* data = nullptr;  ///< is not written to when it is saved
   bool required = true;  ///< whether a program that does not know the tensor's group must refuse the file
 };
 

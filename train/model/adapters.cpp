@@ -30,7 +30,7 @@ Digest hash_of(const ParameterStore::Entry& entry) {
 /// Hashes a parameter in a checkpoint as the overload above does a loaded one.
 Digest hash_of(const CheckpointFile& checkpoint, const std::string& path, const Shape& shape) {
   std::vector<float> values(static_cast<std::size_t>(shape.size()));
-  read_weight(checkpoint, "model", path, shape, Weights::used, values.data());
+  read_weight(checkpoint, path, shape, Weights::used, values.data());
   const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
   return root_hash(shape.size() * index{sizeof(float)},
                    [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), bytes + offset, out.size()); });
@@ -52,8 +52,7 @@ std::string hash_of_model(const CheckpointFile& checkpoint) {
   std::map<std::string, Digest> parameters;
   for (const StoredTensor& tensor : checkpoint.tensors()) {
     if (tensor.path.starts_with(kGroup)) {
-      const std::string path = tensor.path.substr(kGroup.size());
-      parameters[path] = hash_of(checkpoint, path, tensor.shape);
+      parameters[tensor.path.substr(kGroup.size())] = hash_of(checkpoint, tensor.path, tensor.shape);
     }
   }
   return join(parameters);
@@ -123,8 +122,8 @@ LowRank read_factors(const CheckpointFile& checkpoint, const std::string& layer,
   LowRank factors{.out = b[0], .rank = a[0], .in = a[1]};
   factors.a.resize(static_cast<std::size_t>(a.size()));
   factors.b.resize(static_cast<std::size_t>(b.size()));
-  read_weight(checkpoint, "adapter", layer + ".lora_a", a, Weights::used, factors.a.data());
-  read_weight(checkpoint, "adapter", layer + ".lora_b", b, Weights::used, factors.b.data());
+  read_weight(checkpoint, concat("adapter/", layer, ".lora_a"), a, Weights::used, factors.a.data());
+  read_weight(checkpoint, concat("adapter/", layer, ".lora_b"), b, Weights::used, factors.b.data());
   return factors;
 }
 
@@ -133,22 +132,6 @@ LowRank read_factors(const CheckpointFile& checkpoint, const std::string& layer,
 void HashOfBase::add(const ParameterStore::Entry& entry) { parameters_[entry.path] = hash_of(entry); }
 
 std::string HashOfBase::finish() const { return join(parameters_); }
-
-void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store, Weights weights) {
-  require_known_groups(checkpoint);
-  std::vector<TensorTarget> targets;
-  for (const ParameterStore::Entry* entry : store.entries()) {
-    if (entry->role == Role::adapter) {
-      targets.push_back(
-          {.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = store.weights<float>() + entry->offset});
-    }
-  }
-  load_tensors(checkpoint, "adapter", targets, [&](std::size_t i) {
-    if (weights == Weights::used) {
-      read_weight(checkpoint, "adapter", targets[i].name, targets[i].shape, weights, static_cast<float*>(targets[i].data));
-    }
-  });
-}
 
 void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded,
                   Weights weights) {

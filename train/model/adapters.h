@@ -32,8 +32,6 @@ class HashOfBase {
 /// with the adapters added, which is the same model. Throws InputError if the base is missing, or if its weights have another hash.
 void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {},
                   Weights weights = Weights::used);
-/// Loads the adapters of a checkpoint into a store that has adapters, but not their base.
-void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store, Weights weights);
 /// Loads the weights of any checkpoint with this configuration, by load_adapted() or load_weights().
 void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {},
                 Weights weights = Weights::used);

@@ -35,22 +35,38 @@ void require_known_groups(const CheckpointFile& checkpoint) {
   }
 }
 
-void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded, Weights weights) {
-  require_known_groups(checkpoint);
-  std::vector<TensorTarget> targets;
-  std::vector<ParameterStore::Entry*> entries;
-  for (ParameterStore::Entry* entry : parameters.entries()) {
-    if (entry->role == Role::adapter) {
-      continue;
-    }
-    entries.push_back(entry);
-    float* const data = parameters.weights<float>() + entry->offset;
-    targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = data});
+namespace {
+
+bool is_adapter(const ParameterStore::Entry* entry) { return entry->role == Role::adapter; }
+
+/// Returns the store's adapters, or its other parameters.
+std::vector<ParameterStore::Entry*> entries_of(const ParameterStore& store, bool adapters) {
+  std::vector<ParameterStore::Entry*> entries = store.entries();
+  std::erase_if(entries, [=](const auto* entry) { return is_adapter(entry) != adapters; });
+  return entries;
+}
+
+/// Returns views of the entries' values, with their paths in a checkpoint: "adapter/<parameter>" or "model/<parameter>".
+std::vector<TensorView> views_of(const ParameterStore& store, std::span<ParameterStore::Entry* const> entries) {
+  store.weights<float>();  // throws Error unless all values are in memory, as f32
+  std::vector<TensorView> views;
+  for (const ParameterStore::Entry* entry : entries) {
+    views.push_back({.path = concat(is_adapter(entry) ? "adapter/" : "model/", entry->path),
+                     .type = ElementType::f32,
+                     .shape = entry->shape(),
+                     .data = entry->values});
   }
-  load_tensors(checkpoint, "model", targets, [&](std::size_t i) {
-    const TensorTarget& target = targets[i];
+  return views;
+}
+
+void load_entries(const CheckpointFile& checkpoint, const ParameterStore& store, bool adapters, const ParameterStore::Loaded& loaded,
+                  Weights weights) {
+  require_known_groups(checkpoint);
+  const std::vector<ParameterStore::Entry*> entries = entries_of(store, adapters);
+  const std::vector<TensorView> views = views_of(store, entries);
+  load_tensors(checkpoint, adapters ? "adapter" : "model", views, [&](std::size_t i) {
     if (weights == Weights::used) {
-      read_weight(checkpoint, "model", target.name, target.shape, weights, static_cast<float*>(target.data));
+      read_weight(checkpoint, views[i].path, views[i].shape, weights, static_cast<float*>(views[i].data));
     }
     if (loaded) {
       loaded(*entries[i]);
@@ -58,19 +74,18 @@ void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, 
   });
 }
 
+}  // namespace
+
+void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded, Weights weights) {
+  load_entries(checkpoint, parameters, false, loaded, weights);
+}
+
+void load_adapters(const CheckpointFile& checkpoint, ParameterStore& parameters, Weights weights) {
+  load_entries(checkpoint, parameters, true, {}, weights);
+}
+
 std::vector<TensorView> weights_of(const ParameterStore& parameters) {
-  const bool adapts = std::ranges::any_of(parameters.entries(), [](const auto* entry) { return entry->role == Role::adapter; });
-  std::vector<TensorView> tensors;
-  for (const ParameterStore::Entry* entry : parameters.entries()) {
-    if (adapts && entry->role != Role::adapter) {
-      continue;
-    }
-    tensors.push_back({.path = concat(adapts ? "adapter/" : "model/", entry->path),
-                       .type = ElementType::f32,
-                       .shape = entry->shape(),
-                       .data = parameters.weights<float>() + entry->offset});
-  }
-  return tensors;
+  return views_of(parameters, entries_of(parameters, std::ranges::any_of(parameters.entries(), is_adapter)));
 }
 
 SavedCheckpoint save_model(const std::filesystem::path& directory, const LanguageModel& model, const Tokenizer& tokenizer, Config config,

@@ -48,6 +48,8 @@ void require_known_groups(const CheckpointFile& checkpoint);
 /// parameters, and as require_known_groups(). `loaded` is called for each parameter as soon as it is read.
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded = {},
                   Weights weights = Weights::used);
+/// Loads the adapters of a checkpoint, its group "adapter", into a store that has adapters, but not their base. Throws as load_weights().
+void load_adapters(const CheckpointFile& checkpoint, ParameterStore& parameters, Weights weights);
 /// Returns views of the weights that a checkpoint stores: "model/<parameter>", or only "adapter/<parameter>" if the store has adapters.
 std::vector<TensorView> weights_of(const ParameterStore& parameters);
 

@@ -7,11 +7,10 @@
 
 namespace dikkat {
 
-void read_weight(const CheckpointFile& checkpoint, std::string_view group, std::string_view path, const Shape& shape, Weights weights,
-                 float* out) {
-  const std::string average = concat("optimizer/", Averaged::kSlab, '/', path);
+void read_weight(const CheckpointFile& checkpoint, std::string_view path, const Shape& shape, Weights weights, float* out) {
+  const std::string average = concat("optimizer/", Averaged::kSlab, path.substr(path.find('/')));
   const bool has_average = weights == Weights::used && std::ranges::binary_search(checkpoint.tensors(), average, {}, &StoredTensor::path);
-  checkpoint.read(has_average ? average : concat(group, '/', path), ElementType::f32, shape, out);
+  checkpoint.read(has_average ? average : path, ElementType::f32, shape, out);
 }
 
 }  // namespace dikkat

@@ -9,8 +9,8 @@ namespace dikkat {
 /// Which weights of a checkpoint to read: `trained` are the raw ones, to resume training. `used` are the ones to use the model with: the
 /// moving average, if the run keeps one (optim.ema_decay).
 enum class Weights { used, trained };
-/// Reads an f32 parameter: "GROUP/PATH", or its average "optimizer/average/PATH". Throws InputError if it is missing or has another shape.
-void read_weight(const CheckpointFile& checkpoint, std::string_view group, std::string_view path, const Shape& shape, Weights weights,
-                 float* out);
+/// Reads the f32 parameter at `path`, "model/NAME" or "adapter/NAME", or its average "optimizer/average/NAME". Throws InputError if it is
+/// missing or has another shape.
+void read_weight(const CheckpointFile& checkpoint, std::string_view path, const Shape& shape, Weights weights, float* out);
 
 }  // namespace dikkat

@@ -1,36 +1,38 @@
 #include "train/run/training_snapshot.h"
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "train/model/trained_model.h"
 
 namespace dikkat {
 
+namespace {
+
+/// Returns views of the optimizer's state.
+std::vector<TensorView> state_of(Optimizer& optimizer) {
+  std::vector<TensorView> views;
+  for (const StateSlab* slab : optimizer.state()) {
+    for (const auto& [parameter, shape, offset] : slab->parts) {
+      views.push_back({.path = concat("optimizer/", slab->name, '/', parameter->path),
+                       .type = ElementType::f32,
+                       .shape = shape,
+                       .data = slab->data<float>() + offset});
+    }
+  }
+  return views;
+}
+
+}  // namespace
+
 Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, const ParameterStore& parameters,
                            Optimizer& optimizer) {
   Snapshot snapshot{.state = state, .config = std::move(config), .tokenizer = std::move(tokenizer), .tensors = weights_of(parameters)};
-  for (const StateSlab* slab : optimizer.state()) {
-    for (const auto& [parameter, shape, offset] : slab->parts) {
-      snapshot.tensors.push_back({.path = concat("optimizer/", slab->name, '/', parameter->path),
-                                  .type = ElementType::f32,
-                                  .shape = shape,
-                                  .data = slab->data<float>() + offset});
-    }
-  }
+  std::ranges::move(state_of(optimizer), std::back_inserter(snapshot.tensors));
   return snapshot;
 }
 
-void load_optimizer(const CheckpointFile& checkpoint, Optimizer& optimizer) {
-  std::vector<TensorTarget> targets;
-  for (const StateSlab* slab : optimizer.state()) {
-    for (const auto& [parameter, shape, offset] : slab->parts) {
-      targets.push_back({.name = concat(slab->name, '/', parameter->path),
-                         .type = ElementType::f32,
-                         .shape = shape,
-                         .data = slab->data<float>() + offset});
-    }
-  }
-  load_tensors(checkpoint, "optimizer", targets);
-}
+void load_optimizer(const CheckpointFile& checkpoint, Optimizer& optimizer) { load_tensors(checkpoint, "optimizer", state_of(optimizer)); }
 
 }  // namespace dikkat

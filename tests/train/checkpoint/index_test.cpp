@@ -108,7 +108,7 @@ TEST_F(Index, TheWriterMayBeIgnoredAndTheRestMustBeKnown) {
 }
 
 TEST_F(Index, AGroupOfTensorsMayBeIgnoredIfItsWriterAllowsIt) {
-  const float scale = 2;
+  float scale = 2;
   const TensorView tensor{.path = "scales/wte", .type = ElementType::f32, .shape = {1}, .data = &scale};
   sample_.snapshot.tensors.push_back(tensor);
   sample_.snapshot.tensors.back().required = false;

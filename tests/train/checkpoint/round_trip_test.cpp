@@ -144,21 +144,24 @@ TEST(LoadTensors, WantsExactlyTheNamesAndShapes) {
   const ScratchDirectory scratch;
   const CheckpointFile checkpoint = CheckpointFile::open(save_checkpoint(scratch.path(), Sample().snapshot).path());
   std::vector<float> a(15), b(16), c(1), d(1, 42.0F);
-  const std::vector<TensorTarget> good{{"wte.weight", ElementType::f32, {5, 3}, a.data()},
-                                       {"h.0.attn.c_attn.weight", ElementType::f32, {2, 2, 2, 2}, b.data()},
-                                       {"scale", ElementType::f32, {}, c.data()},
-                                       {"none", ElementType::f32, {0, 4}, nullptr}};
+  std::vector<TensorView> good{{"optimizer/v/wte.weight", ElementType::f32, {5, 3}, a.data()},
+                               {"optimizer/v/h.0.attn.c_attn.weight", ElementType::f32, {2, 2, 2, 2}, b.data()},
+                               {"optimizer/v/scale", ElementType::f32, {}, c.data()},
+                               {"optimizer/v/none", ElementType::f32, {0, 4}, nullptr}};
   load_tensors(checkpoint, "optimizer/v", good);
   EXPECT_EQ(b, Sample().numbers["optimizer/v/h.0.attn.c_attn.weight"]);
 
-  const auto refused = [&](std::vector<TensorTarget> targets) {
+  for (TensorView& tensor : good) {
+    tensor.path.replace(0, std::string_view("optimizer/v").size(), "model");
+  }
+  const auto refused = [&](const std::vector<TensorView>& tensors) {
     std::fill(c.begin(), c.end(), 42.0F);
-    const std::string text = text_of<InputError>([&] { load_tensors(checkpoint, "model", targets); });
+    const std::string text = text_of<InputError>([&] { load_tensors(checkpoint, "model", tensors); });
     EXPECT_EQ(c[0], 42.0F) << "written before all was checked";
     return text;
   };
-  std::vector<TensorTarget> more = good, fewer = good, other = good;
-  more.push_back({"lm_head.weight", ElementType::f32, {1}, d.data()});
+  std::vector<TensorView> more = good, fewer = good, other = good;
+  more.push_back({"model/lm_head.weight", ElementType::f32, {1}, d.data()});
   EXPECT_TRUE(names(refused(more), {"lacks", "/model/lm_head.weight"}));
   fewer.pop_back();
   EXPECT_TRUE(names(refused(fewer), {"/model/none", "not have"}));
@@ -227,14 +230,16 @@ TEST(RoundTrip, TensorsOfEveryTypeAndAnyDepth) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     numbers[i] = 0x9E3779B97F4A7C15 * (i + 1);
   }
-  for (const ElementType type : kElementTypes) {
-    sample.snapshot.tensors.push_back({concat("adapter/block.0/", name_of(type)), type, {3, 4}, numbers.data()});
+  for (const std::string_view name : Names<ElementType>::of) {
+    const ElementType type = value_named<ElementType>(name).value();
+    sample.snapshot.tensors.push_back({concat("adapter/block.0/", name), type, {3, 4}, numbers.data()});
   }
   const CheckpointFile checkpoint = CheckpointFile::open(save_checkpoint(scratch.path(), sample.snapshot).path());
   expect_gives_back(checkpoint, sample.snapshot);
-  for (const ElementType type : kElementTypes) {
+  for (const std::string_view name : Names<ElementType>::of) {
     std::vector<std::uint64_t> loaded(numbers.size());
-    const std::vector<TensorTarget> one{{std::string(name_of(type)), type, {3, 4}, loaded.data()}};
+    const ElementType type = value_named<ElementType>(name).value();
+    const std::vector<TensorView> one{{concat("adapter/block.0/", name), type, {3, 4}, loaded.data()}};
     EXPECT_NE(text_of<InputError>([&] { load_tensors(checkpoint, "adapter/block.0", one); }), "");  // there are others
   }
 }
@@ -287,7 +292,7 @@ std::string hex_of(const void* data, std::size_t bytes) {
 TEST(ForeignReaders, H5pySeesNamesShapesValuesAndState) {
   const ScratchDirectory scratch;
   Sample sample;
-  const std::vector<std::int64_t> integers{-1, index{1} << 60};
+  std::vector<std::int64_t> integers{-1, index{1} << 60};
   sample.snapshot.tensors.push_back({"optimizer/any/integers", ElementType::i64, {2, 1}, integers.data()});
   const std::string path = save_checkpoint(scratch.path(), sample.snapshot).path().string();
 

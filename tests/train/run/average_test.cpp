@@ -56,11 +56,10 @@ TEST_F(Average, IsEvaluatedAndUsedButNotTrained) {
     if (tensor.path.starts_with("model/")) {
       const auto size = static_cast<std::size_t>(tensor.shape.size());
       std::vector<float> of_a(size), of_b(size), average(size);
-      const std::string path = tensor.path.substr(6);
-      read_weight(a, "model", path, tensor.shape, Weights::trained, of_a.data());
-      read_weight(b, "model", path, tensor.shape, Weights::used, of_b.data());
-      read_weight(a, "model", path, tensor.shape, Weights::used, average.data());
-      EXPECT_EQ(of_a, of_b) << path;
+      read_weight(a, tensor.path, tensor.shape, Weights::trained, of_a.data());
+      read_weight(b, tensor.path, tensor.shape, Weights::used, of_b.data());
+      read_weight(a, tensor.path, tensor.shape, Weights::used, average.data());
+      EXPECT_EQ(of_a, of_b) << tensor.path;
       differs = differs || average != of_a;
     }
   }

@@ -41,15 +41,6 @@ Json state_of(const CheckpointFile& checkpoint) {
   return state;
 }
 
-std::vector<index> extents_of(const Shape& shape) {
-  std::vector<index> extents;
-  extents.reserve(static_cast<std::size_t>(shape.rank()));
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    extents.push_back(shape[axis]);
-  }
-  return extents;
-}
-
 /// Returns whether the tensor is a parameter of the model or its adapters.
 bool is_parameter(const StoredTensor& tensor) { return tensor.path.starts_with("model/") || tensor.path.starts_with("adapter/"); }
 
@@ -266,7 +257,7 @@ int inspect_command(const InspectArguments& arguments) {
     Json tensors = Json::array();
     for (const StoredTensor& tensor : checkpoint.tensors()) {
       tensors.push_back(
-          {{"path", tensor.path}, {"type", name_of(tensor.type)}, {"shape", extents_of(tensor.shape)}, {"bytes", tensor.bytes}});
+          {{"path", tensor.path}, {"type", name_of(tensor.type)}, {"shape", tensor.shape.extents()}, {"bytes", tensor.bytes}});
     }
     const Json object{{"checkpoint", checkpoint.path().string()},
                       {"format", checkpoint.format()},
