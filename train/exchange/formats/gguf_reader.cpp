@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <memory>
 
 #include "autograd/base/error.h"
 #include "train/exchange/formats/byte_reader.h"
@@ -164,11 +163,6 @@ WeightFile parse_gguf(std::span<const std::byte> bytes, const std::string& name)
   return {name, std::move(tensors), std::move(metadata)};
 }
 
-WeightFile open_gguf(const std::string& path) {
-  const auto file = std::make_shared<const MappedFile>(path);
-  WeightFile weights = parse_gguf({file->data(), file->size()}, path);
-  weights.keep(file);
-  return weights;
-}
+WeightFile open_gguf(const std::string& path) { return open_mapped(path, parse_gguf); }
 
 }  // namespace dikkat

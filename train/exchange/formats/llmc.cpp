@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <memory>
 
 #include "autograd/base/error.h"
 #include "train/exchange/formats/byte_reader.h"
@@ -104,12 +103,7 @@ WeightFile parse_llmc(std::span<const std::byte> bytes, const std::string& name)
   return {name, std::move(tensors), std::move(metadata)};
 }
 
-WeightFile open_llmc(const std::string& path) {
-  const auto file = std::make_shared<const MappedFile>(path);
-  WeightFile weights = parse_llmc({file->data(), file->size()}, path);
-  weights.keep(file);
-  return weights;
-}
+WeightFile open_llmc(const std::string& path) { return open_mapped(path, parse_llmc); }
 
 void write_llmc(const std::string& path, const LlmcHeader& header, const std::vector<NewTensor>& tensors, Faults* faults) {
   // The header.

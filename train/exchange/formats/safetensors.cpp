@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <tuple>
 
@@ -222,11 +221,10 @@ WeightFile parse_safetensors(std::span<const std::byte> bytes, const std::string
 }
 
 WeightFile open_safetensors(const std::string& path) {
-  const auto file = std::make_shared<const MappedFile>(path);
-  require_no_placeholder(as_text({file->data(), file->size()}), path);
-  WeightFile weights = parse_safetensors({file->data(), file->size()}, path);
-  weights.keep(file);
-  return weights;
+  return open_mapped(path, [](std::span<const std::byte> bytes, const std::string& name) {
+    require_no_placeholder(as_text(bytes), name);
+    return parse_safetensors(bytes, name);
+  });
 }
 
 void write_safetensors(const std::string& path, std::vector<NewTensor> tensors, Faults* faults) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -191,11 +190,6 @@ WeightFile parse_torch(std::span<const std::byte> bytes, const std::string& name
   return {name, std::move(flat.tensors), std::move(flat.metadata)};
 }
 
-WeightFile open_torch(const std::string& path) {
-  const auto file = std::make_shared<const MappedFile>(path);
-  WeightFile weights = parse_torch({file->data(), file->size()}, path);
-  weights.keep(file);
-  return weights;
-}
+WeightFile open_torch(const std::string& path) { return open_mapped(path, parse_torch); }
 
 }  // namespace dikkat

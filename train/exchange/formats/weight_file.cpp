@@ -66,6 +66,13 @@ void WeightFile::forget() const {
   }
 }
 
+WeightFile open_mapped(const std::string& path, WeightFile (*parse)(std::span<const std::byte> bytes, const std::string& name)) {
+  const auto file = std::make_shared<const MappedFile>(path);
+  WeightFile weights = parse({file->data(), file->size()}, path);
+  weights.keep(file);
+  return weights;
+}
+
 WeightFormat weight_format_of(const std::string& path) {
   const MappedFile file(path);
   const std::span<const std::byte> bytes(file.data(), file.size());

@@ -67,6 +67,10 @@ class WeightFile {
   std::vector<std::shared_ptr<const MappedFile>> files_{};
 };
 
+/// Maps the file, reads it with `parse`, and keeps it mapped as long as the result lives. Throws as `parse` does, and InputError if the
+/// file cannot be opened.
+WeightFile open_mapped(const std::string& path, WeightFile (*parse)(std::span<const std::byte> bytes, const std::string& name));
+
 /// Formats of weight files.
 enum class WeightFormat : std::uint8_t { safetensors, gguf, llmc, torch };
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "autograd/base/index.h"
+#include "autograd/base/names.h"
 
 namespace dikkat {
 
@@ -14,19 +15,10 @@ namespace dikkat {
 /// that share an f16 scale. A block of q8_0 is the scale and 32 i8. A block of q4_0 is the scale and 16 bytes with elements i and i + 16 in
 /// their lower and upper four bits, as value / scale + 8. `other` is any type that cannot be converted to f32.
 enum class WeightType : std::uint8_t { f64, f32, f16, bf16, q8_0, q4_0, other };
-
-constexpr std::string_view name_of(WeightType type) {
-  switch (type) {
-    case WeightType::f64: return "f64";
-    case WeightType::f32: return "f32";
-    case WeightType::f16: return "f16";
-    case WeightType::bf16: return "bf16";
-    case WeightType::q8_0: return "q8_0";
-    case WeightType::q4_0: return "q4_0";
-    case WeightType::other: break;
-  }
-  return "?";
-}
+template <>
+struct Names<WeightType> {
+  static constexpr std::string_view of[] = {"f64", "f32", "f16", "bf16", "q8_0", "q4_0", "?"};
+};
 
 inline void append_to(std::string& out, WeightType type) { out += name_of(type); }
 
