@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/base/error.h"
-#include "train/exchange/untrusted_json.h"
 #include "train/system/folder.h"
+#include "train/system/json.h"
 #include "train/system/placeholder.h"
 #include "train/text/utf8.h"
 
@@ -87,9 +89,9 @@ Named templates_in_json(const fs::path& file) {
   if (!is_there(file)) {
     return {};
   }
-  constexpr std::size_t kMostJson = std::size_t{16} << 20;
-  const json config =
-      parse_untrusted_object(read_bytes(file, kMostJson + 1), file.string(), "a file of a Hugging Face model", {.bytes = kMostJson});
+  JsonLimits limits = kConfigLimits;
+  limits.bytes = std::size_t{16} << 20;
+  const json config = parse_json_object(read_bytes(file, limits.bytes + 1), file.string(), "a file of a Hugging Face model", limits);
   const auto value = config.find("chat_template");
   return value == config.end() || value->is_null() ? Named() : named_templates(*value, file.string());
 }

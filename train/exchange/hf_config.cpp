@@ -9,7 +9,7 @@
 #include "train/config/override.h"
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
-#include "train/exchange/untrusted_json.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 namespace {
@@ -194,11 +194,10 @@ std::string note_on_unknown_keys(const json& object, const std::string& name, co
   for (const auto& item : object.items()) {
     const std::string& key = item.key();
     const json& value = item.value();
-    const bool says_nothing = value.is_null() || value == false || ((value.is_structured() || value.is_string()) && value.empty());
     const bool is_known = std::ranges::any_of(family.config, [&](const KeyName& one) { return one.theirs == key; }) ||
                           std::ranges::any_of(family.needed, [&](const NeededValue& one) { return one.key == key; }) ||
                           std::ranges::find(family.ignored, key) != family.ignored.end();
-    if (!says_nothing && !is_known) {
+    if (!is_nothing(value) && !is_known) {
       list += concat(list.empty() ? "" : ", ", key, " (", short_text(value), ")");
     }
   }
@@ -223,7 +222,7 @@ std::vector<Token> end_tokens_of(const Reader& reader, index vocab_size) {
 
 ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   // The family.
-  const json object = parse_untrusted_object(text, name, "a config.json of Hugging Face");
+  const json object = parse_json_object(text, name, "a config.json of Hugging Face");
   const Reader reader(object, name);
   const json* type = reader.find("model_type");
   require_input(type != nullptr && type->is_string(), name, " has no model_type, expected a config.json of Hugging Face");
@@ -274,7 +273,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
 }
 
 void add_hf_end_tokens(std::string_view text, const std::string& name, ForeignConfig& config) {
-  const json object = parse_untrusted_object(text, name, "a config.json of Hugging Face");
+  const json object = parse_json_object(text, name, "a config.json of Hugging Face");
   for (const Token end : end_tokens_of(Reader(object, name), config.model.vocab_size)) {
     if (std::find(config.end_tokens.begin(), config.end_tokens.end(), end) == config.end_tokens.end()) {
       config.end_tokens.push_back(end);

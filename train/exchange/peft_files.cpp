@@ -5,11 +5,13 @@
 #include <optional>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/base/error.h"
 #include "train/exchange/foreign_config.h"
 #include "train/exchange/formats/safetensors.h"
-#include "train/exchange/untrusted_json.h"
 #include "train/system/file.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 
@@ -33,18 +35,8 @@ constexpr const char* kUnknown[] = {
     "trainable_token_indices", "target_parameters", "use_qalora",    "use_bdlora", "arrow_config", "alora_invocation_tokens",
     "megatron_config"};
 
-/// Returns the value of a key, or null if it is absent or null.
-const json* find(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-bool is_nothing(const json& value) {
-  return value == false || ((value.is_structured() || value.is_string()) && value.empty()) || value == "";
-}
-
 bool flag(const json& object, const std::string& name, const char* key) {
-  const json* value = find(object, key);
+  const json* value = find_value(object, key);
   require_input(value == nullptr || value->is_boolean(), name, ": ", key, " is ", value != nullptr ? short_text(*value) : "",
                 ", expected true or false");
   return value != nullptr && value->get<bool>();
@@ -52,7 +44,7 @@ bool flag(const json& object, const std::string& name, const char* key) {
 
 double number(const json& object, const std::string& name, const char* key) {
   constexpr double kMost = 1e6;
-  const json* value = find(object, key);
+  const json* value = find_value(object, key);
   require_input(value != nullptr && value->is_number() && value->get<double>() > 0 && value->get<double>() <= kMost, name, ": ", key,
                 " is ", value != nullptr ? short_text(*value) : "missing", ", expected a number above 0");
   return value->get<double>();
@@ -72,26 +64,26 @@ std::optional<bool> is_among(const json* names, std::string_view module) {
 /// Throws InputError for adapters that this program does not support.
 void check(const json& config, const std::string& name) {
   const auto refuse_unless = [&](bool ok, const char* key, const char* expected) {
-    const json* value = find(config, key);
+    const json* value = find_value(config, key);
     require_input(ok, name, ": ", key, " is ", value != nullptr ? short_text(*value) : "missing", ", expected ", expected);
   };
-  const json* type = find(config, "peft_type");
+  const json* type = find_value(config, "peft_type");
   refuse_unless(type != nullptr && *type == "LORA", "peft_type", "\"LORA\"");
   for (const char* key : kUnknown) {
-    const json* value = find(config, key);
+    const json* value = find_value(config, key);
     refuse_unless(value == nullptr || is_nothing(*value), key, "null: dikkat does not have such adapters");
   }
-  const json* bias = find(config, "bias");
+  const json* bias = find_value(config, "bias");
   refuse_unless(bias == nullptr || *bias == "none", "bias", "\"none\"");
   // Other values (PiSSA, OLoRA, LoftQ, CorDA) change the weights of the base, so these would differ from its files.
-  const json* first = find(config, "init_lora_weights");
+  const json* first = find_value(config, "init_lora_weights");
   refuse_unless(first == nullptr || first->is_boolean() || *first == "gaussian" || *first == "orthogonal" || *first == "eva",
                 "init_lora_weights", "true, false, \"gaussian\", \"orthogonal\" or \"eva\", which do not change the base");
 }
 
 /// Throws InputError if layers_to_transform selects only some of the layers.
 void check_layers(const json& config, const std::string& name, index n_layer) {
-  const json* layers = find(config, "layers_to_transform");
+  const json* layers = find_value(config, "layers_to_transform");
   if (layers == nullptr) {
     return;
   }
@@ -114,17 +106,16 @@ bool PeftFiles::is_at(const fs::path& path) {
 }
 
 PeftFiles::PeftFiles(const fs::path& path) {
-  constexpr std::size_t kMostBytes = 1 << 20;
   const fs::path file = path / "adapter_config.json";
   const fs::path tensors = path / "adapter_model.safetensors";
-  json config = parse_untrusted_object(read_bytes(file, kMostBytes), file.string(), "an adapter_config.json of PEFT");
+  json config = parse_json_object(read_bytes(file, kConfigLimits.bytes + 1), file.string(), "an adapter_config.json of PEFT");
   check(config, file.string());
   require_input(is_there(tensors), path.string(),
                 " has an adapter_config.json but no adapters beside it, expected adapter_model.safetensors");
   contents_ =
       std::make_unique<Contents>(Contents{.path = path, .tensors = open_safetensors(tensors.string()), .config = std::move(config)});
   Contents& c = *contents_;
-  if (const json* base = find(c.config, "base_model_name_or_path"); base != nullptr && base->is_string()) {
+  if (const json* base = find_value(c.config, "base_model_name_or_path"); base != nullptr && base->is_string()) {
     c.base = base->get<std::string>();
   }
   const double rank = number(c.config, file.string(), "r");
@@ -172,8 +163,8 @@ std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, con
     module.erase(0, lacks_prefix && module.starts_with(family->prefix) ? family->prefix.size() : 0);
     const std::string name_a = concat(kPeftNames.before, module, kPeftNames.a), name_b = concat(kPeftNames.before, module, kPeftNames.b);
     const WeightTensor *a = c.tensors.find(name_a), *b = c.tensors.find(name_b);
-    const std::optional<bool> targeted = is_among(find(c.config, "target_modules"), module);
-    const json* excluding = find(c.config, "exclude_modules");
+    const std::optional<bool> targeted = is_among(find_value(c.config, "target_modules"), module);
+    const json* excluding = find_value(c.config, "exclude_modules");
     const std::optional<bool> excluded = excluding != nullptr && !is_nothing(*excluding) ? is_among(excluding, module) : false;
     if (a == nullptr && b == nullptr && (!targeted.value_or(false) || excluded.value_or(true))) {
       continue;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,11 +15,9 @@ class BadJson : public InputError {
   using InputError::InputError;
 };
 
-/// Parses a line of JSONL. Throws BadJson with the column (in characters, from 1) and the problem there. Throws InputError for a number
-/// that is too large for an f64.
-nlohmann::json parse_json_line(std::string_view line);
-
-/// Returns a value for a message, cut if it is long.
-std::string short_text(const nlohmann::json& value);
+/// Parses a line of JSONL. Throws BadJson with the column (in characters, from 1) and the problem there. Throws JsonError for a line that
+/// exceeds the limits (train/system/json.h).
+template <class Json = nlohmann::json>
+Json parse_json_line(std::string_view line);
 
 }  // namespace dikkat

@@ -8,6 +8,7 @@
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
+#include "train/exchange/peft_files.h"
 #include "train/model/language_model.h"
 
 // Folders of Hugging Face (tests/golden/make_hf_folders.py), with the logits that another implementation computed in f64.
@@ -253,6 +254,12 @@ TEST(ModelFilesTest, ReportPointersAndWebPagesInPlaceOfFiles) {
   to.write("tokenizer.json", pointer);
   EXPECT_TRUE(names(error_of([&] { ModelFiles(folder_of("llama"), {.tokenizer = to / "tokenizer.json"}).open_tokenizer(); }),
                     {"tokenizer.json", "git lfs pull"}));
+}
+
+TEST(PeftFilesTest, RefuseAConfigurationThatIsTooLarge) {
+  const TemporaryFolder to;
+  std::ofstream(to / "adapter_config.json") << R"({"peft_type": "LORA")" << std::string(1 << 20, ' ') << '}';
+  EXPECT_TRUE(names(error_of([&] { PeftFiles{fs::path(to.path())}; }), {"adapter_config.json", "bytes", "1048576"})) << "it is not read as a truncated file";
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ TEST(JsonLine, ReportsThePlaceOfAnErrorAndTheExpectedText) {
   EXPECT_TRUE(names(said("{\"\xC3\xBC\": 1]"), {"column 8", "JSON", "']'", "'}'"})) << "columns are characters";
   EXPECT_TRUE(names(said("{\"\xFF\": 1}"), {"column 3", "JSON", "UTF-8"}));
   EXPECT_TRUE(names(said("[1e999]"), {"f64", "1.8e308"}));
+  EXPECT_TRUE(names(said(std::string(200'000, '[')), {"nested", "100"}));
   EXPECT_THROW(parse_json_line("["), BadJson);
   EXPECT_EQ(parse_json_line("[1, 2]\r").size(), 2U);
 }

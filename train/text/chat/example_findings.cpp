@@ -6,7 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/system/format_numbers.h"
-#include "train/text/json_line.h"
+#include "train/system/json.h"
 #include "train/text/windows_lines.h"
 
 namespace dikkat {

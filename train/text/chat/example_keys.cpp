@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/text/json_line.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 namespace {
@@ -88,22 +88,6 @@ constexpr RefusedKey kRefused[] = {
 
 }  // namespace
 
-bool is_nothing(const json& value) {
-  switch (value.type()) {
-    case json::value_t::null: return true;
-    case json::value_t::boolean: return !value.get<bool>();
-    case json::value_t::string: return value.get_ref<const std::string&>().empty();
-    case json::value_t::array:
-    case json::value_t::object: return value.empty();
-    default: return value.is_number() && value.get<double>() == 0;
-  }
-}
-
-const json* find_value(const json& object, std::string_view key) {
-  const auto at = object.find(key);
-  return at == object.end() || at->is_null() ? nullptr : &*at;
-}
-
 void check_keys(const json& object, KeyPlace place, std::span<const std::string_view> used, const std::string& path,
                 ExampleFindings& found) {
   for (const auto& item : object.items()) {
@@ -116,7 +100,7 @@ void check_keys(const json& object, KeyPlace place, std::span<const std::string_
         kRefused, [&](const RefusedKey& one) { return one.name == key && (place != KeyPlace::line || !one.only_in_messages); });
     if (refused == std::end(kRefused)) {
       ++found.unused[{place, key}];
-    } else if (!is_nothing(value)) {
+    } else if (!is_nothing(value) && value != 0) {
       throw BadExample(path.empty() ? key : concat(path, '.', key),
                        concat("is given, but ", refused->what, "; leave it out only if the text is right without it"));
     }

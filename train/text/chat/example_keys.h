@@ -25,14 +25,8 @@ class BadExample : public InputError {
   std::string path_;
 };
 
-/// Returns whether a value has no effect: null, false, 0, "", [], {}. Hugging Face's data sets fill missing columns with null.
-bool is_nothing(const nlohmann::json& value);
-
-/// Returns the value of a key; nullptr if it is missing or null.
-const nlohmann::json* find_value(const nlohmann::json& object, std::string_view key);
-
 /// Checks all keys of an object except those in `used`. Throws BadExample for an unsupported key that would change what is learnt, unless
-/// is_nothing() holds for its value. Counts the others in `found`.
+/// its value has no effect: null, false, 0, "", [] or {}. Counts the others in `found`.
 void check_keys(const nlohmann::json& object, KeyPlace place, std::span<const std::string_view> used, const std::string& path,
                 ExampleFindings& found);
 

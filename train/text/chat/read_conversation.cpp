@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/system/json.h"
 #include "train/system/nearest_word.h"
 #include "train/text/chat/read_messages.h"
 #include "train/text/json_line.h"

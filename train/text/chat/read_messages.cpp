@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/text/json_line.h"
+#include "train/system/json.h"
 #include "train/text/windows_lines.h"
 
 namespace dikkat {
@@ -12,10 +12,8 @@ using nlohmann::json;
 
 constexpr std::string_view kMarksOfMessages[] = {"weight", "train", "loss"};
 
-/// Returns "is a JSON array" or "is 7", for messages.
-std::string what_is(const json& value) {
-  return value.is_structured() ? concat("is a JSON ", value.type_name()) : concat("is ", short_text(value));
-}
+/// Returns "is 7", for messages.
+std::string what_is(const json& value) { return concat("is ", short_text(value)); }
 
 /// Returns the text of one part of a message's content.
 std::string text_of_part(const json& part, const std::string& path, ExampleFindings& found) {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/exchange/untrusted_json.h"
+#include "train/system/json.h"
 #include "train/text/chat/read_messages.h"
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/request_fields.h"
@@ -162,7 +162,7 @@ void read_stream_options(const json& options, ApiRequest& request) {
   const Fields fields(options);
   request.streams_usage = fields.flag("include_usage");
   for (const auto& [name, value] : options.items()) {  // obfuscation pads events and does not change the text
-    if (name != "include_usage" && name != "include_obfuscation" && !is_nothing(value)) {
+    if (name != "include_usage" && name != "include_obfuscation" && !is_nothing(value) && value != 0) {
       refuse("stream_options." + name, "stream_options.", name, ' ', found_value(value), ", which is not supported: leave it out");
     }
   }
@@ -191,7 +191,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   // The object and the names of its fields.
   json object;
   try {
-    object = parse_untrusted_object(body, "the body", "one with the fields of a request", kLimits);
+    object = parse_json_object(body, "the body", "one with the fields of a request", kLimits);
   } catch (const InputError& error) {
     throw ApiError(400, error.what(), "", "invalid_json");
   }

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/system/json.h"
 #include "train/system/nearest_word.h"
-#include "train/text/json_line.h"
 #include "train/web/serve/api_error.h"
 
 namespace dikkat {

@@ -115,6 +115,15 @@ TEST(Conversation, FollowsTheDatasMarksForLearning) {
   EXPECT_TRUE(is_about(refusal(R"({"prompt": "x", "completion": "y", "label": "good"})"), "label"));
 }
 
+TEST(Conversation, RefusesDeeplyNestedMarks) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  for (const std::string& line : {answer_with("\"weight\": " + deep), R"({"text": "x", "label": )" + deep + "}"}) {
+    EXPECT_TRUE(names(refusal(line), {"nested", "100"}));
+  }
+  const std::string allowed = std::string(90, '[') + std::string(90, ']');
+  EXPECT_TRUE(is_about(refusal(answer_with("\"weight\": " + allowed)), "messages[1].weight"));
+}
+
 TEST(Conversation, RefusesKeysThatWouldChangeTheLearntTokens) {
   for (const char* key : {"tool_calls", "function_call", "tool_call_id", "reasoning_content", "reasoning", "thinking", "images", "audio",
                           "prefix", "refusal", "file", "train_detail", "loss_mask", "tools"}) {

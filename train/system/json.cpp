@@ -1,0 +1,173 @@
+#include "train/system/json.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "train/system/placeholder.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::json;
+
+/// Throws JsonError for a text that exceeds the limits. Up to its first error, a text that is not JSON counts as the parser reads it.
+void require_within(std::string_view text, const JsonLimits& limits) {
+  const auto check = [](bool ok, const auto&... parts) {
+    if (!ok) [[unlikely]] {
+      throw JsonError(concat(parts...));
+    }
+  };
+  check(text.size() <= limits.bytes, "has ", text.size(), " bytes, expected at most ", limits.bytes);
+  int level = 0;
+  std::size_t values = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    switch (text[i]) {
+      case '[':
+      case '{': check(++level <= limits.levels, "is nested more than ", limits.levels, " levels deep"); [[fallthrough]];
+      case ',': check(++values <= limits.values, "has more than ", limits.values, " values"); break;
+      case ']':
+      case '}': --level; break;
+      case '"':
+        for (++i; i < text.size() && text[i] != '"'; ++i) {
+          i += text[i] == '\\' ? 1U : 0U;
+        }
+        break;
+      default: break;
+    }
+  }
+}
+
+/// Returns the problem in the library's message "... syntax error while parsing value - WHAT; last read: 'TEXT'; expected Y", without the
+/// text, which may be long.
+std::string problem_of(const json::parse_error& error) {
+  std::string what = error.what();
+  constexpr std::string_view kBefore = " - ", kText = "; last read: '", kExpected = "'; expected ";
+  what.erase(0, std::min(what.find(kBefore), what.size() - kBefore.size()) + kBefore.size());
+  if (const std::size_t text = what.find(kText); text != std::string::npos) {
+    const std::size_t expected = what.rfind(kExpected);
+    what.erase(text, expected == std::string::npos || expected < text ? std::string::npos : expected + 1 - text);
+  }
+  return what;
+}
+
+/// Passes the library's events to a JsonWalker. The library requires these names.
+class Events {
+ public:
+  explicit Events(JsonWalker& walker) : walker_(walker) {}
+
+  std::size_t bad_byte = 0;
+
+  bool null() { return pass(&JsonWalker::on_other); }
+  bool boolean(bool /*value*/) { return pass(&JsonWalker::on_other); }
+  bool number_integer(std::int64_t /*negative*/) { return pass(&JsonWalker::on_number, std::nullopt); }
+  bool number_unsigned(std::uint64_t value) { return pass(&JsonWalker::on_number, value); }
+  bool number_float(double /*value*/, const std::string& /*text*/) { return pass(&JsonWalker::on_number, std::nullopt); }
+  bool binary(const std::vector<std::uint8_t>& /*value*/) { return pass(&JsonWalker::on_other); }
+  bool string(const std::string& text) { return pass(&JsonWalker::on_text, text); }
+  bool key(const std::string& text) { return pass(&JsonWalker::on_key, text); }
+  bool start_object(std::size_t /*unknown*/) { return pass(&JsonWalker::on_object); }
+  bool end_object() { return pass(&JsonWalker::on_object_end); }
+  bool start_array(std::size_t /*unknown*/) { return pass(&JsonWalker::on_array); }
+  bool end_array() { return pass(&JsonWalker::on_array_end); }
+  bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& /*error*/) {
+    bad_byte = std::max<std::size_t>(position, 1);
+    return false;
+  }
+
+ private:
+  template <class Event, class... Parts>
+  bool pass(Event event, const Parts&... parts) {
+    (walker_.*event)(parts...);
+    return true;
+  }
+
+  JsonWalker& walker_;
+};
+
+bool is_deeper(const json& value, int levels) {
+  return value.is_structured() && (levels == 0 || std::ranges::any_of(value, [&](const json& one) { return is_deeper(one, levels - 1); }));
+}
+
+}  // namespace
+
+template <class Json>
+Json parse_json(std::string_view text, const JsonLimits& limits) {
+  require_within(text, limits);
+  const auto wrong = [](std::size_t byte, const std::string& problem) {
+    return JsonError(concat("is not valid JSON at byte ", byte, ": ", problem), byte, problem);
+  };
+  if (text.empty()) {  // the library's message differs between its releases
+    throw wrong(1, "unexpected end of input; expected '[', '{', or a literal");
+  }
+  try {
+    return Json::parse(text);
+  } catch (const json::parse_error& error) {
+    throw wrong(std::clamp<std::size_t>(error.byte, 1, text.size() + 1), problem_of(error));
+  } catch (const json::out_of_range&) {
+    throw JsonError("has a number that is too large for an f64, whose limit is 1.8e308");
+  }
+}
+template json parse_json(std::string_view, const JsonLimits&);
+template nlohmann::ordered_json parse_json(std::string_view, const JsonLimits&);
+
+std::optional<json> try_json(std::string_view text, const JsonLimits& limits) {
+  try {
+    return parse_json(text, limits);
+  } catch (const JsonError&) {
+    return std::nullopt;
+  }
+}
+
+json parse_json_object(std::string_view text, const std::string& name, std::string_view expected, const JsonLimits& limits) {
+  require_no_placeholder(text, name);
+  json object;
+  try {
+    object = parse_json(text, limits);
+  } catch (const JsonError& error) {
+    require_input(error.byte > 0, name, ' ', error.what(), ", expected ", expected);
+    const bool is_truncated = error.byte > text.size();
+    fail_input(name, " is not a JSON object, expected ", expected,
+               is_truncated ? concat("; it is truncated after byte ", text.size()) : concat("; the error is near byte ", error.byte));
+  }
+  require_input(object.is_object(), name, " is a JSON ", object.type_name(), ", not a JSON object, expected ", expected);
+  return object;
+}
+
+std::size_t walk_json(std::string_view text, JsonWalker& walker, bool strict) {
+  Events events(walker);
+  json::sax_parse(text.begin(), text.end(), &events, json::input_format_t::json, strict);
+  return events.bad_byte;
+}
+
+std::string json_text(const json& value, int indent) { return value.dump(indent, ' ', false, json::error_handler_t::replace); }
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
+  return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string short_text(const json& value) {
+  constexpr int kMostLevels = 8;
+  constexpr std::size_t kMost = 60;
+  if (is_deeper(value, kMostLevels)) {
+    return concat("a JSON ", value.type_name());
+  }
+  std::string text = json_text(value);
+  if (text.size() <= kMost) {
+    return text;
+  }
+  std::size_t end = kMost;
+  while ((static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {  // in the middle of a character
+    --end;
+  }
+  text.resize(end);
+  return text + " ...";
+}
+
+const json* find_value(const json& object, std::string_view key) {
+  const auto at = object.find(key);
+  return at == object.end() || at->is_null() ? nullptr : &*at;
+}
+
+bool is_nothing(const json& value) { return value.is_null() || value == false || value == "" || (value.is_structured() && value.empty()); }
+
+}  // namespace dikkat
