@@ -2,73 +2,48 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "autograd/base/error.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::string_view kFields[] = {"messages", "prompt", "completion", "text", "conversations"};
 constexpr std::size_t kMost = std::size_t{1} << 16;  // the number of bytes to look at
 
-/// Looks for a known field in an object, or in the first object of an array. The parser calls its methods; false ends the parsing.
-class FieldFinder : public nlohmann::json_sax<json> {
+/// Looks for a known field in an object, or in the first object of an array.
+class FieldFinder final : public JsonWalker {
  public:
-  explicit FieldFinder(std::string_view text_field) : text_field_(text_field) {}
+  /// With `more`, anything may follow the JSON.
+  FieldFinder(std::string_view text, std::string_view text_field, bool more) : text_field_(text_field) {
+    bad_byte_ = walk_json(text, *this, !more);
+  }
 
-  bool has_found() const { return found_; }
+  bool has_found() const { return found_ && !has_other_; }
   /// Returns the byte, from 1, at which the text is not JSON; 0 if all of it is.
-  std::size_t wrong() const { return wrong_; }
-
-  bool null() override { return value(); }
-  bool boolean(bool) override { return value(); }
-  bool number_integer(number_integer_t) override { return value(); }
-  bool number_unsigned(number_unsigned_t) override { return value(); }
-  bool number_float(number_float_t, const string_t&) override { return value(); }
-  bool string(string_t&) override { return value(); }
-  bool binary(binary_t&) override { return value(); }
-  bool start_object(std::size_t) override {
-    ++level_;
-    objects_ += objects_ == 0 ? level_ : 0;
-    return true;
-  }
-  bool key(string_t& name) override {
-    found_ |= level_ == objects_ && (name == text_field_ || std::ranges::find(kFields, name) != std::end(kFields));
-    return true;
-  }
-  bool end_object() override {
-    --level_;
-    return true;
-  }
-  bool start_array(std::size_t) override { return ++level_ == 1 || value(); }
-  bool end_array() override {
-    --level_;
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    wrong_ = std::max<std::size_t>(position, 1);
-    return false;
-  }
+  std::size_t bad_byte() const { return bad_byte_; }
 
  private:
-  /// Accepts a value only after the first object has begun.
-  bool value() const { return objects_ > 0; }
+  void on_object() override {
+    ++level_;
+    objects_ += objects_ == 0 ? level_ : 0;
+  }
+  void on_key(std::string_view name) override {
+    found_ |= level_ == objects_ && (name == text_field_ || std::ranges::find(kFields, name) != std::end(kFields));
+  }
+  void on_object_end() override { --level_; }
+  void on_array() override { has_other_ |= ++level_ > 1 && objects_ == 0; }
+  void on_array_end() override { --level_; }
+  void on_text(std::string_view) override { on_other(); }
+  void on_number(std::optional<std::uint64_t>) override { on_other(); }
+  void on_other() override { has_other_ |= objects_ == 0; }
 
   std::string_view text_field_;
   int level_ = 0, objects_ = 0;  // objects_: the level of the objects that count; 0 before the first
   bool found_ = false;
-  std::size_t wrong_ = 0;
+  bool has_other_ = false;  // a value, or an array in an array, before the first object
+  std::size_t bad_byte_ = 0;
 };
-
-/// Looks for a known field in a text. With `more`, anything may follow the JSON.
-FieldFinder find_field(std::string_view text, std::string_view text_field, bool more) {
-  FieldFinder finder(text_field);
-  json::sax_parse(text.begin(), text.end(), &finder, json::input_format_t::json, !more);
-  return finder;
-}
 
 }  // namespace
 
@@ -82,18 +57,18 @@ JsonBeginning json_beginning(std::string_view text, std::string_view text_field)
   text = text.substr(0, kMost);
   // If more text follows, an error at the end only means that the JSON continues there.
   const auto has_it = [](const FieldFinder& finder, std::size_t size, bool goes_on) {
-    return finder.has_found() && (finder.wrong() == 0 || (goes_on && finder.wrong() >= size));
+    return finder.has_found() && (finder.bad_byte() == 0 || (goes_on && finder.bad_byte() >= size));
   };
-  const FieldFinder whole = find_field(text, text_field, true);
+  const FieldFinder whole(text, text_field, true);
   if (text.starts_with('[')) {
     return has_it(whole, text.size(), is_cut) ? JsonBeginning::list : JsonBeginning::none;
   }
   const std::string_view line = text.substr(0, text.find('\n'));
-  const FieldFinder first = find_field(line, text_field, false);
+  const FieldFinder first(line, text_field, false);
   if (has_it(first, line.size(), is_cut && line.size() == text.size())) {
     return JsonBeginning::line;
   }
-  const bool goes_on = first.wrong() > line.size();
+  const bool goes_on = first.bad_byte() > line.size();
   return goes_on && has_it(whole, text.size(), is_cut) ? JsonBeginning::object : JsonBeginning::none;
 }
 

@@ -6,10 +6,13 @@
 #include <optional>
 #include <tuple>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/base/error.h"
 #include "train/exchange/formats/byte_reader.h"
-#include "train/exchange/formats/json_reader.h"
+#include "train/system/json.h"
 #include "train/system/placeholder.h"
+#include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
@@ -56,16 +59,27 @@ struct TensorInfo {
   bool has_offsets = false;
 };
 
-/// Reads the header as a stream of events, so that only the descriptions of tensors use memory.
-class HeaderReader : public JsonReader {
+/// Reads the header part by part, so that only the descriptions of tensors use memory.
+class HeaderReader : public JsonWalker {
  public:
-  explicit HeaderReader(const std::string& name) : JsonReader(name, "the header") {}
+  explicit HeaderReader(std::string name) : name_(std::move(name)) {}
+
+  /// Throws InputError for anything unexpected.
+  void read(std::string_view text) {
+    const std::size_t bad = walk_json(text, *this);
+    check(bad == 0, "is not valid JSON at byte ", bad);
+  }
 
   std::vector<TensorInfo> tensors{};
   std::vector<MetaEntry> metadata{};
 
  private:
   enum class Place : std::uint8_t { outside, names, tensor, metadata, shape, offsets };
+
+  template <class... Parts>
+  void check(bool ok, const Parts&... parts) const {
+    require_input(ok, name_, ": the header ", parts...);
+  }
 
   void on_key(std::string_view key) override {
     if (place_ == Place::names) {
@@ -122,7 +136,7 @@ class HeaderReader : public JsonReader {
     place_ = Place::tensor;
   }
 
-  void on_string(std::string_view text) override {
+  void on_text(std::string_view text) override {
     if (place_ == Place::metadata) {
       metadata.back().value = MetaValue(text);
     } else {
@@ -143,7 +157,7 @@ class HeaderReader : public JsonReader {
     numbers.push_back(static_cast<index>(*number));
   }
 
-  void on_other() override { fail_input(about(), "has true, false or null ", where()); }
+  void on_other() override { check(false, "has true, false or null ", where()); }
 
   /// Returns the end of a message about an unexpected value: its place, and what is expected there.
   std::string where() const {
@@ -159,6 +173,7 @@ class HeaderReader : public JsonReader {
                   ", expected \"dtype\": text, \"shape\": [numbers], \"data_offsets\": [begin, end]");
   }
 
+  std::string name_;
   Place place_ = Place::outside;
   Place field_ = Place::tensor;
   bool in_metadata_ = false;
@@ -253,7 +268,8 @@ void write_safetensors(const std::string& path, std::vector<NewTensor> tensors, 
     for (const index extent : tensor.shape) {
       shape += concat(shape.empty() ? "" : ",", extent);
     }
-    header += concat(",", json_text(tensor.name, path), ":{\"dtype\":\"", type_of(tensor)->name, "\",\"shape\":[", shape,
+    require_input(!utf8::first_invalid(tensor.name), path, ": the name ", in_quotes(tensor.name), " is not UTF-8");
+    header += concat(",", json_text(nlohmann::json(tensor.name)), ":{\"dtype\":\"", type_of(tensor)->name, "\",\"shape\":[", shape,
                      "],\"data_offsets\":[", end, ",", end + bytes, "]}");
     end += bytes;
   }

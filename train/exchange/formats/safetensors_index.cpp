@@ -8,9 +8,9 @@
 
 #include "autograd/base/error.h"
 #include "train/exchange/formats/byte_reader.h"
-#include "train/exchange/formats/json_reader.h"
 #include "train/exchange/formats/safetensors.h"
 #include "train/system/file.h"
+#include "train/system/json.h"
 #include "train/system/placeholder.h"
 
 namespace dikkat {
@@ -25,14 +25,25 @@ bool is_file_name(std::string_view name) {
 }
 
 /// Reads "weight_map" and ignores the rest of the index.
-class IndexReader : public JsonReader {
+class IndexReader : public JsonWalker {
  public:
-  explicit IndexReader(const std::string& name) : JsonReader(name, "the index") {}
+  explicit IndexReader(std::string name) : name_(std::move(name)) {}
+
+  /// Throws InputError for anything unexpected.
+  void read(std::string_view text) {
+    const std::size_t bad = walk_json(text, *this);
+    check(bad == 0, "is not valid JSON at byte ", bad);
+  }
 
   std::vector<ShardOfTensor> map{};
   bool found = false;
 
  private:
+  template <class... Parts>
+  void check(bool ok, const Parts&... parts) const {
+    require_input(ok, name_, ": the index ", parts...);
+  }
+
   void on_object() override {
     check(!in_map_ || depth_ == 1, "has an object in \"weight_map\", expected the names of files");
     ++depth_;
@@ -54,7 +65,7 @@ class IndexReader : public JsonReader {
       map.emplace_back(key, "");
     }
   }
-  void on_string(std::string_view text) override {
+  void on_text(std::string_view text) override {
     check(!in_map_ || depth_ == 2, "has a text as \"weight_map\", expected an object");
     if (in_map_) {
       check(is_file_name(text), "has ", in_quotes(text), " as the file of tensor ", in_quotes(map.back().first),
@@ -73,6 +84,7 @@ class IndexReader : public JsonReader {
     in_map_ = in_map_ && depth_ > 1;
   }
 
+  std::string name_;
   index depth_ = 0;
   bool in_map_ = false;
 };
