@@ -17,20 +17,14 @@ namespace {
 using Object = nlohmann::ordered_json;
 
 constexpr const char* kForm = R"(an object such as {"prompt": "TEXT"}, or a string)";
-constexpr int kDeepest = 100;  // nested objects and arrays: writing JSON takes stack for each level
 
 /// Parses a line of JSON and keeps the order of fields.
 Object parsed(const std::string& line) {
-  const auto limit = [](int depth, Object::parse_event_t, Object&) {
-    require_input(depth <= kDeepest, "its JSON is nested more than ", kDeepest, " deep, expected fewer levels");
-    return true;
-  };
   try {
-    parse_json_line(line);
+    return parse_json_line<Object>(line);
   } catch (const BadJson& error) {
     fail_input(error.what(), "; a line is ", kForm);
   }
-  return Object::parse(line, limit);
 }
 
 /// Returns the object of a line; a string becomes the prompt of one. Fields that an earlier answer added are removed. Throws InputError.

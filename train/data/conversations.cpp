@@ -9,6 +9,7 @@
 #include "train/data/byte_source.h"
 #include "train/data/corpus_files.h"
 #include "train/data/fingerprint.h"
+#include "train/system/json.h"
 #include "train/system/pipeline.h"
 #include "train/text/chat/read_conversation.h"
 #include "train/text/json_line.h"
@@ -43,8 +44,11 @@ bool has_name(std::string_view text, std::string_view quoted) {
 }
 
 bool is_conversation_line(std::string_view line, const std::string& text_field) {
-  return (has_name(line, "\"messages\"") || (has_name(line, "\"prompt\"") && has_name(line, "\"completion\""))) &&
-         is_conversation(nlohmann::json::parse(line, nullptr, false), text_field);
+  if (!has_name(line, "\"messages\"") && !(has_name(line, "\"prompt\"") && has_name(line, "\"completion\""))) {
+    return false;
+  }
+  const auto object = try_json(line);
+  return object && is_conversation(*object, text_field);
 }
 
 /// Returns whether a line of a file is a conversation. Reads block by block, since most files are long and have no conversations.
