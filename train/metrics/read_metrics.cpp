@@ -9,6 +9,7 @@
 #include "autograd/base/error.h"
 #include "train/metrics/line_fields.h"
 #include "train/system/file.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 
@@ -23,7 +24,7 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
   for (std::size_t begin = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     // Decide whether to keep the line.
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    const Json object = Json::parse(line, nullptr, false);
+    const Json object = try_json(line).value_or(Json::value_t::discarded);
     const std::optional<index> step = step_of(object);
     const bool torn = object.is_discarded() && (line.starts_with(kStart) || kStart.starts_with(line));
     if (!step && !torn) {

@@ -9,6 +9,7 @@
 #include "autograd/base/error.h"
 #include "train/metrics/line_fields.h"
 #include "train/system/file.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 
@@ -60,7 +61,7 @@ bool RunHistory::finished() const { return !events.empty() && events.back().kind
 HistoryReader::HistoryReader(const std::filesystem::path& run_directory) : file_(run_directory / "metrics.jsonl") {}
 
 void HistoryReader::add(std::string_view line) {
-  const Json object = Json::parse(line, nullptr, false);
+  const Json object = try_json(line).value_or(nullptr);
   const std::optional<index> step = step_of(object);
   if (!step) {
     return;

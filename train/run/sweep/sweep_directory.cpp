@@ -12,6 +12,7 @@
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/system/folder.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 namespace {
@@ -28,8 +29,8 @@ constexpr const char* kRemoveLine = ": remove the line; its run is then read aga
 constexpr const char* kTemporaryPrefix = ".tmp-";
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-double number_in(const Json& object, const char* name) {
-  const Json& value = object.at(name);
+double number_in(const nlohmann::json& object, const char* name) {
+  const nlohmann::json& value = object.at(name);
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
@@ -46,12 +47,12 @@ std::string text_of(const SweepDescription& description) {
   return object.dump(1) + '\n';
 }
 
-SweepDescription description_in(const Json& object, const std::string& source) {
-  require_input(object.at("format").get<index>() == kFormat, source, " has the format ", object.at("format").dump(), ", expected ", kFormat,
-                ": a newer dikkat wrote it");
+SweepDescription description_in(const nlohmann::json& object, const std::string& source) {
+  require_input(object.at("format").get<index>() == kFormat, source, " has the format ", short_text(object.at("format")), ", expected ",
+                kFormat, ": a newer dikkat wrote it");
   SweepDescription description{
       .combinations = {}, .seeds = object.at("seeds").get<std::vector<index>>(), .eta = object.at("eta").get<index>()};
-  for (const Json& c : object.at("combinations")) {
+  for (const nlohmann::json& c : object.at("combinations")) {
     const auto name = c.at("name").get<std::string>();
     Config config = parse_config_of_run(c.at("config").get<std::string>(), concat(source, ", ", name));
     resolve(config);
@@ -84,10 +85,10 @@ std::string line_of(const LegResult& r, const SweepDescription& description) {
                {"scored", r.scored},
                {"seconds", r.seconds},
                {"failure", r.failure}};
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(line) + '\n';
 }
 
-LegResult result_in(const Json& line, const SweepDescription& description) {
+LegResult result_in(const nlohmann::json& line, const SweepDescription& description) {
   LegResult r{.leg = {.combination = line.at("combination").get<index>(),
                       .seed = line.at("seed").get<index>(),
                       .from = line.at("from").get<index>(),
@@ -207,7 +208,7 @@ void SweepDirectory::clean_temporaries() const {
 void SweepDirectory::read_description() {
   const std::string file = (path_ / kDescriptionName).string();
   try {
-    description_ = description_in(Json::parse(read_bytes(file)), file);
+    description_ = description_in(try_json(read_bytes(file)).value_or(nullptr), file);
   } catch (const nlohmann::json::exception&) {
     fail_input(
         file, " is damaged (it is not the JSON that a sweep writes): bring it back as it was, or start the sweep again with another --out");
@@ -225,7 +226,7 @@ void SweepDirectory::read_results() {
     const std::string line = text.substr(begin, text.find('\n', begin) - begin);
     ++number;
     try {
-      results_.push_back(result_in(Json::parse(line), description_));
+      results_.push_back(result_in(try_json(line).value_or(nullptr), description_));
     } catch (const nlohmann::json::exception&) {
       fail_input(file.string(), ':', number, " is not a line of this sweep (it is not the JSON that a sweep writes)", kRemoveLine);
     } catch (const Error& error) {
