@@ -53,13 +53,7 @@ class Reader {
   Reader(const json& object, const std::string& name) : object_(object), name_(name) {}
 
   /// Returns the value of a key, or null if it is absent or null.
-  const json* find(std::string_view key) const { return find_in(object_, key); }
-  static const json* find_in(const json& object, std::string_view key) {
-    const auto found = object.find(key);
-    return found == object.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  std::string text_of(const json& value) const { return short_text(value); }
+  const json* find(std::string_view key) const { return find_value(object_, key); }
 
   /// Sets a key of [model] to a JSON value.
   void set(Config& config, std::string_view ours, std::string_view theirs, const json& value) const {
@@ -74,9 +68,9 @@ class Reader {
     } else if (key->type == schema::Type::boolean && value.is_boolean()) {
       converted = value.get<bool>();
     } else {
-      fail_input(name_, ": ", theirs, " is ", text_of(value), ", expected ", key->expected());
+      fail_input(name_, ": ", theirs, " is ", short_text(value), ", expected ", key->expected());
     }
-    require_input(key->problem_with(converted).empty(), name_, ": ", theirs, " is ", text_of(value), ", expected ", key->expected());
+    require_input(key->problem_with(converted).empty(), name_, ": ", theirs, " is ", short_text(value), ", expected ", key->expected());
     key->set(config, converted);
   }
 
@@ -110,14 +104,13 @@ const std::vector<RopeForm>& rope_forms() {
 /// unknown and missing keys, because ignoring them would compute another model.
 void read_rope_object(const Reader& reader, const char* where, const json& object, Config& config) {
   // The type, which has two names.
-  require_input(object.is_object(), reader.name(), ": ", where, " is ", reader.text_of(object), ", expected an object");
-  const json *type = Reader::find_in(object, "rope_type"), *older = Reader::find_in(object, "type");
+  require_input(object.is_object(), reader.name(), ": ", where, " is ", short_text(object), ", expected an object");
+  const json *type = find_value(object, "rope_type"), *older = find_value(object, "type");
   require_input(type == nullptr || older == nullptr || *type == *older, reader.name(), ": ", where, " has rope_type ",
-                type != nullptr ? reader.text_of(*type) : "", " and type ", older != nullptr ? reader.text_of(*older) : "",
-                ", expected only one");
+                type != nullptr ? short_text(*type) : "", " and type ", older != nullptr ? short_text(*older) : "", ", expected only one");
   type = type != nullptr ? type : older;
   require_input(type == nullptr || type->is_string(), reader.name(), ": ", where, " has the type ",
-                type != nullptr ? reader.text_of(*type) : "", ", expected a text");
+                type != nullptr ? short_text(*type) : "", ", expected a text");
   const std::string kind = type != nullptr ? type->get<std::string>() : "default";
   const auto form = std::ranges::find(rope_forms(), kind, &RopeForm::type);
   require_input(form != rope_forms().end(), reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind), " (", where,
@@ -132,10 +125,10 @@ void read_rope_object(const Reader& reader, const char* where, const json& objec
                           std::ranges::any_of(form->needed, [&](const auto& entry) { return entry.first == key; });
     const bool is_one = (is("partial_rotary_factor") || is("factor") || is("attention_factor")) && value.is_number() && value == 1;
     require_input(is_known || is_one || value.is_null(), reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has the key ",
-                  key, " (", reader.text_of(value), "), which dikkat does not know");
+                  key, " (", short_text(value), "), which dikkat does not know");
   }
   for (const auto& [key, ours] : form->needed) {
-    const json* value = Reader::find_in(object, key);
+    const json* value = find_value(object, key);
     require_input(value != nullptr, reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has no ", key);
     reader.set(config, ours, key, *value);
   }
@@ -149,22 +142,22 @@ void read_rope(const Reader& reader, Config& config) {
   const json *parameters = reader.find("rope_parameters"), *scaling = reader.find("rope_scaling"), *theta = reader.find("rope_theta");
   if (parameters != nullptr) {
     read_rope_object(reader, "rope_parameters", *parameters, config);
-    const json* inside = Reader::find_in(*parameters, "rope_theta");
+    const json* inside = find_value(*parameters, "rope_theta");
     require_input(inside != nullptr || theta != nullptr, reader.name(), ": rope_parameters has no rope_theta");
     require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
-                  theta != nullptr ? reader.text_of(*theta) : "", ", and in rope_parameters ",
-                  inside != nullptr ? reader.text_of(*inside) : "", ", expected one value");
+                  theta != nullptr ? short_text(*theta) : "", ", and in rope_parameters ", inside != nullptr ? short_text(*inside) : "",
+                  ", expected one value");
     theta = inside != nullptr ? inside : theta;
   }
   if (scaling != nullptr) {
     Config other = config;
     read_rope_object(reader, "rope_scaling", *scaling, other);
-    require_input(parameters == nullptr || other.model == config.model, reader.name(), ": rope_scaling is ", reader.text_of(*scaling),
-                  ", and rope_parameters is ", parameters != nullptr ? reader.text_of(*parameters) : "", ", expected only one");
-    const json* inside = Reader::find_in(*scaling, "rope_theta");
+    require_input(parameters == nullptr || other.model == config.model, reader.name(), ": rope_scaling is ", short_text(*scaling),
+                  ", and rope_parameters is ", parameters != nullptr ? short_text(*parameters) : "", ", expected only one");
+    const json* inside = find_value(*scaling, "rope_theta");
     require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
-                  theta != nullptr ? reader.text_of(*theta) : "", ", and in rope_scaling ",
-                  inside != nullptr ? reader.text_of(*inside) : "", ", expected one value");
+                  theta != nullptr ? short_text(*theta) : "", ", and in rope_scaling ", inside != nullptr ? short_text(*inside) : "",
+                  ", expected one value");
     theta = theta != nullptr ? theta : inside;
     config = other;
   }
@@ -181,7 +174,7 @@ void check_needed(const Reader& reader, const json& object, const Family& family
     const json* value = reader.find(needed.key);
     const json absent = value == nullptr && !needed.absent.empty() && !object.contains(needed.key) ? json::parse(needed.absent) : json();
     const json& found = value != nullptr ? *value : absent;
-    require_input(found.is_null() || found == json::parse(needed.value), reader.name(), ": ", needed.key, " is ", reader.text_of(found),
+    require_input(found.is_null() || found == json::parse(needed.value), reader.name(), ": ", needed.key, " is ", short_text(found),
                   value == nullptr ? ", the family's default" : "", ", expected ", needed.value, needed.advice.empty() ? "" : "; ",
                   needed.advice);
   }
@@ -211,7 +204,7 @@ std::vector<Token> end_tokens_of(const Reader& reader, index vocab_size) {
     return tokens;
   }
   for (const json& id : ids->is_array() ? *ids : json::array({*ids})) {
-    require_input(id.is_number_integer() && id >= 0 && id < vocab_size, reader.name(), ": eos_token_id is ", reader.text_of(*ids),
+    require_input(id.is_number_integer() && id >= 0 && id < vocab_size, reader.name(), ": eos_token_id is ", short_text(*ids),
                   ", expected ids from 0 to ", vocab_size - 1);
     tokens.push_back(id.get<Token>());
   }
@@ -249,9 +242,9 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   // Keys that may only have one value, and RoPE.
   check_needed(reader, object, *family);
   if (const json* layers = reader.find("layer_types"); layers != nullptr) {
-    require_input(layers->is_array(), name, ": layer_types is ", reader.text_of(*layers), ", expected a list");
+    require_input(layers->is_array(), name, ": layer_types is ", short_text(*layers), ", expected a list");
     for (const json& layer : *layers) {
-      require_input(layer == "full_attention", name, ": layer_types has ", reader.text_of(layer), ", expected only \"full_attention\"");
+      require_input(layer == "full_attention", name, ": layer_types has ", short_text(layer), ", expected only \"full_attention\"");
     }
   }
   if (config.model.positions == Positions::rope) {

@@ -12,6 +12,7 @@
 #include "train/exchange/formats/safetensors.h"
 #include "train/system/file.h"
 #include "train/system/json.h"
+#include "train/system/json_fields.h"
 
 namespace dikkat {
 
@@ -35,21 +36,6 @@ constexpr const char* kUnknown[] = {
     "trainable_token_indices", "target_parameters", "use_qalora",    "use_bdlora", "arrow_config", "alora_invocation_tokens",
     "megatron_config"};
 
-bool flag(const json& object, const std::string& name, const char* key) {
-  const json* value = find_value(object, key);
-  require_input(value == nullptr || value->is_boolean(), name, ": ", key, " is ", value != nullptr ? short_text(*value) : "",
-                ", expected true or false");
-  return value != nullptr && value->get<bool>();
-}
-
-double number(const json& object, const std::string& name, const char* key) {
-  constexpr double kMost = 1e6;
-  const json* value = find_value(object, key);
-  require_input(value != nullptr && value->is_number() && value->get<double>() > 0 && value->get<double>() <= kMost, name, ": ", key,
-                " is ", value != nullptr ? short_text(*value) : "missing", ", expected a number above 0");
-  return value->get<double>();
-}
-
 /// Whether a module's name is one of `names`, or ends with one of them; nullopt if `names` is not a list.
 std::optional<bool> is_among(const json* names, std::string_view module) {
   if (names == nullptr || !names->is_array()) {
@@ -72,6 +58,9 @@ void check(const json& config, const std::string& name) {
   for (const char* key : kUnknown) {
     const json* value = find_value(config, key);
     refuse_unless(value == nullptr || is_nothing(*value), key, "null: dikkat does not have such adapters");
+  }
+  for (const char* key : {"r", "lora_alpha"}) {
+    refuse_unless(find_value(config, key) != nullptr, key, "a number");
   }
   const json* bias = find_value(config, "bias");
   refuse_unless(bias == nullptr || *bias == "none", "bias", "\"none\"");
@@ -118,10 +107,10 @@ PeftFiles::PeftFiles(const fs::path& path) {
   if (const json* base = find_value(c.config, "base_model_name_or_path"); base != nullptr && base->is_string()) {
     c.base = base->get<std::string>();
   }
-  const double rank = number(c.config, file.string(), "r");
-  require_input(rank == std::floor(rank), file.string(), ": r is ", rank, ", expected an integer");
-  c.rank = static_cast<index>(rank);
-  c.scale = number(c.config, file.string(), "lora_alpha") / (flag(c.config, file.string(), "use_rslora") ? std::sqrt(rank) : rank);
+  const JsonFields fields(c.config, file.string());
+  c.rank = *fields.integer("r", 1, 1'000'000);
+  const auto rank = static_cast<double>(c.rank);
+  c.scale = *fields.number("lora_alpha", 1e-6, 1e6) / (fields.flag("use_rslora") ? std::sqrt(rank) : rank);
 }
 
 PeftFiles::~PeftFiles() = default;
@@ -140,8 +129,8 @@ std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, con
   const Family* family = family_of(config, why);
   require_input(family != nullptr, c.path.string(), " holds PEFT adapters, but Hugging Face has no model of their base's kind: ", why);
   const bool transposes = family->name == "gpt2";  // GPT-2 has Conv1D layers, with weights (in, out)
-  require_input(flag(c.config, name, "fan_in_fan_out") == transposes, name, ": fan_in_fan_out is ", !transposes, ", expected ", transposes,
-                " for the family ", family->name);
+  require_input(JsonFields(c.config, name).flag("fan_in_fan_out") == transposes, name, ": fan_in_fan_out is ", !transposes, ", expected ",
+                transposes, " for the family ", family->name);
   check_layers(c.config, name, config.n_layer);
 
   // A model that was saved without its head has names without the prefix.

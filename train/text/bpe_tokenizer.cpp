@@ -7,7 +7,7 @@
 #include "train/text/byte_level.h"
 #include "train/text/characters.h"
 #include "train/text/pieces.h"
-#include "train/text/read_hugging_face_json.h"
+#include "train/text/tokenizer_json.h"
 #include "train/text/unicode.h"
 #include "train/text/write_hugging_face_json.h"
 
@@ -67,7 +67,9 @@ std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& opti
   return std::make_unique<BpeTokenizerMaker>(options.vocab_size, options.splitter);
 }
 
-std::unique_ptr<Tokenizer> BpeTokenizer::from_json(std::string_view json) { return std::make_unique<BpeTokenizer>(from_bpe_json(json)); }
+std::unique_ptr<Tokenizer> BpeTokenizer::from_json(const JsonFields& fields) {
+  return std::make_unique<BpeTokenizer>(bpe_vocabulary_in(fields));
+}
 
 BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
     : vocabulary_(std::move(vocabulary)), added_(vocabulary_.added_tokens, vocabulary_.nfc) {

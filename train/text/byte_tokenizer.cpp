@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/text/tokenizer_json.h"
+#include "train/system/json_fields.h"
 
 namespace dikkat {
 
@@ -22,8 +22,8 @@ class ByteTokenizerMaker : public TokenizerMaker {
 
 std::unique_ptr<TokenizerMaker> ByteTokenizer::maker(const TokenizerOptions&) { return std::make_unique<ByteTokenizerMaker>(); }
 
-std::unique_ptr<Tokenizer> ByteTokenizer::from_json(std::string_view json) {
-  require_fields(parse_tokenizer(json), {"kind"});
+std::unique_ptr<Tokenizer> ByteTokenizer::from_json(const JsonFields& fields) {
+  fields.require_exactly({"kind"});
   return std::make_unique<ByteTokenizer>();
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/system/json.h"
 #include "train/text/tokenizer_json.h"
 #include "train/text/utf8.h"
 #include "train/text/vocabulary_json.h"
@@ -39,8 +40,7 @@ std::string in(const std::string& where, const char* name) { return concat(where
 /// Throws InputError for an unknown field, which may change ids, unless its value is empty.
 void require_known(const json& object, const std::string& where, std::initializer_list<std::string_view> names) {
   for (const auto& [name, value] : object.items()) {
-    const bool says_nothing = value.is_null() || value == false || ((value.is_structured() || value.is_string()) && value.empty());
-    require_input(says_nothing || std::find(names.begin(), names.end(), name) != names.end(), "tokenizer: its ", where,
+    require_input(is_nothing(value) || std::find(names.begin(), names.end(), name) != names.end(), "tokenizer: its ", where,
                   where.empty() ? "" : " ", "has the field \"", name, "\" (", shown(value), "), which this program does not know");
   }
 }
@@ -348,35 +348,34 @@ std::vector<std::string> settle_around(const json& config, BpeVocabulary& vocabu
 
 // The object around a tokenizer.json.
 
-std::optional<Token> id_from(const json& object, const char* name) {
-  const json& id = field(object, name);
-  require_input(id.is_null() || (id.is_number_integer() && id >= 0 && id < (1 << 30)), "tokenizer: the field \"", name,
-                "\" of its description is ", shown(id), ", expected an id");
-  return id.is_null() ? std::nullopt : std::optional(id.get<Token>());
+std::optional<Token> id_from(const JsonFields& fields, const char* name) {
+  const auto id = fields.integer(name, 0, (1 << 30) - 1);
+  return id ? std::optional(static_cast<Token>(*id)) : std::nullopt;
 }
 
 }  // namespace
 
 BpeVocabulary from_hugging_face_json(std::string_view text) { return vocabulary_from(parse_tokenizer(text)); }
 
-BpeVocabulary from_bpe_json(std::string_view text) {
-  const json object = parse_tokenizer(text);
+BpeVocabulary from_bpe_json(std::string_view text) { return bpe_vocabulary_in(tokenizer_fields(parse_tokenizer(text))); }
+
+BpeVocabulary bpe_vocabulary_in(const JsonFields& fields) {
+  const json& object = fields.object();
   if (object.contains("model")) {
     return vocabulary_from(object);
   }
-  require_fields(object, {"kind", "bos", "eos", "ends", "tokenizer"});
-  require_input(object["tokenizer"].is_object(), "tokenizer: the field \"tokenizer\" of its description is a JSON ",
-                object["tokenizer"].type_name(), ", expected an object");
-  BpeVocabulary vocabulary = vocabulary_from(object["tokenizer"]);
-  vocabulary.text_tokens.bos = id_from(object, "bos");
-  vocabulary.text_tokens.eos = id_from(object, "eos");
-  require_input(object["ends"].is_array(), "tokenizer: the field \"ends\" of its description is ", shown(object["ends"]),
-                ", expected an array of ids");
-  for (const json& id : object["ends"]) {
-    require_input(id.is_number_integer() && id >= 0 && id < (1 << 30), "tokenizer: the field \"ends\" of its description has ", shown(id),
-                  ", expected ids");
-    vocabulary.text_tokens.ends.push_back(id.get<Token>());
+  fields.require_exactly({"kind", "bos", "eos", "ends", "tokenizer"});
+  if (!object["tokenizer"].is_object()) {
+    fields.refuse("tokenizer", "an object");
   }
+  BpeVocabulary vocabulary = vocabulary_from(object["tokenizer"]);
+  vocabulary.text_tokens.bos = id_from(fields, "bos");
+  vocabulary.text_tokens.eos = id_from(fields, "eos");
+  const json& ends = object["ends"];
+  if (!ends.is_array() || !std::ranges::all_of(ends, [](const json& id) { return id.is_number_integer() && id >= 0 && id < (1 << 30); })) {
+    fields.refuse("ends", "an array of ids");
+  }
+  vocabulary.text_tokens.ends = ends.get<std::vector<Token>>();
   return vocabulary;
 }
 

@@ -57,6 +57,8 @@ struct TextTokens {
   bool operator==(const TextTokens&) const = default;
 };
 
+class JsonFields;
+
 /// Turns text into token ids and back. Immutable: threads may share a tokenizer.
 class Tokenizer {
  public:

@@ -104,9 +104,9 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
     }
     const fs::path config = path.parent_path() / "tokenizer_config.json";
     if (!object.contains("model") || !is_there(config)) {
-      return tokenizer_from_json(text);
+      return tokenizer_in(tokenizer_fields(object));
     }
-    BpeVocabulary vocabulary = from_hugging_face_json(text);
+    BpeVocabulary vocabulary = bpe_vocabulary_in(tokenizer_fields(object));
     const std::vector<std::string> remarks = read_tokenizer_config(contents(config), vocabulary);
     if (notes != nullptr) {
       notes->insert(notes->end(), remarks.begin(), remarks.end());

@@ -259,7 +259,8 @@ TEST(ModelFilesTest, ReportPointersAndWebPagesInPlaceOfFiles) {
 TEST(PeftFilesTest, RefuseAConfigurationThatIsTooLarge) {
   const TemporaryFolder to;
   std::ofstream(to / "adapter_config.json") << R"({"peft_type": "LORA")" << std::string(1 << 20, ' ') << '}';
-  EXPECT_TRUE(names(error_of([&] { PeftFiles{fs::path(to.path())}; }), {"adapter_config.json", "bytes", "1048576"})) << "it is not read as a truncated file";
+  EXPECT_TRUE(names(error_of([&] { PeftFiles{fs::path(to.path())}; }), {"adapter_config.json", "bytes", "1048576"}))
+      << "it is not read as a truncated file";
 }
 
 }  // namespace

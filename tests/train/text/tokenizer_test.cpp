@@ -170,7 +170,7 @@ TEST(Tokenizer, RefusesADescriptionOfTooManyValues) {
   while (numbers.size() < 2 * kMost) {
     numbers += numbers;
   }
-  EXPECT_TRUE(names(error_of<InputError>([&] { tokenizer_from_json(concat("{\"kind\":[0", numbers, "]}")); }), {"16,777,216"}));
+  EXPECT_TRUE(names(error_of<InputError>([&] { tokenizer_from_json(concat("{\"kind\":[0", numbers, "]}")); }), {"16777216"}));
 }
 
 TEST(Tokenizer, RefusesADamagedDescription) {
@@ -184,26 +184,26 @@ TEST(Tokenizer, RefusesADamagedDescription) {
       {R"({"kind":"byte"} x)", {"JSON", "byte "}},
       {std::string(200000, '['), {"nested"}},
       {std::string(200000, '[') + std::string(200000, ']'), {"nested"}},
-      {R"({"kind":1e999})", {"JSON", "cannot be read"}},
+      {R"({"kind":1e999})", {"1.8e308"}},
       {"\"byte\"", {"string", "object"}},
       {"null", {"null", "object"}},
-      {"{}", {"no field", "\"kind\""}},
-      {R"({"kind":7})", {"\"kind\"", "number", "string"}},
+      {"{}", {"kind is missing"}},
+      {R"({"kind":7})", {"kind is 7", "string"}},
       {R"({"kind":"gpt9"})", {"kind", "\"gpt9\"", "\"byte\", \"char\""}},
-      {R"({"kind":"byte","merges":[]})", {"\"merges\"", "does not know"}},
-      {R"({"kind":"char"})", {"no field", "\"characters\""}},
-      {R"({"kind":"char","characters":["a","b"]})", {"\"characters\"", "array", "string"}},
+      {R"({"kind":"byte","merges":[]})", {"merges", "does not know"}},
+      {R"({"kind":"char"})", {"characters is missing"}},
+      {R"({"kind":"char","characters":["a","b"]})", {"characters", R"(["a","b"])", "string"}},
       {R"({"kind":"char","characters":""})", {"vocabulary", "empty"}},
       {R"({"kind":"char","characters":"ba"})", {"vocabulary", "order"}},
       {R"({"kind":"char","characters":"aab"})", {"vocabulary", "order"}},
       {R"({"kind":"char","characters":"a\ud800"})", {"JSON", "byte "}},
       {"{\"kind\":\"char\",\"characters\":\"a\xFF\"}", {"JSON", "byte "}},
-      {R"({"kind":"char","characters":"ab","lower_case":true})", {"\"lower_case\"", "does not know"}},
-      {R"({"kind":"word"})", {"no field", "\"words\""}},
-      {R"({"kind":"word","words":"ab"})", {"\"words\"", "array of strings"}},
-      {R"({"kind":"word","words":["a",7]})", {"\"words\"", "array of strings"}},
-      {R"({"kind":"word","words":["a",["b"]]})", {"\"words\"", "array of strings"}},
-      {R"({"kind":"word","words":{"a":"b"}})", {"\"words\"", "array of strings"}},
+      {R"({"kind":"char","characters":"ab","lower_case":true})", {"lower_case", "does not know"}},
+      {R"({"kind":"word"})", {"words is missing"}},
+      {R"({"kind":"word","words":"ab"})", {"words", "array of strings"}},
+      {R"({"kind":"word","words":["a",7]})", {"words", "array of strings"}},
+      {R"({"kind":"word","words":["a",["b"]]})", {"words", "array of strings"}},
+      {R"({"kind":"word","words":{"a":"b"}})", {"words", "array of strings"}},
       {R"({"kind":"word","words":[]})", {"vocabulary", "empty"}},
       {R"({"kind":"word","words":["a","b","b"]})", {"vocabulary", "distinct", "order"}},
       {R"({"kind":"word","words":["b","a"]})", {"vocabulary", "distinct", "order"}},
@@ -213,7 +213,7 @@ TEST(Tokenizer, RefusesADamagedDescription) {
       {R"({"kind":"word","words":["a\n"]})", {"word 1", "empty", "white space"}},
       {R"({"kind":"word","words":["\u3000"]})", {"word 1", "empty", "white space"}},
       {"{\"kind\":\"word\",\"words\":[\"a\xFF\"]}", {"JSON", "byte "}},
-      {R"({"kind":"word","words":["a"],"special":["<s>"]})", {"\"special\"", "does not know"}},
+      {R"({"kind":"word","words":["a"],"special":["<s>"]})", {"special", "does not know"}},
   };
   for (const Case& c : cases) {
     const std::string error = error_of<InputError>([&] { tokenizer_from_json(c.json); });

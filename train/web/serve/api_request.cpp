@@ -1,12 +1,12 @@
 #include "train/web/serve/api_request.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include <nlohmann/json.hpp>
 
 #include "train/system/json.h"
+#include "train/system/json_fields.h"
 #include "train/text/chat/read_messages.h"
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/request_fields.h"
@@ -29,49 +29,12 @@ template <class... Parts>
   throw ApiError(400, concat(parts...), field, "invalid_value");
 }
 
-/// Reads the fields of a request.
-class Fields {
- public:
-  explicit Fields(const json& object) : object_(object) {}
+/// Returns the fields of an object, whose errors are ApiErrors.
+JsonFields fields_of(const json& object) {
+  return {object, "", [](const std::string&, const std::string& name, const std::string& problem) { refuse(name, name, ' ', problem); }};
+}
 
-  /// Returns the field's value, or null if it is missing.
-  const json* find(const char* name) const {
-    const auto at = object_.find(name);
-    return at == object_.end() || at->is_null() ? nullptr : &*at;
-  }
-
-  void number(const char* name, double low, double high, double& to) const {
-    if (const json* value = find(name)) {
-      if (!value->is_number() || !(low <= value->get<double>() && value->get<double>() <= high)) {
-        refuse(name, name, ' ', found_value(*value), ", expected a number from ", low, " to ", high);
-      }
-      to = value->get<double>();
-    }
-  }
-  std::optional<index> integer(const char* name, index low, index high) const {
-    const json* value = find(name);
-    if (value == nullptr) {
-      return std::nullopt;
-    }
-    const bool fits = value->is_number_integer() && !(value->is_number_unsigned() && value->get<std::uint64_t>() > std::uint64_t{1} << 62);
-    if (!fits || value->get<index>() < low || value->get<index>() > high) {
-      refuse(name, name, ' ', found_value(*value), ", expected an integer from ", low, " to ", high);
-    }
-    return value->get<index>();
-  }
-  bool flag(const char* name) const {
-    const json* value = find(name);
-    if (value != nullptr && !value->is_boolean()) {
-      refuse(name, name, ' ', found_value(*value), ", expected true or false");
-    }
-    return value != nullptr && value->get<bool>();
-  }
-
- private:
-  const json& object_;
-};
-
-std::vector<Message> messages_of(const Fields& fields, std::string& ignored) {
+std::vector<Message> messages_of(const JsonFields& fields, std::string& ignored) {
   const json* list = fields.find("messages");
   if (list == nullptr) {
     refuse("messages", R"(there are no messages, expected a list of {"role": ..., "content": ...})");
@@ -90,7 +53,7 @@ std::vector<Message> messages_of(const Fields& fields, std::string& ignored) {
   }
 }
 
-std::string prompt_of(const Fields& fields) {
+std::string prompt_of(const JsonFields& fields) {
   const json* prompt = fields.find("prompt");
   if (prompt == nullptr) {
     return {};
@@ -105,7 +68,7 @@ std::string prompt_of(const Fields& fields) {
   return prompt->get<std::string>();
 }
 
-std::vector<std::string> stops_of(const Fields& fields) {
+std::vector<std::string> stops_of(const JsonFields& fields) {
   const json* stop = fields.find("stop");
   if (stop == nullptr) {
     return {};
@@ -125,7 +88,7 @@ std::vector<std::string> stops_of(const Fields& fields) {
   return stops;
 }
 
-void require_model(const Fields& fields, const std::string& model) {
+void require_model(const JsonFields& fields, const std::string& model) {
   const json* name = fields.find("model");
   if (name != nullptr && *name != model) {
     throw ApiError(
@@ -134,13 +97,12 @@ void require_model(const Fields& fields, const std::string& model) {
   }
 }
 
-void read_sampling(const Fields& fields, ApiRequest& request) {
+void read_sampling(const JsonFields& fields, ApiRequest& request) {
   SampleOptions& o = request.options;
-  o.temperature = 1;
-  fields.number("temperature", 0, 2, o.temperature);
-  fields.number("top_p", 0, 1, o.top_p);
-  fields.number("min_p", 0, 1, o.min_p);
-  fields.number("repetition_penalty", 0.01, 100, o.repetition_penalty);
+  o.temperature = fields.number("temperature", 0, 2).value_or(1);
+  o.top_p = fields.number("top_p", 0, 1).value_or(o.top_p);
+  o.min_p = fields.number("min_p", 0, 1).value_or(o.min_p);
+  o.repetition_penalty = fields.number("repetition_penalty", 0.01, 100).value_or(o.repetition_penalty);
   o.top_k = std::max<index>(fields.integer("top_k", -1, kMostTokens).value_or(0), 0);
   // The sampler refuses options that have no effect at temperature 0, but clients send all of them.
   if (o.temperature == 0 || o.top_p == 0 || o.min_p == 1) {
@@ -159,7 +121,7 @@ void read_sampling(const Fields& fields, ApiRequest& request) {
 }
 
 void read_stream_options(const json& options, ApiRequest& request) {
-  const Fields fields(options);
+  const JsonFields fields = fields_of(options);
   request.streams_usage = fields.flag("include_usage");
   for (const auto& [name, value] : options.items()) {  // obfuscation pads events and does not change the text
     if (name != "include_usage" && name != "include_obfuscation" && !is_nothing(value) && value != 0) {
@@ -168,7 +130,7 @@ void read_stream_options(const json& options, ApiRequest& request) {
   }
 }
 
-void read_log_probabilities(const Fields& fields, ApiRequest& request) {
+void read_log_probabilities(const JsonFields& fields, ApiRequest& request) {
   if (request.endpoint == Endpoint::completions) {
     request.alternatives = fields.integer("logprobs", 0, kMostAlternativesOfText);
     if (request.echo && request.alternatives) {
@@ -195,7 +157,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   } catch (const InputError& error) {
     throw ApiError(400, error.what(), "", "invalid_json");
   }
-  const Fields fields(object);
+  const JsonFields fields = fields_of(object);
   require_model(fields, model);
   check_fields(object, endpoint);
 
