@@ -8,6 +8,7 @@
 
 #include "train/cli/write_page.h"
 #include "train/sample/look_at.h"
+#include "train/system/json.h"
 #include "train/web/report/page.h"
 
 namespace dikkat {
@@ -58,9 +59,7 @@ Json to_json(const Look& look, const Tokenizer& tokenizer, std::size_t given) {
             {"weights", base64(look.attention)}}}};
 }
 
-void write(const std::filesystem::path& out, const Json& data) {
-  write_page(out, page_of(PageKind::text, data.dump(-1, ' ', false, Json::error_handler_t::replace)));
-}
+void write(const std::filesystem::path& out, const Json& data) { write_page(out, page_of(PageKind::text, json_text(data))); }
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "train/exchange/peft_files.h"
 #include "train/exchange/tensor_map.h"
 #include "train/system/file.h"
+#include "train/system/json.h"
 #include "train/system/new_folder.h"
 
 namespace dikkat {
@@ -67,7 +68,7 @@ void export_peft(const AdaptersToExport& adapters, const Family& family, const f
   NewFolder made(path);
   const fs::path& folder = made.path();
   write_safetensors((folder / "adapter_model.safetensors").string(), in_f32(map, adapters.parameters));
-  replace_file(folder / "adapter_config.json", config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  replace_file(folder / "adapter_config.json", json_text(config, 2) + "\n");
   made.finish();
 }
 

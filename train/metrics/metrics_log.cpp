@@ -14,6 +14,7 @@
 #include "autograd/base/error.h"
 #include "train/metrics/line_fields.h"
 #include "train/system/file.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 namespace {
@@ -98,7 +99,7 @@ class Line {
   template <class AnyJson>
     requires requires(const AnyJson& json) { json.dump(); }
   void add(const char* name, const AnyJson& value) {
-    fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, value.dump(-1, ' ', false, Json::error_handler_t::replace));
+    fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, json_text(value));
   }
   void add(const char* name, const std::string& value) { add(name, Json(value)); }
   void add(const Provenance& by) {

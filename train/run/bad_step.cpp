@@ -8,6 +8,7 @@
 
 #include "train/run/loss_watch.h"
 #include "train/system/file.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 namespace {
@@ -103,7 +104,7 @@ std::filesystem::path write_bad_step(const std::filesystem::path& run_directory,
     first_sample += batch_size;
   }
   std::filesystem::path file = run_directory / concat("bad-step-", step.report.step, ".json");
-  replace_file(file, object.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + '\n');
+  replace_file(file, json_text(object, 1) + '\n');
   return file;
 }
 

@@ -15,6 +15,7 @@
 #include "train/data/split.h"
 #include "train/data/tokenize.h"
 #include "train/exchange/model_files.h"
+#include "train/system/json.h"
 #include "train/text/tokenizer_kinds.h"
 #include "train/text/utf8.h"
 #include "train/web/report/page.h"
@@ -136,8 +137,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   }
 
   if (!arguments.html.empty()) {
-    write_page(arguments.html,
-               page_of(PageKind::corpus, to_json(summary).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
+    write_page(arguments.html, page_of(PageKind::corpus, json_text(to_json(summary))));
   }
   if (arguments.json) {
     put_json(to_json(summary));

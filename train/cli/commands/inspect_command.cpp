@@ -21,6 +21,7 @@
 #include "train/model/language_model.h"
 #include "train/model/trained_model.h"
 #include "train/system/folder.h"
+#include "train/system/json.h"
 #include "train/text/chat/chat_template.h"
 #include "train/web/report/sparkline.h"
 
@@ -291,7 +292,7 @@ int inspect_command(const InspectArguments& arguments) {
     put("\nstate\n");
     const Json state = state_of(checkpoint);
     for (const auto& [name, value] : state.items()) {
-      put(for_terminal(fmt::format("  {:<28} {}\n", name, value.dump(-1, ' ', false, Json::error_handler_t::replace))));
+      put(for_terminal(fmt::format("  {:<28} {}\n", name, json_text(value))));
     }
     put("\nconfiguration\n" + for_terminal(checkpoint.config()));
   }

@@ -17,6 +17,7 @@
 #include "train/data/open_tokenizer.h"
 #include "train/data/tokenize.h"
 #include "train/system/folder.h"
+#include "train/system/json.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/pieces.h"
@@ -56,10 +57,8 @@ struct InspectArguments {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-std::string dumped(const ordered_json& json) { return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
-
 /// The text of one token as a JSON string. Control characters are escaped, and an incomplete character becomes U+FFFD.
-std::string shown(const Tokenizer& tokenizer, Token token) { return dumped(tokenizer.decode(std::span(&token, 1))); }
+std::string shown(const Tokenizer& tokenizer, Token token) { return json_text(ordered_json(tokenizer.decode(std::span(&token, 1)))); }
 
 void write_new(const fs::path& path, const std::string& text) {
   write_new_file(path, text);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "train/system/json.h"
 #include "train/web/report/rows_to_draw.h"
 
 namespace dikkat {
@@ -252,7 +253,7 @@ std::string report_data(const std::vector<RunView>& runs, bool live) {
                   {"same_text", have_same_text(runs)},
                   {"better", better ? Json(in_words(*better, runs)) : Json()},
                   {"differences", std::move(differences)}};
-  return data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(data);
 }
 
 }  // namespace dikkat

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/system/json.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {
@@ -9,8 +10,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string dump(const ordered_json& value) { return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
-std::string event(const ordered_json& value) { return concat("data: ", dump(value), "\n\n"); }
+std::string event(const ordered_json& value) { return concat("data: ", json_text(value), "\n\n"); }
 
 const char* type_of(int status) {
   switch (status) {
@@ -135,16 +135,18 @@ std::string error_json(const ApiError& error) {
   inner["code"] = text_or_null(error.code());
   ordered_json object;
   object["error"] = std::move(inner);
-  return dump(object);
+  return json_text(object);
 }
 
 std::string models_json(const std::string& model, std::int64_t created, index context) {
   ordered_json object = {{"object", "list"}};
   object["data"] = only(description(model, created, context));
-  return dump(object);
+  return json_text(object);
 }
 
-std::string model_json(const std::string& model, std::int64_t created, index context) { return dump(description(model, created, context)); }
+std::string model_json(const std::string& model, std::int64_t created, index context) {
+  return json_text(description(model, created, context));
+}
 
 std::string response_json(const ResponseHead& head, const std::vector<Piece>& choices, const Usage& usage) {
   ordered_json list = ordered_json::array();
@@ -162,7 +164,7 @@ std::string response_json(const ResponseHead& head, const std::vector<Piece>& ch
   ordered_json object = begun(head, false);
   object["choices"] = std::move(list);
   object["usage"] = json_of(usage);
-  return dump(object);
+  return json_text(object);
 }
 
 std::string role_event(const ResponseHead& head, index number, bool streams_usage) {
