@@ -9,8 +9,8 @@ runs=${1:-10000000}
 piece=${DIKKAT_FUZZ_PIECE:-200000}  # the count is saved after this many runs
 read -ra only <<<"${DIKKAT_FUZZ_TARGETS:-}"  # targets to run; empty: all
 cmake --preset asan >/dev/null
-cmake --build build/asan --target fuzz_verify_hash fuzz_config fuzz_tokenizer fuzz_token_file fuzz_metrics fuzz_index \
-  fuzz_safetensors fuzz_gguf fuzz_llmc fuzz_torch fuzz_hf_config fuzz_gguf_model fuzz_api_request fuzz_history
+cmake --build build/asan --target fuzz_verify_hash fuzz_config fuzz_tokenizer fuzz_token_file fuzz_jsonl fuzz_metrics fuzz_index \
+  fuzz_safetensors fuzz_gguf fuzz_llmc fuzz_torch fuzz_hf_config fuzz_gguf_model fuzz_api_request fuzz_http_request fuzz_history
 targets=build/asan/tests/fuzz/targets
 
 wanted() { [[ ${#only[@]} -eq 0 || " ${only[*]} " == *" $1 "* ]]; }
