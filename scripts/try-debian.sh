@@ -50,9 +50,17 @@ timed() {
   printf '== Debian %s: %s took %d min %02d s\n' "$suite" "$what" $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60))
 }
 
-# Runs a command inside the tree, with the kernel's file systems, in a mount namespace of its own. npm uses this machine's registry.
+# Runs a command inside the tree, with the kernel's file systems, in a mount namespace of its own. npm uses this machine's registry and
+# certificates.
 enter() {
+  local npm=() registry certificates bundle=/etc/npm-certificates.crt
   registry=$(npm config get registry 2>/dev/null || true)
+  certificates=$(npm config get cafile 2>/dev/null || true)
+  [[ -z $registry ]] || npm+=("npm_config_registry=$registry")
+  if [[ -r $certificates ]]; then
+    cp -L "$certificates" "$tree$bundle"
+    npm+=("npm_config_cafile=$bundle" "NODE_EXTRA_CA_CERTS=$bundle")
+  fi
   unshare --mount bash -c '
     set -e
     tree=$1
@@ -62,7 +70,7 @@ enter() {
     mount --rbind /sys "$tree/sys"
     cp -L /etc/resolv.conf "$tree/etc/resolv.conf"
     exec chroot "$tree" "$@"' enter "$tree" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    ${registry:+npm_config_registry="$registry"} ${DIKKAT_REQUIRE_CLIENTS:+DIKKAT_REQUIRE_CLIENTS=1} "$@"
+    "${npm[@]}" ${DIKKAT_REQUIRE_CLIENTS:+DIKKAT_REQUIRE_CLIENTS=1} "$@"
 }
 
 if [[ ! -e $tree/etc/debian_version ]]; then
