@@ -21,7 +21,7 @@ std::string reason(const std::string& run_directory, index step) {
 
 }  // namespace
 
-void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelOrigin& taken) {
+void report_chosen_checkpoint(const ModelArguments& arguments, const ModelOrigin& taken) {
   for (const std::string& note : taken.notes()) {
     warn(for_terminal(note));
   }
@@ -30,18 +30,18 @@ void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelOrigin& 
   }
   const index step = taken.state().step;
   if (const auto checkpoints = list_checkpoints(arguments.source); !checkpoints.empty() && checkpoints.back().step > step) {
-    tell(fmt::format("using step {}, {}; --newest uses step {}", step, reason(arguments.source, step), checkpoints.back().step));
+    print_message(fmt::format("using step {}, {}; --newest uses step {}", step, reason(arguments.source, step), checkpoints.back().step));
   }
 }
 
-void tell_of_the_origin(const std::string& source) {
+void report_chosen_origin(const std::string& source) {
   if (source.empty() || ModelFiles::is_at(source) || !is_folder(source)) {
     return;
   }
   const auto best = best_checkpoint(source);
   if (const auto checkpoints = list_checkpoints(source); best && !checkpoints.empty() && checkpoints.back().step > best->step) {
-    tell(for_terminal(fmt::format("starting from step {} of {}, {}; to start from step {}, give {}", best->step, source,
-                                  reason(source, best->step), checkpoints.back().step, checkpoints.back().path.string())));
+    print_message(for_terminal(fmt::format("starting from step {} of {}, {}; to start from step {}, give {}", best->step, source,
+                                           reason(source, best->step), checkpoints.back().step, checkpoints.back().path.string())));
   }
 }
 

@@ -237,20 +237,20 @@ int run_command_line(int argc, char** argv) {
   try {
     line.app.parse(argc, argv);
   } catch (const HelpForKeysWanted&) {
-    put(with_wrapped_comments(to_commented_toml(Config{}), help_columns()));
+    print_result(with_wrapped_comments(to_commented_toml(Config{}), help_columns()));
     flush_results();
     return 0;
   } catch (const CLI::Success& e) {  // --help
     std::ostringstream text;
     line.app.exit(e, text, text);
-    put(wrapped_help(text.str(), help_columns()));
+    print_result(wrapped_help(text.str(), help_columns()));
     flush_results();
     return 0;
   } catch (const CLI::ParseError& e) {
     refuse(line.app, e, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   }
   if (line.version) {
-    put(line.verbose ? version_report() : version_line());
+    print_result(line.verbose ? version_report() : version_line());
     flush_results();
     return 0;
   }

@@ -48,7 +48,7 @@ index next_bound(index bound) {
 Json histogram_of(const std::map<index, index>& lengths) {
   Json bins = Json::array();
   index from = 0, below = 1, documents = 0, bytes = 0;
-  const auto put_bin = [&] {
+  const auto add_bin = [&] {
     if (documents > 0 || !bins.empty()) {
       bins.push_back({{"from", from}, {"below", below}, {"documents", documents}, {"bytes", bytes}});
     }
@@ -56,14 +56,14 @@ Json histogram_of(const std::map<index, index>& lengths) {
   };
   for (const auto& [length, count] : lengths) {
     while (length >= below) {
-      put_bin();
+      add_bin();
       from = below;
       below = next_bound(below);
     }
     documents += count;
     bytes += length * count;
   }
-  put_bin();
+  add_bin();
   return bins;
 }
 

@@ -81,9 +81,9 @@ int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) 
   add(object, text, "choices_per_byte", answers->choices_per_byte);
   add(object, text, "exact_match", answers->texts);
   if (json) {
-    put_json(object);
+    print_json(object);
   } else {
-    put(text);
+    print_result(text);
   }
   flush_results();
   return 0;

@@ -8,6 +8,6 @@
 namespace dikkat {
 
 /// Prints the object on one line. Bytes that are not UTF-8 become U+FFFD.
-inline void put_json(const nlohmann::ordered_json& object) { put(json_text(object) + '\n'); }
+inline void print_json(const nlohmann::ordered_json& object) { print_result(json_text(object) + '\n'); }
 
 }  // namespace dikkat

@@ -158,7 +158,7 @@ struct LineReader::Terminal {
     const char* text = el_gets(editor, &count);
     show(kNoMoreMarks);
     if (text == nullptr || count <= 0) {
-      tell("");  // the cursor is still on the line of the prompt
+      print_message("");  // the cursor is still on the line of the prompt
       return std::nullopt;
     }
     std::string line(text, static_cast<std::size_t>(count));

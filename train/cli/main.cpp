@@ -24,21 +24,21 @@ namespace {
 constexpr int kFailure = 1;
 
 /// Prints a message without allocating, since there may be no memory left.
-void say(const char* text) noexcept {
+void print_error(const char* text) noexcept {
   char line[512];
   const int size = std::snprintf(line, sizeof line, "dikkat: %s\n", text);
   const auto length = static_cast<std::size_t>(size < 0 ? 0 : size);
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, length < sizeof line ? length : sizeof line - 1);
 }
 
-void say_out_of_memory(const std::bad_alloc& refused) noexcept {
+void print_out_of_memory(const std::bad_alloc& refused) noexcept {
   char text[128];
   if (const auto* known = dynamic_cast<const dikkat::RefusedMemory*>(&refused)) {
     std::snprintf(text, sizeof text, "out of memory: %zu more bytes (%zu MiB) are not available", known->bytes(), known->bytes() >> 20);
   } else {
     std::snprintf(text, sizeof text, "out of memory: a library asked for more than is available");
   }
-  say(text);
+  print_error(text);
 }
 
 /// Handles exceptions that nothing catches, such as in a library's thread: prints the message instead of dumping core. The run directory is
@@ -49,10 +49,10 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
       std::rethrow_exception(failure);
     }
   } catch (const std::bad_alloc& refused) {
-    say_out_of_memory(refused);
+    print_out_of_memory(refused);
     std::_Exit(kFailure);
   } catch (const std::exception& e) {
-    say(dikkat::sentence_about(e, dikkat::running_command()).c_str());
+    print_error(dikkat::sentence_about(e, dikkat::running_command()).c_str());
     std::_Exit(kFailure);
   } catch (...) {
   }
@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
     dikkat::warn(dikkat::concat("dikkat: ", e.what()));
     return kBadInput;
   } catch (const std::bad_alloc& refused) {
-    say_out_of_memory(refused);
+    print_out_of_memory(refused);
   } catch (const std::exception& e) {
     dikkat::warn(dikkat::concat("dikkat: ", dikkat::sentence_about(e, dikkat::running_command())));
   }

@@ -62,7 +62,7 @@ void PassingLine::show(const std::string& what, double done, double share, Unit 
   if (terminal_) {
     std::fputs(("\r\x1b[K" + line).c_str(), stderr);
   } else {
-    tell(line);
+    print_message(line);
   }
 }
 
@@ -140,7 +140,7 @@ void Progress::stepped(const StepReport& r) {
   last_ = parts.front();
   if (due) {
     clear();
-    tell(fitted(std::move(parts), terminal_columns()));
+    print_message(fitted(std::move(parts), terminal_columns()));
   } else {
     shown_ = now;
     show(std::move(parts));
@@ -165,16 +165,16 @@ void Progress::evaluated(const EvaluationReport& r) {
     named +=
         fmt::format("  {} {:.4f}", for_terminal(one.name), one.loss) + (one.is_source() ? fmt::format(" (epoch {:.2f})", one.epochs) : "");
   }
-  tell(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}", r.step, max_steps_, r.train_loss, r.val_loss, error,
-                   r.best ? "  (best so far)" : "", named),
-       kIndent, "  ");
+  print_message(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}", r.step, max_steps_, r.train_loss, r.val_loss,
+                            error, r.best ? "  (best so far)" : "", named),
+                kIndent, "  ");
 }
 
 void Progress::saved(const SavedCheckpoint& saved) {
   failed_.clear();
   if (saved.step() == max_steps_) {
     clear();
-    tell(fmt::format("saved {} ({})", saved.path().string(), short_bytes(static_cast<double>(saved.bytes()))), kLabel);
+    print_message(fmt::format("saved {} ({})", saved.path().string(), short_bytes(static_cast<double>(saved.bytes()))), kLabel);
   }
 }
 

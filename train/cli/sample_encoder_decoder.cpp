@@ -146,7 +146,7 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
       if (arguments.json) {
         object["samples"].push_back({{"source", lines[i]}, {"text", nullptr}});
       } else {
-        put("\n");
+        print_result("\n");
       }
       continue;
     }
@@ -157,7 +157,7 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
     const std::string text = tokenizer.decode(found.tokens);
     const auto layers = wanted_attention(arguments, trained, sources[i], found.tokens);
     if (!arguments.json) {
-      put_text(text + '\n' + (arguments.attention ? table_of(layers, tokenizer, sources[i], found.tokens) : ""));
+      print_model_text(text + '\n' + (arguments.attention ? table_of(layers, tokenizer, sources[i], found.tokens) : ""));
       continue;
     }
     nlohmann::ordered_json sample;
@@ -166,7 +166,7 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
     object["samples"].push_back(std::move(sample));
   }
   if (arguments.json) {
-    put_json(object);
+    print_json(object);
   }
   return usable.size() == sources.size();
 }

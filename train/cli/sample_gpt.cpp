@@ -44,7 +44,7 @@ class Queue {
  private:
   static void show(const std::string& text) {
     if (!text.empty()) {
-      put_text(text);
+      print_model_text(text);
       flush_results();
     }
   }
@@ -69,12 +69,12 @@ std::vector<std::vector<Token>> print(TextGeneration& generation, index num_samp
   return tokens;
 }
 
-void tell_of_a_long_prompt(const std::vector<Token>& prompt, const TrainedModel& trained) {
+void report_long_prompt(const std::vector<Token>& prompt, const TrainedModel& trained) {
   const auto given = std::ssize(prompt);
   const index context = trained.model->block_size();
   if (given > context) {
-    tell(concat("the prompt has ", grouped_digits(given), " tokens, more than the model's context of ", grouped_digits(context),
-                ": the first ", grouped_digits(given - context), " are left out"));
+    print_message(concat("the prompt has ", grouped_digits(given), " tokens, more than the model's context of ", grouped_digits(context),
+                         ": the first ", grouped_digits(given - context), " are left out"));
   }
 }
 
@@ -91,10 +91,11 @@ TextGeneration continue_prompts(const SampleArguments& arguments, const TrainedM
   return {trained.model->gpt(), tokenizer, vocabulary_of(tokenizer, !arguments.ignore_end), std::move(prompts), options, arguments.stop};
 }
 
-bool tell_if_outgrown(const TextGeneration& generation, const TrainedModel& trained, index num_samples) {
+bool report_if_outgrown(const TextGeneration& generation, const TrainedModel& trained, index num_samples) {
   if (generation.outgrew_context()) {
-    tell(concat(num_samples == 1 ? "the text" : "a text", " outgrew the model's context of ", grouped_digits(trained.model->block_size()),
-                " tokens: its oldest quarter was dropped whenever the context was full"));
+    print_message(concat(num_samples == 1 ? "the text" : "a text", " outgrew the model's context of ",
+                         grouped_digits(trained.model->block_size()),
+                         " tokens: its oldest quarter was dropped whenever the context was full"));
   }
   return generation.outgrew_context();
 }
@@ -110,7 +111,7 @@ nlohmann::ordered_json json_of(const TextGeneration::Ended& ended, bool with_log
 
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
   const std::vector<Token> tokens = arguments.has_prompt() ? encode_prompt(arguments, trained, prompt) : default_prompt(*trained.tokenizer);
-  tell_of_a_long_prompt(tokens, trained);
+  report_long_prompt(tokens, trained);
   stop_in_order();
   const SampleOptions& options = arguments.options;
   TextGeneration generation = continue_prompts(arguments, trained, {tokens});
@@ -121,13 +122,13 @@ void continue_text(const SampleArguments& arguments, const TrainedModel& trained
         samples[static_cast<std::size_t>(event->number)] = json_of(*event->ended, options.log_probabilities);
       }
     }
-    tell_if_outgrown(generation, trained, options.num_samples);
-    put_json({{"prompt", prompt}, {"seed", options.seed}, {"samples", std::move(samples)}});
+    report_if_outgrown(generation, trained, options.num_samples);
+    print_json({{"prompt", prompt}, {"seed", options.seed}, {"samples", std::move(samples)}});
     flush_results();
     return;
   }
   std::vector<std::vector<Token>> texts = print(generation, options.num_samples, prompt);
-  tell_if_outgrown(generation, trained, options.num_samples);
+  report_if_outgrown(generation, trained, options.num_samples);
   if (!arguments.html.empty()) {
     for (std::vector<Token>& text : texts) {
       text.insert(text.begin(), tokens.begin(), tokens.end());
@@ -141,7 +142,7 @@ bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained)
   LineReader lines;
   SampleArguments next = arguments;  // answer i has the random numbers of sample i
   std::vector<Token> text;           // the last prompt with its answer
-  bool has_told = false, all_answered = true;
+  bool has_reported = false, all_answered = true;
   for (auto line = lines.next(); line; line = lines.next()) {
     if (!line->empty()) {
       try {
@@ -155,10 +156,10 @@ bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained)
     if (text.empty()) {
       continue;
     }
-    tell_of_a_long_prompt(text, trained);
+    report_long_prompt(text, trained);
     TextGeneration generation = continue_prompts(next, trained, {text});
     const std::vector<Token> answer = print(generation, 1, "").front();
-    has_told = has_told || tell_if_outgrown(generation, trained, 1);
+    has_reported = has_reported || report_if_outgrown(generation, trained, 1);
     text.insert(text.end(), answer.begin(), answer.end());
     ++next.options.first_sample;
     forget_interrupt();

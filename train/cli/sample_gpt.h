@@ -25,7 +25,7 @@ std::vector<Token> encode_prompt(const SampleArguments& arguments, const Trained
 TextGeneration continue_prompts(const SampleArguments& arguments, const TrainedModel& trained, std::vector<std::vector<Token>> prompts);
 
 /// Prints a message if a text outgrew the model's context. Returns whether it did.
-bool tell_if_outgrown(const TextGeneration& generation, const TrainedModel& trained, index num_samples);
+bool report_if_outgrown(const TextGeneration& generation, const TrainedModel& trained, index num_samples);
 
 /// A sample as --json and --prompts write it.
 nlohmann::ordered_json json_of(const TextGeneration::Ended& ended, bool with_log_probabilities);

@@ -66,7 +66,7 @@ class Output {
 
   void write() {
     for (; written_ < count() && ((*this)[written_].contains("samples") || (*this)[written_].contains("error")); ++written_) {
-      put_json((*this)[written_]);
+      print_json((*this)[written_]);
       (*this)[written_] = nullptr;  // frees its memory
     }
     flush_results();
@@ -126,7 +126,7 @@ Prompts read_prompts(const SampleArguments& arguments, const TrainedModel& train
   return prompts;
 }
 
-void tell_of_long_prompts(const Prompts& prompts, index context, const std::string& name) {
+void report_long_prompts(const Prompts& prompts, index context, const std::string& name) {
   index count = 0, first = 0;
   for (std::size_t i = prompts.tokens.size(); i-- > 0;) {
     if (std::ssize(prompts.tokens[i]) > context) {
@@ -135,9 +135,9 @@ void tell_of_long_prompts(const Prompts& prompts, index context, const std::stri
     }
   }
   if (count > 0) {
-    tell(for_terminal(concat(name, ": ", grouped_digits(count), count == 1 ? " prompt has" : " prompts have",
-                             " more tokens than the model's context of ", grouped_digits(context), " (line ", first,
-                             count == 1 ? "" : " is the first", "): the beginning that does not fit is left out")));
+    print_message(for_terminal(concat(name, ": ", grouped_digits(count), count == 1 ? " prompt has" : " prompts have",
+                                      " more tokens than the model's context of ", grouped_digits(context), " (line ", first,
+                                      count == 1 ? "" : " is the first", "): the beginning that does not fit is left out")));
   }
 }
 
@@ -170,7 +170,7 @@ void continue_all(const SampleArguments& arguments, const TrainedModel& trained,
     }
   }
   answers.finish();
-  tell_if_outgrown(generation, trained, total);
+  report_if_outgrown(generation, trained, total);
 }
 
 /// PromptAnswers sources with an encoder-decoder, until a signal interrupts it.
@@ -197,7 +197,7 @@ bool answer_prompts(const SampleArguments& arguments, const TrainedModel& traine
   Prompts prompts = read_prompts(arguments, trained, name, text, output);
   const bool is_gpt = trained.model->is_gpt();
   if (is_gpt) {
-    tell_of_long_prompts(prompts, trained.model->block_size(), name);
+    report_long_prompts(prompts, trained.model->block_size(), name);
   }
   stop_in_order();
   output.write();
@@ -208,7 +208,7 @@ bool answer_prompts(const SampleArguments& arguments, const TrainedModel& traine
     answer_all(arguments, trained, prompts.tokens, answers);
   }
   if (output.written() < output.count()) {
-    tell(concat("stopped after ", grouped_digits(output.written()), " of ", grouped_digits(output.count()), " lines"));
+    print_message(concat("stopped after ", grouped_digits(output.written()), " of ", grouped_digits(output.count()), " lines"));
   }
   return std::ssize(prompts.lines) == output.count();
 }

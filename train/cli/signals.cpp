@@ -45,7 +45,7 @@ extern "C" void on_signal(int signal) {
   errno = before;
 }
 
-void say(const char* text) { [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text)); }
+void write_error(const char* text) { [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text)); }
 
 /// Reports a page of a mapped file that is no longer there. Any other bus error ends the process as if there were no handler. This is the
 /// only signal that is handled on the thread that raised it, with an instruction that reads a mapped file.
@@ -53,9 +53,9 @@ extern "C" void on_bus_error(int signal, siginfo_t* info, void*) {
   constexpr int kBadInput = 2;
   const bool raised_by_an_instruction = info->si_code > 0;
   if (const char* path = raised_by_an_instruction ? mapped_file_at(info->si_addr) : nullptr) {
-    say("dikkat: ");
-    say(path);
-    say(" was cut short or became unreadable while it was in use: restore it; the checkpoints are intact\n");
+    write_error("dikkat: ");
+    write_error(path);
+    write_error(" was cut short or became unreadable while it was in use: restore it; the checkpoints are intact\n");
     ::_exit(kBadInput);
   }
   ::signal(signal, SIG_DFL);

@@ -37,7 +37,7 @@ void hold_standard_streams() noexcept {
 void be_quiet() { quiet = true; }
 bool is_quiet() { return quiet; }
 
-void tell(std::string_view line, int indent, std::string_view between) {
+void print_message(std::string_view line, int indent, std::string_view between) {
   if (!quiet) {
     warn(line, indent, between);
   }
@@ -47,18 +47,18 @@ void warn(std::string_view line, int indent, std::string_view between) {
   std::fputs((wrapped(line, terminal_columns(), indent, between) + '\n').c_str(), stderr);
 }
 
-void put(std::string_view text) { require_output(std::fwrite(text.data(), 1, text.size(), stdout) == text.size()); }
+void print_result(std::string_view text) { require_output(std::fwrite(text.data(), 1, text.size(), stdout) == text.size()); }
 
-void put_text(std::string_view text) {
+void print_model_text(std::string_view text) {
   static const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
-  is_terminal ? put(for_terminal(text)) : put(text);
+  is_terminal ? print_result(for_terminal(text)) : print_result(text);
 }
 
 void flush_results() { require_output(std::fflush(stdout) == 0); }
 
 void announce_standard_input(const std::string& what) {
   if (::isatty(STDIN_FILENO) == 1) {
-    tell(what + " is read from standard input; end it with Ctrl-D");
+    print_message(what + " is read from standard input; end it with Ctrl-D");
   }
 }
 

@@ -13,13 +13,13 @@ namespace dikkat {
 /// and be read as the prompt or written to as the terminal. main() calls it before any file is opened.
 void hold_standard_streams() noexcept;
 
-/// Implements --quiet: from now on tell() prints nothing, and no progress is shown.
+/// Implements --quiet: from now on print_message() prints nothing, and no progress is shown.
 void be_quiet();
 bool is_quiet();
 
 /// Prints a message to standard error, wrapped to the terminal: lines are broken at `between`, and all but the first begin with `indent`
 /// spaces. Write errors are ignored, so that a closed terminal does not stop a run.
-void tell(std::string_view line, int indent = 0, std::string_view between = " ");
+void print_message(std::string_view line, int indent = 0, std::string_view between = " ");
 /// Prints a warning or an error in the same way, even with --quiet.
 void warn(std::string_view line, int indent = 0, std::string_view between = " ");
 
@@ -32,10 +32,10 @@ class ClosedOutput : public Error {
 
 /// Prints results to standard output. Throws ClosedOutput if that is a pipe that nothing reads, and Error if writing fails otherwise, as on
 /// a full disk.
-void put(std::string_view text);
+void print_result(std::string_view text);
 /// Prints text that a model wrote. On a terminal its control characters are escaped, since the terminal would obey them.
-void put_text(std::string_view text);
-/// Flushes the results. Throws as put() does.
+void print_model_text(std::string_view text);
+/// Flushes the results. Throws as print_result() does.
 void flush_results();
 
 /// Prints that `what` is read from standard input, if that is a terminal.

@@ -36,14 +36,14 @@ std::string loss_text(const Standing& s) {
 
 }  // namespace
 
-void put_sweep_table(const SweepDescription& sweep, const std::vector<Standing>& all) {
+void print_sweep_table(const SweepDescription& sweep, const std::vector<Standing>& all) {
   std::size_t width = std::string_view("combination").size();
   for (const Standing& s : all) {
     width = std::max(width, name_of(sweep, s).size());
   }
   const auto row = [&](const std::string& name, const std::string& seeds, const std::string& steps, const std::string& loss,
                        const std::string& time, const std::string& state) {
-    put(fmt::format("{:<{}}  {:>5}  {:>8}  {:>18}  {:>8}  {}\n", name, width, seeds, steps, loss, time, state));
+    print_result(fmt::format("{:<{}}  {:>5}  {:>8}  {:>18}  {:>8}  {}\n", name, width, seeds, steps, loss, time, state));
   };
   row("combination", "seeds", "steps", "validation loss ", "time", "state");
   for (const Standing& s : all) {
@@ -52,11 +52,11 @@ void put_sweep_table(const SweepDescription& sweep, const std::vector<Standing>&
   }
   const bool some_alone = std::any_of(all.begin(), all.end(), [](const Standing& s) { return s.seeds.size() == 1; });
   const bool some_several = std::any_of(all.begin(), all.end(), [](const Standing& s) { return s.seeds.size() > 1; });
-  put(some_several ? "+- is the standard error of the mean over seeds\n" : "");
-  put(some_alone ? "* only one seed: +- is the standard error of its evaluation over the validation text\n" : "");
+  print_result(some_several ? "+- is the standard error of the mean over seeds\n" : "");
+  print_result(some_alone ? "* only one seed: +- is the standard error of its evaluation over the validation text\n" : "");
 }
 
-void put_sweep_object(const std::filesystem::path& out, const SweepDescription& sweep, const std::vector<Standing>& all, bool complete) {
+void print_sweep_json(const std::filesystem::path& out, const SweepDescription& sweep, const std::vector<Standing>& all, bool complete) {
   using Json = nlohmann::ordered_json;
   const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   Json rows = Json::array();
@@ -72,11 +72,11 @@ void put_sweep_object(const std::filesystem::path& out, const SweepDescription& 
                     {"seconds", s.seconds},
                     {"failure", s.failure}});
   }
-  put_json({{"out", out.string()},
-            {"complete", complete},
-            {"best", has_winner(all) ? Json(name_of(sweep, all.front())) : Json()},
-            {"rungs", sweep.plan().rungs()},
-            {"combinations", std::move(rows)}});
+  print_json({{"out", out.string()},
+              {"complete", complete},
+              {"best", has_winner(all) ? Json(name_of(sweep, all.front())) : Json()},
+              {"rungs", sweep.plan().rungs()},
+              {"combinations", std::move(rows)}});
 }
 
 }  // namespace dikkat

@@ -9,8 +9,8 @@
 namespace dikkat {
 
 /// Prints a row for each combination, the best first.
-void put_sweep_table(const SweepDescription& sweep, const std::vector<Standing>& all);
+void print_sweep_table(const SweepDescription& sweep, const std::vector<Standing>& all);
 /// Prints the results as one JSON object.
-void put_sweep_object(const std::filesystem::path& out, const SweepDescription& sweep, const std::vector<Standing>& all, bool complete);
+void print_sweep_json(const std::filesystem::path& out, const SweepDescription& sweep, const std::vector<Standing>& all, bool complete);
 
 }  // namespace dikkat

@@ -35,7 +35,7 @@ void require_page_name(const std::filesystem::path& out) {
 void write_page(const std::filesystem::path& out, std::string_view page) {
   require_page_name(out);
   replace_file(out, page);
-  tell(concat(out.string(), ": open it in a browser; it needs no network and no other file"));
+  print_message(concat(out.string(), ": open it in a browser; it needs no network and no other file"));
 }
 
 }  // namespace dikkat

@@ -50,7 +50,7 @@ void note_kept(const std::string& folder, const std::string& file, index limit, 
 /// Returns the tokens of a corpus that has been surveyed: from a token file, or tokenized now.
 TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
                           std::optional<index> split, const LoadingProgress& progress, std::vector<std::string>& notes) {
-  const auto tell = [&](index bytes) {
+  const auto report = [&](index bytes) {
     if (progress) {
       progress({.stage = LoadingReport::Stage::tokenizing,
                 .bytes = bytes,
@@ -70,8 +70,8 @@ TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corp
     if (is_default) {
       folder = facts.bytes < kWorthKeeping ? "off" : default_token_folder().value_or("off");
     }
-    TokenizedCorpus tokens = folder == "off" ? tokenize(corpus, tokenizer, split, tell, facts.fingerprint)
-                                             : tokenize_once(folder, facts.fingerprint, corpus, tokenizer, split, tell);
+    TokenizedCorpus tokens = folder == "off" ? tokenize(corpus, tokenizer, split, report, facts.fingerprint)
+                                             : tokenize_once(folder, facts.fingerprint, corpus, tokenizer, split, report);
     if (is_default && !tokens.file.empty()) {
       note_kept(folder, tokens.file, limit, notes);
     }
@@ -79,7 +79,7 @@ TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corp
   });
 }
 
-std::function<void(index)> telling_of_reading(const LoadingProgress& progress) {
+std::function<void(index)> reporting_reading(const LoadingProgress& progress) {
   return [&progress](index bytes) {
     if (progress) {
       progress({.stage = LoadingReport::Stage::reading, .bytes = bytes});
@@ -97,7 +97,7 @@ class TextSource : public OpenedSource {
     add_note(reading.notes, describe(held_out_.skipped));
     const auto read = [&](const Corpus& some, DocumentHashes& documents) {
       return naming_memory("reading the corpus",
-                           [&] { return survey(some, reading.maker, telling_of_reading(reading.progress), wanted(documents)); });
+                           [&] { return survey(some, reading.maker, reporting_reading(reading.progress), wanted(documents)); });
     };
     of_corpus_ = read(corpus_, facts_.documents_of_training);
     of_held_out_ = has_validation() ? read(held_out_, facts_.documents_of_validation) : CorpusFacts();
@@ -142,7 +142,7 @@ EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokeniz
                                   const LoadingProgress& progress) {
   const Corpus corpus = open_corpus(paths, corpus_options(config, &tokenizer));
   DocumentHashes documents;
-  const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress), &documents);
+  const CorpusFacts facts = survey(corpus, nullptr, reporting_reading(progress), &documents);
   std::vector<std::string> notes;
   add_note(notes, describe(corpus.skipped));
   notes.insert(notes.end(), facts.notes.begin(), facts.notes.end());

@@ -33,12 +33,12 @@ int list_cache() {
   const std::string where = folder();
   const auto all = kept_tokens(where);
   for (const KeptTokens& tokens : all) {
-    put(fmt::format("{:>10}  {:%Y-%m-%d %H:%M}  {}{}\n", size(tokens.bytes), fmt::localtime(tokens.last_used), tokens.path,
-                    tokens.in_use ? "  (in use)" : ""));
+    print_result(fmt::format("{:>10}  {:%Y-%m-%d %H:%M}  {}{}\n", size(tokens.bytes), fmt::localtime(tokens.last_used), tokens.path,
+                             tokens.in_use ? "  (in use)" : ""));
   }
   flush_results();
-  tell(fmt::format("{} of tokens, {} of at most {} (DIKKAT_CACHE_GB), in {}", files(all.size()), size(bytes_of(all)),
-                   size(token_folder_limit()), where));
+  print_message(fmt::format("{} of tokens, {} of at most {} (DIKKAT_CACHE_GB), in {}", files(all.size()), size(bytes_of(all)),
+                            size(token_folder_limit()), where));
   return 0;
 }
 
@@ -46,8 +46,8 @@ int clear_cache() {
   const std::string where = folder();
   const auto removed = remove_kept_tokens(where, 0);
   const auto left = kept_tokens(where);
-  tell(fmt::format("removed {}, {}, from {}{}", files(removed.size()), size(bytes_of(removed)), where,
-                   left.empty() ? "" : fmt::format("; {} in use remain{}", files(left.size()), left.size() == 1 ? "s" : "")));
+  print_message(fmt::format("removed {}, {}, from {}{}", files(removed.size()), size(bytes_of(removed)), where,
+                            left.empty() ? "" : fmt::format("; {} in use remain{}", files(left.size()), left.size() == 1 ? "s" : "")));
   return 0;
 }
 

@@ -109,7 +109,7 @@ class Talk {
     }
     if (command == "/clear") {
       messages_.clear();
-      tell("cleared");
+      print_message("cleared");
     } else if (command == "/system") {
       begin_with(line.substr(std::min(blank + 1, line.size())));
     } else if (command == "/history") {
@@ -117,17 +117,17 @@ class Talk {
     } else if (command == "/retry") {
       retry();
     } else {
-      tell(concat(command == "/help" || command == "/?" ? "" : concat(command, " is not a command. "), "Commands:\n", kCommands));
+      print_message(concat(command == "/help" || command == "/?" ? "" : concat(command, " is not a command. "), "Commands:\n", kCommands));
     }
     return true;
   }
 
   void show_history() const {
     if (!form_.system.empty()) {
-      put(concat("system: ", form_.system, '\n'));
+      print_result(concat("system: ", form_.system, '\n'));
     }
     for (const Message& message : messages_) {
-      put(concat(message.role, ": ", message.content, '\n'));
+      print_result(concat(message.role, ": ", message.content, '\n'));
     }
     flush_results();
   }
@@ -137,7 +137,7 @@ class Talk {
       messages_.pop_back();
     }
     if (messages_.empty()) {
-      tell("there is no message to answer yet");
+      print_message("there is no message to answer yet");
       return;
     }
     answer();
@@ -152,7 +152,7 @@ class Talk {
     }
     form_ = std::move(form);
     messages_.clear();
-    tell(system.empty() ? "cleared, without a system message" : "cleared, with this system message");
+    print_message(system.empty() ? "cleared, without a system message" : "cleared, with this system message");
   }
 
   index context() const { return trained_.model->block_size(); }
@@ -198,8 +198,8 @@ class Talk {
       } while (messages_.size() > 1 && messages_.front().role != "user");
       tokens = tokens_of(form_, messages_);
     }
-    tell(concat("the context of ", context(), " tokens is full: the oldest ",
-                dropped == 1 ? "message was" : concat(dropped, " messages were"), " dropped"));
+    print_message(concat("the context of ", context(), " tokens is full: the oldest ",
+                         dropped == 1 ? "message was" : concat(dropped, " messages were"), " dropped"));
     return tokens;
   }
 
@@ -223,15 +223,15 @@ class Talk {
     std::string text;
     Ending ending = Ending::length;
     while (const auto event = generation.next()) {
-      put_text(event->text);
+      print_model_text(event->text);
       flush_results();
       text += event->text;
       ending = event->ended ? event->ended->sample.ending : ending;
     }
-    put(text.ends_with('\n') ? "" : "\n");
+    print_result(text.ends_with('\n') ? "" : "\n");
     flush_results();
     if (ending == Ending::length) {
-      tell(concat("(cut at ", grouped_digits(options_.max_new_tokens), options_.max_new_tokens == 1 ? " token)" : " tokens)"));
+      print_message(concat("(cut at ", grouped_digits(options_.max_new_tokens), options_.max_new_tokens == 1 ? " token)" : " tokens)"));
     }
 
     // It becomes part of the conversation.
@@ -259,13 +259,13 @@ int chat_command(const ChatArguments& arguments) {
   start_threads();
   check(arguments.options);
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
-  tell_of_the_checkpoint(arguments.model, trained.origin);
+  report_chosen_checkpoint(arguments.model, trained.origin);
   Talk talk(arguments, trained);
   if (::isatty(STDIN_FILENO) == 1) {
-    tell(for_terminal(description_of(arguments.model.source, trained, talk.form())));
+    print_message(for_terminal(description_of(arguments.model.source, trained, talk.form())));
   }
   stop_in_order();
-  tell("a message for the model, or /help");
+  print_message("a message for the model, or /help");
   LineReader lines;
   for (auto entry = next_entry(lines); entry && talk.take(*entry) && !stop_requested(); entry = next_entry(lines)) {
   }

@@ -29,7 +29,7 @@ void add_completion(Commands& program) {
   const auto describe = program.describer();
   Command command =
       program.add("completion", "Print a script with which a shell completes dikkat's commands and options", kExamples, [a, describe] {
-        put(completions_for(a->shell, describe()));
+        print_result(completions_for(a->shell, describe()));
         flush_results();
         return 0;
       });

@@ -45,7 +45,7 @@ int config_show_command(const ConfigShowArguments& arguments) {
   const PlannedRun run{.config = configuration_of({.config = file, .set = arguments.set}, {}, &written)};
   const Config& config = run.config;
   note_keys_without_effect(std::span(&run, 1), written);
-  put(arguments.only_changed ? to_toml_of_changes(config) : to_recipe(config));
+  print_result(arguments.only_changed ? to_toml_of_changes(config) : to_recipe(config));
   flush_results();
   return 0;
 }
@@ -53,7 +53,7 @@ int config_show_command(const ConfigShowArguments& arguments) {
 int config_init_command(const ConfigInitArguments& arguments) {
   const Config config = configuration_of({.config = arguments.config, .set = arguments.set});
   if (arguments.file == "-") {
-    put(to_commented_toml(config));
+    print_result(to_commented_toml(config));
     flush_results();
     return 0;
   }
@@ -62,7 +62,7 @@ int config_init_command(const ConfigInitArguments& arguments) {
   require_input(!file.has_parent_path() || is_folder(file.parent_path()), file.parent_path().string(),
                 " is not a folder, expected one to write ", file.filename().string(), " into");
   write_new_file(file, to_commented_toml(config));
-  put(file.string() + '\n');
+  print_result(file.string() + '\n');
   flush_results();
   return 0;
 }
@@ -125,20 +125,20 @@ int config_list_command(bool only_names) {
     width = std::max(width, file.stem().string().size());
   }
   if (!only_names) {
-    put(concat("name", std::string(width - 4 + 2, ' '), fmt::format("{:>10}  {:>8}  ", "parameters", "time"), "description\n"));
+    print_result(concat("name", std::string(width - 4 + 2, ' '), fmt::format("{:>10}  {:>8}  ", "parameters", "time"), "description\n"));
   }
   for (const std::filesystem::path& file : recipes()) {
     const std::string name = file.stem().string();
     if (only_names) {
-      put(name + '\n');
+      print_result(name + '\n');
       continue;
     }
     const RecipeSize size = size_of_recipe(file);
-    put(concat(name, std::string(width - name.size() + 2, ' '), fmt::format("{:>10}  {:>8}  ", size.parameters, size.time),
-               name == kFirst ? "START HERE. " : "", first_sentence(file), '\n'));
+    print_result(concat(name, std::string(width - name.size() + 2, ' '), fmt::format("{:>10}  {:>8}  ", size.parameters, size.time),
+                        name == kFirst ? "START HERE. " : "", first_sentence(file), '\n'));
   }
   if (!only_names) {
-    put("Times are rough estimates for two fast cores; `dikkat plan --config NAME` measures this machine.\n");
+    print_result("Times are rough estimates for two fast cores; `dikkat plan --config NAME` measures this machine.\n");
   }
   flush_results();
   return 0;
@@ -146,7 +146,7 @@ int config_list_command(bool only_names) {
 
 int config_keys_command() {
   for (const schema::Key& key : schema::keys()) {
-    put(key.path() + '\n');
+    print_result(key.path() + '\n');
   }
   flush_results();
   return 0;

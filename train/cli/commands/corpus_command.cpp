@@ -55,9 +55,9 @@ int inspect_chat(const CorpusInspectArguments& arguments) {
                           .scored = *scored,
                           .examples = arguments.examples};
   if (arguments.json) {
-    put_json(chat_to_json(wanted, *tokenizer));
+    print_json(chat_to_json(wanted, *tokenizer));
   } else {
-    put(show_chat(wanted, *tokenizer));
+    print_result(show_chat(wanted, *tokenizer));
   }
   flush_results();
   return 0;
@@ -133,16 +133,16 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   summary.vocab_size = tokenizer->vocab_size();
   summary.sample = sample_of(summary.corpus);
   for (const std::string& note : summary.facts.notes) {
-    tell(note);
+    print_message(note);
   }
 
   if (!arguments.html.empty()) {
     write_page(arguments.html, page_of(PageKind::corpus, json_text(to_json(summary))));
   }
   if (arguments.json) {
-    put_json(to_json(summary));
+    print_json(to_json(summary));
   } else {
-    put(to_text(summary));
+    print_result(to_text(summary));
   }
   flush_results();
   return 0;

@@ -118,15 +118,15 @@ struct TextPart {
 };
 
 /// Prints a note if a path of --corpus is a text that the run was trained on, or lies in one.
-void tell_of_learnt_text(const std::vector<std::string>& corpus, const std::vector<std::string>& learnt) {
+void report_learnt_text(const std::vector<std::string>& corpus, const std::vector<std::string>& learnt) {
   std::error_code error;
   for (const std::string& path : corpus) {
     for (const std::string& text : learnt) {
       const std::string file = fs::canonical(path, error).string(), of_run = error ? "" : fs::canonical(text, error).string();
       if (!error && (file == of_run || file.starts_with(of_run + '/') || of_run.starts_with(file + '/'))) {
-        tell(concat("note: the run was trained on ", text,
-                    ", so this loss does not show how well the model predicts new text; without --corpus, eval measures the ",
-                    "validation part"));
+        print_message(concat("note: the run was trained on ", text,
+                             ", so this loss does not show how well the model predicts new text; without --corpus, eval measures the ",
+                             "validation part"));
         return;
       }
     }
@@ -152,9 +152,9 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
     try {
       EvaluationText text = load_evaluation_text(config, tokenizer, arguments.corpus, std::ref(line));
       for (const std::string& note : text.notes) {
-        tell(note);
+        print_message(note);
       }
-      tell_of_learnt_text(arguments.corpus, trained.config.data.training_paths());
+      report_learnt_text(arguments.corpus, trained.config.data.training_paths());
       std::vector<TextPart> one;
       one.push_back({.text = std::move(text)});
       return one;
@@ -213,7 +213,7 @@ int eval_command(const EvalArguments& arguments) {
   require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(),
                 "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
-  tell_of_the_checkpoint(arguments.model, trained.origin);
+  report_chosen_checkpoint(arguments.model, trained.origin);
   if (!arguments.tasks.empty()) {
     require_input(arguments.corpus.empty() && arguments.html.empty() && arguments.stride == 0 && !arguments.exact_match,
                   "--tasks asks questions instead of measuring a loss: leave out --corpus, --html, --stride and --exact-match");
@@ -240,7 +240,7 @@ int eval_command(const EvalArguments& arguments) {
                 " is a GPT");
   stop_in_order();
   const auto stopped = [] {
-    tell("stopped before the end: an unfinished evaluation gives no result");
+    print_message("stopped before the end: an unfinished evaluation gives no result");
     return 128 + stop_signal();
   };
   LossPage page(tokenizer);
@@ -303,28 +303,28 @@ int eval_command(const EvalArguments& arguments) {
       object["exact_match"] = match->share();
       object["pairs"] = match->pairs;
     }
-    put_json(object);
+    print_json(object);
   } else {
-    tell(trained.origin.path().string() + (arguments.corpus.empty()
-                                               ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
-                                               : ", all of " + names_of(arguments.corpus)));
+    print_message(trained.origin.path().string() + (arguments.corpus.empty()
+                                                        ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
+                                                        : ", all of " + names_of(arguments.corpus)));
     constexpr std::size_t kShown = 12;  // digits of a fingerprint
     const std::string error = error_text(result);
     if (error.empty()) {
-      tell("no standard error: the text must be longer than one window (model.block_size tokens)");
+      print_message("no standard error: the text must be longer than one window (model.block_size tokens)");
     }
     for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i) {
       const Evaluation& one = results[i].of;
-      put(fmt::format("{:<15}{:.4f}{} ({} tokens, {:.3g} of the windows)\n", "loss of " + for_terminal(parts[i].name) + ' ', one.loss,
-                      error_text(one), grouped_digits(one.tokens), parts[i].share));
+      print_result(fmt::format("{:<15}{:.4f}{} ({} tokens, {:.3g} of the windows)\n", "loss of " + for_terminal(parts[i].name) + ' ',
+                               one.loss, error_text(one), grouped_digits(one.tokens), parts[i].share));
     }
-    put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\nscored         {} (contexts {})\n",
-                    result.loss, error,
-                    result.perplexity() < 1e6 ? fmt::format("{:.4f}", result.perplexity()) : fmt::format("{:.3e}", result.perplexity()),
-                    std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokenizer drops a part of the text)",
-                    grouped_digits(result.tokens), scored.targets.substr(0, kShown), scored.contexts.substr(0, kShown)));
+    print_result(fmt::format(
+        "loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\nscored         {} (contexts {})\n", result.loss,
+        error, result.perplexity() < 1e6 ? fmt::format("{:.4f}", result.perplexity()) : fmt::format("{:.3e}", result.perplexity()),
+        std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokenizer drops a part of the text)", grouped_digits(result.tokens),
+        scored.targets.substr(0, kShown), scored.contexts.substr(0, kShown)));
     if (match) {
-      put(fmt::format("exact_match    {:.4f} ({} of {} pairs)\n", match->share(), match->exact, match->pairs));
+      print_result(fmt::format("exact_match    {:.4f} ({} of {} pairs)\n", match->share(), match->exact, match->pairs));
     }
   }
   flush_results();

@@ -76,7 +76,7 @@ int export_adapters_command(const ExportArguments& arguments) {
   require_input(config.lora.rank > 0, arguments.model.source, " has no adapters, expected a run with lora.rank above 0");
   require_input(arguments.dtype == "f32", "--dtype is ", arguments.dtype, ", expected f32 with --adapter");
   validate(config);
-  tell_of_the_checkpoint(arguments.model, origin);
+  report_chosen_checkpoint(arguments.model, origin);
   LanguageModel model(config.model, tokenizer_from_json(origin.tokenizer())->vocab_size(), config.lora);
   model.parameters().reserve();
   if (arguments.model.base.empty()) {
@@ -86,9 +86,9 @@ int export_adapters_command(const ExportArguments& arguments) {
   }
   export_adapters({.config = model.config(), .lora = config.lora, .parameters = model.parameters(), .base = config.train.init_from},
                   arguments.out, format_of(arguments));
-  tell(
+  print_message(
       fmt::format("the adapters of {}, for the base model {}", for_terminal(origin.path().string()), for_terminal(config.train.init_from)));
-  put(fmt::format("{}\n", arguments.out));
+  print_result(fmt::format("{}\n", arguments.out));
   flush_results();
   return 0;
 }
@@ -116,16 +116,16 @@ int export_command(const ExportArguments& arguments) {
   const bool is_foreign = ModelFiles::is_at(arguments.model.source) || PeftFiles::is_at(arguments.model.source);
   const index context = is_foreign ? 0 : std::exchange(opening.import.context, 0);
   const TrainedModel trained = load_trained_model(arguments.model.source, opening);
-  tell_of_the_checkpoint(arguments.model, trained.origin);
+  report_chosen_checkpoint(arguments.model, trained.origin);
   const TransformerConfig config = with_context(trained.model->config(), context);
   ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
   add_chat_template(trained, model);
   for (const std::string& remark : export_model(model, arguments.out, options)) {
-    tell(remark);
+    print_message(remark);
   }
-  tell(fmt::format("{} parameters as {}, from {}", grouped_digits(trained.model->parameters().parameter_count()), arguments.dtype,
-                   for_terminal(trained.origin.path().string())));
-  put(fmt::format("{}\n", arguments.out));
+  print_message(fmt::format("{} parameters as {}, from {}", grouped_digits(trained.model->parameters().parameter_count()), arguments.dtype,
+                            for_terminal(trained.origin.path().string())));
+  print_result(fmt::format("{}\n", arguments.out));
   flush_results();
   return 0;
 }

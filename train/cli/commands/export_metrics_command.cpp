@@ -26,7 +26,7 @@ int export_metrics_command(const ExportMetricsArguments& arguments) {
   if (!arguments.csv.empty()) {
     require_input(arguments.csv.ends_with(".csv"), arguments.csv, ": expected a name that ends with .csv");
     replace_file(arguments.csv, to_csv(history));
-    put(arguments.csv + '\n');
+    print_result(arguments.csv + '\n');
   }
   if (!arguments.tensorboard.empty()) {
     std::error_code failed;
@@ -35,7 +35,7 @@ int export_metrics_command(const ExportMetricsArguments& arguments) {
     const fs::path file =
         fs::path(arguments.tensorboard) / "events.out.tfevents.dikkat";  // always the same name, so that curves are not drawn twice
     replace_file(file, to_tensorboard(history));
-    put(file.string() + '\n');
+    print_result(file.string() + '\n');
   }
   flush_results();
   return 0;

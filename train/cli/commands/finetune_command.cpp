@@ -55,21 +55,21 @@ void fit_length(TrainArguments& train) {
 }
 
 /// Prints what can be done with the run next.
-void tell_what_next(const Trainer& trainer, bool losses_fall) {
+void print_next_steps(const Trainer& trainer, bool losses_fall) {
   const std::string run = trainer.directory().string();
   const Config& config = trainer.config();
   if (losses_fall && trainer.state().step == config.train.max_steps) {
     // A schedule that has ended at its lowest rate must end later too. Only wsd follows the length of the run.
     const index more = 2 * config.train.max_steps;
     const bool has_ended = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
-    tell(
+    print_message(
         for_terminal(fmt::format("Both losses were still falling at the last evaluation, so more steps may help (dikkat resume {} "
                                  "--set train.max_steps={}{}){}",
                                  run, more, has_ended ? fmt::format(" optim.decay_steps={}", more) : "",
                                  config.lora.rank > 0 ? ", as may training all weights instead of adapters (--full)." : ".")));
   }
-  tell(for_terminal(trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run)
-                                                     : concat("next: dikkat sample ", run, " --prompt \"...\"")));
+  print_message(for_terminal(trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run)
+                                                              : concat("next: dikkat sample ", run, " --prompt \"...\"")));
 }
 
 int finetune_command(FinetuneArguments arguments) {
@@ -94,7 +94,7 @@ int finetune_command(FinetuneArguments arguments) {
     fit_length(arguments.train);
   }
   run.set.insert(run.set.begin(), first.begin(), first.end());
-  arguments.train.finished = tell_what_next;
+  arguments.train.finished = print_next_steps;
   return train_command(arguments.train);
 }
 

@@ -30,17 +30,17 @@ int import_command(const ImportArguments& arguments) {
   RunDirectory::require_free(arguments.out);
   const TrainedModel model = load_trained_model(arguments.source, {.import = arguments.options});
   const ModelFiles& files = *model.origin.files();
-  tell(fmt::format("{}: {}", for_terminal(files.path().string()), files.description()));
-  tell(fmt::format("{} parameters, {} tokens in the tokenizer", grouped_digits(model.model->parameters().parameter_count()),
-                   grouped_digits(model.tokenizer->vocab_size())));
+  print_message(fmt::format("{}: {}", for_terminal(files.path().string()), files.description()));
+  print_message(fmt::format("{} parameters, {} tokens in the tokenizer", grouped_digits(model.model->parameters().parameter_count()),
+                            grouped_digits(model.tokenizer->vocab_size())));
   for (const std::string& note : model.origin.notes()) {
     warn(for_terminal(note));
   }
   if (files.whole_context() > files.config().block_size) {
-    tell(fmt::format("context: {} of {} tokens; --context N sets another", grouped_digits(files.config().block_size),
-                     grouped_digits(files.whole_context())));
+    print_message(fmt::format("context: {} of {} tokens; --context N sets another", grouped_digits(files.config().block_size),
+                              grouped_digits(files.whole_context())));
   }
-  put(save_run(model, arguments.out) + '\n');
+  print_result(save_run(model, arguments.out) + '\n');
   flush_results();
   return 0;
 }

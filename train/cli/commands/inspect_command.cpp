@@ -219,28 +219,30 @@ void inspect_files(const std::string& source, bool json) {
   const ModelFiles files(source);
   const FilesSummary all = summary_of(files);
   if (json) {
-    put_json(to_json(files, all));
+    print_json(to_json(files, all));
     flush_results();
     return;
   }
-  const auto line = [](const char* name, const std::string& text) { put(for_terminal(fmt::format("{:<11} {}", name, text)) + '\n'); };
-  line("model", fmt::format("{}: {}", files.path().string(), files.description()));
-  line("parameters", grouped_digits(all.parameters));
-  line("context", grouped_digits(files.whole_context()) + " tokens");
-  line("tokenizer", all.tokenizer != nullptr
-                        ? fmt::format("{}, {} tokens", all.tokenizer->kind(), grouped_digits(all.tokenizer->vocab_size()))
-                        : "cannot be read: " + all.tokenizer_problem);
-  line("template", template_line(all));
+  const auto print_line = [](const char* name, const std::string& text) {
+    print_result(for_terminal(fmt::format("{:<11} {}", name, text)) + '\n');
+  };
+  print_line("model", fmt::format("{}: {}", files.path().string(), files.description()));
+  print_line("parameters", grouped_digits(all.parameters));
+  print_line("context", grouped_digits(files.whole_context()) + " tokens");
+  print_line("tokenizer", all.tokenizer != nullptr
+                              ? fmt::format("{}, {} tokens", all.tokenizer->kind(), grouped_digits(all.tokenizer->vocab_size()))
+                              : "cannot be read: " + all.tokenizer_problem);
+  print_line("template", template_line(all));
   for (const std::string& note : all.notes) {
-    line("note", note);
+    print_line("note", note);
   }
-  put("\nmodel\n");
+  print_result("\nmodel\n");
   for (const auto& [key, value] : keys_of_model(files.config())) {
-    put(fmt::format("  {:<28} {}\n", key, value));
+    print_result(fmt::format("  {:<28} {}\n", key, value));
   }
-  put("\ntensors\n");
+  print_result("\ntensors\n");
   for (const WeightTensor& tensor : files.weights().tensors()) {
-    put(for_terminal(fmt::format("  {:<44} {} {}", tensor.name, tensor.type_name, shape_text(tensor.shape))) + '\n');
+    print_result(for_terminal(fmt::format("  {:<44} {} {}", tensor.name, tensor.type_name, shape_text(tensor.shape))) + '\n');
   }
   flush_results();
 }
@@ -271,30 +273,31 @@ int inspect_command(const InspectArguments& arguments) {
                       {"state", state_of(checkpoint)},
                       {"config", checkpoint.config()},
                       {"tensors", tensors}};
-    put_json(object);
+    print_json(object);
   } else {
-    put(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(), short_bytes(static_cast<double>(checkpoint.bytes())),
-                    checkpoint.format()));
-    put(fmt::format("step        {}\n", checkpoint.state().step));
-    put(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
-    put(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
-    put(curve_of(checkpoint));
+    print_result(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(),
+                             short_bytes(static_cast<double>(checkpoint.bytes())), checkpoint.format()));
+    print_result(fmt::format("step        {}\n", checkpoint.state().step));
+    print_result(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
+    print_result(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
+    print_result(curve_of(checkpoint));
     if (header) {
-      put(for_terminal(started(header->provenance)) + '\n');
+      print_result(for_terminal(started(header->provenance)) + '\n');
     }
-    put("\ngroups of tensors\n" + groups_of(checkpoint));
-    put("\ntensors of model\n");
+    print_result("\ngroups of tensors\n" + groups_of(checkpoint));
+    print_result("\ntensors of model\n");
     for (const StoredTensor& tensor : checkpoint.tensors()) {
       if (is_parameter(tensor)) {
-        put(fmt::format("  {:<28} {} {}\n", tensor.path.substr(tensor.path.find('/') + 1), name_of(tensor.type), concat(tensor.shape)));
+        print_result(
+            fmt::format("  {:<28} {} {}\n", tensor.path.substr(tensor.path.find('/') + 1), name_of(tensor.type), concat(tensor.shape)));
       }
     }
-    put("\nstate\n");
+    print_result("\nstate\n");
     const Json state = state_of(checkpoint);
     for (const auto& [name, value] : state.items()) {
-      put(for_terminal(fmt::format("  {:<28} {}\n", name, json_text(value))));
+      print_result(for_terminal(fmt::format("  {:<28} {}\n", name, json_text(value))));
     }
-    put("\nconfiguration\n" + for_terminal(checkpoint.config()));
+    print_result("\nconfiguration\n" + for_terminal(checkpoint.config()));
   }
   flush_results();
   return 0;

@@ -23,10 +23,11 @@ int merge_command(const MergeArguments& arguments) {
   const ModelOrigin* base = model.origin.base();
   require_input(base != nullptr || model.origin.config().lora.rank > 0, arguments.model.source,
                 " has no adapters, expected a run with lora.rank above 0 or a PEFT folder");
-  tell_of_the_checkpoint(arguments.model, model.origin);
-  tell(concat("merging the adapters into the weights of ", base != nullptr ? base->path().string() : model.config.train.init_from));
+  report_chosen_checkpoint(arguments.model, model.origin);
+  print_message(
+      concat("merging the adapters into the weights of ", base != nullptr ? base->path().string() : model.config.train.init_from));
   model.config.train.init_from.clear();
-  put(save_run(model, arguments.out) + '\n');
+  print_result(save_run(model, arguments.out) + '\n');
   flush_results();
   return 0;
 }

@@ -64,31 +64,31 @@ std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.bef
 
 const auto size_of = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
 
-void put_row(const std::string& name, const std::string& figure, const std::string& note = "") {
-  put(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));
+void print_row(const std::string& name, const std::string& figure, const std::string& note = "") {
+  print_result(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));
 }
 
-void put_memory(const MemoryPlan& plan, const MachineMemory& machine) {
-  put("memory\n");
+void print_memory(const MemoryPlan& plan, const MachineMemory& machine) {
+  print_result("memory\n");
   for (const MemoryPlan::Row& row : plan.rows()) {
-    put_row(row.name, size_of(row.bytes), row.note);
+    print_row(row.name, size_of(row.bytes), row.note);
   }
-  put_row("in all", size_of(plan.peak()), plan.before > plan.training() ? "while reading the corpus; training takes less" : "");
+  print_row("in all", size_of(plan.peak()), plan.before > plan.training() ? "while reading the corpus; training takes less" : "");
   if (plan.droppable > 0) {
-    put_row("tokens in a file", size_of(plan.droppable), "not counted, since the system drops them when memory is short");
+    print_row("tokens in a file", size_of(plan.droppable), "not counted, since the system drops them when memory is short");
   }
   if (machine.total != kNoLimit) {
-    put_row(machine.limited ? "the cgroup has" : "the machine has", size_of(machine.total),
-            machine.available == kNoLimit ? "" : fmt::format("{} available now", size_of(machine.available)));
+    print_row(machine.limited ? "the cgroup has" : "the machine has", size_of(machine.total),
+              machine.available == kNoLimit ? "" : fmt::format("{} available now", size_of(machine.available)));
   }
 }
 
-void put_products(Precision precision, const ProductRates& rates) {
+void print_product_rates(Precision precision, const ProductRates& rates) {
   const auto giga = [](double rate) { return fmt::format("{:.0f} GFLOP/s", rate * 1e-9); };
-  put("matrix products\n");
-  put_row("f32", giga(rates.f32), precision == Precision::f32 ? "this run's" : "");
+  print_result("matrix products\n");
+  print_row("f32", giga(rates.f32), precision == Precision::f32 ? "this run's" : "");
   if (rates.bf16) {
-    put_row("bf16", giga(*rates.bf16), advice_on_precision(precision, *rates.bf16 / rates.f32));
+    print_row("bf16", giga(*rates.bf16), advice_on_precision(precision, *rates.bf16 / rates.f32));
   }
 }
 
@@ -107,10 +107,10 @@ std::vector<RankMemory> rank_memory(const Trainer& trainer, index most) {
   return list;
 }
 
-void put_ranks(const std::vector<RankMemory>& list) {
-  put("memory of each rank\n");
+void print_rank_memory(const std::vector<RankMemory>& list) {
+  print_result("memory of each rank\n");
   for (const RankMemory& rank : list) {
-    put_row(fmt::format("{} ranks", rank.ranks), size_of(rank.bytes), rank.ranks == 2 ? "weights, gradients and optimizer state" : "");
+    print_row(fmt::format("{} ranks", rank.ranks), size_of(rank.bytes), rank.ranks == 2 ? "weights, gradients and optimizer state" : "");
   }
 }
 
@@ -122,8 +122,8 @@ Json ranks_object(const std::vector<RankMemory>& list) {
   return ranks;
 }
 
-void put_object(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
-                const ProductRates& rates, const PlanArguments& arguments) {
+void print_plan_json(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
+                     const ProductRates& rates, const PlanArguments& arguments) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);
@@ -151,33 +151,33 @@ void put_object(const Trainer& trainer, const Trial& trial, const std::filesyste
   if (arguments.ranks > 1) {
     object["ranks"] = ranks_object(rank_memory(trainer, arguments.ranks));
   }
-  put_json(object);
+  print_json(object);
 }
 
-void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
-               const ProductRates& rates, const PlanArguments& arguments) {
+void print_plan(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
+                const ProductRates& rates, const PlanArguments& arguments) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);
-  put_memory(plan, machine);
-  put("disk\n");
-  put_row("per checkpoint", size_of(disk.checkpoint));
-  put_row("in all", size_of(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
+  print_memory(plan, machine);
+  print_result("disk\n");
+  print_row("per checkpoint", size_of(disk.checkpoint));
+  print_row("in all", size_of(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
   if (const auto free = free_space(out)) {
-    put_row("free", short_bytes(static_cast<double>(*free)));
+    print_row("free", short_bytes(static_cast<double>(*free)));
   }
-  put(fmt::format("trial of {} steps{}\n", trial.steps.size(), trial.evaluation_seconds > 0 ? " and some evaluation" : ""));
-  put_row("a step", fmt::format("{:.1f} ms", pace.step_seconds * 1e3),
-          fmt::format("{} tokens/s", grouped_digits(static_cast<index>(pace.tokens_per_second))));
-  put_row("the optimizer", fmt::format("{:.1f} ms", pace.optimizer_seconds * 1e3),
-          fmt::format("{:.0f}% of a step", 100 * pace.optimizer_seconds / pace.step_seconds));
-  put_row(
+  print_result(fmt::format("trial of {} steps{}\n", trial.steps.size(), trial.evaluation_seconds > 0 ? " and some evaluation" : ""));
+  print_row("a step", fmt::format("{:.1f} ms", pace.step_seconds * 1e3),
+            fmt::format("{} tokens/s", grouped_digits(static_cast<index>(pace.tokens_per_second))));
+  print_row("the optimizer", fmt::format("{:.1f} ms", pace.optimizer_seconds * 1e3),
+            fmt::format("{:.0f}% of a step", 100 * pace.optimizer_seconds / pace.step_seconds));
+  print_row(
       "to finish", clock_time(pace.seconds),
       fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
-  put_row("memory at its peak", size_of(trial.peak), fmt::format("planned {}, without saving", size_of(planned_for_trial(plan))));
-  put_products(trainer.config().train.precision, rates);
+  print_row("memory at its peak", size_of(trial.peak), fmt::format("planned {}, without saving", size_of(planned_for_trial(plan))));
+  print_product_rates(trainer.config().train.precision, rates);
   if (arguments.ranks > 1) {
-    put_ranks(rank_memory(trainer, arguments.ranks));
+    print_rank_memory(rank_memory(trainer, arguments.ranks));
   }
 }
 
@@ -205,7 +205,7 @@ int plan_command(const PlanArguments& arguments) {
       return Trainer::plan(std::move(config), std::ref(line));
     } catch (const DoesNotFit& too_large) {
       if (!arguments.json) {
-        put_memory(too_large.plan(), machine);
+        print_memory(too_large.plan(), machine);
         flush_results();
       }
       throw;
@@ -220,7 +220,7 @@ int plan_command(const PlanArguments& arguments) {
   planned.facts.processes = arguments.ranks > 1;
   note_keys_without_effect(std::span(&planned, 1), written);
   const Trial trial = run_trial(trainer, kSteps);
-  (arguments.json ? put_object : put_table)(trainer, trial, out, machine, product_rates(), arguments);
+  (arguments.json ? print_plan_json : print_plan)(trainer, trial, out, machine, product_rates(), arguments);
   flush_results();
   return 0;
 }

@@ -18,7 +18,7 @@ struct ReportArguments {
 std::vector<RunView> views_of(const std::vector<std::string>& paths) {
   std::vector<RunView> runs;
   for (const std::string& path : paths) {
-    read_history(path);  // throws InputError, which says why it cannot be read
+    read_history(path);  // throws InputError, with the reason, if it cannot be read
     runs.push_back(view_run(path));
   }
   return runs;
@@ -30,7 +30,7 @@ int report_command(const ReportArguments& arguments) {
                                                     : fs::path("report.html");
   const std::vector<RunView> runs = views_of(arguments.runs);
   write_page(out, report_page(runs));
-  put(out.string() + '\n');
+  print_result(out.string() + '\n');
   flush_results();
   return 0;
 }

@@ -202,12 +202,12 @@ int list_command(const ListArguments& arguments) {
     for (const RunView& run : runs) {
       list.push_back(to_json(run));
     }
-    put_json({{"runs", std::move(list)}});
+    print_json({{"runs", std::move(list)}});
     flush_results();
     return 0;
   }
   if (runs.empty()) {
-    tell(concat("there are no runs in ", arguments.folder));
+    print_message(concat("there are no runs in ", arguments.folder));
     return 0;
   }
   std::vector<TableRow> rows = {{{"run"}, {"state"}, {"step"}, {"lowest validation loss"}, {"at step"}, {"size"}, {"last change"}}};
@@ -224,9 +224,9 @@ int list_command(const ListArguments& arguments) {
   std::vector<bool> right = {false, false, true, true, true, true, false};
   const index columns = output_columns();
   const std::string left_out = columns > 0 ? fit_list(rows, right, columns) : "";
-  put(table_of(rows, right));
+  print_result(table_of(rows, right));
   if (!left_out.empty()) {
-    tell(concat("columns left out because the terminal is narrow: ", left_out));
+    print_message(concat("columns left out because the terminal is narrow: ", left_out));
   }
   flush_results();
   return 0;
@@ -236,7 +236,7 @@ int diff_command(const DiffArguments& arguments) {
   require_input(arguments.runs.size() >= 2, "runs diff: found one run, expected two or more");
   std::vector<RunView> runs;
   for (const std::string& path : arguments.runs) {
-    read_history(path);  // throws InputError, which says why it cannot be read
+    read_history(path);  // throws InputError, with the reason, if it cannot be read
     runs.push_back(view_run(path));
     require_input(runs.back().config.problem.empty(), path, ": its configuration cannot be read: ", runs.back().config.problem);
   }
@@ -259,11 +259,11 @@ int diff_command(const DiffArguments& arguments) {
                  {"difference", better->difference},
                  {"standard_error", std::isfinite(better->error) ? Json(better->error) : Json()}};
     }
-    put_json({{"runs", std::move(list)},
-              {"differences", std::move(differences)},
-              {"comparison", name_of(comparison)},
-              {"remark", remark_on(comparison, runs)},
-              {"better", std::move(verdict)}});
+    print_json({{"runs", std::move(list)},
+                {"differences", std::move(differences)},
+                {"comparison", name_of(comparison)},
+                {"remark", remark_on(comparison, runs)},
+                {"better", std::move(verdict)}});
     flush_results();
     return 0;
   }
@@ -284,12 +284,12 @@ int diff_command(const DiffArguments& arguments) {
     }
   }
   const index columns = output_columns();
-  put(columns > 0 && width_of(rows) > columns ? list_of(rows) : table_of(rows, std::vector<bool>(runs.size() + 1, false)));
+  print_result(columns > 0 && width_of(rows) > columns ? list_of(rows) : table_of(rows, std::vector<bool>(runs.size() + 1, false)));
   if (better) {
-    put("\n" + for_terminal(in_words(*better, runs)) + "\n");
+    print_result("\n" + for_terminal(in_words(*better, runs)) + "\n");
   }
   if (const std::string remark = remark_on(comparison, runs); !remark.empty()) {
-    put((better ? "" : "\n") + for_terminal(remark) + "\n");
+    print_result((better ? "" : "\n") + for_terminal(remark) + "\n");
   }
   flush_results();
   return 0;
@@ -310,7 +310,7 @@ void require_nothing_but_a_run(const fs::path& path) {
 }
 
 bool confirmed(const std::string& question) {
-  tell(question + " [y/N]");
+  print_message(question + " [y/N]");
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
@@ -332,14 +332,14 @@ int remove_command(const RemoveArguments& arguments) {
     require_input(::isatty(STDIN_FILENO) != 0,
                   "nothing was removed: standard input is not a terminal, so the question cannot be asked; --yes removes without asking");
     if (!confirmed(fmt::format("Remove {} with all checkpoints ({})?", what, short_bytes(static_cast<double>(bytes))))) {
-      tell("nothing was removed");
+      print_message("nothing was removed");
       return 1;
     }
   }
   for (RunDirectory& run : held) {
     const std::string path = run.path().string();
     std::move(run).remove();
-    tell(concat("removed ", path));
+    print_message(concat("removed ", path));
   }
   return 0;
 }

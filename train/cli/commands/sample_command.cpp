@@ -76,7 +76,7 @@ int sample_command(const SampleArguments& arguments) {
   const bool is_piped = is_list ? file == "-" : arguments.prompt == "-";
   std::string given = file.empty() || is_piped ? arguments.prompt.value_or("") : read_bytes(file);
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
-  tell_of_the_checkpoint(arguments.model, trained.origin);
+  report_chosen_checkpoint(arguments.model, trained.origin);
   const bool is_gpt = trained.model->is_gpt();
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");

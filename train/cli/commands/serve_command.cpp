@@ -89,14 +89,14 @@ CompletionServer::Options server_options(const ServeArguments& arguments) {
     options.api_key = key;
   }
   options.most_waiting = static_cast<std::size_t>(arguments.most_waiting);
-  options.log = [](const std::string& line) { tell(for_terminal(line)); };
+  options.log = [](const std::string& line) { print_message(for_terminal(line)); };
   return options;
 }
 
 int serve_command(const ServeArguments& arguments) {
   start_threads();
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
-  tell_of_the_checkpoint(arguments.model, trained.origin);
+  report_chosen_checkpoint(arguments.model, trained.origin);
   const ServedModel model = served_model(arguments, trained);
   const CompletionServer::Options options = server_options(arguments);
   CompletionServer server(model, options);
@@ -106,10 +106,10 @@ int serve_command(const ServeArguments& arguments) {
   }
   stop_in_order();
   if (arguments.json) {
-    put_json({{"url", server.url()}, {"base_url", server.url() + "v1"}, {"model", model.name}});
+    print_json({{"url", server.url()}, {"base_url", server.url() + "v1"}, {"model", model.name}});
     flush_results();
   }
-  tell(for_terminal(
+  print_message(for_terminal(
       concat("serving ", model.name, " at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
   return 0;

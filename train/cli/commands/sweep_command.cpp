@@ -45,7 +45,7 @@ struct SweepArguments {
   std::vector<std::string> given;  // the options in use that --resume takes from the folder
 };
 
-void line(const char* name, const std::string& text) { tell(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); }
+void print_line(const char* name, const std::string& text) { print_message(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); }
 
 /// Parses --budget, such as "90s", "30m" or "1.5h", into seconds.
 double seconds_of_budget(const std::string& text) {
@@ -279,11 +279,11 @@ class Clock {
 void introduce(const SweepDirectory& directory, const Forecast& left, const std::string& budget) {
   const SweepDescription& sweep = directory.description();
   const std::vector<index> rungs = sweep.plan().rungs();
-  line("sweep",
-       fmt::format("{} combination{}, {}", sweep.combinations.size(), sweep.combinations.size() == 1 ? "" : "s",
-                   sweep.seeds.size() == 1 ? fmt::format("seed {}", sweep.seeds.front()) : fmt::format("seeds {}", listed(sweep.seeds))));
+  print_line("sweep", fmt::format("{} combination{}, {}", sweep.combinations.size(), sweep.combinations.size() == 1 ? "" : "s",
+                                  sweep.seeds.size() == 1 ? fmt::format("seed {}", sweep.seeds.front())
+                                                          : fmt::format("seeds {}", listed(sweep.seeds))));
   if (rungs.empty()) {
-    line("halving", "none: every run trains to its end");
+    print_line("halving", "none: every run trains to its end");
   } else {
     std::string steps;
     index count = static_cast<index>(sweep.combinations.size());
@@ -291,15 +291,15 @@ void introduce(const SweepDirectory& directory, const Forecast& left, const std:
       steps += fmt::format("{}{} to step {}, ", count, steps.empty() ? " combinations" : "", grouped_digits(rung));
       count = survivors(count, sweep.eta);
     }
-    line("halving", fmt::format("{}{} to step {}{}", steps, count, grouped_digits(sweep.combinations.front().config.train.max_steps),
-                                sweep.seeds.size() > 1 ? " with all seeds" : ""));
+    print_line("halving", fmt::format("{}{} to step {}{}", steps, count, grouped_digits(sweep.combinations.front().config.train.max_steps),
+                                      sweep.seeds.size() > 1 ? " with all seeds" : ""));
   }
-  line("time",
-       fmt::format("{}, at most, for {} run{} in {} leg{}{}", left.seconds > 0 ? "about " + clock_time(left.seconds) : "unknown", left.runs,
-                   left.runs == 1 ? "" : "s", left.legs, left.legs == 1 ? "" : "s", budget.empty() ? "" : "; stops after " + budget));
-  line("out", directory.path().string());
+  print_line("time", fmt::format("{}, at most, for {} run{} in {} leg{}{}",
+                                 left.seconds > 0 ? "about " + clock_time(left.seconds) : "unknown", left.runs, left.runs == 1 ? "" : "s",
+                                 left.legs, left.legs == 1 ? "" : "s", budget.empty() ? "" : "; stops after " + budget));
+  print_line("out", directory.path().string());
   if (!directory.results().empty()) {
-    line("continued", fmt::format("{} legs had ended before", directory.results().size()));
+    print_line("continued", fmt::format("{} legs had ended before", directory.results().size()));
   }
 }
 
@@ -314,7 +314,7 @@ void require_comparable(const SweepDirectory& directory, const std::vector<LegRe
 }
 
 /// Warns if halving, which compares runs early, varies a key that shows its effect only at the end.
-void warn_of_late_keys(const SweepArguments& a, const SweepDescription& sweep) {
+void warn_about_late_keys(const SweepArguments& a, const SweepDescription& sweep) {
   const std::vector<index> rungs = sweep.plan().rungs();
   std::string late;
   for (const Variation& v : rungs.empty() ? std::vector<Variation>() : parse_variations(a.vary)) {
@@ -346,7 +346,7 @@ void announce(const Leg& leg, const SweepDescription& sweep, index number, const
   if (left.seconds > 0) {
     parts.push_back({fmt::format("at most {} left", clock_time(left.seconds)), 2});
   }
-  tell(fitted(std::move(parts), terminal_columns()));
+  print_message(fitted(std::move(parts), terminal_columns()));
 }
 
 /// Prints the table, and what to do next. Returns the exit code.
@@ -355,22 +355,22 @@ int conclude(const SweepArguments& a, const SweepDirectory& directory, const std
   const std::string out = directory.path().string();
   const bool found = has_winner(all);
   const std::string best = found ? directory.write_best(all.front().combination).string() : "";
-  a.json ? put_sweep_object(out, sweep, all, complete) : put_sweep_table(sweep, all);
+  a.json ? print_sweep_json(out, sweep, all, complete) : print_sweep_table(sweep, all);
   flush_results();
   if (found) {
     const std::string& name = sweep.combinations[static_cast<std::size_t>(all.front().combination)].name;
-    tell(fmt::format("the best combination{} is {}: dikkat train --config {}", complete ? "" : " so far",
-                     name.empty() ? "the only one" : name, best));
+    print_message(fmt::format("the best combination{} is {}: dikkat train --config {}", complete ? "" : " so far",
+                              name.empty() ? "the only one" : name, best));
   }
   if (complete) {
     require(found, "every run failed; the table shows why");
     return 0;
   }
   if (stop_requested()) {
-    tell(fmt::format("stopped and saved; continue with: dikkat sweep --resume {}", out));
+    print_message(fmt::format("stopped and saved; continue with: dikkat sweep --resume {}", out));
     return 128 + stop_signal();
   }
-  tell(fmt::format("the budget of {} is used up; continue with: dikkat sweep --resume {} --budget {}", a.budget, out, a.budget));
+  print_message(fmt::format("the budget of {} is used up; continue with: dikkat sweep --resume {} --budget {}", a.budget, out, a.budget));
   return 0;
 }
 
@@ -388,7 +388,7 @@ int sweep_command(const SweepArguments& a) {
   Clock clock(directory);
   require_comparable(directory, ended);
   introduce(directory, clock.left(ended), a.budget);
-  warn_of_late_keys(a, sweep);
+  warn_about_late_keys(a, sweep);
   stop_in_order();
 
   index number = 0;

@@ -62,13 +62,13 @@ std::string shown(const Tokenizer& tokenizer, Token token) { return json_text(or
 
 void write_new(const fs::path& path, const std::string& text) {
   write_new_file(path, text);
-  put(concat(path.string(), "\n"));
+  print_result(concat(path.string(), "\n"));
 }
 
 /// Prints ids as they arrive.
 class Printer : public TokenSink {
  public:
-  explicit Printer(bool json) : json_(json) { put(json ? "[" : ""); }
+  explicit Printer(bool json) : json_(json) { print_result(json ? "[" : ""); }
 
   void begin_document(Part) override {}
   void append(Part, std::span<const Token> tokens) override {
@@ -77,9 +77,9 @@ class Printer : public TokenSink {
       fmt::format_to(std::back_inserter(text), "{}{}", first_ ? "" : json_ ? "," : " ", token);
       first_ = false;
     }
-    put(text);
+    print_result(text);
   }
-  void finish() { put(json_ ? "]\n" : "\n"); }
+  void finish() { print_result(json_ ? "]\n" : "\n"); }
 
  private:
   bool json_;
@@ -115,7 +115,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   reading.any_bytes = tokenizer_kind(arguments.options.kind, "--kind").any_bytes;
   const Corpus corpus = open_corpus(arguments.corpus, reading);
   if (const std::string note = describe(corpus.skipped); !note.empty()) {
-    tell(note);
+    print_message(note);
   }
   TokenizerOptions options = arguments.options;
   const auto splitter = value_named<Splitter>(arguments.splitter);
@@ -129,11 +129,12 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
     facts = survey(corpus, maker.get(), [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); });
     tokenizer = maker->make([&](double share) { line({.stage = LoadingReport::Stage::learning, .share = share}); });
   }
-  tell(fmt::format("{} tokens ({}) from {} bytes in {} document{}", grouped_digits(tokenizer->vocab_size()), tokenizer->kind(),
-                   grouped_digits(facts.bytes), grouped_digits(facts.documents), facts.documents == 1 ? "" : "s"));
+  print_message(fmt::format("{} tokens ({}) from {} bytes in {} document{}", grouped_digits(tokenizer->vocab_size()), tokenizer->kind(),
+                            grouped_digits(facts.bytes), grouped_digits(facts.documents), facts.documents == 1 ? "" : "s"));
   if (const auto wanted = arguments.options.vocab_size; tokenizer->kind() == BpeTokenizer::kKind && tokenizer->vocab_size() < wanted) {
-    tell(fmt::format("fewer than the {} that were asked for: no pair of tokens occurs twice in the text, so there is nothing left to merge",
-                     grouped_digits(wanted)));
+    print_message(
+        fmt::format("fewer than the {} that were asked for: no pair of tokens occurs twice in the text, so there is nothing left to merge",
+                    grouped_digits(wanted)));
   }
   if (is_file) {
     write_new(out, tokenizer->to_json());
@@ -181,7 +182,7 @@ int decode_command(const DecodeArguments& arguments) {
     announce_standard_input("the list of ids");
     text.assign(std::istreambuf_iterator<char>(std::cin), {});
   }
-  put(tokenizer->decode(read_ids(text, *tokenizer)));
+  print_result(tokenizer->decode(read_ids(text, *tokenizer)));
   flush_results();
   return 0;
 }
@@ -206,20 +207,20 @@ int inspect_command(const InspectArguments& arguments) {
       }
       object["bytes_per_token"] = bytes_per_token;
     }
-    put_json(object);
+    print_json(object);
     flush_results();
     return 0;
   }
-  const auto line = [](const char* name, const std::string& text) { put(fmt::format("{:<11}{}\n", name, text)); };
-  line("kind", std::string(tokenizer->kind()));
-  line("tokens", grouped_digits(tokenizer->vocab_size()));
+  const auto print_line = [](const char* name, const std::string& text) { print_result(fmt::format("{:<11}{}\n", name, text)); };
+  print_line("kind", std::string(tokenizer->kind()));
+  print_line("tokens", grouped_digits(tokenizer->vocab_size()));
   if (tokenizer->separator()) {
-    line("separator", fmt::format("{} {}", *tokenizer->separator(), shown(*tokenizer, *tokenizer->separator())));
+    print_line("separator", fmt::format("{} {}", *tokenizer->separator(), shown(*tokenizer, *tokenizer->separator())));
   }
   if (bpe != nullptr) {
-    line("merges", grouped_digits(static_cast<index>(bpe->bpe().merges().size())));
-    line("pieces", fmt::format("split by the rule of {}, with the letters and numbers of Unicode {}", name_of(bpe->vocabulary().splitter),
-                               PieceReader::unicode_version()));
+    print_line("merges", grouped_digits(static_cast<index>(bpe->bpe().merges().size())));
+    print_line("pieces", fmt::format("split by the rule of {}, with the letters and numbers of Unicode {}",
+                                     name_of(bpe->vocabulary().splitter), PieceReader::unicode_version()));
   }
   if (!arguments.text) {
     constexpr Token kSome = 12;
@@ -231,13 +232,14 @@ int inspect_command(const InspectArguments& arguments) {
       }
       return list;
     };
-    line("first", some(bpe != nullptr ? 256 : 0, bpe != nullptr ? 256 + kSome : kSome));
-    line("last", some(last - kSome, last));
+    print_line("first", some(bpe != nullptr ? 256 : 0, bpe != nullptr ? 256 + kSome : kSome));
+    print_line("last", some(last - kSome, last));
   } else {
     for (const Token token : tokens) {
-      put(fmt::format("{:>8}  {}\n", token, shown(*tokenizer, token)));
+      print_result(fmt::format("{:>8}  {}\n", token, shown(*tokenizer, token)));
     }
-    line("in all", fmt::format("{} tokens, {:.2f} bytes per token", grouped_digits(static_cast<index>(tokens.size())), bytes_per_token));
+    print_line("in all",
+               fmt::format("{} tokens, {:.2f} bytes per token", grouped_digits(static_cast<index>(tokens.size())), bytes_per_token));
   }
   flush_results();
   return 0;

@@ -129,7 +129,9 @@ void introduce(const Trainer& trainer) {
   const Config& c = trainer.config();
   const TrainingData& data = trainer.data();
   static constexpr int kLabel = 10;
-  const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); };
+  const auto print_line = [](const char* name, const std::string& text) {
+    print_message(fmt::format("{:<{}}{}", name, kLabel, text), kLabel);
+  };
   const auto warning = [](const std::string& text) { warn(fmt::format("{:<{}}{}", "warning", kLabel, text), kLabel); };
   const ReferenceRate& reference = trainer.reference_rate();
   const std::string measured = fmt::format("{} matrix products measured at ", name_of(trainer.config().train.precision));
@@ -139,52 +141,52 @@ void introduce(const Trainer& trainer) {
                                      "{}{:.0f} to {:.0f} GFLOP/s, which is too uncertain for MFU; MFU is shown once two "
                                      "measurements agree",
                                      measured, reference.lowest() * 1e-9, reference.highest() * 1e-9);
-  line("dikkat", fmt::format("{}, {}, {} thread{}; {}", build_info().version, build_info().instruction_set, thread_count(),
-                             thread_count() == 1 ? "" : "s", rate));
+  print_line("dikkat", fmt::format("{}, {}, {} thread{}; {}", build_info().version, build_info().instruction_set, thread_count(),
+                                   thread_count() == 1 ? "" : "s", rate));
   if (const int cores = usable_cores(); thread_count() > cores) {
     warning(
         fmt::format("{} threads share the {} core{} that this process may use, which is slower than {} threads; "
                     "see --threads and OMP_NUM_THREADS",
                     thread_count(), cores, cores == 1 ? "" : "s", cores));
   }
-  line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind),
-                            c.model.n_layer, c.model.n_head, c.model.n_embd, c.model.block_size, grouped_digits(c.model.vocab_size),
-                            short_count(trainer.model().parameters().parameter_count())));
+  print_line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind),
+                                  c.model.n_layer, c.model.n_head, c.model.n_embd, c.model.block_size, grouped_digits(c.model.vocab_size),
+                                  short_count(trainer.model().parameters().parameter_count())));
   if (trainer.model().is_gpt() && *c.data.window < c.model.block_size) {
-    line("window", fmt::format("{} tokens (data.window); the model keeps its context of {} (model.block_size)",
-                               grouped_digits(c.data.window), grouped_digits(c.model.block_size)));
+    print_line("window", fmt::format("{} tokens (data.window); the model keeps its context of {} (model.block_size)",
+                                     grouped_digits(c.data.window), grouped_digits(c.model.block_size)));
   }
   if (c.lora.rank > 0) {
     index trained = 0;
     for (const ParameterStore::Entry* entry : trainer.model().parameters().trainable()) {
       trained += entry->size();
     }
-    line("adapters",
-         fmt::format("LoRA rank {}: {} trainable parameters, {} is frozen{}", c.lora.rank, short_count(trained), c.train.init_from,
-                     c.lora.base == PackedType::f32 ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
+    print_line("adapters",
+               fmt::format("LoRA rank {}: {} trainable parameters, {} is frozen{}", c.lora.rank, short_count(trained), c.train.init_from,
+                           c.lora.base == PackedType::f32 ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
   }
   if (c.data.sources.empty()) {
-    line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
+    print_line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
   }
   for (std::size_t i = 0; i < c.data.sources.size(); ++i) {
-    line("source", source_line(trainer, i));
+    print_line("source", source_line(trainer, i));
   }
   for (const EvaluationSource& text : c.data.evaluations) {
-    line("evaluates", fmt::format("{}: {}", for_terminal(text.name), names_of(text.corpus)));
+    print_line("evaluates", fmt::format("{}: {}", for_terminal(text.name), names_of(text.corpus)));
   }
-  line("data", fmt::format("{} bytes in {} file{}{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
-                           grouped_digits(data.files), data.files == 1 ? "" : "s",
-                           data.documents == data.files ? "" : fmt::format(", {} documents", grouped_digits(data.documents)),
-                           grouped_digits(data.train_tokens()), grouped_digits(data.validation_tokens()), data.tokenizer->kind()));
+  print_line("data", fmt::format("{} bytes in {} file{}{}; {} tokens for training, {} for validation ({} tokenizer)",
+                                 grouped_digits(data.bytes), grouped_digits(data.files), data.files == 1 ? "" : "s",
+                                 data.documents == data.files ? "" : fmt::format(", {} documents", grouped_digits(data.documents)),
+                                 grouped_digits(data.train_tokens()), grouped_digits(data.validation_tokens()), data.tokenizer->kind()));
   for (const std::string& note : data.notes) {
-    line("note", note);
+    print_line("note", note);
   }
-  line("training", training_plan(trainer));
+  print_line("training", training_plan(trainer));
   if (const std::string remark = remark_on_epochs(trainer); !remark.empty()) {
-    line("note", remark);
+    print_line("note", remark);
   }
-  line("memory", memory_line(trainer.memory_plan(), machine_memory()));
-  line("disk", disk_line(trainer.disk_plan(), trainer.directory()));
+  print_line("memory", memory_line(trainer.memory_plan(), machine_memory()));
+  print_line("disk", disk_line(trainer.disk_plan(), trainer.directory()));
   if (const std::string shortage = shortage_of_memory(trainer.memory_plan(), machine_memory()); !shortage.empty()) {
     warning(shortage);
   }
@@ -194,13 +196,13 @@ void introduce(const Trainer& trainer) {
     warning(shortage);
   }
   if (!c.train.init_from.empty() && trainer.state().step == 0) {
-    line("weights", "from " + c.train.init_from);
+    print_line("weights", "from " + c.train.init_from);
   }
-  line("run", trainer.directory().string());
+  print_line("run", trainer.directory().string());
   if (const Ranks& ranks = trainer.ranks(); ranks.size() > 1) {
-    line("ranks", fmt::format("{} on {}, {} thread{} each; {} lanes give the same bits on {} ranks (train.lanes); {}", ranks.size(),
-                              hosts_of(ranks), thread_count(), thread_count() == 1 ? "" : "s", index{c.train.lanes},
-                              numbers_of_ranks(c.train.lanes), ranks.transport_name()));
+    print_line("ranks", fmt::format("{} on {}, {} thread{} each; {} lanes give the same bits on {} ranks (train.lanes); {}", ranks.size(),
+                                    hosts_of(ranks), thread_count(), thread_count() == 1 ? "" : "s", index{c.train.lanes},
+                                    numbers_of_ranks(c.train.lanes), ranks.transport_name()));
     if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks.on_this_host() < all) {
       warning(
           fmt::format("the launcher binds each rank to {} of this machine's {} cores; mpirun --bind-to none or srun "
@@ -209,7 +211,7 @@ void introduce(const Trainer& trainer) {
     }
   }
   if (trainer.state().step > 0) {
-    line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
+    print_line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
   }
 }
 
@@ -252,32 +254,33 @@ int run(Trainer& trainer, bool with_profile, const TrainArguments::Finished& fin
   }
   for (const std::string& sentence : {remark, exchanged}) {
     if (!sentence.empty()) {
-      tell(sentence);
+      print_message(sentence);
     }
   }
   if (with_profile) {
-    tell(profile.table());
+    print_message(profile.table());
   }
   const std::string directory = trainer.directory().string();
   const TrainingState& state = trainer.state();
   if (outcome == Trainer::Outcome::stopped) {
     const int code = exit_code_of_stop(trainer);
-    tell(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
+    print_message(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
     return code;
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
-    tell(fmt::format("ended early at step {} of {}: the validation loss did not fall in the last {} evaluations (train.patience)",
-                     state.step, trainer.config().train.max_steps, trainer.config().train.patience));
+    print_message(fmt::format("ended early at step {} of {}: the validation loss did not fall in the last {} evaluations (train.patience)",
+                              state.step, trainer.config().train.max_steps, trainer.config().train.patience));
   }
   if (state.best_step >= 0) {
-    tell(fmt::format("finished at step {}; best validation loss {:.4f} at step {}", state.step, state.best_val_loss, state.best_step));
+    print_message(
+        fmt::format("finished at step {}; best validation loss {:.4f} at step {}", state.step, state.best_val_loss, state.best_step));
   } else {
-    tell(fmt::format("finished at step {}", state.step));
+    print_message(fmt::format("finished at step {}", state.step));
   }
   if (finished) {
     finished(trainer, losses_fall);
   }
-  put(directory + '\n');
+  print_result(directory + '\n');
   flush_results();
   return 0;
 }
@@ -308,7 +311,7 @@ int verify(const Config& config, const std::filesystem::path& out) {
                                        thread_count() == 1 ? "" : "s", proof->stop, proof->steps - proof->stop, proof->other_threads);
   require(proof->difference.empty(), what, ", do not give the same bytes: ", proof->difference,
           " differs. Either the program has a bug or the machine is faulty (memory, an overclocked core): please report it");
-  put(fmt::format("{}, give the same bytes: {}\n", what, proof->hash));
+  print_result(fmt::format("{}, give the same bytes: {}\n", what, proof->hash));
   flush_results();
   return 0;
 }
@@ -363,7 +366,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
       share_with(*ranks, config, arguments.verify_resume);
     }
   });
-  tell_of_the_origin(config.train.init_from);
+  report_chosen_origin(config.train.init_from);
   const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const NewRunPath out = new_run_path(arguments.out, arguments.run.config);
   if (arguments.verify_resume) {
@@ -373,7 +376,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
       *ranks, true, [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length); });
   note_without_effect(*trainer, written);
   if (const index tokens = trainer->data().tokenizer->vocab_size(); trainer->data().tokenizer->kind() == "bpe" && tokens < wanted_tokens) {
-    tell(fmt::format(
+    print_message(fmt::format(
         "the vocabulary has {} tokens instead of {}: no pair of tokens occurs twice in the text, so there is nothing left to merge",
         grouped_digits(tokens), grouped_digits(wanted_tokens)));
   }
@@ -430,7 +433,7 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
   });
   ranks->set_timeout(trainer->config().train.rank_timeout);
   for (const std::string& what : trainer->remarks()) {
-    tell(what);
+    print_message(what);
   }
   std::vector<std::string> written;
   std::ranges::transform(arguments.set, std::back_inserter(written), key_of_override);
@@ -442,10 +445,11 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
     for (const std::string& assignment : trainer->out_of_patience() ? arguments.set : std::vector<std::string>()) {
       kept += assignment.starts_with("train.patience=") ? "" : assignment + ' ';
     }
-    tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}{}", arguments.run_directory, state.step,
-                     trainer->config().train.max_steps, arguments.run_directory, kept, settings_to_train_on(*trainer)));
+    print_message(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}{}", arguments.run_directory,
+                              state.step, trainer->config().train.max_steps, arguments.run_directory, kept,
+                              settings_to_train_on(*trainer)));
     if (!arguments.base.empty()) {
-      tell(
+      print_message(
           "the checkpoints are unchanged and do not record the new place of the base: eval, sample, chat, serve, export and merge need "
           "--base too");
     }

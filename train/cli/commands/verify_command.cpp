@@ -46,8 +46,8 @@ int verify_command(const VerifyArguments& arguments) {
                       {"bytes", checkpoint.bytes()},
                       {"hash", checkpoint.hash()}});
       if (!arguments.json) {
-        put(fmt::format("{}: good, step {}, {} bytes, sha256 {}\n", file.string(), checkpoint.state().step,
-                        grouped_digits(checkpoint.bytes()), checkpoint.hash()));
+        print_result(fmt::format("{}: good, step {}, {} bytes, sha256 {}\n", file.string(), checkpoint.state().step,
+                                 grouped_digits(checkpoint.bytes()), checkpoint.hash()));
       }
     } catch (const InputError& e) {
       is_bad(file, e, 2);
@@ -56,7 +56,7 @@ int verify_command(const VerifyArguments& arguments) {
     }
   }
   if (arguments.json) {
-    put_json({{"good", code == 0}, {"checkpoints", list}});
+    print_json({{"good", code == 0}, {"checkpoints", list}});
   }
   flush_results();
   return code;

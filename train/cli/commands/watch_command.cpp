@@ -17,16 +17,16 @@ struct WatchArguments {
 
 int watch_command(const WatchArguments& arguments) {
   for (const std::string& path : arguments.runs) {
-    read_history(path);  // throws InputError, which says why it cannot be read
+    read_history(path);  // throws InputError, with the reason, if it cannot be read
   }
   PageServer server({arguments.runs.begin(), arguments.runs.end()}, arguments.address);
   if (!is_loopback(arguments.address.host)) {
     warn("anyone who can reach this machine can now read the texts, configurations and samples of these runs");
   }
   stop_in_order();
-  put(server.url() + '\n');
+  print_result(server.url() + '\n');
   flush_results();
-  tell("open it in a browser; Ctrl-C ends the page, but not the runs");
+  print_message("open it in a browser; Ctrl-C ends the page, but not the runs");
   server.serve(stop_requested);
   return 0;
 }
