@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Puts the pages of the site into place: pages.py DIKKAT SOURCE_DIR OUT. Pages of docs/ are copied; those about keys and commands are made by the
-program. A link to a file that is no page of the site becomes its name."""
+program. A link to a file that is not a page of the site becomes its name."""
 import os
 import pathlib
 import re

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// Owns a file descriptor, and closes it in the destructor unless it was released. -1 is no descriptor.
+/// Owns a file descriptor, and closes it in the destructor unless it was released. -1 means no descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
