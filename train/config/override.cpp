@@ -116,7 +116,7 @@ void apply_override(Config& config, std::string_view assignment, RunStage stage)
   if (!reading.problem.empty()) {
     bad(reading.problem);
   }
-  if (stage == RunStage::goes_on && key->rule.fixed && reading.value != key->get(config)) {
+  if (stage == RunStage::continues && key->rule.fixed && reading.value != key->get(config)) {
     bad("a run keeps its ", key->path(), ", which is ", schema::to_toml(key->get(config)), "; start a new run to change it");
   }
   key->set(config, reading.value);

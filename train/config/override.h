@@ -8,7 +8,7 @@
 namespace dikkat {
 
 /// Whether a run begins or continues. A run that continues keeps, for example, its model and its seed.
-enum class RunStage { begins, goes_on };
+enum class RunStage { begins, continues };
 
 /// Applies `--set section.key=value`. Text needs no quotes; a list is separated by commas or written as in TOML.
 void apply_override(Config& config, std::string_view assignment, RunStage stage = RunStage::begins);

@@ -49,7 +49,7 @@ OpenRun open_run(const std::filesystem::path& run_directory, CheckpointChoice ch
 void change_config(Config& config, TrainingState& state, const std::filesystem::path& run_directory,
                    const Trainer::ResumeOptions& options) {
   for (const std::string& assignment : options.overrides) {
-    apply_override(config, assignment, RunStage::goes_on);
+    apply_override(config, assignment, RunStage::continues);
     state.overrides += concat("step ", state.step, ": ", assignment, "\n");
   }
   resolve(config);

@@ -129,7 +129,7 @@ TEST(Override, OfAResumedRunRefusesEveryKeyOfTheModelExceptDropout) {
     while (other == key.get(config)) {
       other = random_value(key, dice);
     }
-    const auto change = [&] { apply_override(config, concat(key.path(), '=', schema::to_toml(other)), RunStage::goes_on); };
+    const auto change = [&] { apply_override(config, concat(key.path(), '=', schema::to_toml(other)), RunStage::continues); };
     if (key.name == "dropout") {
       EXPECT_NO_THROW(change());
     } else {
@@ -141,9 +141,9 @@ TEST(Override, OfAResumedRunRefusesEveryKeyOfTheModelExceptDropout) {
 TEST(Override, OfAResumedRunKeepsFixedKeys) {
   Config config;
   resolve(config);
-  apply_override(config, "train.max_steps=4000", RunStage::goes_on);
-  apply_override(config, "model.dropout=0.2", RunStage::goes_on);
-  apply_override(config, "model.n_layer=4", RunStage::goes_on);  // unchanged
+  apply_override(config, "train.max_steps=4000", RunStage::continues);
+  apply_override(config, "model.dropout=0.2", RunStage::continues);
+  apply_override(config, "model.n_layer=4", RunStage::continues);  // unchanged
   EXPECT_EQ(config.train.max_steps, 4000);
   EXPECT_EQ(config.optim.decay_steps, 2000);
   const std::vector<std::pair<std::string, std::string>> fixed = {{"model.n_layer=5", "4"},
@@ -152,7 +152,7 @@ TEST(Override, OfAResumedRunKeepsFixedKeys) {
                                                                   {"data.val_fraction=0.2", "0.1"},
                                                                   {"train.seed=1", "1337"}};
   for (const auto& [assignment, kept] : fixed) {
-    const std::string message = input_error_of([&, assignment = assignment] { apply_override(config, assignment, RunStage::goes_on); });
+    const std::string message = input_error_of([&, assignment = assignment] { apply_override(config, assignment, RunStage::continues); });
     EXPECT_TRUE(names(message, {"--set ", key_of_override(assignment), kept, "new run"}));
   }
   EXPECT_EQ(config.model.n_layer, 4);

@@ -157,14 +157,14 @@ TEST(Resolve, KeepsTheScheduleOfARunThatIsExtended) {
 TEST(Resolve, LetsDerivedKeysFollowAgain) {
   Config config;
   resolve(config);
-  apply_override(config, "optim.learning_rate=5e-4", RunStage::goes_on);
+  apply_override(config, "optim.learning_rate=5e-4", RunStage::continues);
   resolve(config);
   EXPECT_EQ(config.optim.min_lr, 5e-4 / 10);
 
   Config set;
   set.optim.min_lr = 1e-4;
   resolve(set);
-  apply_override(set, "optim.learning_rate=5e-4", RunStage::goes_on);
+  apply_override(set, "optim.learning_rate=5e-4", RunStage::continues);
   resolve(set);
   EXPECT_EQ(set.optim.min_lr, 1e-4);
 }
@@ -176,7 +176,7 @@ TEST(Resolve, LetsMinLrFollowItsShare) {
   config.optim.min_lr_share = 0.05;
   resolve(config);
   EXPECT_DOUBLE_EQ(config.optim.min_lr, 5e-5);
-  apply_override(config, "optim.learning_rate=4e-3", RunStage::goes_on);
+  apply_override(config, "optim.learning_rate=4e-3", RunStage::continues);
   resolve(config);
   EXPECT_DOUBLE_EQ(config.optim.min_lr, 2e-4);
   config.optim.min_lr_share = 0;
@@ -210,7 +210,7 @@ TEST(Resolve, LetsWsdEndWithTheRun) {
   config.optim.schedule = Schedule::Kind::wsd;
   resolve(config);
   EXPECT_EQ(config.optim.decay_steps, 2000);
-  apply_override(config, "train.max_steps=5000", RunStage::goes_on);
+  apply_override(config, "train.max_steps=5000", RunStage::continues);
   resolve(config);
   EXPECT_EQ(config.optim.decay_steps, 5000);
   config.optim.decay_steps = 3000;
