@@ -86,7 +86,7 @@ RunHeader Trainer::header() const {
 /// Trains. The message of an error that only this rank knows of says from which checkpoint the run can be resumed.
 Trainer::Outcome Trainer::train_with_advice(TrainingEvents& events, const std::function<bool()>& stop) {
   try {
-    return train(events, stop);
+    return train_steps(events, stop);
   } catch (const ExitQuietly&) {
     throw;
   } catch (const RankTimeout& timeout) {
@@ -104,7 +104,7 @@ Trainer::Outcome Trainer::train_with_advice(TrainingEvents& events, const std::f
   }
 }
 
-Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool()>& stop) {
+Trainer::Outcome Trainer::train_steps(TrainingEvents& events, const std::function<bool()>& stop) {
   if (record_.saved_step() < 0) {
     save(events, IfFailed::end);  // so that the run can be resumed whenever it ends
   }

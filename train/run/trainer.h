@@ -121,7 +121,7 @@ class Trainer {
   void require_same_run();  // all ranks train the same model on the same texts with the same kernels
   RunHeader header() const;
   Outcome train_with_advice(TrainingEvents& events, const std::function<bool()>& stop);
-  Outcome train(TrainingEvents& events, const std::function<bool()>& stop);
+  Outcome train_steps(TrainingEvents& events, const std::function<bool()>& stop);
   bool due(index interval) const { return interval > 0 && state_.step % interval == 0; }
   void save(TrainingEvents& events, IfFailed if_failed);
 

@@ -233,7 +233,8 @@ int train_quietly(Trainer& trainer) {
   return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? exit_code_of_stop(trainer) : 0;
 }
 
-int run(Trainer& trainer, bool with_profile, const TrainArguments::Finished& finished = {}) {
+/// Trains, and prints the introduction, the progress and the result. Returns the exit code.
+int train_and_report(Trainer& trainer, bool with_profile, const TrainArguments::Finished& finished = {}) {
   if (!trainer.ranks().is_first()) {
     return train_quietly(trainer);
   }
@@ -356,7 +357,7 @@ void share_with(Ranks& ranks, Config& config, bool verify_resume) {
   ranks.set_timeout(config.train.rank_timeout);
 }
 
-int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
+int train_new_run(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
   Config config;
   std::vector<std::string> written;
@@ -380,7 +381,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
         "the vocabulary has {} tokens instead of {}: no pair of tokens occurs twice in the text, so there is nothing left to merge",
         grouped_digits(tokens), grouped_digits(wanted_tokens)));
   }
-  return run(*trainer, arguments.profile, arguments.finished);
+  return train_and_report(*trainer, arguments.profile, arguments.finished);
 }
 
 }  // namespace
@@ -398,7 +399,7 @@ bool is_set(const WantedRun& run, const char* key) {
 int train_command(const TrainArguments& arguments) {
   require_input(arguments.length.epochs == 0 || arguments.length.is_default || !is_set(arguments.run, "train.max_steps"),
                 "--epochs and train.max_steps both set the length of the run; give only one of them");
-  return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return train(arguments, ranks); });
+  return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return train_new_run(arguments, ranks); });
 }
 
 namespace {
@@ -418,7 +419,7 @@ std::string settings_to_train_on(const Trainer& trainer) {
                    : "train.max_steps=N";
 }
 
-int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
+int resume_run(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
   const auto trainer = make_trainer(*ranks, false, [&](LoadingLine& line) {
     try {
@@ -455,11 +456,11 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
     }
     return 0;
   }
-  return run(*trainer, arguments.profile);
+  return train_and_report(*trainer, arguments.profile);
 }
 
 int resume_command(const ResumeArguments& arguments) {
-  return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return resume(arguments, ranks); });
+  return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return resume_run(arguments, ranks); });
 }
 
 }  // namespace
