@@ -23,7 +23,9 @@ DryRun::~DryRun() {
 
 bool DryRun::active() noexcept { return current != nullptr; }
 
-std::size_t DryRun::scratch_bytes(int threads) const noexcept { return own_ + static_cast<std::size_t>(threads - 1) * each_; }
+std::size_t DryRun::scratch_bytes(int threads) const noexcept {
+  return own_bytes_ + static_cast<std::size_t>(threads - 1) * each_other_bytes_;
+}
 
 DryRun::EachThread::EachThread() noexcept : within_another_(current->each_thread_) {
   if (!within_another_) {
@@ -35,9 +37,9 @@ DryRun::EachThread::~EachThread() { current->each_thread_ = within_another_; }
 
 void DryRun::note_scratch(std::size_t in_use) noexcept {
   if (current != nullptr) {
-    current->own_ = std::max(current->own_, in_use);
+    current->own_bytes_ = std::max(current->own_bytes_, in_use);
     if (current->each_thread_) {
-      current->each_ = std::max(current->each_, in_use - current->each_begin_);
+      current->each_other_bytes_ = std::max(current->each_other_bytes_, in_use - current->each_begin_);
     }
   }
 }

@@ -37,8 +37,8 @@ class DryRun {
  private:
   DryRun* outer_;
   bool each_thread_ = false;
-  std::size_t each_begin_ = 0;      // bytes leased when the loop began
-  std::size_t own_ = 0, each_ = 0;  // most bytes leased: by this thread; by each of the others
+  std::size_t each_begin_ = 0;                        // bytes leased when the loop began
+  std::size_t own_bytes_ = 0, each_other_bytes_ = 0;  // most bytes leased: by this thread; by each of the others
 };
 
 }  // namespace dikkat

@@ -26,8 +26,8 @@ ScratchLease::ScratchLease(std::size_t bytes) : bytes_((bytes + kAlignment - 1) 
     stack.memory = Pages(most + most / 4, "kernel scratch");
   }
   if (end > stack.memory.size()) {
-    own_ = Pages(bytes_, "kernel scratch");
-    data_ = own_.data();
+    own_pages_ = Pages(bytes_, "kernel scratch");
+    data_ = own_pages_.data();
   } else {
     data_ = stack.memory.data() + stack.used;
   }

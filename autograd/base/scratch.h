@@ -20,7 +20,7 @@ class ScratchLease {
  private:
   std::size_t bytes_;
   void* data_;
-  Pages own_;  // memory of only this lease, if the thread's memory is too small
+  Pages own_pages_;  // memory of only this lease, if the thread's memory is too small
 };
 
 /// Scratch memory of this thread for one scope: `count` elements, 64-byte aligned, not initialised. Leases nest like a stack: each ends

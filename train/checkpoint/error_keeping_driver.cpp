@@ -126,9 +126,9 @@ Handle driver_access(LentFile& lent) {
   static const hid_t kDriver = register_driver();
   const LentFile* const pointer = &lent;
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  const bool made = kDriver >= 0 && access.valid() && H5Pset_driver(access.get(), kDriver, &pointer) >= 0 &&
-                    H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0;
-  return made ? std::move(access) : Handle();
+  const bool ok = kDriver >= 0 && access.valid() && H5Pset_driver(access.get(), kDriver, &pointer) >= 0 &&
+                  H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0;
+  return ok ? std::move(access) : Handle();
 }
 
 }  // namespace dikkat

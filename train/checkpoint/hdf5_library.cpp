@@ -22,9 +22,9 @@ std::unique_lock<std::mutex> enter_hdf5() {
 
 Handle string_type(std::size_t text_bytes) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  const bool made = type.valid() && H5Tset_size(type.get(), text_bytes + 1) >= 0 && H5Tset_cset(type.get(), H5T_CSET_UTF8) >= 0 &&
-                    H5Tset_strpad(type.get(), H5T_STR_NULLTERM) >= 0;
-  return made ? std::move(type) : Handle();
+  const bool ok = type.valid() && H5Tset_size(type.get(), text_bytes + 1) >= 0 && H5Tset_cset(type.get(), H5T_CSET_UTF8) >= 0 &&
+                  H5Tset_strpad(type.get(), H5T_STR_NULLTERM) >= 0;
+  return ok ? std::move(type) : Handle();
 }
 
 }  // namespace dikkat

@@ -21,14 +21,14 @@ class TextReader {
  public:
   TextReader(const CorpusFile& file, const CorpusOptions& options)
       : name_(file.name), options_(options), source_(open_bytes(file.path, file.name)) {
-    held_.resize(kByteOrderMark.size());
+    pending_.resize(kByteOrderMark.size());
     std::size_t size = 0;
-    for (std::size_t got = 1; got > 0 && size < held_.size(); size += got) {
-      got = source_->read(held_.data() + size, held_.size() - size);
+    for (std::size_t got = 1; got > 0 && size < pending_.size(); size += got) {
+      got = source_->read(pending_.data() + size, pending_.size() - size);
     }
-    held_.resize(size);
-    if (held_ == kByteOrderMark) {
-      held_.clear();
+    pending_.resize(size);
+    if (pending_ == kByteOrderMark) {
+      pending_.clear();
       bytes_ = static_cast<index>(kByteOrderMark.size());
     }
   }
@@ -38,12 +38,12 @@ class TextReader {
 
   /// Appends some text to `text`. Returns false at the end of the file.
   bool read(std::string& text) {
-    std::string block = std::exchange(held_, {});
-    const std::size_t held = block.size();
-    block.resize(held + block_);
-    const std::size_t got = source_->read(block.data() + held, block_);
+    std::string block = std::exchange(pending_, {});
+    const std::size_t pending = block.size();
+    block.resize(pending + block_);
+    const std::size_t got = source_->read(block.data() + pending, block_);
     block_ = std::min(2 * block_, kLargestBlock);
-    block.resize(held + got);
+    block.resize(pending + got);
     if (!options_.any_bytes) {
       require_text(block, static_cast<std::size_t>(bytes_), name_);
     }
@@ -54,7 +54,7 @@ class TextReader {
     }
     if (got > 0) {  // hold back an incomplete character
       const auto whole = block.size() - static_cast<std::size_t>(utf8::incomplete_tail(block));
-      held_ = block.substr(whole);
+      pending_ = block.substr(whole);
       block.resize(whole);
     }
     bytes_ += static_cast<index>(block.size());
@@ -66,7 +66,7 @@ class TextReader {
   std::string name_;
   CorpusOptions options_;
   std::unique_ptr<ByteSource> source_;
-  std::string held_;  // read but not returned yet
+  std::string pending_;  // read but not returned yet
   std::size_t block_ = kFirstBlock;
   index bytes_ = 0;
 };

@@ -121,10 +121,10 @@ TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fing
     TokenFileWriter file(name.path, name.key, tokenizer.vocab_size());
     file.finish(tokenize(corpus, tokenizer, split, file, progress, fingerprint));
   }
-  auto made = open_token_file(name.path, name.key, tokenizer.vocab_size());
-  require(made.has_value(), name.path, ": the file that was just written is damaged; is another program writing there?");
-  made->file = name.path;
-  return std::move(*made);
+  auto tokens = open_token_file(name.path, name.key, tokenizer.vocab_size());
+  require(tokens.has_value(), name.path, ": the file that was just written is damaged; is another program writing there?");
+  tokens->file = name.path;
+  return std::move(*tokens);
 }
 
 }  // namespace dikkat

@@ -19,22 +19,23 @@ class Unzstd : public ByteSource {
   }
 
   std::size_t read(char* out, std::size_t bytes) override {
-    ZSTD_outBuffer made{out, bytes, 0};
-    while (made.pos == 0) {
+    ZSTD_outBuffer output{out, bytes, 0};
+    while (output.pos == 0) {
       if (in_.pos == in_.size) {
         in_ = {buffer_.data(), source_->read(buffer_.data(), buffer_.size()), 0};
       }
       if (in_.size == 0 && missing_ == 0) {
         return 0;
       }
-      missing_ = ZSTD_decompressStream(context_.get(), &made, &in_);
+      missing_ = ZSTD_decompressStream(context_.get(), &output, &in_);
       require_input(ZSTD_getErrorCode(missing_) != ZSTD_error_frameParameter_windowTooLarge, "corpus: ", name_,
                     " takes more than 128 MiB of memory to decompress; compress it with zstd --long=27 or less");
       require_input(ZSTD_isError(missing_) == 0, "corpus: ", name_, " is damaged: its zstd data is invalid (", ZSTD_getErrorName(missing_),
                     "); get the file again");
-      require_input(in_.size > 0 || made.pos > 0, "corpus: ", name_, " is cut off: its zstd data ends too early; get the whole file again");
+      require_input(in_.size > 0 || output.pos > 0, "corpus: ", name_,
+                    " is cut off: its zstd data ends too early; get the whole file again");
     }
-    return made.pos;
+    return output.pos;
   }
 
  private:

@@ -65,11 +65,11 @@ void export_peft(const AdaptersToExport& adapters, const Family& family, const f
       {"target_modules", modules_of(map, map_tensors(family.tensors, adapters.config, adapters.parameters, family.has_all_biases))},
       {"modules_to_save", nullptr},
       {"inference_mode", true}};
-  NewFolder made(path);
-  const fs::path& folder = made.path();
+  NewFolder new_folder(path);
+  const fs::path& folder = new_folder.path();
   write_safetensors((folder / "adapter_model.safetensors").string(), in_f32(map, adapters.parameters));
   replace_file(folder / "adapter_config.json", json_text(config, 2) + "\n");
-  made.finish();
+  new_folder.finish();
 }
 
 }  // namespace

@@ -50,15 +50,15 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
   }
   const HuggingFaceFiles files = hugging_face_files_of(m.tokenizer, {.context = m.config.block_size, .chat_template = m.chat_template});
 
-  NewFolder made(path);
-  const fs::path& folder = made.path();
+  NewFolder new_folder(path);
+  const fs::path& folder = new_folder.path();
   write_safetensors((folder / "model.safetensors").string(), new_tensors(map, m.parameters, [=](const MappedTensor&) { return type; }));
   replace_file(folder / "config.json", hf_config_text(family, m.config, {.dtype = torch_name(type), .bos = around.bos, .eos = around.eos}));
   replace_file(folder / "generation_config.json", hf_generation_text(around));
   replace_file(folder / "tokenizer.json", files.tokenizer_json);
   replace_file(folder / "tokenizer_config.json", files.tokenizer_config_json);
   replace_file(folder / "special_tokens_map.json", files.special_tokens_map_json);
-  made.finish();
+  new_folder.finish();
 }
 
 std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& path, const ExportOptions& options) {

@@ -14,15 +14,15 @@ namespace {
 std::uint32_t crc32c(std::string_view bytes) {
   static const std::array<std::uint32_t, 256> table = [] {
     constexpr std::uint32_t kPolynomial = 0x82F63B78;
-    std::array<std::uint32_t, 256> made{};
-    for (std::uint32_t byte = 0; byte < made.size(); ++byte) {
+    std::array<std::uint32_t, 256> table{};
+    for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
       std::uint32_t rest = byte;
       for (int bit = 0; bit < 8; ++bit) {
         rest = (rest >> 1) ^ ((rest & 1) != 0 ? kPolynomial : 0);
       }
-      made[byte] = rest;
+      table[byte] = rest;
     }
-    return made;
+    return table;
   }();
   std::uint32_t crc = ~0U;
   for (const char byte : bytes) {

@@ -24,9 +24,9 @@ bool is_file(const fs::path& path) {
 
 bool make_folders(const fs::path& path) {
   std::error_code error;
-  const bool made = fs::create_directories(path, error);
+  const bool created = fs::create_directories(path, error);
   require_path(is_folder(path) ? 0 : error ? error.value() : ENOTDIR, path.string(), link_text(path), " cannot be created");
-  return made;
+  return created;
 }
 
 void remove_tree(const fs::path& path) {

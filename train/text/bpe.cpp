@@ -29,8 +29,8 @@ struct Bpe::Tables {
   std::array<Token, 256> of_byte{};
   tsl::robin_map<std::string_view, Token> of_piece;  // tokens that result from encoding their own bytes; with ignore_merges all tokens
   tsl::robin_map<PairKey, Rank, PairKeyHash> ranks;
-  std::vector<Token> made;  // the result of each merge
-  std::size_t longest = 0;  // bytes of the longest token
+  std::vector<Token> results;  // the result of each merge
+  std::size_t longest = 0;     // bytes of the longest token
 
   Rank rank(Token left, Token right) const {
     const auto found = ranks.find(pair_key(left, right));
@@ -65,7 +65,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
     missing_bytes_ += id != ids.end() ? "" : one;
   }
   tables->ranks.reserve(merges_.size());
-  tables->made.reserve(merges_.size());
+  tables->results.reserve(merges_.size());
   const auto is_id = [&](Token id) {
     return 0 <= id && id < static_cast<index>(tokens_.size()) && !tokens_[static_cast<std::size_t>(id)].empty();
   };
@@ -78,19 +78,19 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
     require_input(id != ids.end(), "bpe: merge ", i, " gives ", named(together), ", which is not a token");
     require_input(tables->ranks.emplace(pair_key(left, right), static_cast<Rank>(i)).second, "bpe: merge ", i, ", which gives ",
                   named(together), ", occurs twice");
-    tables->made.push_back(id->second);
+    tables->results.push_back(id->second);
   }
   tables_ = std::move(tables);
 
   // Most pieces of ordinary text are tokens. They are looked up, if encoding the token's bytes gives this token.
   auto whole = std::make_unique<Tables>(*tables_);
-  std::vector<Token> made;
+  std::vector<Token> tokens;
   for (const auto& [bytes, id] : ids) {
-    made.clear();
+    tokens.clear();
     if (!ignore_merges_) {
-      encode(bytes, made);
+      encode(bytes, tokens);
     }
-    if (ignore_merges_ || made.size() == 1) {
+    if (ignore_merges_ || tokens.size() == 1) {
       whole->of_piece.emplace(bytes, id);
     }
   }
@@ -132,7 +132,7 @@ void Bpe::encode_short(std::string_view piece, std::vector<Token>& out) const {
       break;
     }
     const auto at = static_cast<std::size_t>(best - ranks.begin());
-    symbols[at] = tables_->made[*best];
+    symbols[at] = tables_->results[*best];
     std::copy(symbols.begin() + at + 2, symbols.begin() + count, symbols.begin() + at + 1);
     std::copy(ranks.begin() + at + 2, ranks.begin() + count, ranks.begin() + at + 1);
     --count;
@@ -186,7 +186,7 @@ void Bpe::encode_long(std::string_view piece, std::vector<Token>& out) const {
     }
     Symbol& left = symbols[at];
     Symbol& right = symbols[left.next];
-    left.token = tables_->made[rank];
+    left.token = tables_->results[rank];
     left.next = right.next;
     right.token = kGone;
     if (left.next != kEnd) {

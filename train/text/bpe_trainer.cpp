@@ -89,13 +89,13 @@ class Training {
         continue;
       }
       const Merge merge{static_cast<Token>(best.key >> 32), static_cast<Token>(best.key & 0xFFFFFFFFU)};
-      std::string made = tokens_[static_cast<std::size_t>(merge.left)] + tokens_[static_cast<std::size_t>(merge.right)];
+      std::string bytes = tokens_[static_cast<std::size_t>(merge.left)] + tokens_[static_cast<std::size_t>(merge.right)];
       const std::vector<std::uint32_t> words = std::move(found.value().words);
       pairs_.erase(best.key);
-      if (!made_.insert(made).second) {  // another merge gives the same bytes: a token has only one merge
+      if (!token_bytes_.insert(bytes).second) {  // another merge gives the same bytes: a token has only one merge
         continue;
       }
-      make(merge, std::move(made), words);
+      make(merge, std::move(bytes), words);
       return true;
     }
   }
@@ -197,7 +197,7 @@ class Training {
     }
   }
 
-  void apply(const Merge& merge, Token made, std::uint32_t w) {
+  void apply(const Merge& merge, Token result, std::uint32_t w) {
     Word& word = words_[w];
     Symbol* at = symbols_.data() + word.start();
     std::uint32_t size = 0;
@@ -223,12 +223,12 @@ class Training {
         continue;
       }
       if (size > 0) {
-        replace(pair_key(token(size - 1), merge.left), pair_key(token(size - 1), made));
+        replace(pair_key(token(size - 1), merge.left), pair_key(token(size - 1), result));
       }
       if (i + 2 < word.size()) {
-        replace(pair_key(merge.right, token(i + 2)), pair_key(made, token(i + 2)));
+        replace(pair_key(merge.right, token(i + 2)), pair_key(result, token(i + 2)));
       }
-      at[size++] = static_cast<Symbol>(made);
+      at[size++] = static_cast<Symbol>(result);
       i += 2;
     }
     word.set_size(size);
@@ -238,7 +238,7 @@ class Training {
 
   std::vector<std::string> tokens_;
   std::vector<Merge> merges_;
-  tsl::robin_set<std::string> made_;
+  tsl::robin_set<std::string> token_bytes_;
   std::vector<Symbol> symbols_;
   std::vector<Word> words_;
   tsl::robin_map<PairKey, Pair, PairKeyHash> pairs_;  // tracked pairs

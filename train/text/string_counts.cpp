@@ -42,11 +42,11 @@ struct StringCounts::Table {
   static constexpr std::size_t kEntries = std::size_t{1} << 16;  // the number of entries in a chunk
 
   Entry& entry(std::size_t i) const { return entries[i / kEntries][i % kEntries]; }
-  void push_back(const Entry& made) {
+  void push_back(const Entry& new_entry) {
     if (count == entries.size() * kEntries) {
       entries.push_back(std::make_unique<Entry[]>(kEntries));
     }
-    entry(count++) = made;
+    entry(count++) = new_entry;
   }
 
   const char* keep(std::string_view string) {

@@ -70,9 +70,9 @@ Bpe VocabularyReader::bpe(std::vector<Merge> merges, bool ignore_merges) && {
   }
   std::vector<bool> is_made(tokens_.size(), ignore_merges);
   for (const Merge& merge : merges) {
-    const auto made = by_bytes.find(tokens_[static_cast<std::size_t>(merge.left)] + tokens_[static_cast<std::size_t>(merge.right)]);
-    if (made != by_bytes.end()) {
-      is_made[made->second] = true;
+    const auto merged = by_bytes.find(tokens_[static_cast<std::size_t>(merge.left)] + tokens_[static_cast<std::size_t>(merge.right)]);
+    if (merged != by_bytes.end()) {
+      is_made[merged->second] = true;
     }
   }
   index missing = 0;

@@ -156,18 +156,18 @@ class Unpickler {
   }
 
   static PickleValue value(Kind kind, std::int64_t integer) {
-    PickleValue made;
-    made.kind = kind;
-    made.integer = integer;
-    return made;
+    PickleValue value;
+    value.kind = kind;
+    value.integer = integer;
+    return value;
   }
   static PickleValue placed(Kind kind, std::size_t at) {
-    PickleValue made;
-    made.kind = kind;
-    made.at = at;
-    return made;
+    PickleValue value;
+    value.kind = kind;
+    value.at = at;
+    return value;
   }
-  void push(const PickleValue& made) { stack_.push_back(made); }
+  void push(const PickleValue& value) { stack_.push_back(value); }
 
   PickleValue pop() {
     check(stack_.size() > (marks_.empty() ? 0 : marks_.back()), "takes a value that is not there");
@@ -227,9 +227,9 @@ class Unpickler {
   void push_text(std::uint64_t length) { push(text_value(reader_.take(length, "a text"))); }
 
   static PickleValue text_value(std::span<const std::byte> bytes) {
-    PickleValue made = placed(Kind::text, bytes.size());
-    made.text = reinterpret_cast<const char*>(bytes.data());
-    return made;
+    PickleValue value = placed(Kind::text, bytes.size());
+    value.text = reinterpret_cast<const char*>(bytes.data());
+    return value;
   }
 
   void push_container(Kind kind, std::vector<PickleValue> items) {
