@@ -84,13 +84,13 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
 
   // Most pieces of ordinary text are tokens. They are looked up, if encoding the token's bytes gives this token.
   auto whole = std::make_unique<Tables>(*tables_);
-  std::vector<Token> tokens;
+  std::vector<Token> encoded;
   for (const auto& [bytes, id] : ids) {
-    tokens.clear();
+    encoded.clear();
     if (!ignore_merges_) {
-      encode(bytes, tokens);
+      encode(bytes, encoded);
     }
-    if (ignore_merges_ || tokens.size() == 1) {
+    if (ignore_merges_ || encoded.size() == 1) {
       whole->of_piece.emplace(bytes, id);
     }
   }
