@@ -23,7 +23,7 @@ namespace {
 
 using testing::names;
 
-using Names = std::set<std::string>;
+using FileNames = std::set<std::string>;
 const std::string kOld = "step-000000001.h5";
 const std::string kNew = "step-000000002.h5";
 
@@ -55,7 +55,7 @@ class Faulty : public ::testing::Test {
       return false;
     }
     EXPECT_TRUE(names(text, {(scratch_ / kNew).string(), describe_errno(plan.error)})) << plan.nth;
-    EXPECT_EQ(names_in(scratch_.path()), Names{kOld}) << text;
+    EXPECT_EQ(names_in(scratch_.path()), FileNames{kOld}) << text;
     expect_old_is_good();
     return true;
   }
@@ -63,7 +63,7 @@ class Faulty : public ::testing::Test {
   bool succeeds(const FaultPlan& plan) {
     Faults faults(plan);
     save_checkpoint(scratch_.path(), new_.snapshot, &faults);
-    EXPECT_EQ(names_in(scratch_.path()), (Names{kOld, kNew}));
+    EXPECT_EQ(names_in(scratch_.path()), (FileNames{kOld, kNew}));
     EXPECT_TRUE(read_file(scratch_ / kNew) == expected_);
     std::filesystem::remove(scratch_ / kNew);
     return faults.struck();
@@ -163,7 +163,7 @@ TEST_F(Faulty, AKillAtAnyCallLeavesTheOldOrTheNewCheckpoint) {
     with_temporary += left.contains(kOld) && left.size() == (left.contains(kNew) ? 3U : 2U) ? 1 : 0;
     RunDirectory::open(run);  // the killed process's lock is gone, its temporary file is cleaned
     const auto names = names_in(checkpoints);
-    EXPECT_TRUE((names == Names{kOld} || names == Names{kOld, kNew}));
+    EXPECT_TRUE((names == FileNames{kOld} || names == FileNames{kOld, kNew}));
     EXPECT_TRUE(read_file(checkpoints / kOld) == old_bytes_);
     if (names.contains(kNew)) {
       ++with_new;
@@ -182,7 +182,7 @@ TEST_F(Faulty, AReallyFullFileIsAnError) {
     const rlimit limit{6000, 6000};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     const std::string text = text_of<Error>([&] { save_checkpoint(scratch_.path(), new_.snapshot); });
-    ::_exit(text.find("File too large") != std::string::npos && names_in(scratch_.path()) == Names{kOld} ? 0 : (::raise(SIGKILL), 1));
+    ::_exit(text.find("File too large") != std::string::npos && names_in(scratch_.path()) == FileNames{kOld} ? 0 : (::raise(SIGKILL), 1));
   });
   EXPECT_FALSE(was_killed);
 }

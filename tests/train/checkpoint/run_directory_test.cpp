@@ -21,7 +21,7 @@ namespace {
 
 using testing::names;
 
-using Names = std::set<std::string>;
+using FileNames = std::set<std::string>;
 
 SavedCheckpoint save_step(const RunDirectory& run, index step) { return save_checkpoint(run.checkpoints_path(), Sample(step).snapshot); }
 
@@ -43,7 +43,7 @@ TEST(RunDirectoryCreate, MakesFoldersAndTakesEmptyOnes) {
   const ScratchDirectory scratch;
   {
     const RunDirectory run = RunDirectory::create(scratch / "a/b");
-    EXPECT_EQ(names_in(scratch / "a/b"), (Names{".lock", "checkpoints"}));
+    EXPECT_EQ(names_in(scratch / "a/b"), (FileNames{".lock", "checkpoints"}));
     EXPECT_FALSE(run.newest().has_value());
     EXPECT_FALSE(run.best().has_value());
   }
@@ -81,7 +81,7 @@ TEST(RunDirectoryCreate, RefusesAFolderInUseAndDoesNotChangeIt) {
   }
   const std::string text = text_of<InputError>([&] { RunDirectory::create(scratch / "full"); });
   EXPECT_TRUE(names(text, {(scratch / "full").string(), "not empty", "a, b, c, ...", "--out"}));
-  EXPECT_EQ(names_in(scratch / "full"), (Names{"a", "b", "c", "d"}));
+  EXPECT_EQ(names_in(scratch / "full"), (FileNames{"a", "b", "c", "d"}));
 
   write_file(scratch / "full/.lock", "of another program");
   EXPECT_TRUE(names(text_of<InputError>([&] { RunDirectory::create(scratch / "full"); }), {(scratch / "full").string(), "not empty"}));
@@ -165,8 +165,8 @@ TEST(RunDirectoryOpen, CleansTemporaries) {
   write_file(scratch / "run/.tmp-metrics.jsonl-123", "half");
   write_file(scratch / "run/metrics.jsonl", "whole");
   RunDirectory::open(scratch / "run");
-  EXPECT_EQ(names_in(checkpoints), Names{"notes.txt"});
-  EXPECT_EQ(names_in(scratch / "run"), (Names{".lock", "checkpoints", "metrics.jsonl"}));
+  EXPECT_EQ(names_in(checkpoints), FileNames{"notes.txt"});
+  EXPECT_EQ(names_in(scratch / "run"), (FileNames{".lock", "checkpoints", "metrics.jsonl"}));
 }
 
 TEST(RunDirectoryCreate, TakesTheFolderOfAKilledStart) {
@@ -174,7 +174,7 @@ TEST(RunDirectoryCreate, TakesTheFolderOfAKilledStart) {
   RunDirectory::create(scratch / "run");
   write_file(scratch / "run/.tmp-config.toml-123", "half");
   RunDirectory::create(scratch / "run");
-  EXPECT_EQ(names_in(scratch / "run"), (Names{".lock", "checkpoints"}));
+  EXPECT_EQ(names_in(scratch / "run"), (FileNames{".lock", "checkpoints"}));
 }
 
 TEST(RunDirectoryList, SortsByStepAndTakesOnlyCheckpoints) {
@@ -285,7 +285,7 @@ TEST(RunDirectoryTest, IsRemovedBeforeItIsGivenBack) {
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
   std::move(run).remove();
-  EXPECT_EQ(names_in(scratch.path()), Names{});
+  EXPECT_EQ(names_in(scratch.path()), FileNames{});
 }
 
 TEST(RunDirectoryCreate, ManyAtOnceGetNumbers) {
@@ -304,7 +304,7 @@ TEST(RunDirectoryCreate, ManyAtOnceGetNumbers) {
   for (const auto& run : runs) {
     names.insert(run->path().filename().string());
   }
-  EXPECT_EQ(names, (Names{"run", "run-2", "run-4", "run-5", "run-6", "run-7"}));
+  EXPECT_EQ(names, (FileNames{"run", "run-2", "run-4", "run-5", "run-6", "run-7"}));
   EXPECT_EQ(NewRunPath(scratch / "run", true).free_now(), scratch / "run-8");
 }
 
@@ -586,7 +586,7 @@ TEST(RunDirectoryCreate, LeavesNoFolderBehindThatItCannotUse) {
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(names_in(scratch.path()), Names{});
+  EXPECT_EQ(names_in(scratch.path()), FileNames{});
 }
 
 }  // namespace
