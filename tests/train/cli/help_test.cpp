@@ -37,7 +37,7 @@ Words lines_of(const std::string& text) {
   return lines;
 }
 /// The words of a text, with one blank between them.
-std::string words_of(const std::string& text) {
+std::string joined_words_of(const std::string& text) {
   std::istringstream stream(text);
   std::string words;
   for (std::string word; stream >> word;) {
@@ -52,11 +52,11 @@ TEST(Help, IsBrokenBetweenWordsAtTheWidthOfTheTerminal) {
     Words arguments = lines_of(std::regex_replace(command, std::regex(" "), "\n"));
     arguments.push_back("--help");
     const auto help = [&](const std::string& columns) { return run({.arguments = arguments, .environment = {{"COLUMNS", columns}}}).out; };
-    const std::string whole = words_of(help("2000"));
+    const std::string whole = joined_words_of(help("2000"));
     for (const int columns : {40, 60, 80, 137}) {
       const std::string shown = help(std::to_string(columns));
       bool in_examples = false;
-      EXPECT_EQ(words_of(shown), whole) << command << ", " << columns << " columns: no word is lost or broken";
+      EXPECT_EQ(joined_words_of(shown), whole) << command << ", " << columns << " columns: no word is lost or broken";
       for (const std::string& line : lines_of(shown)) {
         in_examples = in_examples || std::regex_search(line, std::regex("^  (\\S.*\\| )?dikkat "));
         const bool is_command = in_examples && line.starts_with("  ");
