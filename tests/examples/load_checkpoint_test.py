@@ -30,7 +30,7 @@ with tempfile.TemporaryDirectory() as folder:
     (folder / "text.txt").write_text(held_out)
     for number, (kind, keys) in enumerate(KINDS.items()):
         run = folder / f"run{number}"
-        dikkat("train", "--config", str(source / "configs/quickstart.toml"), "--corpus", str(folder / "corpus.txt"), "--out", str(run), "--set",
+        dikkat("train", "--config", str(source / "configs/tales-char.toml"), "--corpus", str(folder / "corpus.txt"), "--out", str(run), "--set",
                "tokenizer.kind=char", "model.positions=learned", "model.qk_norm=false", "model.n_layer=2", "model.n_head=2", "model.n_embd=16",
                "model.block_size=16", "train.batch_size=4", "train.max_steps=30", "train.eval_interval=30", "optim.warmup_steps=1",
                "optim.learning_rate=0.01", *keys)

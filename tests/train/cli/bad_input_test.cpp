@@ -67,7 +67,7 @@ const Case kCases[] = {
     {set("tokenizer.kind=bpe tokenizer.vocab_size=300 model.vocab_size=100"), 2, {"model.vocab_size", "290"}},
     {set("tokenizer.kind=gpt2"), 2, {"tokenizer.kind", "\"gpt2\"", "\"bpe\""}},
     {set("tokenizer.kind=bpe tokenizer.path=nowhere"), 2, {"/nowhere", "vocab.bpe"}},
-    {set("tokenizer.kind=bpe tokenizer.path=damaged.json"), 2, {"/damaged.json", "JSON", "byte 10"}},
+    {set("tokenizer.kind=bpe tokenizer.path=damaged.json"), 2, {"/damaged.json", "JSON", "byte 9"}},
     {set("tokenizer.kind=bpe tokenizer.splitter=gpt4"), 2, {"tokenizer.splitter", "\"gpt4\"", "\"qwen2\""}},
     {set("data.cache=text.txt/cache"), 1, {"/text.txt/cache", "data.cache", "Not a directory"}},
     {set("data.cache="), 2, {"data.cache"}},
