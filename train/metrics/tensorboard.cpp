@@ -14,13 +14,13 @@ namespace {
 std::uint32_t crc32c(std::string_view bytes) {
   static const std::array<std::uint32_t, 256> table = [] {
     constexpr std::uint32_t kPolynomial = 0x82F63B78;
-    std::array<std::uint32_t, 256> table{};
-    for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
+    std::array<std::uint32_t, 256> remainders{};
+    for (std::uint32_t byte = 0; byte < remainders.size(); ++byte) {
       std::uint32_t rest = byte;
       for (int bit = 0; bit < 8; ++bit) {
         rest = (rest >> 1) ^ ((rest & 1) != 0 ? kPolynomial : 0);
       }
-      table[byte] = rest;
+      remainders[byte] = rest;
     }
     return table;
   }();

@@ -15,8 +15,8 @@ namespace {
 /// Returns the compiled rule of a splitter, which threads share.
 const pcre2_code* pattern_of(Splitter splitter) {
   static const auto codes = [] {
-    std::array<const pcre2_code*, std::size(Names<Splitter>::of)> codes{};
-    for (std::size_t i = 0; i < codes.size(); ++i) {
+    std::array<const pcre2_code*, std::size(Names<Splitter>::of)> compiled{};
+    for (std::size_t i = 0; i < compiled.size(); ++i) {
       const std::string_view pattern = facts_of(static_cast<Splitter>(i)).pattern;
       int error = 0;
       PCRE2_SIZE at = 0;
@@ -24,9 +24,9 @@ const pcre2_code* pattern_of(Splitter splitter) {
                                              PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &at, nullptr);
       require(code != nullptr, "pieces: PCRE2 refuses the pattern of ", Names<Splitter>::of[i], " at byte ", at, " (error ", error, ")");
       pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // may fail: matching then is only slower
-      codes[i] = code;
+      compiled[i] = code;
     }
-    return codes;
+    return compiled;
   }();
   return codes[static_cast<std::size_t>(splitter)];
 }
