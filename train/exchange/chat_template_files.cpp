@@ -91,7 +91,8 @@ Named templates_in_json(const fs::path& file) {
   }
   JsonLimits limits = kConfigLimits;
   limits.bytes = std::size_t{16} << 20;
-  const json config = parse_json_object(read_bytes(file, limits.bytes + 1), file.string(), "a file of a Hugging Face model", limits);
+  const json config =
+      parse_json_object(read_bytes(file, static_cast<index>(limits.bytes) + 1), file.string(), "a file of a Hugging Face model", limits);
   const auto value = config.find("chat_template");
   return value == config.end() || value->is_null() ? Named() : named_templates(*value, file.string());
 }
