@@ -22,7 +22,7 @@ std::uint32_t crc32c(std::string_view bytes) {
       }
       remainders[byte] = rest;
     }
-    return table;
+    return remainders;
   }();
   std::uint32_t crc = ~0U;
   for (const char byte : bytes) {
