@@ -113,7 +113,7 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
   std::vector<Dataset> datasets = datasets_of(snapshot);
   const index expected = bytes_of_all(datasets);
   const std::string lack = lack_of_space(target.parent_path(), expected);
-  require(lack.empty(), lack);
+  require(lack.empty(), lack, "; free some space, or keep fewer checkpoints of runs (train.keep_last)");
   File file;
   require_done(file.create(temporary.path(), faults), Operation::open);
   temporary.created();
