@@ -57,9 +57,9 @@ class JsonWalker {
   virtual void on_array() = 0;
   virtual void on_array_end() = 0;
   virtual void on_text(std::string_view text) = 0;
-  /// A number; nullopt if it is not an integer from 0 to 2^64 - 1.
+  /// Receives a number; nullopt if it is not an integer from 0 to 2^64 - 1.
   virtual void on_number(std::optional<std::uint64_t> number) = 0;
-  /// true, false or null.
+  /// Receives true, false or null.
   virtual void on_other() = 0;
 };
 
