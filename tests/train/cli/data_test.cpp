@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdlib>
+#include <regex>
 
 #include <sys/stat.h>
 
@@ -45,7 +46,7 @@ TEST(TokenizerCommand, TrainsOneThatEncodesAndDecodes) {
   EXPECT_EQ(about["vocab_size"], 280);
   EXPECT_EQ(about["separator"], 279);
   EXPECT_EQ(about["tokens"].size(), array.size());
-  EXPECT_TRUE(contains(here.run({"tokenizer", "inspect", "tk"}).out, "Unicode 14.0.0"));
+  EXPECT_TRUE(std::regex_search(here.run({"tokenizer", "inspect", "tk"}).out, std::regex("Unicode [0-9]+\\.[0-9]+\\.[0-9]+")));
 
   EXPECT_EQ(here.run({"tokenizer", "train", "--corpus", "mixed.txt", "--kind", "word", "--out", "words.json"}).code, 0);
   EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "words.json", "--json"}))["kind"], "word");

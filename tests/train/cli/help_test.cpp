@@ -1,6 +1,7 @@
 #include <regex>
 #include <sstream>
 
+#include "autograd/base/error.h"
 #include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
@@ -96,8 +97,13 @@ TEST(Help, OfTheKeysHasCommentsThatFitAndTheSameKeys) {
 }
 
 TEST(Help, NamesDefaultsAndEveryKey) {
-  expect_named(run({.arguments = {"sample", "--help"}}).out, {"--max-new-tokens N=500 ", "--temperature X=0.8 "});
-  expect_named(run({.arguments = {"finetune", "--help"}}).out, {"FILE|NAME=finetune"});
+  // CLI11 writes a default as N=500, and newer releases as N [500].
+  const auto has_default = [](const std::string& help, const char* option, const char* value) {
+    return std::regex_search(help, std::regex(concat(option, "(=", value, "| \\[", value, "\\])\\s")));
+  };
+  const std::string sample = run({.arguments = {"sample", "--help"}}).out;
+  EXPECT_TRUE(has_default(sample, "--max-new-tokens N", "500") && has_default(sample, "--temperature X", "0.8")) << sample;
+  EXPECT_TRUE(has_default(run({.arguments = {"finetune", "--help"}}).out, "FILE\\|NAME", "finetune"));
   const Outcome keys = run({.arguments = {"--help-config"}});
   EXPECT_EQ(keys.code, 0);
   expect_named(keys.out, {"[model]", "# n_layer: ", "\nn_layer = 4\n", "[tokenizer]", "[data]", "[optim]", "[train]"});
@@ -107,7 +113,7 @@ TEST(Help, NamesDefaultsAndEveryKey) {
 TEST(Help, KnowsItsVersion) {
   const Outcome version = run({.arguments = {"--version"}});
   EXPECT_EQ(version.code, 0);
-  EXPECT_TRUE(std::regex_match(version.out, std::regex("dikkat \\S+ \\(([0-9a-f]{12}|unknown)\\)\n"))) << version.out;
+  EXPECT_TRUE(std::regex_match(version.out, std::regex("dikkat \\S+ \\(([0-9a-f]{12}|unknown \\(.*\\))\\)\n"))) << version.out;
 }
 
 }  // namespace
