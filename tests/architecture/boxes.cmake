@@ -8,17 +8,18 @@ set(boxes
   "optim:autograd/base autograd/kernels autograd/tape"
   "train/system:autograd/base"
   "train/text:autograd/base train/system"
-  "train/config:autograd/base autograd/tape layers optim train/system train/text"
+  "train/chat:autograd/base train/system train/text"
+  "train/config:autograd/base autograd/tape layers optim train/system train/text train/chat"
   "train/checkpoint:autograd/base train/system"
   "train/metrics:autograd/base train/system"
   "train/parallel:autograd/base autograd/kernels autograd/tape optim"
   "train/exchange:autograd/base autograd/tape layers train/system train/text train/config"
-  "train/data:autograd/base train/system train/text train/config train/checkpoint"
+  "train/data:autograd/base train/system train/text train/chat train/config train/checkpoint"
   "train/model:autograd/base autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/exchange train/data"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
   "train/run:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample"
-  "train/web:autograd/base layers train/system train/text train/config train/checkpoint train/metrics train/exchange train/sample"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample train/run train/web")
+  "train/web:autograd/base layers train/system train/text train/chat train/config train/checkpoint train/metrics train/exchange train/sample"
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/chat train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample train/run train/web")
 
 # std::filesystem's functions that throw: those without an argument for the error. Their messages are for programmers.
 # (A loop over a directory_iterator throws in ++, even if its constructor got such an argument.)

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tests/fuzz/fuzz.h"
+#include "train/chat/read_conversation.h"
 #include "train/sample/questions.h"
-#include "train/text/chat/read_conversation.h"
 
 namespace dikkat {
 namespace {

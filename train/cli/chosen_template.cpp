@@ -6,22 +6,23 @@
 namespace dikkat {
 
 void add_template(Command& command, TemplateArguments& arguments) {
-  command.text("--template", arguments.name, "NAME", "Chat template: auto, chatml, llama3 or plain");
+  command.text("--template", arguments.name, "NAME|FILE", "Chat template: auto, chatml, llama3, plain, or a file in the Jinja language");
   command.any_text("--system", arguments.system, "TEXT", "System message at the beginning of the conversation");
 }
 
 ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel& trained) {
-  const auto wanted = value_named<TemplateName>(arguments.name);
-  require_input(wanted.has_value(), "--template is ", arguments.name, ", expected auto, chatml, llama3 or plain");
   ChatConfig chat = trained.origin.config().chat;
-  if (*wanted != TemplateName::auto_) {
-    chat.template_name = *wanted;
+  std::string where = trained.origin.path().string();
+  if (arguments.name != "auto") {
+    chat.template_name = arguments.name;
+    where = value_named<TemplateName>(arguments.name) ? where : arguments.name;
+    read_template_file(chat);
   }
-  ChatTemplate form = chat_form(chat, *trained.tokenizer, trained.origin.path().string(), " with --template chatml, llama3 or plain");
   if (arguments.system) {
-    form.system = *arguments.system;
+    chat.system = *arguments.system;
   }
-  return form;
+  settle_date(chat);
+  return chat_form(chat, *trained.tokenizer, where, " with --template chatml, llama3 or plain");
 }
 
 }  // namespace dikkat

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
+#include "train/chat/chat_template.h"
 #include "train/cli/command.h"
 #include "train/model/trained_model.h"
-#include "train/text/chat/chat_template.h"
 
 namespace dikkat {
 

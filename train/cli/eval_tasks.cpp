@@ -4,15 +4,16 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/chat/chat_template.h"
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/config/chat_form.h"
 #include "train/sample/prompt.h"
 #include "train/sample/questions.h"
 #include "train/system/file.h"
-#include "train/text/chat/chat_template.h"
 #include "train/text/json_line.h"
 
 namespace dikkat {
@@ -54,16 +55,14 @@ int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) 
   const Tokenizer& tokenizer = *trained.tokenizer;
   Vocabulary vocabulary = vocabulary_of(tokenizer);
   EncodePrompt encoded = [&](const std::string& prompt) { return encode_prompt(tokenizer, prompt); };
-  ChatTemplate form;
-  if (const ChatConfig& chat = trained.origin.config().chat; chat.template_name != TemplateName::auto_) {
-    form = chat_template(chat.template_name, tokenizer);
-    form.system = chat.system;
-    if (const auto end = form.end_token(tokenizer)) {
+  if (const ChatConfig& chat = trained.origin.config().chat; chat.template_name != "auto") {
+    const ChatTemplate form = chat_form(chat, tokenizer, trained.origin.path().string(), "");
+    if (const auto end = form.end_token()) {
       vocabulary.ends.push_back(*end);
     }
-    encoded = [&](const std::string& prompt) {
+    encoded = [form, &tokenizer](const std::string& prompt) {
       const std::vector<Message> messages = {{"user", prompt}};
-      return encode(tokenizer, form.write(messages, ScoredText::answers, true)).tokens;
+      return encode(tokenizer, form.ask(messages)).tokens;
     };
   }
   const auto answers = [&] {

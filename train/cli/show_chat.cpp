@@ -30,18 +30,20 @@ Shown read(const ChatToShow& options, const Tokenizer& tokenizer) {
                 " has no conversations: no line has \"messages\", or \"prompt\" and \"completion\"");
   Shown shown{.notes = corpus.found.notes(), .examples = std::ssize(corpus.examples), .files = corpus.files};
   for (std::size_t i = 0; i < corpus.examples.size(); ++i) {
-    ChatTokens example;
+    std::vector<ChatTokens> texts;
     try {
-      example = encode(tokenizer, options.form, corpus.examples[i], options.scored);
-    } catch (const EncodeError& error) {
+      texts = encode(tokenizer, options.form, corpus.examples[i], options.scored);
+    } catch (const InputError& error) {
       fail_input("corpus: ", corpus.places[i], ": ", error.what());
     }
-    const auto count = static_cast<index>(example.tokens.size());
-    shown.tokens += count;
-    shown.longest = std::max(shown.longest, count);
-    shown.scored += count == 0 ? 0 : std::count(example.scored.begin() + 1, example.scored.end(), true);
-    if (static_cast<index>(i) < options.examples) {
-      shown.first.push_back({corpus.places[i], std::move(example)});
+    for (ChatTokens& text : texts) {
+      const auto count = static_cast<index>(text.tokens.size());
+      shown.tokens += count;
+      shown.longest = std::max(shown.longest, count);
+      shown.scored += count == 0 ? 0 : std::count(text.scored.begin() + 1, text.scored.end(), true);
+      if (static_cast<index>(i) < options.examples) {
+        shown.first.push_back({corpus.places[i], std::move(text)});
+      }
     }
   }
   return shown;
@@ -81,7 +83,7 @@ std::string show_chat(const ChatToShow& options, const Tokenizer& tokenizer) {
     append_to(text, concat(example.place, ", ", example.tokens.tokens.size(), " tokens:\n", text_of(example.tokens, tokenizer), '\n'));
   }
   append_to(text, concat("examples  ", grouped_digits(shown.examples), " in ", shown.files, shown.files == 1 ? " file\n" : " files\n",
-                         "template  ", name_of(options.form.name), "\ntokens    ", grouped_digits(shown.tokens),
+                         "template  ", name_of(options.form.name()), "\ntokens    ", grouped_digits(shown.tokens),
                          "; the longest example has ", grouped_digits(shown.longest), "\nscored    ", grouped_digits(shown.scored),
                          " tokens (", name_of(options.scored), ")\n"));
   for (const std::string& note : shown.notes) {
@@ -99,7 +101,7 @@ nlohmann::ordered_json chat_to_json(const ChatToShow& options, const Tokenizer& 
                         {"tokens", example.tokens.tokens},
                         {"scored", example.tokens.scored}});
   }
-  return {{"template", name_of(options.form.name)},
+  return {{"template", name_of(options.form.name())},
           {"count", shown.examples},
           {"tokens", shown.tokens},
           {"longest", shown.longest},

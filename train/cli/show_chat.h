@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "train/text/chat/chat_template.h"
+#include "train/chat/chat_template.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {

@@ -12,7 +12,7 @@
 #include "optim/newton_schulz.h"
 #include "optim/parameter_group.h"
 #include "optim/update_schedule.h"
-#include "train/text/chat/chat_template.h"
+#include "train/chat/chat_template.h"
 #include "train/text/splitter.h"
 
 namespace dikkat {
@@ -179,9 +179,11 @@ struct TrainConfig {
 
 /// The formatting and the loss of conversations.
 struct ChatConfig {
-  TemplateName template_name = TemplateName::auto_;
+  std::string template_name = "auto";  // a TemplateName; before the run begins also a file
   std::string system;
-  std::string jinja;  // the template that came with the model, as text in the Jinja language
+  std::string jinja;      // the template that came with the model, as text in the Jinja language
+  std::string date;       // what strftime_now() prints in a template
+  std::string variables;  // a JSON object of a template's other variables
   ScoredText loss = ScoredText::answers;
   Defaulted<ScoredText> eval_loss{};  // the tokens that evaluations score; default: loss
 

@@ -385,14 +385,21 @@ constexpr Key kKeys[] = {
 
     chat<&ChatConfig::template_name>(
         "template",
-        "Format in which a conversation is written as text: ChatML, Llama 3's, or plain words (User:, Assistant:); each message ends with "
-        "an end token. auto: the model's own template, if dikkat knows it. If the model has none: ChatML or Llama 3's if the tokenizer has "
-        "their tokens, otherwise plain."),
+        "Template in which a conversation is written as text: chatml, llama3, plain (User:, Assistant:), or a file in the Jinja language. "
+        "auto: the model's own template; if it has none, ChatML or Llama 3's if the tokenizer has their tokens, otherwise plain. A run "
+        "keeps the text of a file or of the model's own template in chat.jinja, and has own here."),
     chat<&ChatConfig::system>("system", "System message for conversations that have none; empty adds none."),
     chat<&ChatConfig::jinja>(
         "jinja",
         "Chat template of the model that the run started from, as text in the Jinja language; empty if the model had none. Exported files "
-        "contain it. With chat.template = \"auto\", conversations are written in it if dikkat knows it."),
+        "contain it. With chat.template auto or own, conversations are written in it."),
+    chat<&ChatConfig::date>(
+        "date",
+        "Date that a template prints (strftime_now), such as 2026-03-09 or 2026-03-09 14:05. If the template asks for it, a new run "
+        "stores the day on which it begins, so that it has the same bits on another day."),
+    chat<&ChatConfig::variables>("variables",
+                                 "Other variables of the template, as a JSON object: {\"enable_thinking\": false}. The model's page names "
+                                 "them."),
     chat<&ChatConfig::loss>(
         "loss",
         "Tokens that training scores: the answers with their end tokens (answers), the last answer of each conversation (last_answer), or "

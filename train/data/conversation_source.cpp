@@ -99,7 +99,7 @@ class ConversationSource : public OpenedSource {
                     " has a token that evaluations score (chat.eval_loss) within ", window_key(config_), " = ", index{config_.data.window});
     }
     notes.insert(notes.end(), split.validation.notes.begin(), split.validation.notes.end());
-    notes.push_back(concat("conversations are formatted with the template ", name_of(split.chat->name),
+    notes.push_back(concat("conversations are formatted with the template ", name_of(split.chat->name()),
                            " (chat.template), and the loss covers ", in_words(learnt), " (chat.loss)",
                            scored == learnt ? "" : concat("; evaluations score ", in_words(scored), " (chat.eval_loss)")));
     return split;

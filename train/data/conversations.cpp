@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/chat/read_conversation.h"
 #include "train/data/byte_source.h"
 #include "train/data/corpus_files.h"
 #include "train/data/fingerprint.h"
 #include "train/system/json.h"
 #include "train/system/pipeline.h"
-#include "train/text/chat/read_conversation.h"
 #include "train/text/json_line.h"
 #include "train/text/token_bytes.h"
 
@@ -44,11 +44,14 @@ bool has_name(std::string_view text, std::string_view quoted) {
 }
 
 bool is_conversation_line(std::string_view line, const std::string& text_field) {
-  if (!has_name(line, "\"messages\"") && !(has_name(line, "\"prompt\"") && has_name(line, "\"completion\""))) {
+  const bool may_be = has_name(line, "\"messages\"") || has_name(line, "\"conversations\"") ||
+                      (has_name(line, "\"prompt\"") && has_name(line, "\"completion\"")) ||
+                      (has_name(line, "\"instruction\"") && has_name(line, "\"output\""));
+  try {
+    return may_be && is_conversation(parse_json<nlohmann::ordered_json>(line), text_field);
+  } catch (const JsonError&) {
     return false;
   }
-  const auto object = try_json(line);
-  return object && is_conversation(*object, text_field);
 }
 
 /// Returns whether a line of a file is a conversation. Reads block by block, since most files are long and have no conversations.
@@ -122,13 +125,13 @@ ConversationStore::ConversationStore(const ConversationCorpus& corpus, index fir
                                      const ChatTemplate& form, ScoredText scored, index window)
     : tokens_(tokenizer.vocab_size()) {
   // Encode all examples in parallel.
-  std::vector<ChatTokens> encoded(static_cast<std::size_t>(count));
+  std::vector<std::vector<ChatTokens>> encoded(static_cast<std::size_t>(count));
   run_tasks(ceil_div(count, kExamplesOfATask), [&](index task) {
     for (index i = task * kExamplesOfATask; i < std::min(count, (task + 1) * kExamplesOfATask); ++i) {
       const auto at = static_cast<std::size_t>(first + i);
       try {
         encoded[static_cast<std::size_t>(i)] = encode(tokenizer, form, corpus.examples[at], scored);
-      } catch (const EncodeError& error) {
+      } catch (const InputError& error) {
         fail_input("corpus: ", corpus.places[at], ": ", error.what());
       }
     }
@@ -136,31 +139,35 @@ ConversationStore::ConversationStore(const ConversationCorpus& corpus, index fir
   // Store them: cut long ones, and leave out those without a target.
   const TokenBytes bytes(tokenizer);
   for (index i = 0; i < count; ++i) {
-    ChatTokens& example = encoded[static_cast<std::size_t>(i)];
-    if (!corpus.examples[static_cast<std::size_t>(first + i)].learn) {
-      continue;
-    }
-    if (std::ssize(example.tokens) > window + 1) {
-      example.tokens.resize(static_cast<std::size_t>(window) + 1);
-      example.scored.resize(example.tokens.size());
-      ++cut_;
-    }
-    if (example.tokens.size() < 2 || std::find(example.scored.begin() + 1, example.scored.end(), true) == example.scored.end()) {
-      ++left_out_;
-      continue;
-    }
-    std::vector<Token> targets;
-    for (std::size_t at = 1; at < example.tokens.size(); ++at) {
-      if (example.scored[at]) {
-        targets.push_back(example.tokens[at]);
+    if (corpus.examples[static_cast<std::size_t>(first + i)].learn) {
+      for (ChatTokens& example : encoded[static_cast<std::size_t>(i)]) {
+        add(example, window, bytes);
       }
     }
-    scored_bytes_ += bytes.of(targets);
-    tokens_.append(example.tokens);
-    scored_.insert(scored_.end(), example.scored.begin(), example.scored.end());
-    starts_.push_back(tokens_.size());
-    example = {};  // frees the memory before the next examples are copied
+    encoded[static_cast<std::size_t>(i)] = {};  // frees the memory before the next examples are copied
   }
+}
+
+void ConversationStore::add(ChatTokens& example, index window, const TokenBytes& bytes) {
+  if (std::ssize(example.tokens) > window + 1) {
+    example.tokens.resize(static_cast<std::size_t>(window) + 1);
+    example.scored.resize(example.tokens.size());
+    ++cut_;
+  }
+  if (example.tokens.size() < 2 || std::find(example.scored.begin() + 1, example.scored.end(), true) == example.scored.end()) {
+    ++left_out_;
+    return;
+  }
+  std::vector<Token> targets;
+  for (std::size_t at = 1; at < example.tokens.size(); ++at) {
+    if (example.scored[at]) {
+      targets.push_back(example.tokens[at]);
+    }
+  }
+  scored_bytes_ += bytes.of(targets);
+  tokens_.append(example.tokens);
+  scored_.insert(scored_.end(), example.scored.begin(), example.scored.end());
+  starts_.push_back(tokens_.size());
 }
 
 index ConversationStore::start(index sequence) const {

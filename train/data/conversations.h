@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "train/chat/chat_template.h"
+#include "train/chat/example_findings.h"
 #include "train/data/fingerprint.h"
 #include "train/data/packed_samples.h"
 #include "train/data/token_store.h"
-#include "train/text/chat/chat_template.h"
-#include "train/text/chat/example_findings.h"
+#include "train/text/token_bytes.h"
 
 namespace dikkat {
 
@@ -35,8 +36,9 @@ bool are_conversations(std::span<const std::string> paths, const std::string& te
 /// and the line. Throws it also if the files have no example to learn.
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field);
 
-/// The tokens of examples. Each token is marked as scored or not. An example longer than a window plus one token is cut at its end, and
-/// left out if it then has nothing to predict.
+/// The tokens of examples. Each token is marked as scored or not. A conversation whose template writes an answer otherwise once others
+/// follow it is a text for each answer (ChatTemplate::learn). A text longer than a window plus one token is cut at its end, and left out
+/// if it then has nothing to predict.
 class ConversationStore : public Sequences {
  public:
   /// Encodes examples `first` to `first + count - 1` in parallel; the result does not depend on the threads. Keeps no references. Throws
@@ -44,7 +46,7 @@ class ConversationStore : public Sequences {
   ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ChatTemplate& form,
                     ScoredText scored, index window);
 
-  index cut() const { return cut_; }            // number of examples that were cut
+  index cut() const { return cut_; }            // number of texts that were cut
   index left_out() const { return left_out_; }  // number of examples to learn that have nothing to predict
   index tokens() const { return tokens_.size(); }
   /// Bytes of text in all targets (token_bytes.h).
@@ -57,6 +59,7 @@ class ConversationStore : public Sequences {
 
  private:
   index start(index sequence) const;
+  void add(ChatTokens& example, index window, const TokenBytes& bytes);
 
   TokenStore tokens_;
   std::vector<bool> scored_;         // one flag for each token

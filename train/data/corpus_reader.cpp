@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/text/chat/read_conversation.h"
+#include "train/chat/read_conversation.h"
 #include "train/text/json_line.h"
 #include "train/text/utf8.h"
 
@@ -75,9 +75,9 @@ class TextReader {
 std::string text_of_line(const std::string& name, index line, std::string_view json, const CorpusOptions& options) {
   const std::string& field = options.text_field;
   const auto refuse = [&](const auto&... parts) { fail_input("corpus: ", name, ": line ", line, parts...); };
-  nlohmann::json object;
+  nlohmann::ordered_json object;
   try {
-    object = parse_json_line(json);
+    object = parse_json_line<nlohmann::ordered_json>(json);
   } catch (const BadJson& error) {
     refuse(", ", error.what());
   } catch (const InputError& error) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
+#include "train/config/chat_form.h"
 #include "train/run/absolute_paths.h"
 #include "train/run/origin.h"
 #include "train/run/precision.h"
@@ -31,12 +32,13 @@ TrainingData load_data(Config& config, std::optional<ModelOrigin>& origin, const
 
 NewRun load_new_run(Config config, const LoadingProgress& progress, const RunLength& length) {
   const std::string precision = settle_precision(config.train);
+  read_template_file(config.chat);
   make_absolute(config);
   std::optional<ModelOrigin> origin;
   TrainingData data = load_data(config, origin, progress);
   config.tokenizer.kind = data.tokenizer->kind();  // tokenizer.path, if given, decides it
   if (const ChatTemplate* form = data.chat()) {
-    config.chat.template_name = form->name;
+    config.chat.template_name = name_of(form->name());
   }
 
   // Remarks for the user.

@@ -74,24 +74,14 @@ void adopt_model(Config& config, const ModelOrigin& origin) {
 void adopt_template(Config& config, const ModelOrigin& origin) {
   const ChatConfig& theirs = origin.config().chat;
   ChatConfig& ours = config.chat;
-  if (ours.template_name != TemplateName::auto_ || !ours.jinja.empty()) {
-    return;
-  }
-  ours.template_name = theirs.template_name;
-  ours.jinja = theirs.jinja;
-  const bool is_default = theirs.template_name == TemplateName::auto_ && theirs.jinja.empty();
-  if (!reads_conversations(config) || is_default) {
+  if (ours.template_name == "auto" && ours.jinja.empty()) {
+    ours.template_name = theirs.template_name;
+    ours.jinja = theirs.jinja;
+    ours.date = ours.date.empty() ? theirs.date : ours.date;
+    ours.variables = ours.variables.empty() ? theirs.variables : ours.variables;
     ours.system = ours.system.empty() ? theirs.system : ours.system;
-    return;
   }
-  const ChatTemplate form = chat_form(theirs, *tokenizer_from_json(origin.tokenizer()), origin.path().string(),
-                                      ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
-  ours.template_name = form.name;
-  if (!ours.system.empty() && ours.system != form.system) {
-    ours.jinja.clear();  // its text has another system message than the run learns
-  } else {
-    ours.system = form.system;
-  }
+  settle_date(ours);
 }
 
 }  // namespace dikkat

@@ -85,8 +85,9 @@ class Events {
   JsonWalker& walker_;
 };
 
-bool is_deeper(const json& value, int levels) {
-  return value.is_structured() && (levels == 0 || std::ranges::any_of(value, [&](const json& one) { return is_deeper(one, levels - 1); }));
+template <class Json>
+bool is_deeper(const Json& value, int levels) {
+  return value.is_structured() && (levels == 0 || std::ranges::any_of(value, [&](const auto& one) { return is_deeper(one, levels - 1); }));
 }
 
 }  // namespace
@@ -145,7 +146,8 @@ std::string json_text(const nlohmann::ordered_json& value, int indent) {
   return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-std::string short_text(const json& value) {
+template <class Json>
+std::string short_text(const Json& value) {
   constexpr int kMostLevels = 8;
   constexpr std::size_t kMost = 60;
   if (is_deeper(value, kMostLevels)) {
@@ -163,11 +165,22 @@ std::string short_text(const json& value) {
   return text + " ...";
 }
 
-const json* find_value(const json& object, std::string_view key) {
+template <class Json>
+const Json* find_value(const Json& object, std::string_view key) {
   const auto at = object.find(key);
   return at == object.end() || at->is_null() ? nullptr : &*at;
 }
 
-bool is_nothing(const json& value) { return value.is_null() || value == false || value == "" || (value.is_structured() && value.empty()); }
+template <class Json>
+bool is_nothing(const Json& value) {
+  return value.is_null() || value == false || value == "" || (value.is_structured() && value.empty());
+}
+
+template std::string short_text(const json&);
+template const json* find_value(const json&, std::string_view);
+template bool is_nothing(const json&);
+template std::string short_text(const nlohmann::ordered_json&);
+template const nlohmann::ordered_json* find_value(const nlohmann::ordered_json&, std::string_view);
+template bool is_nothing(const nlohmann::ordered_json&);
 
 }  // namespace dikkat

@@ -71,13 +71,18 @@ std::size_t walk_json(std::string_view text, JsonWalker& walker, bool strict = t
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
+// These are for nlohmann::json and nlohmann::ordered_json.
+
 /// Returns a value for a message, cut if it is long. Deeply nested values become "a JSON array" or "a JSON object".
-std::string short_text(const nlohmann::json& value);
+template <class Json>
+std::string short_text(const Json& value);
 
 /// Returns the value of a key; nullptr if it is missing or null.
-const nlohmann::json* find_value(const nlohmann::json& object, std::string_view key);
+template <class Json>
+const Json* find_value(const Json& object, std::string_view key);
 
 /// Returns whether a value is null, false, "", [] or {}: such a field usually says the same as a missing one.
-bool is_nothing(const nlohmann::json& value);
+template <class Json>
+bool is_nothing(const Json& value);
 
 }  // namespace dikkat

@@ -34,6 +34,25 @@ std::string_view part(std::string_view text, index first, index last) {
   return text.substr(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
 }
 
+/// Returns whether a range lies within one of `ranges`.
+bool is_within(std::span<const ByteRange> ranges, ByteRange wanted) {
+  const auto after =
+      std::upper_bound(ranges.begin(), ranges.end(), wanted.first, [](index at, const ByteRange& range) { return at < range.first; });
+  return after != ranges.begin() && wanted.last <= std::prev(after)->last;
+}
+
+/// Returns the parts of `ranges` that lie within `bounds`, counted from its beginning.
+std::vector<ByteRange> clipped(std::span<const ByteRange> ranges, ByteRange bounds) {
+  std::vector<ByteRange> inside;
+  for (const ByteRange& range : ranges) {
+    const index first = std::max(range.first, bounds.first), last = std::min(range.last, bounds.last);
+    if (first < last) {
+      inside.push_back({.first = first - bounds.first, .last = last - bounds.first});
+    }
+  }
+  return inside;
+}
+
 }  // namespace
 
 AddedTokenFinder::AddedTokenFinder(const AddedTokens& tokens, bool nfc) : nfc_(nfc) {
@@ -83,7 +102,7 @@ const AddedTokenFinder::Pattern* AddedTokenFinder::longest_at(const Patterns& pa
   return longest;
 }
 
-void AddedTokenFinder::find(const Patterns& patterns, std::string_view text, bool with_special,
+void AddedTokenFinder::find(const Patterns& patterns, std::string_view text, std::span<const ByteRange> markup,
                             const std::function<void(std::string_view)>& on_text, const std::function<void(Token)>& on_token) const {
   index done = 0;
   for (index at = 0; at < bytes_of(text);) {
@@ -95,7 +114,7 @@ void AddedTokenFinder::find(const Patterns& patterns, std::string_view text, boo
     index first = at;
     index last = at + bytes_of(found->name);
     at = last;  // a name that does not count here still hides the names that overlap it
-    if (found->flags.special && !with_special) {
+    if (found->flags.special && !is_within(markup, {first, last})) {
       continue;
     }
     if (found->flags.single_word && (is_of_word(character_before(text, first)) || is_of_word(character_at(text, last)))) {
@@ -122,26 +141,46 @@ void AddedTokenFinder::find(const Patterns& patterns, std::string_view text, boo
   }
 }
 
-void AddedTokenFinder::split(std::string_view text, bool with_special, const std::function<void(std::string_view)>& on_text,
+void AddedTokenFinder::split(std::string_view text, std::span<const ByteRange> markup, const std::function<void(std::string_view)>& on_text,
                              const std::function<void(Token)>& on_token) const {
-  const auto on_normalized = [&](std::string_view some) {
-    if (normalized_.sorted.empty() || !(with_special || finds_always_)) {
+  const bool finds = !markup.empty() || finds_always_;
+  const auto on_normalized = [&](std::string_view some, std::span<const ByteRange> some_markup) {
+    if (normalized_.sorted.empty() || !finds) {
       on_text(some);
     } else {
-      find(normalized_, some, with_special, on_text, on_token);
+      find(normalized_, some, some_markup, on_text, on_token);
     }
   };
   const auto on_part = [&](std::string_view some) {
-    if (nfc_) {
-      on_normalized(to_nfc(some));
-    } else {
-      on_normalized(some);
+    const auto first = static_cast<index>(some.data() - text.data());
+    const std::vector<ByteRange> inside = clipped(markup, {first, first + bytes_of(some)});
+    if (!nfc_) {
+      return on_normalized(some, inside);
     }
+    const std::string normal = to_nfc(some);
+    if (normal == some || inside.empty() || normalized_.sorted.empty()) {
+      return on_normalized(normal, inside);
+    }
+    // The ranges have moved, so markup and the text between are normalized one by one.
+    index done = 0;
+    const auto normalize = [&](index last, bool is_markup) {
+      const std::string one = to_nfc(part(some, done, last));
+      const ByteRange whole{.first = 0, .last = bytes_of(one)};
+      if (!one.empty()) {
+        on_normalized(one, std::span(&whole, is_markup ? 1 : 0));
+      }
+      done = last;
+    };
+    for (const ByteRange& range : inside) {
+      normalize(range.first, false);
+      normalize(range.last, true);
+    }
+    normalize(bytes_of(some), false);
   };
-  if (as_is_.sorted.empty() || !(with_special || finds_always_)) {
+  if (as_is_.sorted.empty() || !finds) {
     on_part(text);
   } else {
-    find(as_is_, text, with_special, on_part, on_token);
+    find(as_is_, text, markup, on_part, on_token);
   }
 }
 

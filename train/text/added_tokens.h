@@ -4,11 +4,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "train/text/token.h"
+#include "train/text/tokenizer.h"
 
 namespace dikkat {
 
@@ -35,8 +37,8 @@ class AddedTokenFinder {
   AddedTokenFinder(const AddedTokens& tokens, bool nfc);
 
   /// Calls on_text for each part of the text between tokens, normalized if `nfc`, and on_token for each token, from left to right. Special
-  /// tokens are text unless `with_special`. The text must be valid UTF-8.
-  void split(std::string_view text, bool with_special, const std::function<void(std::string_view)>& on_text,
+  /// tokens are text unless they lie within a range of `markup`. The text must be valid UTF-8.
+  void split(std::string_view text, std::span<const ByteRange> markup, const std::function<void(std::string_view)>& on_text,
              const std::function<void(Token)>& on_token) const;
 
   /// Returns whether Tokenizer::stable_prefix() never splits a token that is found in every text: none of these tokens has white space or
@@ -58,8 +60,8 @@ class AddedTokenFinder {
   };
 
   static const Pattern* longest_at(const Patterns& patterns, std::string_view text);
-  void find(const Patterns& patterns, std::string_view text, bool with_special, const std::function<void(std::string_view)>& on_text,
-            const std::function<void(Token)>& on_token) const;
+  void find(const Patterns& patterns, std::string_view text, std::span<const ByteRange> markup,
+            const std::function<void(std::string_view)>& on_text, const std::function<void(Token)>& on_token) const;
 
   bool nfc_;
   bool finds_always_ = false;  // whether some tokens are found in every text

@@ -103,8 +103,7 @@ BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
   }
 }
 
-std::vector<Token> BpeTokenizer::encode(std::string_view text) const { return encode(text, false); }
-std::vector<Token> BpeTokenizer::encode_with_special(std::string_view text) const { return encode(text, true); }
+std::vector<Token> BpeTokenizer::encode(std::string_view text) const { return encode_with_markup(text, {}); }
 
 void BpeTokenizer::encode_ordinary(std::string_view text, std::vector<Token>& out) const {
   if (vocabulary_.nfc) {
@@ -128,13 +127,12 @@ void BpeTokenizer::require_known_bytes(std::string_view text) const {
   }
 }
 
-std::vector<Token> BpeTokenizer::encode(std::string_view text, bool with_special) const {
+std::vector<Token> BpeTokenizer::encode_with_markup(std::string_view text, std::span<const ByteRange> markup) const {
   require_utf8(text);
   require_known_bytes(text);
   std::vector<Token> tokens;
   tokens.reserve(text.size() / 3);
-  added_.split(
-      text, with_special, [&](std::string_view part) { encode_ordinary(part, tokens); }, [&](Token token) { tokens.push_back(token); });
+  added_.split(text, markup, [&](std::string_view part) { encode_ordinary(part, tokens); }, [&](Token token) { tokens.push_back(token); });
   return tokens;
 }
 

@@ -31,7 +31,7 @@ class BpeTokenizer : public Tokenizer {
   index vocab_size() const override { return vocabulary_.size(); }
   /// Throws EncodeError for text that is not UTF-8, and for a character with a byte that the vocabulary does not have.
   std::vector<Token> encode(std::string_view text) const override;
-  std::vector<Token> encode_with_special(std::string_view text) const override;
+  std::vector<Token> encode_with_markup(std::string_view text, std::span<const ByteRange> markup) const override;
   index stable_prefix(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
   /// Returns bpe_json().
@@ -45,7 +45,6 @@ class BpeTokenizer : public Tokenizer {
  private:
   void require_known_bytes(std::string_view text) const;
   void encode_ordinary(std::string_view text, std::vector<Token>& out) const;
-  std::vector<Token> encode(std::string_view text, bool with_special) const;
 
   BpeVocabulary vocabulary_;
   AddedTokenFinder added_;

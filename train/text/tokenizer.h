@@ -46,6 +46,13 @@ struct SpecialToken {
   bool operator==(const SpecialToken&) const = default;
 };
 
+/// A part of a text: the bytes from `first` to `last`, which is not included.
+struct ByteRange {
+  index first = 0, last = 0;
+
+  bool operator==(const ByteRange&) const = default;
+};
+
 /// The tokens around a text, as the tokenizer's owner uses them.
 struct TextTokens {
   std::optional<Token> bos{};     // begins a text
@@ -73,9 +80,11 @@ class Tokenizer {
   virtual index vocab_size() const = 0;
   /// Returns the tokens of a text. Throws EncodeError, which has the byte offset, for text that cannot be encoded.
   virtual std::vector<Token> encode(std::string_view text) const = 0;
-  /// Encodes a text as encode() does, but the names of special tokens in it become these tokens: for prompts and chats, never for a corpus.
-  /// Does not add text_tokens().
-  virtual std::vector<Token> encode_with_special(std::string_view text) const { return encode(text); }
+  /// Encodes a text as encode() does, but the names of special tokens that lie within a range of `markup` become these tokens. The ranges
+  /// are in order and do not touch. For prompts and chats, never for a corpus. Does not add text_tokens().
+  virtual std::vector<Token> encode_with_markup(std::string_view text, std::span<const ByteRange>) const { return encode(text); }
+  /// Encodes a text of which all is markup.
+  std::vector<Token> encode_with_special(std::string_view text) const;
   /// Returns the number of bytes at the start of `text` whose tokens do not depend on what follows `text`; 0 if that is not known. A text
   /// that does not fit into memory is split there and encoded chunk by chunk.
   virtual index stable_prefix(std::string_view) const { return 0; }

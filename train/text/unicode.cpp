@@ -127,4 +127,30 @@ bool is_word_character(char32_t code_point) {
                      [=](utf8::Range some) { return some.first <= code_point && code_point <= some.last; });
 }
 
+char32_t to_upper(char32_t code_point) { return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(code_point))); }
+
+char32_t to_lower(char32_t code_point) { return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code_point))); }
+
+char32_t to_title(char32_t code_point) { return static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(code_point))); }
+
+bool is_letter(char32_t code_point) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
+  return UTF8PROC_CATEGORY_LU <= category && category <= UTF8PROC_CATEGORY_LO;
+}
+
+bool is_decimal_digit(char32_t code_point) { return utf8proc_category(static_cast<utf8proc_int32_t>(code_point)) == UTF8PROC_CATEGORY_ND; }
+
+bool is_cased(char32_t code_point) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
+  return UTF8PROC_CATEGORY_LU <= category && category <= UTF8PROC_CATEGORY_LT;
+}
+
+bool is_printable(char32_t code_point) {
+  if (code_point == U' ') {
+    return true;
+  }
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
+  return category != UTF8PROC_CATEGORY_CN && category < UTF8PROC_CATEGORY_ZS;
+}
+
 }  // namespace dikkat

@@ -78,7 +78,7 @@ class Talk {
         form_(template_of(arguments.form, trained)),
         vocabulary_(vocabulary_of(*trained.tokenizer)) {
     options_.interrupted = stop_requested;
-    if (const auto end = form_.end_token(*trained.tokenizer)) {
+    if (const auto end = form_.end_token()) {
       vocabulary_.ends.push_back(*end);
     }
     if (const std::string problem = problem_with_system(form_); !problem.empty()) {
@@ -123,8 +123,8 @@ class Talk {
   }
 
   void show_history() const {
-    if (!form_.system.empty()) {
-      print_result(concat("system: ", form_.system, '\n'));
+    if (!form_.system().empty()) {
+      print_result(concat("system: ", form_.system(), '\n'));
     }
     for (const Message& message : messages_) {
       print_result(concat(message.role, ": ", message.content, '\n'));
@@ -144,8 +144,7 @@ class Talk {
   }
 
   void begin_with(const std::string& system) {
-    ChatTemplate form = form_;
-    form.system = system;
+    ChatTemplate form = form_.with_system(system);
     if (const std::string problem = problem_with_system(form); !problem.empty()) {
       warn(concat(problem, "; the conversation has not changed"));
       return;
@@ -159,7 +158,7 @@ class Talk {
   /// The largest number of tokens of a conversation that leaves room for an answer.
   index most_tokens() const { return context() - std::min(options_.max_new_tokens, context() / 4); }
   std::vector<Token> tokens_of(const ChatTemplate& form, std::span<const Message> messages) const {
-    return encode(*trained_.tokenizer, form.write(messages, ScoredText::answers, true)).tokens;
+    return encode(*trained_.tokenizer, form.ask(messages)).tokens;
   }
   /// Returns "has 1,601 tokens, but 192 fit ...".
   std::string too_many(index tokens) const {
@@ -169,7 +168,7 @@ class Talk {
 
   /// Returns why no conversation can begin with the system message, or an empty string if one can.
   std::string problem_with_system(const ChatTemplate& form) const {
-    if (form.system.empty()) {
+    if (form.system().empty()) {
       return {};
     }
     try {
@@ -189,7 +188,7 @@ class Talk {
       return tokens;
     }
     const index newest = std::ssize(tokens_of(form_, std::span(messages_).last(1)));
-    require_input(newest <= most_tokens(), "the message", form_.system.empty() ? "" : " with the system message", too_many(newest));
+    require_input(newest <= most_tokens(), "the message", form_.system().empty() ? "" : " with the system message", too_many(newest));
     index dropped = 0;
     while (std::ssize(tokens) > most_tokens()) {
       do {  // the rest must begin with a message of the user
@@ -252,7 +251,7 @@ class Talk {
 /// Returns "runs/tuned, step 150; template plain; context of 256 tokens".
 std::string description_of(const std::string& source, const TrainedModel& trained, const ChatTemplate& form) {
   return concat(source, trained.origin.checkpoint() == nullptr ? "" : concat(", step ", trained.origin.state().step), "; template ",
-                name_of(form.name), "; context of ", grouped_digits(trained.model->block_size()), " tokens");
+                name_of(form.name()), "; context of ", grouped_digits(trained.model->block_size()), " tokens");
 }
 
 int chat_command(const ChatArguments& arguments) {

@@ -10,6 +10,7 @@
 #include "train/cli/show_chat.h"
 #include "train/cli/streams.h"
 #include "train/cli/write_page.h"
+#include "train/config/chat_form.h"
 #include "train/data/corpus_reader.h"
 #include "train/data/open_tokenizer.h"
 #include "train/data/split.h"
@@ -40,18 +41,19 @@ int inspect_chat(const CorpusInspectArguments& arguments) {
   require_input(!arguments.tokenizer.empty(),
                 "--chat shows conversations as a model sees them, so it needs the model's tokenizer: add --tokenizer PATH");
   require_input(arguments.html.empty(), "--chat shows examples as text, so it cannot be combined with --html: leave one of them out");
-  const auto name = value_named<TemplateName>(arguments.form);
-  require_input(name.has_value(), "--template is ", arguments.form, ", expected auto, chatml, llama3 or plain");
   const auto scored = value_named<ScoredText>(arguments.loss);
   require_input(scored.has_value(), "--loss is ", arguments.loss, ", expected answers, last_answer or all");
   const auto tokenizer = open_tokenizer(arguments.tokenizer);
-  ChatTemplate form = chat_template(*name, *tokenizer);
-  if (const std::string own = chat_templates_in(arguments.tokenizer).text; *name == TemplateName::auto_ && !own.empty()) {
-    form = known_template(own, *tokenizer, arguments.tokenizer, " with --template chatml, llama3 or plain");
+  ChatConfig chat{.template_name = arguments.form};
+  if (arguments.form == "auto") {
+    chat.jinja = chat_templates_in(arguments.tokenizer).text;
   }
+  read_template_file(chat);
+  settle_date(chat);
   const ChatToShow wanted{.paths = arguments.corpus,
                           .text_field = arguments.reading.text_field,
-                          .form = std::move(form),
+                          .form = chat_form(chat, *tokenizer, arguments.form == "auto" ? arguments.tokenizer : arguments.form,
+                                            " with --template chatml, llama3 or plain"),
                           .scored = *scored,
                           .examples = arguments.examples};
   if (arguments.json) {
@@ -169,7 +171,8 @@ void add_corpus(Commands& program) {
   add_reading(command, a->reading);
   command.text("--html", a->html, "FILE.html", "Also write a page with charts, for a browser");
   command.flag("--chat", a->chat, "Show conversations as a model sees them, token by token, and which tokens are scored");
-  command.text("--template", a->form, "NAME", "With --chat: the chat template: auto, chatml, llama3 or plain");
+  command.text("--template", a->form, "NAME|FILE",
+               "With --chat: the chat template: auto, chatml, llama3, plain, or a file in the Jinja language");
   command.text("--loss", a->loss, "NAME", "With --chat: which tokens are scored: answers, last_answer or all");
   command.number("--examples", a->examples, index{0}, index{1'000'000}, "With --chat: how many conversations to show");
   command.flag("--json", a->json, "Print one JSON object");

@@ -97,10 +97,10 @@ int export_adapters_command(const ExportArguments& arguments) {
 void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
   const ChatConfig& chat = trained.origin.config().chat;
   model.chat_template = chat.jinja;
-  if (chat.template_name != TemplateName::auto_) {
-    const ChatTemplate form = chat_form(chat, *trained.tokenizer, "", "");
-    model.chat_template = chat.jinja.empty() ? form.jinja() : chat.jinja;
-    model.answer_end = form.end_token(*trained.tokenizer);
+  if (chat.template_name != "auto") {
+    const ChatTemplate form = chat_form(chat, *trained.tokenizer, trained.origin.path().string(), "");
+    model.chat_template = form.jinja();
+    model.answer_end = form.end_token();
   }
 }
 

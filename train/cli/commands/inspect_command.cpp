@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "train/chat/chat_template.h"
 #include "train/cli/commands.h"
 #include "train/cli/json_output.h"
 #include "train/cli/shared_options.h"
@@ -22,7 +23,6 @@
 #include "train/model/trained_model.h"
 #include "train/system/folder.h"
 #include "train/system/json.h"
-#include "train/text/chat/chat_template.h"
 #include "train/web/report/sparkline.h"
 
 namespace dikkat {
@@ -128,7 +128,6 @@ struct FilesSummary {
   std::string tokenizer_problem{};
   ChatTemplateFiles templates{};
   std::string template_problem{};
-  std::optional<TemplateName> known{};  // the name of the template, if dikkat knows it
   std::vector<std::string> notes{};
 };
 
@@ -142,9 +141,9 @@ FilesSummary summary_of(const ModelFiles& files) {
   }
   try {
     all.templates = files.chat_templates();
-    const auto form =
-        all.tokenizer != nullptr && !all.templates.text.empty() ? known_template(all.templates.text, *all.tokenizer) : std::nullopt;
-    all.known = form ? std::optional(form->name) : std::nullopt;
+    if (all.tokenizer != nullptr && !all.templates.text.empty()) {
+      chat_template(TemplateName::own, *all.tokenizer, all.templates.text);
+    }
   } catch (const InputError& error) {
     all.template_problem = error.what();
   }
@@ -158,8 +157,7 @@ std::string template_line(const FilesSummary& all) {
   if (all.templates.text.empty()) {
     return "none";
   }
-  std::string line = all.known ? std::string(name_of(*all.known)) : "one that dikkat does not know";
-  line += fmt::format(" ({} characters of Jinja)", grouped_digits(std::ssize(all.templates.text)));
+  std::string line = fmt::format("its own ({} characters of Jinja)", grouped_digits(std::ssize(all.templates.text)));
   for (const std::string& other : all.templates.others) {
     line += ", " + other;
   }
@@ -198,7 +196,6 @@ Json to_json(const ModelFiles& files, const FilesSummary& all) {
   if (!all.template_problem.empty()) {
     form["problem"] = all.template_problem;
   } else if (!all.templates.text.empty()) {
-    form["known"] = all.known ? Json(name_of(*all.known)) : Json();
     form["others"] = all.templates.others;
     form["text"] = all.templates.text;
   }

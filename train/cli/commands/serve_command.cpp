@@ -55,7 +55,7 @@ std::int64_t seconds_since_1970() { return std::chrono::system_clock::to_time_t(
 /// Throws InputError if the system message of the command line leaves no room for a conversation.
 void require_room_beside_system(const ServedModel& model) {
   const Message shortest[] = {{"user", ""}};
-  const index tokens = std::ssize(encode(model.tokenizer, model.form->write(shortest, ScoredText::answers, true)).tokens);
+  const index tokens = std::ssize(encode(model.tokenizer, model.form->ask(shortest)).tokens);
   require_input(tokens < model.context(), "the system message has ", grouped_digits(tokens),
                 " tokens in its template, and the model's context of ", grouped_digits(model.context()),
                 " leaves no room for a conversation: shorten it (--system)");

@@ -8,14 +8,22 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "train/chat/built_in_templates.h"
+#include "train/chat/render_variables.h"
+#include "train/chat/template/template_error.h"
+#include "train/checkpoint/checkpoint_list.h"
 #include "train/cli/commands.h"
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/config/chat_form.h"
 #include "train/data/open_tokenizer.h"
 #include "train/data/tokenize.h"
+#include "train/exchange/chat_template_files.h"
+#include "train/exchange/model_files.h"
+#include "train/model/model_origin.h"
 #include "train/system/folder.h"
 #include "train/system/json.h"
 #include "train/text/bpe_files.h"
@@ -51,6 +59,13 @@ struct DecodeArguments {
 struct InspectArguments {
   std::string tokenizer;
   std::optional<std::string> text{};
+  bool json = false;
+};
+
+struct RenderArguments {
+  std::string model;
+  std::string messages;       // the file with the variables
+  std::string chat_template;  // the template's file; empty: the model's own
   bool json = false;
 };
 
@@ -245,6 +260,58 @@ int inspect_command(const InspectArguments& arguments) {
   return 0;
 }
 
+/// A tokenizer, and the text of the template that conversations with its model are written in.
+struct TokenizerWithTemplate {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::string jinja;
+};
+
+TokenizerWithTemplate open_with_template(const RenderArguments& arguments) {
+  const std::string& source = arguments.model;
+  const bool is_run = fs::path(source).extension() == ".h5" || is_folder(checkpoint_directory(source));
+  if (is_run || (ModelFiles::is_at(source) && !is_folder(source))) {
+    const ModelOrigin origin = ModelOrigin::open(source, {.choice = CheckpointChoice::newest});
+    auto tokenizer = tokenizer_from_json(origin.tokenizer());
+    return {.tokenizer = std::move(tokenizer), .jinja = origin.config().chat.jinja};
+  }
+  return {.tokenizer = open_tokenizer(source), .jinja = is_folder(source) ? chat_templates_in(source).text : ""};
+}
+
+int render_command(const RenderArguments& arguments) {
+  constexpr index kMostTemplate = index{1} << 20, kMostMessages = index{64} << 20;
+  TokenizerWithTemplate model = open_with_template(arguments);
+  if (!arguments.chat_template.empty()) {
+    model.jinja = read_bytes(arguments.chat_template, kMostTemplate);
+  }
+  const std::string where = arguments.chat_template.empty() ? arguments.model : arguments.chat_template;
+  if (model.jinja.empty()) {
+    model.jinja = built_in_template(fitting_template(*model.tokenizer), *model.tokenizer);
+  }
+  ordered_json variables;
+  try {
+    variables = parse_json<ordered_json>(read_bytes(arguments.messages, kMostMessages));
+  } catch (const JsonError& error) {
+    fail_input(arguments.messages, " ", error.what(), R"(, expected {"messages": [{"role": ..., "content": ...}]})");
+  }
+  ChatText text;
+  try {
+    text = render_variables(model.jinja, variables, *model.tokenizer, today());
+  } catch (const TemplateRefusal& refusal) {
+    fail_input("the chat template in ", where, " refuses the messages: ", refusal.what());
+  } catch (const TemplateError& error) {
+    fail_input("the chat template in ", where, ": ", error.what());
+  } catch (const InputError& error) {
+    fail_input(arguments.messages, " ", error.what());
+  }
+  if (arguments.json) {
+    print_json({{"text", text.text}, {"ids", encode(*model.tokenizer, text).tokens}});
+  } else {
+    print_result(text.text);
+  }
+  flush_results();
+  return 0;
+}
+
 }  // namespace
 
 void add_tokenizer(Commands& program) {
@@ -299,6 +366,22 @@ void add_tokenizer(Commands& program) {
     command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
     command.any_text("--text", a->text, "TEXT", "Show the tokens of this text");
     command.flag("--json", a->json, "Print one JSON object");
+  }
+  {
+    constexpr const char* kExamples = R"(  dikkat tokenizer render Qwen3-0.6B --messages talk.json
+  dikkat tokenizer render runs/tuned --messages talk.json --json | jq -c .ids)";
+    const auto a = std::make_shared<RenderArguments>();
+    Command command = tokenizer.add("render", "Write a conversation in a chat template, to compare with another program", kExamples,
+                                    [a] { return render_command(*a); });
+    command.text("MODEL", a->model, "", "A run, a checkpoint, another program's model, or a tokenizer").required();
+    command
+        .text(
+            "--messages", a->messages, "FILE",
+            "JSON object with the template's variables: messages and, if wanted, tools, add_generation_prompt, bos_token, eos_token, date "
+            "(what strftime_now prints; otherwise today), and any other")
+        .required();
+    command.text("--template", a->chat_template, "FILE", "Template in the Jinja language; by default the model's own");
+    command.flag("--json", a->json, "Print one JSON object with the text and its token ids");
   }
 }
 

@@ -36,7 +36,7 @@ index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, Promp
   options.interrupted = [&] { return job.is_cancelled() || stop(); };
   Vocabulary vocabulary = vocabulary_of(model.tokenizer);
   if (request.endpoint == Endpoint::chat) {
-    if (const auto end = model.form->end_token(model.tokenizer)) {
+    if (const auto end = model.form->end_token()) {
       vocabulary.ends.push_back(*end);
     }
   }

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/chat/read_messages.h"
 #include "train/system/json.h"
 #include "train/system/json_fields.h"
-#include "train/text/chat/read_messages.h"
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/request_fields.h"
 
@@ -34,7 +34,7 @@ JsonFields fields_of(const json& object) {
   return {object, "", [](const std::string&, const std::string& name, const std::string& problem) { refuse(name, name, ' ', problem); }};
 }
 
-std::vector<Message> messages_of(const JsonFields& fields, std::string& ignored) {
+std::vector<Message> messages_of(const JsonFields& fields, std::string_view body, std::string& ignored) {
   const json* list = fields.find("messages");
   if (list == nullptr) {
     refuse("messages", R"(there are no messages, expected a list of {"role": ..., "content": ...})");
@@ -45,7 +45,7 @@ std::vector<Message> messages_of(const JsonFields& fields, std::string& ignored)
   }
   try {
     ExampleFindings found;
-    std::vector<Message> messages = read_messages(*list, MessageSource::request, "messages", found);
+    std::vector<Message> messages = read_messages(parse_json<nlohmann::ordered_json>(body, kLimits)["messages"], "messages", found);
     ignored = found.unused_keys();
     return messages;
   } catch (const BadExample& error) {
@@ -165,7 +165,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   ApiRequest request{.endpoint = endpoint};
   const bool is_chat = endpoint == Endpoint::chat;
   if (is_chat) {
-    request.messages = messages_of(fields, request.ignored);
+    request.messages = messages_of(fields, body, request.ignored);
   } else {
     request.prompt = prompt_of(fields);
     request.echo = fields.flag("echo");

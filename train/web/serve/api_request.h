@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "train/chat/conversation.h"
 #include "train/sample/generate.h"
-#include "train/text/chat/conversation.h"
 
 namespace dikkat {
 

@@ -16,7 +16,7 @@ std::vector<Token> encoded(const ServedModel& model, const ApiRequest& request) 
   }
   try {
     if (is_chat) {
-      return encode(model.tokenizer, model.form->write(request.messages, ScoredText::answers, true)).tokens;
+      return encode(model.tokenizer, model.form->ask(request.messages)).tokens;
     }
     return request.prompt.empty() ? default_prompt(model.tokenizer) : encode_prompt(model.tokenizer, request.prompt);
   } catch (const InputError& error) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "layers/models/gpt.h"
-#include "train/text/chat/chat_template.h"
+#include "train/chat/chat_template.h"
 #include "train/text/tokenizer.h"
 #include "train/web/serve/api_request.h"
 

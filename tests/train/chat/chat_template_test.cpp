@@ -1,0 +1,203 @@
+#include "train/chat/chat_template.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/throws.h"
+#include "train/text/bpe_tokenizer.h"
+
+// Conversations as text and as tokens. (tests/clients/chat.mjs compares both with those of Hugging Face's libraries.)
+namespace dikkat {
+namespace {
+
+std::vector<std::string> letters() {
+  std::vector<std::string> tokens;
+  for (int byte = 0; byte < 256; ++byte) {
+    tokens.emplace_back(1, static_cast<char>(byte));
+  }
+  return tokens;
+}
+
+/// A byte is a token; the special tokens `names` follow.
+BpeTokenizer with_special(const std::vector<std::string>& names) {
+  BpeVocabulary vocabulary{.bpe = Bpe(letters(), {})};
+  for (const std::string& name : names) {
+    vocabulary.added_tokens[static_cast<Token>(256 + vocabulary.added_tokens.size())] = {.name = name};
+  }
+  return BpeTokenizer(std::move(vocabulary));
+}
+
+const std::vector<Message> kTalk = {{"user", "Hi"}, {"assistant", "Yes?"}, {"user", "2+2"}, {"assistant", "4"}};
+
+std::string scored_text(const std::vector<ChatText>& texts) {
+  std::string text;
+  for (const ChatText& one : texts) {
+    for (const ByteRange& range : one.scored) {
+      text += one.text.substr(static_cast<std::size_t>(range.first), static_cast<std::size_t>(range.last - range.first));
+    }
+  }
+  return text;
+}
+
+std::string scored_text(const ChatTemplate& form, const std::vector<Message>& talk, ScoredText scored = ScoredText::answers) {
+  return scored_text(form.learn({.messages = talk}, scored));
+}
+
+std::string text_of(const ChatTemplate& form, const std::vector<Message>& talk) {
+  const std::vector<ChatText> texts = form.learn({.messages = talk}, ScoredText::answers);
+  EXPECT_EQ(texts.size(), 1U);
+  return texts.front().text;
+}
+
+ChatTokens tokens_of(const Tokenizer& tokenizer, const ChatTemplate& form, const std::vector<Message>& talk) {
+  const std::vector<ChatTokens> texts = encode(tokenizer, form, {.messages = talk}, ScoredText::answers);
+  EXPECT_EQ(texts.size(), 1U);
+  return texts.front();
+}
+
+const std::vector<std::string> kChatmlTokens = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
+
+TEST(ChatTemplate, ScoresAnswersWithTheirEnds) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  const ChatTemplate form = chat_template(TemplateName::auto_, tokenizer);
+  EXPECT_EQ(form.name(), TemplateName::chatml);
+  EXPECT_EQ(form.end_token(), 258);
+  EXPECT_EQ(text_of(form, kTalk),
+            "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYes?<|im_end|>\n<|im_start|>user\n2+2<|im_end|>\n"
+            "<|im_start|>assistant\n4<|im_end|>\n");
+  EXPECT_EQ(scored_text(form, kTalk), "Yes?<|im_end|>4<|im_end|>");
+  EXPECT_EQ(scored_text(form, kTalk, ScoredText::last_answer), "4<|im_end|>");
+  EXPECT_EQ(scored_text(form, kTalk, ScoredText::all), text_of(form, kTalk));
+  EXPECT_TRUE(form.ask(std::span(kTalk).first(1)).text.ends_with("Hi<|im_end|>\n<|im_start|>assistant\n"));
+  EXPECT_EQ(scored_text(form, {{"user", "Hi"}, {"assistant", ""}}), "<|im_end|>") << "an empty answer is its end";
+}
+
+TEST(ChatTemplate, AUsersTextIsNeverMarkup) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  for (const char* text : {"<|im_end|>", "a<|im_start|>", "<|endoftext|>b"}) {
+    const ChatTemplate form = chat_template(TemplateName::chatml, tokenizer);
+    const ChatTokens tokens = tokens_of(tokenizer, form, {{"user", text}, {"assistant", "no"}});
+    EXPECT_EQ(std::count_if(tokens.tokens.begin(), tokens.tokens.end(), [](Token token) { return token >= 256; }), 4) << text;
+    EXPECT_EQ(std::count(tokens.scored.begin(), tokens.scored.end(), true), 3) << "n, o, <|im_end|>";
+    EXPECT_EQ(tokens.tokens.size(), tokens.scored.size());
+  }
+}
+
+TEST(ChatTemplate, OfATokenizerWithoutTokensForChats) {
+  const BpeTokenizer tokenizer = with_special({"<|endoftext|>"});
+  const ChatTemplate form = chat_template(TemplateName::auto_, tokenizer);
+  EXPECT_EQ(form.name(), TemplateName::plain);
+  EXPECT_EQ(text_of(form, {kTalk[0], kTalk[1]}), "User:\nHi<|endoftext|>\nAssistant:\nYes?<|endoftext|>\n");
+  EXPECT_TRUE(testing::names(input_error_of([&] { chat_template(TemplateName::chatml, tokenizer); }),
+                             {"chat.template", "\"chatml\"", "<|im_start|>", "<|im_end|>", "\"plain\""}));
+}
+
+TEST(ChatTemplate, OfLlama3BeginsOnceAndTrims) {
+  const BpeTokenizer tokenizer =
+      with_special({"<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"});
+  const ChatTemplate form = chat_template(TemplateName::auto_, tokenizer);
+  const ChatTokens tokens = tokens_of(tokenizer, form, {{"user", " Hi\n"}, {"assistant", "no"}});
+  EXPECT_EQ(tokenizer.decode(tokens.tokens),
+            "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+            "<|start_header_id|>assistant<|end_header_id|>\n\nno<|eot_id|>");
+  EXPECT_EQ(std::count(tokens.tokens.begin(), tokens.tokens.end(), 256), 1) << "one beginning of a text";
+}
+
+TEST(ChatTemplate, AMessagesOwnMarkDecidesWhetherItIsLearnt) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  const ChatTemplate form = chat_template(TemplateName::chatml, tokenizer);
+  const std::vector<Message> talk = {{"user", "Hi"}, {"assistant", "bad", false}, {"user", "so", true}, {"assistant", "good"}};
+  EXPECT_EQ(scored_text(form, talk), "so<|im_end|>good<|im_end|>");
+  EXPECT_EQ(scored_text(form, talk, ScoredText::last_answer), "so<|im_end|>good<|im_end|>");
+  EXPECT_EQ(scored_text(form, talk, ScoredText::all),
+            "<|im_start|>user\nHi<|im_end|>\n<|im_start|>user\nso<|im_end|>\n<|im_start|>assistant\ngood<|im_end|>\n");
+  EXPECT_TRUE(text_of(form, talk).find("assistant\nbad<|im_end|>") != std::string::npos) << "it is context";
+  for (const Conversation& example : {Conversation{.messages = talk, .learn = false}, Conversation{.text = "once", .learn = false}}) {
+    const std::vector<ChatTokens> tokens = encode(tokenizer, form, example, ScoredText::all);
+    ASSERT_EQ(tokens.size(), 1U);
+    EXPECT_GT(tokens.front().tokens.size(), 3U);
+    EXPECT_EQ(std::count(tokens.front().scored.begin(), tokens.front().scored.end(), true), 0);
+  }
+}
+
+ChatTemplate own(const std::string& jinja, const Tokenizer& tokenizer, ChatVariables variables = {}) {
+  return chat_template(TemplateName::own, tokenizer, jinja, std::move(variables));
+}
+
+// Like Qwen 3's: the reasoning of earlier answers is dropped, and the last answer has a place for it even if it has none.
+constexpr const char* kReasons =
+    "{%- for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{%- set text = m.content.split('</think>')[-1].lstrip('\\n') %}\n"
+    "{%- if m.role == 'assistant' and loop.last %}{{ '\\n<think>\\n' + m.content.split('</think>')[0].split('<think>')[-1].strip('\\n') if "
+    "'</think>' in m.content "
+    "else '\\n<think>\\n' }}{{ '\\n</think>\\n\\n' + text }}"
+    "{%- else %}{{ '\\n' + text }}{% endif %}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+TEST(ChatTemplate, IsATextForEachAnswerWhereReasoningIsDropped) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  const ChatTemplate form = own(kReasons, tokenizer);
+  const std::vector<Message> talk = {
+      {"user", "1"}, {"assistant", "<think>\nwhy\n</think>\n\none"}, {"user", "2"}, {"assistant", "<think>\nso\n</think>\n\ntwo"}};
+  const std::vector<ChatText> texts = form.learn({.messages = talk}, ScoredText::answers);
+  ASSERT_EQ(texts.size(), 2U);
+  EXPECT_EQ(scored_text({texts[0]}), "<think>\nwhy\n</think>\n\none<|im_end|>");
+  EXPECT_EQ(scored_text({texts[1]}), "<think>\nso\n</think>\n\ntwo<|im_end|>");
+  EXPECT_TRUE(texts[1].text.find("why") == std::string::npos);
+  EXPECT_EQ(form.learn({.messages = talk}, ScoredText::last_answer).size(), 1U);
+}
+
+TEST(ChatTemplate, RefusesWhatTheTemplateWouldDrop) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  const std::vector<Message> talk = {{"system", "Be kind."}, {"user", "1"}, {"assistant", "one two"}};
+  const auto problem = [&](const char* jinja, const Conversation& conversation) {
+    return input_error_of([&] { own(jinja, tokenizer).learn(conversation, ScoredText::answers); });
+  };
+  EXPECT_TRUE(testing::names(problem("{% for m in messages[1:] %}{{ m.content }}<|im_end|>{% endfor %}", {.messages = talk}),
+                             {"message 1", "system"}));
+  EXPECT_TRUE(testing::names(problem("{% for m in messages %}{{ m.content[:3] }}<|im_end|>{% endfor %}", {.messages = talk}),
+                             {"message 3", "assistant"}));
+  const char* const all = "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}";
+  EXPECT_TRUE(testing::names(problem(all, {.messages = talk, .tools = R"([{"name": "f"}])"}), {"tools"}));
+  EXPECT_TRUE(testing::names(problem("{{ raise_exception('No system message.') }}", {.messages = talk}), {"No system message."}));
+  EXPECT_TRUE(testing::names(problem("\n{{ 1 + 'a' }}", {.messages = talk}), {"line 2"}));
+  EXPECT_EQ(own(all, tokenizer).learn({.messages = talk}, ScoredText::answers).size(), 1U);
+}
+
+TEST(ChatTemplate, MayMarkWhatIsLearnt) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  const ChatTemplate form =
+      own("{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>\n{% "
+          "endgeneration %}"
+          "{% else %}{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}",
+          tokenizer);
+  EXPECT_EQ(scored_text(form, kTalk), "Yes?<|im_end|>\n4<|im_end|>\n");
+  EXPECT_EQ(scored_text(form, kTalk, ScoredText::last_answer), "4<|im_end|>\n");
+}
+
+TEST(ChatTemplate, GetsVariablesToolsAndFieldsOfMessages) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  const ChatTemplate form =
+      own("{{ eos_token }}{{ strftime_now('%d %b %Y') }}{{ enable_thinking }}{{ tools|tojson }}{% for m in messages %}{{ m.content }}"
+          "{{ m.tool_calls|tojson if m.tool_calls else '' }}{% endfor %}",
+          tokenizer, {.system = "S", .date = "2026-03-09", .others = R"({"enable_thinking": false})"});
+  const Conversation talk{
+      .messages = {{.role = "user", .content = "u"}, {.role = "assistant", .content = "a", .fields = R"({"tool_calls": [1]})"}},
+      .tools = R"([{"b": 1, "a": 2}])"};
+  EXPECT_EQ(form.ask(talk).text, R"(<|endoftext|>09 Mar 2026False[{"b": 1, "a": 2}]Sua[1])");
+}
+
+TEST(ChatTemplate, IsExportedWithItsSystemMessage) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  const ChatTemplate form = chat_template(TemplateName::chatml, tokenizer, "", {.system = "It's\nkind."});
+  const ChatTemplate exported = own(form.jinja(), tokenizer);
+  EXPECT_EQ(exported.ask(kTalk).text, form.ask(kTalk).text);
+  EXPECT_TRUE(exported.ask(kTalk).text.starts_with("<|im_start|>system\nIt's\nkind.<|im_end|>\n"));
+  const std::vector<Message> other = {{"system", "Other."}, {"user", "Hi"}};
+  EXPECT_EQ(exported.ask(other).text, form.ask(other).text);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,193 @@
+#include "train/chat/template/template.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dikkat {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const CalendarDate kDate{.year = 2026, .month = 3, .day = 9, .hour = 14, .minute = 5};
+constexpr Origin kInput = 7;
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+MarkedText rendered(const std::string& source, const Json& variables = Json::object()) {
+  return Template(source).render(*Value::from_json(variables, kInput).dict(), kDate);
+}
+
+/// Expects what Python's jinja2 gave: a text, or a refusal.
+void expect_row(const Json& row, const std::string& source, const Json& variables) {
+  SCOPED_TRACE(row.contains("case") ? row["template"].get<std::string>() + ", " + row["case"].get<std::string>() : source);
+  if (row.contains("error")) {
+    EXPECT_THROW(rendered(source, variables), TemplateError);
+  } else {
+    EXPECT_EQ(rendered(source, variables).bytes(), row["text"].get<std::string>());
+  }
+}
+
+TEST(Template, RendersSnippetsAsPythonDoes) {
+  const Json golden = Json::parse(contents(DIKKAT_SOURCE_DIR "/tests/train/chat/template/golden.json"));
+  ASSERT_GT(golden["rows"].size(), 200U);
+  for (const Json& row : golden["rows"]) {
+    expect_row(row, row["source"], golden["variables"]);
+  }
+}
+
+TEST(Template, RendersRealTemplatesAsPythonDoes) {
+  const std::filesystem::path folder = std::filesystem::path(DIKKAT_SHARED_DATA) / "templates";
+  if (!std::filesystem::exists(folder)) {
+    GTEST_SKIP() << folder << " is missing";
+  }
+  const Json rows = Json::parse(contents(folder / "golden.json"));
+  ASSERT_EQ(rows.size(), 132U);
+  for (const Json& row : rows) {
+    expect_row(row, contents(folder / row["template"].get<std::string>()), row["variables"]);
+  }
+}
+
+TEST(Template, NamesWhatItDoesNotSupport) {
+  const auto refusal = [](const std::string& source) -> std::string {
+    try {
+      rendered("\n" + source);
+    } catch (const TemplateError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const auto& [source, name] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"{{ 'x'|urlize }}", "urlize"},
+           {"{{ 'x' is filter }}", "filter"},
+           {"{{ 'x'.format() }}", "format"},
+           {"{{ [].append(1) }}", "append"},
+           {"{{ {}.update() }}", "update"},
+           {"{% include 'x' %}", "include"},
+           {"{% block x %}{% endblock %}", "block"},
+           {"{% for x in [] recursive %}{% endfor %}", "recursive"},
+           {"{{ {1: 2} }}", "int"},
+           {"{{ '%d' % 1 }}", "%"},
+           {"{{ dict(**x) }}", "**"},
+           {"{{ strftime_now('%Q') }}", "%Q"},
+           {"{{ x.y }}", "x is undefined"},
+           {"{{ 'x'|trim(what=1) }}", "what"},
+           {"{{ 'x'.split(1) }}", "sep"},
+       }) {
+    const std::string message = refusal(source);
+    EXPECT_TRUE(message.starts_with("line 2: ") && message.find(name) != std::string::npos) << source << "\n" << message;
+  }
+}
+
+TEST(Template, AnExceptionOfTheTemplateIsItsSentence) {
+  try {
+    rendered("{{ raise_exception('Roles must ' ~ 'alternate.') }}");
+    FAIL();
+  } catch (const TemplateRefusal& refusal) {
+    EXPECT_STREQ(refusal.what(), "Roles must alternate.");
+  }
+}
+
+// What was written by the template has origin 0, and what was in its input has the input's.
+TEST(Template, PartsKeepTheirOrigin) {
+  const auto parts = [](const std::string& source, const Json& variables) {
+    const MarkedText text = rendered(source, variables);
+    std::string marked;
+    std::size_t begin = 0;
+    for (const TextPart& part : text.parts()) {
+      const std::string bytes = text.bytes().substr(begin, part.end - begin);
+      marked += part.origin == kInput ? "<" + bytes + ">" : bytes;
+      begin = part.end;
+    }
+    return marked;
+  };
+  const Json message = {{"m", {{"role", "user"}, {"content", " one two, three "}}}};
+  EXPECT_EQ(parts("[{{ m.role }}]{{ m.content }}.", message), "[<user>]< one two, three >.");
+  EXPECT_EQ(parts("{{ '[' + m.role + ']' ~ m['content']|trim }}", message), "[<user>]<one two, three>");
+  EXPECT_EQ(parts("{{ m.content.split(',')|join('|')|upper }}", message), "< ONE TWO>|< THREE >");
+  EXPECT_EQ(parts("{{ m.content[1:4] }}{{ m.content[::-1][1] }}{{ m.content.strip()[-1] }}", message),
+            "<onee"
+            "e>");
+  EXPECT_EQ(parts("{{ m|tojson }}", message), R"({"<role>": "<user>", "<content>": "< one two, three >"})");
+  EXPECT_EQ(parts("{{ m.content|replace('two', 'TWO') }}", message), "< one >TWO<, three >");
+  EXPECT_EQ(parts("{{ 'a<b>'|replace('<b>', m.role) }}", message), "a<user>");
+  EXPECT_EQ(parts("{{ [m.role, 'x'] }}", message), "['<user>', 'x']");
+  EXPECT_EQ(parts("{{ x|tojson }}", {{"x", "a\"\nb"}}), R"("<a\"\nb>")");
+  EXPECT_EQ(parts("{% set c %}<{{ m.role }}>{% endset %}{{ c * 2 }}", message), "<<user>><<user>>");
+  EXPECT_EQ(parts("{% macro f(x) %}({{ x }}){% endmacro %}{{ f(m.role)|title }}", message), "(<User>)");
+}
+
+TEST(Template, GenerationIsMarked) {
+  const MarkedText text = rendered("a{% for m in l %}{% generation %}{{ m }}!{% endgeneration %},{% endfor %}", {{"l", {"x", "y"}}});
+  EXPECT_EQ(text.bytes(), "ax!,y!,");
+  std::string generated;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    generated += text.marks_at(i).generated ? '1' : '0';
+  }
+  EXPECT_EQ(generated, "0110110");
+  EXPECT_EQ(text.marks_at(1).origin, kInput);
+  EXPECT_EQ(text.marks_at(2).origin, kFromTemplate);
+}
+
+// Each of these would take hours, or all memory.
+TEST(Template, WorkMemoryAndDepthAreBounded) {
+  const std::string deep(100'000, '(');
+  std::string chain = "{{ 1";
+  std::string conditions = "{{ 1";
+  for (int i = 0; i < 10'000; ++i) {
+    chain += " + 1";
+    conditions += " if 1";
+  }
+  EXPECT_EQ(rendered(chain + " }}").bytes(), "10001");
+  for (const std::string& source : {
+           std::string("{{ 'x' * 100000000000 }}"),
+           std::string("{{ [1] * 100000000000 }}"),
+           std::string("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"),
+           std::string("{% set ns = namespace(x='a') %}{% for a in range(100) %}{% set ns.x = ns.x + ns.x %}{% endfor %}"),
+           std::string("{% set ns = namespace(x=[1]) %}{% for a in range(100) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"),
+           std::string("{% set ns = namespace(x=[1]) %}{% for a in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}"),
+           std::string("{% set ns = namespace(x='a' * 1000000) %}{% for a in range(1000) %}{{ ns.x }}{% endfor %}"),
+           std::string("{{ ('a' * 10000000).replace('a', 'b' * 10000000) }}"),
+           std::string("{{ ('a' * 10000000)|list|length }}"),
+           std::string("{% set x = 'a' * 8000000 %}{% for a in range(99999) %}{{ (x + 'b') in (x + x) }}{% endfor %}"),
+           std::string("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"),
+           std::string("{% macro m() %}{% if true %}{{ m() }}{% endif %}{{ m() }}{% endmacro %}{{ m() }}"),
+           std::string("{{ 9223372036854775807 + 1 }}"),
+           std::string("{{ 2 ** 64 }}"),
+           std::string("{{ 10 ** 10 ** 10 }}"),
+           "{{ " + deep,
+           "{{ " + std::string(100'000, '-') + "1 }}",
+           "{{ " + std::string(100'000, '[') + std::string(100'000, ']') + " }}",
+           conditions + " }}",
+           std::string(2'000'000, 'x'),
+       }) {
+    EXPECT_THROW(rendered(source), TemplateError) << source.substr(0, 100);
+  }
+  std::string blocks;
+  for (int i = 0; i < 10'000; ++i) {
+    blocks += "{% if 1 %}";
+  }
+  EXPECT_THROW(Template{blocks}, TemplateError);
+}
+
+TEST(Template, RefusesASourceThatIsNotUtf8) { EXPECT_THROW(Template("a\xFF"), TemplateError); }
+
+TEST(CalendarDate, IsReadStrictly) {
+  EXPECT_EQ(CalendarDate::parse("2026-03-09 14:05"), kDate);
+  EXPECT_EQ(CalendarDate::parse("2024-02-29"), (CalendarDate{.year = 2024, .month = 2, .day = 29}));
+  for (const char* text : {"", "2026", "2026-3-9", "2026-02-30", "2025-02-29", "2026-13-01", "2026-03-09 24:00", "2026-03-09T14:05",
+                           "2026-03-09 14:05:00", "-026-03-09", "0000-01-01", "2026-03-09 ", "tomorrow"}) {
+    EXPECT_THROW(CalendarDate::parse(text), InputError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace dikkat

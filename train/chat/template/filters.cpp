@@ -1,0 +1,416 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "train/chat/template/builtins.h"
+#include "train/chat/template/characters.h"
+#include "train/chat/template/print.h"
+#include "train/chat/template/text_methods.h"
+
+namespace dikkat {
+namespace {
+
+/// Returns the value at "a.b" or "a.0" in `value`, as the argument attribute of Jinja's filters names it; undefined if there is none.
+Value attribute_at(const Value& value, const Value& path) {
+  if (path.is_integer()) {
+    return item(value, path);
+  }
+  if (!path.text()) {
+    fail_template("gives a filter ", path.type_name(), " as attribute, expected a str");
+  }
+  Value found = value;
+  std::string_view rest = path.text()->bytes();
+  for (;;) {
+    const std::size_t dot = rest.find('.');
+    const std::string_view name = rest.substr(0, dot);
+    const bool is_index = !name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == std::string_view::npos;
+    found = item(found, is_index ? Value(std::int64_t{std::stol(std::string(name))}) : Value(name));
+    if (dot == std::string_view::npos) {
+      return found;
+    }
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+Value first_of(const Value& value, bool last) {
+  std::vector<Value> items = items_of(value);
+  if (items.empty()) {
+    return Value(
+        Undefined{std::make_shared<const std::string>(concat("the ", last ? "last" : "first", " item of an empty ", value.type_name()))});
+  }
+  return last ? items.back() : items.front();
+}
+
+Value joined(const Value& value, Arguments& arguments) {
+  const std::optional<Value> separator = arguments.take("d");
+  const std::optional<Value> attribute = arguments.take("attribute");
+  MarkedText text;
+  bool is_first = true;
+  for (const Value& one : items_of(value)) {
+    if (!is_first && separator) {
+      text.append(to_text(*separator));
+    }
+    is_first = false;
+    text.append(to_text(attribute && !attribute->is_none() ? attribute_at(one, *attribute) : one));
+  }
+  return Value(std::move(text));
+}
+
+Value as_json(const Value& value, Arguments& arguments) {
+  JsonStyle style;
+  // The order of the arguments is that of transformers' filter.
+  const std::optional<Value> ascii = arguments.take("ensure_ascii");
+  style.ascii = ascii && is_true(*ascii);
+  style.indent = arguments.take_integer("indent");
+  if (const std::optional<Value> separators = arguments.take("separators"); separators && !separators->is_none()) {
+    const std::vector<Value> texts = items_of(*separators);
+    if (texts.size() != 2 || !texts[0].text() || !texts[1].text()) {
+      fail_template("gives the filter tojson separators that are not two texts");
+    }
+    style.between_items = *texts[0].text();
+    style.after_key = *texts[1].text();
+  }
+  const std::optional<Value> sorts = arguments.take("sort_keys");
+  style.sorts_keys = sorts && is_true(*sorts);
+  return Value(json_of(value, style));
+}
+
+Value pairs_of(const Value& value) {
+  if (value.is_undefined()) {
+    return Value::list({});
+  }
+  if (!value.dict()) {
+    fail_template("asks for the items of ", value.type_name(), ", expected a dict");
+  }
+  std::vector<Value> pairs;
+  for (const auto& [key, one] : value.dict()->items) {
+    pairs.push_back(Value::list({Value(key), one}, true));
+  }
+  return Value::list(std::move(pairs));
+}
+
+Value defaulted(const Value& value, Arguments& arguments) {
+  const std::optional<Value> otherwise = arguments.take("default_value");
+  const std::optional<Value> also_false = arguments.take("boolean");
+  const bool replaces = value.is_undefined() || (also_false && is_true(*also_false) && !is_true(value));
+  return !replaces ? value : otherwise ? *otherwise : Value("");
+}
+
+/// Returns the items for which a test holds, or does not hold. With `by_attribute`, the test is of an attribute of the item.
+Value selected(const Value& value, Arguments& arguments, bool wanted, bool by_attribute) {
+  std::optional<Value> attribute;
+  if (by_attribute) {
+    attribute = arguments.need("attribute");
+  }
+  const std::optional<MarkedText> name = arguments.take_text("test");
+  const std::vector<Value> others = arguments.take_placed();
+  const Test test = name ? find_test(name->bytes()) : nullptr;
+  if (name && !test) {
+    fail_template("uses the test ", name->bytes(), ", which is not supported");
+  }
+  std::vector<Value> kept;
+  for (const Value& one : items_of(value)) {
+    const Value subject = attribute ? attribute_at(one, *attribute) : one;
+    Arguments test_arguments(concat("the test ", name ? name->bytes() : ""), others);
+    const bool holds = test ? test(subject, test_arguments) : is_true(subject);
+    if (test) {
+      test_arguments.end();
+    }
+    if (holds == wanted) {
+      kept.push_back(one);
+    }
+  }
+  return Value::list(std::move(kept));
+}
+
+Value mapped(const Value& value, Arguments& arguments) {
+  std::vector<Value> results;
+  if (std::vector<Value> placed = arguments.take_placed(); !placed.empty()) {
+    const MarkedText* const name = placed.front().text();
+    const Filter filter = name ? find_filter(name->bytes()) : nullptr;
+    if (!filter) {
+      fail_template("maps with the filter ", to_text(placed.front()).bytes(), ", which is not supported");
+    }
+    placed.erase(placed.begin());
+    const auto named = arguments.take_named();
+    for (const Value& one : items_of(value)) {
+      Arguments filter_arguments(concat("the filter ", name->bytes()), placed, named);
+      results.push_back(filter(one, filter_arguments));
+      filter_arguments.end();
+    }
+    return Value::list(std::move(results));
+  }
+  const Value attribute = arguments.need("attribute");
+  const std::optional<Value> otherwise = arguments.take("default");
+  for (const Value& one : items_of(value)) {
+    Value found = attribute_at(one, attribute);
+    results.push_back(found.is_undefined() && otherwise ? *otherwise : std::move(found));
+  }
+  return Value::list(std::move(results));
+}
+
+/// Returns a value to compare: a text in lower case, unless case counts.
+Value sort_key(const Value& value, bool case_counts) { return case_counts || !value.text() ? value : Value(lower_case(*value.text())); }
+
+void sort_by(std::vector<Value>& items, bool reverse, auto key) {
+  std::vector<std::pair<Value, Value>> keyed;
+  for (Value& one : items) {
+    Value sorted_by = key(one);
+    keyed.emplace_back(std::move(sorted_by), std::move(one));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [&](const auto& a, const auto& b) { return reverse ? compare(b.first, a.first) < 0 : compare(a.first, b.first) < 0; });
+  std::transform(keyed.begin(), keyed.end(), items.begin(), [](auto& pair) { return std::move(pair.second); });
+}
+
+Value sorted(const Value& value, Arguments& arguments) {
+  const std::optional<Value> reverse = arguments.take("reverse"), case_sensitive = arguments.take("case_sensitive");
+  const std::optional<Value> attribute = arguments.take("attribute");
+  std::vector<Value> items = items_of(value);
+  sort_by(items, reverse && is_true(*reverse), [&](const Value& one) {
+    return sort_key(attribute && !attribute->is_none() ? attribute_at(one, *attribute) : one, case_sensitive && is_true(*case_sensitive));
+  });
+  return Value::list(std::move(items));
+}
+
+Value sorted_pairs(const Value& value, Arguments& arguments) {
+  const std::optional<Value> case_sensitive = arguments.take("case_sensitive");
+  const std::optional<MarkedText> by = arguments.take_text("by");
+  const std::optional<Value> reverse = arguments.take("reverse");
+  const bool by_value = by && by->bytes() == "value";
+  if (by && !by_value && by->bytes() != "key") {
+    fail_template("gives the filter dictsort by='", by->bytes(), "', expected 'key' or 'value'");
+  }
+  if (!value.dict()) {
+    fail_template("sorts ", value.type_name(), " by its keys, expected a dict");
+  }
+  std::vector<Value> pairs = pairs_of(value).list()->items;
+  sort_by(pairs, reverse && is_true(*reverse),
+          [&](const Value& pair) { return sort_key(pair.list()->items[by_value ? 1 : 0], case_sensitive && is_true(*case_sensitive)); });
+  return Value::list(std::move(pairs));
+}
+
+Value unique(const Value& value, Arguments& arguments) {
+  const std::optional<Value> case_sensitive = arguments.take("case_sensitive");
+  const std::optional<Value> attribute = arguments.take("attribute");
+  std::vector<Value> kept, keys;
+  for (const Value& one : items_of(value)) {
+    Value key =
+        sort_key(attribute && !attribute->is_none() ? attribute_at(one, *attribute) : one, case_sensitive && is_true(*case_sensitive));
+    if (keys.size() > 10'000) {
+      fail_template("asks for the unique items among more than ", keys.size(), " values");
+    }
+    if (std::none_of(keys.begin(), keys.end(), [&](const Value& other) { return equal(other, key); })) {
+      kept.push_back(one);
+      keys.push_back(std::move(key));
+    }
+  }
+  return Value::list(std::move(kept));
+}
+
+Value extreme(const Value& value, Arguments& arguments, bool largest) {
+  const std::optional<Value> case_sensitive = arguments.take("case_sensitive");
+  const std::optional<Value> attribute = arguments.take("attribute");
+  const auto key = [&](const Value& one) {
+    return sort_key(attribute && !attribute->is_none() ? attribute_at(one, *attribute) : one, case_sensitive && is_true(*case_sensitive));
+  };
+  const std::vector<Value> items = items_of(value);
+  if (items.empty()) {
+    return first_of(value, false);
+  }
+  const Value* best = &items.front();
+  for (const Value& one : items) {
+    if (const int order = compare(key(one), key(*best)); largest ? order > 0 : order < 0) {
+      best = &one;
+    }
+  }
+  return *best;
+}
+
+Value reversed(const Value& value, Arguments&) {
+  if (value.text()) {
+    return slice(value, Value(nullptr), Value(nullptr), Value(std::int64_t{-1}));
+  }
+  std::vector<Value> items = items_of(value);
+  std::reverse(items.begin(), items.end());
+  return Value::list(std::move(items));
+}
+
+/// Returns the number that a text begins and ends with, as Python's float() reads it; nullopt if there is none.
+std::optional<double> read_number(std::string text) {
+  text = strip(MarkedText(text)).bytes();
+  if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos) {
+    return std::nullopt;
+  }
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  return *end == '\0' ? std::optional(number) : std::nullopt;
+}
+
+Value to_integer(const Value& value, Arguments& arguments) {
+  const std::optional<Value> otherwise = arguments.take("default");
+  std::optional<double> number;
+  if (value.is_integer()) {
+    return Value(value.integer());
+  }
+  if (value.text()) {
+    const std::string text = strip(*value.text()).bytes();
+    std::int64_t exact = 0;
+    const std::size_t plus = text.starts_with('+') ? 1 : 0;
+    if (const auto [end, error] = std::from_chars(text.data() + plus, text.data() + text.size(), exact);
+        error == std::errc() && end == text.data() + text.size() && !text.empty()) {
+      return Value(exact);
+    }
+    number = read_number(text);
+  } else if (value.as<double>()) {
+    number = value.real();
+  }
+  if (!number || !(std::abs(*number) < 9e18)) {
+    return otherwise ? *otherwise : Value(std::int64_t{0});
+  }
+  return Value(static_cast<std::int64_t>(*number));
+}
+
+Value to_real(const Value& value, Arguments& arguments) {
+  const std::optional<Value> otherwise = arguments.take("default");
+  const std::optional<double> number = value.is_number() ? std::optional(value.real())
+                                       : value.text()    ? read_number(value.text()->bytes())
+                                                         : std::nullopt;
+  return number ? Value(*number) : otherwise ? *otherwise : Value(0.0);
+}
+
+Value rounded(const Value& value, Arguments& arguments) {
+  const std::int64_t precision = arguments.take_integer("precision").value_or(0);
+  const std::optional<MarkedText> method = arguments.take_text("method");
+  if (!value.is_number() || precision < 0 || precision > 15) {
+    fail_template("rounds ", value.type_name(), " to ", precision, " digits, expected a number and 0 to 15 digits");
+  }
+  if (value.is_integer() && (!method || method->bytes() == "common")) {
+    return Value(value.integer());
+  }
+  const double factor = std::pow(10.0, static_cast<double>(precision));
+  if (method && method->bytes() == "ceil") {
+    return Value(std::ceil(value.real() * factor) / factor);
+  }
+  if (method && method->bytes() == "floor") {
+    return Value(std::floor(value.real() * factor) / factor);
+  }
+  return Value(std::nearbyint(value.real() * factor) / factor);
+}
+
+Value absolute(const Value& value, Arguments&) {
+  if (!value.is_number()) {
+    fail_template("asks for the absolute value of ", value.type_name(), ", expected a number");
+  }
+  if (value.is_integer() && value.integer() == INT64_MIN) {
+    fail_template("computes an integer that does not fit into 64 bits");
+  }
+  return value.is_integer() ? Value(std::abs(value.integer())) : Value(std::abs(value.real()));
+}
+
+Value total(const Value& value, Arguments& arguments) {
+  const std::optional<Value> attribute = arguments.take("attribute");
+  const std::optional<Value> start = arguments.take("start");
+  if (start && !start->is_number()) {
+    fail_template("adds ", start->type_name(), " to a sum, expected a number");
+  }
+  double real = start ? start->real() : 0;
+  std::int64_t integer = start && start->is_integer() ? start->integer() : 0;
+  bool is_integer = !start || start->is_integer();
+  for (const Value& one : items_of(value)) {
+    const Value number = attribute && !attribute->is_none() ? attribute_at(one, *attribute) : one;
+    if (!number.is_number()) {
+      fail_template("adds ", number.type_name(), " to a sum, expected a number");
+    }
+    is_integer = is_integer && number.is_integer();
+    real += number.real();
+    if (is_integer && __builtin_add_overflow(integer, number.integer(), &integer)) {
+      fail_template("computes an integer that does not fit into 64 bits");
+    }
+  }
+  return is_integer ? Value(integer) : Value(real);
+}
+
+Value indented(const Value& value, Arguments& arguments) {
+  const std::optional<Value> width = arguments.take("width");
+  const std::optional<Value> first = arguments.take("first");
+  const std::optional<Value> blank = arguments.take("blank");
+  MarkedText margin(std::string(4, ' '));
+  if (width && width->text()) {
+    margin = *width->text();
+  } else if (width && width->is_integer() && width->integer() <= 1'000) {
+    margin = MarkedText(std::string(static_cast<std::size_t>(std::max(width->integer(), std::int64_t{0})), ' '));
+  } else if (width) {
+    fail_template("gives the filter indent ", width->type_name(), " as width, expected an int up to 1000 or a str");
+  }
+  const MarkedText text = to_text(value);
+  MarkedText out;
+  const std::string& bytes = text.bytes();
+  for (std::size_t at = 0; at <= bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
+    const bool is_first = at == 0;
+    if (is_first ? first && is_true(*first) : end > at || (blank && is_true(*blank))) {
+      out.append(margin);
+    }
+    out.append(text, at, std::min(end + 1, bytes.size()));
+    at = end + 1;
+  }
+  return Value(std::move(out));
+}
+
+struct NamedFilter {
+  std::string_view name;
+  Filter filter;
+};
+
+constexpr NamedFilter kFilters[] = {
+    {"abs", absolute},
+    {"capitalize", [](const Value& v, Arguments&) { return Value(capitalized(to_text(v))); }},
+    {"count", [](const Value& v, Arguments&) { return Value(length(v)); }},
+    {"d", defaulted},
+    {"default", defaulted},
+    {"dictsort", sorted_pairs},
+    {"first", [](const Value& v, Arguments&) { return first_of(v, false); }},
+    {"float", to_real},
+    {"indent", indented},
+    {"int", to_integer},
+    {"items", [](const Value& v, Arguments&) { return pairs_of(v); }},
+    {"join", joined},
+    {"last", [](const Value& v, Arguments&) { return first_of(v, true); }},
+    {"length", [](const Value& v, Arguments&) { return Value(length(v)); }},
+    {"list", [](const Value& v, Arguments&) { return Value::list(items_of(v)); }},
+    {"lower", [](const Value& v, Arguments&) { return Value(lower_case(to_text(v))); }},
+    {"map", mapped},
+    {"max", [](const Value& v, Arguments& a) { return extreme(v, a, true); }},
+    {"min", [](const Value& v, Arguments& a) { return extreme(v, a, false); }},
+    {"reject", [](const Value& v, Arguments& a) { return selected(v, a, false, false); }},
+    {"rejectattr", [](const Value& v, Arguments& a) { return selected(v, a, false, true); }},
+    {"replace", [](const Value& v, Arguments& a) { return replace_in(to_text(v), a); }},
+    {"reverse", reversed},
+    {"round", rounded},
+    {"safe", [](const Value& v, Arguments&) { return Value(to_text(v)); }},
+    {"select", [](const Value& v, Arguments& a) { return selected(v, a, true, false); }},
+    {"selectattr", [](const Value& v, Arguments& a) { return selected(v, a, true, true); }},
+    {"sort", sorted},
+    {"string", [](const Value& v, Arguments&) { return Value(to_text(v)); }},
+    {"sum", total},
+    {"title", [](const Value& v, Arguments&) { return Value(jinja_title(to_text(v))); }},
+    {"tojson", as_json},
+    {"trim",
+     [](const Value& v, Arguments& a) {
+       const std::optional<MarkedText> characters = a.take_text("chars");
+       return Value(strip(to_text(v), characters ? &*characters : nullptr));
+     }},
+    {"unique", unique},
+    {"upper", [](const Value& v, Arguments&) { return Value(upper_case(to_text(v))); }},
+};
+
+}  // namespace
+
+Filter find_filter(std::string_view name) {
+  const auto* const found = std::lower_bound(std::begin(kFilters), std::end(kFilters), name,
+                                             [](const NamedFilter& some, std::string_view wanted) { return some.name < wanted; });
+  return found != std::end(kFilters) && found->name == name ? found->filter : nullptr;
+}
+
+}  // namespace dikkat

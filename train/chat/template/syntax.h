@@ -1,0 +1,228 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "train/chat/template/arguments.h"
+#include "train/chat/template/builtins.h"
+#include "train/chat/template/value.h"
+
+// The syntax tree of a template. An expression evaluates to a value; a statement prints and sets names.
+namespace dikkat {
+
+class Rendering;
+
+class Expression {
+ public:
+  virtual ~Expression() = default;
+  /// Returns the value. Call Rendering::evaluate() instead, which keeps the limits.
+  virtual Value evaluate(Rendering& rendering) const = 0;
+};
+using ExpressionPtr = std::unique_ptr<const Expression>;
+using Expressions = std::vector<ExpressionPtr>;
+
+/// Whether the statements behind a statement are executed.
+enum class Flow : std::uint8_t { next, break_loop, continue_loop };
+
+class Statement {
+ public:
+  explicit Statement(int line) : line_(line) {}
+  virtual ~Statement() = default;
+  virtual Flow execute(Rendering& rendering) const = 0;
+  int line() const { return line_; }
+
+ private:
+  int line_;
+};
+using Statements = std::vector<std::unique_ptr<const Statement>>;
+
+// Expressions.
+
+struct Literal : Expression {
+  explicit Literal(Value what) : value(std::move(what)) {}
+  Value evaluate(Rendering&) const override { return value; }
+  Value value;
+};
+
+struct Name : Expression {
+  explicit Name(std::string what) : name(std::move(what)) {}
+  Value evaluate(Rendering& rendering) const override;
+  std::string name;
+};
+
+/// [a, b], or (a, b).
+struct ListExpression : Expression {
+  Value evaluate(Rendering& rendering) const override;
+  Expressions items;
+  bool is_tuple = false;
+};
+
+/// {key: value}.
+struct DictExpression : Expression {
+  Value evaluate(Rendering& rendering) const override;
+  std::vector<std::pair<ExpressionPtr, ExpressionPtr>> items;
+};
+
+/// a if condition else b. Without else it is undefined.
+struct Conditional : Expression {
+  Value evaluate(Rendering& rendering) const override;
+  ExpressionPtr value, condition, otherwise;
+};
+
+/// not a, -a, +a.
+struct Unary : Expression {
+  enum class Op : std::uint8_t { negation, minus, plus };
+  Value evaluate(Rendering& rendering) const override;
+  Op op{};
+  ExpressionPtr operand;
+};
+
+/// a and b and c, or: a or b or c.
+struct Logical : Expression {
+  Value evaluate(Rendering& rendering) const override;
+  bool is_and = false;
+  Expressions operands;
+};
+
+enum class BinaryOp : std::uint8_t { add, subtract, multiply, divide, floor_divide, modulo, power };
+
+/// a + b - c: operators of one precedence, from left to right.
+struct Arithmetic : Expression {
+  Value evaluate(Rendering& rendering) const override;
+  ExpressionPtr first;
+  std::vector<std::pair<BinaryOp, ExpressionPtr>> rest;
+};
+
+/// a ~ b ~ c.
+struct Concatenation : Expression {
+  Value evaluate(Rendering& rendering) const override;
+  Expressions parts;
+};
+
+enum class CompareOp : std::uint8_t { equal, unequal, less, less_equal, greater, greater_equal, in, not_in };
+
+/// a < b <= c, which is a < b and b <= c.
+struct Comparison : Expression {
+  Value evaluate(Rendering& rendering) const override;
+  ExpressionPtr first;
+  std::vector<std::pair<CompareOp, ExpressionPtr>> rest;
+};
+
+struct CallArguments {
+  /// Evaluates the arguments of a call of `function`.
+  Arguments evaluate(Rendering& rendering, std::string function) const;
+  Expressions placed;
+  std::vector<std::pair<std::string, ExpressionPtr>> named;
+};
+
+/// What follows an operand: .name, [item], [a:b:c], (arguments), .method(arguments), |filter(arguments), is test(arguments).
+struct Suffix {
+  enum class Kind : std::uint8_t { attribute, item, slice, call, method, filter, test, negated_test };
+  Kind kind{};
+  std::string name{};                   // of an attribute, method, filter or test
+  ExpressionPtr item{}, end{}, step{};  // of an item or a slice, whose bounds may be missing
+  CallArguments arguments{};
+  Filter filter = nullptr;  // nullptr: the language here does not have it
+  Test test = nullptr;
+};
+
+struct Suffixed : Expression {
+  Value evaluate(Rendering& rendering) const override;
+  /// Returns the callable that stands before the last suffix, which is a call, for {% call %}.
+  ExpressionPtr operand;
+  std::string operand_name;  // of a Name, for errors
+  std::vector<Suffix> suffixes;
+};
+
+// Statements.
+
+/// A name, names that a list is unpacked to, or an attribute of a namespace.
+struct Target {
+  /// Sets the names. Throws TemplateError if a list has another length.
+  void assign(Rendering& rendering, const Value& value) const;
+  std::vector<std::string> names;
+  bool unpacks = false;
+  std::string attribute{};  // of the namespace names[0]
+};
+
+struct TextStatement : Statement {
+  TextStatement(int line, std::string what) : Statement(line), text(std::move(what)) {}
+  Flow execute(Rendering& rendering) const override;
+  MarkedText text;
+};
+
+struct PrintStatement : Statement {
+  using Statement::Statement;
+  Flow execute(Rendering& rendering) const override;
+  ExpressionPtr value;
+};
+
+struct IfStatement : Statement {
+  using Statement::Statement;
+  Flow execute(Rendering& rendering) const override;
+  std::vector<std::pair<ExpressionPtr, Statements>> branches;
+  Statements otherwise;
+};
+
+struct ForStatement : Statement {
+  using Statement::Statement;
+  Flow execute(Rendering& rendering) const override;
+  Target target;
+  ExpressionPtr items, condition;
+  Statements body, otherwise;
+};
+
+/// {% set name = value %}, or {% set name %} body {% endset %}, whose text may pass filters.
+struct SetStatement : Statement {
+  using Statement::Statement;
+  Flow execute(Rendering& rendering) const override;
+  Target target;
+  ExpressionPtr value;  // nullptr: the body
+  Statements body;
+  std::vector<Suffix> filters;
+};
+
+/// {% macro name(parameters) %} body {% endmacro %}.
+class Macro : public Statement {
+ public:
+  using Statement::Statement;
+  Flow execute(Rendering& rendering) const override;
+  /// Returns what the body prints. `caller` is the function of this name; undefined without {% call %}.
+  Value call(Rendering& rendering, Arguments arguments, Value caller) const;
+  std::string name;
+  std::vector<std::pair<std::string, ExpressionPtr>> parameters;  // with their defaults; nullptr: none
+  Statements body;
+};
+
+/// {% call macro(arguments) %} body {% endcall %}.
+struct CallStatement : Statement {
+  using Statement::Statement;
+  Flow execute(Rendering& rendering) const override;
+  std::string name;
+  CallArguments arguments;
+  Statements body;
+};
+
+/// {% generation %} body {% endgeneration %}: the body is what a model is trained to write.
+struct GenerationStatement : Statement {
+  using Statement::Statement;
+  Flow execute(Rendering& rendering) const override;
+  Statements body;
+};
+
+/// {% break %} and {% continue %}.
+struct LoopControl : Statement {
+  LoopControl(int line, Flow what) : Statement(line), flow(what) {}
+  Flow execute(Rendering&) const override { return flow; }
+  Flow flow;
+};
+
+/// Applies suffixes to a value, from left to right.
+Value apply(Rendering& rendering, Value value, const std::vector<Suffix>& suffixes, std::string_view operand_name);
+
+}  // namespace dikkat

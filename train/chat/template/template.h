@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "train/chat/template/calendar_date.h"
+#include "train/chat/template/marked_text.h"
+#include "train/chat/template/template_error.h"
+#include "train/chat/template/value.h"
+
+namespace dikkat {
+
+/// A template in the part of the Jinja language that chat templates use (docs/design/templates.md lists it), with the settings of Hugging
+/// Face's transformers: trim_blocks, lstrip_blocks, and tojson as Python's json.dumps(). Immutable: threads may share a template.
+class Template {
+ public:
+  /// Parses a template. Throws TemplateError, which names the line, for what is not the language or not supported.
+  explicit Template(std::string_view source);
+  Template(Template&&) noexcept;
+  Template& operator=(Template&&) noexcept;
+  ~Template();
+
+  /// Returns the text that the template prints with these variables. The same date gives the same text at any time. Throws TemplateError,
+  /// which names the line; and TemplateRefusal where the template calls raise_exception().
+  MarkedText render(const DictValue& variables, const CalendarDate& date) const;
+
+  const std::string& source() const { return source_; }
+
+ private:
+  struct Tree;
+  std::string source_;
+  std::unique_ptr<const Tree> tree_;
+};
+
+}  // namespace dikkat

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <iterator>
+
+#include "train/chat/template/builtins.h"
+#include "train/chat/template/text_methods.h"
+
+namespace dikkat {
+namespace {
+
+std::int64_t need_integer(const Value& value, Arguments& arguments) {
+  if (!value.is_integer()) {
+    fail_template("asks ", arguments.function(), " of ", value.type_name(), ", expected an int");
+  }
+  return value.integer();
+}
+
+bool is_divisible(const Value& value, Arguments& arguments) {
+  const Value by = arguments.need("num");
+  const std::int64_t divisor = need_integer(by, arguments);
+  if (divisor == 0) {
+    fail_template("divides by zero");
+  }
+  return divisor == -1 || need_integer(value, arguments) % divisor == 0;
+}
+
+bool is_iterable(const Value& value) { return value.text() || value.list() || value.dict() || value.is_undefined(); }
+
+bool equals(const Value& v, Arguments& a) { return equal(v, a.need("other")); }
+bool differs(const Value& v, Arguments& a) { return !equal(v, a.need("other")); }
+bool is_less(const Value& v, Arguments& a) { return compare(v, a.need("other")) < 0; }
+bool is_less_or_equal(const Value& v, Arguments& a) { return compare(v, a.need("other")) <= 0; }
+bool is_greater(const Value& v, Arguments& a) { return compare(v, a.need("other")) > 0; }
+bool is_greater_or_equal(const Value& v, Arguments& a) { return compare(v, a.need("other")) >= 0; }
+
+struct NamedTest {
+  std::string_view name;
+  Test test;
+};
+
+constexpr NamedTest kTests[] = {
+    {"!=", differs},
+    {"<", is_less},
+    {"<=", is_less_or_equal},
+    {"==", equals},
+    {">", is_greater},
+    {">=", is_greater_or_equal},
+    {"boolean", [](const Value& v, Arguments&) { return v.as<bool>() != nullptr; }},
+    {"callable", [](const Value& v, Arguments&) { return v.as<Callable>() != nullptr; }},
+    {"defined", [](const Value& v, Arguments&) { return !v.is_undefined(); }},
+    {"divisibleby", is_divisible},
+    {"eq", equals},
+    {"equalto", equals},
+    {"even", [](const Value& v, Arguments& a) { return need_integer(v, a) % 2 == 0; }},
+    {"false", [](const Value& v, Arguments&) { return v.as<bool>() && !*v.as<bool>(); }},
+    {"float", [](const Value& v, Arguments&) { return v.as<double>() != nullptr; }},
+    {"ge", is_greater_or_equal},
+    {"greaterthan", is_greater},
+    {"gt", is_greater},
+    {"in", [](const Value& v, Arguments& a) { return contains(a.need("seq"), v); }},
+    {"integer", [](const Value& v, Arguments&) { return v.as<std::int64_t>() != nullptr; }},
+    {"iterable", [](const Value& v, Arguments&) { return is_iterable(v); }},
+    {"le", is_less_or_equal},
+    {"lessthan", is_less},
+    {"lower", [](const Value& v, Arguments&) { return is_in_case(to_text(v), false); }},
+    {"lt", is_less},
+    {"mapping", [](const Value& v, Arguments&) { return v.dict() != nullptr; }},
+    {"ne", differs},
+    {"none", [](const Value& v, Arguments&) { return v.is_none(); }},
+    {"number", [](const Value& v, Arguments&) { return v.is_number(); }},
+    {"odd", [](const Value& v, Arguments& a) { return need_integer(v, a) % 2 != 0; }},
+    {"sequence", [](const Value& v, Arguments&) { return is_iterable(v); }},
+    {"string", [](const Value& v, Arguments&) { return v.text() != nullptr; }},
+    {"true", [](const Value& v, Arguments&) { return v.as<bool>() && *v.as<bool>(); }},
+    {"undefined", [](const Value& v, Arguments&) { return v.is_undefined(); }},
+    {"upper", [](const Value& v, Arguments&) { return is_in_case(to_text(v), true); }},
+};
+
+}  // namespace
+
+Test find_test(std::string_view name) {
+  const auto* const found = std::lower_bound(std::begin(kTests), std::end(kTests), name,
+                                             [](const NamedTest& some, std::string_view wanted) { return some.name < wanted; });
+  return found != std::end(kTests) && found->name == name ? found->test : nullptr;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,336 @@
+#include "train/chat/template/value.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "train/chat/template/characters.h"
+#include "train/chat/template/template_error.h"
+
+namespace dikkat {
+namespace {
+
+constexpr std::size_t kMostWeight = MarkedText::kMostBytes;
+constexpr std::size_t kMostItems = 1'000'000;
+constexpr int kMostLevels = 128;
+
+template <class Items>
+void measure(Items& container, const auto& value_of) {
+  for (const auto& one : container.items) {
+    const Value& value = value_of(one);
+    container.levels = std::max(container.levels, value.levels() + 1);
+    container.weight += value.weight() + 1;
+  }
+  if (container.levels > kMostLevels) {
+    fail_template("nests lists and dicts more than ", kMostLevels, " levels deep");
+  }
+  if (container.weight > kMostWeight) {
+    fail_template("makes a value of more than ", kMostWeight, " bytes");
+  }
+}
+
+[[noreturn]] void fail_undefined(const Value& value) {
+  const auto* undefined = value.as<Undefined>();
+  fail_template(undefined->name ? *undefined->name : "a value", " is undefined");
+}
+
+std::vector<Value> characters_of(const MarkedText& text) {
+  check_item_count(text.size());
+  std::vector<Value> characters;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t next = next_character(text.bytes(), at);
+    characters.emplace_back(text.between(at, next));
+    at = next;
+  }
+  return characters;
+}
+
+/// Returns the number at which an index, which may count from the end, stands; -1 if it is outside.
+std::int64_t place(std::int64_t index, std::int64_t size) {
+  const std::int64_t at = index < 0 ? index + size : index;
+  return 0 <= at && at < size ? at : -1;
+}
+
+}  // namespace
+
+void check_item_count(std::size_t count) {
+  if (count > kMostItems) {
+    fail_template("makes a list of more than ", kMostItems, " items");
+  }
+}
+
+const Value* DictValue::find(std::string_view key) const {
+  const auto found = std::find_if(items.begin(), items.end(), [&](const auto& item) { return item.first.bytes() == key; });
+  return found == items.end() ? nullptr : &found->second;
+}
+
+Value Value::list(std::vector<Value> items, bool is_tuple) {
+  auto made = std::make_shared<ListValue>();
+  made->items = std::move(items);
+  made->is_tuple = is_tuple;
+  measure(*made, [](const Value& value) -> const Value& { return value; });
+  Value value;
+  value.value_ = List(std::move(made));
+  return value;
+}
+
+Value Value::dict(std::vector<std::pair<MarkedText, Value>> items) {
+  auto made = std::make_shared<DictValue>();
+  made->items = std::move(items);
+  measure(*made, [](const auto& item) -> const Value& { return item.second; });
+  for (const auto& [key, value] : made->items) {
+    made->weight += key.size();
+  }
+  Value value;
+  value.value_ = Dict(std::move(made));
+  return value;
+}
+
+Value Value::from_json(const nlohmann::ordered_json& json, Origin origin) {
+  switch (json.type()) {
+    case nlohmann::ordered_json::value_t::boolean: return Value(json.get<bool>());
+    case nlohmann::ordered_json::value_t::number_integer: return Value(json.get<std::int64_t>());
+    case nlohmann::ordered_json::value_t::number_unsigned: {
+      const auto number = json.get<std::uint64_t>();
+      return std::in_range<std::int64_t>(number) ? Value(static_cast<std::int64_t>(number)) : Value(static_cast<double>(number));
+    }
+    case nlohmann::ordered_json::value_t::number_float: return Value(json.get<double>());
+    case nlohmann::ordered_json::value_t::string: return Value(MarkedText(json.get_ref<const std::string&>(), origin));
+    case nlohmann::ordered_json::value_t::array: {
+      std::vector<Value> items;
+      for (const auto& one : json) {
+        items.push_back(from_json(one, origin));
+      }
+      return list(std::move(items));
+    }
+    case nlohmann::ordered_json::value_t::object: {
+      std::vector<std::pair<MarkedText, Value>> items;
+      for (const auto& [key, one] : json.items()) {
+        items.emplace_back(MarkedText(key, origin), from_json(one, origin));
+      }
+      return dict(std::move(items));
+    }
+    default: return Value(nullptr);
+  }
+}
+
+std::string_view Value::type_name() const {
+  struct Names {
+    std::string_view operator()(const Undefined&) const { return "undefined"; }
+    std::string_view operator()(std::nullptr_t) const { return "NoneType"; }
+    std::string_view operator()(bool) const { return "bool"; }
+    std::string_view operator()(std::int64_t) const { return "int"; }
+    std::string_view operator()(double) const { return "float"; }
+    std::string_view operator()(const Text&) const { return "str"; }
+    std::string_view operator()(const List& list) const { return list->is_tuple ? "tuple" : "list"; }
+    std::string_view operator()(const Dict&) const { return "dict"; }
+    std::string_view operator()(const Namespace*) const { return "namespace"; }
+    std::string_view operator()(const Callable&) const { return "function"; }
+  };
+  return std::visit(Names{}, value_);
+}
+
+std::size_t Value::size() const {
+  if (text()) {
+    return text()->size();
+  }
+  return list() ? 8 * list()->items.size() : dict() ? 8 * dict()->items.size() : 0;
+}
+
+std::size_t Value::weight() const { return text() ? text()->size() : list() ? list()->weight : dict() ? dict()->weight : 0; }
+
+int Value::levels() const { return list() ? list()->levels : dict() ? dict()->levels : 0; }
+
+bool is_true(const Value& value) {
+  if (value.is_undefined() || value.is_none()) {
+    return false;
+  }
+  if (value.is_number()) {
+    return value.real() != 0;
+  }
+  if (value.text()) {
+    return value.text()->size() > 0;
+  }
+  return value.list() ? !value.list()->items.empty() : value.dict() ? !value.dict()->items.empty() : true;
+}
+
+bool equal(const Value& a, const Value& b) {
+  if (a.is_number() && b.is_number()) {
+    return a.is_integer() && b.is_integer() ? a.integer() == b.integer() : a.real() == b.real();
+  }
+  if (a.text() && b.text()) {
+    return a.text()->bytes() == b.text()->bytes();
+  }
+  if (a.list() && b.list()) {
+    return a.list()->is_tuple == b.list()->is_tuple && std::ranges::equal(a.list()->items, b.list()->items, equal);
+  }
+  if (a.dict() && b.dict()) {
+    const auto& items = a.dict()->items;
+    return items.size() == b.dict()->items.size() && std::all_of(items.begin(), items.end(), [&](const auto& item) {
+             const Value* other = b.dict()->find(item.first.bytes());
+             return other && equal(item.second, *other);
+           });
+  }
+  if (a.names() || b.names()) {
+    return a.names() == b.names();
+  }
+  return (a.is_none() && b.is_none()) || (a.is_undefined() && b.is_undefined());
+}
+
+int compare(const Value& a, const Value& b) {
+  const auto order = [](const auto& x, const auto& y) { return x < y ? -1 : y < x ? 1 : 0; };
+  if (a.is_number() && b.is_number()) {
+    return a.is_integer() && b.is_integer() ? order(a.integer(), b.integer()) : order(a.real(), b.real());
+  }
+  if (a.text() && b.text()) {
+    return order(a.text()->bytes(), b.text()->bytes());  // UTF-8 sorts as code points do
+  }
+  if (a.list() && b.list() && a.list()->is_tuple == b.list()->is_tuple) {
+    const auto &x = a.list()->items, &y = b.list()->items;
+    for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+      if (!equal(x[i], y[i])) {
+        return compare(x[i], y[i]);
+      }
+    }
+    return order(x.size(), y.size());
+  }
+  if (a.is_undefined() || b.is_undefined()) {
+    fail_undefined(a.is_undefined() ? a : b);
+  }
+  fail_template("compares the order of ", a.type_name(), " and ", b.type_name(), ", which have none");
+}
+
+bool contains(const Value& container, const Value& item) {
+  if (container.text()) {
+    if (!item.text()) {
+      fail_template("looks for ", item.type_name(), " in a str, expected a str");
+    }
+    return find_text(container.text()->bytes(), item.text()->bytes()) != std::string::npos;
+  }
+  if (container.dict()) {
+    return item.text() && container.dict()->find(item.text()->bytes());
+  }
+  if (container.list()) {
+    const auto& items = container.list()->items;
+    return std::any_of(items.begin(), items.end(), [&](const Value& one) { return equal(one, item); });
+  }
+  if (container.is_undefined()) {
+    return false;
+  }
+  fail_template("looks for an item in ", container.type_name(), ", expected a str, list or dict");
+}
+
+std::vector<Value> items_of(const Value& value) {
+  if (value.list()) {
+    return value.list()->items;
+  }
+  if (value.text()) {
+    return characters_of(*value.text());
+  }
+  if (value.dict()) {
+    std::vector<Value> keys;
+    for (const auto& item : value.dict()->items) {
+      keys.emplace_back(item.first);
+    }
+    return keys;
+  }
+  if (value.is_undefined()) {
+    return {};
+  }
+  fail_template("loops over ", value.type_name(), ", expected a list, dict or str");
+}
+
+std::int64_t length(const Value& value) {
+  if (value.text()) {
+    return static_cast<std::int64_t>(count_characters(value.text()->bytes()));
+  }
+  if (value.list() || value.dict()) {
+    return static_cast<std::int64_t>(value.list() ? value.list()->items.size() : value.dict()->items.size());
+  }
+  if (value.is_undefined()) {
+    return 0;
+  }
+  fail_template("asks for the length of ", value.type_name(), ", expected a str, list or dict");
+}
+
+Value item(const Value& container, const Value& key) {
+  const auto missing = [&] {
+    const std::string name = key.text() ? concat("'", key.text()->bytes(), "'") : std::string(to_text(key).bytes());
+    return Value(Undefined{std::make_shared<const std::string>(concat("item ", name, " of a ", container.type_name()))});
+  };
+  if (container.is_undefined()) {
+    fail_undefined(container);
+  }
+  if (container.dict()) {
+    const Value* found = key.text() ? container.dict()->find(key.text()->bytes()) : nullptr;
+    return found ? *found : missing();
+  }
+  if (container.names() && key.text()) {
+    for (const auto& [name, value] : container.names()->items) {
+      if (name == key.text()->bytes()) {
+        return value;
+      }
+    }
+    return missing();
+  }
+  if (container.list() && key.is_integer()) {
+    const std::int64_t at = place(key.integer(), static_cast<std::int64_t>(container.list()->items.size()));
+    return at < 0 ? missing() : container.list()->items[static_cast<std::size_t>(at)];
+  }
+  if (container.text() && key.is_integer()) {
+    const std::string& bytes = container.text()->bytes();
+    const std::int64_t at = place(key.integer(), length(container));
+    if (at < 0) {
+      return missing();
+    }
+    const std::size_t first = character_offset(bytes, static_cast<std::size_t>(at));
+    return Value(container.text()->between(first, next_character(bytes, first)));
+  }
+  return missing();
+}
+
+Value slice(const Value& container, const Value& begin, const Value& end, const Value& step) {
+  const auto bound = [](const Value& value, const char* what) {
+    if (!value.is_none() && !value.is_integer()) {
+      fail_template("has a slice whose ", what, " is ", value.type_name(), ", expected an integer");
+    }
+    return !value.is_none();
+  };
+  const std::int64_t by = bound(step, "step") ? step.integer() : 1;
+  if (by == 0) {
+    fail_template("has a slice whose step is 0");
+  }
+  if (!container.text() && !container.list()) {
+    container.is_undefined() ? fail_undefined(container)
+                             : fail_template("takes a slice of ", container.type_name(), ", expected a str or list");
+  }
+  // As Python's slice.indices().
+  const std::int64_t size = length(container), low = by < 0 ? -1 : 0, high = by < 0 ? size - 1 : size;
+  const auto clamp = [&](std::int64_t at) { return at < 0 ? std::max(at + size, low) : std::min(at, high); };
+  const std::int64_t first = bound(begin, "begin") ? clamp(begin.integer()) : by < 0 ? high : low;
+  const std::int64_t last = bound(end, "end") ? clamp(end.integer()) : by < 0 ? low : high;
+  if (container.text() && by == 1) {
+    const std::string& bytes = container.text()->bytes();
+    const std::size_t from = character_offset(bytes, static_cast<std::size_t>(first));
+    return Value(container.text()->between(from, std::max(from, character_offset(bytes, static_cast<std::size_t>(last)))));
+  }
+  const std::vector<Value> items = items_of(container);
+  std::vector<Value> taken;
+  for (std::int64_t at = first; by > 0 ? at < last : at > last;) {
+    taken.push_back(items[static_cast<std::size_t>(at)]);
+    if (__builtin_add_overflow(at, by, &at)) {
+      break;
+    }
+  }
+  if (container.list()) {
+    return Value::list(std::move(taken), container.list()->is_tuple);
+  }
+  MarkedText text;
+  for (const Value& character : taken) {
+    text.append(*character.text());
+  }
+  return Value(std::move(text));
+}
+
+}  // namespace dikkat

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "train/chat/template/marked_text.h"
+
+// The values of a template: Python's, as far as templates use them. Values are immutable and shared; only a namespace changes.
+namespace dikkat {
+
+class Macro;
+struct ListValue;
+struct DictValue;
+struct Namespace;
+
+/// A name, key or item that does not exist. It prints as nothing; most other uses are errors, which name it.
+struct Undefined {
+  std::shared_ptr<const std::string> name{};
+};
+
+/// A function that a template calls by a name: one of its macros, one of the language, or the body of its {% call %} block.
+struct Callable {
+  enum class Kind : std::uint8_t { macro, range, dict, make_namespace, raise_exception, strftime_now, caller };
+  Kind kind{};
+  const Macro* macro = nullptr;  // of kind macro
+  int caller = 0;                // of kind caller: its number
+};
+
+class Value {
+ public:
+  using Text = std::shared_ptr<const MarkedText>;
+  using List = std::shared_ptr<const ListValue>;
+  using Dict = std::shared_ptr<const DictValue>;
+
+  Value() : value_(Undefined{}) {}
+  explicit Value(Undefined undefined) : value_(std::move(undefined)) {}
+  explicit Value(std::nullptr_t) : value_(nullptr) {}
+  explicit Value(bool truth) : value_(truth) {}
+  explicit Value(std::int64_t number) : value_(number) {}
+  explicit Value(double number) : value_(number) {}
+  explicit Value(Namespace* names) : value_(names) {}
+  explicit Value(Callable function) : value_(function) {}
+  explicit Value(MarkedText text) : value_(std::make_shared<const MarkedText>(std::move(text))) {}
+  explicit Value(std::string_view text) : Value(MarkedText(text)) {}
+  explicit Value(const std::string& text) : Value(std::string_view(text)) {}
+  explicit Value(const char* text) : Value(std::string_view(text)) {}
+  /// Throw TemplateError for values that are nested too deeply or are too large.
+  static Value list(std::vector<Value> items, bool is_tuple = false);
+  static Value dict(std::vector<std::pair<MarkedText, Value>> items);
+  /// Returns a value of JSON, whose texts are marked with `origin`.
+  static Value from_json(const nlohmann::ordered_json& json, Origin origin);
+
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&value_);
+  }
+  bool is_undefined() const { return as<Undefined>() != nullptr; }
+  bool is_none() const { return as<std::nullptr_t>() != nullptr; }
+  /// Returns the value as a text, list, dict or namespace; nullptr if it is not one.
+  const MarkedText* text() const { return pointee<Text>(); }
+  const ListValue* list() const { return pointee<List>(); }
+  const DictValue* dict() const { return pointee<Dict>(); }
+  Namespace* names() const { return as<Namespace*>() ? *as<Namespace*>() : nullptr; }
+  /// Returns the value as Python's int, which True and False are, too; nullptr for others.
+  bool is_integer() const { return as<std::int64_t>() || as<bool>(); }
+  bool is_number() const { return is_integer() || as<double>(); }
+  /// The value of a number.
+  std::int64_t integer() const { return as<bool>() ? std::int64_t{*as<bool>()} : *as<std::int64_t>(); }
+  double real() const { return as<double>() ? *as<double>() : static_cast<double>(integer()); }
+
+  /// The name of the value's type, for errors, as Python says it: "str", "int", "dict".
+  std::string_view type_name() const;
+  /// About the work that one operation on the value takes, without what is nested in it.
+  std::size_t size() const;
+  /// As size(), with what is nested in it.
+  std::size_t weight() const;
+  int levels() const;
+
+ private:
+  template <class T>
+  auto pointee() const -> decltype(std::declval<T>().get()) {
+    return as<T>() ? as<T>()->get() : nullptr;
+  }
+
+  std::variant<Undefined, std::nullptr_t, bool, std::int64_t, double, Text, List, Dict, Namespace*, Callable> value_;
+};
+
+/// A list, or a tuple, which differs only in how it is printed.
+struct ListValue {
+  std::vector<Value> items{};
+  bool is_tuple = false;
+  int levels = 1;          // of nested lists and dicts, itself included
+  std::size_t weight = 0;  // about the number of values in it and the bytes of its texts
+};
+
+/// A dict, in the order of insertion.
+struct DictValue {
+  std::vector<std::pair<MarkedText, Value>> items{};
+  int levels = 1;
+  std::size_t weight = 0;
+
+  /// Returns the value of a key; nullptr if there is none.
+  const Value* find(std::string_view key) const;
+};
+
+/// The attributes of namespace(), which {% set ns.name = value %} changes.
+struct Namespace {
+  std::vector<std::pair<std::string, Value>> items{};
+};
+
+/// Throws TemplateError for more items than a list may have.
+void check_item_count(std::size_t count);
+
+// Python's operations. They throw TemplateError where Python raises an exception.
+
+bool is_true(const Value& value);
+bool equal(const Value& a, const Value& b);
+/// Returns a negative number, 0 or a positive one, as a < b, a == b or a > b.
+int compare(const Value& a, const Value& b);
+/// Returns whether a text, list or dict contains an item.
+bool contains(const Value& container, const Value& item);
+/// Returns what a loop over the value goes through: characters, items or keys.
+std::vector<Value> items_of(const Value& value);
+std::int64_t length(const Value& value);
+/// Returns the item with an index or a key; undefined if there is none.
+Value item(const Value& container, const Value& key);
+/// Returns container[begin:end:step]. Each bound is an integer or None.
+Value slice(const Value& container, const Value& begin, const Value& end, const Value& step);
+
+/// Returns str(value): the text that {{ value }} prints.
+MarkedText to_text(const Value& value);
+/// Returns repr(value), in which texts are quoted.
+MarkedText representation(const Value& value);
+
+}  // namespace dikkat
