@@ -4,6 +4,7 @@ to 20 steps, since this tests that the commands are right, and not how good the 
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,20 @@ def blocks_of(page):
         yield match.group(1)
 
 
+def run(block, folder, environment):
+    """Returns a block's exit code and messages. Ends what it leaves running, such as a server, which would answer the next test's requests."""
+    job = subprocess.Popen(["bash", "-e", "-c", block], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+    try:
+        messages = job.communicate(timeout=280)[1]
+    finally:
+        try:
+            os.killpg(job.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return job.returncode, messages
+
+
 for name in PAGES:
     blocks = list(blocks_of(source / name))
     assert len(blocks) >= 2, f"{name} has {len(blocks)} blocks of commands"
@@ -41,8 +56,8 @@ for name in PAGES:
         wrapper.chmod(0o755)
         environment = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "OMP_NUM_THREADS": "2", "GOMP_SPINCOUNT": "1000"}
         for block in blocks:
-            done = subprocess.run(["bash", "-e", "-c", block], cwd=folder, env=environment, capture_output=True, text=True, errors="replace", timeout=280)
-            assert done.returncode == 0, f"{name}:\n{block}\nended with {done.returncode}: {done.stderr[-2000:]}"
+            code, messages = run(block, folder, environment)
+            assert code == 0, f"{name}:\n{block}\nended with {code}: {messages[-2000:]}"
         for expected in {"docs/TUTORIAL.md": ["runs/first/report.html", "runs/compare.html"], "docs/HOWTO.md": ["runs/llama-hf/config.json", "runs/llama.gguf", "runs/ended.txt"],
                          "docs/FINETUNE.md": ["runs/merged/config.toml", "adapter.gguf", "adapter-peft/adapter_config.json"]}[name]:
             assert (folder / expected).exists(), f"{name}: {expected} was not made"

@@ -168,8 +168,8 @@ ChatTemplate::ChatTemplate(TemplateName name, std::string jinja, const Tokenizer
   // transformers defines these even if there are none.
   add(program->variables, "tools", Value(nullptr));
   add(program->variables, "documents", Value(nullptr));
-  for (const auto& [name, token] : special_names(tokenizer)) {
-    add(program->variables, name, Value(token));
+  for (const auto& [key, token] : special_names(tokenizer)) {
+    add(program->variables, key, Value(token));
   }
   if (!variables_.others.empty()) {
     const Value others = Value::from_json(parse_json<Json>(variables_.others), kOther);

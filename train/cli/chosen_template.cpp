@@ -16,7 +16,7 @@ ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel&
   if (arguments.name != "auto") {
     chat.template_name = arguments.name;
     where = value_named<TemplateName>(arguments.name) ? where : arguments.name;
-    read_template_file(chat);
+    read_template_file(chat, "--template");
   }
   if (arguments.system) {
     chat.system = *arguments.system;

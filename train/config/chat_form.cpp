@@ -24,14 +24,14 @@ ChatTemplate chat_form(const ChatConfig& chat, const Tokenizer& tokenizer, const
   }
 }
 
-void read_template_file(ChatConfig& chat) {
+void read_template_file(ChatConfig& chat, const char* name) {
   if (value_named<TemplateName>(chat.template_name)) {
     return;
   }
   try {
     chat.jinja = read_bytes(chat.template_name, kMostBytes);
   } catch (const Error& error) {
-    fail_input("chat.template is \"", chat.template_name, "\", expected auto, chatml, llama3, plain, or a template's file: ", error.what());
+    fail_input(name, " is \"", chat.template_name, "\", expected auto, chatml, llama3, plain, or a template's file: ", error.what());
   }
   chat.template_name = name_of(TemplateName::own);
 }

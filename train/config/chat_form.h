@@ -13,8 +13,9 @@ namespace dikkat {
 /// says `where` it is from, and `how` to choose another one.
 ChatTemplate chat_form(const ChatConfig& chat, const Tokenizer& tokenizer, const std::string& where, const char* how);
 
-/// Replaces a file's name in chat.template by "own", and the text of chat.jinja by the file's. Throws InputError if there is no such file.
-void read_template_file(ChatConfig& chat);
+/// Replaces a file's name in chat.template by "own", and the text of chat.jinja by the file's. Throws InputError, which calls the value
+/// `name`, if there is no such file.
+void read_template_file(ChatConfig& chat, const char* name = "chat.template");
 
 /// Sets chat.date to today if the template of the model's own asks for the date, so that a resumed run has the same bits on another day.
 void settle_date(ChatConfig& chat);

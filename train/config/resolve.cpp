@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/base/error.h"
+#include "train/chat/template/calendar_date.h"
 #include "train/config/accumulation.h"
 #include "train/config/problems.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 namespace {
@@ -158,6 +162,20 @@ void check_muon(const OptimConfig& optim, schema::Problems& problems) {
   }
 }
 
+void check_chat(const ChatConfig& chat, schema::Problems& problems) {
+  if (!chat.date.empty()) {
+    try {
+      CalendarDate::parse(chat.date);
+    } catch (const InputError& error) {
+      problems.add(concat("chat.date ", error.what()));
+    }
+  }
+  const auto variables = chat.variables.empty() ? std::nullopt : try_json(chat.variables, kConfigLimits);
+  if (!chat.variables.empty() && (!variables || !variables->is_object())) {
+    problems.add(concat("chat.variables is ", chat.variables, ", expected a JSON object such as {\"enable_thinking\": false}"));
+  }
+}
+
 void check_token_count(const Config& config, schema::Problems& problems) {
   const std::string unread = problem_with_accumulation(config.train);
   if (!unread.empty()) {
@@ -230,6 +248,7 @@ void validate(const Config& config) {
   check_rates(config.optim, problems);
   check_muon(config.optim, problems);
   check_token_count(config, problems);
+  check_chat(config.chat, problems);
   if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
     problems.add(
         "data.validation is given, but the corpus holds pairs, for which it is not supported; set data.val_fraction to validate on a share "

@@ -282,7 +282,7 @@ TEST_F(Chat, IsExportedWithItsTemplate) {
   EXPECT_EQ(unknown.code, 2);
   expect_named(unknown.err, {"--template", "chatml", "llama3", "plain"});
   EXPECT_EQ(answers("tuned-hf", {"--template", "plain"}).out, own);
-  expect_refused(here, {"finetune", "tuned-hf", "--data", "chats.jsonl", "--out", "no"}, {"chat.template", "\"chatml\""});
+  expect_refused(here, {"finetune", "tuned-hf", "--data", "chats.jsonl", "--out", "no"}, {"chats.jsonl", "message 1"});
 }
 
 TEST_F(Chat, IsAskedQuestions) {

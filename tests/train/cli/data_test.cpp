@@ -52,6 +52,26 @@ TEST(TokenizerCommand, TrainsOneThatEncodesAndDecodes) {
   EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "words.json", "--json"}))["kind"], "word");
 }
 
+TEST(TokenizerCommand, RendersConversations) {
+  const Workspace here;
+  here.write("mixed.txt", mixed_text());
+  ASSERT_EQ(here.run({"tokenizer", "train", "--corpus", "mixed.txt", "--vocab-size", "280", "--out", "tk.json"}).code, 0);
+  here.write(
+      "talk.json",
+      R"({"messages": [{"role": "user", "content": "<|endoftext|>"}], "date": "2026-03-09", "add_generation_prompt": true, "x": [1, null]})");
+  EXPECT_EQ(here.run({"tokenizer", "render", "tk.json", "--messages", "talk.json"}).out, "User:\n<|endoftext|><|endoftext|>\nAssistant:\n");
+  here.write("own.jinja", "{{ strftime_now('%d %b %Y') }}{{ eos_token }}{{ x }}{% for m in messages %}{{ m.content }}{% endfor %}");
+  const Json own = json_of(here.run({"tokenizer", "render", "tk.json", "--messages", "talk.json", "--template", "own.jinja", "--json"}));
+  EXPECT_EQ(own["text"], "09 Mar 2026<|endoftext|>[1, None]<|endoftext|>");
+  EXPECT_EQ(std::count(own["ids"].begin(), own["ids"].end(), 279), 1) << "a message never becomes a special token";
+  here.write("bad.jinja", "\n{% include 'x' %}");
+  expect_refused(here, {"tokenizer", "render", "tk.json", "--messages", "talk.json", "--template", "bad.jinja"},
+                 {"bad.jinja", "line 2", "include"});
+  here.write("strict.jinja", "{{ raise_exception('Too short.') }}");
+  expect_refused(here, {"tokenizer", "render", "tk.json", "--messages", "talk.json", "--template", "strict.jinja"},
+                 {"strict.jinja", "Too short."});
+}
+
 TEST(TokenizerCommand, ReportsThatATextHasTooFewPairsToMerge) {
   const Workspace here;
   here.write("few.txt", "abc abc");

@@ -81,6 +81,7 @@ class Talk {
     if (const auto end = form_.end_token()) {
       vocabulary_.ends.push_back(*end);
     }
+    require_usable_template();
     if (const std::string problem = problem_with_system(form_); !problem.empty()) {
       fail_input(problem, " (--system)");
     }
@@ -164,6 +165,17 @@ class Talk {
   std::string too_many(index tokens) const {
     return concat(" has ", grouped_digits(tokens), " tokens in its template, but ", grouped_digits(most_tokens()),
                   " fit into the model's context of ", grouped_digits(context()), " with room for an answer: shorten it");
+  }
+
+  /// Throws InputError if the template cannot write even a short conversation.
+  void require_usable_template() const {
+    const Message shortest[] = {{"user", "a"}};
+    try {
+      form_.ask(shortest);
+    } catch (const InputError& error) {
+      fail_input("conversations with ", trained_.origin.path().string(), " are not possible: ", error.what(),
+                 "; choose another template with --template chatml, llama3, plain or FILE");
+    }
   }
 
   /// Returns why no conversation can begin with the system message, or an empty string if one can.

@@ -48,7 +48,7 @@ int inspect_chat(const CorpusInspectArguments& arguments) {
   if (arguments.form == "auto") {
     chat.jinja = chat_templates_in(arguments.tokenizer).text;
   }
-  read_template_file(chat);
+  read_template_file(chat, "--template");
   settle_date(chat);
   const ChatToShow wanted{.paths = arguments.corpus,
                           .text_field = arguments.reading.text_field,
