@@ -8,6 +8,8 @@
 namespace dikkat {
 namespace {
 
+using namespace jinja;
+
 const Value& variables() {
   static const Value all = Value::from_json(nlohmann::ordered_json::parse(R"({
       "bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": true, "n": 7, "half": 0.5, "no": false, "nothing": null,

@@ -43,7 +43,7 @@ std::string quoted(const std::string& text) {
   return in_jinja + '\'';
 }
 
-std::string jinja(const Form& form) {
+std::string program_of(const Form& form) {
   return concat(form.begin.empty() ? "" : concat("{{ ", quoted(form.begin), " }}"), "{% for message in messages %}{{ ",
                 quoted(form.before_role), " + (", form.capitalizes ? "message['role'] | capitalize" : "message['role']", ") + ",
                 quoted(form.after_role), " + (", form.trims ? "message['content'] | trim" : "message['content']", ") + ", quoted(form.end),
@@ -79,15 +79,15 @@ std::string built_in_template(TemplateName name, const Tokenizer& tokenizer) {
   switch (name) {
     case TemplateName::chatml:
       require_tokens(has_chatml(tokenizer), "<|im_start|> and <|im_end|>");
-      return jinja({.before_role = "<|im_start|>", .after_role = "\n", .end = "<|im_end|>\n"});
+      return program_of({.before_role = "<|im_start|>", .after_role = "\n", .end = "<|im_end|>\n"});
     case TemplateName::llama3:
       require_tokens(has_llama3(tokenizer), "<|begin_of_text|>, <|start_header_id|>, <|end_header_id|> and <|eot_id|>");
-      return jinja({.begin = "<|begin_of_text|>",
-                    .before_role = "<|start_header_id|>",
-                    .after_role = "<|end_header_id|>\n\n",
-                    .trims = true,
-                    .end = "<|eot_id|>"});
-    case TemplateName::plain: return jinja(plain(tokenizer));
+      return program_of({.begin = "<|begin_of_text|>",
+                         .before_role = "<|start_header_id|>",
+                         .after_role = "<|end_header_id|>\n\n",
+                         .trims = true,
+                         .end = "<|eot_id|>"});
+    case TemplateName::plain: return program_of(plain(tokenizer));
     default: fail("chat template: ", name_of(name), " is not built in");
   }
 }

@@ -14,6 +14,14 @@
 namespace dikkat {
 namespace {
 
+using jinja::json_of;
+using jinja::kFromTemplate;
+using jinja::MarkedText;
+using jinja::Origin;
+using jinja::TemplateError;
+using jinja::TemplateRefusal;
+using jinja::TextPart;
+using jinja::Value;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kWhiteSpace = " \t\n\r\v\f";
@@ -98,8 +106,8 @@ ChatTokens encode_text(const Tokenizer& tokenizer, const std::string& text) {
 
 /// What a template needs to write: its program, and what it knows of the tokenizer.
 struct ChatTemplate::Program {
-  Template program;
-  CalendarDate date;
+  jinja::Template program;
+  jinja::CalendarDate date;
   std::vector<std::pair<MarkedText, Value>> variables;  // of every conversation
   std::vector<SpecialToken> special;                    // longer names first
 };
@@ -157,13 +165,13 @@ class ChatTemplate::Rendered {
   MarkedText text_;
 };
 
-ChatTemplate::ChatTemplate(TemplateName name, std::string jinja, const Tokenizer& tokenizer, ChatVariables variables)
+ChatTemplate::ChatTemplate(TemplateName name, const std::string& source, const Tokenizer& tokenizer, ChatVariables variables)
     : name_(name), variables_(std::move(variables)) {
-  auto program =
-      std::make_shared<Program>(Program{.program = Template(jinja), .date = {}, .variables = {}, .special = tokenizer.special_tokens()});
+  auto program = std::make_shared<Program>(
+      Program{.program = jinja::Template(source), .date = {}, .variables = {}, .special = tokenizer.special_tokens()});
   std::ranges::stable_sort(program->special, [](const SpecialToken& a, const SpecialToken& b) { return a.name.size() > b.name.size(); });
   if (!variables_.date.empty()) {
-    program->date = CalendarDate::parse(variables_.date);
+    program->date = jinja::CalendarDate::parse(variables_.date);
   }
   // transformers defines these even if there are none.
   add(program->variables, "tools", Value(nullptr));
@@ -215,7 +223,7 @@ std::string ChatTemplate::jinja() const {
 }
 
 /// Returns the variables of a template that writes the first `count` messages of a conversation.
-Value ChatTemplate::variables_for(const Conversation& conversation, std::size_t count, bool asks, bool arguments_as_text) const {
+jinja::Value ChatTemplate::variables_for(const Conversation& conversation, std::size_t count, bool asks, bool arguments_as_text) const {
   std::vector<std::pair<MarkedText, Value>> variables = program_->variables;
   std::vector<Value> messages;
   const bool knows_developers = program_->program.source().find("developer") != std::string::npos;

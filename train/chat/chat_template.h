@@ -13,7 +13,9 @@
 
 namespace dikkat {
 
+namespace jinja {
 class Value;
+}
 
 /// The template in which a conversation is written as one text. auto: the model's own, or else the built-in one that fits the tokenizer.
 /// own: the model's own, whose text is kept with the run.
@@ -47,8 +49,8 @@ struct ChatVariables {
 /// A chat template: a program in the Jinja language that writes a conversation as one text. Immutable: threads may share a template.
 class ChatTemplate {
  public:
-  /// Throws TemplateError (an InputError) for a text that is not a template. Its message continues "the chat template in FILE".
-  ChatTemplate(TemplateName name, std::string jinja, const Tokenizer& tokenizer, ChatVariables variables = {});
+  /// Throws jinja::TemplateError (an InputError) for a text that is not a template. Its message continues "the chat template in FILE".
+  ChatTemplate(TemplateName name, const std::string& source, const Tokenizer& tokenizer, ChatVariables variables = {});
 
   /// The built-in template's name, or `own`.
   TemplateName name() const { return name_; }
@@ -73,7 +75,7 @@ class ChatTemplate {
  private:
   struct Program;
   class Rendered;
-  Value variables_for(const Conversation& conversation, std::size_t count, bool asks, bool arguments_as_text) const;
+  jinja::Value variables_for(const Conversation& conversation, std::size_t count, bool asks, bool arguments_as_text) const;
   Rendered render(const Conversation& conversation, std::size_t count, bool asks) const;
   std::optional<ByteRange> special_after(const Rendered& rendered, index at) const;
   ByteRange answer_in(const Rendered& rendered, const Conversation& conversation, std::size_t message) const;
@@ -87,7 +89,7 @@ class ChatTemplate {
 };
 
 /// Returns a template by its name: a built-in one, the built-in one that fits the tokenizer (auto), or the one in `own`. Throws InputError
-/// if the tokenizer lacks a token that the template needs, and TemplateError as the constructor does.
+/// if the tokenizer lacks a token that the template needs, and jinja::TemplateError as the constructor does.
 ChatTemplate chat_template(TemplateName name, const Tokenizer& tokenizer, const std::string& own = "", ChatVariables variables = {});
 
 /// Tokens, each with whether it is scored.

@@ -2,12 +2,12 @@
 
 namespace dikkat {
 
-ChatText chat_text(const MarkedText& text) {
+ChatText chat_text(const jinja::MarkedText& text) {
   ChatText all{.text = text.bytes()};
   index begin = 0;
-  for (const TextPart& part : text.parts()) {
+  for (const jinja::TextPart& part : text.parts()) {
     const auto end = static_cast<index>(part.end);
-    if (part.origin == kFromTemplate) {
+    if (part.origin == jinja::kFromTemplate) {
       if (!all.markup.empty() && all.markup.back().last == begin) {
         all.markup.back().last = end;
       } else {

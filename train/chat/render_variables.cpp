@@ -11,24 +11,24 @@
 
 namespace dikkat {
 
-ChatText render_variables(const std::string& jinja, const nlohmann::ordered_json& variables, const Tokenizer& tokenizer,
+ChatText render_variables(const std::string& source, const nlohmann::ordered_json& variables, const Tokenizer& tokenizer,
                           const std::string& date) {
   const auto* const messages = variables.is_object() ? find_value(variables, "messages") : nullptr;
   require_input(messages != nullptr && messages->is_array(),
                 R"(has no list of messages, expected {"messages": [{"role": ..., "content": ...}]})");
   // Defaults, and then what is given.
-  constexpr Origin kInput = 1;
-  std::vector<std::pair<MarkedText, Value>> all;
-  const auto set = [&](std::string_view name, Value value) {
+  constexpr jinja::Origin kInput = 1;
+  std::vector<std::pair<jinja::MarkedText, jinja::Value>> all;
+  const auto set = [&](std::string_view name, jinja::Value value) {
     std::erase_if(all, [&](const auto& one) { return one.first.bytes() == name; });
-    all.emplace_back(MarkedText(name), std::move(value));
+    all.emplace_back(jinja::MarkedText(name), std::move(value));
   };
   for (const char* name : {"tools", "documents"}) {
-    set(name, Value(nullptr));
+    set(name, jinja::Value(nullptr));
   }
-  set("add_generation_prompt", Value(false));
+  set("add_generation_prompt", jinja::Value(false));
   for (const auto& [name, token] : special_names(tokenizer)) {
-    set(name, Value(token));
+    set(name, jinja::Value(token));
   }
   std::string day = date;
   for (const auto& [name, value] : variables.items()) {
@@ -36,11 +36,11 @@ ChatText render_variables(const std::string& jinja, const nlohmann::ordered_json
       require_input(value.is_string(), "\"date\" is ", short_text(value), ", expected a day such as \"2026-03-09\"");
       day = value.get<std::string>();
     } else {
-      set(name, Value::from_json(value, name.ends_with("_token") ? kFromTemplate : kInput));
+      set(name, jinja::Value::from_json(value, name.ends_with("_token") ? jinja::kFromTemplate : kInput));
     }
   }
-  const Value with = Value::dict(std::move(all));
-  return chat_text(Template(jinja).render(*with.dict(), CalendarDate::parse(day)));
+  const jinja::Value with = jinja::Value::dict(std::move(all));
+  return chat_text(jinja::Template(source).render(*with.dict(), jinja::CalendarDate::parse(day)));
 }
 
 }  // namespace dikkat

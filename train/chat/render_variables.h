@@ -12,7 +12,7 @@ namespace dikkat {
 /// object with "messages" and, if wanted, "tools", "add_generation_prompt", "bos_token", "eos_token", "date" and any other variable.
 /// Missing special tokens are the tokenizer's, and a missing date is `date`. Throws InputError for variables of another form, and
 /// TemplateError if the template cannot be read or rendered.
-ChatText render_variables(const std::string& jinja, const nlohmann::ordered_json& variables, const Tokenizer& tokenizer,
+ChatText render_variables(const std::string& source, const nlohmann::ordered_json& variables, const Tokenizer& tokenizer,
                           const std::string& date);
 
 }  // namespace dikkat

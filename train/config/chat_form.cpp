@@ -19,7 +19,7 @@ ChatTemplate chat_form(const ChatConfig& chat, const Tokenizer& tokenizer, const
                 "\", expected auto, chatml, llama3, plain, own or a template's file");
   try {
     return chat_template(*name, tokenizer, chat.jinja, {.system = chat.system, .date = chat.date, .others = chat.variables});
-  } catch (const TemplateError& error) {
+  } catch (const jinja::TemplateError& error) {
     fail_input("the chat template in ", where, " cannot be used: ", error.what(), "; choose the most similar one", how);
   }
 }

@@ -165,7 +165,7 @@ void check_muon(const OptimConfig& optim, schema::Problems& problems) {
 void check_chat(const ChatConfig& chat, schema::Problems& problems) {
   if (!chat.date.empty()) {
     try {
-      CalendarDate::parse(chat.date);
+      jinja::CalendarDate::parse(chat.date);
     } catch (const InputError& error) {
       problems.add(concat("chat.date ", error.what()));
     }

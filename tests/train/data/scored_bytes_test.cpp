@@ -55,8 +55,12 @@ TEST(TokenBytes, OfScoredAnswersAreThoseOfTheirText) {
   corpus.examples.push_back({.messages = {{"user", "Hi"}, {"assistant", "Yes?"}, {"user", "2+2"}, {"assistant", "4"}}});
   corpus.places.emplace_back("here");
   for (const std::string end : {"<e>", "<|endoftext|>", "<|the end of everything that there was to say|>"}) {
-    const ChatTemplate form{.after_role = ":", .end = end};
-    const ConversationStore store(corpus, 0, 1, bytes_and({end}), form, ScoredText::answers, 1000);
+    const auto tokenizer = bytes_and({end});
+    const ChatTemplate form(
+        TemplateName::own,
+        "{% for m in messages %}{{ m.role }}:{{ m.content }}" + end + "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}",
+        tokenizer);
+    const ConversationStore store(corpus, 0, 1, tokenizer, form, ScoredText::answers, 1000);
     EXPECT_EQ(store.target_weight(0), 7) << "five letters and two ends";
     EXPECT_EQ(store.scored_bytes(), 5) << end;
   }

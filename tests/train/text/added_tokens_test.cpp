@@ -13,9 +13,10 @@ using testing::names;
 /// Formats a token as "[7]", the text between tokens as it is, and "|" between two parts of text.
 std::string split(const AddedTokens& tokens, std::string_view text, bool with_special = true, bool nfc = false) {
   std::string out;
+  const ByteRange whole{.first = 0, .last = static_cast<index>(text.size())};
   AddedTokenFinder(tokens, nfc)
       .split(
-          text, with_special, [&](std::string_view part) { out.append(out.empty() ? "" : "|").append(part); },
+          text, std::span(&whole, with_special ? 1 : 0), [&](std::string_view part) { out.append(out.empty() ? "" : "|").append(part); },
           [&](Token token) { out += concat(out.empty() ? "" : "|", '[', token, ']'); });
   return out;
 }
@@ -27,6 +28,24 @@ TEST(AddedTokens, AreFoundOnlyWhenAskedFor) {
   EXPECT_EQ(split(tokens, "<|end"), "<|end");
   EXPECT_EQ(split(tokens, ""), "");
   EXPECT_EQ(split({}, "text"), "text");
+}
+
+TEST(AddedTokens, AreFoundOnlyWithinTheMarkup) {
+  const AddedTokens tokens = {{7, {.name = "<e>"}}, {8, {.name = "<t>", .special = false}}, {9, {.name = "<n>", .normalized = true}}};
+  const auto within = [&](std::string_view text, const std::vector<ByteRange>& markup, bool nfc) {
+    std::string out;
+    AddedTokenFinder(tokens, nfc)
+        .split(
+            text, markup, [&](std::string_view part) { out.append(out.empty() ? "" : "|").append(part); },
+            [&](Token token) { out += concat(out.empty() ? "" : "|", '[', token, ']'); });
+    return out;
+  };
+  for (const bool nfc : {false, true}) {
+    EXPECT_EQ(within("<e><e>a<t><e>", {{3, 6}}, nfc), "<e>|[7]|a|[8]|<e>");
+    EXPECT_EQ(within("<e><e>", {{0, 2}, {4, 6}}, nfc), "<e><e>") << "a name that is only partly markup";
+    EXPECT_EQ(within("<n><n><n>", {{0, 3}, {6, 9}}, nfc), "[9]|<n>|[9]");
+  }
+  EXPECT_EQ(within("e\u0301<n>e\u0301<n>", {{3, 6}}, true), "\u00e9|[9]|\u00e9<n>") << "normalization moves the markup";
 }
 
 TEST(AddedTokens, OfSeveralAtOnePlaceTheLongestIsFound) {

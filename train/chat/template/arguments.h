@@ -9,7 +9,7 @@
 #include "train/chat/template/template_error.h"
 #include "train/chat/template/value.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 
 /// The arguments of a call in a template, by place and by name. A function takes what it knows, and then calls end().
 class Arguments {
@@ -96,4 +96,4 @@ class Arguments {
   std::size_t next_ = 0;  // of placed_
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -5,7 +5,7 @@
 #include "train/chat/template/arguments.h"
 
 // The filters, tests and methods that templates may use. Each throws TemplateError where Python or Jinja raises an exception.
-namespace dikkat {
+namespace dikkat::jinja {
 
 using Filter = Value (*)(const Value& subject, Arguments& arguments);
 using Test = bool (*)(const Value& subject, Arguments& arguments);
@@ -22,4 +22,4 @@ bool is_dict_method(std::string_view name);
 /// Returns text without the white space at its ends, or without the characters of `characters`.
 MarkedText strip(const MarkedText& text, const MarkedText* characters = nullptr, bool begin = true, bool end = true);
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -9,7 +9,7 @@
 
 #include "train/chat/template/template_error.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 constexpr std::array<std::string_view, 12> kMonths = {"January", "February", "March",     "April",   "May",      "June",
@@ -111,4 +111,4 @@ std::string CalendarDate::format(std::string_view format) const {
   return text;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

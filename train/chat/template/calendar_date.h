@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace dikkat {
+namespace dikkat::jinja {
 
 /// A day and a time of the day, as strftime_now() prints them.
 struct CalendarDate {
@@ -18,4 +18,4 @@ struct CalendarDate {
   std::string format(std::string_view format) const;
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

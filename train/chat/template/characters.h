@@ -7,7 +7,7 @@
 #include "train/text/utf8.h"
 
 // The characters of a text in UTF-8, which Python counts where C++ counts bytes.
-namespace dikkat {
+namespace dikkat::jinja {
 
 /// Returns the byte behind the character that begins at byte `at` < text.size().
 inline std::size_t next_character(std::string_view text, std::size_t at) {
@@ -45,4 +45,4 @@ inline std::size_t find_text(std::string_view text, std::string_view wanted, std
 /// Returns whether Python's str.isspace() counts the character as white space: Unicode's, and four separators of ASCII.
 inline bool is_python_space(char32_t c) { return (0x1C <= c && c <= 0x1F) || utf8::is_white_space(c); }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

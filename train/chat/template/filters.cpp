@@ -7,7 +7,7 @@
 #include "train/chat/template/print.h"
 #include "train/chat/template/text_methods.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 /// Returns the value at "a.b" or "a.0" in `value`, as the argument attribute of Jinja's filters names it; undefined if there is none.
@@ -413,4 +413,4 @@ Filter find_filter(std::string_view name) {
   return found != std::end(kFilters) && found->name == name ? found->filter : nullptr;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -7,7 +7,7 @@
 #include "train/chat/template/characters.h"
 #include "train/chat/template/template_error.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 using Kind = TemplateToken::Kind;
@@ -330,4 +330,4 @@ class Lexer {
 
 std::vector<TemplateToken> template_tokens(std::string_view source) { return Lexer(normalized(source)).tokens(); }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

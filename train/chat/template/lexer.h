@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace dikkat {
+namespace dikkat::jinja {
 
 /// A token of a template's source.
 struct TemplateToken {
@@ -34,4 +34,4 @@ struct TemplateToken {
 /// TemplateError.
 std::vector<TemplateToken> template_tokens(std::string_view source);
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -4,7 +4,7 @@
 
 #include "train/chat/template/template_error.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 /// Returns the first part that ends after byte `at`.
@@ -59,4 +59,4 @@ void MarkedText::mark_generated(std::size_t first) {
   }
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

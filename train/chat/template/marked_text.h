@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace dikkat {
+namespace dikkat::jinja {
 
 /// The origin of a part of a rendered text: the template, or an input, by the number that the caller gave it.
 using Origin = int;
@@ -52,4 +52,4 @@ class MarkedText {
   std::vector<TextPart> parts_;
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -4,7 +4,7 @@
 #include "train/chat/template/builtins.h"
 #include "train/chat/template/text_methods.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 // Those that change a dict are errors, as in Jinja's sandbox.
@@ -73,4 +73,4 @@ Value call_method(const Value& object, std::string_view name, Arguments& argumen
   return result;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -8,7 +8,7 @@
 #include "train/chat/template/lexer.h"
 #include "train/chat/template/template_error.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 using Kind = TemplateToken::Kind;
@@ -659,4 +659,4 @@ class Parser {
 
 Statements parse_template(std::string_view source) { return Parser(source).parse(); }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

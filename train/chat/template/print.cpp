@@ -10,7 +10,7 @@
 #include "train/chat/template/template_error.h"
 #include "train/text/unicode.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 /// Appends the characters of `text`. Those for which `escape` returns a text are replaced by it; it keeps the marks of the character.
@@ -226,4 +226,4 @@ MarkedText json_of(const Value& value, const JsonStyle& style) {
   return writer.take();
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

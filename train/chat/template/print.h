@@ -5,7 +5,7 @@
 
 #include "train/chat/template/value.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 
 /// How a value is written as JSON.
 struct JsonStyle {
@@ -22,4 +22,4 @@ MarkedText json_of(const Value& value, const JsonStyle& style);
 /// Returns Python's text for a float: the shortest that reads back to the same number.
 std::string float_text(double number);
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -4,7 +4,7 @@
 
 #include "train/chat/template/template_error.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 constexpr std::size_t kMostSteps = 10'000'000;
@@ -232,4 +232,4 @@ Value Rendering::call_with_body(const Value& function, std::string_view name, Ar
   return text;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -11,7 +11,7 @@
 #include "train/chat/template/syntax.h"
 #include "train/chat/template/value.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 
 /// The names that are set in a part of a template: the whole, a loop's turn, or a macro's call.
 struct Scope {
@@ -81,4 +81,4 @@ class Rendering {
   int line_ = 0;
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

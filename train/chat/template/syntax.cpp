@@ -6,7 +6,7 @@
 #include "train/chat/template/rendering.h"
 #include "train/chat/template/template_error.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 [[noreturn]] void fail_operands(const char* op, const Value& a, const Value& b) {
@@ -457,4 +457,4 @@ Flow GenerationStatement::execute(Rendering& rendering) const {
   return flow;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

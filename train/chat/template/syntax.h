@@ -13,7 +13,7 @@
 #include "train/chat/template/value.h"
 
 // The syntax tree of a template. An expression evaluates to a value; a statement prints and sets names.
-namespace dikkat {
+namespace dikkat::jinja {
 
 class Rendering;
 
@@ -225,4 +225,4 @@ struct LoopControl : Statement {
 /// Applies suffixes to a value, from left to right.
 Value apply(Rendering& rendering, Value value, const std::vector<Suffix>& suffixes, std::string_view operand_name);
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -4,7 +4,7 @@
 #include "train/chat/template/rendering.h"
 #include "train/text/utf8.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 constexpr std::size_t kMostSource = std::size_t{1} << 20;
@@ -43,4 +43,4 @@ MarkedText Template::render(const DictValue& variables, const CalendarDate& date
   return rendering.take_output();
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

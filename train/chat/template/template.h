@@ -9,7 +9,7 @@
 #include "train/chat/template/template_error.h"
 #include "train/chat/template/value.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 
 /// A template in the part of the Jinja language that chat templates use (docs/design/templates.md lists it), with the settings of Hugging
 /// Face's transformers: trim_blocks, lstrip_blocks, and tojson as Python's json.dumps(). Immutable: threads may share a template.
@@ -33,4 +33,4 @@ class Template {
   std::unique_ptr<const Tree> tree_;
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -2,7 +2,7 @@
 
 #include "autograd/base/error.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 
 /// A template that cannot be read, or that cannot be rendered with these messages. The message names the line, what was found and what was
 /// expected.
@@ -22,4 +22,4 @@ template <class... Parts>
   throw TemplateError(concat(parts...));
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -4,7 +4,7 @@
 #include "train/chat/template/builtins.h"
 #include "train/chat/template/text_methods.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 std::int64_t need_integer(const Value& value, Arguments& arguments) {
@@ -83,4 +83,4 @@ Test find_test(std::string_view name) {
   return found != std::end(kTests) && found->name == name ? found->test : nullptr;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

@@ -8,7 +8,7 @@
 #include "train/chat/template/characters.h"
 #include "train/text/unicode.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 char32_t character_at(std::string_view text, std::size_t at) { return utf8::decode(text, static_cast<index>(at)).code_point; }
@@ -358,4 +358,4 @@ Value call_text_method(const MarkedText& text, std::string_view name, Arguments&
   return found->call(text, arguments);
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

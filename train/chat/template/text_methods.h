@@ -4,7 +4,7 @@
 #include "train/chat/template/marked_text.h"
 
 // What Python's str can do. Characters keep their marks.
-namespace dikkat {
+namespace dikkat::jinja {
 
 MarkedText upper_case(const MarkedText& text);
 MarkedText lower_case(const MarkedText& text);
@@ -24,4 +24,4 @@ Value replace_in(const MarkedText& text, Arguments& arguments);
 /// Calls a method of str. Throws TemplateError if str has no such method, or if it is not supported.
 Value call_text_method(const MarkedText& text, std::string_view name, Arguments& arguments);
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

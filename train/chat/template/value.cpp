@@ -8,7 +8,7 @@
 #include "train/chat/template/characters.h"
 #include "train/chat/template/template_error.h"
 
-namespace dikkat {
+namespace dikkat::jinja {
 namespace {
 
 constexpr std::size_t kMostWeight = MarkedText::kMostBytes;
@@ -333,4 +333,4 @@ Value slice(const Value& container, const Value& begin, const Value& end, const 
   return Value(std::move(text));
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

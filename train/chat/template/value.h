@@ -13,7 +13,7 @@
 #include "train/chat/template/marked_text.h"
 
 // The values of a template: Python's, as far as templates use them. Values are immutable and shared; only a namespace changes.
-namespace dikkat {
+namespace dikkat::jinja {
 
 class Macro;
 struct ListValue;
@@ -139,4 +139,4 @@ MarkedText to_text(const Value& value);
 /// Returns repr(value), in which texts are quoted.
 MarkedText representation(const Value& value);
 
-}  // namespace dikkat
+}  // namespace dikkat::jinja

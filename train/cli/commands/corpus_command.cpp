@@ -44,7 +44,8 @@ int inspect_chat(const CorpusInspectArguments& arguments) {
   const auto scored = value_named<ScoredText>(arguments.loss);
   require_input(scored.has_value(), "--loss is ", arguments.loss, ", expected answers, last_answer or all");
   const auto tokenizer = open_tokenizer(arguments.tokenizer);
-  ChatConfig chat{.template_name = arguments.form};
+  ChatConfig chat;
+  chat.template_name = arguments.form;
   if (arguments.form == "auto") {
     chat.jinja = chat_templates_in(arguments.tokenizer).text;
   }

@@ -296,9 +296,9 @@ int render_command(const RenderArguments& arguments) {
   ChatText text;
   try {
     text = render_variables(model.jinja, variables, *model.tokenizer, today());
-  } catch (const TemplateRefusal& refusal) {
+  } catch (const jinja::TemplateRefusal& refusal) {
     fail_input("the chat template in ", where, " refuses the messages: ", refusal.what());
-  } catch (const TemplateError& error) {
+  } catch (const jinja::TemplateError& error) {
     fail_input("the chat template in ", where, ": ", error.what());
   } catch (const InputError& error) {
     fail_input(arguments.messages, " ", error.what());

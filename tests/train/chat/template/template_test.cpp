@@ -10,6 +10,8 @@
 namespace dikkat {
 namespace {
 
+using namespace jinja;
+
 using Json = nlohmann::ordered_json;
 
 const CalendarDate kDate{.year = 2026, .month = 3, .day = 9, .hour = 14, .minute = 5};
@@ -78,7 +80,7 @@ TEST(Template, NamesWhatItDoesNotSupport) {
            {"{{ '%d' % 1 }}", "%"},
            {"{{ dict(**x) }}", "**"},
            {"{{ strftime_now('%Q') }}", "%Q"},
-           {"{{ x.y }}", "x is undefined"},
+           {"{{ x.y }}", "of x, which is undefined"},
            {"{{ 'x'|trim(what=1) }}", "what"},
            {"{{ 'x'.split(1) }}", "sep"},
        }) {
