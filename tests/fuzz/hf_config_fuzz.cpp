@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!fuzz::accepts([&] { config = read_hf_config(text, "config.json"); })) {
     return 0;
   }
-  fuzz::accepts([&] { add_hf_end_tokens(text, "generation_config.json", config); });
+  fuzz::accepts([&] { add_hf_generation(text, "generation_config.json", config); });
   std::string why;
   const Family* family = family_of(config.model, why);
   fuzz::hold(family != nullptr, "a model that was read is one that can be written");

@@ -203,6 +203,16 @@ ChatTemplate::ChatTemplate(TemplateName name, const std::string& source, const T
   }
 }
 
+std::string ChatTemplate::end_text() const {
+  const auto found = end_ ? std::ranges::find(program_->special, *end_, &SpecialToken::id) : program_->special.end();
+  return found == program_->special.end() ? "" : found->name;
+}
+
+std::string ChatTemplate::begin_text() const {
+  const auto found = std::ranges::find_if(program_->variables, [](const auto& one) { return one.first.bytes() == "bos_token"; });
+  return found == program_->variables.end() ? "" : found->second.text()->bytes();
+}
+
 ChatTemplate ChatTemplate::with_system(const std::string& system) const {
   ChatTemplate other = *this;
   other.variables_.system = system;

@@ -71,6 +71,9 @@ class ChatTemplate {
 
   /// Returns the token that ends an answer, if the template ends answers with one token.
   std::optional<Token> end_token() const { return end_; }
+  /// Returns the name of this token, and of the tokenizer's begin token; empty if there is none.
+  std::string end_text() const;
+  std::string begin_text() const;
 
  private:
   struct Program;

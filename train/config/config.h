@@ -177,8 +177,17 @@ struct TrainConfig {
   bool operator==(const TrainConfig&) const = default;
 };
 
+/// How answers are drawn, unless the user says otherwise.
+struct AnswerSampling {
+  double temperature = 0.7;
+  index top_k = 0;
+  double top_p = 1.0;
+
+  bool operator==(const AnswerSampling&) const = default;
+};
+
 /// The formatting and the loss of conversations.
-struct ChatConfig {
+struct ChatConfig : AnswerSampling {
   std::string template_name = "auto";  // a TemplateName; before the run begins also a file
   std::string system;
   std::string jinja;      // the template that came with the model, as text in the Jinja language

@@ -400,6 +400,14 @@ constexpr Key kKeys[] = {
     chat<&ChatConfig::variables>("variables",
                                  "Other variables of the template, as a JSON object: {\"enable_thinking\": false}. The model's page names "
                                  "them."),
+    changeable(chat<&ChatConfig::temperature>("temperature",
+                                              "Temperature of answers in chat, if none is given. An imported model has that of its "
+                                              "generation_config.json. Exported files contain it.",
+                                              between(0, 1000))),
+    changeable(
+        chat<&ChatConfig::top_k>("top_k", "Answers in chat are drawn among so many likeliest tokens; 0: among all.", between(0, 1e9))),
+    changeable(chat<&ChatConfig::top_p>(
+        "top_p", "Answers in chat are drawn among the likeliest tokens whose probabilities add up to this; 1: among all.", between(0, 1))),
     chat<&ChatConfig::loss>(
         "loss",
         "Tokens that training scores: the answers with their end tokens (answers), the last answer of each conversation (last_answer), or "

@@ -54,7 +54,7 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
   const fs::path& folder = new_folder.path();
   write_safetensors((folder / "model.safetensors").string(), new_tensors(map, m.parameters, [=](const MappedTensor&) { return type; }));
   replace_file(folder / "config.json", hf_config_text(family, m.config, {.dtype = torch_name(type), .bos = around.bos, .eos = around.eos}));
-  replace_file(folder / "generation_config.json", hf_generation_text(around));
+  replace_file(folder / "generation_config.json", hf_generation_text(around, m.sampling));
   replace_file(folder / "tokenizer.json", files.tokenizer_json);
   replace_file(folder / "tokenizer_config.json", files.tokenizer_config_json);
   replace_file(folder / "special_tokens_map.json", files.special_tokens_map_json);
@@ -81,6 +81,9 @@ std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& pat
   std::vector<MetaEntry> metadata = gguf_metadata(family, m.config, m.tokenizer, options);
   if (!m.chat_template.empty()) {
     metadata.push_back({"tokenizer.chat_template", MetaValue(m.chat_template)});
+  }
+  if (m.answer_end) {
+    metadata.push_back({"tokenizer.ggml.eot_token_id", MetaValue(static_cast<std::uint32_t>(*m.answer_end))});
   }
   write_gguf(path.string(), metadata, tensors);
   std::vector<std::string> remarks;

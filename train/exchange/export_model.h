@@ -8,6 +8,7 @@
 #include "autograd/base/names.h"
 #include "autograd/tape/parameters.h"
 #include "layers/transformer_config.h"
+#include "train/config/config.h"
 #include "train/exchange/formats/weight_type.h"
 #include "train/text/tokenizer.h"
 
@@ -33,6 +34,7 @@ struct ModelToExport {
   const Tokenizer& tokenizer;
   std::string chat_template{};        // in the Jinja language; empty if there is none
   std::optional<Token> answer_end{};  // a token that ends an answer, besides the tokenizer's own end tokens
+  AnswerSampling sampling{};          // how answers are drawn
 };
 
 /// Writes the model to `path`, a folder (hf) or file, which must not exist. The files are written under another name, synced, read back and

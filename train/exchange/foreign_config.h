@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layers/transformer_config.h"
+#include "train/config/config.h"
 #include "train/exchange/family.h"
 #include "train/text/token.h"
 
@@ -16,6 +17,7 @@ struct ForeignConfig {
   TransformerConfig model;           // with all defaults
   std::vector<Token> end_tokens;     // tokens that end a text; empty if the files name none
   std::vector<std::string> notes{};  // remarks to print: settings that are ignored, and contradictions
+  AnswerSampling sampling{};         // how the model's owner draws answers
 };
 
 /// Returns the keys of [model], such as "model.gated", that an export of the family would silently lose. A key is known if the tables of

@@ -275,12 +275,14 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
     read_rope_divisors(file, config);
   }
 
-  // The end of a text.
+  // The ends of texts and of turns.
   ForeignConfig found{family, config.model, {}};
-  if (const MetaValue* end = file.value("tokenizer.ggml.eos_token_id"); end != nullptr && end->integer()) {
-    require_input(*end->integer() >= 0 && *end->integer() < config.model.vocab_size, file.name(), ": tokenizer.ggml.eos_token_id is ",
-                  end->text(), ", expected a token of the model");
-    found.end_tokens.push_back(static_cast<Token>(*end->integer()));
+  for (const char* const key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
+    if (const MetaValue* end = file.value(key); end != nullptr && end->integer()) {
+      require_input(*end->integer() >= 0 && *end->integer() < config.model.vocab_size, file.name(), ": ", key, " is ", end->text(),
+                    ", expected a token of the model");
+      found.end_tokens.push_back(static_cast<Token>(*end->integer()));
+    }
   }
   return found;
 }

@@ -265,8 +265,22 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   return found;
 }
 
-void add_hf_end_tokens(std::string_view text, const std::string& name, ForeignConfig& config) {
-  const json object = parse_json_object(text, name, "a config.json of Hugging Face");
+void add_hf_generation(std::string_view text, const std::string& name, ForeignConfig& config) {
+  const json object = parse_json_object(text, name, "a generation_config.json of Hugging Face");
+  const auto read = [&](const char* key, double most, auto& value) {
+    using N = std::remove_reference_t<decltype(value)>;
+    const json* const found = find_value(object, key);
+    if (found == nullptr) {
+      return;
+    }
+    const bool is_number = std::is_same_v<N, double> ? found->is_number() : found->is_number_integer();
+    require_input(is_number && 0 <= found->get<double>() && found->get<double>() <= most, name, ": ", key, " is ", short_text(*found),
+                  ", expected a number from 0 to ", most);
+    value = found->get<N>();
+  };
+  read("temperature", 1000, config.sampling.temperature);
+  read("top_k", 1e9, config.sampling.top_k);
+  read("top_p", 1, config.sampling.top_p);
   for (const Token end : end_tokens_of(Reader(object, name), config.model.vocab_size)) {
     if (std::find(config.end_tokens.begin(), config.end_tokens.end(), end) == config.end_tokens.end()) {
       config.end_tokens.push_back(end);
@@ -274,8 +288,9 @@ void add_hf_end_tokens(std::string_view text, const std::string& name, ForeignCo
   }
 }
 
-std::string hf_generation_text(const TextTokens& tokens) {
-  json object = json::object();
+std::string hf_generation_text(const TextTokens& tokens, const AnswerSampling& sampling) {
+  json object{
+      {"do_sample", sampling.temperature > 0}, {"temperature", sampling.temperature}, {"top_k", sampling.top_k}, {"top_p", sampling.top_p}};
   if (tokens.bos) {
     object["bos_token_id"] = *tokens.bos;
   }

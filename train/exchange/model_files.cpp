@@ -205,7 +205,7 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
       require_input(is_folder, path.string(), " holds only weights, expected a folder that also has a config.json");
       c.config = read_hf_config(read_bytes(path / "config.json", 2 << 20), (path / "config.json").string());
       if (const fs::path generation = path / "generation_config.json"; is_there(generation)) {
-        add_hf_end_tokens(read_bytes(generation, 2 << 20), generation.string(), c.config);
+        add_hf_generation(read_bytes(generation, 2 << 20), generation.string(), c.config);
       }
       c.rules = c.config.family->tensors;
       c.names = {.prefix = c.config.family->prefix, .buffers = c.config.family->buffers};
@@ -248,6 +248,7 @@ const fs::path& ModelFiles::path() const { return contents_->path; }
 const std::string& ModelFiles::description() const { return contents_->description; }
 const WeightFile& ModelFiles::weights() const { return contents_->weights; }
 const TransformerConfig& ModelFiles::config() const { return contents_->config.model; }
+const AnswerSampling& ModelFiles::sampling() const { return contents_->config.sampling; }
 const std::vector<std::string>& ModelFiles::notes() const { return contents_->config.notes; }
 index ModelFiles::whole_context() const { return contents_->whole_context; }
 

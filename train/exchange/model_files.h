@@ -44,6 +44,8 @@ class ModelFiles {
   const WeightFile& weights() const;
   /// The model's configuration with all defaults.
   const TransformerConfig& config() const;
+  /// How the model's owner draws answers (generation_config.json).
+  const AnswerSampling& sampling() const;
   /// Remarks to print: settings that are ignored, and contradictions.
   const std::vector<std::string>& notes() const;
   /// The context length in the files, which options.context replaces in config().

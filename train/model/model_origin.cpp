@@ -35,6 +35,7 @@ ModelOrigin::ModelOrigin(CheckpointFile checkpoint)
 ModelOrigin::ModelOrigin(ModelFiles files) : from_(std::move(files)) {
   notes_ = this->files()->notes();
   const auto tokenizer = this->files()->open_tokenizer(&notes_);
+  static_cast<AnswerSampling&>(config_.chat) = this->files()->sampling();
   config_.chat.jinja = take_template(this->files()->chat_templates(), this->files()->path(), notes_);
   config_.model = this->files()->config();
   config_.tokenizer.kind = tokenizer->kind();

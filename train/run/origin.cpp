@@ -81,6 +81,9 @@ void adopt_template(Config& config, const ModelOrigin& origin) {
     ours.variables = ours.variables.empty() ? theirs.variables : ours.variables;
     ours.system = ours.system.empty() ? theirs.system : ours.system;
   }
+  if (static_cast<const AnswerSampling&>(ours) == AnswerSampling()) {
+    static_cast<AnswerSampling&>(ours) = theirs;
+  }
   settle_date(ours);
 }
 

@@ -20,6 +20,8 @@
 namespace dikkat {
 namespace {
 
+constexpr int kNotGiven = -1;  // the model's own value counts
+
 struct ChatArguments {
   ModelArguments model;
   std::string weights = "f32";
@@ -266,10 +268,18 @@ std::string description_of(const std::string& source, const TrainedModel& traine
                 name_of(form.name()), "; context of ", grouped_digits(trained.model->block_size()), " tokens");
 }
 
-int chat_command(const ChatArguments& arguments) {
+/// Takes the values that the user does not give from the model.
+void settle_sampling(SampleOptions& options, const AnswerSampling& of_model) {
+  options.temperature = options.temperature == kNotGiven ? of_model.temperature : options.temperature;
+  options.top_k = options.top_k == kNotGiven ? of_model.top_k : options.top_k;
+  options.top_p = options.top_p == kNotGiven ? of_model.top_p : options.top_p;
+}
+
+int chat_command(ChatArguments arguments) {
   start_threads();
-  check(arguments.options);
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
+  settle_sampling(arguments.options, trained.origin.config().chat);
+  check(arguments.options);
   report_chosen_checkpoint(arguments.model, trained.origin);
   Talk talk(arguments, trained);
   if (::isatty(STDIN_FILENO) == 1) {
@@ -296,7 +306,8 @@ pasted in a terminal is one message. The conversation is written in the template
 that leaves no room for an answer is refused, and the conversation does not change.
 /help lists the commands.)";
   const auto a = std::make_shared<ChatArguments>();
-  a->options.temperature = 0.7;
+  a->options.temperature = a->options.top_p = kNotGiven;
+  a->options.top_k = kNotGiven;
   Command command = program.add("chat", "Talk with a model", kExamples, [a] { return chat_command(*a); });
   add_model(command, a->model);
   add_weights(command, a->weights);
@@ -304,10 +315,12 @@ that leaves no room for an answer is refused, and the conversation does not chan
   SampleOptions& o = a->options;
   constexpr index kMost = 1'000'000'000;
   command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Most tokens of an answer");
-  command.number("--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; higher: more random");
-  command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all");
-  command.number("--top-p", o.top_p, 0.0, 1.0,
-                 "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all");
+  command.number("--temperature", o.temperature, 0.0, 1000.0,
+                 "0: always the likeliest token; higher: more random. By default the model's own, chat.temperature (0.7)");
+  command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all. By default chat.top_k (0)");
+  command.number(
+      "--top-p", o.top_p, 0.0, 1.0,
+      "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all. By default chat.top_p (1)");
   command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens at least X times as likely as the likeliest; 0: among all");
   command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens that the text already has less likely");
   command.number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "The same seed gives the same answers");

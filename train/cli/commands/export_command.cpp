@@ -15,8 +15,10 @@
 #include "train/exchange/export_adapters.h"
 #include "train/exchange/export_model.h"
 #include "train/exchange/model_files.h"
+#include "train/exchange/ollama_modelfile.h"
 #include "train/model/adapters.h"
 #include "train/model/trained_model.h"
+#include "train/system/folder.h"
 
 namespace dikkat {
 namespace {
@@ -27,6 +29,7 @@ struct ExportArguments {
   std::string out;
   std::string dtype = "f32";
   bool adapter = false;
+  bool modelfile = false;
 };
 
 /// "hf, gguf, llm.c".
@@ -96,6 +99,7 @@ int export_adapters_command(const ExportArguments& arguments) {
 /// Adds the chat template that came with the model, or else that of a run on conversations.
 void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
   const ChatConfig& chat = trained.origin.config().chat;
+  model.sampling = chat;
   model.chat_template = chat.jinja;
   if (chat.template_name != "auto") {
     const ChatTemplate form = chat_form(chat, *trained.tokenizer, trained.origin.path().string(), "");
@@ -104,12 +108,43 @@ void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
   }
 }
 
+std::filesystem::path modelfile_beside(std::filesystem::path gguf) { return gguf.replace_extension(".Modelfile"); }
+
+/// Writes a Modelfile for Ollama beside a GGUF file. Returns its path.
+std::string write_modelfile(const TrainedModel& trained, const ModelToExport& exported, const std::filesystem::path& gguf) {
+  OllamaModel model{.gguf = gguf.filename().string(), .sampling = exported.sampling, .context = exported.config.block_size};
+  std::vector<Token> ends = trained.tokenizer->text_tokens().ends;
+  if (!exported.chat_template.empty()) {
+    const ChatTemplate form = chat_template(TemplateName::own, *trained.tokenizer, exported.chat_template, {.date = today()});
+    model.form = go_template(form);
+    if (!model.form) {
+      warn(
+          "the chat template cannot be written in Go's language, so the Modelfile has none: Ollama recognises some templates in GGUF "
+          "files");
+    }
+    if (form.end_token() && std::ranges::find(ends, *form.end_token()) == ends.end()) {
+      ends.push_back(*form.end_token());
+    }
+  }
+  for (const Token end : ends) {
+    model.stops.push_back(trained.tokenizer->decode({&end, 1}));
+  }
+  const std::filesystem::path path = modelfile_beside(gguf);
+  write_new_file(path, ollama_modelfile(model));
+  return path.string();
+}
+
 int export_command(const ExportArguments& arguments) {
   start_threads();
   if (arguments.adapter) {
     return export_adapters_command(arguments);
   }
   ExportOptions options{.format = format_of(arguments), .type = type_of(arguments.dtype)};
+  require_input(!arguments.modelfile || options.format == ExportFormat::gguf, "--modelfile is for a GGUF file, found the format ",
+                name_of(options.format), ": add --format gguf");
+  if (const std::filesystem::path path = modelfile_beside(arguments.out); arguments.modelfile) {
+    require_input(!is_there(path), path.string(), " already exists, expected a new file (--modelfile)");
+  }
   options.name = std::filesystem::path(arguments.model.source).filename().string();
   options.name = options.name.empty() ? "dikkat" : options.name;
   ModelOptions opening = arguments.model.options();
@@ -126,6 +161,9 @@ int export_command(const ExportArguments& arguments) {
   print_message(fmt::format("{} parameters as {}, from {}", grouped_digits(trained.model->parameters().parameter_count()), arguments.dtype,
                             for_terminal(trained.origin.path().string())));
   print_result(fmt::format("{}\n", arguments.out));
+  if (arguments.modelfile) {
+    print_result(fmt::format("{}\n", write_modelfile(trained, model, arguments.out)));
+  }
   flush_results();
   return 0;
 }
@@ -153,6 +191,7 @@ positions or none. Nothing is overwritten.)";
   command.text("--format", a->format, "WORD",
                "hf, gguf or llm.c; by default chosen by the name of --out: .gguf, .bin, or else a folder (hf)");
   command.flag("--adapter", a->adapter, "Write only the adapters of a run, without the model");
+  command.flag("--modelfile", a->modelfile, "Also write a Modelfile for Ollama beside a GGUF file: ollama create NAME -f FILE.Modelfile");
   command.text("--dtype", a->dtype, "TYPE",
                "Type of the stored weights: f32, f16 or bf16; in GGUF also q8_0 and q4_0; in llm.c only f32 and bf16");
 }
