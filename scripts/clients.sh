@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests that other programs can use what dikkat exports: llama.cpp, Hugging Face's tokenizers and GGUF reader (from npm), and PyTorch (from
-# Debian). A TFRecord reader reads the metrics for TensorBoard, and OpenAI's client talks to `dikkat serve`.
+# Debian). Go renders Ollama's templates. A TFRecord reader reads the metrics for TensorBoard, and OpenAI's client talks to `dikkat serve`.
 #
 #   scripts/clients.sh [PROGRAM]    by default build/dev/dikkat
 #
@@ -38,4 +38,5 @@ cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
 "$node" "$folder/adapters.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/tensorboard.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/chat.mjs" "$program" "$folder/work" "$folder/node_modules"
+"$node" "$folder/modelfile.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/serve.mjs" "$program" "$folder/work" "$PWD"

@@ -11,7 +11,7 @@ set -euo pipefail
 packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev libtomlplusplus-dev libcli11-dev
           libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev libboost-dev)
 if [ "${1:-}" = --test ]; then
-  packages+=(libgtest-dev clang libclang-rt-dev libomp-dev hdf5-tools curl strace ccache mold zstd python3 python3-h5py python3-numpy
+  packages+=(libgtest-dev clang libclang-rt-dev libomp-dev hdf5-tools curl golang-go strace ccache mold zstd python3 python3-h5py python3-numpy
              python3-torch chromium fonts-dejavu-core mkdocs doxygen dpkg-dev file lintian fish zsh
              openmpi-bin libopenmpi-dev mpich libmpich-dev)
   command -v npm >/dev/null || packages+=(nodejs npm)

@@ -207,6 +207,9 @@ const Case kCases[] = {
     {"serve run --template other", 2, {"--template", "other", "llama3"}},
     {"serve run --template chatml", 2, {"chat.template", "<|im_start|>"}},
 
+    {"export run --out new --modelfile", 2, {"--modelfile", "hf", "gguf"}},
+    {"export run --out text.gguf --modelfile --format hf", 2, {"--modelfile", "hf"}},
+
     // tokenizers
     {"tokenizer", 2, {"encode", "dikkat tokenizer --help"}},
     {"tokenizer frobnicate", 2, {"frobnicate", "encode", "dikkat tokenizer --help"}},
