@@ -284,14 +284,14 @@ int render_command(const RenderArguments& arguments) {
     model.jinja = read_bytes(arguments.chat_template, kMostTemplate);
   }
   const std::string where = arguments.chat_template.empty() ? arguments.model : arguments.chat_template;
-  if (model.jinja.empty()) {
-    model.jinja = built_in_template(fitting_template(*model.tokenizer), *model.tokenizer);
-  }
   ordered_json variables;
   try {
     variables = parse_json<ordered_json>(read_bytes(arguments.messages, kMostMessages));
   } catch (const JsonError& error) {
     fail_input(arguments.messages, " ", error.what(), R"(, expected {"messages": [{"role": ..., "content": ...}]})");
+  }
+  if (model.jinja.empty()) {
+    model.jinja = built_in_template(fitting_template(*model.tokenizer), *model.tokenizer);
   }
   ChatText text;
   try {
