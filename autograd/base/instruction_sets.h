@@ -25,8 +25,7 @@
   X(__AVX512VPOPCNTDQ__, "avx512vpopcntdq", 17) \
   X(__AVX512BF16__, "avx512bf16", 18)           \
   X(__GFNI__, "gfni", 19)                       \
-  X(__VPCLMULQDQ__, "vpclmulqdq", 20)           \
-  X(__AVX512ER__, "avx512er", 21)
+  X(__VPCLMULQDQ__, "vpclmulqdq", 20)
 
 namespace dikkat {
 

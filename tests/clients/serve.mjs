@@ -93,7 +93,7 @@ try {
   await refused(client.completions.create({ model, prompt, temperature: 3 }), OpenAI.BadRequestError, { param: "temperature" });
   await refused(client.completions.create({ model, prompt, stream: true, n: 99 }), OpenAI.BadRequestError, { param: "n" });
   await refused(client.chat.completions.create({ model, messages, tools: [{ type: "function", function: { name: "f" } }] }), OpenAI.BadRequestError, { param: "tools" });
-  await refused(client.chat.completions.create({ model, messages: [{ role: "tool", content: "", tool_call_id: "1" }] }), OpenAI.BadRequestError,
+  await refused(client.chat.completions.create({ model, messages: [{ role: "user", content: "", tool_call_id: "1" }] }), OpenAI.BadRequestError,
     { param: "messages[0].tool_call_id" });
   await refused(client.embeddings.create({ model, input: "a" }), OpenAI.NotFoundError, { status: 404 });
   await refused(new OpenAI({ baseURL, apiKey: "wrong", maxRetries: 0 }).models.list(), OpenAI.AuthenticationError, { status: 401, code: "invalid_api_key" });

@@ -20,7 +20,7 @@ TEST(NearestKey, FindsEveryKeyWithALetterMissingOrSwapped) {
       std::string swapped = name;
       std::swap(swapped[i - 1], swapped[i]);
       for (const std::string& typo : {missing, swapped}) {
-        const bool is_ambiguous = typo == "beta";  // as near to beta1 as to beta2
+        const bool is_ambiguous = typo == "beta" || typo == "top_";  // as near to beta1 as to beta2
         if (find_key(key.section, typo) == nullptr && !is_ambiguous) {
           EXPECT_EQ(nearest_key(key.section, typo), key.path()) << typo;
         }

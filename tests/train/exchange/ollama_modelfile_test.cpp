@@ -47,7 +47,7 @@ TEST(GoTemplate, IsNotGuessed) {
   const BpeTokenizer tokenizer = with_special({"<|endoftext|>"});
   for (const char* jinja :
        {"{% for m in messages %}#{{ m.role }}#{{ m.content }}{% endfor %}", "{{ raise_exception('no') }}",
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n\n"}) {
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\nOK: "}) {
     EXPECT_FALSE(go_template(chat_template(TemplateName::own, tokenizer, jinja)).has_value()) << jinja;
   }
 }
