@@ -2,6 +2,13 @@
 
 #include <cstdint>
 
+// clang 19 and gcc 15 no longer know the set that only Knights processors had.
+#if defined(__clang__) || __GNUC__ > 14
+#define DIKKAT_KNIGHTS_SETS(X)
+#else
+#define DIKKAT_KNIGHTS_SETS(X) X(__AVX512ER__, "avx512er", 21)
+#endif
+
 // X(macro, name, bit) for each instruction set that compilers may use on their own. The compiler's macro is 1 if it may use the set; the
 // name is for __builtin_cpu_supports(), and the bit for kCompiledFor.
 #define DIKKAT_INSTRUCTION_SETS(X)              \
@@ -25,7 +32,8 @@
   X(__AVX512VPOPCNTDQ__, "avx512vpopcntdq", 17) \
   X(__AVX512BF16__, "avx512bf16", 18)           \
   X(__GFNI__, "gfni", 19)                       \
-  X(__VPCLMULQDQ__, "vpclmulqdq", 20)
+  X(__VPCLMULQDQ__, "vpclmulqdq", 20)           \
+  DIKKAT_KNIGHTS_SETS(X)
 
 namespace dikkat {
 
