@@ -42,9 +42,19 @@ class Group:
     def rms_norm(self, name, x):
         return x / math.sqrt(sum(x**2) / len(x) + self.norm_eps) * self.weights[name + ".weight"]
 
-    def frequency(self, pair):
+    def window_of(self, layer):
+        """How many positions a token of this layer sees at most."""
+        ends_group = self.window_pattern > 0 and layer % self.window_pattern == self.window_pattern - 1
+        return 10**9 if ends_group or self.window == 0 else self.window
+
+    def frequency(self, pair, layer):
         """The frequency of pair number `pair`, in radians per position."""
-        f = 1 / self.rope_theta ** (2 * pair / self.head_size)
+        pairs = int(self.head_size * self.rope_share) // 2
+        if pair >= pairs or self.rope_pattern > 0 and layer % self.rope_pattern == self.rope_pattern - 1:
+            return 0
+        if self.rope_theta_local and self.window_of(layer) < 10**9:
+            return 1 / self.rope_theta_local ** (pair / pairs)
+        f = 1 / self.rope_theta ** (pair / pairs)
         if self.rope_scaling == "linear":
             return f / self.rope_factor
         if self.rope_scaling == "llama3":
@@ -57,15 +67,16 @@ class Group:
             return share * f + (1 - share) * f / self.rope_factor
         return f
 
-    def placed(self, x, t):
+    def placed(self, x, t, layer):
         """A query or key at position t: element i and element i + D / 2 are one complex number, which is turned."""
         half = self.head_size // 2
         z = x[:half] + 1j * x[half:]
-        z = z * np.array([complex(math.cos(t * self.frequency(i)), math.sin(t * self.frequency(i))) for i in range(half)])
+        z = z * np.array([complex(math.cos(t * f), math.sin(t * f)) for f in (self.frequency(i, layer) for i in range(half))])
         return np.concatenate((z.real, z.imag))
 
-    def attention(self, name, inputs, tokens):
+    def attention(self, layer, inputs, tokens):
         """Computes attention for one sequence, a list of vectors and their tokens."""
+        name = f"h.{layer}.attn"
         heads, kv_heads, size = self.n_head, self.n_kv_head, self.head_size
         queries, keys, values = [], [], []
         for t, x in enumerate(inputs):
@@ -75,20 +86,24 @@ class Group:
                 for i, w in enumerate(self.weights[name + ".value_gate.weight"]):
                     gate = 2 / (1 + math.exp(-sum(w[c] * x[c] for c in range(len(w)))))
                     row[len(row) - n + i * size:len(row) - n + (i + 1) * size] += gate * e[i * size:(i + 1) * size]
+            if self.qk_norm and self.qk_norm_over == "row":
+                row[:heads * size] = self.rms_norm(name + ".q_norm", row[:heads * size])
+                row[heads * size:-kv_heads * size] = self.rms_norm(name + ".k_norm", row[heads * size:-kv_heads * size])
             cut = [row[i * size:(i + 1) * size] for i in range(heads + 2 * kv_heads)]
             q, k, v = cut[:heads], cut[heads:heads + kv_heads], cut[heads + kv_heads:]
-            if self.qk_norm:
+            if self.qk_norm and self.qk_norm_over == "head":
                 q, k = [self.rms_norm(name + ".q_norm", x) for x in q], [self.rms_norm(name + ".k_norm", x) for x in k]
             if self.positions == "rope":
-                q, k = [self.placed(x, t) for x in q], [self.placed(x, t) for x in k]
+                q, k = [self.placed(x, t, layer) for x in q], [self.placed(x, t, layer) for x in k]
             queries.append(q), keys.append(k), values.append(v)
         outputs = []
         for t in range(len(inputs)):
             mixed = []
             for head in range(heads):
                 group = head // (heads // kv_heads)
-                e = np.exp([np.dot(queries[t][head], keys[s][group]) / math.sqrt(size) for s in range(t + 1)])
-                mixed.append(sum(e[s] * values[s][group] for s in range(t + 1)) / sum(e))
+                seen = range(max(t + 1 - self.window_of(layer), 0), t + 1)
+                e = np.exp([np.dot(queries[t][head], keys[s][group]) * self.attention_scale for s in seen])
+                mixed.append(sum(w * values[s][group] for w, s in zip(e, seen)) / sum(e))
             outputs.append(self.linear(name + ".c_proj", np.concatenate(mixed)))
         return outputs
 
@@ -113,7 +128,8 @@ class Group:
 
     def logits(self, tokens):
         """The logits of one sequence: (T, V)."""
-        stream = [self.weights["wte.weight"][token] + self.position(t) for t, token in enumerate(tokens)]
+        factor = self.embedding_scale * (math.sqrt(self.n_embd) if self.scale_embeddings else 1)
+        stream = [factor * self.weights["wte.weight"][token] + self.position(t) for t, token in enumerate(tokens)]
         if self.embedding_norm:
             stream = [self.norm("ln_emb", x) for x in stream]
         embedded = list(stream)
@@ -123,10 +139,14 @@ class Group:
             assert valued == {"none": False, "all": True, "alternate": (self.n_layer - layer) % 2 == 1}[self.value_embeddings]
             if self.residual_scalars:
                 stream = [self.weights[h + "resid_lambda"] * x + self.weights[h + "x0_lambda"] * x0 for x, x0 in zip(stream, embedded)]
-            attended = self.attention(h + "attn", [self.norm(h + "ln_1", x) for x in stream], tokens)
-            stream = [x + y for x, y in zip(stream, attended)]
-            stream = [x + self.feed_forward(h + "mlp", self.norm(h + "ln_2", x)) for x in stream]
-        z = np.array([self.linear("wte" if self.tie_embeddings else "lm_head", self.norm("ln_f", x)) for x in stream])
+            before = {"pre": "{}", "sandwich": "{}", "branch": ""}[self.norm_position]
+            after = {"pre": "", "sandwich": "{}_out", "branch": "{}"}[self.norm_position]
+            normed = lambda form, norm, x: self.norm(h + form.format(norm), x) if form else x
+            attended = self.attention(layer, [normed(before, "ln_1", x) for x in stream], tokens)
+            stream = [x + self.residual_scale * normed(after, "ln_1", y) for x, y in zip(stream, attended)]
+            hidden = [self.feed_forward(h + "mlp", normed(before, "ln_2", x)) for x in stream]
+            stream = [x + self.residual_scale * normed(after, "ln_2", y) for x, y in zip(stream, hidden)]
+        z = self.logit_scale * np.array([self.linear("wte" if self.tie_embeddings else "lm_head", self.norm("ln_f", x)) for x in stream])
         return self.logit_softcap * np.tanh(z / self.logit_softcap) if self.logit_softcap else z
 
     def loss(self, tokens, targets):

@@ -30,8 +30,22 @@ constexpr std::array<Row, n + m> joined(const Row (&own)[n], const Row (&common)
 
 /// The keys of [model] that have the same value in all families.
 constexpr FixedKey kCommon[] = {
-    {"norm_position", "\"pre\""}, {"final_norm", "true"},        {"logit_softcap", "0.0"},         {"scale_embeddings", "false"},
-    {"embedding_norm", "false"},  {"residual_scalars", "false"}, {"value_embeddings", "\"none\""},
+    {"norm_position", "\"pre\""},
+    {"final_norm", "true"},
+    {"logit_softcap", "0.0"},
+    {"scale_embeddings", "false"},
+    {"embedding_norm", "false"},
+    {"residual_scalars", "false"},
+    {"value_embeddings", "\"none\""},
+    {"qk_norm_over", "\"head\""},
+    {"embedding_scale", "1.0"},
+    {"residual_scale", "1.0"},
+    {"logit_scale", "1.0"},
+    {"window", "0"},
+    {"window_pattern", "0"},
+    {"rope_theta_local", "0.0"},
+    {"rope_share", "1.0"},
+    {"rope_pattern", "0"},
 };
 
 // The families of Llama's shape: llama, qwen2, qwen3, mistral.
