@@ -238,25 +238,49 @@ def dikkat_gpt2(c, w):
 
 
 def dikkat_llama(c, w):
+    kind = c["model_type"]
+    is_gemma, is_olmo, is_granite = kind == "gemma3_text", kind == "olmo2", kind.startswith("granite")
     rope = c.get("rope_parameters") or (c.get("rope_scaling") or {}) | {"rope_theta": c["rope_theta"]}
+    local = rope["sliding_attention"]["rope_theta"] if "sliding_attention" in rope else c.get("rope_local_base_freq", 0.0)
+    rope = rope.get("full_attention", rope)
     scaling = dict(rope_scaling="llama3", rope_factor=rope["factor"], rope_low_freq_factor=rope["low_freq_factor"],
                    rope_high_freq_factor=rope["high_freq_factor"],
-                   rope_original_context=rope["original_max_position_embeddings"]) if "rope_type" in rope else {}
+                   rope_original_context=rope["original_max_position_embeddings"]) if rope.get("rope_type", "default") != "default" else {}
+    others = {}
+    if kind in ("gemma3_text", "mistral"):
+        others = dict(window=c["sliding_window"], rope_theta_local=local)
+    if is_gemma:
+        others |= dict(window_pattern=c["layer_types"].index("full_attention") + 1, scale_embeddings=True, norm_position="sandwich",
+                       attention_scale=c["query_pre_attn_scalar"] ** -0.5)
+    if is_olmo:
+        others = dict(norm_position="branch", qk_norm_over="row")
+    if kind == "smollm3":
+        others = dict(rope_pattern=c["no_rope_layers"].index(0) + 1)
+    if is_granite:
+        others = dict(embedding_scale=c["embedding_multiplier"], attention_scale=c["attention_multiplier"],
+                      residual_scale=c["residual_multiplier"], logit_scale=1 / c["logits_scaling"])
     config = Config(n_layer=c["num_hidden_layers"], n_head=c["num_attention_heads"], n_kv_head=c["num_key_value_heads"], n_embd=c["hidden_size"],
-                    head_size=c.get("head_dim"), n_hidden=c["intermediate_size"], block_size=c["max_position_embeddings"],
-                    vocab_size=c["vocab_size"], bias=False, qkv_bias=c["model_type"] == "qwen2", tie_embeddings=c["tie_word_embeddings"],
-                    norm="rms_norm", norm_eps=c["rms_norm_eps"], positions="rope", rope_theta=rope["rope_theta"], activation="silu",
-                    gated=True, qk_norm=c["model_type"] == "qwen3", **scaling)
+                    head_size=c.get("head_dim"), n_hidden=c.get("shared_intermediate_size", c["intermediate_size"]), block_size=c["max_position_embeddings"],
+                    vocab_size=c["vocab_size"], bias=False, qkv_bias=kind == "qwen2", tie_embeddings=c.get("tie_word_embeddings", True),
+                    norm="rms_norm", norm_eps=c["rms_norm_eps"], positions="rope", rope_theta=rope["rope_theta"],
+                    activation="gelu" if is_gemma else "silu", gated=True, qk_norm=kind in ("qwen3", "olmo2", "gemma3_text"), **scaling, **others)
+    w = {name: weight + 1 if is_gemma and "norm" in name else weight for name, weight in w.items()}
     result = {"wte.weight": w["model.embed_tokens.weight"], "ln_f.weight": w["model.norm.weight"]}
     if not config.tie_embeddings:
         result["lm_head.weight"] = w["lm_head.weight"]
     for i in range(config.n_layer):
         theirs = lambda *names: torch.cat([w[f"model.layers.{i}.{name}"] for name in names])
-        ours = {"ln_1.weight": theirs("input_layernorm.weight"), "ln_2.weight": theirs("post_attention_layernorm.weight"),
-                "attn.c_proj.weight": theirs("self_attn.o_proj.weight"), "mlp.c_proj.weight": theirs("mlp.down_proj.weight"),
-                "mlp.c_fc.weight": theirs("mlp.gate_proj.weight", "mlp.up_proj.weight")}
-        for kind in ("weight", "bias") if config.qkv_bias else ("weight",):
-            ours["attn.c_attn." + kind] = theirs(*(f"self_attn.{name}_proj.{kind}" for name in "qkv"))
+        norms = {"olmo2": {"ln_1": "post_attention", "ln_2": "post_feedforward"},
+                 "gemma3_text": {"ln_1": "input", "ln_1_out": "post_attention", "ln_2": "pre_feedforward", "ln_2_out": "post_feedforward"}}
+        ours = {f"{our}.weight": theirs(f"{their}_layernorm.weight")
+                for our, their in norms.get(kind, {"ln_1": "input", "ln_2": "post_attention"}).items()}
+        ours["attn.c_proj.weight"] = theirs("self_attn.o_proj.weight")
+        if kind == "granitemoehybrid":
+            ours |= {"mlp.c_proj.weight": theirs("shared_mlp.output_linear.weight"), "mlp.c_fc.weight": theirs("shared_mlp.input_linear.weight")}
+        else:
+            ours |= {"mlp.c_proj.weight": theirs("mlp.down_proj.weight"), "mlp.c_fc.weight": theirs("mlp.gate_proj.weight", "mlp.up_proj.weight")}
+        for part in ("weight", "bias") if config.qkv_bias else ("weight",):
+            ours["attn.c_attn." + part] = theirs(*(f"self_attn.{name}_proj.{part}" for name in "qkv"))
         if config.qk_norm:
             ours |= {f"attn.{name}_norm.weight": theirs(f"self_attn.{name}_norm.weight") for name in "qk"}
         result |= {f"h.{i}.{name}": tensor for name, tensor in ours.items()}

@@ -68,8 +68,9 @@ std::vector<std::string> unknown_keys(const Family& family) {
     const bool is_fixed = std::ranges::find(family.fixed, key.name, &FixedKey::key) != family.fixed.end();
     const bool is_compared = holds(kOfHeads, key.name) && !names_key(family.config, key.name);
     const bool is_listed = holds(kOfTraining, key.name) || holds(kOfKind, key.name) || holds(kOfRope, key.name);
-    const bool is_written =
-        names_key(family.config, key.name) && (family.gguf.empty() || names_key(family.gguf, key.name) || key.name == kTied);
+    const bool is_implied = std::ranges::find(family.gguf_implied, key.name, &FixedKey::key) != family.gguf_implied.end();
+    const bool is_written = (names_key(family.config, key.name) || is_coded(family, key.name)) &&
+                            (family.gguf.empty() || names_key(family.gguf, key.name) || is_implied || key.name == kTied);
     if (key.section == "model" && !is_fixed && !is_compared && !is_listed && !is_written) {
       unknown.push_back(key.path());
     }
