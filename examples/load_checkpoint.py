@@ -36,7 +36,8 @@ class Checkpoint:
         model = self.config["model"]
         for key, expected in (("kind", "gpt"), ("norm_position", "pre"), ("positions", "learned"), ("activation", "gelu"),
                               ("final_norm", True), ("scale_embeddings", False), ("embedding_norm", False),
-                              ("residual_scalars", False), ("value_embeddings", "none")):
+                              ("residual_scalars", False), ("value_embeddings", "none"), ("window", 0), ("embedding_scale", 1),
+                              ("residual_scale", 1), ("logit_scale", 1)):
             if model.get(key, expected) != expected:
                 raise ValueError(f"{path}: model.{key} is {model[key]}; this example computes GPT-2's, {expected}")
         self.n_head = model["n_head"]

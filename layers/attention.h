@@ -11,21 +11,25 @@
 
 namespace dikkat {
 
-/// RMSNorm of each head of queries, of keys, or of both.
+/// RMSNorm of queries, of keys, or of both: of each head, or of all heads of a row at once.
 struct HeadNorm {
-  Parameter q, k;  // (head_size) each
+  Parameter q, k;  // (head_size) each, or (n_head * head_size) and (n_kv_head * head_size)
   HeadNormOptions options;
 
-  HeadNorm(const Scope& s, const TransformerConfig& c)
-      : q(s.param("q_norm.weight", {c.head_size}, Init::ones(), Decay::no, Role::vector)),
-        k(s.param("k_norm.weight", {c.head_size}, Init::ones(), Decay::no, Role::vector)),
-        options{.heads = c.n_head, .key_heads = c.n_kv_head, .eps = c.norm_eps} {}
+  HeadNorm(const Scope& s, const TransformerConfig& c) : HeadNorm(s, c, c.qk_norm_over == QkNormOver::row) {}
 
   /// Normalises q | k | v, which are columns of one tensor.
   Tensor of_all(Tensor qkv) const { return head_norm(qkv, q, k, options); }
   /// Normalises the queries, and k | v, in tensors of their own.
   Tensor of_queries(Tensor x) const { return head_norm(x, q, {}, {.heads = options.heads, .key_heads = 0, .eps = options.eps}); }
   Tensor of_keys(Tensor kv) const { return head_norm(kv, {}, k, {.heads = 0, .key_heads = options.key_heads, .eps = options.eps}); }
+
+ private:
+  /// To the op, all heads of a row together are one head.
+  HeadNorm(const Scope& s, const TransformerConfig& c, bool is_of_row)
+      : q(s.param("q_norm.weight", {is_of_row ? c.n_head * c.head_size : *c.head_size}, Init::ones(), Decay::no, Role::vector)),
+        k(s.param("k_norm.weight", {is_of_row ? c.n_kv_head * c.head_size : *c.head_size}, Init::ones(), Decay::no, Role::vector)),
+        options{.heads = is_of_row ? 1 : c.n_head, .key_heads = is_of_row ? 1 : *c.n_kv_head, .eps = c.norm_eps} {}
 };
 
 /// The shared part of self- and cross-attention: in each head, queries attend to keys and get a weighted mean of the values.
@@ -33,11 +37,20 @@ struct MultiHead {
   std::string path;
   std::uint64_t site;
   index heads, key_heads, head_size;
-  double dropout;  // probability, for the attention weights in training
+  double scale;      // of the scores
+  index window = 0;  // keys that a query sees at most; 0: all
+  double dropout;    // probability, for the attention weights in training
 
   /// The configuration must come from checked() or with_defaults().
-  MultiHead(const Scope& s, const TransformerConfig& c)
-      : path(s.path()), site(s.site()), heads(c.n_head), key_heads(c.n_kv_head), head_size(c.head_size), dropout(c.dropout) {
+  MultiHead(const Scope& s, const TransformerConfig& c, index its_window = 0)
+      : path(s.path()),
+        site(s.site()),
+        heads(c.n_head),
+        key_heads(c.n_kv_head),
+        head_size(c.head_size),
+        scale(c.attention_scale),
+        window(its_window),
+        dropout(c.dropout) {
     require(c.head_size.is_set() || heads * head_size == c.n_embd, s.path(), ": ", heads, " heads for width ", c.n_embd,
             ", expected a number of heads that divides it");
   }
@@ -60,7 +73,9 @@ struct MultiHead {
                                    .head_size = head_size,
                                    .key_heads = key_heads,
                                    .rotation = context.rotation,
+                                   .scale = scale,
                                    .causal = causal,
+                                   .window = window,
                                    .key_begin = context.key_begin,
                                    .key_end = context.key_end,
                                    .key_batch = context.key_batch,
@@ -83,8 +98,8 @@ struct SelfAttention {
   std::optional<HeadNorm> norm;
   std::optional<ValueEmbedding> values;
 
-  SelfAttention(const Scope& s, const TransformerConfig& c, bool is_causal, bool value_embedding = false)
-      : heads(s, c),
+  SelfAttention(const Scope& s, const TransformerConfig& c, bool is_causal, bool value_embedding = false, index window = 0)
+      : heads(s, c, window),
         causal(is_causal),
         c_attn(s / "c_attn", c.n_embd, heads.query_width() + 2 * heads.key_width(), c.qkv_bias,
                weight_std(c, c.n_embd, heads.query_width()), {heads.query_width(), heads.key_width(), heads.key_width()}),

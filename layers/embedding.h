@@ -31,7 +31,9 @@ struct InputEmbedding {
   Dropout drop;
 
   InputEmbedding(const Scope& s, Parameter token_table, const TransformerConfig& c)
-      : tokens(token_table), scale(c.scale_embeddings ? std::sqrt(static_cast<double>(c.n_embd)) : 1), drop(s / "drop", c.dropout) {
+      : tokens(token_table),
+        scale((c.scale_embeddings ? std::sqrt(static_cast<double>(c.n_embd)) : 1) * c.embedding_scale),
+        drop(s / "drop", c.dropout) {
     if (c.positions == Positions::learned) {
       wpe.emplace(s / "wpe", c.block_size, c.n_embd, embedding_std(c));
     } else if (c.positions == Positions::sinusoidal) {

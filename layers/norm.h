@@ -24,8 +24,8 @@ struct Norm {
   Norm(const Scope& s, const TransformerConfig& c) : Norm(s, c.n_embd, c.bias, c.norm, c.norm_eps) {}
 
   /// The result has the element type of x, or `dtype`.
-  Tensor operator()(Pass&, Tensor x, std::optional<DType> dtype = {}) const {
-    const NormOptions options{.eps = eps, .dtype = dtype};
+  Tensor operator()(Pass&, Tensor x, std::optional<DType> dtype = {}, Lifetime lifetime = Lifetime::until_reset) const {
+    const NormOptions options{.eps = eps, .dtype = dtype, .lifetime = lifetime};
     return kind == NormKind::rms_norm ? rms_norm(x, weight, options) : layer_norm(x, weight, bias, options);
   }
   /// The sum residual + dropout(branch), and its norm.
@@ -35,5 +35,14 @@ struct Norm {
                                       : add_layer_norm(residual, branch, weight, bias, dropout, options);
   }
 };
+
+/// What an output head reads: x, with the model's last norm if it has one, times a factor, in the element type that products read.
+inline Tensor head_input(Pass& pass, const std::optional<Norm>& norm, Tensor x, double factor = 1) {
+  const DType dtype = pass.operand_type(x);
+  if (factor != 1) {
+    return cast(scale(norm ? (*norm)(pass, x) : x, factor), dtype);
+  }
+  return norm ? (*norm)(pass, x, dtype) : cast(x, dtype);
+}
 
 }  // namespace dikkat

@@ -33,8 +33,8 @@ double divisor_of(double frequency, const TransformerConfig& c) {
   fail("positions: a scaling of RoPE that this program does not know");
 }
 
-double unscaled(index d, const TransformerConfig& c) {
-  return std::pow(c.rope_theta, -2 * static_cast<double>(d) / static_cast<double>(c.head_size));
+double unscaled(index d, double theta, const TransformerConfig& c) {
+  return std::pow(theta, -2 * static_cast<double>(d) / static_cast<double>(rotated_size(c)));
 }
 
 /// Rows (.., time, width): write(position, row) computes row t of sequence b for position first(b) + t.
@@ -96,16 +96,19 @@ Tensor SinusoidalPositions::operator()(Pass& pass, Tensor first, index time, DTy
 
 std::vector<double> rope_divisors(const TransformerConfig& c) {
   std::vector<double> divisors;
-  for (index d = 0; d < c.head_size / 2; ++d) {
-    divisors.push_back(divisor_of(unscaled(d, c), c));
+  for (index d = 0; d < rotated_size(c) / 2; ++d) {
+    divisors.push_back(divisor_of(unscaled(d, c.rope_theta, c), c));
   }
   return divisors;
 }
 
-RotaryPositions::RotaryPositions(const TransformerConfig& c) {
-  for (index d = 0; d < c.head_size / 2; ++d) {
-    frequencies_.push_back(unscaled(d, c) / divisor_of(unscaled(d, c), c));
+RotaryPositions::RotaryPositions(const TransformerConfig& c, bool is_local) {
+  const bool has_own_base = is_local && c.rope_theta_local > 0;
+  for (index d = 0; d < rotated_size(c) / 2; ++d) {
+    const double frequency = unscaled(d, has_own_base ? c.rope_theta_local : c.rope_theta, c);
+    frequencies_.push_back(has_own_base ? frequency : frequency / divisor_of(frequency, c));
   }
+  frequencies_.resize(static_cast<std::size_t>(c.head_size / 2));
 }
 
 template <class T>

@@ -28,15 +28,17 @@ class SinusoidalPositions {
   std::vector<double> frequencies_;  // (width): 10000^(-2i / C) twice for each i
 };
 
-/// The numbers by which rope_scaling divides RoPE's frequencies, (D / 2). The configuration must come from checked() or with_defaults().
+/// The numbers by which rope_scaling divides RoPE's frequencies, (R / 2). The configuration must come from checked() or with_defaults().
 std::vector<double> rope_divisors(const TransformerConfig& config);
 
 /// Rotary positions (RoPE; Su et al., arXiv 2104.09864), for AttentionOptions::rotation: pair d of a head turns by position * f_d, with f_d
-/// = theta^(-2 d / D), scaled as the configuration says.
+/// = theta^(-2 d / R), scaled as the configuration says. R = rotated_size() numbers of a head are rotated; the pairs after them have f_d =
+/// 0. A pair is numbers d and D / 2 + d, whatever R is.
 class RotaryPositions {
  public:
-  /// The configuration must come from checked() or with_defaults().
-  explicit RotaryPositions(const TransformerConfig& config);
+  /// The configuration must come from checked() or with_defaults(). Layers with a window may have a base of their own
+  /// (rope_theta_local), and then are not scaled.
+  explicit RotaryPositions(const TransformerConfig& config, bool is_local = false);
 
   /// The angles of positions first to first + time - 1: (time, D), a row of D / 2 cosines, then D / 2 sines, without gradient. Nothing is
   /// stored between calls.

@@ -51,18 +51,40 @@ class ResidualStream {
   /// The stream, with the branch added.
   Tensor sum() {
     if (state_.branch) {
-      state_ = {dikkat::add(state_.x, cast(dropout(state_.branch, state_.dropout), state_.x.dtype()))};
+      const Tensor branch = state_.branch;
+      state_ = {dikkat::add(state_.x, cast(dropout(branch, state_.dropout), state_.x.dtype()))};
+      pass_.tape.release(branch);
     }
     return state_.x;
   }
   /// LN(sum()), in the element type that matrix products read.
   Tensor normalised(const Norm& norm) { return normalised(norm, pass_.operand_type(state_.x)); }
-  void add(Tensor branch, const Dropout& drop) { state_ = {sum(), branch, drop.options(pass_, branch)}; }
+  /// Adds factor * branch.
+  void add(Tensor branch, double factor, const Dropout& drop) {
+    if (factor != 1) {
+      const Tensor read = wide(branch);
+      branch = scale(read, factor, Lifetime::until_consumed);
+      pass_.tape.release(read);
+    }
+    state_ = {sum(), branch, drop.options(pass_, branch)};
+  }
+  /// LN(branch), the end of a branch that has a norm there. It has the stream's element type, and Lifetime::until_consumed.
+  Tensor normalised_branch(Tensor branch, const Norm& norm) { return norm(pass_, wide(branch), {}, Lifetime::until_consumed); }
   void normalise(const Norm& norm) { state_ = {normalised(norm, state_.x.dtype())}; }
   /// x becomes a x + b x0.
   void mix_with_first(Tensor a, Tensor b) { state_ = {weighted_sum(sum(), first_, a, b)}; }
 
  private:
+  /// The branch in the stream's element type.
+  Tensor wide(Tensor branch) {
+    const DType dtype = state_.x.dtype();
+    if (branch.dtype() == dtype) {
+      return branch;
+    }
+    const Tensor copy = cast(branch, dtype);
+    pass_.tape.release(branch);
+    return copy;
+  }
   Tensor normalised(const Norm& norm, DType dtype) {
     if (!state_.branch) {
       return norm(pass_, state_.x, dtype);
@@ -89,29 +111,46 @@ struct ResidualScalars {
 /// [self-attention, cross-attention if asked for, feed-forward] x layers: (B, T, C) to (B, T, C), without a norm at the end.
 /// Used by GPT, and by the encoder and the decoder of an encoder-decoder.
 struct Stack {
-  /// A layer whose output is added to the residual stream, with its norm.
+  /// A layer whose output is added to the residual stream, with its norms.
   template <class Layer>
   struct Branch {
+    NormPosition where;
+    double scale;  // of the output
     Norm norm;
     Layer layer;
+    std::optional<Norm> second_norm;  // of the output, if there is a norm before the layer too
     Dropout dropout;
 
     template <class... Args>
     Branch(const Scope& s, const char* norm_name, const char* name, const TransformerConfig& c, const Args&... args)
-        : norm(s / norm_name, c), layer(s / name, c, args...), dropout(s / name / "dropout", c.dropout) {}
+        : where(c.norm_position),
+          scale(c.residual_scale),
+          norm(s / norm_name, c),
+          layer(s / name, c, args...),
+          dropout(s / name / "dropout", c.dropout) {
+      if (where == NormPosition::sandwich) {
+        second_norm.emplace(s / concat(norm_name, "_out"), c);
+      }
+    }
 
     template <class... Inputs>
-    void operator()(NormPosition where, Pass& pass, ResidualStream& x, Inputs... inputs) const {
-      if (where == NormPosition::pre) {
-        x.add(layer(pass, x.normalised(norm), inputs...), dropout);
-      } else {
-        x.add(layer(pass, x.sum(), inputs...), dropout);
-        x.normalise(norm);
+    void operator()(Pass& pass, ResidualStream& x, Inputs... inputs) const {
+      switch (where) {
+        case NormPosition::pre: x.add(layer(pass, x.normalised(norm), inputs...), scale, dropout); return;
+        case NormPosition::post:
+          x.add(layer(pass, x.sum(), inputs...), scale, dropout);
+          x.normalise(norm);
+          return;
+        case NormPosition::sandwich:
+          x.add(x.normalised_branch(layer(pass, x.normalised(norm), inputs...), *second_norm), scale, dropout);
+          return;
+        case NormPosition::branch: x.add(x.normalised_branch(layer(pass, x.sum(), inputs...), norm), scale, dropout); return;
       }
     }
   };
 
   struct Block {
+    bool has_rope, has_window;
     std::optional<ResidualScalars> scalars;
     Branch<SelfAttention> attn;
     std::optional<Branch<CrossAttention>> crossattention;
@@ -119,7 +158,10 @@ struct Stack {
 
     /// Block `number` of the stack.
     Block(const Scope& s, const TransformerConfig& c, const StackKind& kind, index number)
-        : attn(s, "ln_1", "attn", c, kind.causal, has_value_embedding(c, number, kind.layers)), mlp(s, "ln_2", "mlp", c) {
+        : has_rope(dikkat::has_rope(c, number)),
+          has_window(window_of(c, number) > 0),
+          attn(s, "ln_1", "attn", c, kind.causal, has_value_embedding(c, number, kind.layers), window_of(c, number)),
+          mlp(s, "ln_2", "mlp", c) {
       if (c.residual_scalars) {
         scalars.emplace(s);
       }
@@ -129,27 +171,26 @@ struct Stack {
     }
 
     /// rotation: the angles of the positions of x, or absent. cache and encoder_keys: those of this block, or null and absent.
-    void operator()(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation,
-                    const AttentionCache* cache = nullptr, Tensor encoder_keys = {}) const {
+    void operator()(Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation, const AttentionCache* cache = nullptr,
+                    Tensor encoder_keys = {}) const {
       if (scalars) {
         x.mix_with_first(scalars->resid_lambda, scalars->x0_lambda);
       }
-      attn(where, pass, x,
-           MultiHead::Context{.key_begin = inputs.key_begin, .key_end = inputs.key_end, .rotation = rotation, .cache = cache},
+      attn(pass, x, MultiHead::Context{.key_begin = inputs.key_begin, .key_end = inputs.key_end, .rotation = rotation, .cache = cache},
            inputs.tokens);
       if (crossattention) {
-        (*crossattention)(where, pass, x, CrossInputs{inputs.encoder_output, encoder_keys, inputs.encoder_key_end, inputs.encoder_row});
+        (*crossattention)(pass, x, CrossInputs{inputs.encoder_output, encoder_keys, inputs.encoder_key_end, inputs.encoder_row});
       }
-      mlp(where, pass, x);
+      mlp(pass, x);
     }
 
     /// Runs the block with activation checkpointing: only inputs and outputs are stored.
-    void recomputed(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation) const {
-      const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 9>& in) {
+    void recomputed(Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation) const {
+      const auto block = [this, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 9>& in) {
         Pass inner = pass.on(tape);
         ResidualStream stream(inner, {in[0], in[1], drop}, in[7] ? in[7] : in[0]);
-        (*this)(where, inner, stream,
-                {.key_begin = in[8], .key_end = in[2], .encoder_output = in[3], .encoder_key_end = in[4], .tokens = in[5]}, in[6]);
+        (*this)(inner, stream, {.key_begin = in[8], .key_end = in[2], .encoder_output = in[3], .encoder_key_end = in[4], .tokens = in[5]},
+                in[6]);
         return std::array{stream.state().x, stream.state().branch};
       };
       const Tensor first = scalars && x.first() != x.state().x ? x.first() : Tensor{};  // the first block reads it as x: not twice
@@ -160,14 +201,16 @@ struct Stack {
     }
   };
 
-  NormPosition norm;
-  std::optional<RotaryPositions> rotary;
+  std::optional<RotaryPositions> rotary, local_rotary;  // local: of layers with a window
   std::vector<Block> blocks;
 
   /// The configuration must come from checked() or with_defaults().
-  Stack(const Scope& s, const TransformerConfig& c, const StackKind& kind) : norm(c.norm_position) {
+  Stack(const Scope& s, const TransformerConfig& c, const StackKind& kind) {
     if (c.positions == Positions::rope) {
       rotary.emplace(c);
+      if (c.window > 0 && c.rope_theta_local > 0) {
+        local_rotary.emplace(c, true);
+      }
     }
     blocks.reserve(static_cast<std::size_t>(kind.layers));
     for (index i = 0; i < kind.layers; ++i) {
@@ -186,17 +229,19 @@ struct Stack {
               one != nullptr ? one->layers() : 0, " layers, expected ", layers, ", and no recomputation");
     }
     ResidualStream stream(pass, {x}, x);
-    const Tensor rotation = rotary ? angles(pass, x, cache) : Tensor{};
+    const Tensor all_angles = rotary ? angles(*rotary, pass, x, cache) : Tensor{};
+    const Tensor local_angles = local_rotary ? angles(*local_rotary, pass, x, cache) : all_angles;
     for (index i = 0; i < layers; ++i) {
       const Block& block = blocks[static_cast<std::size_t>(i)];
+      const Tensor rotation = !block.has_rope ? Tensor{} : block.has_window ? local_angles : all_angles;
       require(!block.crossattention || inputs.encoder_output || inputs.encoder_cache != nullptr,
               "stack: cross-attention has no encoder output, expected (B, S, C)");
       if (pass.recompute == Recompute::block) {
-        block.recomputed(norm, pass, stream, inputs, rotation);
+        block.recomputed(pass, stream, inputs, rotation);
       } else {
         const auto own = cache != nullptr ? std::optional(cache->layer(i)) : std::nullopt;
         const Tensor encoder_keys = inputs.encoder_cache != nullptr ? inputs.encoder_cache->rows(pass.tape, i) : Tensor{};
-        block(norm, pass, stream, inputs, rotation, own ? &*own : nullptr, encoder_keys);
+        block(pass, stream, inputs, rotation, own ? &*own : nullptr, encoder_keys);
       }
     }
     return stream.sum();
@@ -204,10 +249,10 @@ struct Stack {
 
  private:
   /// The angles of rotary positions for x, which begins where the cache ends.
-  Tensor angles(Pass& pass, Tensor x, const KeyValueCache* cache) const {
+  static Tensor angles(const RotaryPositions& positions, Pass& pass, Tensor x, const KeyValueCache* cache) {
     const index time = x.shape()[1];
-    return cache == nullptr ? (*rotary)(pass, 0, time, x.dtype())
-                            : (*rotary)(pass, cache->lengths(pass.tape, x.shape()[0]), time, x.dtype());
+    return cache == nullptr ? positions(pass, 0, time, x.dtype())
+                            : positions(pass, cache->lengths(pass.tape, x.shape()[0]), time, x.dtype());
   }
 };
 

@@ -8,6 +8,9 @@ namespace {
 
 constexpr double kGpt2Std = 0.02;
 
+/// Whether a layer is the last one of a group of `size` layers. Groups of size 0 do not exist.
+bool ends_group(index layer, index size) { return size > 0 && (layer + 1) % size == 0; }
+
 double glorot(index in, index out) { return std::sqrt(2.0 / static_cast<double>(in + out)); }
 
 }  // namespace
@@ -22,7 +25,8 @@ TransformerConfig with_defaults(TransformerConfig c) {
   c.scale_embeddings.derive(!is_gpt);
   c.positions.derive(is_gpt ? Positions::learned : Positions::sinusoidal);
   c.norm_position.derive(is_gpt ? NormPosition::pre : NormPosition::post);
-  c.final_norm.derive(c.norm_position == NormPosition::pre);
+  c.final_norm.derive(c.norm_position != NormPosition::post);
+  c.attention_scale.derive(1 / std::sqrt(static_cast<double>(std::max<index>(c.head_size, 1))));
   c.activation.derive(is_gpt ? Activation::gelu : Activation::relu);
   return c;
 }
@@ -49,6 +53,15 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
           " and rope_factor ", c.rope_factor, ", expected more than 0");
   require(c.rope_scaling != RopeScaling::llama3 || c.rope_low_freq_factor < c.rope_high_freq_factor, name, ": rope_low_freq_factor ",
           c.rope_low_freq_factor, ", expected less than rope_high_freq_factor ", c.rope_high_freq_factor);
+  require(0 < c.rope_share && c.rope_share <= 1 && c.rope_theta_local >= 0, name, ": rope_share ", c.rope_share, " and rope_theta_local ",
+          c.rope_theta_local, ", expected a share above 0 and at most 1, and a base of 0 or more");
+  require(c.window == 0 || (c.window > 0 && kind == ModelKind::gpt), name, ": window ", c.window,
+          ", expected 0, or in a gpt 1 or more: an encoder sees tokens after it");
+  require(c.window_pattern >= 0 && c.rope_pattern >= 0, name, ": window_pattern ", c.window_pattern, " and rope_pattern ", c.rope_pattern,
+          ", expected 0 or more");
+  require(c.attention_scale > 0 && c.embedding_scale > 0 && c.residual_scale > 0 && c.logit_scale > 0, name, ": attention_scale ",
+          *c.attention_scale, ", embedding_scale ", c.embedding_scale, ", residual_scale ", c.residual_scale, " and logit_scale ",
+          c.logit_scale, ", expected more than 0");
   require(!(c.zero_head && c.tie_embeddings), name,
           ": zero_head with tie_embeddings, expected tie_embeddings = false: a tied head is the token table, which does not begin at 0");
   require(c.norm_eps > 0, name, ": norm_eps ", c.norm_eps, ", expected more than 0");
@@ -70,6 +83,14 @@ double embedding_std(const TransformerConfig& c) {
 }
 
 double head_std(const TransformerConfig& c) { return c.zero_head ? 0 : embedding_std(c); }
+
+index window_of(const TransformerConfig& c, index layer) { return ends_group(layer, c.window_pattern) ? 0 : c.window; }
+
+bool has_rope(const TransformerConfig& c, index layer) { return c.positions == Positions::rope && !ends_group(layer, c.rope_pattern); }
+
+index rotated_size(const TransformerConfig& c) {
+  return std::max<index>(static_cast<index>(static_cast<double>(c.head_size) * c.rope_share) / 2, 1) * 2;
+}
 
 bool has_value_embedding(const TransformerConfig& c, index layer, index layers) {
   switch (c.value_embeddings) {

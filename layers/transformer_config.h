@@ -38,11 +38,19 @@ struct Names<NormKind> {
 };
 
 /// Where a block normalises. pre: x + branch(LN(x)), with one more norm after the last block (GPT-2). post: LN(x + branch(x)) (Vaswani et
-/// al. 2017; GPT-1).
-enum class NormPosition { pre, post };
+/// al. 2017; GPT-1). sandwich: x + LN(branch(LN(x))) (Gemma 3). branch: x + LN(branch(x)) (OLMo 2). The last two also have the norm after
+/// the last block.
+enum class NormPosition { pre, post, sandwich, branch };
 template <>
 struct Names<NormPosition> {
-  static constexpr std::string_view of[] = {"pre", "post"};
+  static constexpr std::string_view of[] = {"pre", "post", "sandwich", "branch"};
+};
+
+/// What qk_norm normalises at once: each head, or all heads of a row (OLMo 2).
+enum class QkNormOver { head, row };
+template <>
+struct Names<QkNormOver> {
+  static constexpr std::string_view of[] = {"head", "row"};
 };
 
 template <>
@@ -78,20 +86,30 @@ struct TransformerConfig {
   bool tie_embeddings = true;               // the output head is the token table (the decoder's)
   bool share_embeddings = true;             // encoder and decoder have one token table
   Defaulted<bool> scale_embeddings{};       // token rows times sqrt(C): in an encoder-decoder
+  double embedding_scale = 1;               // token rows times this, besides
   Defaulted<Positions> positions{};         // learned, in an encoder-decoder sinusoidal
   Defaulted<NormPosition> norm_position{};  // pre, in an encoder-decoder post
-  Defaulted<bool> final_norm{};             // a norm after the last block: with norm_position pre
+  Defaulted<bool> final_norm{};             // a norm after the last block: unless norm_position is post
   NormKind norm = NormKind::layer_norm;
-  double norm_eps = 1e-5;      // added to the variance, or to the mean square
-  bool qk_norm = false;        // RMSNorm of each head of queries and keys, with the scales q_norm and k_norm
-  double rope_theta = 10'000;  // pair d of a head turns by theta^(-2 d / D) radians for each position
+  double norm_eps = 1e-5;  // added to the variance, or to the mean square
+  bool qk_norm = false;    // RMSNorm of queries and keys, with the scales q_norm and k_norm
+  QkNormOver qk_norm_over = QkNormOver::head;
+  Defaulted<double> attention_scale{};  // of the scores: 1 / sqrt(D)
+  index window = 0;                     // of a GPT: positions that a token sees at most, its own included; 0: all up to its own
+  index window_pattern = 0;             // in each group of so many layers the last one has no window; 0: all have it
+  double rope_theta = 10'000;           // pair d of a head turns by theta^(-2 d / D) radians for each position
   RopeScaling rope_scaling = RopeScaling::none;
   double rope_factor = 8;               // of linear and llama3
   double rope_low_freq_factor = 1;      // of llama3, as Llama 3.1 has them: frequencies that turn less often than this
   double rope_high_freq_factor = 4;     // within rope_original_context are divided, those that turn more often than this are kept
   index rope_original_context = 8'192;  // of llama3: positions before scaling
+  double rope_theta_local = 0;          // the base in layers with a window, which then are not scaled; 0: as the others
+  double rope_share = 1;                // of a head's pairs that are rotated, the first ones
+  index rope_pattern = 0;               // in each group of so many layers the last one has no RoPE; 0: all have it
   Defaulted<Activation> activation{};   // of the feed-forward: gelu, in an encoder-decoder relu
   bool gated = false;                   // the feed-forward is c_proj(f(gate) * up), with gate | up from c_fc
+  double residual_scale = 1;            // of a branch, before it is added to the residual stream
+  double logit_scale = 1;               // of the logits, before the softcap
   double logit_softcap = 0;             // logits z become softcap tanh(z / softcap); 0: they are not changed
 
   // Options that help small models (nanochat, modded-nanogpt).
@@ -124,6 +142,13 @@ double head_std(const TransformerConfig& config);
 /// For the rows of the tables of tokens and positions. With an encoder-decoder the variance is 1 / C; the rows are multiplied by sqrt(C),
 /// so the stack's input has variance 1.
 double embedding_std(const TransformerConfig& config);
+
+/// The window of self-attention in layer `layer`; 0: none.
+index window_of(const TransformerConfig& config, index layer);
+/// Whether self-attention in layer `layer` rotates queries and keys.
+bool has_rope(const TransformerConfig& config, index layer);
+/// Numbers of a head that RoPE rotates: two for each pair.
+index rotated_size(const TransformerConfig& config);
 
 /// Whether self-attention in layer `layer` of a stack of `layers` has value embeddings.
 bool has_value_embedding(const TransformerConfig& config, index layer, index layers);

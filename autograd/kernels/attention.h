@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "autograd/base/bf16.h"
@@ -25,7 +26,8 @@ struct HeadsOut {
 /// The part of the problem that forward and backward share.
 ///
 /// Query i of batch b sees the keys of a half-open interval, [key_begin[b, i], key_end[b, i]) if these are given. If causal, it sees only
-/// keys up to query_offset + i. A query that sees no key gives 0.
+/// keys up to query_offset + i; with a window, only the last `window` of those. A query that sees no key gives 0. Blocks of keys that a
+/// block of queries does not see cost nothing.
 ///
 /// Grouped queries (Ainslie et al., arXiv 2305.13245): there may be fewer heads of keys and values than of queries. Then each serves a
 /// group of adjacent heads of queries.
@@ -35,6 +37,7 @@ struct AttentionShape {
   double scale = 1;
   bool causal = false;
   index query_offset = 0;                   // the key at the same position as query 0
+  index window = 0;                         // keys that a causal query sees at most, itself included; 0: all
   const std::int32_t* key_begin = nullptr;  // (batch, queries), or null: 0
   const std::int32_t* key_end = nullptr;    // (batch, queries), or null: keys
   const std::int32_t* key_batch = nullptr;  // (batch), or null: forward reads keys and values of batch key_batch[b], not b
@@ -47,6 +50,16 @@ struct AttentionShape {
   constexpr index group() const { return heads / heads_of_keys(); }
   /// The batch whose keys and values the queries of batch b see.
   constexpr index keys_of(index b) const { return key_batch == nullptr ? b : key_batch[b]; }
+  /// The first key that query i of batch b sees. It sees none if this is not below last_of().
+  constexpr index first_of(index b, index i) const {
+    const index first = key_begin == nullptr ? 0 : key_begin[b * queries + i];
+    return window == 0 ? first : std::max(first, query_offset + i + 1 - window);
+  }
+  /// The key after the last one that query i of batch b sees.
+  constexpr index last_of(index b, index i) const {
+    const index last = key_end == nullptr ? keys : key_end[b * queries + i];
+    return causal ? std::min(last, query_offset + i + 1) : last;
+  }
 };
 
 /// y = softmax(scale q k^T) v for each head, in tiles with an online softmax, without a (queries, keys) matrix (Milakov and Gimelshein,

@@ -15,38 +15,52 @@ namespace {
 
 using namespace attention_tiles;
 
-/// Copies of the rows of all heads of keys or values, contiguous, (B, heads, rows, width). They are made once if several tasks read them.
+/// Copies of the rows of all heads of keys or values from `begin` on, contiguous, (B, heads, rows, width). They are made once if several
+/// tasks read them.
 template <class T>
 struct GatheredHeads {
   const T* rotation;        // of the rows, or null
   const T* data = nullptr;  // null: each task gathers what it needs
-  index rows = 0, width = 0;
+  index begin = 0, rows = 0, width = 0;
 
   /// The rows of a head from `first` on. Without copies, they are gathered to `own`.
   template <class Operand>
   const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
     if (data != nullptr) {
-      return data + ((b * s.heads_of_keys() + h) * rows + first) * width;
+      return data + ((b * s.heads_of_keys() + h) * rows + first - begin) * width;
     }
     gather(heads, s, rotation, s.keys_of(b), h, first, count, count, own);
     return own;
   }
 };
 
-/// Gathers the heads to `to`.
+/// The first key that any query sees, or one before it.
+index first_key_of(const AttentionShape& s) {
+  if (s.key_begin == nullptr) {
+    return std::clamp<index>(s.first_of(0, 0), 0, s.keys);
+  }
+  index first = s.keys;
+  for (index i = 0; i < s.batch * s.queries; ++i) {
+    first = std::min<index>(first, s.key_begin[i]);
+  }
+  return first;
+}
+
+/// Gathers the rows of the heads from `begin` on to `to`.
 template <class Operand, class T>
-GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index rows, T* to) {
+GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index begin, T* to) {
   const index width = round_up(s.head_size, kLanes<T>);
+  const index rows = s.keys - begin;
   const index blocks = ceil_div(rows, kBlock);
   const index all = s.batch * s.heads_of_keys();
   parallel_for(all * blocks, Work::elements(all * rows * width), [&](index task) {
     const index head = task / blocks;
     const index first = task % blocks * kBlock;
     const index count = std::min(kBlock, rows - first);
-    gather(heads, s, rotation, s.keys_of(head / s.heads_of_keys()), head % s.heads_of_keys(), first, count, count,
+    gather(heads, s, rotation, s.keys_of(head / s.heads_of_keys()), head % s.heads_of_keys(), begin + first, count, count,
            to + (head * rows + first) * width);
   });
-  return {rotation, to, rows, width};
+  return {rotation, to, begin, rows, width};
 }
 
 /// This thread's memory for forward_block().
@@ -184,11 +198,12 @@ void attention_forward(const AttentionForward<Operand, T>& p) {
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
   GatheredHeads<T> k{p.k_rotation}, v{nullptr};
-  const index gathered = blocks > 1 ? s.batch * s.heads_of_keys() * s.keys * round_up(s.head_size, kLanes<T>) : 0;
+  const index begin = first_key_of(s) / kBlock * kBlock;
+  const index gathered = blocks > 1 ? s.batch * s.heads_of_keys() * (s.keys - begin) * round_up(s.head_size, kLanes<T>) : 0;
   const Scratch<T> own_k(gathered), own_v(gathered);
   if (blocks > 1) {
-    k = gather_heads(p.k, s, p.k_rotation, s.keys, own_k.data());
-    v = gather_heads<Operand, T>(p.v, s, nullptr, s.keys, own_v.data());
+    k = gather_heads(p.k, s, p.k_rotation, begin, own_k.data());
+    v = gather_heads<Operand, T>(p.v, s, nullptr, begin, own_v.data());
   }
   parallel_for_uneven(
       heads * blocks, work_of(s, 2), [&] { ForwardMemory<T>{s}; },

@@ -40,12 +40,7 @@ struct Parts {
 /// The keys that the query of a batch sees.
 struct Interval {
   index first, last;
-  Interval(const AttentionShape& s, index b)
-      : first(s.key_begin == nullptr ? 0 : s.key_begin[b]), last(s.key_end == nullptr ? s.keys : s.key_end[b]) {
-    if (s.causal) {
-      last = std::min(last, s.query_offset + 1);
-    }
-  }
+  Interval(const AttentionShape& s, index b) : first(s.first_of(b, 0)), last(s.last_of(b, 0)) {}
 };
 
 /// The groups that hold the keys which each batch sees, one batch after another; at least one for each batch.

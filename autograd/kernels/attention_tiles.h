@@ -28,7 +28,8 @@ constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
 /// The work of `products` products of queries and keys.
 inline Work work_of(const AttentionShape& s, index products) {
-  return Work::products(products * s.batch * s.heads * s.queries, s.keys, s.head_size);
+  const index seen = s.window == 0 ? s.keys : std::min(s.keys, s.window + kBlock);
+  return Work::products(products * s.batch * s.heads * s.queries, seen, s.head_size);
 }
 
 template <class T>
@@ -105,13 +106,8 @@ struct Intervals {
     const Panel nothing{0, s.keys, s.keys, 0};
     whole = nothing;
     for (index i = 0; i < count; ++i) {
-      const index at = b * s.queries + query + i;
-      const index lo = s.key_begin == nullptr ? 0 : s.key_begin[at];
-      index hi = s.key_end == nullptr ? s.keys : s.key_end[at];
-      if (s.causal) {
-        hi = std::min(hi, s.query_offset + query + i + 1);
-      }
-      hi = std::max(hi, lo);
+      const index lo = s.first_of(b, query + i);
+      const index hi = std::max(s.last_of(b, query + i), lo);
       Panel& panel = panels[i / kPanel];
       if (i % kPanel == 0) {
         panel = nothing;

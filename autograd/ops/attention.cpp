@@ -138,6 +138,8 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
             ", expected as many queries as keys and a row for each, and an even size");
   }
   require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
+  require(options.window >= 0 && (options.window == 0 || options.causal), "attention: a window of ", options.window,
+          options.causal ? "" : " without a causal mask", ", expected 0 or more, and a causal mask for more than 0");
   require(options.cache == nullptr || !(options.key_begin || options.key_end),
           "attention: key bounds together with a cache, expected one of them");
   return {.batch = batch,
@@ -149,6 +151,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
           .causal = options.causal,
           .query_offset = std::clamp(options.query_offset, -queries, keys),  // beyond these bounds it makes no difference
+          .window = options.window,
           .key_begin = options.key_begin ? options.key_begin.data<std::int32_t>() : nullptr,
           .key_end = options.key_end ? options.key_end.data<std::int32_t>() : nullptr,
           .key_batch = options.key_batch ? options.key_batch.data<std::int32_t>() : nullptr,
@@ -157,19 +160,26 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .first_batch = options.first_batch};
 }
 
-/// shape_of() with the keys of a cache, in which each sequence has its own length. `ends` (B, queries): where a query stops seeing keys.
-kernels::AttentionShape with_cache(kernels::AttentionShape s, const AttentionCache& cache, index query_offset, std::int32_t* ends) {
+/// shape_of() with the keys of a cache, in which each sequence has its own length. `begins` and `ends` (B, queries): where a query begins
+/// and stops to see keys. Without a window, `begins` is null.
+kernels::AttentionShape with_cache(kernels::AttentionShape s, const AttentionCache& cache, index query_offset, std::int32_t* begins,
+                                   std::int32_t* ends) {
   const index added = s.keys;
   for (index b = 0; b < s.batch; ++b) {
     const index length = cache.lengths[b];
     for (index i = 0; i < s.queries; ++i) {
       const index end = s.causal ? length + std::clamp(query_offset, -length - s.queries, added) + i + 1 : length + added;
       ends[b * s.queries + i] = static_cast<std::int32_t>(std::clamp<index>(end, 0, length + added));
+      if (begins != nullptr) {
+        begins[b * s.queries + i] = static_cast<std::int32_t>(std::clamp<index>(end - s.window, 0, length + added));
+      }
     }
     s.keys = std::max(s.keys, length + added);
   }
   s.causal = false;
   s.query_offset = 0;
+  s.window = 0;
+  s.key_begin = begins;
   s.key_end = ends;
   return s;
 }
@@ -223,10 +233,7 @@ double visible_pairs(const kernels::AttentionShape& s) {
   double pairs = 0;
   for (index b = 0; b < s.batch; ++b) {
     for (index query = 0; query < s.queries; ++query) {
-      const index at = b * s.queries + query;
-      const index first = s.key_begin != nullptr ? s.key_begin[at] : 0;
-      const index last = std::min(s.key_end != nullptr ? s.key_end[at] : s.keys, s.causal ? s.query_offset + query + 1 : s.keys);
-      pairs += static_cast<double>(std::max<index>(last - first, 0));
+      pairs += static_cast<double>(std::max<index>(s.last_of(b, query) - s.first_of(b, query), 0));
     }
   }
   return pairs;
@@ -254,7 +261,9 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     if (options.cache != nullptr) {
       require(!tape.recording(), "attention: a cache has no gradients, expected a tape that does not record");
       append<T>(*options.cache, operands, options);
-      shape = with_cache(shape, *options.cache, options.query_offset, tape.save<std::int32_t>(shape.batch * shape.queries));
+      const index queries = shape.batch * shape.queries;
+      auto* begins = shape.window > 0 ? tape.save<std::int32_t>(queries) : nullptr;
+      shape = with_cache(shape, *options.cache, options.query_offset, begins, tape.save<std::int32_t>(queries));
       const T* rows = static_cast<const T*>(options.cache->data);
       seen_k = {rows, options.cache->max_positions * 2 * key_width, 2 * key_width};
       seen_v = {rows + key_width, options.cache->max_positions * 2 * key_width, 2 * key_width};

@@ -36,6 +36,7 @@ struct AttentionOptions {
   std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
   bool causal = false;            // query i sees keys up to query_offset + i
   index query_offset = 0;
+  index window = 0;                       // if causal: only the last `window` of the keys up to query_offset + i; 0: all
   Tensor key_begin{}, key_end{};          // i32 (B, queries), or absent: query i of batch b sees keys key_begin[b, i] to key_end[b, i] - 1
   Tensor key_batch{};                     // for inference only: i32 (B), batch b sees keys and values of batch key_batch[b]; absent: b
   double dropout = 0;                     // probability that a weight becomes 0

@@ -103,11 +103,11 @@ Tensor multiply(Tensor a, Tensor b) {
   });
 }
 
-Tensor scale(Tensor x, double factor) {
+Tensor scale(Tensor x, double factor, Lifetime lifetime) {
   return for_float(x.dtype(), "scale", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::scale, {x});
-    const Tensor y = tape.make(x.shape(), x.dtype());
+    const Tensor y = tape.make(x.shape(), x.dtype(), lifetime);
     const T f = static_cast<T>(factor);
     kernels::scaled_copy<T>(x.size(), f, x.data<T>(), {y.mutable_data<T>()});
     tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {

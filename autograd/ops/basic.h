@@ -13,8 +13,8 @@ namespace dikkat {
 Tensor add(Tensor a, Tensor b);
 /// a * b, element by element; b as in add.
 Tensor multiply(Tensor a, Tensor b);
-/// factor * x.
-Tensor scale(Tensor x, double factor);
+/// factor * x. With Lifetime::until_consumed, only add_layer_norm() reads the result.
+Tensor scale(Tensor x, double factor, Lifetime lifetime = Lifetime::until_reset);
 /// a x + b z, where z has x's shape, and a and b hold one number each, such as parameters [1].
 Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b);
 

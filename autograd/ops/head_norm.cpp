@@ -15,12 +15,13 @@ Tensor head_norm(Tensor x, Tensor q_gamma, Tensor k_gamma, const HeadNormOptions
             " of keys, expected 1 or more of one of them");
     require((o.heads > 0) == bool{q_gamma} && (o.key_heads > 0) == bool{k_gamma},
             "head_norm: a gamma for heads that are not there, or none for heads that are, expected one for each kind");
-    const index size = o.heads > 0 ? q_gamma.size() : k_gamma.size();
+    const index size = q_gamma ? q_gamma.size() : 0;
+    const index key_size = k_gamma ? k_gamma.size() : 0;
     for (const Tensor gamma : {q_gamma, k_gamma}) {
-      require(!gamma || gamma.shape() == Shape{size}, "head_norm: gamma is ", gamma ? gamma.shape() : Shape{}, ", expected [", size,
-              "], the size of a head");
+      require(!gamma || (gamma.shape().rank() == 1 && gamma.size() > 0), "head_norm: gamma is ", gamma ? gamma.shape() : Shape{},
+              ", expected one axis, as long as a head");
     }
-    const index normalised = (o.heads + o.key_heads) * size;
+    const index normalised = o.heads * size + o.key_heads * key_size;
     require(x.shape().rank() >= 1 && x.shape().cols() >= normalised, "head_norm: x is ", x.shape(), ", expected ", normalised,
             " columns or more");
     // Forward and backward share the description of the problem.
@@ -29,6 +30,7 @@ Tensor head_norm(Tensor x, Tensor q_gamma, Tensor k_gamma, const HeadNormOptions
                                        .heads = o.heads,
                                        .key_heads = o.key_heads,
                                        .size = size,
+                                       .key_size = key_size,
                                        .rest = x.shape().cols() - normalised,
                                        .eps = o.eps,
                                        .q_gamma = q_gamma ? q_gamma.data<C>() : nullptr,

@@ -29,11 +29,11 @@ auto for_other(DType dtype, const char* op, F&& f) {
 /// The part that forward and backward of both ops share. B and Y are the types of the branch and of y.
 template <class T, class B, class Y>
 struct Norm {
-  Norm(Tape& tape, bool centre, Tensor x_, Tensor gamma_, Tensor beta_)
+  Norm(Tape& tape, bool centre, Tensor x_, Tensor gamma_, Tensor beta_, Lifetime lifetime = Lifetime::until_reset)
       : x(x_),
         gamma(gamma_),
         beta(beta_),
-        y(tape.make(x.shape(), kDType<Y>)),
+        y(tape.make(x.shape(), kDType<Y>, lifetime)),
         mean(centre ? tape.save<T>(x.shape().rows()) : nullptr),
         rstd(tape.save<T>(x.shape().rows())) {}
 
@@ -73,7 +73,7 @@ Tensor norm_of(Op op, Tensor x, Tensor gamma, Tensor beta, const NormOptions& o)
     return for_other<T>(o.dtype.value_or(x.dtype()), name_of(op), [&](auto y) {
       Tape& tape = begin_op(op, {x, gamma, beta});
       check_parameters(op, x.shape().cols(), gamma, beta);
-      const Norm<T, T, decltype(y)> norm(tape, op == Op::layer_norm, x, gamma, beta);
+      const Norm<T, T, decltype(y)> norm(tape, op == Op::layer_norm, x, gamma, beta, o.lifetime);
       kernels::layer_norm_forward(norm.forward(o.eps));
       tape.record({x, gamma, beta}, {norm.y}, cost_of({x, gamma, beta}, {norm.y}),
                   [=](Gradients& g) { kernels::layer_norm_backward(norm.backward(g, g.into<T>(x))); });

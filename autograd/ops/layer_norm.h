@@ -10,6 +10,8 @@ struct NormOptions {
   double eps = 1e-5;
   /// The element type of the norm: that of x by default, or bf16 where x is f32.
   std::optional<DType> dtype{};
+  /// Use Lifetime::until_consumed for the end of a branch, which only add_layer_norm() reads. Those functions ignore it.
+  Lifetime lifetime = Lifetime::until_reset;
 };
 
 /// Normalises the last axis to mean 0 and (biased) variance 1, multiplies by gamma (cols) and adds beta (cols), which may be absent.

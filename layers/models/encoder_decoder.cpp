@@ -52,7 +52,7 @@ EncoderDecoder::EncoderDecoder(const Scope& s, const TransformerConfig& config)
 EncoderDecoder::EncoderOutput EncoderDecoder::encode(Pass& pass, Tensor source, Tensor lengths) const {
   require_tokens("source", source, lengths, config_.block_size);
   const Tensor x = encoder_(pass, encoder_embed_(pass, source), {.key_end = key_ends(pass, lengths, source.shape()[1]), .tokens = source});
-  return {encoder_ln_f_ ? (*encoder_ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x)), lengths};
+  return {head_input(pass, encoder_ln_f_, x), lengths};
 }
 
 Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const EncoderOutput& encoded, Tensor target_lengths) const {
@@ -70,7 +70,7 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const EncoderOutput&
 Tensor EncoderDecoder::decode(Pass& pass, Tensor targets, const StackInputs& inputs) const {
   const Tensor first = inputs.cache != nullptr ? inputs.cache->lengths(pass.tape, targets.shape()[0]) : Tensor{};
   const Tensor x = decoder_(pass, decoder_embed_(pass, targets, first), inputs);
-  return decoder_ln_f_ ? (*decoder_ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x));
+  return head_input(pass, decoder_ln_f_, x, config_.logit_scale);
 }
 
 EncoderDecoder::Cache EncoderDecoder::cache(index targets, index positions, index sources, index source_positions) const {

@@ -20,7 +20,7 @@ void Gpt::require_tokens(Tensor tokens, index before) const {
   }
 }
 
-Tensor Gpt::normed(Pass& pass, Tensor x) const { return ln_f_ ? (*ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x)); }
+Tensor Gpt::normed(Pass& pass, Tensor x) const { return head_input(pass, ln_f_, x, config_.logit_scale); }
 
 Tensor Gpt::features(Pass& pass, Tensor tokens, Tensor starts) const {
   require_tokens(tokens, 0);

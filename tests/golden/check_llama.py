@@ -42,9 +42,19 @@ class Group:
     def rms_norm(self, name, x):
         return x / math.sqrt(sum(x**2) / len(x) + self.norm_eps) * self.weights[name + ".weight"]
 
-    def frequency(self, pair):
+    def window_of(self, layer):
+        """How many positions a token of this layer sees at most."""
+        ends_group = self.window_pattern > 0 and layer % self.window_pattern == self.window_pattern - 1
+        return 10**9 if ends_group or self.window == 0 else self.window
+
+    def frequency(self, pair, layer):
         """The frequency of pair number `pair`, in radians per position."""
-        f = 1 / self.rope_theta ** (2 * pair / self.head_size)
+        pairs = int(self.head_size * self.rope_share) // 2
+        if pair >= pairs or self.rope_pattern > 0 and layer % self.rope_pattern == self.rope_pattern - 1:
+            return 0
+        if self.rope_theta_local and self.window_of(layer) < 10**9:
+            return 1 / self.rope_theta_local ** (pair / pairs)
+        f = 1 / self.rope_theta ** (pair / pairs)
         if self.rope_scaling == "linear":
             return f / self.rope_factor
         if self.rope_scaling == "llama3":
@@ -57,15 +67,16 @@ class Group:
             return share * f + (1 - share) * f / self.rope_factor
         return f
 
-    def placed(self, x, t):
+    def placed(self, x, t, layer):
         """A query or key at position t: element i and element i + D / 2 are one complex number, which is turned."""
         half = self.head_size // 2
         z = x[:half] + 1j * x[half:]
-        z = z * np.array([complex(math.cos(t * self.frequency(i)), math.sin(t * self.frequency(i))) for i in range(half)])
+        z = z * np.array([complex(math.cos(t * f), math.sin(t * f)) for f in (self.frequency(i, layer) for i in range(half))])
         return np.concatenate((z.real, z.imag))
 
-    def attention(self, name, inputs, tokens):
+    def attention(self, layer, inputs, tokens):
         """Computes attention for one sequence, a list of vectors and their tokens."""
+        name = f"h.{layer}.attn"
         heads, kv_heads, size = self.n_head, self.n_kv_head, self.head_size
         queries, keys, values = [], [], []
         for t, x in enumerate(inputs):
@@ -75,20 +86,24 @@ class Group:
                 for i, w in enumerate(self.weights[name + ".value_gate.weight"]):
                     gate = 2 / (1 + math.exp(-sum(w[c] * x[c] for c in range(len(w)))))
                     row[len(row) - n + i * size:len(row) - n + (i + 1) * size] += gate * e[i * size:(i + 1) * size]
+            if self.qk_norm and self.qk_norm_over == "row":
+                row[:heads * size] = self.rms_norm(name + ".q_norm", row[:heads * size])
+                row[heads * size:-kv_heads * size] = self.rms_norm(name + ".k_norm", row[heads * size:-kv_heads * size])
             cut = [row[i * size:(i + 1) * size] for i in range(heads + 2 * kv_heads)]
             q, k, v = cut[:heads], cut[heads:heads + kv_heads], cut[heads + kv_heads:]
-            if self.qk_norm:
+            if self.qk_norm and self.qk_norm_over == "head":
                 q, k = [self.rms_norm(name + ".q_norm", x) for x in q], [self.rms_norm(name + ".k_norm", x) for x in k]
             if self.positions == "rope":
-                q, k = [self.placed(x, t) for x in q], [self.placed(x, t) for x in k]
+                q, k = [self.placed(x, t, layer) for x in q], [self.placed(x, t, layer) for x in k]
             queries.append(q), keys.append(k), values.append(v)
         outputs = []
         for t in range(len(inputs)):
             mixed = []
             for head in range(heads):
                 group = head // (heads // kv_heads)
-                e = np.exp([np.dot(queries[t][head], keys[s][group]) / math.sqrt(size) for s in range(t + 1)])
-                mixed.append(sum(e[s] * values[s][group] for s in range(t + 1)) / sum(e))
+                seen = range(max(t + 1 - self.window_of(layer), 0), t + 1)
+                e = np.exp([np.dot(queries[t][head], keys[s][group]) * self.attention_scale for s in seen])
+                mixed.append(sum(w * values[s][group] for w, s in zip(e, seen)) / sum(e))
             outputs.append(self.linear(name + ".c_proj", np.concatenate(mixed)))
         return outputs
 
@@ -113,7 +128,8 @@ class Group:
 
     def logits(self, tokens):
         """The logits of one sequence: (T, V)."""
-        stream = [self.weights["wte.weight"][token] + self.position(t) for t, token in enumerate(tokens)]
+        factor = self.embedding_scale * (math.sqrt(self.n_embd) if self.scale_embeddings else 1)
+        stream = [factor * self.weights["wte.weight"][token] + self.position(t) for t, token in enumerate(tokens)]
         if self.embedding_norm:
             stream = [self.norm("ln_emb", x) for x in stream]
         embedded = list(stream)
@@ -123,10 +139,14 @@ class Group:
             assert valued == {"none": False, "all": True, "alternate": (self.n_layer - layer) % 2 == 1}[self.value_embeddings]
             if self.residual_scalars:
                 stream = [self.weights[h + "resid_lambda"] * x + self.weights[h + "x0_lambda"] * x0 for x, x0 in zip(stream, embedded)]
-            attended = self.attention(h + "attn", [self.norm(h + "ln_1", x) for x in stream], tokens)
-            stream = [x + y for x, y in zip(stream, attended)]
-            stream = [x + self.feed_forward(h + "mlp", self.norm(h + "ln_2", x)) for x in stream]
-        z = np.array([self.linear("wte" if self.tie_embeddings else "lm_head", self.norm("ln_f", x)) for x in stream])
+            before = {"pre": "{}", "sandwich": "{}", "branch": ""}[self.norm_position]
+            after = {"pre": "", "sandwich": "{}_out", "branch": "{}"}[self.norm_position]
+            normed = lambda form, norm, x: self.norm(h + form.format(norm), x) if form else x
+            attended = self.attention(layer, [normed(before, "ln_1", x) for x in stream], tokens)
+            stream = [x + self.residual_scale * normed(after, "ln_1", y) for x, y in zip(stream, attended)]
+            hidden = [self.feed_forward(h + "mlp", normed(before, "ln_2", x)) for x in stream]
+            stream = [x + self.residual_scale * normed(after, "ln_2", y) for x, y in zip(stream, hidden)]
+        z = self.logit_scale * np.array([self.linear("wte" if self.tie_embeddings else "lm_head", self.norm("ln_f", x)) for x in stream])
         return self.logit_softcap * np.tanh(z / self.logit_softcap) if self.logit_softcap else z
 
     def loss(self, tokens, targets):
@@ -218,25 +238,49 @@ def dikkat_gpt2(c, w):
 
 
 def dikkat_llama(c, w):
+    kind = c["model_type"]
+    is_gemma, is_olmo, is_granite = kind == "gemma3_text", kind == "olmo2", kind.startswith("granite")
     rope = c.get("rope_parameters") or (c.get("rope_scaling") or {}) | {"rope_theta": c["rope_theta"]}
+    local = rope["sliding_attention"]["rope_theta"] if "sliding_attention" in rope else c.get("rope_local_base_freq", 0.0)
+    rope = rope.get("full_attention", rope)
     scaling = dict(rope_scaling="llama3", rope_factor=rope["factor"], rope_low_freq_factor=rope["low_freq_factor"],
                    rope_high_freq_factor=rope["high_freq_factor"],
-                   rope_original_context=rope["original_max_position_embeddings"]) if "rope_type" in rope else {}
+                   rope_original_context=rope["original_max_position_embeddings"]) if rope.get("rope_type", "default") != "default" else {}
+    others = {}
+    if kind in ("gemma3_text", "mistral"):
+        others = dict(window=c["sliding_window"], rope_theta_local=local)
+    if is_gemma:
+        others |= dict(window_pattern=c["layer_types"].index("full_attention") + 1, scale_embeddings=True, norm_position="sandwich",
+                       attention_scale=c["query_pre_attn_scalar"] ** -0.5)
+    if is_olmo:
+        others = dict(norm_position="branch", qk_norm_over="row")
+    if kind == "smollm3":
+        others = dict(rope_pattern=c["no_rope_layers"].index(0) + 1)
+    if is_granite:
+        others = dict(embedding_scale=c["embedding_multiplier"], attention_scale=c["attention_multiplier"],
+                      residual_scale=c["residual_multiplier"], logit_scale=1 / c["logits_scaling"])
     config = Config(n_layer=c["num_hidden_layers"], n_head=c["num_attention_heads"], n_kv_head=c["num_key_value_heads"], n_embd=c["hidden_size"],
-                    head_size=c.get("head_dim"), n_hidden=c["intermediate_size"], block_size=c["max_position_embeddings"],
-                    vocab_size=c["vocab_size"], bias=False, qkv_bias=c["model_type"] == "qwen2", tie_embeddings=c["tie_word_embeddings"],
-                    norm="rms_norm", norm_eps=c["rms_norm_eps"], positions="rope", rope_theta=rope["rope_theta"], activation="silu",
-                    gated=True, qk_norm=c["model_type"] == "qwen3", **scaling)
+                    head_size=c.get("head_dim"), n_hidden=c.get("shared_intermediate_size", c["intermediate_size"]), block_size=c["max_position_embeddings"],
+                    vocab_size=c["vocab_size"], bias=False, qkv_bias=kind == "qwen2", tie_embeddings=c.get("tie_word_embeddings", True),
+                    norm="rms_norm", norm_eps=c["rms_norm_eps"], positions="rope", rope_theta=rope["rope_theta"],
+                    activation="gelu" if is_gemma else "silu", gated=True, qk_norm=kind in ("qwen3", "olmo2", "gemma3_text"), **scaling, **others)
+    w = {name: weight + 1 if is_gemma and "norm" in name else weight for name, weight in w.items()}
     result = {"wte.weight": w["model.embed_tokens.weight"], "ln_f.weight": w["model.norm.weight"]}
     if not config.tie_embeddings:
         result["lm_head.weight"] = w["lm_head.weight"]
     for i in range(config.n_layer):
         theirs = lambda *names: torch.cat([w[f"model.layers.{i}.{name}"] for name in names])
-        ours = {"ln_1.weight": theirs("input_layernorm.weight"), "ln_2.weight": theirs("post_attention_layernorm.weight"),
-                "attn.c_proj.weight": theirs("self_attn.o_proj.weight"), "mlp.c_proj.weight": theirs("mlp.down_proj.weight"),
-                "mlp.c_fc.weight": theirs("mlp.gate_proj.weight", "mlp.up_proj.weight")}
-        for kind in ("weight", "bias") if config.qkv_bias else ("weight",):
-            ours["attn.c_attn." + kind] = theirs(*(f"self_attn.{name}_proj.{kind}" for name in "qkv"))
+        norms = {"olmo2": {"ln_1": "post_attention", "ln_2": "post_feedforward"},
+                 "gemma3_text": {"ln_1": "input", "ln_1_out": "post_attention", "ln_2": "pre_feedforward", "ln_2_out": "post_feedforward"}}
+        ours = {f"{our}.weight": theirs(f"{their}_layernorm.weight")
+                for our, their in norms.get(kind, {"ln_1": "input", "ln_2": "post_attention"}).items()}
+        ours["attn.c_proj.weight"] = theirs("self_attn.o_proj.weight")
+        if kind == "granitemoehybrid":
+            ours |= {"mlp.c_proj.weight": theirs("shared_mlp.output_linear.weight"), "mlp.c_fc.weight": theirs("shared_mlp.input_linear.weight")}
+        else:
+            ours |= {"mlp.c_proj.weight": theirs("mlp.down_proj.weight"), "mlp.c_fc.weight": theirs("mlp.gate_proj.weight", "mlp.up_proj.weight")}
+        for part in ("weight", "bias") if config.qkv_bias else ("weight",):
+            ours["attn.c_attn." + part] = theirs(*(f"self_attn.{name}_proj.{part}" for name in "qkv"))
         if config.qk_norm:
             ours |= {f"attn.{name}_norm.weight": theirs(f"self_attn.{name}_norm.weight") for name in "qk"}
         result |= {f"h.{i}.{name}": tensor for name, tensor in ours.items()}

@@ -148,8 +148,10 @@ index expected_llama_parameters(const Fixture& fixture, const std::string& at) {
   const index C = key("n_embd"), D = key("head_size"), F = key("n_hidden"), bias = key("bias");
   const index qkv = (key("n_head") + 2 * key("n_kv_head")) * D, up = (key("gated") + 1) * F;
   const index norm = (fixture.text(at + "norm") == "layer_norm" ? 1 + bias : 1) * C;
-  const index attention = qkv * (C + key("qkv_bias")) + key("qk_norm") * 2 * D + C * (key("n_head") * D + bias);
-  const index block = 2 * norm + attention + up * (C + bias) + C * (F + bias) + key("residual_scalars") * 2;
+  const index normed_heads = fixture.text(at + "qk_norm_over") == "row" ? key("n_head") + key("n_kv_head") : 2;
+  const index attention = qkv * (C + key("qkv_bias")) + key("qk_norm") * normed_heads * D + C * (key("n_head") * D + bias);
+  const index norms = fixture.text(at + "norm_position") == "sandwich" ? 4 : 2;
+  const index block = norms * norm + attention + up * (C + bias) + C * (F + bias) + key("residual_scalars") * 2;
   const std::string valued = fixture.text(at + "value_embeddings");
   const index valued_layers = valued == "all" ? key("n_layer") : valued == "alternate" ? (key("n_layer") + 1) / 2 : 0;
   const index values = key("n_kv_head") * (D * key("vocab_size") + std::min<index>(C, 12));
@@ -160,8 +162,9 @@ index expected_llama_parameters(const Fixture& fixture, const std::string& at) {
 
 TEST(LlamaFixture, HoldsEveryParameterOfItsModels) {
   const Fixture llama(golden("llama.h5"));
-  EXPECT_EQ(llama.names("/"), (std::vector<std::string>{"gemma_like", "llama", "llama31", "long", "nanochat", "normed", "odd", "qwen2",
-                                                        "qwen3", "relu2", "scaled", "sines", "valued"}));
+  EXPECT_EQ(llama.names("/"), (std::vector<std::string>{"gemma3",   "gemma_like", "granite", "llama", "llama31", "long",  "mistral",
+                                                        "nanochat", "normed",     "odd",     "olmo2", "phi4",    "qwen2", "qwen3",
+                                                        "relu2",    "sandwich",   "scaled",  "sines", "smollm3", "valued"}));
   for (const std::string& at : llama.names("/")) {
     EXPECT_EQ(parameter_count(llama, at + "/weights"), expected_llama_parameters(llama, at + "/")) << at;
     EXPECT_EQ(llama.names(at + "/gradients"), llama.names(at + "/weights")) << at;

@@ -12,6 +12,13 @@
     qwen2      as Qwen2.5: biases of q, k and v only, no head_dim and no rope_scaling, tied, F32
     qwen3      as Qwen3-0.6B: heads wider than C / H, q_norm and k_norm, rope_scaling null; tied and yet with a copy of the table as
                lm_head.weight, F16
+    mistral    as Mistral 7B v0.1: a sliding window of 4 in all layers, untied, BF16
+    smollm3    as SmolLM3: no RoPE in the last of each four layers (no_rope_layers), tied, F32
+    granite    as Granite 4.1: four multipliers, tied, F32
+    granite_hybrid  as Granite 4.0 350M: the class that may have experts and Mamba layers, with attention only; gate and up in one tensor, tied, F32
+    olmo2      as OLMo 2: norms after the branches and of whole rows of queries and keys, untied, F32
+    gemma3     as Gemma 3 270M: layer_types, sliding windows of 4 on two of three layers, norms of 1 + w, tied, BF16
+    gemma3_v5  as transformers 5 saves Gemma 3: rope_parameters for both kinds of layer; F32
 
 config.json has the keys, and the forms of values, that transformers writes for the family; sizes are small. expected.json holds
 
@@ -176,6 +183,83 @@ QWEN3 = {
 }
 
 
+MISTRAL = {key: value for key, value in LLAMA_V5.items() if key not in ("attention_bias", "mlp_bias", "pretraining_tp", "rope_parameters", "dtype")}
+MISTRAL |= {"architectures": ["MistralForCausalLM"], "eos_token_id": EOS, "head_dim": 8, "max_position_embeddings": 64, "model_type": "mistral",
+            "rope_theta": 10000.0, "sliding_window": 4, "torch_dtype": "bfloat16", "transformers_version": "4.34.0.dev0"}
+SMOLLM3 = {key: value for key, value in LLAMA.items() if key not in ("head_dim", "rope_scaling")}
+SMOLLM3 |= {"architectures": ["SmolLM3ForCausalLM"], "layer_types": ["full_attention"] * 5, "max_position_embeddings": 64, "max_window_layers": 28,
+            "model_type": "smollm3", "no_rope_layer_interval": 4, "no_rope_layers": [1, 1, 1, 0, 1], "num_hidden_layers": 5, "pad_token_id": EOS,
+            "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 5000000.0, "sliding_window": None, "use_sliding_window": False,
+            "transformers_version": "4.54.0"}
+GRANITE = {key: value for key, value in LLAMA.items() if key not in ("head_dim", "rope_scaling", "pretraining_tp")}
+GRANITE |= {"architectures": ["GraniteForCausalLM"], "attention_multiplier": 0.2, "embedding_multiplier": 12.0, "logits_scaling": 7.0,
+            "max_position_embeddings": 64, "model_type": "granite", "residual_multiplier": 0.22, "rope_scaling": None, "rope_theta": 10000.0}
+GRANITE_HYBRID = GRANITE | {
+    "architectures": ["GraniteMoeHybridForCausalLM"],
+    "init_method": "mup",
+    "layer_types": ["attention", "attention"],
+    "logits_scaling": 4,
+    "mamba_chunk_size": 256,
+    "mamba_conv_bias": True,
+    "mamba_d_conv": 4,
+    "mamba_d_head": 16,
+    "mamba_d_state": 256,
+    "mamba_expand": 2,
+    "mamba_n_groups": 1,
+    "mamba_n_heads": 2,
+    "mamba_proj_bias": False,
+    "model_type": "granitemoehybrid",
+    "normalization_function": "rmsnorm",
+    "num_experts_per_tok": 0,
+    "num_local_experts": 0,
+    "output_router_logits": False,
+    "position_embedding_type": "rope",
+    "router_aux_loss_coef": 0.01,
+    "shared_intermediate_size": 20,
+}
+del GRANITE_HYBRID["mlp_bias"]
+OLMO2 = {key: value for key, value in LLAMA.items() if key not in ("head_dim", "rope_scaling", "pretraining_tp", "mlp_bias")}
+OLMO2 |= {"architectures": ["Olmo2ForCausalLM"], "max_position_embeddings": 64, "model_type": "olmo2", "rms_norm_eps": 1e-06, "rope_scaling": None,
+          "tie_word_embeddings": False, "transformers_version": "4.47.0"}
+GEMMA3 = {
+    "_sliding_window_pattern": 3,
+    "architectures": ["Gemma3ForCausalLM"],
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "attn_logit_softcapping": None,
+    "bos_token_id": BOS,
+    "eos_token_id": EOS,
+    "final_logit_softcapping": None,
+    "head_dim": 8,
+    "hidden_activation": "gelu_pytorch_tanh",
+    "hidden_size": 16,
+    "initializer_range": 0.02,
+    "intermediate_size": 28,
+    "layer_types": ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
+    "max_position_embeddings": 64,
+    "model_type": "gemma3_text",
+    "num_attention_heads": 4,
+    "num_hidden_layers": 4,
+    "num_key_value_heads": 1,
+    "pad_token_id": 0,
+    "query_pre_attn_scalar": 10,
+    "rms_norm_eps": 1e-06,
+    "rope_local_base_freq": 10000.0,
+    "rope_scaling": None,
+    "rope_theta": 1000000.0,
+    "sliding_window": 4,
+    "torch_dtype": "bfloat16",
+    "transformers_version": "4.55.0.dev0",
+    "use_bidirectional_attention": False,
+    "use_cache": True,
+    "vocab_size": VOCABULARY,
+}
+GEMMA3_V5 = {key: value for key, value in GEMMA3.items() if key not in ("rope_theta", "rope_local_base_freq", "rope_scaling", "torch_dtype")}
+GEMMA3_V5 |= {"dtype": "float32", "rope_parameters": {"full_attention": {"rope_theta": 1000000.0, "rope_type": "default"},
+                                                      "sliding_attention": {"rope_theta": 500.0, "rope_type": "default"}},
+              "tie_word_embeddings": True, "transformers_version": "5.0.0"}
+
+
 # The contents of the files
 
 
@@ -195,7 +279,7 @@ def gpt2_shapes(c):
 
 def llama_shapes(c):
     """In the order of the modules, which is that of shards. Linear weights are (out, in)."""
-    width, hidden = c["hidden_size"], c["intermediate_size"]
+    width, hidden, kind = c["hidden_size"], c.get("shared_intermediate_size", c["intermediate_size"]), c["model_type"]
     size = c.get("head_dim", width // c["num_attention_heads"])
     queries, keys = size * c["num_attention_heads"], size * c["num_key_value_heads"]
     shapes = {"model.embed_tokens.weight": (c["vocab_size"], width)}
@@ -203,15 +287,23 @@ def llama_shapes(c):
         at = f"model.layers.{i}."
         for name, out, into in (("q", queries, width), ("k", keys, width), ("v", keys, width), ("o", width, queries)):
             shapes[f"{at}self_attn.{name}_proj.weight"] = (out, into)
-            if c["model_type"] == "qwen2" and name != "o":
+            if kind == "qwen2" and name != "o":
                 shapes[f"{at}self_attn.{name}_proj.bias"] = (out,)
-        if c["model_type"] == "qwen3":
+        if kind in ("qwen3", "gemma3_text"):
             shapes[f"{at}self_attn.q_norm.weight"] = shapes[f"{at}self_attn.k_norm.weight"] = (size,)
-        shapes[f"{at}mlp.gate_proj.weight"] = shapes[f"{at}mlp.up_proj.weight"] = (hidden, width)
-        shapes[f"{at}mlp.down_proj.weight"] = (width, hidden)
-        shapes[f"{at}input_layernorm.weight"] = shapes[f"{at}post_attention_layernorm.weight"] = (width,)
+        if kind == "olmo2":
+            shapes[f"{at}self_attn.q_norm.weight"], shapes[f"{at}self_attn.k_norm.weight"] = (queries,), (keys,)
+        if kind == "granitemoehybrid":
+            shapes[f"{at}shared_mlp.input_linear.weight"], shapes[f"{at}shared_mlp.output_linear.weight"] = (2 * hidden, width), (width, hidden)
+        else:
+            shapes[f"{at}mlp.gate_proj.weight"] = shapes[f"{at}mlp.up_proj.weight"] = (hidden, width)
+            shapes[f"{at}mlp.down_proj.weight"] = (width, hidden)
+        norms = {"olmo2": ("post_attention", "post_feedforward"),
+                 "gemma3_text": ("input", "post_attention", "pre_feedforward", "post_feedforward")}.get(kind, ("input", "post_attention"))
+        for name in norms:
+            shapes[f"{at}{name}_layernorm.weight"] = (width,)
     shapes["model.norm.weight"] = (width,)
-    if not c["tie_word_embeddings"]:
+    if not c.get("tie_word_embeddings", kind == "gemma3_text"):
         shapes["lm_head.weight"] = (c["vocab_size"], width)
     return shapes
 
@@ -220,8 +312,9 @@ def drawn(shapes, seed):
     """Far from any usual start, so that a mistake shows: nothing is 0 or 1, no tensor is negligible."""
     random = np.random.RandomState(seed)  # NumPy promises not to change the numbers of this generator
     is_norm = lambda name: "norm" in name or "ln_" in name
-    return {name: random.normal(1.0 if is_norm(name) and name.endswith("weight") else 0.0, 0.3 if len(shape) > 1 else 0.25, shape)
-            for name, shape in shapes.items()}
+    is_gemma = any("pre_feedforward" in name for name in shapes)  # whose norms multiply by 1 + w
+    mean = lambda name: 1.0 if is_norm(name) and name.endswith("weight") and not is_gemma else 0.0
+    return {name: random.normal(mean(name), 0.3 if len(shape) > 1 else 0.25, shape) for name, shape in shapes.items()}
 
 
 # Element types: the bytes of a tensor, and the numbers that they mean
@@ -263,11 +356,12 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
-def attended(q, k, v):
-    """(H, T, D) each."""
+def attended(q, k, v, scale=None, window=None):
+    """(H, T, D) each. With a window, position i sees j where i - j < window."""
     time = q.shape[1]
-    scores = q @ k.swapaxes(1, 2) / math.sqrt(q.shape[2])
-    return softmax(np.where(np.tri(time, dtype=bool), scores, -np.inf)) @ v
+    scores = q @ k.swapaxes(1, 2) * (scale if scale is not None else 1 / math.sqrt(q.shape[2]))
+    distance = np.arange(time)[:, None] - np.arange(time)
+    return softmax(np.where((distance >= 0) & (distance < (window or time)), scores, -np.inf)) @ v
 
 
 def gpt2_logits(c, w, tokens):
@@ -292,8 +386,12 @@ def gpt2_logits(c, w, tokens):
     return layer_norm(x, "ln_f") @ w["wte.weight"].T
 
 
-def inverse_frequencies(c, size):
+def inverse_frequencies(c, size, is_local):
     rope = c.get("rope_parameters") or dict(c.get("rope_scaling") or {}, rope_theta=c["rope_theta"])
+    if "full_attention" in rope:
+        rope = rope["sliding_attention" if is_local else "full_attention"]
+    elif is_local and "rope_local_base_freq" in c:
+        rope = {"rope_theta": c["rope_local_base_freq"]}
     plain = 1.0 / rope["rope_theta"] ** (np.arange(0, size, 2) / size)
     if rope.get("rope_type", "default") == "default":
         return plain
@@ -308,14 +406,16 @@ def inverse_frequencies(c, size):
 
 
 def llama_logits(c, w, tokens):
-    """tokens (T) to logits (T, V), as modeling_llama, modeling_qwen2 and modeling_qwen3."""
+    """tokens (T) to logits (T, V), as modeling_llama, _qwen2, _qwen3, _mistral, _smollm3, _granite, _granitemoehybrid, _olmo2 and _gemma3."""
+    kind = c["model_type"]
+    is_gemma, is_olmo = kind == "gemma3_text", kind == "olmo2"
     n_heads, n_kv_heads = c["num_attention_heads"], c["num_key_value_heads"]
 
     def linear(x, name):
         return x @ w[name + ".weight"].T + w.get(name + ".bias", 0)
 
     def rms_norm(x, name):
-        return x / np.sqrt((x**2).mean(-1, keepdims=True) + c["rms_norm_eps"]) * w[name + ".weight"]
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + c["rms_norm_eps"]) * (w[name + ".weight"] + is_gemma)
 
     def heads(x, count):
         return x.reshape(len(tokens), count, -1).swapaxes(0, 1)
@@ -325,24 +425,40 @@ def llama_logits(c, w, tokens):
         return np.concatenate((-x[..., half:], x[..., :half]), axis=-1)
 
     size = c.get("head_dim", c["hidden_size"] // n_heads)
-    angles = np.arange(len(tokens))[:, None] * inverse_frequencies(c, size)
-    cos, sin = (np.tile(f(angles), 2) for f in (np.cos, np.sin))  # (T, D)
-    x = w["model.embed_tokens.weight"][tokens]
+    scale = c.get("attention_multiplier", c.get("query_pre_attn_scalar", size) ** -0.5)
+    x = w["model.embed_tokens.weight"][tokens] * (math.sqrt(c["hidden_size"]) if is_gemma else c.get("embedding_multiplier", 1))
     for i in range(c["num_hidden_layers"]):
         at = f"model.layers.{i}."
-        y = rms_norm(x, at + "input_layernorm")
-        q = heads(linear(y, at + "self_attn.q_proj"), n_heads)
-        k, v = (heads(linear(y, f"{at}self_attn.{name}_proj"), n_kv_heads) for name in "kv")
-        if at + "self_attn.q_norm.weight" in w:
+        has_window = c["layer_types"][i] == "sliding_attention" if is_gemma else kind == "mistral"
+        angles = np.arange(len(tokens))[:, None] * inverse_frequencies(c, size, has_window)
+        cos, sin = (np.tile(f(angles), 2) for f in (np.cos, np.sin))  # (T, D)
+        y = x if is_olmo else rms_norm(x, at + "input_layernorm")
+        q, k, v = (linear(y, f"{at}self_attn.{name}_proj") for name in "qkv")
+        if is_olmo:
             q, k = rms_norm(q, at + "self_attn.q_norm"), rms_norm(k, at + "self_attn.k_norm")
-        q, k = q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+        q, k, v = heads(q, n_heads), heads(k, n_kv_heads), heads(v, n_kv_heads)
+        if at + "self_attn.q_norm.weight" in w and not is_olmo:
+            q, k = rms_norm(q, at + "self_attn.q_norm"), rms_norm(k, at + "self_attn.k_norm")
+        if c.get("no_rope_layers", [1] * (i + 1))[i]:
+            q, k = q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
         k, v = np.repeat(k, n_heads // n_kv_heads, axis=0), np.repeat(v, n_heads // n_kv_heads, axis=0)
-        x = x + linear(attended(q, k, v).swapaxes(0, 1).reshape(len(tokens), -1), at + "self_attn.o_proj")
-        y = rms_norm(x, at + "post_attention_layernorm")
-        gate = linear(y, at + "mlp.gate_proj")
-        x = x + linear(gate / (1 + np.exp(-gate)) * linear(y, at + "mlp.up_proj"), at + "mlp.down_proj")
-    head = "model.embed_tokens" if c["tie_word_embeddings"] else "lm_head"
-    return rms_norm(x, "model.norm") @ w[head + ".weight"].T
+        y = attended(q, k, v, scale, c["sliding_window"] if has_window else None)
+        y = linear(y.swapaxes(0, 1).reshape(len(tokens), -1), at + "self_attn.o_proj")
+        if is_olmo or is_gemma:
+            y = rms_norm(y, at + "post_attention_layernorm")
+        x = x + c.get("residual_multiplier", 1) * y
+        y = x if is_olmo else rms_norm(x, at + ("pre_feedforward_layernorm" if is_gemma else "post_attention_layernorm"))
+        if kind == "granitemoehybrid":
+            gate, up = np.split(linear(y, at + "shared_mlp.input_linear"), 2, axis=1)
+        else:
+            gate, up = linear(y, at + "mlp.gate_proj"), linear(y, at + "mlp.up_proj")
+        act = 0.5 * gate * (1 + np.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3))) if is_gemma else gate / (1 + np.exp(-gate))
+        y = linear(act * up, at + ("shared_mlp.output_linear" if kind == "granitemoehybrid" else "mlp.down_proj"))
+        if is_olmo or is_gemma:
+            y = rms_norm(y, at + "post_feedforward_layernorm")
+        x = x + c.get("residual_multiplier", 1) * y
+    head = "lm_head" if "lm_head.weight" in w else "model.embed_tokens"
+    return rms_norm(x, "model.norm") @ w[head + ".weight"].T / c.get("logits_scaling", 1)
 
 
 # Folders
@@ -418,6 +534,15 @@ def main():
     write_llama("qwen2", QWEN2, "F32", 35, {"bos_token_id": EOS, "do_sample": False, "eos_token_id": EOS, "max_new_tokens": 2048})
     write_llama("qwen3", QWEN3, "F16", 36, {"bos_token_id": BOS, "do_sample": True, "eos_token_id": [EOS, BOS], "pad_token_id": BOS,
                                             "temperature": 0.6, "top_k": 20, "top_p": 0.95}, with_tied_head=True)
+    ends = {"_from_model_config": True, "bos_token_id": BOS, "eos_token_id": EOS}
+    write_llama("mistral", MISTRAL, "BF16", 37, ends)
+    write_llama("smollm3", SMOLLM3, "F32", 38, ends)
+    write_llama("granite", GRANITE, "F32", 39, ends)
+    write_llama("granite_hybrid", GRANITE_HYBRID, "F32", 40, ends)
+    write_llama("olmo2", OLMO2, "F32", 41, ends)
+    write_llama("gemma3", GEMMA3, "BF16", 42, {"bos_token_id": BOS, "cache_implementation": "hybrid", "do_sample": True, "eos_token_id": [EOS, 57],
+                                               "top_k": 64, "top_p": 0.95})
+    write_llama("gemma3_v5", GEMMA3_V5, "F32", 43, ends)
     for each in arguments.tokenizer:
         folder, file = each.split("=", 1)
         shutil.copyfile(file, HERE / folder / "tokenizer.json")

@@ -16,6 +16,14 @@ Models, each in a group of its name; the first four are families', the others mi
     scaled      GPT-2 with scalars of the residual stream
     valued      grouped-query attention 4/2, RoPE, value embeddings in the first and the last of three layers, whose gates read all 8 channels
     nanochat    all three of these, value embeddings in both layers, 4/2 heads of 6 with norms, RoPE, squared ReLU, softcap, no biases, untied
+    gemma3      norms before and after each branch, windows of 5 in two of three layers with a base of their own, norms of query and key, a scale of
+                the scores, embeddings times sqrt(C), gated GELU, one key/value head
+    smollm3     every fourth layer, here the last one, has no RoPE
+    granite     factors of embeddings, scores, branches and logits
+    olmo2       norms only after the branches, and of whole rows of queries and keys; untied
+    mistral     one layer, T = 150, a window of 40: several tiles of queries and keys
+    phi4        RoPE rotates three quarters of each head; untied
+    sandwich    GPT-2 with LayerNorms before and after the branches, factors, a window of 3, norms of rows of 4/2 heads, an untied head and a softcap
     long        one layer, T = 150, 4/2 heads of 8, RoPE: several tiles of queries and keys
 
 Attributes of a group are the keys of dikkat's [model], as numbers and (norm, positions, rope_scaling, activation) strings. In each:
@@ -28,7 +36,7 @@ Attributes of a group are the keys of dikkat's [model], as numbers and (norm, po
     prompt, greedy        int32 (P), (T - P): the most likely token, again and again, until prompt and text fill the context. No choice is
                           close: the best logit is more than 1e-3 of the largest magnitude above the second
 
-llama, qwen3, relu2, odd and nanochat also have
+llama, qwen3, gemma3, olmo2, relu2, odd and nanochat also have
 
     adamw/weights/<name>  after one AdamW step with these gradients, unclipped; attributes learning_rate, beta1, beta2, eps, weight_decay
 
@@ -71,6 +79,21 @@ CASES = {  # group: (configuration, batch size)
     "sines": (Config(n_layer=2, n_head=3, n_embd=18, n_hidden=40, block_size=14, vocab_size=50, norm="rms_norm", positions="sinusoidal", tie_embeddings=False,
                      activation="relu"), 2),
     "long": (Config(n_layer=1, n_head=4, n_kv_head=2, head_size=8, n_embd=16, n_hidden=24, block_size=150, vocab_size=50, **LLAMA), 1),
+    "gemma3": (Config(n_layer=3, n_head=4, n_kv_head=1, head_size=8, n_embd=16, n_hidden=28, block_size=18, vocab_size=50, bias=False,
+                      norm="rms_norm", norm_eps=1e-6, positions="rope", rope_theta=1e6, rope_theta_local=1e4, activation="gelu", gated=True,
+                      qk_norm=True, norm_position="sandwich", attention_scale=0.25, window=5, window_pattern=3, scale_embeddings=True), 2),
+    "smollm3": (Config(n_layer=4, n_head=4, n_kv_head=2, n_embd=16, n_hidden=28, block_size=14, vocab_size=50, norm_eps=1e-6, rope_theta=5e6,
+                       rope_pattern=4, **LLAMA), 2),
+    "granite": (Config(n_layer=2, n_head=4, n_kv_head=2, n_embd=16, n_hidden=28, block_size=14, vocab_size=50, embedding_scale=0.6,
+                       attention_scale=0.2, residual_scale=0.8, logit_scale=0.4, **LLAMA), 2),
+    "olmo2": (Config(n_layer=2, n_head=4, n_kv_head=2, n_embd=16, n_hidden=28, block_size=14, vocab_size=50, norm_eps=1e-6, rope_theta=5e5,
+                     tie_embeddings=False, qk_norm=True, qk_norm_over="row", norm_position="branch", **LLAMA), 2),
+    "mistral": (Config(n_layer=1, n_head=4, n_kv_head=2, head_size=8, n_embd=16, n_hidden=24, block_size=150, vocab_size=50, window=40, **LLAMA), 1),
+    "phi4": (Config(n_layer=2, n_head=3, n_kv_head=1, head_size=16, n_embd=18, n_hidden=28, block_size=14, vocab_size=50, tie_embeddings=False,
+                    rope_share=0.75, **LLAMA), 2),
+    "sandwich": (Config(n_layer=2, n_head=4, n_kv_head=2, head_size=6, n_embd=16, n_hidden=24, block_size=12, vocab_size=50, norm_eps=1e-2,
+                        norm_position="sandwich", qk_norm=True, qk_norm_over="row", window=3, residual_scale=0.5, logit_scale=2.0,
+                        logit_softcap=9.0, embedding_scale=0.7, tie_embeddings=False), 2),
     "normed": (Config(n_layer=2, n_head=2, n_embd=16, n_hidden=24, block_size=12, vocab_size=50, embedding_norm=True), 2),
     "scaled": (Config(n_layer=3, n_head=2, n_embd=16, n_hidden=24, block_size=12, vocab_size=50, residual_scalars=True), 2),
     "valued": (Config(n_layer=3, n_head=4, n_kv_head=2, n_embd=8, n_hidden=24, block_size=14, vocab_size=50, positions="rope",
@@ -80,7 +103,10 @@ CASES = {  # group: (configuration, batch size)
                         qk_norm=True, logit_softcap=15.0, embedding_norm=True, residual_scalars=True, value_embeddings="all"), 2),
 }
 ADAMW = dict(learning_rate=1e-2, beta1=0.9, beta2=0.99, eps=1e-3, weight_decay=0.1)
-STEPPED = ("llama", "qwen3", "relu2", "odd", "nanochat")  # together they have every kind of parameter
+STEPPED = ("llama", "qwen3", "gemma3", "olmo2", "relu2", "odd", "nanochat")  # together they have every kind of parameter
+SEEDS = {name: 20 + number for number, name in enumerate((
+    "llama", "llama31", "qwen2", "qwen3", "gemma_like", "relu2", "odd", "sines", "long", "normed", "scaled", "valued", "nanochat"))}
+SEEDS |= {name: 40 + number for number, name in enumerate(("gemma3", "smollm3", "granite", "olmo2", "mistral", "phi4", "sandwich"))}
 PROMPT, PROMPTS = 4, 60
 CLEAR = 1e-3  # of the logits' largest magnitude
 
@@ -166,8 +192,8 @@ def write_case(group, config, batch_size):
 def main():
     torch.set_num_threads(1)  # so that the file comes out the same, byte for byte
     with create("llama.h5") as file:
-        for number, (name, case) in enumerate(CASES.items()):
-            torch.manual_seed(20 + number)  # so that a group does not depend on those before it
+        for name, case in CASES.items():
+            torch.manual_seed(SEEDS[name])  # so that a group does not depend on those before it
             write_case(file.create_group(name), *case)
 
 

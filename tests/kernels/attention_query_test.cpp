@@ -93,9 +93,10 @@ TEST(AttentionOfOneQuery, EqualsPlainLoops) {
         const auto kv = keys_and_values(s);
         const std::vector<std::int32_t> first = {0, static_cast<std::int32_t>(keys / 3), static_cast<std::int32_t>(keys)};
         const std::vector<std::int32_t> last = {static_cast<std::int32_t>(keys / 2), static_cast<std::int32_t>(keys), 1};
-        for (int variant = 0; variant < 3; ++variant) {
-          s.causal = variant == 1;
-          s.query_offset = variant == 1 ? keys / 2 : 0;
+        for (int variant = 0; variant < 4; ++variant) {
+          s.causal = variant % 2 == 1;
+          s.query_offset = variant == 1 ? keys / 2 : variant == 3 ? keys - 1 : 0;
+          s.window = variant == 3 ? keys / 3 + 1 : 0;
           s.key_begin = variant == 2 ? first.data() : nullptr;
           s.key_end = variant == 2 ? last.data() : nullptr;
           SCOPED_TRACE(::testing::Message() << heads << " of " << head_size << ", " << keys << " keys, variant " << variant);

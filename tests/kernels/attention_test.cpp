@@ -162,13 +162,14 @@ TEST(AttentionKernel, SameBitsOnAnyNumberOfThreads) {
     first.push_back(static_cast<std::int32_t>(i * 37 % kTime / 2));
     last.push_back(static_cast<std::int32_t>(kTime - i * 53 % kTime / 3));
   }
-  for (const int variant : {0, 1, 2}) {
+  for (const int variant : {0, 1, 2, 3}) {
     const AttentionShape s{.batch = 1,
                            .heads = 2,
                            .queries = kTime,
                            .keys = kTime,
                            .head_size = 16,
-                           .causal = variant == 1,
+                           .causal = variant % 2 == 1,
+                           .window = variant == 3 ? 100 : 0,
                            .key_begin = variant == 2 ? first.data() : nullptr,
                            .key_end = variant == 2 ? last.data() : nullptr,
                            .dropout = variant == 2 ? 0.25 : 0};
@@ -225,6 +226,77 @@ TEST(AttentionKernel, WithGroupsAndRotationsEqualsPlainLoops) {
       expect_close(by_kernel<float, double>(s, in.q, in.k, in.v, rotations), expected, 1e-6);
     }
   }
+}
+
+// Windows end within a panel of queries, at its edge, within a tile, at its edge and beyond all keys. Some have key bounds besides.
+TEST(AttentionKernel, WithAWindowEqualsPlainLoops) {
+  int variant = 0;
+  for (const index window : {1, 2, 15, 16, 17, 64, 65, 100, 400}) {
+    for (const auto& [queries, keys] : {std::pair<index, index>{1, 90}, {7, 65}, {64, 64}, {70, 200}, {140, 140}, {200, 200}}) {
+      ++variant;
+      std::vector<std::int32_t> first;
+      for (index i = 0; i < 2 * queries; ++i) {
+        first.push_back(static_cast<std::int32_t>(i * 7 % (keys + 1)));
+      }
+      const AttentionShape s{.batch = queries > 100 ? 1 : 2,
+                             .heads = 4,
+                             .queries = queries,
+                             .keys = keys,
+                             .head_size = 6,
+                             .key_heads = variant % 2 == 0 ? 2 : 4,
+                             .scale = 0.4,
+                             .causal = true,
+                             .query_offset = variant % 7 == 6 ? 0 : keys - queries,
+                             .window = window,
+                             .key_begin = variant % 5 == 4 ? first.data() : nullptr,
+                             .dropout = variant % 4 == 3 ? 0.25 : 0,
+                             .stream = RandomStream(1, 2, 3)};
+      SCOPED_TRACE(concat("a window of ", window, ", ", queries, " by ", keys, ", variant ", variant));
+      const Rotations rotations = rotations_of(s, variant % 3 != 0, variant % 3 != 0);
+      const Inputs in(s);
+      const auto expected = by_reference(s, in.q, in.k, in.v, rotations);
+      expect_close(by_kernel<double>(s, in.q, in.k, in.v, rotations), expected, 1e-13);
+      expect_close(by_kernel<float>(s, in.q, in.k, in.v, rotations), expected, 5e-6);
+    }
+  }
+}
+
+TEST(AttentionKernel, AWindowThatHoldsAllKeysChangesNoBit) {
+  AttentionShape s{.batch = 2, .heads = 2, .queries = 300, .keys = 300, .head_size = 16, .scale = 0.25, .causal = true};
+  const Inputs in(s);
+  const auto all = by_kernel<float>(s, in.q, in.k, in.v);
+  s.window = 300;
+  const auto found = by_kernel<float>(s, in.q, in.k, in.v);
+  EXPECT_TRUE(same_bits(found.y, all.y));
+  EXPECT_TRUE(same_bits(found.dq, all.dq));
+  EXPECT_TRUE(same_bits(found.dk, all.dk));
+  EXPECT_TRUE(same_bits(found.dv, all.dv));
+  s.window = 299;
+  EXPECT_FALSE(same_bits(by_kernel<float>(s, in.q, in.k, in.v).y, all.y));
+}
+
+// Blocks of keys before every window are not read: not even numbers that would spread change anything.
+TEST(AttentionKernel, DoesNotReadBlocksOutsideOfTheWindow) {
+  constexpr index kKeys = 1100, kFirst = 896;  // the block of key 1000 - 99
+  const AttentionShape s{.batch = 1,
+                         .heads = 2,
+                         .queries = 100,
+                         .keys = kKeys,
+                         .head_size = 4,
+                         .key_heads = 1,
+                         .scale = 0.5,
+                         .causal = true,
+                         .query_offset = 1000,
+                         .window = 100};
+  const Inputs in(s);
+  Inputs spoilt(s);
+  for (auto* rows : {&spoilt.k, &spoilt.v}) {
+    std::fill_n(rows->begin(), kFirst * s.head_size, std::numeric_limits<float>::quiet_NaN());
+  }
+  const auto expected = by_kernel<float>(s, in.q, in.k, in.v), found = by_kernel<float>(s, spoilt.q, spoilt.k, spoilt.v);
+  EXPECT_TRUE(same_bits(found.y, expected.y));
+  EXPECT_TRUE(same_bits(found.dq, expected.dq));
+  EXPECT_TRUE(std::all_of(found.dk.begin(), found.dk.begin() + kFirst * s.head_size, [](float d) { return d == 0; }));
 }
 
 TEST(AttentionKernel, MayRotateTheQueriesOfEachBatchByAnglesOfItsOwn) {

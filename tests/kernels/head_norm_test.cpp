@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,7 +25,9 @@ using testing::same_bits;
 
 struct Layout {
   index rows, heads, key_heads, size, rest;
-  index width() const { return (heads + key_heads) * size + rest; }
+  index other_size = 0;  // of heads of keys; 0: as of queries
+  index key_size() const { return other_size == 0 ? size : other_size; }
+  index width() const { return heads * size + key_heads * key_size() + rest; }
 };
 
 template <class T>
@@ -69,15 +72,16 @@ Result<Computed<T>> run(const Layout& l, const std::vector<float>& x32, Forward&
   using C = Computed<T>;
   const auto x = stored<T>(x32);
   const auto q_gamma = converted<C>(numbers(l.size, 2));
-  const auto k_gamma = converted<C>(numbers(l.size, 3));
+  const auto k_gamma = converted<C>(numbers(l.key_size(), 3));
   std::vector<T> y(x.size(), T{});
   auto dy = stored<T>(short_numbers(l.rows * l.width(), 4, -1, 1));
-  const auto n = static_cast<std::size_t>(l.size);
-  Result<C> r{{}, {}, std::vector<C>(n, std::numeric_limits<C>::quiet_NaN()), std::vector<C>(n, std::numeric_limits<C>::quiet_NaN())};
+  const auto nothing = [](index n) { return std::vector<C>(static_cast<std::size_t>(n), std::numeric_limits<C>::quiet_NaN()); };
+  Result<C> r{{}, {}, nothing(l.size), nothing(l.key_size())};
   HeadNorm<T> p{.rows = l.rows,
                 .heads = l.heads,
                 .key_heads = l.key_heads,
                 .size = l.size,
+                .key_size = l.key_size(),
                 .rest = l.rest,
                 .q_gamma = q_gamma.data(),
                 .k_gamma = k_gamma.data(),
@@ -119,6 +123,22 @@ TEST(HeadNormKernel, EqualsPlainLoops) {
       for (const Layout& l :
            {Layout{rows, 1, 1, size, 0}, Layout{rows, 3, 1, size, size}, Layout{rows, 2, 0, size, 0}, Layout{rows, 0, 2, size, 7}}) {
         SCOPED_TRACE(concat(rows, " rows, ", l.heads, " and ", l.key_heads, " heads of ", size, ", ", l.rest, " others"));
+        const auto x = some_rows(l);
+        const auto expected = by_reference(l, x);
+        expect_close(by_kernel<double>(l, x), expected, 1e-13, 1e-13);
+        expect_close(by_kernel<float>(l, x), expected, 2e-6, 2e-6);
+        expect_close(by_kernel<bf16>(l, x), expected, 0x1p-8, 2e-6);
+      }
+    }
+  }
+}
+
+// All queries of a row are one head, and all keys are another one, which is narrower or wider.
+TEST(HeadNormKernel, HeadsOfTwoSizesEqualPlainLoops) {
+  for (const auto& [size, key_size] : {std::pair<index, index>{5, 3}, {64, 20}, {16, 80}, {130, 33}}) {
+    for (const index rows : {1, 8, 17, 50}) {
+      for (const Layout& l : {Layout{rows, 1, 1, size, 7, key_size}, Layout{rows, 2, 3, size, 0, key_size}}) {
+        SCOPED_TRACE(concat(rows, " rows, ", l.heads, " heads of ", size, " and ", l.key_heads, " of ", key_size));
         const auto x = some_rows(l);
         const auto expected = by_reference(l, x);
         expect_close(by_kernel<double>(l, x), expected, 1e-13, 1e-13);

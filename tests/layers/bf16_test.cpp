@@ -117,6 +117,12 @@ TEST(Bf16Model, LlamaIsThatOfF32ToWithinItsRoundings) {
   }
 }
 
+TEST(Bf16Model, GemmaAndOlmoAreThoseOfF32ToWithinItsRoundings) {
+  expect_near(trained_gpt(DType::bf16, NormPosition::sandwich, kTrainingGemma),
+              trained_gpt(DType::f32, NormPosition::sandwich, kTrainingGemma));
+  expect_near(trained_gpt(DType::bf16, NormPosition::branch, kTrainingOlmo), trained_gpt(DType::f32, NormPosition::branch, kTrainingOlmo));
+}
+
 TEST(Bf16Model, EncoderDecoderIsThatOfF32ToWithinItsRoundings) {
   for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
     expect_near(trained_encoder_decoder(DType::bf16, norm), trained_encoder_decoder(DType::f32, norm));

@@ -56,6 +56,24 @@ std::vector<TransformerConfig> kinds() {
     c.qk_norm = key_heads != 1;
     kinds.push_back(c);
   }
+  // Windows that one tile holds and that several do, in all layers and in one of two, with positions of their own or without any.
+  for (const index window : {1, 20, 70}) {
+    for (const index pattern : {0, 2}) {
+      TransformerConfig c = kCachedLlama;
+      c.window = window;
+      c.window_pattern = pattern;
+      c.rope_theta_local = window == 70 ? 100 : 0;
+      c.rope_pattern = window == 20 ? 2 : 0;
+      c.rope_share = window == 1 ? 0.6 : 1;
+      c.norm_position = pattern == 0 ? NormPosition::sandwich : NormPosition::branch;
+      c.qk_norm_over = pattern == 0 ? QkNormOver::head : QkNormOver::row;
+      c.embedding_scale = 2;
+      c.residual_scale = 0.5;
+      c.logit_scale = 3;
+      c.attention_scale = 0.4;
+      kinds.push_back(c);
+    }
+  }
   for (const auto values : {ValueEmbeddings::none, ValueEmbeddings::alternate, ValueEmbeddings::all}) {
     const bool others = values != ValueEmbeddings::alternate;
     TransformerConfig c = others ? kCachedLlama : kCachedGpt;
@@ -144,6 +162,25 @@ void expect_the_same_bits_beside_any_others(const TransformerConfig& config) {
 
 TEST(KeyValueCache, GivesASequenceTheSameBitsBesideAnyOthers) { expect_the_same_bits_beside_any_others(kCachedGpt); }
 TEST(KeyValueCache, OfALlamaGivesASequenceTheSameBitsBesideAnyOthers) { expect_the_same_bits_beside_any_others(kCachedLlama); }
+TEST(KeyValueCache, WithWindowsGivesASequenceTheSameBitsBesideAnyOthers) {
+  TransformerConfig c = kCachedLlama;
+  c.window = 37;
+  c.window_pattern = 2;
+  expect_the_same_bits_beside_any_others(c);
+}
+
+// A window that no text fills changes nothing, with or without a cache.
+TEST(KeyValueCache, WithAWindowThatNoTextFillsGivesTheSameBits) {
+  TransformerConfig windowed = kCachedLlama;
+  windowed.window = 150;
+  const TinyGpt plain(kCachedLlama), model(windowed);
+  const std::vector<std::int32_t> tokens = some_tokens(2 * 140, kCachedVocabulary);
+  EXPECT_EQ(model.logits(tokens, 2), plain.logits(tokens, 2));
+  const std::vector<index> pieces = {60, 1, 1, 50, 28};
+  EXPECT_EQ(in_pieces(model, tokens, 2, pieces), in_pieces(plain, tokens, 2, pieces));
+  windowed.window = 139;
+  EXPECT_NE(TinyGpt(windowed).logits(tokens, 2), plain.logits(tokens, 2));
+}
 
 // Prompts of different lengths, read one by one, continue together as each does separately.
 TEST(KeyValueCache, HasSequencesOfDifferentLengths) {

@@ -33,13 +33,14 @@ void add(LossAndGradients& sum, TinyGpt& model, const Tensor& features, Tape& ta
   }
 }
 
-class PackedRows : public ::testing::TestWithParam<std::tuple<Positions, Recompute>> {};
+class PackedRows : public ::testing::TestWithParam<std::tuple<Positions, Recompute, index>> {};
 
 TEST_P(PackedRows, AreLikeSingleSequences) {
-  const auto [positions, recompute] = GetParam();
+  const auto [positions, recompute, window] = GetParam();
   TransformerConfig config{
       .n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = kPackedTime, .vocab_size = kPackedVocabulary, .dropout = 0};
   config.positions = positions;
+  config.window = window;
   TinyGpt model(config);
   std::vector<std::int32_t> tokens = some_tokens(kPackedTime, kPackedVocabulary);
   const std::vector<std::int32_t> targets = some_tokens(kPackedTime, kPackedVocabulary, 2);
@@ -78,7 +79,7 @@ TEST_P(PackedRows, AreLikeSingleSequences) {
 
 INSTANTIATE_TEST_SUITE_P(Positions, PackedRows,
                          ::testing::Combine(::testing::Values(Positions::rope, Positions::learned, Positions::sinusoidal),
-                                            ::testing::Values(Recompute::none, Recompute::block)));
+                                            ::testing::Values(Recompute::none, Recompute::block), ::testing::Values(0, 20)));
 
 }  // namespace
 }  // namespace dikkat

@@ -293,6 +293,60 @@ TEST(TransformerConfigCheck, RefusesImpossibleModels) {
   EXPECT_TRUE(names(refusal([&](TransformerConfig& c) { rope(c), c.rope_theta = 0; }), {"gpt", "rope_theta", "0", "rope_factor", "8"}));
   EXPECT_TRUE(names(refusal([&](TransformerConfig& c) { rope(c), c.rope_scaling = RopeScaling::llama3, c.rope_low_freq_factor = 4; }),
                     {"gpt", "rope_low_freq_factor", "4", "rope_high_freq_factor"}));
+  EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.window = -1; }), {"gpt", "window", "-1"}));
+  EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.window_pattern = -1; }), {"gpt", "window_pattern", "-1", "rope_pattern", "0"}));
+  EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.rope_share = 0; }), {"gpt", "rope_share", "0"}));
+  EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.rope_share = 1.5; }), {"gpt", "rope_share", "1.5"}));
+  EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.rope_theta_local = -1; }), {"gpt", "rope_theta_local", "-1"}));
+  EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.attention_scale = 0; }), {"gpt", "attention_scale", "0"}));
+  EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.embedding_scale = 0; }), {"gpt", "embedding_scale", "0"}));
+  EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.residual_scale = -2; }), {"gpt", "residual_scale", "-2"}));
+  EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.logit_scale = 0; }), {"gpt", "logit_scale", "0"}));
+}
+
+TEST(TransformerConfigLayers, HaveWindowsAndPositionsByTheirPatterns) {
+  TransformerConfig c;
+  c.positions = Positions::rope;
+  EXPECT_EQ(window_of(c, 0), 0);
+  EXPECT_TRUE(has_rope(c, 3));
+  c.window = 512;
+  EXPECT_EQ(window_of(c, 5), 512) << "without a pattern, in all layers";
+  c.window_pattern = 6;
+  c.rope_pattern = 4;
+  for (index layer = 0; layer < 24; ++layer) {
+    EXPECT_EQ(window_of(c, layer), layer % 6 == 5 ? 0 : 512) << layer;
+    EXPECT_EQ(has_rope(c, layer), layer % 4 != 3) << layer;
+  }
+  c.positions = Positions::learned;
+  EXPECT_FALSE(has_rope(c, 0));
+}
+
+// The sandwich has two more norms in each block, and a norm of rows has a weight for each column.
+TEST(GptParameters, FollowFromThePlacesOfNorms) {
+  TransformerConfig c = kTiny;
+  const auto has = [](const TransformerConfig& config, const char* path, index size) {
+    ParameterStore store;
+    const Gpt gpt(Scope(store), config);
+    for (const ParameterStore::Entry* entry : store.entries()) {
+      if (entry->path == path) {
+        return entry->size() == size;
+      }
+    }
+    return size == 0;
+  };
+  for (const auto where : {NormPosition::pre, NormPosition::post, NormPosition::sandwich, NormPosition::branch}) {
+    c.norm_position = where;
+    EXPECT_TRUE(has(c, "h.0.ln_1.weight", c.n_embd));
+    EXPECT_TRUE(has(c, "h.0.ln_1_out.weight", where == NormPosition::sandwich ? c.n_embd : 0));
+    EXPECT_TRUE(has(c, "h.0.ln_2_out.weight", where == NormPosition::sandwich ? c.n_embd : 0));
+    EXPECT_TRUE(has(c, "ln_f.weight", where == NormPosition::post ? 0 : c.n_embd));
+  }
+  c.qk_norm = true;
+  c.n_kv_head = 1;
+  EXPECT_TRUE(has(c, "h.0.attn.q_norm.weight", 3));
+  c.qk_norm_over = QkNormOver::row;
+  EXPECT_TRUE(has(c, "h.0.attn.q_norm.weight", 6));
+  EXPECT_TRUE(has(c, "h.0.attn.k_norm.weight", 3));
 }
 
 TEST(SelfAttentionCheck, RefusesHeadsThatDoNotDivideTheWidth) {

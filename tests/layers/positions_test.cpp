@@ -121,6 +121,35 @@ TEST(RotaryPositions, ScaledAsLlama3KeepTheShortWavesAndStretchTheLong) {
   EXPECT_TRUE(std::is_sorted(expected.rbegin(), expected.rend())) << "the order of the waves does not change";
 }
 
+TEST(RotaryPositions, OfAShareOfAHeadLeaveTheOtherPairs) {
+  TransformerConfig c = rotary(16, 10'000);
+  c.rope_share = 0.5;
+  std::vector<double> expected = plain_frequencies(8, 10'000);
+  const std::vector<double> found = RotaryPositions(c).frequencies();
+  ASSERT_EQ(found.size(), 8U);
+  for (std::size_t d = 0; d < 4; ++d) {
+    EXPECT_NEAR(found[d] / expected[d], 1, 1e-14) << d;
+    EXPECT_EQ(found[4 + d], 0) << d;
+  }
+  const std::vector<double> row = angles_of(RotaryPositions(c), 7, 1);
+  for (std::size_t d = 4; d < 8; ++d) {
+    EXPECT_EQ(row[d], 1) << "the cosine is exact, so the number does not change";
+    EXPECT_EQ(row[8 + d], 0);
+  }
+  EXPECT_EQ(rope_divisors(c).size(), 4U);
+}
+
+// Other layers of the same model are scaled.
+TEST(RotaryPositions, OfLayersWithAWindowMayHaveTheirOwnBase) {
+  TransformerConfig c = rotary(8, 1'000'000);
+  c.rope_scaling = RopeScaling::linear;
+  c.rope_factor = 8;
+  EXPECT_EQ(RotaryPositions(c, true).frequencies(), RotaryPositions(c).frequencies());
+  c.rope_theta_local = 10'000;
+  EXPECT_EQ(RotaryPositions(c, true).frequencies(), RotaryPositions(rotary(8, 10'000)).frequencies());
+  EXPECT_NEAR(RotaryPositions(c).frequencies()[0], 0.125, 1e-15);
+}
+
 TEST(RotaryPositions, AreCosinesAndSinesOfTheirAngles) {
   const RotaryPositions positions(rotary(6, 100));
   const std::vector<double> frequencies = plain_frequencies(6, 100);

@@ -73,6 +73,8 @@ void expect_no_allocation(const TransformerConfig& config, const std::vector<int
 
 TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) { expect_no_allocation(kTrainingConfig, {1, 2, 3}); }
 TEST(SteadyState, HoldsForALlama) { expect_no_allocation(kTrainingLlama, {1, 2}); }
+TEST(SteadyState, HoldsForAGemma) { expect_no_allocation(kTrainingGemma, {1, 2}); }
+TEST(SteadyState, HoldsForAnOlmo) { expect_no_allocation(kTrainingOlmo, {1, 2}); }
 TEST(SteadyState, HoldsForANanochat) { expect_no_allocation(kTrainingNanochat, {1, 2}); }
 
 TEST(SteadyState, HoldsForAnEncoderDecoder) {
@@ -155,7 +157,7 @@ TEST(SteadyState, HoldsForEvaluationToo) {
 }
 
 TEST(SteadyState, HoldsForSamplingFromACache) {
-  for (const TransformerConfig& config : {kTrainingConfig, kTrainingLlama, kTrainingNanochat}) {
+  for (const TransformerConfig& config : {kTrainingConfig, kTrainingLlama, kTrainingGemma, kTrainingOlmo, kTrainingNanochat}) {
     for (const int threads : {1, 2}) {
       const WithThreads some(threads, Work{0});
       const TinyGpt model(config);

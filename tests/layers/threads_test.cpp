@@ -47,6 +47,8 @@ void expect_the_same_bits(const TransformerConfig& config) {
 
 TEST(Training, GivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingConfig); }
 TEST(Training, OfALlamaGivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingLlama); }
+TEST(Training, OfAGemmaGivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingGemma); }
+TEST(Training, OfAnOlmoGivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingOlmo); }
 TEST(Training, OfANanochatGivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingNanochat); }
 
 }  // namespace

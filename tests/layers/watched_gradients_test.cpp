@@ -62,7 +62,7 @@ void expect_each_complete_once(ParameterStore& store, Recompute recompute, Loss&
 constexpr Recompute kAll[] = {Recompute::none, Recompute::cheap, Recompute::block};
 
 TEST(WatchedGradients, OfGptsAreCompleteOnce) {
-  for (const TransformerConfig& config : {kTrainingConfig, kTrainingLlama, kTrainingNanochat}) {
+  for (const TransformerConfig& config : {kTrainingConfig, kTrainingLlama, kTrainingGemma, kTrainingOlmo, kTrainingNanochat}) {
     for (const Recompute recompute : kAll) {
       TinyGpt tiny(config);
       const auto tokens = some_tokens(2 * config.block_size, config.vocab_size, 1),

@@ -30,6 +30,8 @@ constexpr Condition kScaled{[](const Config& c, const RunFacts&) { return c.mode
                             "model.rope_scaling is not \"none\""};
 constexpr Condition kLlama3{[](const Config& c, const RunFacts&) { return c.model.rope_scaling == RopeScaling::llama3; },
                             "model.rope_scaling is \"llama3\""};
+constexpr Condition kWindowed{[](const Config& c, const RunFacts&) { return c.model.window > 0; }, "model.window is above 0"};
+constexpr Condition kQkNorm{[](const Config& c, const RunFacts&) { return c.model.qk_norm; }, "model.qk_norm is true"};
 
 constexpr Condition kNoTokenizer{[](const Config& c, const RunFacts&) { return c.tokenizer.path.empty(); }, "tokenizer.path is not set"};
 constexpr Condition kBpe{[](const Config& c, const RunFacts&) { return c.tokenizer.kind == "bpe"; }, "tokenizer.kind is \"bpe\""};
@@ -120,6 +122,11 @@ constexpr EffectRule kRules[] = {
     only_if<kRope, kLlama3>("model.rope_low_freq_factor"),
     only_if<kRope, kLlama3>("model.rope_high_freq_factor"),
     only_if<kRope, kLlama3>("model.rope_original_context"),
+    only_if<kRope, kWindowed>("model.rope_theta_local"),
+    only_if<kRope>("model.rope_share"),
+    only_if<kRope>("model.rope_pattern"),
+    only_if<kWindowed>("model.window_pattern"),
+    only_if<kQkNorm>("model.qk_norm_over"),
 
     only_if<kNoTokenizer>("tokenizer.kind"),
     only_if<kNoTokenizer, kBpe>("tokenizer.vocab_size"),

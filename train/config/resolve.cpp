@@ -61,6 +61,13 @@ void check_rope(const TransformerConfig& model, schema::Problems& problems) {
   }
 }
 
+void check_attention_window(const TransformerConfig& model, schema::Problems& problems) {
+  if (model.window > 0 && model.kind == ModelKind::encoder_decoder) {
+    problems.add(
+        concat("model.window is ", model.window, ", expected 0 with model.kind = \"encoder_decoder\": an encoder sees all tokens"));
+  }
+}
+
 void check_heads(const TransformerConfig& model, schema::Problems& problems) {
   if (model.n_head < 1 || model.n_embd < 1 || model.head_size.is_set() || model.n_embd % model.n_head == 0) {
     return;
@@ -240,6 +247,7 @@ void validate(const Config& config) {
   check_heads(config.model, problems);
   check_groups(config.model, problems);
   check_rope(config.model, problems);
+  check_attention_window(config.model, problems);
   check_head(config.model, problems);
   check_lora(config, problems);
   check_tokenizer(config, problems);

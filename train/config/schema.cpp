@@ -130,6 +130,8 @@ constexpr Key kKeys[] = {
                                                 "Whether the encoder and the decoder share one token embedding."),
     model<&TransformerConfig::scale_embeddings>("scale_embeddings", derived(anything(), "false; true for an encoder-decoder"),
                                                 "Whether token embeddings are multiplied by the square root of n_embd."),
+    model<&TransformerConfig::embedding_scale>("embedding_scale", above_to(0, 1e6),
+                                               "Number by which token embeddings are multiplied, besides scale_embeddings (Granite)."),
     model<&TransformerConfig::positions>(
         "positions", derived(anything(), "learned; sinusoidal for an encoder-decoder"),
         "How the model knows a token's position. learned and sinusoidal add a position embedding to the token embedding; rope rotates "
@@ -150,10 +152,29 @@ constexpr Key kKeys[] = {
         "interpolated."),
     model<&TransformerConfig::rope_original_context>("rope_original_context", between(1, 1e9),
                                                      "Context length with which the model was trained before its context was extended."),
-    model<&TransformerConfig::norm_position>(
-        "norm_position", derived(anything(), "pre; post for an encoder-decoder"),
-        "Where the norms are: before each branch (pre, as in GPT-2), or after each sum (post, as in Vaswani et al. 2017)."),
-    model<&TransformerConfig::final_norm>("final_norm", derived(anything(), "true if norm_position is pre"),
+    model<&TransformerConfig::rope_theta_local>("rope_theta_local", between(0, 1e12),
+                                                "Base of RoPE's frequencies in layers with a window, as in Gemma 3; rope_scaling then does "
+                                                "not apply to them. 0: they are rotated as "
+                                                "the other layers."),
+    model<&TransformerConfig::rope_share>(
+        "rope_share", above_to(0, 1),
+        "Share of each head that RoPE rotates, the first pairs; below 1 it is partial, as in Phi-4-mini. A pair is a number of the head's "
+        "first half and the one at the same place in the second half."),
+    model<&TransformerConfig::rope_pattern>(
+        "rope_pattern", between(0, kMostLayers),
+        "Size of groups of layers whose last one has no positions, as in SmolLM3 (4); 0: RoPE rotates in all layers."),
+    model<&TransformerConfig::window>(
+        "window", between(0, 1e9),
+        "Sliding window: number of tokens that a token sees in attention, the last one being itself. 0: it sees all tokens before it. "
+        "Training, prompts and sampling then take time in proportion to the window. Not for an encoder-decoder."),
+    model<&TransformerConfig::window_pattern>(
+        "window_pattern", between(0, kMostLayers),
+        "Size of groups of layers whose last one has no window, as in Gemma 3 (6); 0: all layers have the window."),
+    model<&TransformerConfig::norm_position>("norm_position", derived(anything(), "pre; post for an encoder-decoder"),
+                                             "Where the norms are: before each branch (pre, as in GPT-2), after each sum (post, as in "
+                                             "Vaswani et al. 2017), before and after each "
+                                             "branch (sandwich, as in Gemma 3), or only after it (branch, as in OLMo 2)."),
+    model<&TransformerConfig::final_norm>("final_norm", derived(anything(), "true unless norm_position is post"),
                                           "Whether a norm follows the last block."),
     model<&TransformerConfig::norm>(
         "norm", anything(),
@@ -161,12 +182,21 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::norm_eps>("norm_eps", above_to(0, 1),
                                         "Number that a norm adds to the variance, or to the mean square, before it takes the root."),
     model<&TransformerConfig::qk_norm>("qk_norm", anything(),
-                                       "Whether each head's queries and keys are normalised (RMSNorm) before attention, as in Qwen 3."),
+                                       "Whether queries and keys are normalised (RMSNorm) before attention, as in Qwen 3."),
+    model<&TransformerConfig::qk_norm_over>("qk_norm_over", anything(),
+                                            "What qk_norm normalises at once: each head, or the row of all heads, as in OLMo 2."),
+    model<&TransformerConfig::attention_scale>("attention_scale", derived(above_to(0, 1e6), "1 / sqrt(head_size)"),
+                                               "Number by which the products of queries and keys are multiplied before the softmax."),
     model<&TransformerConfig::activation>("activation", derived(anything(), "gelu; relu for an encoder-decoder"),
                                           "Activation of the feed-forward; gelu is GELU in its tanh form, relu2 is ReLU squared."),
     model<&TransformerConfig::gated>(
         "gated", anything(),
         "Whether the feed-forward is gated, as in Llama: down(f(gate(x)) * up(x)). This is SwiGLU with silu, and GeGLU with gelu."),
+    model<&TransformerConfig::residual_scale>(
+        "residual_scale", above_to(0, 1e6),
+        "Number by which each branch is multiplied before it is added to the residual stream (Granite)."),
+    model<&TransformerConfig::logit_scale>("logit_scale", above_to(0, 1e6),
+                                           "Number by which the logits are multiplied, before logit_softcap (Granite)."),
     model<&TransformerConfig::logit_softcap>("logit_softcap", between(0, 40),
                                              "Soft cap c of the logits, as in Gemma 2: z becomes c tanh(z / c); 0 turns it off."),
     model<&TransformerConfig::embedding_norm>("embedding_norm", anything(),

@@ -85,11 +85,13 @@ void export_adapters(const AdaptersToExport& adapters, const fs::path& path, Exp
     export_peft(adapters, *family, path);
     return;
   }
+  require_input(!family->gguf.empty(), "GGUF has no architecture for this model: Hugging Face's is ", family->name,
+                ", expected another format (--format hf)");
   // llama.cpp scales B A by alpha / rank.
   const auto alpha = static_cast<float>(scale_of(adapters.lora) * static_cast<double>(adapters.lora.rank));
   write_gguf(path.string(),
              {{"general.type", MetaValue("adapter")},
-              {"general.architecture", MetaValue(family->name)},
+              {"general.architecture", MetaValue(gguf_name_of(*family))},
               {"adapter.type", MetaValue("lora")},
               {"adapter.lora.alpha", MetaValue(alpha)}},
              in_f32(map_adapters(family->gguf_tensors, adapters.config, adapters.parameters, kGguf), adapters.parameters));

@@ -64,6 +64,7 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
 std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& path, const ExportOptions& options) {
   require_type(options.type, {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0, WeightType::q4_0}, "GGUF");
   const Family& family = family_for(m.config, "GGUF");
+  std::vector<MetaEntry> metadata = gguf_metadata(family, m.config, m.tokenizer, options);
   const auto map = map_tensors(family.gguf_tensors, m.config, m.parameters, family.has_all_biases);
   index other = 0;
   const auto type_of = [&](const MappedTensor& tensor) {
@@ -78,7 +79,6 @@ std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& pat
   };
   std::vector<NewTensor> tensors = new_tensors(map, m.parameters, type_of);
   add_gguf_rope_divisors(m.config, tensors);
-  std::vector<MetaEntry> metadata = gguf_metadata(family, m.config, m.tokenizer, options);
   if (!m.chat_template.empty()) {
     metadata.push_back({"tokenizer.chat_template", MetaValue(m.chat_template)});
   }

@@ -9,12 +9,23 @@ namespace dikkat {
 // A family of models, as other programs know it, is one table in family.cpp. The table has the names of its keys in configuration files,
 // the names of its tensors in weight files, and the tensors' layouts. Import and export both read it.
 
+/// How their value of a key follows from ours.
+enum class Form {
+  same,
+  inverse,       // 1 / ours: a divisor
+  inverse_root,  // 1 / ours^2, a whole number: the square root of theirs divides
+};
+double ours_of(Form form, double theirs);
+/// Rounded to 15 digits, so that a value comes back as it was.
+double theirs_of(Form form, double ours);
+
 /// A key of another program's configuration, and the key of [model] with the same meaning.
 struct KeyName {
   std::string_view theirs;
   std::string_view ours;
   /// The value that a file without the key means, as TOML writes it. kRequired: the file is refused. kDerived: [model]'s own default.
   std::string_view absent;
+  Form form = Form::same;
 };
 inline constexpr std::string_view kRequired = "";
 inline constexpr std::string_view kDerived = "derived";
@@ -40,6 +51,7 @@ enum class Layout {
   same,          // as ours, (out, in)
   transposed,    // (in, out): Hugging Face's Conv1D
   rotary_pairs,  // rows 0, D / 2, 1, D / 2 + 1 ... of each head: GGUF's llama architecture rotates neighbours
+  less_one,      // w where ours is 1 + w: Gemma's norms
 };
 
 struct TensorPart {
@@ -57,6 +69,10 @@ struct Family {
   std::string_view name;          // Hugging Face's model_type, GGUF's general.architecture
   std::string_view architecture;  // the class in transformers
   std::span<const FixedKey> fixed;
+  /// Keys of [model] that have several forms: hf_config.cpp and gguf_model.cpp read and write them.
+  std::span<const std::string_view> coded{};
+  double rope_theta = 10'000;                         // what a config.json without the key means
+  std::string_view kind_of_layer = "full_attention";  // the only one in layer_types, if the family has no windows
   // Hugging Face: config.json, and tensors in safetensors.
   std::span<const KeyName> config;
   std::span<const NeededValue> needed;
@@ -69,6 +85,9 @@ struct Family {
   std::span<const NeededValue> gguf_needed;
   std::span<const std::string_view> gguf_ignored;
   std::span<const TensorRule> gguf_tensors;
+  std::string_view gguf_name{};  // general.architecture, if it is not `name`
+  /// Keys of [model] that GGUF has no name for, with the values that llama.cpp takes. kDerived: [model]'s own default.
+  std::span<const FixedKey> gguf_implied{};
   /// Whether the family always has biases, so that an export writes zeros for those that our model does not have.
   bool has_all_biases = false;
 };
@@ -77,6 +96,12 @@ struct Family {
 std::span<const Family> families();
 /// Returns the family with this name, or null.
 const Family* family_named(std::string_view name);
+/// GGUF's name of a family.
+inline std::string_view gguf_name_of(const Family& family) { return family.gguf_name.empty() ? family.name : family.gguf_name; }
+/// Returns the family of a GGUF architecture, or null.
+const Family* family_of_gguf(std::string_view architecture);
+/// Whether hf_config.cpp and gguf_model.cpp read and write this key for the family.
+bool is_coded(const Family& family, std::string_view key);
 
 /// The tensors of llm.c's files and of nanoGPT's checkpoints. Both programs have GPT-2 models.
 std::span<const TensorRule> llmc_tensor_rules();

@@ -1,6 +1,7 @@
 #include "train/exchange/foreign_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -21,7 +22,7 @@ constexpr std::string_view kOfRope[] = {"rope_theta",           "rope_scaling", 
                                         "rope_low_freq_factor", "rope_high_freq_factor", "rope_original_context"};
 
 /// Keys of [model] that differences() checks against other keys if the family does not name them.
-constexpr std::string_view kOfHeads[] = {"n_kv_head", "head_size"};
+constexpr std::string_view kOfHeads[] = {"n_kv_head", "head_size", "attention_scale"};
 
 /// A key of [model] that GGUF has no name for: a separate output head is a tensor in the file.
 constexpr std::string_view kTied = "tie_embeddings";
@@ -51,6 +52,11 @@ std::vector<std::string> differences(const Family& family, const Config& config)
   if (!names_key(family.config, "head_size") && model.head_size * model.n_head != model.n_embd) {
     found.push_back(concat("model.head_size is ", *model.head_size, ", expected model.n_embd / model.n_head"));
   }
+  if (const double usual = 1 / std::sqrt(static_cast<double>(model.head_size));
+      !names_key(family.config, "attention_scale") && model.attention_scale != usual) {
+    found.push_back(concat("model.attention_scale is ", schema::to_toml(double{model.attention_scale}),
+                           ", expected 1 / sqrt(model.head_size) = ", schema::to_toml(usual)));
+  }
   return found;
 }
 
@@ -62,8 +68,9 @@ std::vector<std::string> unknown_keys(const Family& family) {
     const bool is_fixed = std::ranges::find(family.fixed, key.name, &FixedKey::key) != family.fixed.end();
     const bool is_compared = holds(kOfHeads, key.name) && !names_key(family.config, key.name);
     const bool is_listed = holds(kOfTraining, key.name) || holds(kOfKind, key.name) || holds(kOfRope, key.name);
-    const bool is_written =
-        names_key(family.config, key.name) && (family.gguf.empty() || names_key(family.gguf, key.name) || key.name == kTied);
+    const bool is_implied = std::ranges::find(family.gguf_implied, key.name, &FixedKey::key) != family.gguf_implied.end();
+    const bool is_written = (names_key(family.config, key.name) || is_coded(family, key.name)) &&
+                            (family.gguf.empty() || names_key(family.gguf, key.name) || is_implied || key.name == kTied);
     if (key.section == "model" && !is_fixed && !is_compared && !is_listed && !is_written) {
       unknown.push_back(key.path());
     }

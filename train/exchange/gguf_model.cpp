@@ -38,7 +38,8 @@ void set(Config& config, const WeightFile& file, const KeyName& name, const std:
     converted = *value->integer();
   } else if (key->type == schema::Type::number && value->number()) {
     // An f32 is read as its shortest decimal form, such as 1e-5.
-    converted = value->type() == MetaType::f32 ? std::stod(concat(static_cast<float>(*value->number()))) : *value->number();
+    converted =
+        ours_of(name.form, value->type() == MetaType::f32 ? std::stod(concat(static_cast<float>(*value->number()))) : *value->number());
   }
   require_input(converted.index() != 0 && key->problem_with(converted).empty(), file.name(), ": ", theirs, " is ", value->text(),
                 ", expected ", key->expected());
@@ -116,7 +117,7 @@ schema::Value expected_value(const NeededValue& needed, const Config& config) {
 /// Throws InputError for a value of the architecture that this program does not support, and for an unknown key of the architecture, which
 /// may change what the model computes. `config` must have all defaults.
 void check_architecture_keys(const WeightFile& file, const Family& family, const Config& config) {
-  const std::string prefix = concat(family.name, '.');
+  const std::string prefix = concat(gguf_name_of(family), '.');
   for (const NeededValue& needed : family.gguf_needed) {
     const MetaValue* value = file.value(concat(prefix, needed.key));
     const schema::Value expected = expected_value(needed, config);
@@ -137,9 +138,32 @@ void check_architecture_keys(const WeightFile& file, const Family& family, const
   }
 }
 
+/// Throws InputError for a model that differs from what llama.cpp has in its code for the architecture.
+void check_implied(const Family& family, const Config& config) {
+  require_input(!family.gguf.empty(), "GGUF has no architecture for this model: Hugging Face's is ", family.name,
+                ", expected another format (--format hf)");
+  for (const FixedKey& implied : family.gguf_implied) {
+    const schema::Key* key = schema::find_key("model", implied.key);
+    require(key != nullptr, "gguf: model.", implied.key, " is not a key");
+    Config usual;
+    usual.model = config.model;
+    if (implied.value == kDerived) {
+      usual.model.attention_scale = Defaulted<double>();
+      usual.model = with_defaults(usual.model);
+    } else {
+      apply_override(usual, concat("model.", implied.key, '=', implied.value));
+    }
+    require_input(key->get(config) == key->get(usual), "GGUF has no key for model.", implied.key, " in the architecture ",
+                  gguf_name_of(family), ": it is ", schema::to_toml(key->get(config)), ", expected ", schema::to_toml(key->get(usual)),
+                  ", which llama.cpp computes");
+  }
+  require_input(!is_coded(family, "window_pattern") || config.model.window > 0, "GGUF's architecture ", gguf_name_of(family),
+                " has windows: model.window is 0, expected 1 or more");
+}
+
 /// Reads RoPE's scaling. As in llama.cpp, a factor without a type is linear, and rope.scale_linear is an older name of the factor.
 void read_rope_scaling(const WeightFile& file, const Family& family, Config& config) {
-  const std::string prefix = concat(family.name, ".rope.");
+  const std::string prefix = concat(gguf_name_of(family), ".rope.");
   const std::string type = prefix + "scaling.type";
   const std::string kind = file.value(type) != nullptr ? string_value(file, type) : "linear";
   require_input(kind == "none" || kind == "linear", file.name(), ": ", type, " is ", in_quotes(kind), ", expected none or linear");
@@ -182,18 +206,20 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
   config.model = with_defaults(model);
 
   // The file, and the keys that every family has in its table.
-  std::vector<MetaEntry> values{{"general.architecture", MetaValue(family.name)},
+  check_implied(family, config);
+  std::vector<MetaEntry> values{{"general.architecture", MetaValue(gguf_name_of(family))},
                                 {"general.name", MetaValue(options.name)},
                                 {"general.file_type", MetaValue(file_type_of(options.type))},
                                 {"general.quantization_version", MetaValue(std::uint32_t{2})}};
-  const auto add = [&](std::string_view key, const MetaValue& value) { values.push_back({concat(family.name, '.', key), value}); };
-  const auto value_of = [&](std::string_view ours) {
+  const auto add = [&](std::string_view key, const MetaValue& value) { values.push_back({concat(gguf_name_of(family), '.', key), value}); };
+  const auto value_of = [&](std::string_view ours, Form form = Form::same) {
     const schema::Value value = schema::find_key("model", ours)->get(config);
     const auto* integer = std::get_if<index>(&value);
-    return integer != nullptr ? MetaValue(static_cast<std::uint32_t>(*integer)) : MetaValue(static_cast<float>(std::get<double>(value)));
+    return integer != nullptr ? MetaValue(static_cast<std::uint32_t>(*integer))
+                              : MetaValue(static_cast<float>(theirs_of(form, std::get<double>(value))));
   };
   for (const KeyName& key : family.gguf) {
-    add(key.theirs, value_of(key.ours));
+    add(key.theirs, value_of(key.ours, key.form));
   }
 
   // RoPE.
@@ -234,11 +260,11 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
   // The family.
   check_whole_model(file);
   const std::string architecture = string_value(file, "general.architecture");
-  const Family* family = family_named(architecture);
-  if (family == nullptr || family->gguf.empty()) {
+  const Family* family = family_of_gguf(architecture);
+  if (family == nullptr) {
     std::string known;
     for (const Family& f : families()) {
-      known += f.gguf.empty() ? "" : concat(known.empty() ? "" : ", ", f.name);
+      known += f.gguf.empty() ? "" : concat(known.empty() ? "" : ", ", gguf_name_of(f));
     }
     fail_input(file.name(), ": general.architecture is ", in_quotes(architecture), ", expected one of ", known);
   }
@@ -249,11 +275,16 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
     apply_override(config, concat("model.", fixed.key, '=', fixed.value));
   }
   for (const KeyName& key : family->gguf) {
-    set(config, file, key, concat(family->name, '.', key.theirs));
+    set(config, file, key, concat(architecture, '.', key.theirs));
+  }
+  for (const FixedKey& implied : family->gguf_implied) {
+    if (implied.value != kDerived) {
+      apply_override(config, concat("model.", implied.key, '=', implied.value));
+    }
   }
   const WeightTensor* table = file.find("token_embd.weight");
   require_input(table != nullptr && table->shape.size() == 2, file.name(), " has no matrix token_embd.weight, so it does not hold a model");
-  const std::string rows = concat(family->name, ".vocab_size");
+  const std::string rows = concat(architecture, ".vocab_size");
   require_input(file.value(rows) == nullptr || config.model.vocab_size == table->shape[0], file.name(), ": ", rows, " is ",
                 file.value(rows) != nullptr ? file.value(rows)->text() : "", ", but token_embd.weight has ", table->shape[0],
                 " rows, expected as many");

@@ -1,6 +1,8 @@
 #include "train/exchange/hf_config.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include <nlohmann/json.hpp>
@@ -23,17 +25,16 @@ constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
     {"qwen3_moe", "mixtures of experts"},
     {"gemma", "norms with a weight of 1 + w"},
     {"gemma2", "norms with a weight of 1 + w, norms after each branch, and softcapped attention"},
-    {"gemma3", "norms with a weight of 1 + w, norms after each branch, and sliding-window attention"},
-    {"gemma3_text", "norms with a weight of 1 + w, norms after each branch, and sliding-window attention"},
+    {"gemma3", "images; Gemma 3 that reads only texts (gemma3_text: 270M and 1B) is supported"},
+    {"graniteswitch", "adapters inside of the model"},
     {"gpt_neox", "partial rotary positions and parallel branches"},
     {"gptj", "partial rotary positions and parallel branches"},
     {"phi", "partial rotary positions and parallel branches"},
     {"phi3", "fused projections and long-context RoPE"},
-    {"smollm3", "layers without positions"},
     {"opt", "positions with an offset"},
     {"bloom", "ALiBi positions"},
     {"falcon", "parallel branches"},
-    {"olmo2", "norms after each branch"},
+    {"olmo3", "YaRN's scaling of RoPE"},
     {"mamba", "state-space layers"},
 };
 
@@ -56,7 +57,7 @@ class Reader {
   const json* find(std::string_view key) const { return find_value(object_, key); }
 
   /// Sets a key of [model] to a JSON value.
-  void set(Config& config, std::string_view ours, std::string_view theirs, const json& value) const {
+  void set(Config& config, std::string_view ours, std::string_view theirs, const json& value, Form form = Form::same) const {
     const schema::Key* key = schema::find_key("model", ours);
     require(key != nullptr, "config.json: model.", ours, " is not a key");
     schema::Value converted;
@@ -64,7 +65,7 @@ class Reader {
         !(value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<index>::max()))) {
       converted = value.get<index>();
     } else if (key->type == schema::Type::number && value.is_number()) {
-      converted = value.get<double>();
+      converted = ours_of(form, value.get<double>());
     } else if (key->type == schema::Type::boolean && value.is_boolean()) {
       converted = value.get<bool>();
     } else {
@@ -137,8 +138,7 @@ void read_rope_object(const Reader& reader, const char* where, const json& objec
 
 /// Reads RoPE's keys: rope_theta and rope_scaling of transformers 4, rope_parameters of transformers 5. A file may have both forms if they
 /// agree.
-void read_rope(const Reader& reader, Config& config) {
-  constexpr double kUsualTheta = 10'000;  // transformers 4's default of rope_theta
+void read_rope(const Reader& reader, double usual_theta, Config& config) {
   const json *parameters = reader.find("rope_parameters"), *scaling = reader.find("rope_scaling"), *theta = reader.find("rope_theta");
   if (parameters != nullptr) {
     read_rope_object(reader, "rope_parameters", *parameters, config);
@@ -161,16 +161,121 @@ void read_rope(const Reader& reader, Config& config) {
     theta = theta != nullptr ? theta : inside;
     config = other;
   }
-  reader.set(config, "rope_theta", "rope_theta", theta != nullptr ? *theta : json(kUsualTheta));
+  reader.set(config, "rope_theta", "rope_theta", theta != nullptr ? *theta : json(usual_theta));
+}
+
+/// Returns a whole number of at least `least`.
+index whole_number(const Reader& reader, std::string_view key, const json& value, index least) {
+  require_input(value.is_number_integer() && value >= least && value <= INT32_MAX, reader.name(), ": ", key, " is ", short_text(value),
+                ", expected an integer of at least ", least);
+  return value.get<index>();
+}
+
+/// Returns the size of groups of layers whose last one differs from the others, 0 if there are none, from the kinds of all layers. Throws
+/// InputError for any other order of layers.
+index group_of(const Reader& reader, std::string_view key, const std::vector<bool>& differs) {
+  const auto first = std::ranges::find(differs, true);
+  const index size = first == differs.end() ? 0 : first - differs.begin() + 1;
+  for (index layer = 0; layer < std::ssize(differs); ++layer) {
+    const bool is_last = size > 0 && (layer + 1) % size == 0;
+    require_input(differs[static_cast<std::size_t>(layer)] == is_last, reader.name(), ": ", key, " has an order of layers in which layer ",
+                  layer, " is an exception, expected groups of equal size whose last layer differs; dikkat knows no other order");
+  }
+  return size;
+}
+
+/// Reads layer_types: whether each layer sees the whole text. Throws InputError for a layer that is neither of the two kinds.
+std::vector<bool> layers_without_window(const Reader& reader, const json& layers, index count) {
+  require_input(layers.is_array() && std::ssize(layers) == count, reader.name(), ": layer_types is ", short_text(layers),
+                ", expected a list of ", count, " layers");
+  std::vector<bool> whole;
+  for (const json& layer : layers) {
+    require_input(layer == "full_attention" || layer == "sliding_attention", reader.name(), ": layer_types has ", short_text(layer),
+                  ", expected only \"full_attention\" and \"sliding_attention\"");
+    whole.push_back(layer == "full_attention");
+  }
+  return whole;
+}
+
+/// Reads sliding windows, and which layers have them.
+void read_window(const Reader& reader, const json& object, const Family& family, Config& config) {
+  TransformerConfig& model = config.model;
+  // The window, which null and use_sliding_window = false turn off.
+  constexpr index kUsual = 4096;  // of Mistral
+  const bool has_pattern = is_coded(family, "window_pattern");
+  const json *window = reader.find("sliding_window"), *is_on = reader.find("use_sliding_window");
+  require_input(window != nullptr || !has_pattern || object.contains("sliding_window"), reader.name(), " has no sliding_window");
+  if ((window == nullptr && object.contains("sliding_window")) || (is_on != nullptr && *is_on == false)) {
+    return;
+  }
+  model.window = window != nullptr ? whole_number(reader, "sliding_window", *window, 1) : kUsual;
+  // The layers: a list, or the size of groups, which has two names.
+  const json* layers = reader.find("layer_types");
+  const json *size = reader.find("sliding_window_pattern"), *older = reader.find("_sliding_window_pattern");
+  size = size != nullptr ? size : older;
+  if (layers != nullptr) {
+    const std::vector<bool> whole = layers_without_window(reader, *layers, model.n_layer);
+    if (std::ranges::find(whole, false) == whole.end()) {
+      model.window = 0;
+      return;
+    }
+    // A model with fewer layers than a group has only windows. Then the size of a group changes nothing, but is kept.
+    model.window_pattern = group_of(reader, "layer_types", whole);
+    const bool is_short = model.window_pattern == 0 && size != nullptr && size->is_number_integer() && *size > model.n_layer;
+    require_input(size == nullptr || is_short || *size == model.window_pattern, reader.name(), ": sliding_window_pattern is ",
+                  size != nullptr ? short_text(*size) : "", ", but layer_types has groups of ", model.window_pattern,
+                  " layers, expected the same");
+    model.window_pattern = is_short ? size->get<index>() : model.window_pattern;
+  } else if (has_pattern) {
+    constexpr index kGemma3 = 6;
+    model.window_pattern = size != nullptr ? whole_number(reader, "sliding_window_pattern", *size, 1) : kGemma3;
+  }
+}
+
+/// Reads which layers have no RoPE: a list with 1 for those that have it, or the size of groups whose last layer has none.
+void read_rope_pattern(const Reader& reader, Config& config) {
+  constexpr index kUsual = 4;
+  const json *list = reader.find("no_rope_layers"), *size = reader.find("no_rope_layer_interval");
+  if (list == nullptr || (list->is_array() && list->empty())) {
+    config.model.rope_pattern = size != nullptr ? whole_number(reader, "no_rope_layer_interval", *size, 1) : kUsual;
+    return;
+  }
+  require_input(list->is_array() && std::ssize(*list) == config.model.n_layer, reader.name(), ": no_rope_layers is ", short_text(*list),
+                ", expected a list of ", config.model.n_layer, " numbers");
+  std::vector<bool> without;
+  for (const json& has : *list) {
+    require_input(has == 0 || has == 1, reader.name(), ": no_rope_layers has ", short_text(has), ", expected only 0 and 1");
+    without.push_back(has == 0);
+  }
+  config.model.rope_pattern = group_of(reader, "no_rope_layers", without);
+}
+
+/// Reads the RoPE of a family whose layers with a window have a base of their own: rope_local_base_freq of transformers 4, or an object of
+/// rope_parameters for each kind of layer.
+void read_rope_of_kinds(const Reader& reader, const json& object, const Family& family, Config& config) {
+  const json* parameters = reader.find("rope_parameters");
+  const json *whole = parameters != nullptr ? find_value(*parameters, "full_attention") : nullptr,
+             *local = parameters != nullptr ? find_value(*parameters, "sliding_attention") : nullptr;
+  json plain = object;
+  const json* theta = reader.find("rope_local_base_freq");
+  if (whole != nullptr && local != nullptr) {
+    Config windowed;
+    read_rope_object(reader, "rope_parameters.sliding_attention", *local, windowed);
+    require_input(windowed.model.rope_scaling == RopeScaling::none, reader.name(),
+                  ": rope_parameters.sliding_attention scales RoPE, expected rope_type \"default\"");
+    theta = find_value(*local, "rope_theta");
+    plain["rope_parameters"] = *whole;
+  }
+  read_rope(Reader(plain, reader.name()), family.rope_theta, config);
+  if (config.model.window > 0) {
+    constexpr double kUsualLocal = 10'000;
+    reader.set(config, "rope_theta_local", "rope_local_base_freq", theta != nullptr ? *theta : json(kUsualLocal));
+  }
 }
 
 /// Throws InputError for a value that the family does not support.
 void check_needed(const Reader& reader, const json& object, const Family& family) {
-  const json* uses_window = reader.find("use_sliding_window");
   for (const NeededValue& needed : family.needed) {
-    if (needed.key == "sliding_window" && uses_window != nullptr && *uses_window == false) {
-      continue;
-    }
     const json* value = reader.find(needed.key);
     const json absent = value == nullptr && !needed.absent.empty() && !object.contains(needed.key) ? json::parse(needed.absent) : json();
     const json& found = value != nullptr ? *value : absent;
@@ -233,22 +338,30 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
     const json* value = reader.find(key.theirs);
     require_input(value != nullptr || key.absent != kRequired, name, " has no ", key.theirs);
     if (value != nullptr) {
-      reader.set(config, key.ours, key.theirs, *value);
+      reader.set(config, key.ours, key.theirs, *value, key.form);
     } else if (key.absent != kDerived) {
-      reader.set(config, key.ours, key.theirs, json::parse(key.absent));
+      reader.set(config, key.ours, key.theirs, json::parse(key.absent), key.form);
     }
   }
 
-  // Keys that may only have one value, and RoPE.
+  // Keys that may only have one value, windows and RoPE.
   check_needed(reader, object, *family);
-  if (const json* layers = reader.find("layer_types"); layers != nullptr) {
+  if (is_coded(*family, "window")) {
+    read_window(reader, object, *family, config);
+  } else if (const json* layers = reader.find("layer_types"); layers != nullptr) {
     require_input(layers->is_array(), name, ": layer_types is ", short_text(*layers), ", expected a list");
     for (const json& layer : *layers) {
-      require_input(layer == "full_attention", name, ": layer_types has ", short_text(layer), ", expected only \"full_attention\"");
+      require_input(layer == family->kind_of_layer, name, ": layer_types has ", short_text(layer), ", expected only \"",
+                    family->kind_of_layer, '"');
     }
   }
-  if (config.model.positions == Positions::rope) {
-    read_rope(reader, config);
+  if (is_coded(*family, "rope_pattern")) {
+    read_rope_pattern(reader, config);
+  }
+  if (is_coded(*family, "rope_theta_local")) {
+    read_rope_of_kinds(reader, object, *family, config);
+  } else if (config.model.positions == Positions::rope) {
+    read_rope(reader, family->rope_theta, config);
   }
 
   // The model as a whole.
@@ -323,7 +436,11 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
     std::visit(
         [&](const auto& v) {
           using T = std::decay_t<decltype(v)>;
-          if constexpr (std::is_same_v<T, index> || std::is_same_v<T, double> || std::is_same_v<T, bool>) {
+          if constexpr (std::is_same_v<T, double>) {
+            const double theirs = theirs_of(key.form, v);
+            const bool is_whole = key.form == Form::inverse_root && std::trunc(theirs) == theirs;  // transformers expects an integer
+            to = is_whole ? json(static_cast<index>(theirs)) : json(theirs);
+          } else if constexpr (std::is_same_v<T, index> || std::is_same_v<T, bool>) {
             to = v;
           }
         },
@@ -331,6 +448,31 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
   }
   if (object.contains("n_positions")) {
     object["n_ctx"] = object["n_positions"];  // llama.cpp's converter reads it
+  }
+
+  // Windows and layers without RoPE.
+  const auto of_layers = [&](const auto& value_of) {
+    json list = json::array();
+    for (index layer = 0; layer < model.n_layer; ++layer) {
+      list.push_back(value_of(layer));
+    }
+    return list;
+  };
+  if (is_coded(family, "window")) {
+    object["sliding_window"] = model.window > 0 ? json(model.window) : json();
+  }
+  if (is_coded(family, "window_pattern")) {
+    object["layer_types"] = of_layers([&](index layer) { return window_of(model, layer) > 0 ? "sliding_attention" : "full_attention"; });
+    if (model.window_pattern > 0) {
+      object["sliding_window_pattern"] = model.window_pattern;
+    }
+  }
+  if (is_coded(family, "rope_pattern")) {
+    object["no_rope_layers"] = of_layers([&](index layer) { return has_rope(config.model, layer) ? 1 : 0; });
+    object["no_rope_layer_interval"] = model.rope_pattern;
+  }
+  if (is_coded(family, "rope_theta_local") && model.window > 0) {
+    object["rope_local_base_freq"] = model.rope_theta_local > 0 ? model.rope_theta_local : model.rope_theta;
   }
 
   // RoPE, in the form of transformers 4, which transformers 5 reads too.

@@ -175,8 +175,11 @@ index our_row(const TensorPiece& piece, index row) {
 void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piece) {
   // Elements in our own layout are read straight into place.
   float* ours = static_cast<float*>(piece.ours->values) + piece.first_row * piece.cols;
-  if (piece.layout == Layout::same) {
+  if (piece.layout == Layout::same || piece.layout == Layout::less_one) {
     read_f32(tensor, first, piece.elements(), ours);
+    for (index i = 0; piece.layout == Layout::less_one && i < piece.elements(); ++i) {
+      ours[i] += 1;
+    }
     return;
   }
 
@@ -213,8 +216,9 @@ void write_piece(const TensorPiece& piece, index first, index count, const float
     return;
   }
   const float* ours = weights + piece.ours->offset + piece.first_row * piece.cols;
-  if (piece.layout == Layout::same) {
-    std::copy_n(ours + first, count, out);
+  if (piece.layout == Layout::same || piece.layout == Layout::less_one) {
+    const float offset = piece.layout == Layout::less_one ? 1.0F : 0.0F;
+    std::transform(ours + first, ours + first + count, out, [=](float value) { return value - offset; });
     return;
   }
   const index their_cols = piece.layout == Layout::transposed ? piece.rows : piece.cols;

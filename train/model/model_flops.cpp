@@ -36,15 +36,26 @@ double value_gates(const TransformerConfig& c, const LayerWeights& weights, inde
   return all;
 }
 
+/// Returns the number of (query, key) pairs of a sequence in all layers. A layer with a window has fewer of them.
+double causal_pairs(const TransformerConfig& c, double time) {
+  double pairs = 0;
+  for (index layer = 0; layer < c.n_layer; ++layer) {
+    const index window = window_of(c, layer);
+    const double seen = window == 0 ? time : std::min(static_cast<double>(window), time);
+    pairs += time * seen - seen * seen / 2;
+  }
+  return pairs;
+}
+
 double gpt_flops(const TransformerConfig& c, const Batch& batch) {
   const LayerWeights weights(c);
   const auto layers = static_cast<double>(c.n_layer);
   const auto width = static_cast<double>(c.n_embd);
   const auto time = static_cast<double>(batch.lengths.cols);
-  const double tokens = static_cast<double>(batch.rows) * time;
+  const auto rows = static_cast<double>(batch.rows);
   const double all = layers * (weights.attention() + weights.feed_forward) + value_gates(c, weights, c.n_layer) +
                      width * static_cast<double>(c.vocab_size);
-  return tokens * (kPerWeight * all + kPerPair / 2 * layers * weights.query_width * time);
+  return rows * (time * kPerWeight * all + kPerPair * weights.query_width * causal_pairs(c, time));
 }
 
 double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {

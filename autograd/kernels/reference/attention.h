@@ -15,7 +15,7 @@ namespace dikkat::kernels::reference {
 inline bool sees(const AttentionShape& s, index b, index i, index key) {
   const index at = b * s.queries + i;
   return (s.key_begin == nullptr || s.key_begin[at] <= key) && (s.key_end == nullptr || key < s.key_end[at]) &&
-         (!s.causal || key <= s.query_offset + i);
+         (!s.causal || key <= s.query_offset + i) && (s.window == 0 || s.query_offset + i - key < s.window);
 }
 
 /// The factor of dropout for the weight of (b, h, i, key): 0 if it is dropped.

@@ -33,6 +33,7 @@ struct AttentionCall {
   std::optional<double> scale{};
   index key_heads = 0;  // 0: as many as heads
   bool rotary = false;  // with angles of no pattern
+  index window = 0;
 
   index width() const { return heads * head_size; }
   index key_width() const { return (key_heads == 0 ? heads : key_heads) * head_size; }
@@ -74,7 +75,7 @@ struct AttentionCall {
   }
   bool sees(index b, index i, index key) const {
     const auto [first, last] = interval(b, i);
-    return first <= key && key < last && (!causal || key - i <= query_offset);
+    return first <= key && key < last && (!causal || key - i <= query_offset) && (window == 0 || query_offset + i - key < window);
   }
 
   /// The angle of a position for numbers d and d + head_size / 2.
@@ -112,6 +113,7 @@ struct AttentionCall {
                        .scale = scale,
                        .causal = causal,
                        .query_offset = query_offset,
+                       .window = window,
                        .dropout = dropout,
                        .stream = stream(),
                        .first_batch = first_batch};
@@ -330,6 +332,37 @@ struct GradCase<Op::attention> {
          .causal = true,
          .key_heads = 1,
          .rotary = true},
+        {.name = "a window, rotary, grouped",
+         .batch = 2,
+         .heads = 2,
+         .queries = 6,
+         .keys = 6,
+         .head_size = 4,
+         .layout = Layout::packed,
+         .causal = true,
+         .key_heads = 1,
+         .rotary = true,
+         .window = 3},
+        {.name = "a window behind keys, with padding",
+         .batch = 2,
+         .heads = 1,
+         .queries = 3,
+         .keys = 8,
+         .head_size = 2,
+         .causal = true,
+         .query_offset = 5,
+         .bounds = Bounds::padding,
+         .window = 4},
+        {.name = "several tiles, a window, dropout",
+         .batch = 1,
+         .heads = 1,
+         .queries = 150,
+         .keys = 150,
+         .head_size = 2,
+         .layout = Layout::packed,
+         .causal = true,
+         .dropout = 0.25,
+         .window = 40},
         {.name = "several tiles", .batch = 1, .heads = 1, .queries = 70, .keys = 131, .head_size = 2, .causal = true, .query_offset = 61},
         {.name = "several tiles, windows, dropout",
          .batch = 1,
@@ -424,6 +457,8 @@ struct GradCase<Op::attention> {
             {"no heads", call({1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {.heads = 0, .head_size = 2})},
             {"heads of keys that do not divide", call({1, 2, 6}, {1, 2, 4}, {1, 2, 4}, {.heads = 3, .head_size = 2, .key_heads = 2})},
             {"a negative number of heads of keys", call({1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {.heads = 2, .head_size = 2, .key_heads = -1})},
+            {"a negative window", call({1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {.heads = 2, .head_size = 2, .causal = true, .window = -1})},
+            {"a window without a causal mask", call({1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {.heads = 2, .head_size = 2, .window = 2})},
             {"a rotation of too few positions",
              [](Tape& t) {
                const Tensor x = some(t, {1, 3, 4});

@@ -235,6 +235,9 @@ struct GradCase<Op::head_norm> {
   struct Heads {
     index heads, key_heads, size, rest;
     double eps = 1e-5;
+    index other_size = 0;  // of heads of keys; 0: as of queries
+    index key_size() const { return other_size == 0 ? size : other_size; }
+    index cols() const { return heads * size + key_heads * key_size() + rest; }
   };
   static Function op(Heads h) {
     return [h](Tape&, std::span<const Tensor> t) {
@@ -245,19 +248,21 @@ struct GradCase<Op::head_norm> {
   static Function definition(Heads h) {
     return [h](Tape&, std::span<const Tensor> t) {
       std::vector<Tensor> parts;
-      for (index i = 0; i < h.heads + h.key_heads; ++i) {
-        parts.push_back(rms_norm(slice(t[0], -1, i * h.size, h.size), t[i < h.heads ? 1 : 2], {.eps = h.eps}));
+      for (index i = 0; i < h.heads; ++i) {
+        parts.push_back(rms_norm(slice(t[0], -1, i * h.size, h.size), t[1], {.eps = h.eps}));
+      }
+      for (index i = 0; i < h.key_heads; ++i) {
+        parts.push_back(rms_norm(slice(t[0], -1, h.heads * h.size + i * h.key_size(), h.key_size()), t[2], {.eps = h.eps}));
       }
       if (h.rest > 0) {
-        parts.push_back(slice(t[0], -1, (h.heads + h.key_heads) * h.size, h.rest));
+        parts.push_back(slice(t[0], -1, h.cols() - h.rest, h.rest));
       }
       return dikkat::concat(std::span<const Tensor>(parts), -1);
     };
   }
   static Sample sample(std::string name, Shape rows, Heads h) {
-    const index cols = (h.heads + h.key_heads) * h.size + h.rest;
-    const Shape shape = rows.rank() == 1 ? Shape{rows[0], cols} : Shape{rows[0], rows[1], cols};
-    return {std::move(name), {operand(shape, 1), operand({h.size}, 2), operand({h.size}, 3)}, op(h), {}, {}};
+    const Shape shape = rows.rank() == 1 ? Shape{rows[0], h.cols()} : Shape{rows[0], rows[1], h.cols()};
+    return {std::move(name), {operand(shape, 1), operand({h.size}, 2), operand({h.key_size()}, 3)}, op(h), {}, {}};
   }
   static std::vector<Sample> samples() {
     std::vector<Sample> all;
@@ -268,6 +273,7 @@ struct GradCase<Op::head_norm> {
     add_sample("as many keys as queries", {3}, {2, 2, 5, 10});
     add_sample("grouped, of rank 3", {2, 2}, {4, 2, 3, 6});
     add_sample("a large eps, no values", {3}, {1, 1, 7, 0, 0.5});
+    add_sample("keys narrower than queries", {2, 2}, {1, 1, 8, 4, 1e-5, 4});
     return all;
   }
   static std::vector<Sample> ragged() {
@@ -280,7 +286,8 @@ struct GradCase<Op::head_norm> {
   }
   static std::vector<Misfit> misfits() {
     return {{"too few columns", [](Tape& t) { head_norm(some(t, {3, 7}), some(t, {4}), some(t, {4}), {}); }},
-            {"gammas of two sizes", [](Tape& t) { head_norm(some(t, {3, 8}), some(t, {4}), some(t, {3}), {}); }},
+            {"a gamma of two axes", [](Tape& t) { head_norm(some(t, {3, 8}), some(t, {4}), some(t, {2, 2}), {}); }},
+            {"gammas of two sizes, too few columns", [](Tape& t) { head_norm(some(t, {3, 6}), some(t, {4}), some(t, {3}), {}); }},
             {"no heads", [](Tape& t) { head_norm(some(t, {3, 8}), some(t, {4}), some(t, {4}), {.heads = 0}); }}};
   }
 };

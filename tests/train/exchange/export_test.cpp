@@ -7,6 +7,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 #include "train/exchange/export_model.h"
+#include "train/exchange/foreign_config.h"
 #include "train/exchange/model_files.h"
 #include "train/model/language_model.h"
 #include "train/system/file.h"
@@ -44,6 +45,7 @@ struct Case {
   const char* name;
   TransformerConfig config;
   Splitter splitter = Splitter::gpt2;
+  bool has_gguf = true;
 };
 
 TransformerConfig llama_shape() {
@@ -68,7 +70,12 @@ std::vector<Case> cases() {
                         {"llama_scaled", llama_shape()},
                         {"llama_linear", llama_shape()},
                         {"qwen2", llama_shape(), Splitter::qwen2},
-                        {"qwen3", llama_shape()}};
+                        {"qwen3", llama_shape()},
+                        {"mistral", llama_shape(), Splitter::gpt2, false},
+                        {"smollm3", llama_shape()},
+                        {"granite", llama_shape()},
+                        {"olmo2", llama_shape()},
+                        {"gemma3_text", llama_shape()}};
   all[1].config.tie_embeddings = false;
   all[3].config.rope_scaling = RopeScaling::llama3;
   all[3].config.rope_original_context = 128;
@@ -79,6 +86,35 @@ std::vector<Case> cases() {
   all[6].config.qk_norm = true;
   all[6].config.head_size = 10;
   all[6].config.norm_eps = 1e-6;
+  all[7].config.window = 7;
+  all[8].config.n_layer = 5;
+  all[8].config.rope_pattern = 4;
+  all[9].config.embedding_scale = 12;
+  all[9].config.attention_scale = 0.2;
+  all[9].config.residual_scale = 0.263;
+  all[9].config.logit_scale = 1.0 / 7;
+  all[10].config.norm_position = NormPosition::branch;
+  all[10].config.qk_norm = true;
+  all[10].config.qk_norm_over = QkNormOver::row;
+  all[11].config = {.n_layer = 7,
+                    .n_head = 4,
+                    .n_kv_head = 1,
+                    .n_embd = 32,
+                    .head_size = 16,
+                    .block_size = 20,
+                    .vocab_size = 270,
+                    .bias = false,
+                    .scale_embeddings = true,
+                    .positions = Positions::rope,
+                    .norm_position = NormPosition::sandwich,
+                    .norm = NormKind::rms_norm,
+                    .qk_norm = true,
+                    .window = 8,
+                    .window_pattern = 6,
+                    .rope_theta = 1'000'000,
+                    .rope_theta_local = 10'000,
+                    .activation = Activation::gelu,
+                    .gated = true};
   return all;
 }
 
@@ -132,6 +168,9 @@ void expect_round_trip(const Case& c, ExportFormat format, const std::string& na
   found.norm_position = expected.norm_position;
   found.activation = expected.activation;
   found.scale_embeddings = expected.scale_embeddings;
+  EXPECT_EQ(*found.attention_scale, *expected.attention_scale);
+  found.attention_scale = expected.attention_scale;
+  EXPECT_EQ(found.logit_scale, expected.logit_scale);
   EXPECT_EQ(found.rope_theta, expected.rope_theta);
   EXPECT_EQ(found.norm_eps, expected.norm_eps);
   EXPECT_TRUE(found == expected);
@@ -155,7 +194,27 @@ void expect_round_trip(const Case& c, ExportFormat format, const std::string& na
 }
 
 TEST_P(Exports, ComeBackFromHuggingFacesFolders) { expect_round_trip(GetParam(), ExportFormat::hf, "model"); }
-TEST_P(Exports, ComeBackFromGguf) { expect_round_trip(GetParam(), ExportFormat::gguf, "model.gguf"); }
+TEST_P(Exports, ComeBackFromGguf) {
+  if (GetParam().has_gguf) {
+    expect_round_trip(GetParam(), ExportFormat::gguf, "model.gguf");
+    return;
+  }
+  const TemporaryFolder to;
+  const auto model = model_of(GetParam().config);
+  EXPECT_TRUE(names(error_of([&] {
+                      export_model({model->config(), model->parameters(), small_tokenizer(Splitter::gpt2)}, to / "x.gguf",
+                                   {.format = ExportFormat::gguf});
+                    }),
+                    {"GGUF", GetParam().name}));
+}
+TEST_P(Exports, AreOfTheirFamily) {
+  std::string why, name = GetParam().name;
+  name.resize(std::min(name.find("_untied"), std::min(name.find("_scaled"), name.find("_linear"))) == std::string::npos ? name.size()
+                                                                                                                        : name.find('_'));
+  const Family* family = family_of(GetParam().config, why);
+  ASSERT_NE(family, nullptr) << why;
+  EXPECT_EQ(family->name, name);
+}
 
 INSTANTIATE_TEST_SUITE_P(Of, Exports, ::testing::ValuesIn(cases()), [](const auto& test) { return std::string(test.param.name); });
 
@@ -241,6 +300,25 @@ TEST(ExportModel, LeavesOutOnlyAHeadThatRepeatsTheTokenTable) {
   EXPECT_EQ(imported("same"), std::pair(true, std::size_t{0}));
 }
 
+// llama.cpp has these values in its code, and GGUF no keys for them.
+TEST(ExportModel, RefusesAGgufThatLlamaCppWouldComputeOtherwise) {
+  const TemporaryFolder to;
+  const auto refusal = [&](std::size_t number, const std::function<void(TransformerConfig&)>& change) {
+    TransformerConfig config = cases().at(number).config;
+    change(config);
+    const auto model = model_of(config);
+    return error_of([&] {
+      export_model({model->config(), model->parameters(), small_tokenizer(Splitter::gpt2)}, to / "x.gguf", {.format = ExportFormat::gguf});
+    });
+  };
+  EXPECT_TRUE(names(refusal(8, [](auto& c) { c.rope_pattern = 3; }), {"model.rope_pattern", "smollm3", "3", "4"}));
+  EXPECT_TRUE(names(refusal(11, [](auto& c) { c.window_pattern = 3; }), {"model.window_pattern", "gemma3", "3", "6"}));
+  EXPECT_TRUE(names(refusal(11, [](auto& c) { c.rope_theta_local = 500; }), {"model.rope_theta_local", "500.0", "10000.0"}));
+  EXPECT_TRUE(names(refusal(11, [](auto& c) { c.attention_scale = 0.5; }), {"model.attention_scale", "0.5", "0.25"}));
+  EXPECT_TRUE(names(refusal(11, [](auto& c) { c.window = 0; }), {"model.window", "0", "gemma3"}));
+  EXPECT_FALSE(fs::exists(to / "x.gguf"));
+}
+
 // The files hold the weights, which include everything that a model began with.
 TEST(ExportModel, DoesNotAskHowAModelBegan) {
   const TemporaryFolder to;
@@ -262,6 +340,8 @@ TEST(ExportModel, RefusesModelsThatAFormatCannotDescribe) {
     return error_of([&] { export_model({model->config(), model->parameters(), small_tokenizer(Splitter::gpt2)}, to / "x", options); });
   };
   EXPECT_TRUE(names(refusal([](auto& c) { c.logit_softcap = 15; }), {"model.logit_softcap", "15.0", "0.0", "llama"}));
+  EXPECT_TRUE(names(refusal([](auto& c) { c.attention_scale = 2; }), {"model.attention_scale", "2.0", "llama"}));
+  EXPECT_TRUE(names(refusal([](auto& c) { c.rope_share = 0.5; }), {"model.rope_share", "0.5", "1.0", "llama"}));
   EXPECT_TRUE(names(refusal([](auto& c) { c.activation = Activation::relu2; }), {"model.activation", "\"relu2\"", "\"silu\""}));
   for (const ExportFormat format : {ExportFormat::hf, ExportFormat::gguf, ExportFormat::llmc}) {
     const ExportOptions to_it{.format = format};

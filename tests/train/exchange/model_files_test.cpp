@@ -62,7 +62,9 @@ TEST_P(HuggingFaceFolders, GiveTheLogitsOfTheirOwners) {
   EXPECT_LE(error, 1e-5 * largest);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, HuggingFaceFolders, ::testing::Values("gpt2", "gpt2_hub", "llama", "llama_v5", "qwen2", "qwen3"),
+INSTANTIATE_TEST_SUITE_P(Of, HuggingFaceFolders,
+                         ::testing::Values("gpt2", "gpt2_hub", "llama", "llama_v5", "qwen2", "qwen3", "mistral", "smollm3", "granite",
+                                           "granite_hybrid", "olmo2", "gemma3", "gemma3_v5"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(ModelFilesTest, ReadNanoGptsCheckpoint) {
@@ -88,6 +90,29 @@ TEST(ModelFilesTest, ReadTheConfiguration) {
   EXPECT_EQ(qwen2.qkv_bias, true);
   EXPECT_FALSE(qwen2.bias);
   EXPECT_TRUE(ModelFiles(folder_of("qwen3")).config().qk_norm);
+  EXPECT_EQ(ModelFiles(folder_of("mistral")).config().window, 4);
+  EXPECT_EQ(ModelFiles(folder_of("smollm3")).config().rope_pattern, 4);
+  for (const char* granite : {"granite", "granite_hybrid"}) {
+    const TransformerConfig c = ModelFiles(folder_of(granite)).config();
+    EXPECT_EQ(c.embedding_scale, 12) << granite;
+    EXPECT_EQ(*c.attention_scale, 0.2) << granite;
+    EXPECT_EQ(c.residual_scale, 0.22) << granite;
+    EXPECT_EQ(c.logit_scale, granite == std::string("granite") ? 1.0 / 7 : 0.25);
+    EXPECT_EQ(*c.n_hidden, granite == std::string("granite") ? 28 : 20);
+  }
+  const TransformerConfig olmo2 = ModelFiles(folder_of("olmo2")).config();
+  EXPECT_EQ(olmo2.norm_position, NormPosition::branch);
+  EXPECT_EQ(olmo2.qk_norm_over, QkNormOver::row);
+  for (const char* gemma : {"gemma3", "gemma3_v5"}) {
+    const TransformerConfig c = ModelFiles(folder_of(gemma)).config();
+    EXPECT_EQ(c.norm_position, NormPosition::sandwich);
+    EXPECT_EQ(c.window, 4);
+    EXPECT_EQ(c.window_pattern, 3);
+    EXPECT_EQ(c.rope_theta, 1'000'000);
+    EXPECT_EQ(c.rope_theta_local, gemma == std::string("gemma3") ? 10'000 : 500);
+    EXPECT_EQ(*c.attention_scale, 1 / std::sqrt(10.0));
+    EXPECT_TRUE(c.tie_embeddings);
+  }
 }
 
 TEST(ModelFilesTest, ShortenTheContextOfRotaryModelsOnly) {
@@ -149,6 +174,54 @@ TEST(ModelFilesTest, UseAHeadOfTheirOwnAlthoughTheConfigurationTiesIt) {
   EXPECT_LE(error, 1e-5 * largest);
 }
 
+// Each order of layers is one that groups have, or is refused.
+TEST(ModelFilesTest, ReadWhichLayersHaveWindowsAndPositions) {
+  const TemporaryFolder to;
+  using nlohmann::json;
+  const auto read = [&](const std::string& family, const std::function<void(json&)>& change) {
+    return ModelFiles(changed(to, family, change)).config();
+  };
+  const auto refusal = [&](const std::string& family, const std::function<void(json&)>& change) {
+    return error_of([&] { read(family, change); });
+  };
+  // Gemma 3 has a list, or the size of a group, or neither.
+  const json whole = "full_attention", window = "sliding_attention";
+  EXPECT_EQ(read("gemma3", [](json& c) { c.erase("layer_types"); }).window_pattern, 3);
+  EXPECT_EQ(read("gemma3", [](json& c) { c.erase("layer_types"), c.erase("_sliding_window_pattern"); }).window_pattern, 6);
+  EXPECT_EQ(read("gemma3", [](json& c) { c.erase("layer_types"), c["sliding_window_pattern"] = 2, c.erase("_sliding_window_pattern"); })
+                .window_pattern,
+            2);
+  EXPECT_EQ(read("gemma3", [&](json& c) { c["layer_types"] = {window, window, window, window}, c["_sliding_window_pattern"] = 6; })
+                .window_pattern,
+            6);
+  EXPECT_EQ(read("gemma3", [&](json& c) { c["layer_types"] = {whole, whole, whole, whole}; }).window, 0);
+  EXPECT_TRUE(names(refusal("gemma3", [&](json& c) { c["layer_types"] = {window, whole, whole, window}; }), {"layer_types", "layer 2"}));
+  EXPECT_TRUE(names(refusal("gemma3", [&](json& c) { c["layer_types"] = {window, whole}; }), {"layer_types", "4"}));
+  EXPECT_TRUE(names(refusal("gemma3", [&](json& c) { c["layer_types"][0] = "mamba"; }), {"layer_types", "\"mamba\""}));
+  EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["_sliding_window_pattern"] = 2; }), {"sliding_window_pattern", "2", "3"}));
+  EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["sliding_window"] = 0; }), {"sliding_window", "0", "1"}));
+  EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c.erase("sliding_window"); }), {"no sliding_window"}));
+  EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["use_bidirectional_attention"] = true; }), {"use_bidirectional_attention", "true"}));
+  EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["final_logit_softcapping"] = 30.0; }), {"final_logit_softcapping", "30"}));
+  EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["query_pre_attn_scalar"] = 0; }), {"query_pre_attn_scalar", "0"}));
+  EXPECT_TRUE(names(refusal("gemma3_v5", [](json& c) { c["rope_parameters"]["sliding_attention"]["rope_type"] = "yarn"; }), {"\"yarn\""}));
+  EXPECT_TRUE(names(
+      refusal("gemma3_v5",
+              [](json& c) { c["rope_parameters"]["sliding_attention"] = {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 1e4}}; }),
+      {"sliding_attention"}));
+  // SmolLM3 has a list with 1 for layers that have positions, or the size of a group.
+  EXPECT_EQ(read("smollm3", [](json& c) { c.erase("no_rope_layers"), c["no_rope_layer_interval"] = 3; }).rope_pattern, 3);
+  EXPECT_EQ(read("smollm3", [](json& c) { c.erase("no_rope_layers"), c.erase("no_rope_layer_interval"); }).rope_pattern, 4);
+  EXPECT_EQ(read("smollm3", [](json& c) { c["no_rope_layers"] = {1, 1, 1, 1, 1}; }).rope_pattern, 0);
+  EXPECT_TRUE(names(refusal("smollm3", [](json& c) { c["no_rope_layers"] = {0, 1, 1, 1, 1}; }), {"no_rope_layers", "layer 1"}));
+  EXPECT_TRUE(names(refusal("smollm3", [](json& c) { c["no_rope_layers"] = {1, 1, 1, 2, 1}; }), {"no_rope_layers", "2"}));
+  // Granite's class of experts and Mamba layers is read if it has neither.
+  EXPECT_TRUE(names(refusal("granite_hybrid", [](json& c) { c["layer_types"][1] = "mamba"; }), {"layer_types", "\"mamba\""}));
+  EXPECT_TRUE(names(refusal("granite_hybrid", [](json& c) { c["num_local_experts"] = 8; }), {"num_local_experts", "8"}));
+  EXPECT_TRUE(names(refusal("granite_hybrid", [](json& c) { c["position_embedding_type"] = "nope"; }), {"position_embedding_type"}));
+  EXPECT_TRUE(names(refusal("granite", [](json& c) { c["logits_scaling"] = 0; }), {"logits_scaling", "0"}));
+}
+
 TEST(ModelFilesTest, ReadMistralWithoutASlidingWindowAsLlama) {
   const TemporaryFolder to;
   const auto mistral = [&](const std::function<void(nlohmann::json&)>& change) {
@@ -168,9 +241,8 @@ TEST(ModelFilesTest, ReadMistralWithoutASlidingWindowAsLlama) {
     config["sliding_window"] = 8;
     config["use_sliding_window"] = false;
   })});
-  const auto refusal = [&](const std::function<void(nlohmann::json&)>& change) { return error_of([&] { ModelFiles{mistral(change)}; }); };
-  EXPECT_TRUE(names(refusal([](auto& config) { config["sliding_window"] = 8; }), {"sliding_window", "8"}));
-  EXPECT_TRUE(names(refusal([](auto& config) { config.erase("sliding_window"); }), {"sliding_window", "4096"}));
+  EXPECT_EQ(ModelFiles{mistral([](auto& config) { config["sliding_window"] = 8; })}.config().window, 8);
+  EXPECT_EQ(ModelFiles{mistral([](auto& config) { config.erase("sliding_window"); })}.config().window, 4096);
 }
 
 // With a default in place of a missing or unknown value, the model would compute something else.

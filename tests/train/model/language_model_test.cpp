@@ -50,6 +50,11 @@ TEST(LanguageModel, LlamaQwenAndSmolLmHaveTheirParameters) {
   EXPECT_EQ(count("smollm2-135m.toml"), 134'515'008);
   EXPECT_EQ(count("qwen3-0.6b.toml"), 596'049'920);
   EXPECT_EQ(count("llama-3.2-1b.toml"), 1'235'814'400);
+  EXPECT_EQ(count("gemma-3-270m.toml"), 268'098'176);
+  EXPECT_EQ(count("gemma-3-1b.toml"), 999'885'952);
+  EXPECT_EQ(count("smollm3-3b.toml"), 3'075'098'624);
+  EXPECT_EQ(count("granite-4.0-350m.toml"), 352'379'904);
+  EXPECT_EQ(count("olmo-2-1b.toml"), 1'484'916'736);
 }
 
 TEST(LanguageModel, LlamaTinyHasItsParameters) {

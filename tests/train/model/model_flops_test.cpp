@@ -36,6 +36,16 @@ TEST(TrainingFlops, OfRecipesAreThoseOfAHandCount) {
   EXPECT_DOUBLE_EQ(flops_of("gpt2-124m.toml", 1, 1024), 1024 * (6 * (12 * gpt2_block + 50257.0 * 768) + 6.0 * 12 * 768 * 1024));
 }
 
+// Of 18 layers, 15 see 512 tokens: the first 512 tokens make 512^2 / 2 pairs, and each later one 512.
+TEST(TrainingFlops, OfWindowsAreInProportionToThem) {
+  const double block = 640.0 * (1024 + 256 + 256) + 1024.0 * 640 + 3 * 640.0 * 2048;
+  const auto expected = [&](double time, double windowed) {
+    return time * 6 * (18 * block + 262144.0 * 640) + 12 * 1024 * (3 * time * time / 2 + 15 * windowed);
+  };
+  EXPECT_DOUBLE_EQ(flops_of("gemma-3-270m.toml", 1, 1024), expected(1024, 512 * 512 / 2 + 512 * 512));
+  EXPECT_DOUBLE_EQ(flops_of("gemma-3-270m.toml", 1, 256), expected(256, 256 * 256 / 2));
+}
+
 TEST(TrainingFlops, FrozenWeightsNeedNoGradientOfTheirOwn) {
   const TransformerConfig config{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 8, .vocab_size = 11};
   Batch batch;

@@ -49,6 +49,16 @@ const std::string kLlama =
     "n_layer = 2\nn_head = 6\nn_kv_head = 2\nn_embd = 64\nhead_size = 10\nbias = false\nnorm = \"rms_norm\"\nqk_norm = true\n"
     "positions = \"rope\"\nactivation = \"silu\"\ngated = true\nlogit_softcap = 10.0\n";
 
+/// Keys of [model] that make it a Gemma 3, with windows in two of three layers.
+const std::string kGemma =
+    "n_layer = 3\nn_head = 4\nn_kv_head = 1\nn_embd = 64\nbias = false\nnorm = \"rms_norm\"\nqk_norm = true\npositions = \"rope\"\n"
+    "gated = true\nnorm_position = \"sandwich\"\nwindow = 70\nwindow_pattern = 3\nrope_theta_local = 1000.0\nresidual_scale = 0.5\n"
+    "logit_scale = 2.0\n";
+/// Keys of [model] that make it an OLMo 2.
+const std::string kOlmo =
+    "n_layer = 2\nn_head = 4\nn_embd = 64\nbias = false\nnorm = \"rms_norm\"\nqk_norm = true\nqk_norm_over = \"row\"\n"
+    "positions = \"rope\"\nactivation = \"silu\"\ngated = true\nnorm_position = \"branch\"\n";
+
 /// nanochat's keys of [model] for small models.
 const std::string kNanochat =
     "n_layer = 3\nn_embd = 64\ntie_embeddings = false\nembedding_norm = true\nresidual_scalars = true\nvalue_embeddings = \"alternate\"\n"
@@ -71,6 +81,9 @@ const Case kCases[] = {
     {"llama, many classes", "[model]\nblock_size = 128\n" + kLlama + "[train]\nbatch_size = 6", 5000, {128, 0}},
     {"llama, cheap", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 7\nrecompute = \"cheap\"", 65, {96, 0}},
     {"llama, block", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 7\nrecompute = \"block\"", 65, {96, 0}},
+    {"gemma", "[model]\nblock_size = 300\n" + kGemma + "[train]\nbatch_size = 3", 65, {300, 0}},
+    {"gemma, block", "[model]\nblock_size = 300\n" + kGemma + "[train]\nbatch_size = 3\nrecompute = \"block\"", 65, {300, 0}},
+    {"olmo", "[model]\nblock_size = 96\n" + kOlmo + "[train]\nbatch_size = 7", 65, {96, 0}},
     {"nanochat", "[model]\nblock_size = 96\n" + kNanochat + "[train]\nbatch_size = 7", 65, {96, 0}},
     {"nanochat, block", "[model]\nblock_size = 96\n" + kNanochat + "[train]\nbatch_size = 7\nrecompute = \"block\"", 5000, {96, 0}},
     {"pairs of a llama",
