@@ -15,27 +15,27 @@ struct Around {
 };
 
 /// A form of conversations. Without `system`, a system message and `after_system` come before the first user's text.
-struct Form {
+struct TurnForm {
   std::optional<Around> system{};
   std::string after_system{};
   Around user{}, assistant{};
   std::string asks{};  // the beginning of an answer
 };
 
-Form form_of_headers(const std::string& begin, const std::string& middle, const std::string& end, const std::string& user = "user",
-                     const std::string& assistant = "assistant", const std::string& system = "system") {
+TurnForm form_of_headers(const std::string& begin, const std::string& middle, const std::string& end, const std::string& user = "user",
+                         const std::string& assistant = "assistant", const std::string& system = "system") {
   const auto around = [&](const std::string& role) { return Around{.before = begin + role + middle, .after = end}; };
   return {.system = around(system), .user = around(user), .assistant = around(assistant), .asks = begin + assistant + middle};
 }
 
-Form without_system(Form form, const std::string& after_system) {
+TurnForm without_system(TurnForm form, const std::string& after_system) {
   form.system.reset();
   form.after_system = after_system;
   return form;
 }
 
 /// The forms of popular models. `end` is the token that ends an answer.
-std::vector<Form> known_forms(const std::string& end) {
+std::vector<TurnForm> known_forms(const std::string& end) {
   return {
       form_of_headers("<|im_start|>", "\n", "<|im_end|>\n"),
       form_of_headers("<|start_header_id|>", "<|end_header_id|>\n\n", "<|eot_id|>"),
@@ -54,7 +54,7 @@ std::vector<Form> known_forms(const std::string& end) {
 }
 
 /// Returns what a form writes for a conversation that asks for an answer.
-std::string written(const Form& form, const std::vector<Message>& messages) {
+std::string written(const TurnForm& form, const std::vector<Message>& messages) {
   std::string text, system;
   for (const Message& message : messages) {
     const Around& around = message.role == "user"        ? form.user
@@ -82,7 +82,7 @@ std::string print(const std::string& text) {
   return concat("{{ \"", quoted, "\" }}");
 }
 
-std::string in_go(const Form& form) {
+std::string in_go(const TurnForm& form) {
   const auto role = [](const char* name, const Around& around, const std::string& inserted) {
     return concat("{{- else if eq .Role \"", name, "\" }}", print(around.before), inserted, "{{ .Content }}", print(around.after), "\n");
   };
@@ -124,7 +124,7 @@ std::optional<GoTemplate> go_template(const ChatTemplate& form) {
   if (!short_text || !text) {
     return std::nullopt;
   }
-  for (const Form& one : known_forms(form.end_text())) {
+  for (const TurnForm& one : known_forms(form.end_text())) {
     // The template may begin with the begin token, and it may add a system message of its own.
     const std::string& plain = *text;
     const std::string expected = written(one, without);

@@ -129,6 +129,7 @@ TEST(Resolve, KeepsKeysThatAreSet) {
   config.model.final_norm = true;
   config.model.activation = Activation::relu;
   config.model.qkv_bias = false;
+  config.model.attention_scale = 0.25;
   config.optim.min_lr = 0;
   config.optim.decay_steps = 5;
   config.train.lanes = 1;

@@ -340,7 +340,6 @@ TEST(ExportModel, RefusesModelsThatAFormatCannotDescribe) {
     return error_of([&] { export_model({model->config(), model->parameters(), small_tokenizer(Splitter::gpt2)}, to / "x", options); });
   };
   EXPECT_TRUE(names(refusal([](auto& c) { c.logit_softcap = 15; }), {"model.logit_softcap", "15.0", "0.0", "llama"}));
-  EXPECT_TRUE(names(refusal([](auto& c) { c.attention_scale = 2; }), {"model.attention_scale", "2.0", "llama"}));
   EXPECT_TRUE(names(refusal([](auto& c) { c.rope_share = 0.5; }), {"model.rope_share", "0.5", "1.0", "llama"}));
   EXPECT_TRUE(names(refusal([](auto& c) { c.activation = Activation::relu2; }), {"model.activation", "\"relu2\"", "\"silu\""}));
   for (const ExportFormat format : {ExportFormat::hf, ExportFormat::gguf, ExportFormat::llmc}) {

@@ -202,7 +202,7 @@ TEST(ModelFilesTest, ReadWhichLayersHaveWindowsAndPositions) {
   EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["sliding_window"] = 0; }), {"sliding_window", "0", "1"}));
   EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c.erase("sliding_window"); }), {"no sliding_window"}));
   EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["use_bidirectional_attention"] = true; }), {"use_bidirectional_attention", "true"}));
-  EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["final_logit_softcapping"] = 30.0; }), {"final_logit_softcapping", "30"}));
+  EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["final_logit_softcapping"] = 30.0; }), {"final_logit_softcapping", "30.0"}));
   EXPECT_TRUE(names(refusal("gemma3", [](json& c) { c["query_pre_attn_scalar"] = 0; }), {"query_pre_attn_scalar", "0"}));
   EXPECT_TRUE(names(refusal("gemma3_v5", [](json& c) { c["rope_parameters"]["sliding_attention"]["rope_type"] = "yarn"; }), {"\"yarn\""}));
   EXPECT_TRUE(names(
