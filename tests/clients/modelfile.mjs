@@ -10,7 +10,7 @@ const [program, work, source] = process.argv.slice(2).map((path) => resolve(path
 const folder = join(work, "ollama");
 const run = (...args) => execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
 run("train", "--config", join(source, "configs/llama-tiny.toml"), "--corpus", join(source, "data/tales.txt"), "--out", join(folder, "run"), "--quiet",
-  "--set", "train.max_steps=1", "optim.warmup_steps=1", "train.eval_interval=0");
+  "--set", "train.max_steps=1", "optim.warmup_steps=1", "train.eval_tokens=512");
 run("export", join(folder, "run"), "--out", join(folder, "hf"));
 execFileSync("go", ["build", "-o", join(folder, "render"), join(source, "tests/clients/render.go")], { stdio: "inherit" });
 

@@ -23,7 +23,7 @@ TEST(Config, ListsRecipesWithDescriptionsAndKeys) {
   expect_named(quickstart, {"0.90 M"});
   expect_named(list, {"124.4 M"});
   EXPECT_FALSE(contains(list, "--corpus")) << "commands are not descriptions: " << list;
-  EXPECT_TRUE(contains(here.run({"config", "list", "--names"}).out, "\nllama-tiny\nquickstart\n"));
+  EXPECT_TRUE(contains(here.run({"config", "list", "--names"}).out, "\nllama-tiny\nolmo-2-1b\nquickstart\n"));
   EXPECT_TRUE(contains(here.run({"config", "keys"}).out, "\nmodel.n_layer\n"));
 }
 
