@@ -78,12 +78,15 @@ def llama(c, w, tokens):
     return linear(norm(x, "model.norm"), "model.embed_tokens" if c.get("tie_word_embeddings") else "lm_head")
 
 
+MODELS = {"gpt2": gpt2, "llama": llama, "qwen2": llama, "qwen3": llama}
+
+
 def load(folder):
     """Returns a function from token ids (T) to logits (T, V)."""
     config, files = json.loads((folder / "config.json").read_text()), sorted(folder.glob("*.safetensors"))  # a large model has shards
     weights = {name: tensor for file in files for name, tensor in read_safetensors(file).items()}
     assert config.get("activation_function", config.get("hidden_act")) in ("gelu_new", "silu"), f"{folder}: another activation"
-    model = {"gpt2": gpt2, "llama": llama, "qwen2": llama, "qwen3": llama}[config["model_type"]]
+    model = MODELS[config["model_type"]]
     return lambda tokens: model(config, weights, torch.tensor(tokens))
 
 
