@@ -36,7 +36,7 @@ struct Norm {
   }
 };
 
-/// What an output head reads: x, with the model's last norm if it has one, times a factor, in the element type that products read.
+/// Returns what an output head reads: x, with the model's last norm if it has one, times a factor, in the element type that products read.
 inline Tensor head_input(Pass& pass, const std::optional<Norm>& norm, Tensor x, double factor = 1) {
   const DType dtype = pass.operand_type(x);
   if (factor != 1) {

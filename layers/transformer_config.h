@@ -46,7 +46,7 @@ struct Names<NormPosition> {
   static constexpr std::string_view of[] = {"pre", "post", "sandwich", "branch"};
 };
 
-/// What qk_norm normalises at once: each head, or all heads of a row (OLMo 2).
+/// The numbers that qk_norm normalises at once: each head, or all heads of a row (OLMo 2).
 enum class QkNormOver { head, row };
 template <>
 struct Names<QkNormOver> {

@@ -104,7 +104,7 @@ ChatTokens encode_text(const Tokenizer& tokenizer, const std::string& text) {
 
 }  // namespace
 
-/// What a template needs to write: its program, and what it knows of the tokenizer.
+/// The program of a template, and what it knows of the tokenizer.
 struct ChatTemplate::Program {
   jinja::Template program;
   jinja::CalendarDate date;
@@ -445,7 +445,8 @@ std::vector<ChatText> ChatTemplate::learn(const Conversation& conversation, Scor
 
 ChatTemplate chat_template(TemplateName name, const Tokenizer& tokenizer, const std::string& own, ChatVariables variables) {
   if (name == TemplateName::own || (name == TemplateName::auto_ && !own.empty())) {
-    require_input(!own.empty(), "chat.template is \"own\", but there is no template in chat.jinja");
+    require_input(!own.empty(),
+                  "chat.template is \"own\", but chat.jinja is empty; expected the text of a template, or chat.template = \"auto\"");
     return {TemplateName::own, own, tokenizer, std::move(variables)};
   }
   const TemplateName chosen = name == TemplateName::auto_ ? fitting_template(tokenizer) : name;

@@ -39,7 +39,7 @@ struct ChatText {
   std::vector<ByteRange> scored{};  // covered by the loss
 };
 
-/// What a template reads besides the messages.
+/// The inputs of a template besides the messages.
 struct ChatVariables {
   std::string system{};  // the system message of conversations without one; empty: none
   std::string date{};    // what strftime_now() prints: "2026-03-09" or "2026-03-09 14:05"; empty: 1970-01-01

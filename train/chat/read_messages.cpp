@@ -183,28 +183,27 @@ Message read_turn(const json& value, const std::string& path, ExampleFindings& f
   return message;
 }
 
-}  // namespace
-
-std::vector<Message> read_messages(const json& list, const std::string& path, ExampleFindings& found) {
+/// Reads each item of a list with `read`. `form` is the form of an item, for errors.
+std::vector<Message> read_list(const json& list, const std::string& path, const char* form,
+                               Message (*read)(const json&, const std::string&, ExampleFindings&), ExampleFindings& found) {
   if (!list.is_array()) {
-    throw BadExample(path, concat(what_is(list), R"(, expected a list of {"role": ..., "content": ...})"));
+    throw BadExample(path, concat(what_is(list), ", expected a list of ", form));
   }
   std::vector<Message> messages;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    messages.push_back(read_message(list[i], concat(path, '[', i, ']'), found));
+    messages.push_back(read(list[i], concat(path, '[', i, ']'), found));
   }
   return messages;
 }
 
+}  // namespace
+
+std::vector<Message> read_messages(const json& list, const std::string& path, ExampleFindings& found) {
+  return read_list(list, path, R"({"role": ..., "content": ...})", read_message, found);
+}
+
 std::vector<Message> read_turns(const json& list, const std::string& path, ExampleFindings& found) {
-  if (!list.is_array()) {
-    throw BadExample(path, concat(what_is(list), R"(, expected a list of {"from": ..., "value": ...})"));
-  }
-  std::vector<Message> messages;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    messages.push_back(read_turn(list[i], concat(path, '[', i, ']'), found));
-  }
-  return messages;
+  return read_list(list, path, R"({"from": ..., "value": ...})", read_turn, found);
 }
 
 std::string read_tools(const json& object, const std::string& path) {

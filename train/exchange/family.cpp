@@ -323,7 +323,7 @@ constexpr auto kGraniteGguf = joined<KeyName>(
     },
     kLlamaGguf);
 constexpr auto kGemma3Gguf = extended<KeyName>(kLlamaGguf, {{"attention.sliding_window", "window", kRequired}});
-/// What llama.cpp has in its code for these architectures.
+/// The values that llama.cpp fixes in its code for these architectures.
 constexpr FixedKey kSmolLm3Implied[] = {{"rope_pattern", "4"}};
 constexpr FixedKey kGemma3Implied[] = {{"window_pattern", "6"}, {"rope_theta_local", "10000.0"}, {"attention_scale", kDerived}};
 // RoPE's scaling (rope.scaling.type, rope.scaling.factor and the older rope.scale_linear) is read by gguf_model.cpp.

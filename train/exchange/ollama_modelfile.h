@@ -19,7 +19,7 @@ struct GoTemplate {
 /// translated in general. The begin token is left out, because Ollama adds it.
 std::optional<GoTemplate> go_template(const ChatTemplate& form);
 
-/// What a Modelfile says.
+/// The contents of a Modelfile.
 struct OllamaModel {
   std::string gguf;                     // the file's name, beside the Modelfile
   std::optional<GoTemplate> form{};     // without it Ollama tries to recognise the template in the GGUF file

@@ -36,7 +36,7 @@ TEST(TrainingFlops, OfRecipesAreThoseOfAHandCount) {
   EXPECT_DOUBLE_EQ(flops_of("gpt2-124m.toml", 1, 1024), 1024 * (6 * (12 * gpt2_block + 50257.0 * 768) + 6.0 * 12 * 768 * 1024));
 }
 
-// Of 18 layers, 15 see 512 tokens: the first 512 tokens make 512^2 / 2 pairs, and each later one 512.
+// Fifteen of 18 layers see 512 tokens: the first 512 tokens make 512^2 / 2 pairs, and each later one 512.
 TEST(TrainingFlops, OfWindowsAreInProportionToThem) {
   const double block = 640.0 * (1024 + 256 + 256) + 1024.0 * 640 + 3 * 640.0 * 2048;
   const auto expected = [&](double time, double windowed) {

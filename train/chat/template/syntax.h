@@ -120,7 +120,7 @@ struct CallArguments {
   std::vector<std::pair<std::string, ExpressionPtr>> named;
 };
 
-/// What follows an operand: .name, [item], [a:b:c], (arguments), .method(arguments), |filter(arguments), is test(arguments).
+/// A suffix follows an operand: .name, [item], [a:b:c], (arguments), .method(arguments), |filter(arguments), is test(arguments).
 struct Suffix {
   enum class Kind : std::uint8_t { attribute, item, slice, call, method, filter, test, negated_test };
   Kind kind{};

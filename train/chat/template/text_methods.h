@@ -3,7 +3,7 @@
 #include "train/chat/template/arguments.h"
 #include "train/chat/template/marked_text.h"
 
-// What Python's str can do. Characters keep their marks.
+// These are the methods of Python's str. Characters keep their marks.
 namespace dikkat::jinja {
 
 MarkedText upper_case(const MarkedText& text);

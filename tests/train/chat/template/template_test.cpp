@@ -98,7 +98,7 @@ TEST(Template, AnExceptionOfTheTemplateIsItsSentence) {
   }
 }
 
-// What was written by the template has origin 0, and what was in its input has the input's.
+// Characters that the template writes have origin 0; those of its input have the input's.
 TEST(Template, PartsKeepTheirOrigin) {
   const auto parts = [](const std::string& source, const Json& variables) {
     const MarkedText text = rendered(source, variables);
