@@ -6,19 +6,22 @@
 #include <unordered_map>
 
 #include "autograd/base/error.h"
+#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
+#include "train/text/sentence_piece.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
 
-constexpr std::int32_t kUnused = 5;  // token type of rows that pad the token table
+constexpr auto kUnused = static_cast<std::int32_t>(TokenType::unused);  // of rows that pad the token table
 
 // GGUF names kinds of tokenizers after the first models that had them.
 constexpr std::string_view kBpe = "gpt2";           // byte-level BPE
+constexpr std::string_view kSentencePiece = "llama";  // BPE by the scores of tokens
 constexpr std::string_view kLongestMatch = "rwkv";  // the longest token at each position of a text; no begin or end tokens
 
 std::vector<std::string_view> strings_of(const WeightFile& file, std::string_view key) {
@@ -85,18 +88,8 @@ void add_tokens(std::vector<MetaEntry>& metadata, index rows, index size, const 
   add(metadata, "token_type", MetaValue(std::span<const std::int32_t>(types)));
 }
 
-void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>& metadata) {
-  std::vector<std::string> merges;
-  for (const auto& [left, right] : vocabulary.merge_texts()) {
-    merges.push_back(concat(left, ' ', right));
-  }
-  add(metadata, "model", MetaValue(kBpe));
-  add(metadata, "pre", MetaValue(facts_of(vocabulary.splitter).gguf));
-  add_tokens(
-      metadata, rows, vocabulary.size(), [&](Token id) { return vocabulary.text_of(id); }, [&](Token id) { return vocabulary.type_of(id); },
-      "");
-  add(metadata, "merges", MetaValue(std::span<const std::string>(merges)));
-  const TextTokens around = vocabulary.all_text_tokens();
+/// Adds the tokens around a text.
+void add_around(const TextTokens& around, std::vector<MetaEntry>& metadata) {
   const auto add_token = [&](const char* key, std::optional<Token> token) {
     if (token) {
       add(metadata, key, MetaValue(static_cast<std::uint32_t>(*token)));
@@ -111,6 +104,50 @@ void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>
                 "the tokenizer puts other tokens around a text than its begin and end tokens (bos, eos); GGUF cannot describe this");
   add(metadata, "add_bos_token", MetaValue(around.before.has_value()));
   add(metadata, "add_eos_token", MetaValue(around.after.has_value()));
+}
+
+void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>& metadata) {
+  std::vector<std::string> merges;
+  for (const auto& [left, right] : vocabulary.merge_texts()) {
+    merges.push_back(concat(left, ' ', right));
+  }
+  add(metadata, "model", MetaValue(kBpe));
+  add(metadata, "pre", MetaValue(facts_of(vocabulary.splitter).gguf));
+  add_tokens(
+      metadata, rows, vocabulary.size(), [&](Token id) { return vocabulary.text_of(id); }, [&](Token id) { return vocabulary.type_of(id); },
+      "");
+  add(metadata, "merges", MetaValue(std::span<const std::string>(merges)));
+  add_around(vocabulary.all_text_tokens(), metadata);
+}
+
+/// Adds a tokenizer of another kind of BPE, of which llama.cpp knows two: SentencePiece's, and bytes with a rule that it has a name for.
+void add_pipeline(const BpePipeline& contents, index rows, std::vector<MetaEntry>& metadata) {
+  const CharacterBpe& bpe = *contents.bpe;
+  const auto sentence_piece = sentence_piece_rules(contents);
+  const auto pre = gguf_pre_of(contents);
+  require_input(sentence_piece || pre,
+                "GGUF has no name for the rules of this tokenizer (normalizer ", contents.normalizer, ", pre_tokenizer ",
+                contents.pre_tokenizer, "); expected SentencePiece's kind, or bytes with a rule of a known model; export a Hugging Face folder");
+  add(metadata, "model", MetaValue(sentence_piece ? kSentencePiece : kBpe));
+  add(metadata, "pre", MetaValue(sentence_piece ? std::string_view("default") : *pre));
+  const auto text_of = [&](Token id) { return contents.type_of(id) == TokenType::unused ? concat("[PAD", id, ']') : contents.text_of(id); };
+  add_tokens(metadata, rows, contents.size(), text_of, [&](Token id) { return contents.type_of(id); }, "");
+  if (sentence_piece) {
+    std::vector<float> scores = sentence_piece_scores(bpe);
+    scores.resize(static_cast<std::size_t>(rows));
+    add(metadata, "scores", MetaValue(scores));
+    add(metadata, "add_space_prefix", MetaValue(sentence_piece->adds_space));
+  } else {
+    std::vector<std::string> merges;
+    for (const auto& [left, right] : bpe.merges()) {
+      merges.push_back(concat(bpe.tokens()[static_cast<std::size_t>(left)], ' ', bpe.tokens()[static_cast<std::size_t>(right)]));
+    }
+    add(metadata, "merges", MetaValue(std::span<const std::string>(merges)));
+  }
+  if (bpe.rules().unknown) {
+    add(metadata, "unknown_token_id", MetaValue(static_cast<std::uint32_t>(*bpe.rules().unknown)));
+  }
+  add_around(all_text_tokens(contents.added_tokens, contents.text_tokens), metadata);
 }
 
 /// Returns a token as RWKV's tokenizers write it: a byte that cannot be printed becomes \xHH, and so does a backslash. UTF-8 is kept.
@@ -206,7 +243,86 @@ std::unique_ptr<Tokenizer> read_single(const WeightFile& file) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
+/// Returns the tokens around a text, of which only added tokens count: others are llama.cpp's defaults, such as 11.
+TextTokens around_in(const WeightFile& file, const AddedTokens& added, std::size_t tokens, bool adds_bos_by_default) {
+  const auto bos = token_of(file, "tokenizer.ggml.bos_token_id", tokens);
+  const auto eos = token_of(file, "tokenizer.ggml.eos_token_id", tokens);
+  const bool adds_bos = flag_of(file, "tokenizer.ggml.add_bos_token", adds_bos_by_default);
+  const bool adds_eos = flag_of(file, "tokenizer.ggml.add_eos_token", false);
+  TextTokens around{.bos = bos, .eos = eos, .before = adds_bos ? bos : std::nullopt, .after = adds_eos ? eos : std::nullopt};
+  for (std::optional<Token>* token : {&around.bos, &around.eos, &around.before, &around.after}) {
+    if (*token && !added.contains(**token)) {
+      token->reset();
+    }
+  }
+  return around;
+}
+
+std::unique_ptr<Tokenizer> read_sentence_piece(const WeightFile& file) {
+  const auto [tokens, types] = token_table_of(file);
+  const MetaValue* const score_value = file.value("tokenizer.ggml.scores");
+  auto scores = score_value != nullptr && score_value->array() != nullptr ? score_value->array()->numbers() : std::nullopt;
+  require_input(scores && scores->size() >= tokens.size(), file.name(), ": tokenizer.ggml.scores is ",
+                score_value != nullptr ? score_value->text() : "missing", ", expected a number for each of ", tokens.size(), " tokens");
+  require_input(!flag_of(file, "tokenizer.ggml.remove_extra_whitespaces", false), file.name(),
+                ": tokenizer.ggml.remove_extra_whitespaces is true, which is not supported, expected false");
+  SentencePieceVocabulary vocabulary{.scores = *std::move(scores),
+                                     .rules = {.adds_space = flag_of(file, "tokenizer.ggml.add_space_prefix", true)}};
+  AddedTokens added;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    vocabulary.tokens.emplace_back(tokens[i]);
+    require_input(1 <= types[i] && types[i] <= 6, file.name(), ": the type of token ", i, " is ", types[i], ", expected 1 to 6");
+    vocabulary.types.push_back(static_cast<TokenType>(types[i]));
+    if (types[i] != 1 && types[i] != 6) {
+      added.emplace(static_cast<Token>(i), AddedToken{});
+    }
+  }
+  vocabulary.text_tokens = around_in(file, added, tokens.size(), true);
+  try {
+    return std::make_unique<PipelineTokenizer>(sentence_piece_pipeline(std::move(vocabulary)));
+  } catch (const InputError& error) {
+    fail_input(file.name(), ": its tokenizer: ", error.what());
+  }
+}
+
+/// Reads byte-level BPE with a rule that has a name in llama.cpp, but is no Splitter.
+std::unique_ptr<Tokenizer> read_named_pipeline(const WeightFile& file, std::string_view pre) {
+  const auto [tokens, types] = token_table_of(file);
+  std::vector<std::string> texts(tokens.begin(), tokens.end());
+  std::unordered_map<std::string_view, Token> ids;
+  AddedTokens added;
+  std::vector<Token> special;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto id = static_cast<Token>(i);
+    if (types[i] == kUnused) {
+      texts[i].clear();
+      continue;
+    }
+    ids.emplace(tokens[i], id);
+    if (types[i] != static_cast<index>(TokenType::text)) {
+      const bool is_special = types[i] != static_cast<index>(TokenType::added);
+      added.emplace(id, AddedToken{.name = texts[i], .special = is_special});
+      if (is_special) {
+        special.push_back(id);
+      }
+    }
+  }
+  std::vector<Merge> merges;
+  for (const std::string_view line : strings_of(file, "tokenizer.ggml.merges")) {
+    const std::size_t space = line.find(' ', 1);
+    require_input(space != std::string::npos, file.name(), ": the merge ", in_quotes(line), " has one side, expected two");
+    const auto left = ids.find(line.substr(0, space)), right = ids.find(line.substr(space + 1));
+    require_input(left != ids.end() && right != ids.end(), file.name(), ": the merge ", in_quotes(line), " has a side that is not a token");
+    merges.push_back({left->second, right->second});
+  }
+  TextTokens around = around_in(file, added, tokens.size(), false);
+  return std::make_unique<PipelineTokenizer>(named_pipeline(pre, std::move(texts), std::move(merges), std::move(added), std::move(around)));
+}
+
 std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
+  if (const std::string_view pre = text_of(file, "tokenizer.ggml.pre"); has_named_pipeline(pre)) {
+    return read_named_pipeline(file, pre);
+  }
   // Tokens: ordinary ones are bytes, the others have names.
   const Splitter splitter = splitter_of(file);
   const auto [tokens, types] = token_table_of(file);
@@ -247,17 +363,8 @@ std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
   }
 
   // Tokens that begin and end a text.
-  const auto bos = token_of(file, "tokenizer.ggml.bos_token_id", used);
-  const auto eos = token_of(file, "tokenizer.ggml.eos_token_id", used);
   // llama.cpp puts a begin token before a text if the splitter is Llama 3's, unless the file sets add_bos_token.
-  const bool adds_bos = flag_of(file, "tokenizer.ggml.add_bos_token", splitter == Splitter::llama3);
-  const bool adds_eos = flag_of(file, "tokenizer.ggml.add_eos_token", false);
-  TextTokens around{.bos = bos, .eos = eos, .before = adds_bos ? bos : std::nullopt, .after = adds_eos ? eos : std::nullopt};
-  for (std::optional<Token>* token : {&around.bos, &around.eos, &around.before, &around.after}) {
-    if (*token && !added.contains(**token)) {
-      token->reset();  // an ordinary token, such as 11, llama.cpp's default
-    }
-  }
+  TextTokens around = around_in(file, added, used, splitter == Splitter::llama3);
   return std::make_unique<BpeTokenizer>(BpeVocabulary{.bpe = Bpe(std::move(bytes), std::move(merges), facts_of(splitter).ignore_merges),
                                                       .added_tokens = std::move(added),
                                                       .splitter = splitter,
@@ -272,6 +379,10 @@ void add_gguf_tokenizer(const Tokenizer& tokenizer, index rows, std::vector<Meta
     add_bpe(bpe->vocabulary(), rows, metadata);
     return;
   }
+  if (const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer)) {
+    add_pipeline(pipeline->contents(), rows, metadata);
+    return;
+  }
   require_input(tokenizer.kind() == CharTokenizer::kKind || tokenizer.kind() == ByteTokenizer::kKind, "GGUF has no tokenizer of kind \"",
                 tokenizer.kind(), "\", expected \"bpe\", \"char\" or \"byte\"");
   add_single(tokenizer, rows, metadata);
@@ -279,8 +390,11 @@ void add_gguf_tokenizer(const Tokenizer& tokenizer, index rows, std::vector<Meta
 
 std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file) {
   const std::string_view model = text_of(file, "tokenizer.ggml.model");
+  if (model == kSentencePiece) {
+    return read_sentence_piece(file);
+  }
   require_input(model == kBpe || model == kLongestMatch, file.name(), ": tokenizer.ggml.model is ", in_quotes(model), ", expected ", kBpe,
-                " (byte-level BPE) or ", kLongestMatch, " (single characters or bytes); or give another tokenizer with --tokenizer PATH");
+                " (byte-level BPE), ", kSentencePiece, " (SentencePiece) or ", kLongestMatch, " (single characters or bytes); or give another tokenizer with --tokenizer PATH");
   return model == kBpe ? read_bpe(file) : read_single(file);
 }
 

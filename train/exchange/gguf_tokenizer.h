@@ -13,8 +13,8 @@ namespace dikkat {
 /// the longest token at each position of a text. Throws InputError for a kind other than BPE, characters and bytes.
 void add_gguf_tokenizer(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata);
 
-/// Reads a GGUF file's tokenizer. Throws InputError for a kind other than byte-level BPE and RWKV's with single characters or bytes, and
-/// for an unknown splitter.
+/// Reads a GGUF file's tokenizer. Throws InputError for a kind other than byte-level BPE, SentencePiece's ("llama"), and RWKV's with single
+/// characters or bytes, and for an unknown splitter.
 std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file);
 
 }  // namespace dikkat

@@ -11,6 +11,7 @@
 #include "train/exchange/hf_config.h"
 #include "train/exchange/tensor_map.h"
 #include "train/system/file.h"
+#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/read_hugging_face_json.h"
 #include "train/text/tokenizer_file.h"
@@ -129,17 +130,45 @@ WeightFile nanogpt_weights(const WeightFile& file) {
 
 /// Adds the end tokens that the model's files name to the tokenizer.
 std::unique_ptr<Tokenizer> with_ends(std::unique_ptr<Tokenizer> tokenizer, const std::vector<Token>& ends) {
-  if (dynamic_cast<const BpeTokenizer*>(tokenizer.get()) == nullptr || ends.empty()) {
+  const auto add = [&](const AddedTokens& added, TextTokens& around) {
+    for (const Token end : ends) {
+      if (added.contains(end) && std::ranges::find(around.ends, end) == around.ends.end()) {
+        around.ends.push_back(end);
+      }
+    }
+  };
+  if (ends.empty()) {
     return tokenizer;
   }
-  BpeVocabulary vocabulary = from_bpe_json(tokenizer->to_json());
-  std::vector<Token>& known = vocabulary.text_tokens.ends;
-  for (const Token end : ends) {
-    if (vocabulary.added_tokens.contains(end) && std::find(known.begin(), known.end(), end) == known.end()) {
-      known.push_back(end);
-    }
+  if (const auto* const pipeline = dynamic_cast<const PipelineTokenizer*>(tokenizer.get())) {
+    TextTokens around = pipeline->contents().text_tokens;
+    add(pipeline->contents().added_tokens, around);
+    return pipeline->with_text_tokens(std::move(around));
   }
-  return std::make_unique<BpeTokenizer>(std::move(vocabulary));
+  if (dynamic_cast<const BpeTokenizer*>(tokenizer.get()) != nullptr) {
+    BpeVocabulary vocabulary = from_bpe_json(tokenizer->to_json());
+    add(vocabulary.added_tokens, vocabulary.text_tokens);
+    return std::make_unique<BpeTokenizer>(std::move(vocabulary));
+  }
+  return tokenizer;
+}
+
+/// Leaves out special tokens whose ids have no row in the model's token table, such as Gemma 3's <image_soft_token>: no text has them.
+std::unique_ptr<Tokenizer> without_rowless_tokens(std::unique_ptr<Tokenizer> tokenizer, index rows, std::vector<std::string>* notes) {
+  const auto* const pipeline = dynamic_cast<const PipelineTokenizer*>(tokenizer.get());
+  if (pipeline == nullptr || tokenizer->vocab_size() <= rows) {
+    return tokenizer;
+  }
+  std::unique_ptr<Tokenizer> fitting = pipeline->cut_to(rows);
+  if (fitting == nullptr) {
+    return tokenizer;
+  }
+  if (notes != nullptr) {
+    notes->push_back(concat("the tokenizer's special tokens from ", rows, " on, first ",
+                            pipeline->contents().text_of(static_cast<Token>(rows)),
+                            ", have no row in the model's token table: they are left out"));
+  }
+  return fitting;
 }
 
 /// Handles a file that has a head although its configuration ties the head to the token table. A head with other numbers is used; a copy of
@@ -263,6 +292,7 @@ std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer(std::vector<std::string>* 
     require_input(c.format == WeightFormat::gguf, c.path.string(), " holds no tokenizer: give one with --tokenizer PATH");
     tokenizer = read_gguf_tokenizer(c.weights);
   }
+  tokenizer = without_rowless_tokens(std::move(tokenizer), c.config.model.vocab_size, notes);
   tokenizer = with_ends(std::move(tokenizer), c.config.end_tokens);
   require_input(tokenizer->vocab_size() <= c.config.model.vocab_size, "the tokenizer of ", c.path.string(), " has ",
                 tokenizer->vocab_size(), " tokens, expected at most the model's ", *c.config.model.vocab_size);

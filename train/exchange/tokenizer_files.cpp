@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
@@ -52,6 +53,9 @@ BpeVocabulary vocabulary_of_bytes(const Tokenizer& tokenizer) {
 HuggingFaceFiles hugging_face_files_of(const Tokenizer& tokenizer, const HuggingFaceModel& model) {
   if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer)) {
     return hugging_face_files(bpe->vocabulary(), model);
+  }
+  if (const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer)) {
+    return hugging_face_files(pipeline->contents(), model);
   }
   if (tokenizer.kind() == CharTokenizer::kKind) {
     return files_of_characters(tokenizer, model.context);

@@ -80,7 +80,7 @@ std::optional<bool> writes(const Gpt& model, const Tokenizer& tokenizer, const V
     if (!event || event->ending) {
       break;
     }
-    text += tokenizer.decode(std::span(&event->token, 1));
+    text += tokenizer.decode_inside(std::span(&event->token, 1));
   }
   return trimmed(text) == wanted;
 }

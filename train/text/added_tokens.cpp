@@ -1,6 +1,7 @@
 #include "train/text/added_tokens.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "autograd/base/error.h"
@@ -53,9 +54,21 @@ std::vector<ByteRange> clipped(std::span<const ByteRange> ranges, ByteRange boun
   return inside;
 }
 
+void join(std::string_view name, std::set<std::pair<char32_t, char32_t>>& joined) {
+  char32_t before = 0;
+  for (index at = 0; at < bytes_of(name);) {
+    const utf8::Character character = utf8::decode(name, at);
+    if (at > 0) {
+      joined.emplace(before, character.code_point);
+    }
+    before = character.code_point;
+    at += character.bytes;
+  }
+}
+
 }  // namespace
 
-AddedTokenFinder::AddedTokenFinder(const AddedTokens& tokens, bool nfc) : nfc_(nfc) {
+AddedTokenFinder::AddedTokenFinder(const AddedTokens& tokens, TextNormalizer normalizer) : normalizer_(std::move(normalizer)) {
   constexpr std::size_t kLongest = 1024;  // limits the worst case of a search, which is proportional to it
   std::set<std::string_view> names;
   for (const auto& [id, token] : tokens) {
@@ -63,11 +76,15 @@ AddedTokenFinder::AddedTokenFinder(const AddedTokens& tokens, bool nfc) : nfc_(n
                   id, " has a name of ", token.name.size(), " bytes, expected 1 to ", kLongest, " bytes of UTF-8");
     require_input(names.insert(token.name).second, "tokenizer: two added tokens are called ", token.name);
     Patterns& patterns = token.normalized ? normalized_ : as_is_;
-    patterns.sorted.push_back({token.normalized && nfc ? to_nfc(token.name) : token.name, id, token});
-    patterns.is_first[static_cast<unsigned char>(patterns.sorted.back().name.front())] = true;
+    patterns.sorted.push_back({token.normalized ? normalizer_(token.name) : token.name, id, token});
+    const std::string& name = patterns.sorted.back().name;
+    require_input(!name.empty(), "tokenizer: the added token ", token.name, " is empty once it is normalized");
+    patterns.is_first[static_cast<unsigned char>(name.front())] = true;
+    join(name, patterns.joined);
     if (!token.special) {
       finds_always_ = true;
       strips_ = strips_ || token.lstrip || token.rstrip;
+      depends_ = depends_ || token.lstrip || token.rstrip || token.single_word;
       is_local_ = is_local_ && !token.lstrip && !token.rstrip && !token.single_word && !has_space(token.name);
     }
   }
@@ -77,6 +94,10 @@ AddedTokenFinder::AddedTokenFinder(const AddedTokens& tokens, bool nfc) : nfc_(n
     const auto twin = std::adjacent_find(sorted.begin(), sorted.end(), [](const Pattern& a, const Pattern& b) { return a.name == b.name; });
     require_input(twin == sorted.end(), "tokenizer: two added tokens are called ", twin == sorted.end() ? "" : twin->name,
                   " once they are normalized");
+    for (const Pattern& pattern : sorted) {
+      ++patterns->begin[static_cast<unsigned char>(pattern.name.front()) + std::size_t{1}];
+    }
+    std::partial_sum(patterns->begin.begin(), patterns->begin.end(), patterns->begin.begin());
   }
 }
 
@@ -85,9 +106,13 @@ const AddedTokenFinder::Pattern* AddedTokenFinder::longest_at(const Patterns& pa
     return nullptr;
   }
   const Pattern* longest = nullptr;
-  auto first = patterns.sorted.begin();  // [first, last): the names that begin with the bytes so far
-  auto last = patterns.sorted.end();
-  for (std::size_t i = 0; i < text.size() && first != last; ++i) {
+  const auto byte0 = static_cast<unsigned char>(text.front());
+  auto first = patterns.sorted.begin() + patterns.begin[byte0];  // [first, last): the names that begin with the bytes so far
+  auto last = patterns.sorted.begin() + patterns.begin[byte0 + std::size_t{1}];
+  if (first->name.size() == 1) {
+    longest = &*first;
+  }
+  for (std::size_t i = 1; i < text.size() && first != last; ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const auto byte_of = [i](const Pattern& pattern) { return static_cast<unsigned char>(pattern.name[i]); };
     if (first->name.size() == i) {  // the shortest comes first
@@ -154,28 +179,24 @@ void AddedTokenFinder::split(std::string_view text, std::span<const ByteRange> m
   const auto on_part = [&](std::string_view some) {
     const auto first = static_cast<index>(some.data() - text.data());
     const std::vector<ByteRange> inside = clipped(markup, {first, first + bytes_of(some)});
-    if (!nfc_) {
+    if (normalizer_.is_empty()) {
       return on_normalized(some, inside);
     }
-    const std::string normal = to_nfc(some);
-    if (normal == some || inside.empty() || normalized_.sorted.empty()) {
-      return on_normalized(normal, inside);
+    if (inside.empty() || normalized_.sorted.empty()) {
+      return on_normalized(normalizer_(some), {});
     }
-    // The ranges have moved, so markup and the text between are normalized one by one.
-    index done = 0;
-    const auto normalize = [&](index last, bool is_markup) {
-      const std::string one = to_nfc(part(some, done, last));
-      const ByteRange whole{.first = 0, .last = bytes_of(one)};
-      if (!one.empty()) {
-        on_normalized(one, std::span(&whole, is_markup ? 1 : 0));
-      }
-      done = last;
-    };
+    // The ranges move with the text.
+    std::vector<index> marks;
     for (const ByteRange& range : inside) {
-      normalize(range.first, false);
-      normalize(range.last, true);
+      marks.push_back(range.first);
+      marks.push_back(range.last);
     }
-    normalize(bytes_of(some), false);
+    const std::string normal = normalizer_(some, marks);
+    std::vector<ByteRange> moved;
+    for (std::size_t i = 0; i < marks.size(); i += 2) {
+      moved.push_back({.first = marks[i], .last = marks[i + 1]});
+    }
+    on_normalized(normal, moved);
   };
   if (as_is_.sorted.empty() || !finds) {
     on_part(text);

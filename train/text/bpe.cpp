@@ -3,39 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <queue>
 
 #include <tsl/robin_map.h>
 
 #include "autograd/base/error.h"
 #include "train/text/byte_level.h"
-#include "train/text/pair_key.h"
+#include "train/text/merge_table.h"
 
 namespace dikkat {
 namespace {
 
-using Rank = std::uint32_t;
-constexpr Rank kNoRank = std::numeric_limits<Rank>::max();
 constexpr Token kNoToken = -1;
-constexpr std::size_t kShort = 64;  // bytes; up to this length, scanning for the best merge in O(n^2) is fastest
 
 std::string named(const std::string& bytes) { return concat('"', byte_level::to_text(bytes), '"'); }
-
-void require_tokens(Token all) { require_input(all >= 0, "bpe: the text has a byte for which the vocabulary has no token"); }
 
 }  // namespace
 
 struct Bpe::Tables {
   std::array<Token, 256> of_byte{};
   tsl::robin_map<std::string_view, Token> of_piece;  // tokens that result from encoding their own bytes; with ignore_merges all tokens
-  tsl::robin_map<PairKey, Rank, PairKeyHash> ranks;
-  std::vector<Token> results;  // the result of each merge
-  std::size_t longest = 0;     // bytes of the longest token
-
-  Rank rank(Token left, Token right) const {
-    const auto found = ranks.find(pair_key(left, right));
-    return found == ranks.end() ? kNoRank : found->second;
-  }
+  MergeTable merges;
+  std::size_t longest = 0;  // bytes of the longest token
 };
 
 Bpe::~Bpe() = default;
@@ -64,8 +52,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
     tables->of_byte[byte] = id != ids.end() ? id->second : kNoToken;
     missing_bytes_ += id != ids.end() ? "" : one;
   }
-  tables->ranks.reserve(merges_.size());
-  tables->results.reserve(merges_.size());
+  tables->merges.reserve(merges_.size());
   const auto is_id = [&](Token id) {
     return 0 <= id && id < static_cast<index>(tokens_.size()) && !tokens_[static_cast<std::size_t>(id)].empty();
   };
@@ -76,9 +63,8 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
     const std::string together = tokens_[static_cast<std::size_t>(left)] + tokens_[static_cast<std::size_t>(right)];
     const auto id = ids.find(together);
     require_input(id != ids.end(), "bpe: merge ", i, " gives ", named(together), ", which is not a token");
-    require_input(tables->ranks.emplace(pair_key(left, right), static_cast<Rank>(i)).second, "bpe: merge ", i, ", which gives ",
+    require_input(tables->merges.add(left, right, static_cast<MergeTable::Rank>(i), id->second), "bpe: merge ", i, ", which gives ",
                   named(together), ", occurs twice");
-    tables->results.push_back(id->second);
   }
   tables_ = std::move(tables);
 
@@ -104,100 +90,27 @@ void Bpe::encode(std::string_view piece, std::vector<Token>& out) const {
       return;
     }
   }
+  constexpr std::size_t kShort = MergeTable::kShort;
   if (piece.size() <= kShort) {
-    encode_short(piece, out);
+    // Not initialized, because that takes as long as encoding a short word. NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+    std::array<Token, kShort> symbols;
+    encode_symbols(piece, {symbols.data(), piece.size()}, out);
   } else {
-    encode_long(piece, out);
+    require_input(piece.size() < std::numeric_limits<std::uint32_t>::max(), "bpe: a piece of ", piece.size(),
+                  " bytes without white space, expected less than 4 GiB");
+    std::vector<Token> symbols(piece.size());
+    encode_symbols(piece, symbols, out);
   }
 }
 
-void Bpe::encode_short(std::string_view piece, std::vector<Token>& out) const {
-  // Not initialized, because that takes as long as encoding a short word. NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
-  std::array<Token, kShort> symbols;
-  std::array<Rank, kShort> ranks;  // rank of each symbol with the next one. NOLINT(cppcoreguidelines-pro-type-member-init)
-  std::size_t count = piece.size();
-  const auto rank_at = [&](std::size_t i) { return i + 1 < count ? tables_->rank(symbols[i], symbols[i + 1]) : kNoRank; };
+void Bpe::encode_symbols(std::string_view piece, std::span<Token> symbols, std::vector<Token>& out) const {
   Token all = 0;  // negative if one of the tokens is
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < piece.size(); ++i) {
     symbols[i] = tables_->of_byte[static_cast<unsigned char>(piece[i])];
     all |= symbols[i];
   }
-  require_tokens(all);
-  for (std::size_t i = 0; i < count; ++i) {
-    ranks[i] = rank_at(i);
-  }
-  while (count > 1) {
-    const auto best = std::min_element(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(count));  // the first of equals
-    if (*best == kNoRank) {
-      break;
-    }
-    const auto at = static_cast<std::size_t>(best - ranks.begin());
-    symbols[at] = tables_->results[*best];
-    std::copy(symbols.begin() + at + 2, symbols.begin() + count, symbols.begin() + at + 1);
-    std::copy(ranks.begin() + at + 2, ranks.begin() + count, ranks.begin() + at + 1);
-    --count;
-    ranks[at] = rank_at(at);
-    if (at > 0) {
-      ranks[at - 1] = rank_at(at - 1);
-    }
-  }
-  out.insert(out.end(), symbols.begin(), symbols.begin() + count);
-}
-
-void Bpe::encode_long(std::string_view piece, std::vector<Token>& out) const {
-  constexpr std::uint32_t kEnd = std::numeric_limits<std::uint32_t>::max();
-  require_input(piece.size() < kEnd, "bpe: a piece of ", piece.size(), " bytes without white space, expected less than 4 GiB");
-  const auto count = static_cast<std::uint32_t>(piece.size());
-  struct Symbol {
-    Token token;
-    std::uint32_t before, next;  // kEnd at the ends
-  };
-  constexpr Token kGone = -1;
-  std::vector<Symbol> symbols(count);
-  Token all = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    symbols[i] = {tables_->of_byte[static_cast<unsigned char>(piece[i])], i == 0 ? kEnd : i - 1, i + 1 == count ? kEnd : i + 1};
-    all |= symbols[i].token;
-  }
-  require_tokens(all);
-  const auto rank_at = [&](std::uint32_t i) {
-    const Symbol& s = symbols[i];
-    return s.token == kGone || s.next == kEnd ? kNoRank : tables_->rank(s.token, symbols[s.next].token);
-  };
-  // A heap of pairs by rank, then from left to right. An entry whose pair has changed since is skipped.
-  std::vector<std::uint64_t> first;
-  for (std::uint32_t i = 0; i + 1 < count; ++i) {
-    if (const Rank rank = rank_at(i); rank != kNoRank) {
-      first.push_back(std::uint64_t{rank} << 32 | i);
-    }
-  }
-  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> pairs(std::greater<>(), std::move(first));
-  const auto consider = [&](std::uint32_t i) {
-    if (const Rank rank = i == kEnd ? kNoRank : rank_at(i); rank != kNoRank) {
-      pairs.push(std::uint64_t{rank} << 32 | i);
-    }
-  };
-  while (!pairs.empty()) {
-    const auto rank = static_cast<Rank>(pairs.top() >> 32);
-    const auto at = static_cast<std::uint32_t>(pairs.top());
-    pairs.pop();
-    if (rank_at(at) != rank) {
-      continue;
-    }
-    Symbol& left = symbols[at];
-    Symbol& right = symbols[left.next];
-    left.token = tables_->results[rank];
-    left.next = right.next;
-    right.token = kGone;
-    if (left.next != kEnd) {
-      symbols[left.next].before = at;
-    }
-    consider(left.before);
-    consider(at);
-  }
-  for (std::uint32_t i = 0; i != kEnd; i = symbols[i].next) {
-    out.push_back(symbols[i].token);
-  }
+  require_input(all >= 0, "bpe: the text has a byte for which the vocabulary has no token");
+  tables_->merges.encode(symbols, out);
 }
 
 }  // namespace dikkat

@@ -45,8 +45,7 @@ class Bpe {
  private:
   struct Tables;
 
-  void encode_short(std::string_view piece, std::vector<Token>& out) const;
-  void encode_long(std::string_view piece, std::vector<Token>& out) const;
+  void encode_symbols(std::string_view piece, std::span<Token> symbols, std::vector<Token>& out) const;
 
   std::vector<std::string> tokens_;
   std::vector<Merge> merges_;

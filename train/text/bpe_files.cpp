@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/text/tokenizer_json.h"
+#include "train/system/placeholder.h"
 #include "train/text/vocabulary_json.h"
 
 namespace dikkat {
@@ -26,20 +26,21 @@ Gpt2Files gpt2_files(const BpeVocabulary& vocabulary) {
 }
 
 BpeVocabulary from_gpt2_files(const Gpt2Files& files) {
-  const nlohmann::json ids = parse_tokenizer(files.encoder_json);
+  require_no_placeholder(files.encoder_json, "tokenizer: its vocabulary");
+  const VocabularyIds ids(files.encoder_json, 0);
   AddedTokens added_tokens;
-  if (const auto end = ids.find(kEndOfText); end != ids.end() && end->is_number_integer() && *end >= 0 && *end < (1 << 30)) {
-    added_tokens.emplace(end->get<Token>(), AddedToken{.name = std::string(kEndOfText), .normalized = true});
+  if (const auto end = ids.find(kEndOfText)) {
+    added_tokens.emplace(*end, AddedToken{.name = std::string(kEndOfText), .normalized = true});
   }
   VocabularyReader vocabulary(ids, added_tokens);
   std::vector<Merge> merges;
   std::string_view rest = files.vocab_bpe;
   for (bool first = true; !rest.empty(); first = false) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string line(rest.substr(0, end));
+    std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.ends_with('\r')) {
-      line.pop_back();
+      line.remove_suffix(1);
     }
     if (!line.empty() && !(first && line.starts_with("#version"))) {
       merges.push_back(vocabulary.merge_of(line, merges.size()));

@@ -67,8 +67,8 @@ std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& opti
   return std::make_unique<BpeTokenizerMaker>(options.vocab_size, options.splitter);
 }
 
-std::unique_ptr<Tokenizer> BpeTokenizer::from_json(const JsonFields& fields) {
-  return std::make_unique<BpeTokenizer>(bpe_vocabulary_in(fields));
+std::unique_ptr<Tokenizer> BpeTokenizer::from_json(const TokenizerJson& json) {
+  return make_bpe_tokenizer(bpe_contents_in(json));
 }
 
 BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
@@ -89,18 +89,7 @@ BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
     require_input(!tokens[id].empty() || vocabulary_.added_tokens.contains(static_cast<Token>(id)), "bpe tokenizer: no token has the id ",
                   id);
   }
-  const TextTokens& around = vocabulary_.text_tokens;
-  const auto require_added = [&](std::optional<Token> id, const char* what) {
-    require_input(!id || vocabulary_.added_tokens.contains(*id), "bpe tokenizer: the token ", id.value_or(0), " is given as ", what,
-                  ", but it is not an added token");
-  };
-  require_added(around.bos, "bos");
-  require_added(around.eos, "eos");
-  require_added(around.before, "the one before a text");
-  require_added(around.after, "the one after a text");
-  for (const Token end : around.ends) {
-    require_added(end, "an end of texts");
-  }
+  require_added(vocabulary_.added_tokens, vocabulary_.text_tokens);
 }
 
 std::vector<Token> BpeTokenizer::encode(std::string_view text) const { return encode_with_markup(text, {}); }
@@ -161,14 +150,6 @@ std::vector<Token> BpeTokenizer::suppressed_tokens() const {
   return tokens;
 }
 
-std::vector<SpecialToken> BpeTokenizer::special_tokens() const {
-  std::vector<SpecialToken> special;
-  for (const auto& [id, token] : vocabulary_.added_tokens) {
-    if (token.special) {
-      special.push_back({.id = id, .name = token.name});
-    }
-  }
-  return special;
-}
+std::vector<SpecialToken> BpeTokenizer::special_tokens() const { return special_tokens_of(vocabulary_.added_tokens); }
 
 }  // namespace dikkat

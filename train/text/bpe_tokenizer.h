@@ -16,8 +16,8 @@ class BpeTokenizer : public Tokenizer {
 
   /// Makes a vocabulary of vocab_size - 1 tokens from train_bpe(), or fewer if the text does not have more, and then <|endoftext|>.
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
-  /// Reads the object that bpe_json() returns.
-  static std::unique_ptr<Tokenizer> from_json(const JsonFields& fields);
+  /// Reads the object that bpe_json() or pipeline_json() returns: this class or PipelineTokenizer.
+  static std::unique_ptr<Tokenizer> from_json(const TokenizerJson& json);
 
   /// The id of an added token must be one that `bpe` leaves free (a token without bytes), or come after the last token. Throws InputError
   /// for any other id, for two added tokens with the same name, for one spelled like another token, and for a name that AddedTokenFinder

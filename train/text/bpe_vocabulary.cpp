@@ -30,31 +30,10 @@ std::vector<std::pair<std::string, std::string>> BpeVocabulary::merge_texts() co
   return texts;
 }
 
-std::optional<Token> BpeVocabulary::separator() const {
-  for (const std::string_view name : {kEndOfText, std::string_view("<|end_of_text|>")}) {
-    if (const auto id = added_token(name); id && added_tokens.at(*id).special) {
-      return id;
-    }
-  }
-  return text_tokens.eos;
-}
+std::optional<Token> BpeVocabulary::separator() const { return separator_of(added_tokens, text_tokens); }
 
-TextTokens BpeVocabulary::all_text_tokens() const {
-  TextTokens all = text_tokens;
-  const auto or_else = [](std::optional<Token> first, std::optional<Token> second) { return first ? first : second; };
-  all.bos = or_else(all.bos, or_else(all.before, separator()));
-  all.eos = or_else(all.eos, or_else(all.after, separator()));
-  for (const std::optional<Token> end : {all.eos, separator()}) {
-    if (end && std::find(all.ends.begin(), all.ends.end(), *end) == all.ends.end()) {
-      all.ends.push_back(*end);
-    }
-  }
-  return all;
-}
+TextTokens BpeVocabulary::all_text_tokens() const { return dikkat::all_text_tokens(added_tokens, text_tokens); }
 
-std::optional<Token> BpeVocabulary::added_token(std::string_view name) const {
-  const auto found = std::find_if(added_tokens.begin(), added_tokens.end(), [&](const auto& token) { return token.second.name == name; });
-  return found == added_tokens.end() ? std::nullopt : std::optional(found->first);
-}
+std::optional<Token> BpeVocabulary::added_token(std::string_view name) const { return dikkat::added_token(added_tokens, name); }
 
 }  // namespace dikkat

@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "train/text/added_tokens.h"
+#include "train/text/around_text.h"
 #include "train/text/bpe.h"
 #include "train/text/splitter.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
 
-inline constexpr std::string_view kEndOfText = "<|endoftext|>";
-
 /// The type of a token, numbered as in GGUF (tokenizer.ggml.token_type).
-enum class TokenType : std::uint8_t { text = 1, special = 3, added = 4 };
+enum class TokenType : std::uint8_t { text = 1, unknown = 2, special = 3, added = 4, unused = 5, byte = 6 };
 
 /// The contents of a byte-level BPE tokenizer's files.
 struct BpeVocabulary {

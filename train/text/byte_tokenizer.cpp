@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/system/json_fields.h"
+#include "train/text/tokenizer_json.h"
 
 namespace dikkat {
 
@@ -22,7 +22,8 @@ class ByteTokenizerMaker : public TokenizerMaker {
 
 std::unique_ptr<TokenizerMaker> ByteTokenizer::maker(const TokenizerOptions&) { return std::make_unique<ByteTokenizerMaker>(); }
 
-std::unique_ptr<Tokenizer> ByteTokenizer::from_json(const JsonFields& fields) {
+std::unique_ptr<Tokenizer> ByteTokenizer::from_json(const TokenizerJson& json) {
+  const JsonFields fields = json.fields();
   fields.require_exactly({"kind"});
   return std::make_unique<ByteTokenizer>();
 }

@@ -11,7 +11,7 @@ class ByteTokenizer : public Tokenizer {
   static constexpr bool kAnyBytes = true;
 
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
-  static std::unique_ptr<Tokenizer> from_json(const JsonFields& fields);
+  static std::unique_ptr<Tokenizer> from_json(const TokenizerJson& json);
 
   std::string_view kind() const override { return kKind; }
   index vocab_size() const override { return 256; }

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/system/json_fields.h"
 #include "train/text/characters.h"
+#include "train/text/tokenizer_json.h"
 
 namespace dikkat {
 namespace {
@@ -45,7 +45,8 @@ class CharTokenizerMaker : public TokenizerMaker {
 
 std::unique_ptr<TokenizerMaker> CharTokenizer::maker(const TokenizerOptions&) { return std::make_unique<CharTokenizerMaker>(); }
 
-std::unique_ptr<Tokenizer> CharTokenizer::from_json(const JsonFields& fields) {
+std::unique_ptr<Tokenizer> CharTokenizer::from_json(const TokenizerJson& json) {
+  const JsonFields fields = json.fields();
   fields.require_exactly({"kind", "characters"});
   std::u32string characters;
   for_characters(fields.text("characters"), [&](char32_t code_point, index) { characters += code_point; });

@@ -11,7 +11,7 @@ class CharTokenizer : public Tokenizer {
 
   /// Makes a vocabulary of the distinct characters in a UTF-8 corpus.
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
-  static std::unique_ptr<Tokenizer> from_json(const JsonFields& fields);
+  static std::unique_ptr<Tokenizer> from_json(const TokenizerJson& json);
 
   /// `characters` must be in ascending order. Throws InputError if they are not, or if there are none.
   explicit CharTokenizer(std::u32string characters);

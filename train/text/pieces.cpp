@@ -79,8 +79,9 @@ std::string PieceReader::unicode_version() {
 //
 // Normal form C changes nothing: the white space of the first kind is ASCII, so it neither moves nor joins the text before it, and nothing
 // joins a line break.
-index stable_pieces(std::string_view text, Splitter splitter) {
-  const bool joins = joins_line_breaks(splitter);
+index stable_pieces(std::string_view text, Splitter splitter) { return stable_pieces(text, joins_line_breaks(splitter), ""); }
+
+index stable_pieces(std::string_view text, bool joins, std::string_view joins_after_break) {
   const auto is_break = [](char c) { return c == '\r' || c == '\n'; };
   const auto is_ascii_space = [](char c) { return c == ' ' || ('\t' <= c && c <= '\r'); };
   const auto is_space_at = [&](index at) {
@@ -93,7 +94,7 @@ index stable_pieces(std::string_view text, Splitter splitter) {
       if (!is_ascii_space(text[at - 1]) && !(joins && is_break(text[at])) && !is_space_at(utf8::snap(text, here - 1))) {
         return here;
       }
-    } else if (joins && is_break(text[at - 1]) && !is_space_at(here)) {
+    } else if (joins && is_break(text[at - 1]) && !is_space_at(here) && joins_after_break.find(text[at]) == std::string_view::npos) {
       return here;
     }
   }

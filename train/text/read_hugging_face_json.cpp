@@ -7,146 +7,73 @@
 
 #include "autograd/base/error.h"
 #include "train/system/json.h"
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/hugging_face_fields.h"
+#include "train/text/pre_tokenizer.h"
+#include "train/text/text_normalizer.h"
 #include "train/text/tokenizer_json.h"
-#include "train/text/utf8.h"
 #include "train/text/vocabulary_json.h"
 
 namespace dikkat {
 namespace {
 
-using nlohmann::json;
-
-// In these functions `where` is the path of a field in the file, for messages.
-
-std::string shown(const json& value) {
-  constexpr std::size_t kMost = 300;
-  const std::string text = value.dump();
-  return text.size() <= kMost ? text : concat(text.substr(0, static_cast<std::size_t>(utf8::snap(text, kMost))), "...");
-}
-
-[[noreturn]] void refuse(const std::string& where, const json& value, std::string_view expected) {
-  fail_input("tokenizer: its ", where, " is ", shown(value), ", expected ", expected, "; with other values the ids may differ");
-}
-
-/// Returns the field, or null if it is missing.
-const json& field(const json& object, std::string_view name) {
-  static const json null;
-  const auto found = object.find(name);
-  return found == object.end() ? null : *found;
-}
-
-std::string in(const std::string& where, const char* name) { return concat(where, where.empty() ? "" : ".", name); }
-
-/// Throws InputError for an unknown field, which may change ids, unless its value is empty.
-void require_known(const json& object, const std::string& where, std::initializer_list<std::string_view> names) {
-  for (const auto& [name, value] : object.items()) {
-    require_input(is_nothing(value) || std::find(names.begin(), names.end(), name) != names.end(), "tokenizer: its ", where,
-                  where.empty() ? "" : " ", "has the field \"", name, "\" (", shown(value), "), which this program does not know");
-  }
-}
-
-bool flag(const json& object, const std::string& where, const char* name, bool by_default) {
-  const json& value = field(object, name);
-  if (!value.is_null() && !value.is_boolean()) {
-    refuse(in(where, name), value, "true or false");
-  }
-  return value.is_null() ? by_default : value.get<bool>();
-}
-
-void require_flag(const json& object, const std::string& where, const char* name, bool expected) {
-  if (flag(object, where, name, expected) != expected) {
-    refuse(in(where, name), object[name], expected ? "true" : "false");
-  }
-}
-
-std::string type_of(const json& object) {
-  const json& type = object.is_object() ? field(object, "type") : object;
-  return type.is_string() ? type.get<std::string>() : "";
-}
-
-/// Returns the steps of a "Sequence", or the only step.
-std::vector<json> steps_of(const json& step, const std::string& where, const char* name) {
-  if (step.is_null()) {
-    return {};
-  }
-  if (type_of(step) != "Sequence") {
-    return {step};
-  }
-  require_known(step, where, {"type", name});
-  const json& steps = field(step, name);
-  if (!steps.is_array()) {
-    refuse(in(where, name), steps, "an array");
-  }
-  return steps.get<std::vector<json>>();
-}
+using namespace hugging_face;
 
 void require_known_byte_level(const json& step, const std::string& where) {
   require_known(step, where, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
 }
 
-bool has_nfc(const json& normalizer) {
-  bool nfc = false;
-  for (const json& step : steps_of(normalizer, "normalizer", "normalizers")) {
-    if (type_of(step) != "NFC") {
-      refuse("normalizer", normalizer, "null or {\"type\":\"NFC\"}");
-    }
-    require_known(step, "normalizer", {"type"});
-    nfc = true;
-  }
-  return nfc;
-}
-
-std::string regex_of(const json& split, const std::string& where) {
-  require_known(split, where, {"type", "pattern", "behavior", "invert"});
+/// Returns the regular expression of a Split that keeps all parts; nullopt for other steps.
+std::optional<std::string> regex_of(const json& split, const std::string& where) {
   const json& pattern = field(split, "pattern");
-  if (!pattern.is_object() || pattern.size() != 1 || !field(pattern, "Regex").is_string()) {
-    refuse(in(where, "pattern"), pattern, "{\"Regex\": ...}");
+  if (type_of(split) != "Split" || !pattern.is_object() || !field(pattern, "Regex").is_string() || field(split, "behavior") != "Isolated") {
+    return std::nullopt;
   }
-  if (field(split, "behavior") != "Isolated") {
-    refuse(in(where, "behavior"), field(split, "behavior"), "\"Isolated\"");
-  }
-  require_flag(split, where, "invert", false);
-  return pattern["Regex"].get<std::string>();
+  require_known(split, where, {"type", "pattern", "behavior", "invert"});
+  return flag(split, where, "invert", false) ? std::nullopt : std::optional(pattern["Regex"].get<std::string>());
 }
 
-Splitter splitter_of(const json& pre_tokenizer) {
+/// Returns the splitter that a pre_tokenizer describes; nullopt if it is another rule than those.
+std::optional<Splitter> splitter_of(const json& pre_tokenizer) {
   const std::string where = "pre_tokenizer";
-  constexpr std::string_view kExpected = "ByteLevel, after Digits or Split where it is a Sequence";
-  const std::vector<json> steps = steps_of(pre_tokenizer, where, "pretokenizers");
+  std::vector<json> steps = steps_of(pre_tokenizer, where, "pretokenizers");
+  if (steps.empty() || type_of(steps.back()) != "ByteLevel" || flag(steps.back(), where, "add_prefix_space", false)) {
+    return std::nullopt;
+  }
+  require_known_byte_level(steps.back(), where);
+  const bool has_gpt2_rule = flag(steps.back(), where, "use_regex", true);
+  steps.pop_back();
   bool splits_digits = false;
+  if (!steps.empty() && type_of(steps.front()) == "Digits") {
+    require_known(steps.front(), where, {"type", "individual_digits"});
+    splits_digits = flag(steps.front(), where, "individual_digits", false);
+    steps.erase(steps.begin(), steps.begin() + (splits_digits ? 1 : 0));
+  }
   std::optional<std::string> regex;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const std::string type = type_of(steps[i]);
-    const bool is_last = i + 1 == steps.size();
-    if (type == "Digits" && i == 0 && !is_last) {
-      require_known(steps[i], where, {"type", "individual_digits"});
-      if (!flag(steps[i], where, "individual_digits", false)) {
-        refuse(in(where, "individual_digits"), field(steps[i], "individual_digits"), "true");
-      }
-      splits_digits = true;
-    } else if (type == "Split" && !regex && !is_last) {
-      regex = regex_of(steps[i], where);
-    } else if (type == "ByteLevel" && is_last) {
-      require_known_byte_level(steps[i], where);
-      require_flag(steps[i], where, "add_prefix_space", false);
-      if (flag(steps[i], where, "use_regex", true) == regex.has_value()) {
-        refuse(where, pre_tokenizer, "one rule to split by: a Split, or ByteLevel with use_regex");
-      }
-    } else {
-      refuse(where, pre_tokenizer, kExpected);
-    }
+  if (has_gpt2_rule && steps.empty()) {
+    regex = facts_of(Splitter::gpt2).regex;
+  } else if (!has_gpt2_rule && steps.size() == 1) {
+    regex = regex_of(steps.front(), where);
   }
-  if (steps.empty()) {
-    refuse(where, pre_tokenizer, kExpected);
-  }
-  for (std::size_t i = 0; i < std::size(Names<Splitter>::of); ++i) {
+  for (std::size_t i = 0; regex && i < std::size(Names<Splitter>::of); ++i) {
     const auto splitter = static_cast<Splitter>(i);
-    if (facts_of(splitter).splits_digits == splits_digits &&
-        facts_of(splitter).regex == regex.value_or(std::string(facts_of(Splitter::gpt2).regex))) {
+    if (facts_of(splitter).splits_digits == splits_digits && facts_of(splitter).regex == *regex) {
       return splitter;
     }
   }
-  refuse(where, pre_tokenizer, concat("the rule of one of ", all_names<Splitter>()));
+  return std::nullopt;
+}
+
+/// Returns whether the only normalizer is NFC, or none; nullopt for others.
+std::optional<bool> nfc_of(const json& normalizer) {
+  const std::vector<json> steps = steps_of(normalizer, "normalizer", "normalizers");
+  for (const json& step : steps) {
+    if (type_of(step) != "NFC") {
+      return std::nullopt;
+    }
+    require_known(step, "normalizer", {"type"});
+  }
+  return !steps.empty();
 }
 
 AddedTokens added_tokens_from(const json& list) {
@@ -176,8 +103,8 @@ AddedTokens added_tokens_from(const json& list) {
 
 /// Throws InputError for added tokens with ids that Hugging Face's library would ignore: it gives those that are not in the vocabulary the
 /// next ids after it.
-void require_owners_ids(const json& list, const VocabularyReader& vocabulary, std::size_t in_vocabulary) {
-  auto next = static_cast<index>(in_vocabulary);
+void require_owners_ids(const json& list, const VocabularyIds& vocabulary) {
+  auto next = static_cast<index>(vocabulary.entries().size());
   for (const json& token : list) {
     if (const auto name = token["content"].get<std::string>(); !vocabulary.contains(name)) {
       require_input(token["id"] == next, "tokenizer: the added token \"", name, "\" has the id ", token["id"].get<index>(), ", expected ",
@@ -187,22 +114,19 @@ void require_owners_ids(const json& list, const VocabularyReader& vocabulary, st
   }
 }
 
-Merge merge_from(const VocabularyReader& vocabulary, const json& merge, std::size_t i) {
-  if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
-    return vocabulary.merge_of(merge[0].get<std::string>(), merge[1].get<std::string>(), i);
+/// Throws InputError for a model of another kind than BPE, and for settings of BPE with which ids would differ.
+void check_model(const json& model) {
+  if (const json& type = field(model, "type"); !type.is_null() && type != "BPE") {
+    const std::string name = type_of(model);
+    refuse("model.type", type,
+           concat("\"BPE\"", name == "Unigram"     ? ": texts would have to be divided by the probabilities of tokens, which is not supported"
+                             : name == "WordPiece" ? ": texts would have to be divided by the longest match, which is not supported"
+                             : name == "WordLevel" ? ": a vocabulary of whole words is not supported"
+                                                   : ""));
   }
-  require_input(merge.is_string(), "tokenizer: merge ", i, " is ", shown(merge), ", expected \"LEFT RIGHT\" or [\"LEFT\", \"RIGHT\"]");
-  return vocabulary.merge_of(merge.get<std::string>(), i);
-}
-
-Bpe bpe_from(const json& model, const json& added_list, const AddedTokens& added_tokens) {
   require_known(model, "model",
                 {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
                  "ignore_merges", "vocab", "merges"});
-  if (model.contains("type") && model["type"] != "BPE") {
-    refuse("model.type", model["type"], "\"BPE\"");
-  }
-  // unk_token and fuse_unk are ignored: they are for bytes without a token, and texts with such bytes are refused.
   if (const json& dropout = field(model, "dropout"); !dropout.is_null() && dropout != 0.0) {
     refuse("model.dropout", dropout, "null");
   }
@@ -211,19 +135,64 @@ Bpe bpe_from(const json& model, const json& added_list, const AddedTokens& added
       refuse(in("model", name), model[name], "\"\"");
     }
   }
-  require_flag(model, "model", "byte_fallback", false);
+}
 
-  const json& ids = field(model, "vocab");
-  VocabularyReader vocabulary(ids, added_tokens);
-  require_owners_ids(added_list, vocabulary, ids.size());
-  const json& lines = field(model, "merges");
-  require_input(lines.is_array(), "tokenizer: its merges are not a JSON array");
+/// The parts of a tokenizer.json that have no fixed form.
+struct File {
+  const json& top;
+  const json& model;
+  const TokenizerJson& texts;
+  AddedTokens added_tokens;
+  TextTokens around;
+};
+
+Bpe byte_level_bpe_from(const File& file) {
+  // unk_token and fuse_unk are ignored: they are for bytes without a token, and texts with such bytes are refused.
+  const VocabularyIds ids(file.texts.vocabulary, file.added_tokens.size());
+  VocabularyReader vocabulary(ids, file.added_tokens);
+  require_owners_ids(field(file.top, "added_tokens"), ids);
   std::vector<Merge> merges;
-  merges.reserve(lines.size());
-  for (const json& line : lines) {
-    merges.push_back(merge_from(vocabulary, line, merges.size()));
+  read_merges(file.texts.merges, [&](std::string_view left, std::string_view right, std::size_t i) {
+    merges.push_back(vocabulary.merge_of(left, right, i));
+  });
+  return std::move(vocabulary).bpe(std::move(merges), flag(file.model, "model", "ignore_merges", false));
+}
+
+CharacterBpe bpe_from(const File& file) {
+  const VocabularyIds ids(file.texts.vocabulary, file.added_tokens.size());
+  require_same_ids(ids, file.added_tokens);
+  require_owners_ids(field(file.top, "added_tokens"), ids);
+  CharacterBpeRules rules{.byte_fallback = flag(file.model, "model", "byte_fallback", false),
+                          .fuse_unknown = flag(file.model, "model", "fuse_unk", false),
+                          .ignore_merges = flag(file.model, "model", "ignore_merges", false)};
+  if (const json& unknown = field(file.model, "unk_token"); !unknown.is_null()) {
+    rules.unknown = unknown.is_string() ? ids.find(unknown.get<std::string>()) : std::nullopt;
+    if (!rules.unknown) {
+      refuse("model.unk_token", unknown, "a token of the vocabulary");
+    }
   }
-  return std::move(vocabulary).bpe(std::move(merges), flag(model, "model", "ignore_merges", false));
+  std::vector<Merge> merges;
+  read_merges(file.texts.merges, [&](std::string_view left, std::string_view right, std::size_t i) {
+    const auto side = [&](std::string_view text) {
+      const auto id = ids.find(text);
+      require_input(id.has_value(), "tokenizer: merge ", i, " has the token \"", text, "\", which is not in the vocabulary");
+      return *id;
+    };
+    merges.push_back({side(left), side(right)});
+  });
+  std::vector<std::string> tokens;
+  for (const auto& [text, id] : ids.entries()) {
+    const auto at = static_cast<std::size_t>(id);
+    tokens.resize(std::max(tokens.size(), at + 1));
+    require_input(tokens[at].empty(), "tokenizer: two tokens have the id ", id);
+    require_input(!text.empty(), "tokenizer: the token ", id, " is empty");
+    tokens[at] = text;
+  }
+  std::vector<Token> special;
+  for (const SpecialToken& token : special_tokens_of(file.added_tokens)) {
+    special.push_back(token.id);
+  }
+  return {std::move(tokens), std::move(merges), rules, special};
 }
 
 /// Returns the token of a template's item {"SpecialToken": {"id": NAME}}.
@@ -287,26 +256,64 @@ TextTokens around_from(const json& post_processor, const AddedTokens& added_toke
   return around;
 }
 
-BpeVocabulary vocabulary_from(const json& file) {
-  const json& model = field(file, "model");
+/// Returns the JSON text of the decoder. A file may leave it out if the pre_tokenizer says how tokens are written.
+std::string decoder_of(const json& file, const PreTokenizer& pre_tokenizer) {
+  const json& decoder = field(file, "decoder");
+  if (!decoder.is_null()) {
+    return json_text(decoder);
+  }
+  if (!pre_tokenizer.is_byte_level()) {
+    refuse("decoder", decoder, "a decoder: without one, the text of tokens has a space after each of them");
+  }
+  return R"({"type":"ByteLevel"})";
+}
+
+BpeContents contents_from(const json& top, const TokenizerJson& texts) {
+  const json& model = field(top, "model");
   require_input(model.is_object(), "tokenizer: it has no field \"model\", expected a tokenizer.json");
-  require_known(file, "",
+  check_model(model);
+  require_known(top, "",
                 {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
   for (const char* const name : {"truncation", "padding"}) {
-    if (!field(file, name).is_null()) {
-      refuse(name, file[name], "null");
+    if (!field(top, name).is_null()) {
+      refuse(name, top[name], "null");
     }
   }
-  if (const json& decoder = field(file, "decoder"); !decoder.is_null() && type_of(decoder) != "ByteLevel") {
-    refuse("decoder", decoder, "ByteLevel");
+  File file{.top = top, .model = model, .texts = texts, .added_tokens = added_tokens_from(field(top, "added_tokens")), .around = {}};
+  file.around = around_from(field(top, "post_processor"), file.added_tokens);
+
+  // Byte-level BPE with a splitter that has an implementation of its own.
+  const std::optional<bool> nfc = nfc_of(field(top, "normalizer"));
+  const std::optional<Splitter> splitter = splitter_of(field(top, "pre_tokenizer"));
+  const json& decoder = field(top, "decoder");
+  const bool has_bytes = !flag(model, "model", "byte_fallback", false) && (decoder.is_null() || type_of(decoder) == "ByteLevel");
+  if (nfc && splitter && has_bytes) {
+    Bpe bpe = byte_level_bpe_from(file);
+    return BpeVocabulary{.bpe = std::move(bpe),
+                         .added_tokens = std::move(file.added_tokens),
+                         .splitter = *splitter,
+                         .nfc = *nfc,
+                         .text_tokens = std::move(file.around)};
   }
-  const bool nfc = has_nfc(field(file, "normalizer"));
-  const Splitter splitter = splitter_of(field(file, "pre_tokenizer"));
-  AddedTokens added_tokens = added_tokens_from(field(file, "added_tokens"));
-  TextTokens around = around_from(field(file, "post_processor"), added_tokens);
-  Bpe bpe = bpe_from(model, field(file, "added_tokens"), added_tokens);
-  return {
-      .bpe = std::move(bpe), .added_tokens = std::move(added_tokens), .splitter = splitter, .nfc = nfc, .text_tokens = std::move(around)};
+
+  // Every other kind.
+  const PreTokenizer pre_tokenizer(field(top, "pre_tokenizer"));
+  static_cast<void>(TextNormalizer(field(top, "normalizer")));
+  std::string decoder_text = decoder_of(top, pre_tokenizer);
+  auto bpe = std::make_shared<const CharacterBpe>(bpe_from(file));
+  return BpePipeline{.bpe = std::move(bpe),
+                     .added_tokens = std::move(file.added_tokens),
+                     .normalizer = json_text(field(top, "normalizer")),
+                     .pre_tokenizer = json_text(field(top, "pre_tokenizer")),
+                     .decoder = std::move(decoder_text),
+                     .text_tokens = std::move(file.around)};
+}
+
+/// Returns the byte-level kind. Throws InputError for others.
+BpeVocabulary vocabulary_of(BpeContents contents) {
+  auto* const vocabulary = std::get_if<BpeVocabulary>(&contents);
+  require_input(vocabulary != nullptr, "tokenizer: it is not byte-level BPE with the rule of one of ", all_names<Splitter>());
+  return std::move(*vocabulary);
 }
 
 /// Classes of transformers that put their own tokens around a text: bos, unless add_bos_token is false, and eos, if add_eos_token is true.
@@ -317,7 +324,7 @@ constexpr std::string_view kClassesWithOwnTokens[] = {"LlamaTokenizer",         
 
 /// Decides which tokens stand around a text, from add_bos_token and add_eos_token in a tokenizer_config.json. text_tokens must already have
 /// bos, eos and the tokens from tokenizer.json.
-std::vector<std::string> settle_around(const json& config, BpeVocabulary& vocabulary) {
+std::vector<std::string> settle_around(const json& config, const AddedTokens& added, TextTokens& around) {
   const std::string name = type_of(field(config, "tokenizer_class"));
   const bool counts = std::ranges::find(kClassesWithOwnTokens, name) != std::end(kClassesWithOwnTokens);
   std::vector<std::string> notes;
@@ -333,14 +340,13 @@ std::vector<std::string> settle_around(const json& config, BpeVocabulary& vocabu
     if (wanted == place) {
       return;
     }
-    const auto shown_token = [&](std::optional<Token> one) { return one ? vocabulary.text_of(*one) : std::string("nothing"); };
+    const auto shown_token = [&](std::optional<Token> one) { return one ? added.at(*one).name : std::string("nothing"); };
     notes.push_back(concat("tokenizer.json puts ", shown_token(place), ' ', where, " a text, and tokenizer_config.json ",
                            shown_token(wanted), " (", key, " is ", adds ? "true" : "false", is_given ? "" : " by default",
                            name.empty() ? "" : concat(", class ", name), "): ", shown_token(counts ? wanted : place),
                            " is used, as in transformers 4"));
     place = counts ? wanted : place;
   };
-  TextTokens& around = vocabulary.text_tokens;
   settle("add_bos_token", counts, "bos_token", around.bos, around.before, "before");
   settle("add_eos_token", false, "eos_token", around.eos, around.after, "after");
   return notes;
@@ -355,42 +361,61 @@ std::optional<Token> id_from(const JsonFields& fields, const char* name) {
 
 }  // namespace
 
-BpeVocabulary from_hugging_face_json(std::string_view text) { return vocabulary_from(parse_tokenizer(text)); }
-
-BpeVocabulary from_bpe_json(std::string_view text) { return bpe_vocabulary_in(tokenizer_fields(parse_tokenizer(text))); }
-
-BpeVocabulary bpe_vocabulary_in(const JsonFields& fields) {
-  const json& object = fields.object();
+BpeContents bpe_contents_in(const TokenizerJson& texts) {
+  const json& object = texts.object;
   if (object.contains("model")) {
-    return vocabulary_from(object);
+    return contents_from(object, texts);
   }
+  const JsonFields fields = texts.fields();
   fields.require_exactly({"kind", "bos", "eos", "ends", "tokenizer"});
   if (!object["tokenizer"].is_object()) {
     fields.refuse("tokenizer", "an object");
   }
-  BpeVocabulary vocabulary = vocabulary_from(object["tokenizer"]);
-  vocabulary.text_tokens.bos = id_from(fields, "bos");
-  vocabulary.text_tokens.eos = id_from(fields, "eos");
+  BpeContents contents = contents_from(object["tokenizer"], texts);
   const json& ends = object["ends"];
   if (!ends.is_array() || !std::ranges::all_of(ends, [](const json& id) { return id.is_number_integer() && id >= 0 && id < (1 << 30); })) {
     fields.refuse("ends", "an array of ids");
   }
-  vocabulary.text_tokens.ends = ends.get<std::vector<Token>>();
-  return vocabulary;
+  std::visit(
+      [&](auto& some) {
+        some.text_tokens.bos = id_from(fields, "bos");
+        some.text_tokens.eos = id_from(fields, "eos");
+        some.text_tokens.ends = ends.get<std::vector<Token>>();
+      },
+      contents);
+  return contents;
 }
 
-std::vector<std::string> read_tokenizer_config(std::string_view text, BpeVocabulary& vocabulary) {
-  const json config = parse_tokenizer(text);
+std::unique_ptr<Tokenizer> make_bpe_tokenizer(BpeContents contents) {
+  if (auto* const vocabulary = std::get_if<BpeVocabulary>(&contents)) {
+    return std::make_unique<BpeTokenizer>(std::move(*vocabulary));
+  }
+  return std::make_unique<PipelineTokenizer>(std::get<BpePipeline>(std::move(contents)));
+}
+
+BpeVocabulary from_hugging_face_json(std::string_view text) {
+  const TokenizerJson texts = parse_tokenizer(text);
+  return vocabulary_of(contents_from(texts.object, texts));
+}
+
+BpeVocabulary from_bpe_json(std::string_view text) { return vocabulary_of(bpe_contents_in(parse_tokenizer(text))); }
+
+namespace {
+
+/// Reads a tokenizer_config.json into the tokens around a text. `puts_space`: whether the tokenizer puts a space before a text.
+std::vector<std::string> read_config(std::string_view text, const AddedTokens& added_tokens, TextTokens& around, bool puts_space) {
+  const TokenizerJson parsed = parse_tokenizer(text);
+  const json& config = parsed.object;
   if (const json& added = field(config, "added_tokens_decoder"); added.is_object()) {
     for (const auto& [id, token] : added.items()) {
       const json& name = token.is_object() ? field(token, "content") : token;
-      const auto known = name.is_string() ? vocabulary.added_token(name.get<std::string>()) : std::nullopt;
+      const auto known = name.is_string() ? added_token(added_tokens, name.get<std::string>()) : std::nullopt;
       require_input(known && concat(*known) == id, "tokenizer: its tokenizer_config.json adds the token ", shown(name), " with the id ", id,
                     ", which tokenizer.json does not have");
     }
   }
-  require_flag(config, "tokenizer_config.json", "add_prefix_space", false);
-  for (auto [name, place] : {std::pair("bos_token", &vocabulary.text_tokens.bos), std::pair("eos_token", &vocabulary.text_tokens.eos)}) {
+  require_flag(config, "tokenizer_config.json", "add_prefix_space", puts_space);
+  for (auto [name, place] : {std::pair("bos_token", &around.bos), std::pair("eos_token", &around.eos)}) {
     const json& value = field(config, name);
     const json& content = value.is_object() ? field(value, "content") : value;
     if (content.is_null()) {
@@ -398,20 +423,30 @@ std::vector<std::string> read_tokenizer_config(std::string_view text, BpeVocabul
     }
     require_input(content.is_string(), "tokenizer: the field \"", name, "\" of its tokenizer_config.json is ", shown(value),
                   ", expected the name of a token");
-    const auto id = vocabulary.added_token(content.get<std::string>());
+    const auto id = added_token(added_tokens, content.get<std::string>());
     require_input(id.has_value(), "tokenizer: its tokenizer_config.json has the ", name, ' ', shown(content),
                   ", which is not an added token of tokenizer.json");
     *place = id;
   }
-  std::vector<std::string> notes = settle_around(config, vocabulary);
+  std::vector<std::string> notes = settle_around(config, added_tokens, around);
   // Tokens that follow from tokenizer.json need not be kept.
-  const TextTokens said = vocabulary.text_tokens;
-  const TextTokens all = vocabulary.all_text_tokens();
-  vocabulary.text_tokens = {.before = said.before, .after = said.after};
-  if (vocabulary.all_text_tokens() != all) {
-    vocabulary.text_tokens = said;
+  const TextTokens said = around;
+  const TextTokens all = all_text_tokens(added_tokens, around);
+  around = {.before = said.before, .after = said.after};
+  if (all_text_tokens(added_tokens, around) != all) {
+    around = said;
   }
   return notes;
+}
+
+}  // namespace
+
+std::vector<std::string> read_tokenizer_config(std::string_view text, BpeVocabulary& vocabulary) {
+  return read_config(text, vocabulary.added_tokens, vocabulary.text_tokens, false);
+}
+
+std::vector<std::string> read_tokenizer_config(std::string_view text, BpePipeline& contents) {
+  return read_config(text, contents.added_tokens, contents.text_tokens, puts_space_before(contents));
 }
 
 }  // namespace dikkat

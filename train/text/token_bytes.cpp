@@ -5,7 +5,7 @@ namespace dikkat {
 TokenBytes::TokenBytes(const Tokenizer& tokenizer) {
   sizes_.reserve(static_cast<std::size_t>(tokenizer.vocab_size()));
   for (Token id = 0; id < tokenizer.vocab_size(); ++id) {
-    sizes_.push_back(static_cast<index>(tokenizer.decode(std::span(&id, 1)).size()));
+    sizes_.push_back(static_cast<index>(tokenizer.decode_inside(std::span(&id, 1)).size()));
   }
   const auto is_special = [&](Token id) { sizes_.at(static_cast<std::size_t>(id)) = 0; };
   for (const SpecialToken& token : tokenizer.special_tokens()) {

@@ -64,7 +64,7 @@ struct TextTokens {
   bool operator==(const TextTokens&) const = default;
 };
 
-class JsonFields;
+struct TokenizerJson;
 
 /// Turns text into token ids and back. Immutable: threads may share a tokenizer.
 class Tokenizer {
@@ -91,6 +91,8 @@ class Tokenizer {
   /// Returns the text of the tokens. If is_lossless(), it has the bytes that encode() got. Tokens may end within a UTF-8 character: a
   /// caller that prints tokens as they come holds back utf8::incomplete_tail(). Throws Error for an id outside the vocabulary.
   virtual std::string decode(std::span<const Token> tokens) const = 0;
+  /// Returns the text of tokens that follow other tokens. It differs from decode() for tokenizers that put a space before a text.
+  virtual std::string decode_inside(std::span<const Token> tokens) const { return decode(tokens); }
   /// Returns a JSON text from which tokenizer_from_json() makes the same tokenizer.
   virtual std::string to_json() const = 0;
   /// Returns the token between documents, if this kind has one.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/system/folder.h"
+#include "train/system/json.h"
 #include "train/system/placeholder.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
@@ -52,12 +53,13 @@ std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
 }
 
 /// Returns whether a Hugging Face tokenizer.json splits a text into its characters: BPE without merges, splitting or normalization.
-bool is_of_characters(const nlohmann::json& object) {
+bool is_of_characters(const TokenizerJson& parsed) {
+  const nlohmann::json& object = parsed.object;
   const auto is_null = [&](const char* key) { return !object.contains(key) || object[key].is_null(); };
   const auto model = object.find("model");
   const bool has_model = model != object.end() && model->is_object() && model->value("type", nlohmann::json()) == "BPE";
-  return has_model && is_null("pre_tokenizer") && is_null("normalizer") && model->value("merges", nlohmann::json()).empty() &&
-         object.value("added_tokens", nlohmann::json()).empty() && model->contains("vocab");
+  return has_model && is_null("pre_tokenizer") && is_null("normalizer") && parsed.merges.find_first_not_of("[] \t\r\n") == std::string_view::npos &&
+         object.value("added_tokens", nlohmann::json()).empty() && parsed.vocabulary.starts_with('{');
 }
 
 /// Returns the result of f(), and adds the names of the files to its errors.
@@ -95,23 +97,24 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
   }
   const std::string text = contents(path);
   return named(name, [&]() -> std::unique_ptr<Tokenizer> {
-    const nlohmann::json object = parse_tokenizer(text);
+    const TokenizerJson parsed = parse_tokenizer(text);
+    const nlohmann::json& object = parsed.object;
     if (object.contains("stoi")) {
       return from_nano_gpt(object["stoi"]);
     }
-    if (is_of_characters(object)) {
-      return from_nano_gpt(object["model"]["vocab"]);
+    if (is_of_characters(parsed)) {
+      return from_nano_gpt(parse_json_object(parsed.vocabulary, "tokenizer: its vocabulary", "an object of ids by character", {}));
     }
     const fs::path config = path.parent_path() / "tokenizer_config.json";
     if (!object.contains("model") || !is_there(config)) {
-      return tokenizer_in(tokenizer_fields(object));
+      return tokenizer_in(parsed);
     }
-    BpeVocabulary vocabulary = bpe_vocabulary_in(tokenizer_fields(object));
-    const std::vector<std::string> remarks = read_tokenizer_config(contents(config), vocabulary);
+    BpeContents bpe = bpe_contents_in(parsed);
+    const std::vector<std::string> remarks = std::visit([&](auto& some) { return read_tokenizer_config(contents(config), some); }, bpe);
     if (notes != nullptr) {
       notes->insert(notes->end(), remarks.begin(), remarks.end());
     }
-    return std::make_unique<BpeTokenizer>(std::move(vocabulary));
+    return make_bpe_tokenizer(std::move(bpe));
   });
 }
 

@@ -3,25 +3,32 @@
 #include <memory>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "train/system/json_fields.h"
-#include "train/text/bpe_vocabulary.h"
+#include "train/text/read_hugging_face_json.h"
 #include "train/text/tokenizer.h"
 
 /// Reading of a tokenizer's JSON text, which may come from any file. This header is private to its folder.
 namespace dikkat {
 
-/// Parses the text. Throws InputError if it is not a JSON object.
-nlohmann::json parse_tokenizer(std::string_view text);
+/// A tokenizer's JSON text, parsed. The vocabulary and the merges of Hugging Face's tokenizer.json may have a million parts. They stay
+/// texts, for readers that store no values of JSON.
+struct TokenizerJson {
+  nlohmann::json object;          // has null in place of the two
+  std::string_view vocabulary{};  // the text of model.vocab; empty if it is missing
+  std::string_view merges{};      // the text of model.merges; empty if it is missing
 
-/// Returns the fields of parse_tokenizer()'s result, which it keeps by reference.
-inline JsonFields tokenizer_fields(const nlohmann::json& object) { return {object, "tokenizer: its description"}; }
+  JsonFields fields() const { return {object, "tokenizer: its description"}; }
+};
 
-/// Returns the tokenizer with these fields, of any kind.
-std::unique_ptr<Tokenizer> tokenizer_in(const JsonFields& fields);
+/// Parses a text, which must outlive the result. Throws InputError if it is not a JSON object.
+TokenizerJson parse_tokenizer(std::string_view text);
 
-/// Reads a parsed bpe_json() (train/text/write_hugging_face_json.h).
-BpeVocabulary bpe_vocabulary_in(const JsonFields& fields);
+/// Returns the tokenizer with this description, of any kind.
+std::unique_ptr<Tokenizer> tokenizer_in(const TokenizerJson& json);
+
+/// Reads a parsed bpe_json() or pipeline_json() (train/text/write_hugging_face_json.h). Throws InputError as from_hugging_face_json() does.
+BpeContents bpe_contents_in(const TokenizerJson& json);
 
 }  // namespace dikkat

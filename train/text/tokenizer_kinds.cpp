@@ -29,12 +29,13 @@ std::unique_ptr<TokenizerMaker> make_tokenizer_maker(const TokenizerOptions& opt
   return tokenizer_kind(options.kind, "tokenizer.kind").maker(options);
 }
 
-std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json) { return tokenizer_in(tokenizer_fields(parse_tokenizer(json))); }
+std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json) { return tokenizer_in(parse_tokenizer(json)); }
 
-std::unique_ptr<Tokenizer> tokenizer_in(const JsonFields& fields) {
+std::unique_ptr<Tokenizer> tokenizer_in(const TokenizerJson& json) {
+  const JsonFields fields = json.fields();
   const bool is_hugging_face = fields.find("model") != nullptr;  // our own JSON has a "kind" instead
   const std::string name = is_hugging_face ? std::string(BpeTokenizer::kKind) : fields.text("kind");
-  return tokenizer_kind(name, "tokenizer: the kind in its description").from_json(fields);
+  return tokenizer_kind(name, "tokenizer: the kind in its description").from_json(json);
 }
 
 }  // namespace dikkat

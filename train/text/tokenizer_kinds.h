@@ -18,7 +18,7 @@ namespace dikkat {
 struct TokenizerKind {
   std::string_view name;
   std::unique_ptr<TokenizerMaker> (*maker)(const TokenizerOptions& options);
-  std::unique_ptr<Tokenizer> (*from_json)(const JsonFields& fields);
+  std::unique_ptr<Tokenizer> (*from_json)(const TokenizerJson& json);
   bool any_bytes;  // whether it encodes every string of bytes; for other kinds a corpus must be text
 };
 

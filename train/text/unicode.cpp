@@ -19,7 +19,7 @@ constexpr utf8::Range kBoundaries[] = {
     {0x3220, 0xA48C}, {0xAC00, 0xD7A3}, {0xFF01, 0xFFBE}, {0x1F300, 0x1F6D7}, {0x20000, 0x2A6DF},
 };
 
-bool is_boundary(char32_t code_point) {
+bool is_nfc_boundary(char32_t code_point) {
   const auto* const range = std::lower_bound(std::begin(kBoundaries), std::end(kBoundaries), code_point,
                                              [](utf8::Range some, char32_t c) { return some.last < c; });
   return range != std::end(kBoundaries) && range->first <= code_point;
@@ -28,7 +28,7 @@ bool is_boundary(char32_t code_point) {
 /// Appends the normal form of a text.
 class Normalizer {
  public:
-  explicit Normalizer(std::string& out) : out_(out) {}
+  Normalizer(std::string& out, NormalForm form) : out_(out), form_(form) {}
 
   void operator()(std::string_view text) {
     characters_.clear();
@@ -44,9 +44,11 @@ class Normalizer {
       std::stable_sort(first, last, [](utf8proc_int32_t a, utf8proc_int32_t b) { return class_of(a) < class_of(b); });
       first = std::find_if(last, characters_.end(), is_mark);
     }
-    const utf8proc_ssize_t count = utf8proc_normalize_utf32(characters_.data(), static_cast<utf8proc_ssize_t>(characters_.size()),
-                                                            static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
-    require(count >= 0, "normal form C: utf8proc failed: ", utf8proc_errmsg(count));
+    auto count = static_cast<utf8proc_ssize_t>(characters_.size());
+    if (form_ == NormalForm::c || form_ == NormalForm::kc) {
+      count = utf8proc_normalize_utf32(characters_.data(), count, static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+      require(count >= 0, "normal form: utf8proc failed: ", utf8proc_errmsg(count));
+    }
     for (utf8proc_ssize_t i = 0; i < count; ++i) {
       utf8::append(out_, static_cast<char32_t>(characters_[static_cast<std::size_t>(i)]));
     }
@@ -60,23 +62,30 @@ class Normalizer {
     const std::size_t before = characters_.size();
     characters_.resize(before + kMost);
     int boundary_class = 0;
+    const bool is_compatible = form_ == NormalForm::kc || form_ == NormalForm::kd;
+    const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (is_compatible ? UTF8PROC_COMPAT : 0));
     const utf8proc_ssize_t count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code_point), characters_.data() + before, kMost,
-                                                           UTF8PROC_DECOMPOSE, &boundary_class);
-    require(0 < count && count <= static_cast<utf8proc_ssize_t>(kMost), "normal form C: utf8proc decomposes ", utf8::name_of(code_point),
+                                                           options, &boundary_class);
+    require(0 < count && count <= static_cast<utf8proc_ssize_t>(kMost), "normal form: utf8proc decomposes ", utf8::name_of(code_point),
             " into ", count, " characters");
     characters_.resize(before + static_cast<std::size_t>(count));
   }
 
   std::string& out_;
+  NormalForm form_;
   std::vector<utf8proc_int32_t> characters_;
 };
 
 }  // namespace
 
-std::string to_nfc(std::string_view text) {
+std::string to_nfc(std::string_view text) { return to_normal_form(text, NormalForm::c); }
+
+std::string to_normal_form(std::string_view text, NormalForm form) {
+  // ASCII stands before what it joins in each form, and is the same in all.
+  const auto is_boundary = [form](char32_t c) { return c < 0x80 || (form == NormalForm::c && is_nfc_boundary(c)); };
   std::string out;
   out.reserve(text.size());
-  Normalizer normalize(out);
+  Normalizer normalize(out, form);
   const auto size = static_cast<index>(text.size());
   const auto part = [&](index first, index last) {
     return text.substr(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));

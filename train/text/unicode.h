@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,11 @@ namespace dikkat {
 /// Returns the text in normal form C (UAX #15): a letter and its marks become one character if Unicode has it, and marks are in canonical
 /// order. `text` must be valid UTF-8 (this is not checked). Takes O(n), or O(n log n) if many marks follow one letter.
 std::string to_nfc(std::string_view text);
+
+/// The normal forms of UAX #15: composed or decomposed, and with a "k" also without the differences of compatibility characters ("ﬁ" is "fi").
+enum class NormalForm : std::uint8_t { c, d, kc, kd };
+/// Returns the text in a normal form, as to_nfc() does.
+std::string to_normal_form(std::string_view text, NormalForm form);
 
 /// Returns whether regular expressions count the character as part of a word (\w; UTS #18, annex C): letters, marks, decimal digits and
 /// connectors.

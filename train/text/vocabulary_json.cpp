@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/system/json.h"
 #include "train/text/byte_level.h"
 
 namespace dikkat {
@@ -18,19 +20,158 @@ nlohmann::ordered_json ids_by_token(const BpeVocabulary& vocabulary, index count
   return ids;
 }
 
-VocabularyReader::VocabularyReader(const nlohmann::json& ids, const AddedTokens& added_tokens) : added_tokens_(added_tokens) {
-  require_input(ids.is_object() && !ids.empty(), "tokenizer: its vocabulary is not a JSON object of ids by token");
-  const auto most = static_cast<index>(ids.size() + added_tokens.size());
+namespace {
+
+/// Receives an object of ids by token.
+class IdWalker : public JsonWalker {
+ public:
+  explicit IdWalker(std::vector<std::pair<std::string, Token>>& entries) : entries_(entries) {}
+
+  bool is_right = true;
+
+  void on_object() override { is_right = is_right && level_++ == 0; }
+  void on_key(std::string_view key) override { key_ = key; }
+  void on_object_end() override { --level_; }
+  void on_array() override { is_right = false; }
+  void on_array_end() override {}
+  void on_text(std::string_view /*text*/) override { is_right = false; }
+  void on_number(std::optional<std::uint64_t> number) override {
+    is_right = is_right && level_ == 1 && number && *number < kMostIds;
+    if (is_right) {
+      entries_.emplace_back(key_, static_cast<Token>(*number));
+    }
+  }
+  void on_other() override { is_right = false; }
+
+ private:
+  static constexpr std::uint64_t kMostIds = 1 << 30;
+
+  std::vector<std::pair<std::string, Token>>& entries_;
+  std::string key_;
+  int level_ = 0;
+};
+
+/// Receives an array of merges.
+class MergeWalker : public JsonWalker {
+ public:
+  using OnMerge = std::function<void(std::string_view, std::string_view, std::size_t)>;
+  explicit MergeWalker(const OnMerge& on_merge) : on_merge_(on_merge) {}
+
+  void on_object() override { refuse("an object"); }
+  void on_key(std::string_view /*key*/) override {}
+  void on_object_end() override {}
+  void on_array() override {
+    require_input(++level_ <= 2, "tokenizer: merge ", i_, " is an array of arrays", kExpected);
+    sides_ = 0;
+  }
+  void on_array_end() override {
+    if (--level_ == 1) {
+      require_input(sides_ == 2, "tokenizer: merge ", i_, " has ", sides_, " tokens", kExpected);
+      on_merge_(left_, right_, i_++);
+    }
+  }
+  void on_text(std::string_view text) override {
+    if (level_ == 2) {
+      (sides_ == 0 ? left_ : right_) = text;
+      require_input(++sides_ <= 2, "tokenizer: merge ", i_, " has more than two tokens", kExpected);
+      return;
+    }
+    require_input(level_ == 1, "tokenizer: its merges are not a JSON array");
+    const auto [left, right] = sides_of_merge(text, i_);
+    on_merge_(left, right, i_++);
+  }
+  void on_number(std::optional<std::uint64_t> number) override { refuse(number ? concat(*number) : "a number"); }
+  void on_other() override { refuse("true, false or null"); }
+
+ private:
+  static constexpr const char* kExpected = R"(, expected "LEFT RIGHT" or ["LEFT", "RIGHT"])";
+
+  void refuse(const std::string& what) const {
+    require_input(level_ > 0, "tokenizer: its merges are not a JSON array");
+    fail_input("tokenizer: merge ", i_, level_ == 1 ? " is " : " has ", what, kExpected);
+  }
+
+  const OnMerge& on_merge_;
+  std::string left_, right_;
+  std::size_t i_ = 0;
+  int level_ = 0, sides_ = 0;
+};
+
+/// Throws InputError for a text that is not an object of ids by token.
+[[noreturn]] void refuse_ids(std::string_view json, std::size_t added) {
+  const nlohmann::json ids = parse_json_object(json, "tokenizer: its vocabulary", "a JSON object of ids by token", {});
   for (const auto& [text, value] : ids.items()) {
-    require_input(value.is_number_integer() && value >= 0 && value < most, "tokenizer: the token \"", text, "\" has the id ", value.dump(),
-                  ", expected one of 0 to ", most - 1);
-    const auto id = value.get<std::size_t>();
-    ids_.emplace(text, static_cast<Token>(id));
-    if (const auto added = added_tokens.find(static_cast<Token>(id)); added != added_tokens.end()) {
-      require_input(added->second.name == text, "tokenizer: the id ", id, " is that of the added token \"", added->second.name,
-                    "\", but in the vocabulary it is that of \"", text, '"');
+    require_input(value.is_number_integer() && value >= 0 && value < 1 << 30, "tokenizer: the token \"", text, "\" has the id ",
+                  json_text(value), ", expected one of 0 to ", ids.size() + added - 1);
+  }
+  fail_input("tokenizer: its vocabulary is not a JSON object of ids by token");
+}
+
+}  // namespace
+
+VocabularyIds::VocabularyIds(std::string_view json, std::size_t added) {
+  IdWalker walker(entries_);
+  const bool is_json = walk_json(json, walker) == 0;
+  if (!is_json || !walker.is_right) {
+    require_input(!json.empty() && json.front() == '{', "tokenizer: its vocabulary is not a JSON object of ids by token");
+    refuse_ids(json, added);
+  }
+  require_input(!entries_.empty(), "tokenizer: its vocabulary is empty, expected a JSON object of ids by token");
+  // An id may be unused: models reserve some.
+  const auto most = static_cast<index>(2 * (entries_.size() + added) + 1000);
+  ids_.reserve(entries_.size());
+  for (const auto& [text, id] : entries_) {
+    require_input(id < most, "tokenizer: the token \"", text, "\" has the id ", id, ", expected one of 0 to ",
+                  entries_.size() + added - 1);
+    require_input(ids_.emplace(text, id).second, "tokenizer: its vocabulary has the token \"", text, "\" twice");
+  }
+}
+
+std::optional<Token> VocabularyIds::find(std::string_view text) const {
+  const auto found = ids_.find(text);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void read_merges(std::string_view json, const std::function<void(std::string_view, std::string_view, std::size_t)>& f) {
+  require_input(json.starts_with('['), "tokenizer: its merges are not a JSON array");
+  MergeWalker walker(f);
+  const std::size_t wrong = walk_json(json, walker);
+  require_input(wrong == 0, "tokenizer: its merges are not valid JSON near byte ", wrong, " of them");
+}
+
+std::pair<std::string_view, std::string_view> sides_of_merge(std::string_view line, std::size_t i) {
+  const std::size_t space = line.find(' ');
+  require_input(space != std::string_view::npos && line.find(' ', space + 1) == std::string_view::npos, "tokenizer: merge ", i, " is \"",
+                line, "\", expected two tokens with a space between");
+  return {line.substr(0, space), line.substr(space + 1)};
+}
+
+void require_same_ids(const VocabularyIds& ids, const AddedTokens& added_tokens) {
+  for (const auto& [text, id] : ids.entries()) {
+    const auto added = added_tokens.find(id);
+    require_input(added == added_tokens.end() || added->second.name == text, "tokenizer: the id ", id, " is that of the added token \"",
+                  added == added_tokens.end() ? "" : added->second.name, "\", but in the vocabulary it is that of \"", text, '"');
+  }
+  for (const auto& [id, token] : added_tokens) {
+    const auto known = ids.find(token.name);
+    require_input(!known || *known == id, "tokenizer: the added token \"", token.name, "\" has the id ", id,
+                  ", but in the vocabulary it has ", known.value_or(0));
+  }
+}
+
+Token side_of_merge(const VocabularyIds& ids, const AddedTokens& added_tokens, std::string_view text, std::size_t i) {
+  const auto found = ids.find(text);
+  require_input(found && !added_tokens.contains(*found), "tokenizer: merge ", i, " has the token \"", text, "\", which is ",
+                !found ? "not in the vocabulary" : "an added token, expected a token of text");
+  return *found;
+}
+
+VocabularyReader::VocabularyReader(const VocabularyIds& ids, const AddedTokens& added_tokens) : ids_(ids), added_tokens_(added_tokens) {
+  for (const auto& [text, token] : ids.entries()) {
+    if (added_tokens.contains(token)) {
       continue;
     }
+    const auto id = static_cast<std::size_t>(token);
     const auto bytes = byte_level::to_bytes(text);
     require_input(bytes && !bytes->empty(), "tokenizer: the token \"", text,
                   "\" is not written in the characters of byte-level BPE, expected a vocabulary of that kind");
@@ -38,29 +179,16 @@ VocabularyReader::VocabularyReader(const nlohmann::json& ids, const AddedTokens&
     require_input(tokens_[id].empty(), "tokenizer: two tokens have the id ", id);
     tokens_[id] = *bytes;
   }
-  for (const auto& [id, token] : added_tokens) {
-    const auto known = ids_.find(token.name);
-    require_input(known == ids_.end() || known->second == id, "tokenizer: the added token \"", token.name, "\" has the id ", id,
-                  ", but in the vocabulary it has ", known == ids_.end() ? 0 : known->second);
-  }
+  require_same_ids(ids, added_tokens);
 }
 
-Token VocabularyReader::id_of(const std::string& text, std::size_t i) const {
-  const auto found = ids_.find(text);
-  require_input(found != ids_.end() && !added_tokens_.contains(found->second), "tokenizer: merge ", i, " has the token \"", text,
-                "\", which is ", found == ids_.end() ? "not in the vocabulary" : "an added token, expected a token of text");
-  return found->second;
+Merge VocabularyReader::merge_of(std::string_view left, std::string_view right, std::size_t i) const {
+  return {side_of_merge(ids_, added_tokens_, left, i), side_of_merge(ids_, added_tokens_, right, i)};
 }
 
-Merge VocabularyReader::merge_of(const std::string& left, const std::string& right, std::size_t i) const {
-  return {id_of(left, i), id_of(right, i)};
-}
-
-Merge VocabularyReader::merge_of(const std::string& line, std::size_t i) const {
-  const std::size_t space = line.find(' ');
-  require_input(space != std::string::npos && line.find(' ', space + 1) == std::string::npos, "tokenizer: merge ", i, " is \"", line,
-                "\", expected two tokens with a space between");
-  return merge_of(line.substr(0, space), line.substr(space + 1), i);
+Merge VocabularyReader::merge_of(std::string_view line, std::size_t i) const {
+  const auto [left, right] = sides_of_merge(line, i);
+  return merge_of(left, right, i);
 }
 
 Bpe VocabularyReader::bpe(std::vector<Merge> merges, bool ignore_merges) && {

@@ -1,44 +1,71 @@
 #pragma once
 
-#include <map>
+#include <functional>
+#include <optional>
 #include <string>
-#include <unordered_map>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
+#include <tsl/robin_map.h>
 
 #include "train/text/bpe_vocabulary.h"
 
-/// Tokens and merges in files of byte-level BPE. This header is private to its folder.
+/// Tokens and merges in files of BPE. This header is private to its folder.
 namespace dikkat {
 
 /// Returns the ids below `count` by their tokens, in the file's spelling.
 nlohmann::ordered_json ids_by_token(const BpeVocabulary& vocabulary, index count);
 
-/// Reads tokens and merges.
+/// The ids of a vocabulary by their tokens, in the file's spelling. Tokens may include added tokens.
+class VocabularyIds {
+ public:
+  /// Reads the text of a JSON object of ids by token. `added` is the number of added tokens, which may have further ids. Throws InputError
+  /// for anything else, for a token that occurs twice, and for an id that leaves many ids without a token.
+  VocabularyIds(std::string_view json, std::size_t added);
+  VocabularyIds(VocabularyIds&&) noexcept = default;
+
+  const std::vector<std::pair<std::string, Token>>& entries() const { return entries_; }
+  /// Returns the id of a token, or nullopt.
+  std::optional<Token> find(std::string_view text) const;
+  bool contains(std::string_view text) const { return ids_.contains(text); }
+
+ private:
+  std::vector<std::pair<std::string, Token>> entries_;
+  tsl::robin_map<std::string_view, Token> ids_;  // of entries_
+};
+
+/// Calls f(left, right, number) for each merge in the text of a JSON array, whose items are "LEFT RIGHT" or ["LEFT", "RIGHT"]. Throws
+/// InputError for anything else.
+void read_merges(std::string_view json, const std::function<void(std::string_view, std::string_view, std::size_t)>& f);
+/// Divides "LEFT RIGHT", which is merge number `i`. Throws InputError unless it has exactly one space.
+std::pair<std::string_view, std::string_view> sides_of_merge(std::string_view line, std::size_t i);
+
+/// Throws InputError if an added token has another id in the vocabulary, or the id of another token of the vocabulary.
+void require_same_ids(const VocabularyIds& ids, const AddedTokens& added_tokens);
+/// Returns the id of one side of merge number `i`. Throws InputError if it is not a token of text.
+Token side_of_merge(const VocabularyIds& ids, const AddedTokens& added_tokens, std::string_view text, std::size_t i);
+
+/// Reads tokens and merges of byte-level BPE.
 class VocabularyReader {
  public:
-  /// `ids` is a JSON object of ids by token, in the file's spelling. It may include added tokens, which do not count as tokens of text.
-  /// Throws InputError for anything else, and if an added token has a different id there.
-  VocabularyReader(const nlohmann::json& ids, const AddedTokens& added_tokens);
+  /// `ids` may include added tokens, which do not count as tokens of text. Keeps references to both.
+  VocabularyReader(const VocabularyIds& ids, const AddedTokens& added_tokens);
 
-  /// Returns whether `ids` has a token with this spelling.
-  bool contains(const std::string& text) const { return ids_.contains(text); }
   /// Returns merge number `i`, of two tokens. Throws InputError if one of them is not a token of text.
-  Merge merge_of(const std::string& left, const std::string& right, std::size_t i) const;
+  Merge merge_of(std::string_view left, std::string_view right, std::size_t i) const;
   /// Returns merge number `i` from a line "left right".
-  Merge merge_of(const std::string& line, std::size_t i) const;
+  Merge merge_of(std::string_view line, std::size_t i) const;
 
   /// Returns the byte pair encoding. Throws InputError if a token of several bytes does not result from any merge, so that no text could
   /// have it (with `ignore_merges` it could). Then the file of merges was probably cut off, and texts would get other tokens.
   Bpe bpe(std::vector<Merge> merges, bool ignore_merges) &&;
 
  private:
-  Token id_of(const std::string& text, std::size_t i) const;
-
+  const VocabularyIds& ids_;
   const AddedTokens& added_tokens_;
   std::vector<std::string> tokens_;
-  std::unordered_map<std::string, Token> ids_;
 };
 
 }  // namespace dikkat

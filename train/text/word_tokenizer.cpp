@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/system/json_fields.h"
 #include "train/text/characters.h"
 #include "train/text/string_counts.h"
+#include "train/text/tokenizer_json.h"
 
 namespace dikkat {
 namespace {
@@ -94,7 +94,8 @@ std::unique_ptr<TokenizerMaker> WordTokenizer::maker(const TokenizerOptions& opt
   return std::make_unique<WordTokenizerMaker>(options.min_count);
 }
 
-std::unique_ptr<Tokenizer> WordTokenizer::from_json(const JsonFields& fields) {
+std::unique_ptr<Tokenizer> WordTokenizer::from_json(const TokenizerJson& json) {
+  const JsonFields fields = json.fields();
   fields.require_exactly({"kind", "words"});
   return std::make_unique<WordTokenizer>(fields.texts("words"));
 }

@@ -23,7 +23,7 @@ class WordTokenizer : public Tokenizer {
 
   /// Makes a vocabulary of the distinct words of a UTF-8 corpus that occur at least options.min_count times.
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
-  static std::unique_ptr<Tokenizer> from_json(const JsonFields& fields);
+  static std::unique_ptr<Tokenizer> from_json(const TokenizerJson& json);
 
   /// `words` must be in ascending byte order, without the special tokens. Throws InputError for another order, for no words, and for a word
   /// that is empty, contains white space (except the word "\n") or is not UTF-8.

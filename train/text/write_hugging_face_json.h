@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_vocabulary.h"
 
 // Writes the files of Hugging Face's tokenizers.
@@ -12,6 +13,9 @@ std::string hugging_face_json(const BpeVocabulary& vocabulary);
 
 /// Returns hugging_face_json(). If it cannot express the vocabulary's text_tokens, returns an object around it.
 std::string bpe_json(const BpeVocabulary& vocabulary);
+
+/// The same for a tokenizer of any kind of BPE: its tokenizer.json, or an object around it.
+std::string pipeline_json(const BpePipeline& contents);
 
 /// The contents of the tokenizer files in a model's folder. Each member is named after its file: tokenizer.json ...
 struct HuggingFaceFiles {
@@ -27,5 +31,6 @@ struct HuggingFaceModel {
 };
 
 HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const HuggingFaceModel& model = {});
+HuggingFaceFiles hugging_face_files(const BpePipeline& contents, const HuggingFaceModel& model = {});
 
 }  // namespace dikkat

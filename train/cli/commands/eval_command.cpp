@@ -81,6 +81,7 @@ class SkippingTokenizer : public Tokenizer {
   }
   index stable_prefix(std::string_view text) const override { return inner_.stable_prefix(text); }
   std::string decode(std::span<const Token> tokens) const override { return inner_.decode(tokens); }
+  std::string decode_inside(std::span<const Token> tokens) const override { return inner_.decode_inside(tokens); }
   std::string to_json() const override { return inner_.to_json(); }
   std::optional<Token> separator() const override { return inner_.separator(); }
   bool is_lossless() const override { return skipped_.empty() && inner_.is_lossless(); }

@@ -1,0 +1,255 @@
+#include "train/text/bpe_pipeline.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/system/json.h"
+#include "train/text/characters.h"
+#include "train/text/known_regex.h"
+#include "train/text/pieces.h"
+#include "train/text/pre_tokenizer.h"
+#include "train/text/text_normalizer.h"
+#include "train/text/token_decoder.h"
+#include "train/text/write_hugging_face_json.h"
+
+namespace dikkat {
+
+index BpePipeline::size() const {
+  const auto of_text = static_cast<index>(bpe->tokens().size());
+  return added_tokens.empty() ? of_text : std::max<index>(of_text, added_tokens.rbegin()->first + index{1});
+}
+
+std::string BpePipeline::text_of(Token id) const {
+  const auto added = added_tokens.find(id);
+  if (added != added_tokens.end()) {
+    return added->second.name;
+  }
+  return id < std::ssize(bpe->tokens()) ? bpe->tokens()[static_cast<std::size_t>(id)] : "";
+}
+
+TokenType BpePipeline::type_of(Token id) const {
+  const auto added = added_tokens.find(id);
+  if (bpe->rules().unknown == id) {
+    return TokenType::unknown;
+  }
+  if (added != added_tokens.end()) {
+    return added->second.special ? TokenType::special : TokenType::added;
+  }
+  const std::string text = text_of(id);
+  return text.empty() ? TokenType::unused : bpe->rules().byte_fallback && byte_of_token(text) >= 0 ? TokenType::byte : TokenType::text;
+}
+
+/// The parsed steps of a tokenizer.
+struct PipelineTokenizer::Steps {
+  explicit Steps(const BpePipeline& contents)
+      : normalizer(parse_json(contents.normalizer)),
+        pre_tokenizer(parse_json(contents.pre_tokenizer)),
+        decoder(parse_json(contents.decoder)),
+        added(contents.added_tokens, normalizer) {}
+
+  TextNormalizer normalizer;
+  PreTokenizer pre_tokenizer;
+  TokenDecoder decoder;
+  AddedTokenFinder added;
+};
+
+PipelineTokenizer::PipelineTokenizer(BpePipeline contents) : contents_(std::move(contents)), steps_(new Steps(contents_)) {
+  const std::vector<std::string>& tokens = contents_.bpe->tokens();
+  for (const auto& [id, token] : contents_.added_tokens) {
+    const auto at = static_cast<std::size_t>(id);
+    const auto same = contents_.bpe->id_of(token.name);
+    require_input(id >= 0 && (at >= tokens.size() || tokens[at].empty() || tokens[at] == token.name) && (!same || *same == id),
+                  "bpe tokenizer: the added token ", token.name, " has the id ", id, ", which another token already has");
+    require_input(id <= 2 * (std::ssize(tokens) + std::ssize(contents_.added_tokens)) + 1000, "bpe tokenizer: the added token ", token.name,
+                  " has the id ", id, ", but the vocabulary has ", tokens.size(), " tokens");
+  }
+  require_added(contents_.added_tokens, contents_.text_tokens);
+}
+
+PipelineTokenizer::~PipelineTokenizer() = default;
+
+std::unique_ptr<PipelineTokenizer> PipelineTokenizer::with_text_tokens(TextTokens tokens) const {
+  BpePipeline contents = contents_;
+  contents.text_tokens = std::move(tokens);
+  return std::make_unique<PipelineTokenizer>(std::move(contents));
+}
+
+std::unique_ptr<PipelineTokenizer> PipelineTokenizer::cut_to(index size) const {
+  const auto is_too_large = [&](const auto& token) { return token.first >= size; };
+  const auto is_text = [&](const auto& token) { return is_too_large(token) && !token.second.special; };
+  if (std::ssize(contents_.bpe->tokens()) > size || std::ranges::any_of(contents_.added_tokens, is_text)) {
+    return nullptr;
+  }
+  BpePipeline contents = contents_;
+  std::erase_if(contents.added_tokens, is_too_large);
+  TextTokens& around = contents.text_tokens;
+  for (std::optional<Token>* const token : {&around.bos, &around.eos, &around.before, &around.after}) {
+    if (*token && **token >= size) {
+      token->reset();
+    }
+  }
+  std::erase_if(around.ends, [&](Token token) { return token >= size; });
+  return std::make_unique<PipelineTokenizer>(std::move(contents));
+}
+
+std::vector<Token> PipelineTokenizer::encode(std::string_view text) const { return encode_with_markup(text, {}); }
+
+std::vector<Token> PipelineTokenizer::encode_with_markup(std::string_view text, std::span<const ByteRange> markup) const {
+  require_utf8(text);
+  std::vector<Token> tokens;
+  tokens.reserve(text.size() / 3);
+  CharacterBpe::Memory memory;
+  bool is_first = true;
+  const auto on_text = [&](std::string_view part) {
+    const PreTokenizer::Words split = steps_->pre_tokenizer.split(part, is_first);
+    is_first = false;
+    for (const std::string_view word : split.words) {
+      contents_.bpe->encode(word, memory, tokens);
+    }
+  };
+  const auto on_token = [&](Token token) {
+    is_first = false;
+    tokens.push_back(token);
+  };
+  try {
+    steps_->added.split(text, markup, on_text, on_token);
+  } catch (const UnknownCharacter& unknown) {
+    std::string name;
+    utf8::append(name, unknown.character);
+    const std::size_t at = text.find(name);  // a normalizer may have changed it
+    throw EncodeError(at == std::string_view::npos ? 0 : static_cast<index>(at),
+                      concat("the tokenizer has no token for the character ", utf8::name_of(unknown.character),
+                             ": its original program would skip it; remove it from the text"));
+  }
+  return tokens;
+}
+
+index PipelineTokenizer::stable_prefix(std::string_view text) const {
+  const Steps& steps = *steps_;
+  bool ascii_only = false;
+  if (!steps.normalizer.is_local(ascii_only)) {
+    return 0;
+  }
+  if (const auto regex = steps.pre_tokenizer.only_regex()) {
+    const KnownRegex* const known = known_regex(*regex);
+    return known != nullptr && steps.added.is_local() && (steps.normalizer.is_empty() || ascii_only)
+               ? stable_pieces(text, known->line_breaks, known->joins_after_break)
+               : 0;
+  }
+  // Find the last place at which nothing joins the characters on its two sides: no added token, no pre-tokenizer and no merge.
+  const auto size = static_cast<index>(text.size()) - utf8::incomplete_tail(text);
+  for (index at = size; at > 0;) {
+    const index last = utf8::snap(text, at - 1);
+    const utf8::Character after = utf8::decode(text, last);
+    at = last;
+    if (last == 0) {
+      break;
+    }
+    const utf8::Character before = utf8::decode(text, utf8::snap(text, last - 1));
+    const bool are_valid = before.fault == utf8::Fault::none && after.fault == utf8::Fault::none;
+    if (!are_valid || (ascii_only && (before.code_point >= 0x80 || after.code_point >= 0x80)) ||
+        !steps.added.allows_cut(before.code_point, after.code_point) || !steps.pre_tokenizer.allows_cut(after.code_point)) {
+      continue;
+    }
+    const auto normal = [&](utf8::Character character) {
+      std::string one;
+      utf8::append(one, character.code_point);
+      one = steps.normalizer(one);
+      const PreTokenizer::Words words = steps.pre_tokenizer.split(one, false);
+      return words.words.size() == 1 ? std::pair(one, std::string(words.words[0])) : std::pair(one, std::string());
+    };
+    const auto [left, left_word] = normal(before);
+    const auto [right, right_word] = normal(after);
+    const auto last_of = [](const std::string& some) {
+      return utf8::decode(some, utf8::snap(some, static_cast<index>(some.size()) - 1)).code_point;
+    };
+    if (left_word.empty() || right_word.empty()) {  // a pre-tokenizer removes it
+      continue;
+    }
+    if (steps.added.allows_normalized_cut(last_of(left), utf8::decode(right, 0).code_point) &&
+        contents_.bpe->allows_cut(last_of(left_word), utf8::decode(right_word, 0).code_point)) {
+      return last;
+    }
+  }
+  return 0;
+}
+
+std::string PipelineTokenizer::text_of(std::span<const Token> tokens, bool begins_text) const {
+  std::vector<std::string> texts;
+  texts.reserve(tokens.size());
+  for (const Token token : tokens) {
+    require(token >= 0 && token < vocab_size(), "bpe tokenizer: token ", token, ", expected 0 to ", vocab_size() - 1);
+    texts.push_back(contents_.text_of(token));
+  }
+  return steps_->decoder(std::move(texts), begins_text);
+}
+
+std::string PipelineTokenizer::decode(std::span<const Token> tokens) const { return text_of(tokens, true); }
+std::string PipelineTokenizer::decode_inside(std::span<const Token> tokens) const { return text_of(tokens, false); }
+
+std::string PipelineTokenizer::to_json() const { return pipeline_json(contents_); }
+
+std::vector<Token> PipelineTokenizer::suppressed_tokens() const {
+  const std::vector<Token> ends = text_tokens().ends;
+  std::vector<Token> tokens;
+  for (Token id = 0; id < vocab_size(); ++id) {
+    const TokenType type = contents_.type_of(id);
+    if ((type == TokenType::special || type == TokenType::unknown || type == TokenType::unused) &&
+        std::find(ends.begin(), ends.end(), id) == ends.end()) {
+      tokens.push_back(id);
+    }
+  }
+  return tokens;
+}
+
+bool PipelineTokenizer::is_lossless() const {
+  return steps_->normalizer.is_empty() && steps_->pre_tokenizer.is_byte_level() && steps_->pre_tokenizer.keeps_text() &&
+         steps_->decoder.is_byte_level() && !steps_->added.strips() && !contents_.bpe->produces_unknown();
+}
+
+std::vector<SpecialToken> PipelineTokenizer::special_tokens() const {
+  std::vector<SpecialToken> special = special_tokens_of(contents_.added_tokens);
+  if (contents_.bpe->produces_unknown()) {
+    std::erase_if(special, [&](const SpecialToken& token) { return token.id == contents_.bpe->rules().unknown; });
+  }
+  return special;
+}
+
+std::optional<std::string_view> gguf_pre_of(const BpePipeline& contents) {
+  const auto regex = PreTokenizer(parse_json(contents.pre_tokenizer)).only_regex();
+  const KnownRegex* const known = regex ? known_regex(*regex) : nullptr;
+  const bool is_plain = TextNormalizer(parse_json(contents.normalizer)).is_empty() && TokenDecoder(parse_json(contents.decoder)).is_byte_level();
+  return known != nullptr && is_plain && known->ignore_merges == contents.bpe->rules().ignore_merges ? std::optional(known->gguf) : std::nullopt;
+}
+
+bool has_named_pipeline(std::string_view gguf_pre) { return known_regex_of_gguf(gguf_pre) != nullptr; }
+
+BpePipeline named_pipeline(std::string_view gguf_pre, std::vector<std::string> tokens, std::vector<Merge> merges, AddedTokens added,
+                           TextTokens text_tokens) {
+  const KnownRegex* const known = known_regex_of_gguf(gguf_pre);
+  require(known != nullptr, "bpe pipeline: no rule is called ", gguf_pre);
+  std::vector<Token> special;
+  for (const SpecialToken& token : special_tokens_of(added)) {
+    special.push_back(token.id);
+  }
+  const nlohmann::json bytes{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
+  const nlohmann::json split{{"type", "Split"}, {"pattern", {{"Regex", known->regex}}}, {"behavior", "Isolated"}, {"invert", false}};
+  const nlohmann::json steps{{"type", "Sequence"}, {"pretokenizers", nlohmann::json::array({split, bytes})}};
+  return {.bpe = std::make_shared<const CharacterBpe>(std::move(tokens), std::move(merges),
+                                                      CharacterBpeRules{.ignore_merges = known->ignore_merges}, special),
+          .added_tokens = std::move(added),
+          .normalizer = "null",
+          .pre_tokenizer = json_text(steps),
+          .decoder = json_text(bytes),
+          .text_tokens = std::move(text_tokens)};
+}
+
+bool puts_space_before(const BpePipeline& contents) {
+  const TextNormalizer normalizer(parse_json(contents.normalizer));
+  const PreTokenizer::Words words = PreTokenizer(parse_json(contents.pre_tokenizer)).split("a", true);
+  return !normalizer.prefix().empty() || words.words.size() != 1 || words.words[0] != "a";
+}
+
+}  // namespace dikkat
