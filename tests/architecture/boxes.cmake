@@ -34,7 +34,7 @@ set(seams
   "#include <CLI/=>train/cli/.+\\.(h|cpp)"
   "#include <histedit=>train/cli/line_reader\\.cpp"
   "#include <(oneapi/)?tbb/=>train/.+\\.cpp"
-  "#include <pcre2=>train/text/(pieces|scripts)\\.cpp"
+  "#include <pcre2=>train/text/(pieces|scripts|text_pattern)\\.cpp"
   "#include <utf8proc=>train/text/unicode\\.cpp"
   "#include <boost/=>train/web/http/request_parser\\.cpp"
   "#include <mpi\\.h>=>train/parallel/mpi/plugin\\.cpp"

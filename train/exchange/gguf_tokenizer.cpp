@@ -20,9 +20,9 @@ namespace {
 constexpr auto kUnused = static_cast<std::int32_t>(TokenType::unused);  // of rows that pad the token table
 
 // GGUF names kinds of tokenizers after the first models that had them.
-constexpr std::string_view kBpe = "gpt2";           // byte-level BPE
+constexpr std::string_view kBpe = "gpt2";             // byte-level BPE
 constexpr std::string_view kSentencePiece = "llama";  // BPE by the scores of tokens
-constexpr std::string_view kLongestMatch = "rwkv";  // the longest token at each position of a text; no begin or end tokens
+constexpr std::string_view kLongestMatch = "rwkv";    // the longest token at each position of a text; no begin or end tokens
 
 std::vector<std::string_view> strings_of(const WeightFile& file, std::string_view key) {
   const MetaValue* value = file.value(key);
@@ -125,9 +125,9 @@ void add_pipeline(const BpePipeline& contents, index rows, std::vector<MetaEntry
   const CharacterBpe& bpe = *contents.bpe;
   const auto sentence_piece = sentence_piece_rules(contents);
   const auto pre = gguf_pre_of(contents);
-  require_input(sentence_piece || pre,
-                "GGUF has no name for the rules of this tokenizer (normalizer ", contents.normalizer, ", pre_tokenizer ",
-                contents.pre_tokenizer, "); expected SentencePiece's kind, or bytes with a rule of a known model; export a Hugging Face folder");
+  require_input(sentence_piece || pre, "GGUF has no name for the rules of this tokenizer (normalizer ", contents.normalizer,
+                ", pre_tokenizer ", contents.pre_tokenizer,
+                "); expected SentencePiece's kind, or bytes with a rule of a known model; export a Hugging Face folder");
   add(metadata, "model", MetaValue(sentence_piece ? kSentencePiece : kBpe));
   add(metadata, "pre", MetaValue(sentence_piece ? std::string_view("default") : *pre));
   const auto text_of = [&](Token id) { return contents.type_of(id) == TokenType::unused ? concat("[PAD", id, ']') : contents.text_of(id); };
@@ -394,7 +394,8 @@ std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file) {
     return read_sentence_piece(file);
   }
   require_input(model == kBpe || model == kLongestMatch, file.name(), ": tokenizer.ggml.model is ", in_quotes(model), ", expected ", kBpe,
-                " (byte-level BPE), ", kSentencePiece, " (SentencePiece) or ", kLongestMatch, " (single characters or bytes); or give another tokenizer with --tokenizer PATH");
+                " (byte-level BPE), ", kSentencePiece, " (SentencePiece) or ", kLongestMatch,
+                " (single characters or bytes); or give another tokenizer with --tokenizer PATH");
   return model == kBpe ? read_bpe(file) : read_single(file);
 }
 

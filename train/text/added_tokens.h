@@ -63,9 +63,9 @@ class AddedTokenFinder {
     AddedToken flags;
   };
   struct Patterns {
-    std::vector<Pattern> sorted;             // by name
-    std::array<bool, 256> is_first{};        // whether a name begins with this byte
-    std::array<std::uint32_t, 257> begin{};  // where the names that begin with this byte begin in `sorted`
+    std::vector<Pattern> sorted;                       // by name
+    std::array<bool, 256> is_first{};                  // whether a name begins with this byte
+    std::array<std::uint32_t, 257> begin{};            // where the names that begin with this byte begin in `sorted`
     std::set<std::pair<char32_t, char32_t>> joined{};  // adjacent characters of names; a special one hides what it overlaps
   };
 

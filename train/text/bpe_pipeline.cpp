@@ -220,8 +220,10 @@ std::vector<SpecialToken> PipelineTokenizer::special_tokens() const {
 std::optional<std::string_view> gguf_pre_of(const BpePipeline& contents) {
   const auto regex = PreTokenizer(parse_json(contents.pre_tokenizer)).only_regex();
   const KnownRegex* const known = regex ? known_regex(*regex) : nullptr;
-  const bool is_plain = TextNormalizer(parse_json(contents.normalizer)).is_empty() && TokenDecoder(parse_json(contents.decoder)).is_byte_level();
-  return known != nullptr && is_plain && known->ignore_merges == contents.bpe->rules().ignore_merges ? std::optional(known->gguf) : std::nullopt;
+  const bool is_plain =
+      TextNormalizer(parse_json(contents.normalizer)).is_empty() && TokenDecoder(parse_json(contents.decoder)).is_byte_level();
+  return known != nullptr && is_plain && known->ignore_merges == contents.bpe->rules().ignore_merges ? std::optional(known->gguf)
+                                                                                                     : std::nullopt;
 }
 
 bool has_named_pipeline(std::string_view gguf_pre) { return known_regex_of_gguf(gguf_pre) != nullptr; }

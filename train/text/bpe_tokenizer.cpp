@@ -67,9 +67,7 @@ std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& opti
   return std::make_unique<BpeTokenizerMaker>(options.vocab_size, options.splitter);
 }
 
-std::unique_ptr<Tokenizer> BpeTokenizer::from_json(const TokenizerJson& json) {
-  return make_bpe_tokenizer(bpe_contents_in(json));
-}
+std::unique_ptr<Tokenizer> BpeTokenizer::from_json(const TokenizerJson& json) { return make_bpe_tokenizer(bpe_contents_in(json)); }
 
 BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
     : vocabulary_(std::move(vocabulary)), added_(vocabulary_.added_tokens, vocabulary_.nfc) {

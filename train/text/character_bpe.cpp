@@ -167,8 +167,7 @@ std::optional<Token> CharacterBpe::id_of(std::string_view text) const {
 
 std::optional<std::span<const Token>> CharacterBpe::Memory::find(std::string_view piece) const {
   const auto found = ranges_.find(piece);
-  return found == ranges_.end() ? std::nullopt
-                                : std::optional(std::span(tokens_).subspan(found->second.first, found->second.count));
+  return found == ranges_.end() ? std::nullopt : std::optional(std::span(tokens_).subspan(found->second.first, found->second.count));
 }
 
 void CharacterBpe::Memory::keep(std::string_view piece, std::span<const Token> tokens) {

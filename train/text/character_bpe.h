@@ -29,10 +29,10 @@ class UnknownCharacter : public std::exception {
 
 /// The rules of a tokenizer.json's BPE model.
 struct CharacterBpeRules {
-  bool byte_fallback = false;          // a character without a token becomes the tokens of its bytes, <0x00> to <0xFF>
-  bool fuse_unknown = false;           // adjacent unknown characters become one token
-  bool ignore_merges = false;          // a word that is a token becomes that token
-  std::optional<Token> unknown{};      // the token of characters that have none
+  bool byte_fallback = false;      // a character without a token becomes the tokens of its bytes, <0x00> to <0xFF>
+  bool fuse_unknown = false;       // adjacent unknown characters become one token
+  bool ignore_merges = false;      // a word that is a token becomes that token
+  std::optional<Token> unknown{};  // the token of characters that have none
 
   bool operator==(const CharacterBpeRules&) const = default;
 };

@@ -274,7 +274,8 @@ class Translator {
     }
     constexpr std::string_view kSame = "dDrntfaexAzZGRXkK123456789";
     const bool is_letter = ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9');
-    if (is_letter && (kSame.find(c) == std::string_view::npos || (in_bracket && std::string_view("AzZGRXkK").find(c) != std::string_view::npos))) {
+    if (is_letter &&
+        (kSame.find(c) == std::string_view::npos || (in_bracket && std::string_view("AzZGRXkK").find(c) != std::string_view::npos))) {
       refuse(concat('\\', c, in_bracket ? " within brackets" : ""));
     }
     out_ += '\\';
@@ -301,7 +302,7 @@ class Translator {
   std::string_view in_;
   std::size_t at_ = 0;
   std::string out_;
-  std::vector<std::size_t> groups_;   // where the open groups begin in out_
+  std::vector<std::size_t> groups_;    // where the open groups begin in out_
   std::optional<std::size_t> item_{};  // where the last item begins in out_, if a quantifier may follow
 };
 

@@ -5,7 +5,8 @@
 
 namespace dikkat {
 
-/// Reads the field "pattern" of a step in a tokenizer.json: {"String": TEXT} or {"Regex": EXPRESSION}. This header is private to its folder.
+/// Reads the field "pattern" of a step in a tokenizer.json: {"String": TEXT} or {"Regex": EXPRESSION}. This header is private to its
+/// folder.
 inline TextPattern pattern_in(const nlohmann::json& step, const std::string& where) {
   using namespace hugging_face;
   const json& pattern = field(step, "pattern");

@@ -16,9 +16,7 @@ using namespace hugging_face;
 
 constexpr std::string_view kBehaviors[] = {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"};
 
-bool is_one_character(std::string_view text) {
-  return !text.empty() && utf8::decode(text, 0).bytes == static_cast<index>(text.size());
-}
+bool is_one_character(std::string_view text) { return !text.empty() && utf8::decode(text, 0).bytes == static_cast<index>(text.size()); }
 
 /// A part of a word, in bytes, and whether the pattern matches it.
 struct Part {
@@ -236,7 +234,8 @@ bool PreTokenizer::keeps_text() const {
   index byte_levels = 0;
   for (const Step& step : steps_) {
     byte_levels += step.kind == Kind::byte_level ? 1 : 0;
-    if (step.kind == Kind::metaspace || step.prepend != Prepend::never || (step.kind == Kind::split && step.behavior == Behavior::removed)) {
+    if (step.kind == Kind::metaspace || step.prepend != Prepend::never ||
+        (step.kind == Kind::split && step.behavior == Behavior::removed)) {
       return false;
     }
   }
@@ -255,8 +254,7 @@ bool PreTokenizer::allows_cut(char32_t after) const {
     // A match of one character ends where it ends in the whole text. A word that begins with a space, or with the character instead of it,
     // gets nothing put before it.
     const bool is_fixed = step.kind != Kind::byte_level && step.single_characters;
-    const bool begins_alike =
-        step.prepend == Prepend::never || after == U' ' || utf8::decode(step.replacement, 0).code_point == after;
+    const bool begins_alike = step.prepend == Prepend::never || after == U' ' || utf8::decode(step.replacement, 0).code_point == after;
     if (!is_fixed || !begins_alike) {
       return false;
     }

@@ -14,8 +14,8 @@
 
 namespace dikkat {
 
-/// The pre_tokenizer of a tokenizer.json: steps that split a normalized text into words, which are merged separately. Immutable: threads may
-/// share one.
+/// The pre_tokenizer of a tokenizer.json: steps that split a normalized text into words, which are merged separately. Immutable: threads
+/// may share one.
 class PreTokenizer {
  public:
   /// Makes one without steps, for which a text is one word.
@@ -54,9 +54,9 @@ class PreTokenizer {
     std::string regex{};  // the source of a regular expression from the file
     Behavior behavior = Behavior::isolated;
     bool invert = false;
-    bool splits = true;            // byte_level and metaspace
+    bool splits = true;              // byte_level and metaspace
     bool single_characters = false;  // whether a match is one character, whatever stands beside it
-    std::string replacement{};     // metaspace: instead of a space
+    std::string replacement{};       // metaspace: instead of a space
     Prepend prepend = Prepend::never;
   };
   static Step read_step(const nlohmann::json& step);

@@ -119,7 +119,7 @@ void check_model(const json& model) {
   if (const json& type = field(model, "type"); !type.is_null() && type != "BPE") {
     const std::string name = type_of(model);
     refuse("model.type", type,
-           concat("\"BPE\"", name == "Unigram"     ? ": texts would have to be divided by the probabilities of tokens, which is not supported"
+           concat("\"BPE\"", name == "Unigram" ? ": texts would have to be divided by the probabilities of tokens, which is not supported"
                              : name == "WordPiece" ? ": texts would have to be divided by the longest match, which is not supported"
                              : name == "WordLevel" ? ": a vocabulary of whole words is not supported"
                                                    : ""));
@@ -152,9 +152,8 @@ Bpe byte_level_bpe_from(const File& file) {
   VocabularyReader vocabulary(ids, file.added_tokens);
   require_owners_ids(field(file.top, "added_tokens"), ids);
   std::vector<Merge> merges;
-  read_merges(file.texts.merges, [&](std::string_view left, std::string_view right, std::size_t i) {
-    merges.push_back(vocabulary.merge_of(left, right, i));
-  });
+  read_merges(file.texts.merges,
+              [&](std::string_view left, std::string_view right, std::size_t i) { merges.push_back(vocabulary.merge_of(left, right, i)); });
   return std::move(vocabulary).bpe(std::move(merges), flag(file.model, "model", "ignore_merges", false));
 }
 

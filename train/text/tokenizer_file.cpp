@@ -58,8 +58,9 @@ bool is_of_characters(const TokenizerJson& parsed) {
   const auto is_null = [&](const char* key) { return !object.contains(key) || object[key].is_null(); };
   const auto model = object.find("model");
   const bool has_model = model != object.end() && model->is_object() && model->value("type", nlohmann::json()) == "BPE";
-  return has_model && is_null("pre_tokenizer") && is_null("normalizer") && parsed.merges.find_first_not_of("[] \t\r\n") == std::string_view::npos &&
-         object.value("added_tokens", nlohmann::json()).empty() && parsed.vocabulary.starts_with('{');
+  return has_model && is_null("pre_tokenizer") && is_null("normalizer") &&
+         parsed.merges.find_first_not_of("[] \t\r\n") == std::string_view::npos && object.value("added_tokens", nlohmann::json()).empty() &&
+         parsed.vocabulary.starts_with('{');
 }
 
 /// Returns the result of f(), and adds the names of the files to its errors.

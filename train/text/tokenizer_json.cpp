@@ -91,7 +91,10 @@ class LargeValues {
         i = object(first, Place::inner);
       } else {
         i = after_value(first);
-        Range* const wanted = place != Place::model ? nullptr : key == R"("vocab")" ? &vocabulary : key == R"("merges")" ? &merges : nullptr;
+        Range* const wanted = place != Place::model  ? nullptr
+                              : key == R"("vocab")"  ? &vocabulary
+                              : key == R"("merges")" ? &merges
+                                                     : nullptr;
         if (wanted != nullptr && i != std::string_view::npos) {
           ranges_.push_back({first, i});
           *wanted = ranges_.back();

@@ -64,8 +64,8 @@ class Normalizer {
     int boundary_class = 0;
     const bool is_compatible = form_ == NormalForm::kc || form_ == NormalForm::kd;
     const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (is_compatible ? UTF8PROC_COMPAT : 0));
-    const utf8proc_ssize_t count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code_point), characters_.data() + before, kMost,
-                                                           options, &boundary_class);
+    const utf8proc_ssize_t count =
+        utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code_point), characters_.data() + before, kMost, options, &boundary_class);
     require(0 < count && count <= static_cast<utf8proc_ssize_t>(kMost), "normal form: utf8proc decomposes ", utf8::name_of(code_point),
             " into ", count, " characters");
     characters_.resize(before + static_cast<std::size_t>(count));

@@ -11,7 +11,8 @@ namespace dikkat {
 /// order. `text` must be valid UTF-8 (this is not checked). Takes O(n), or O(n log n) if many marks follow one letter.
 std::string to_nfc(std::string_view text);
 
-/// The normal forms of UAX #15: composed or decomposed, and with a "k" also without the differences of compatibility characters ("ﬁ" is "fi").
+/// The normal forms of UAX #15: composed or decomposed, and with a "k" also without the differences of compatibility characters ("ﬁ" is
+/// "fi").
 enum class NormalForm : std::uint8_t { c, d, kc, kd };
 /// Returns the text in a normal form, as to_nfc() does.
 std::string to_normal_form(std::string_view text, NormalForm form);

@@ -121,8 +121,7 @@ VocabularyIds::VocabularyIds(std::string_view json, std::size_t added) {
   const auto most = static_cast<index>(2 * (entries_.size() + added) + 1000);
   ids_.reserve(entries_.size());
   for (const auto& [text, id] : entries_) {
-    require_input(id < most, "tokenizer: the token \"", text, "\" has the id ", id, ", expected one of 0 to ",
-                  entries_.size() + added - 1);
+    require_input(id < most, "tokenizer: the token \"", text, "\" has the id ", id, ", expected one of 0 to ", entries_.size() + added - 1);
     require_input(ids_.emplace(text, id).second, "tokenizer: its vocabulary has the token \"", text, "\" twice");
   }
 }

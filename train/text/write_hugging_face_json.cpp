@@ -177,7 +177,8 @@ std::string tokens_and_merges(const CharacterBpe& bpe) {
   out += R"(},"merges":[)";
   const auto side = [&](Token id) -> const std::string& { return bpe.tokens()[static_cast<std::size_t>(id)]; };
   const auto has_space = [](const std::string& text) { return text.find(' ') != std::string::npos; };
-  const bool as_pairs = std::ranges::any_of(bpe.merges(), [&](Merge merge) { return has_space(side(merge.left)) || has_space(side(merge.right)); });
+  const bool as_pairs =
+      std::ranges::any_of(bpe.merges(), [&](Merge merge) { return has_space(side(merge.left)) || has_space(side(merge.right)); });
   std::string line;
   for (std::size_t i = 0; i < bpe.merges().size(); ++i) {
     const auto [left, right] = bpe.merges()[i];
@@ -198,14 +199,16 @@ std::string tokens_and_merges(const CharacterBpe& bpe) {
 
 std::string file_of(const BpePipeline& contents) {
   const CharacterBpeRules& rules = contents.bpe->rules();
-  const ordered_json unknown = rules.unknown ? ordered_json(contents.bpe->tokens()[static_cast<std::size_t>(*rules.unknown)]) : ordered_json();
+  const ordered_json unknown =
+      rules.unknown ? ordered_json(contents.bpe->tokens()[static_cast<std::size_t>(*rules.unknown)]) : ordered_json();
   const auto flag = [](bool value) { return value ? "true" : "false"; };
   return concat(R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)", json_text(added_tokens_of(contents.added_tokens)),
                 R"(,"normalizer":)", contents.normalizer, R"(,"pre_tokenizer":)", contents.pre_tokenizer, R"(,"post_processor":)",
                 json_text(template_of(contents.text_tokens, contents.added_tokens)), R"(,"decoder":)", contents.decoder,
                 R"(,"model":{"type":"BPE","dropout":null,"unk_token":)", json_text(unknown),
-                R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":)", flag(rules.fuse_unknown), R"(,"byte_fallback":)",
-                flag(rules.byte_fallback), R"(,"ignore_merges":)", flag(rules.ignore_merges), ',', tokens_and_merges(*contents.bpe), "}}");
+                R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":)", flag(rules.fuse_unknown),
+                R"(,"byte_fallback":)", flag(rules.byte_fallback), R"(,"ignore_merges":)", flag(rules.ignore_merges), ',',
+                tokens_and_merges(*contents.bpe), "}}");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/throws.h"
+#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/read_hugging_face_json.h"
 #include "train/text/tokenizer_file.h"
@@ -103,19 +104,9 @@ TEST(HuggingFaceJson, RefusesFilesThatWouldGiveOtherTokens) {
     std::vector<std::string> parts;
   };
   const Case cases[] = {
-      {[](json& f) { f["normalizer"] = {{"type", "NFKC"}}; }, {"normalizer", R"({"type":"NFKC"})", R"({"type":"NFC"})"}},
-      {[](json& f) { f["pre_tokenizer"] = {{"type", "Whitespace"}}; }, {"pre_tokenizer", R"({"type":"Whitespace"})", "ByteLevel"}},
-      {[](json& f) { f["pre_tokenizer"] = nullptr; }, {"pre_tokenizer", "null"}},
-      {[](json& f) { f.erase("pre_tokenizer"); }, {"pre_tokenizer", "null"}},
-      {[](json& f) { f["pre_tokenizer"]["add_prefix_space"] = true; }, {"pre_tokenizer.add_prefix_space", "true", "false"}},
-      {[](json& f) { f["pre_tokenizer"]["use_regex"] = false; }, {"pre_tokenizer", "one rule"}},
-      {[](json& f) {
-         f["pre_tokenizer"] = {{"type", "Sequence"},
-                               {"pretokenizers", json::array({{{"type", "Digits"}, {"individual_digits", false}}, f["pre_tokenizer"]})}};
-       },
-       {"pre_tokenizer.individual_digits", "false", "true"}},
+      {[](json& f) { f["normalizer"] = {{"type", "Precompiled"}}; }, {"normalizer", R"({"type":"Precompiled"})", "NFC"}},
+      {[](json& f) { f["pre_tokenizer"] = {{"type", "Spaces"}}; }, {"pre_tokenizer", R"({"type":"Spaces"})", "ByteLevel"}},
       {[](json& f) { f["model"]["type"] = "Unigram"; }, {"model.type", "\"Unigram\"", "\"BPE\""}},
-      {[](json& f) { f["model"]["byte_fallback"] = true; }, {"model.byte_fallback", "true", "false"}},
       {[](json& f) { f["model"]["dropout"] = 0.1; }, {"model.dropout", "0.1", "null"}},
       {[](json& f) { f["model"]["end_of_word_suffix"] = "</w>"; }, {"model.end_of_word_suffix", "\"</w>\"", "\"\""}},
       {[](json& f) { f["model"]["ignore_merges"] = 1; }, {"model.ignore_merges", "1", "true or false"}},
@@ -142,16 +133,42 @@ TEST(HuggingFaceJson, RefusesFilesThatWouldGiveOtherTokens) {
   }
 }
 
-TEST(HuggingFaceJson, ShowsARuleThatItDoesNotKnow) {
-  const auto with_split = [](const std::function<void(json&)>& change) {
-    return input_error_of(
-        [&] { tokenizer_from_json(changed([&](json& f) { change(f["pre_tokenizer"]["pretokenizers"][0]); }, Splitter::llama3)); });
+TEST(HuggingFaceJson, RulesWithoutASplitterRunStepByStep) {
+  struct Case {
+    std::function<void(json&)> change;
+    std::vector<Token> (*expected)(const BpeTokenizer& same);
   };
-  EXPECT_TRUE(names(with_split([](json& s) { s["pattern"]["Regex"] = R"(\p{N}{1,2}|.+)"; }), {R"(\\p{N}{1,2}|.+)"}));
-  EXPECT_TRUE(names(with_split([](json& s) { s["pattern"]["Regex"] = "x"; }), {"gpt2, smollm, llama3, qwen2"}));
-  EXPECT_TRUE(names(with_split([](json& s) { s["pattern"] = {{"String", " "}}; }), {"pre_tokenizer.pattern", "{\"String\":\" \"}"}));
-  EXPECT_TRUE(names(with_split([](json& s) { s["behavior"] = "Removed"; }), {"pre_tokenizer.behavior", "\"Removed\""}));
-  EXPECT_TRUE(names(with_split([](json& s) { s["invert"] = true; }), {"pre_tokenizer.invert", "true", "false"}));
+  const auto the = [](const BpeTokenizer& same) { return same.encode("the cat"); };
+  const Case cases[] = {
+      {[](json& f) { f["normalizer"] = {{"type", "NFKC"}}; }, the},
+      {[](json& f) { f["normalizer"] = {{"type", "Lowercase"}}; }, the},
+      {[](json& f) { f["pre_tokenizer"]["use_regex"] = false; }, the},
+      {[](json& f) { f["pre_tokenizer"]["add_prefix_space"] = true; }, [](const BpeTokenizer& same) { return same.encode(" the cat"); }},
+      {[](json& f) {
+         f["pre_tokenizer"] = {{"type", "Sequence"},
+                               {"pretokenizers", json::array({{{"type", "Digits"}, {"individual_digits", false}}, f["pre_tokenizer"]})}};
+       },
+       the},
+  };
+  for (const Case& c : cases) {
+    const auto tokenizer = tokenizer_from_json(changed(c.change));
+    ASSERT_NE(dynamic_cast<const PipelineTokenizer*>(tokenizer.get()), nullptr);
+    EXPECT_EQ(tokenizer->encode("the cat"), c.expected(small_with()));
+    EXPECT_EQ(tokenizer_from_json(tokenizer->to_json())->to_json(), tokenizer->to_json());
+    EXPECT_EQ(tokenizer->separator(), 263);
+  }
+}
+
+TEST(HuggingFaceJson, SplitsByARuleOfItsOwn) {
+  const auto with_split = [](const std::function<void(json&)>& change) {
+    return changed([&](json& f) { change(f["pre_tokenizer"]["pretokenizers"][0]); }, Splitter::llama3);
+  };
+  const auto tokenizer = tokenizer_from_json(with_split([](json& s) { s["pattern"]["Regex"] = R"(\p{N}{1,2}|.+)"; }));
+  EXPECT_TRUE(tokenizer->is_lossless());
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("the 123 cats\n")), "the 123 cats\n");
+  EXPECT_EQ(tokenizer->stable_prefix("the cat "), 0) << "nothing is known of this rule";
+  EXPECT_TRUE(names(input_error_of([&] { tokenizer_from_json(with_split([](json& s) { s["pattern"]["Regex"] = "[a&&b]"; })); }),
+                    {"[a&&b]", "intersection"}));
 }
 
 TEST(HuggingFaceJson, RefusesDamage) {
