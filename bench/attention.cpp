@@ -18,18 +18,19 @@ namespace dikkat::bench {
 namespace {
 
 struct Arguments {
-  std::vector<index> batch = {1}, heads = {12}, key_heads = {0}, head_size = {64}, time = {64, 256, 1024, 4096};
+  std::vector<index> batch = {1}, heads = {12}, key_heads = {0}, head_size = {64}, time = {64, 256, 1024, 4096}, windows = {0};
   double dropout = 0, budget = 1;
   bool whole = false, rope = false, json = false;
 };
 
 struct Case {
-  index batch, heads, key_heads, head_size, time;
+  index batch, heads, key_heads, head_size, time, window;
   bool rope;
   /// FLOPs of one product over the scores that queries see; a multiply-add counts as two.
   double product_flops(bool causal) const {
     const auto t = static_cast<double>(time);
-    return 2 * static_cast<double>(batch * heads * head_size) * (causal ? t * (t + 1) / 2 : t * t);
+    const double hidden = window == 0 || window >= time ? 0 : (t - static_cast<double>(window)) * (t - static_cast<double>(window) + 1) / 2;
+    return 2 * static_cast<double>(batch * heads * head_size) * (causal ? t * (t + 1) / 2 - hidden : t * t);
   }
 };
 
@@ -55,6 +56,7 @@ class Operands {
                .key_heads = c.key_heads,
                .scale = 1 / std::sqrt(static_cast<double>(c.head_size)),
                .causal = !a.whole,
+               .window = c.window,
                .dropout = a.dropout,
                .stream = RandomStream(1, "bench", 0)} {}
 
@@ -135,6 +137,7 @@ void run(const Arguments& a) {
       require_input(key_heads == 0 || heads % key_heads == 0, "--key-heads ", key_heads, " does not divide --heads ", heads);
     }
   }
+  require_input(!a.whole || std::ranges::count(a.windows, 0) == std::ssize(a.windows), "--window with --whole, expected causal attention");
   for (const index size : a.head_size) {
     require_input(!a.rope || size % 2 == 0, "--head-size ", size, ", expected an even one with --rope");
   }
@@ -144,15 +147,15 @@ void run(const Arguments& a) {
   if (!a.json) {
     fmt::print("{} threads, {:.0f} GFLOP/s of FMA at most; {}, dropout {}\n\n", thread_count(), peak, a.whole ? "all keys seen" : "causal",
                a.dropout);
-    fmt::print("{:>5} {:>5} {:>5} {:>5} {:>6} {:>5}  {:<8} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "batch", "heads", "keys'", "size", "time",
-               "rope", "pass", "median ms", "min", "max", "GFLOP/s", "of peak");
+    fmt::print("{:>5} {:>5} {:>5} {:>5} {:>6} {:>6} {:>5}  {:<8} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "batch", "heads", "keys'", "size",
+               "time", "window", "rope", "pass", "median ms", "min", "max", "GFLOP/s", "of peak");
   }
   // Report one pass of a case.
   const auto report = [&](const Case& c, const char* pass, double products, const Times& t) {
     const double rate = products * c.product_flops(!a.whole) / t.median * 1e-6;
     if (!a.json) {
-      fmt::print("{:>5} {:>5} {:>5} {:>5} {:>6} {:>5}  {:<8} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", c.batch, c.heads,
-                 c.key_heads, c.head_size, c.time, c.rope ? "yes" : "no", pass, t.median, t.min, t.max, rate, 100 * rate / peak);
+      fmt::print("{:>5} {:>5} {:>5} {:>5} {:>6} {:>6} {:>5}  {:<8} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", c.batch, c.heads,
+                 c.key_heads, c.head_size, c.time, c.window, c.rope ? "yes" : "no", pass, t.median, t.min, t.max, rate, 100 * rate / peak);
       std::fflush(stdout);
     }
     rows.push_back({{"batch", c.batch},
@@ -160,6 +163,7 @@ void run(const Arguments& a) {
                     {"key_heads", c.key_heads},
                     {"head_size", c.head_size},
                     {"time", c.time},
+                    {"window", c.window},
                     {"rope", c.rope},
                     {"pass", pass},
                     {"median_ms", t.median},
@@ -179,12 +183,14 @@ void run(const Arguments& a) {
       for (const index head_size : a.head_size) {
         for (const index time : a.time) {
           for (const index key_heads : a.key_heads) {
-            const Case plain{batch, heads, key_heads == 0 ? heads : key_heads, head_size, time, false};
-            time_both(plain);
-            if (a.rope) {
-              Case rotated = plain;
-              rotated.rope = true;
-              time_both(rotated);
+            for (const index window : a.windows) {
+              const Case plain{batch, heads, key_heads == 0 ? heads : key_heads, head_size, time, window, false};
+              time_both(plain);
+              if (a.rope) {
+                Case rotated = plain;
+                rotated.rope = true;
+                time_both(rotated);
+              }
             }
           }
         }
@@ -217,6 +223,10 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 1 << 20));
   sizes("--head-size", a.head_size, "Columns of a head");
   sizes("--time", a.time, "Queries, and keys");
+  app.add_option("--window", a.windows, "Keys that a query sees at most; 0: all up to its own")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 20));
   app.add_option("--dropout", a.dropout, "Dropout probability of the attention weights")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 0.999));

@@ -33,6 +33,17 @@ std::string contents(const fs::path& path) {
 /// The names of GPT-2's two files.
 constexpr std::pair<const char*, const char*> kPairs[] = {{"vocab.bpe", "encoder.json"}, {"merges.txt", "vocab.json"}};
 
+/// The tokenizer files of other programs, of which a folder may have no other.
+constexpr std::pair<const char*, const char*> kForeign[] = {{"tokenizer.model", "SentencePiece"}, {"tekken.json", "Mistral's tekken"}};
+
+/// Throws InputError for a file of another program, or for a folder that has only such a file, and says how to convert it.
+[[noreturn]] void refuse_foreign(const fs::path& folder, const char* file, const char* program) {
+  const std::string where = folder.empty() ? "." : folder.string();
+  fail_input("tokenizer: ", (folder / file).string(), " is a file of ", program, ", expected a tokenizer.json beside it. Get the model's own "
+             "tokenizer.json, or let Hugging Face's library write one: python3 -c \"from transformers import AutoTokenizer; "
+             "AutoTokenizer.from_pretrained('", where, "').save_pretrained('", where, "')\". A GGUF file of the model has its tokenizer too");
+}
+
 /// Reads nanoGPT's ids by character. nanoGPT numbers sorted characters, as CharTokenizer does, which refuses any other order.
 std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   require_input(ids.is_object(), "tokenizer: its \"stoi\" is a JSON ", ids.type_name(), ", expected an object of ids by character");
@@ -86,6 +97,11 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
         return read_tokenizer_file((path / merges).string(), notes);
       }
     }
+    for (const auto& [file, program] : kForeign) {
+      if (is_there(path / file)) {
+        refuse_foreign(path, file, program);
+      }
+    }
     fail_input("tokenizer: the folder ", name, " has neither tokenizer.json nor vocab.bpe and encoder.json");
   }
   for (const auto& [merges, ids] : kPairs) {
@@ -94,6 +110,11 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
       const Gpt2Files files{.vocab_bpe = contents(folder / merges), .encoder_json = contents(folder / ids)};
       return named(concat((folder / merges).string(), " with ", ids),
                    [&] { return std::make_unique<BpeTokenizer>(from_gpt2_files(files)); });
+    }
+  }
+  for (const auto& [file, program] : kForeign) {
+    if (path.filename() == file && is_there(path)) {
+      refuse_foreign(path.parent_path(), file, program);
     }
   }
   const std::string text = contents(path);

@@ -418,6 +418,20 @@ TEST(HuggingFaceFiles, TheConfigurationBesideNamesBosAndEos) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(HuggingFaceFiles, AFileOfAnotherProgramSaysHowToConvertIt) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "foreign_tokenizer_files";
+  for (const char* const file : {"tokenizer.model", "tekken.json"}) {
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / file) << "{}";
+    for (const std::filesystem::path& given : {folder, folder / file}) {
+      EXPECT_TRUE(names(input_error_of([&] { read_tokenizer_file(given.string()); }), {file, "tokenizer.json", "save_pretrained"}));
+    }
+    std::ofstream(folder / "tokenizer.json") << with_template();
+    EXPECT_EQ(read_tokenizer_file(folder.string())->vocab_size(), 266);
+    std::filesystem::remove_all(folder);
+  }
+}
+
 TEST(BpeVocabulary, NamesItsTokensAsFilesDo) {
   const BpeTokenizer tokenizer(from_hugging_face_json(with_template()));
   const BpeVocabulary& vocabulary = tokenizer.vocabulary();
