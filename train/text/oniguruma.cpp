@@ -259,11 +259,15 @@ class Translator {
                          : concat("(?:(?<=[", kWord, "])(?=[", kWord, "])|(?<![", kWord, "])(?![", kWord, "]))");
         return;
       case 'u': return code_point();
+      case 'x':
       case 'p':
       case 'P': {
         out_ += '\\';
         out_ += c;
-        require_input(peek() == '{', "it has \\", c, " without {");
+        if (peek() != '{') {
+          require_input(c == 'x', "it has \\", c, " without {");
+          return;
+        }
         const std::size_t end = in_.find('}', at_);
         require_input(end != std::string_view::npos, "it has \\", c, "{ without an end");
         out_ += in_.substr(at_, end + 1 - at_);
@@ -272,7 +276,7 @@ class Translator {
       }
       default: break;
     }
-    constexpr std::string_view kSame = "dDrntfaexAzZGRXkK123456789";
+    constexpr std::string_view kSame = "dDrntfaeAzZGRXkK123456789";
     const bool is_letter = ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9');
     if (is_letter &&
         (kSame.find(c) == std::string_view::npos || (in_bracket && std::string_view("AzZGRXkK").find(c) != std::string_view::npos))) {

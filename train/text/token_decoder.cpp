@@ -15,7 +15,7 @@ using namespace hugging_face;
 
 std::size_t count_of(const json& step, const char* name) {
   const json& value = field(step, name);
-  if (!value.is_number_unsigned() || value > 1'000'000) {
+  if (!value.is_number_integer() || value < 0 || value > 1'000'000) {
     refuse(in("decoder", name), value, "a number of characters");
   }
   return value.get<std::size_t>();

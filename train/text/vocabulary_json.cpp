@@ -113,7 +113,7 @@ VocabularyIds::VocabularyIds(std::string_view json, std::size_t added) {
   IdWalker walker(entries_);
   const bool is_json = walk_json(json, walker) == 0;
   if (!is_json || !walker.is_right) {
-    require_input(!json.empty() && json.front() == '{', "tokenizer: its vocabulary is not a JSON object of ids by token");
+    require_input(!json.empty(), "tokenizer: it has no vocabulary, expected a JSON object of ids by token");
     refuse_ids(json, added);
   }
   require_input(!entries_.empty(), "tokenizer: its vocabulary is empty, expected a JSON object of ids by token");
