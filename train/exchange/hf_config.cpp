@@ -30,7 +30,6 @@ constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
     {"gpt_neox", "partial rotary positions and parallel branches"},
     {"gptj", "partial rotary positions and parallel branches"},
     {"phi", "partial rotary positions and parallel branches"},
-    {"phi3", "fused projections and long-context RoPE"},
     {"opt", "positions with an offset"},
     {"bloom", "ALiBi positions"},
     {"falcon", "parallel branches"},
@@ -68,6 +67,8 @@ class Reader {
       converted = ours_of(form, value.get<double>());
     } else if (key->type == schema::Type::boolean && value.is_boolean()) {
       converted = value.get<bool>();
+    } else if (key->type == schema::Type::numbers && value.is_array() && std::ranges::all_of(value, &json::is_number)) {
+      converted = value.get<std::vector<double>>();
     } else {
       fail_input(name_, ": ", theirs, " is ", short_text(value), ", expected ", key->expected());
     }
@@ -97,13 +98,55 @@ const std::vector<RopeForm>& rope_forms() {
         {"low_freq_factor", "rope_low_freq_factor"},
         {"high_freq_factor", "rope_high_freq_factor"},
         {"original_max_position_embeddings", "rope_original_context"}}},
+      {"longrope",
+       {{"short_factor", "rope_factors"}, {"long_factor", "rope_long_factors"}},
+       {"original_max_position_embeddings", "factor", "attention_factor"}},
   };
   return forms;
 }
 
+/// Reads what LongRoPE's two lists do not say: the original context, which config.json or the object names, and the amplitude, which
+/// follows from both contexts unless the object has it. The model then has the original context.
+void read_long_rope(const Reader& reader, const char* where, const json& object, Config& config) {
+  TransformerConfig& model = config.model;
+  const json *whole = reader.find("max_position_embeddings"), *amplitude = find_value(object, "attention_factor");
+  const json *outside = reader.find("original_max_position_embeddings"), *inside = find_value(object, "original_max_position_embeddings");
+  const json* original = outside != nullptr ? outside : inside;
+  require_input(original != nullptr, reader.name(), ": ", where, " of type \"longrope\" has no original_max_position_embeddings");
+  require_input(inside == nullptr || *inside == *original, reader.name(), ": original_max_position_embeddings is ", short_text(*original),
+                ", and in ", where, ' ', inside != nullptr ? short_text(*inside) : "", ", expected one value");
+  reader.set(config, "rope_original_context", "original_max_position_embeddings", *original);
+
+  // Versions of transformers disagree on a factor that is not the ratio of both contexts.
+  const index longer = whole != nullptr ? whole->get<index>() : model.block_size;
+  const double ratio = static_cast<double>(longer) / static_cast<double>(model.rope_original_context);
+  const json* factor = find_value(object, "factor");
+  require_input(factor == nullptr || *factor == ratio, reader.name(), ": ", where, " has the factor ",
+                factor != nullptr ? short_text(*factor) : "",
+                ", expected max_position_embeddings / original_max_position_embeddings = ", schema::to_toml(ratio));
+  model.rope_factor = std::max(ratio, 1.0);
+  model.block_size = std::min(longer, model.rope_original_context);
+  model.rope_amplitude = Defaulted<double>();
+  if (amplitude != nullptr) {
+    reader.set(config, "rope_amplitude", "attention_factor", *amplitude);
+  }
+}
+
+/// Reads the share of a head that RoPE rotates: partial_rotary_factor of config.json or of an object of RoPE, which must agree.
+void read_rope_share(const Reader& reader, const json* object, Config& config) {
+  const json *outside = reader.find("partial_rotary_factor"),
+             *inside = object != nullptr ? find_value(*object, "partial_rotary_factor") : nullptr;
+  require_input(outside == nullptr || inside == nullptr || *outside == *inside, reader.name(), ": partial_rotary_factor is ",
+                outside != nullptr ? short_text(*outside) : "", ", and for RoPE ", inside != nullptr ? short_text(*inside) : "",
+                ", expected one value");
+  if (const json* share = outside != nullptr ? outside : inside; share != nullptr) {
+    reader.set(config, "rope_share", "partial_rotary_factor", *share);
+  }
+}
+
 /// Reads an object of RoPE: rope_scaling of transformers 4, or rope_parameters of transformers 5, which also has rope_theta. Refuses
 /// unknown and missing keys, because ignoring them would compute another model.
-void read_rope_object(const Reader& reader, const char* where, const json& object, Config& config) {
+void read_rope_object(const Reader& reader, const char* where, const json& object, const Family& family, Config& config) {
   // The type, which has two names.
   require_input(object.is_object(), reader.name(), ": ", where, " is ", short_text(object), ", expected an object");
   const json *type = find_value(object, "rope_type"), *older = find_value(object, "type");
@@ -112,10 +155,13 @@ void read_rope_object(const Reader& reader, const char* where, const json& objec
   type = type != nullptr ? type : older;
   require_input(type == nullptr || type->is_string(), reader.name(), ": ", where, " has the type ",
                 type != nullptr ? short_text(*type) : "", ", expected a text");
-  const std::string kind = type != nullptr ? type->get<std::string>() : "default";
+  const bool has_factors = is_coded(family, "rope_factors"), has_share = is_coded(family, "rope_share");
+  std::string kind = type != nullptr ? type->get<std::string>() : "default";
+  kind = kind == "su" && has_factors ? "longrope" : kind;  // Phi-3's first name
   const auto form = std::ranges::find(rope_forms(), kind, &RopeForm::type);
-  require_input(form != rope_forms().end(), reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind), " (", where,
-                "), expected default, linear or llama3");
+  const bool is_possible = form != rope_forms().end() && (kind == "default" || (kind == "longrope") == has_factors);
+  require_input(is_possible, reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind), " (", where, "), expected ",
+                has_factors ? "default or longrope for " : "default, linear or llama3 for ", family.name);
 
   // The keys: none is unknown, and none that the type needs is missing.
   for (const auto& item : object.items()) {
@@ -123,6 +169,7 @@ void read_rope_object(const Reader& reader, const char* where, const json& objec
     const json& value = item.value();
     const auto is = [&](const auto& name) { return name == key; };
     const bool is_known = is("rope_type") || is("type") || is("rope_theta") || std::ranges::any_of(form->ignored, is) ||
+                          (has_share && is("partial_rotary_factor")) ||
                           std::ranges::any_of(form->needed, [&](const auto& entry) { return entry.first == key; });
     const bool is_one = (is("partial_rotary_factor") || is("factor") || is("attention_factor")) && value.is_number() && value == 1;
     require_input(is_known || is_one || value.is_null(), reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has the key ",
@@ -134,14 +181,20 @@ void read_rope_object(const Reader& reader, const char* where, const json& objec
     reader.set(config, ours, key, *value);
   }
   config.model.rope_scaling = kind == "default" ? RopeScaling::none : *value_named<RopeScaling>(kind);
+  if (config.model.rope_scaling == RopeScaling::longrope) {
+    read_long_rope(reader, where, object, config);
+  }
+  if (has_share) {
+    read_rope_share(reader, &object, config);
+  }
 }
 
 /// Reads RoPE's keys: rope_theta and rope_scaling of transformers 4, rope_parameters of transformers 5. A file may have both forms if they
 /// agree.
-void read_rope(const Reader& reader, double usual_theta, Config& config) {
+void read_rope(const Reader& reader, const Family& family, Config& config) {
   const json *parameters = reader.find("rope_parameters"), *scaling = reader.find("rope_scaling"), *theta = reader.find("rope_theta");
   if (parameters != nullptr) {
-    read_rope_object(reader, "rope_parameters", *parameters, config);
+    read_rope_object(reader, "rope_parameters", *parameters, family, config);
     const json* inside = find_value(*parameters, "rope_theta");
     require_input(inside != nullptr || theta != nullptr, reader.name(), ": rope_parameters has no rope_theta");
     require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
@@ -151,7 +204,7 @@ void read_rope(const Reader& reader, double usual_theta, Config& config) {
   }
   if (scaling != nullptr) {
     Config other = config;
-    read_rope_object(reader, "rope_scaling", *scaling, other);
+    read_rope_object(reader, "rope_scaling", *scaling, family, other);
     require_input(parameters == nullptr || other.model == config.model, reader.name(), ": rope_scaling is ", short_text(*scaling),
                   ", and rope_parameters is ", parameters != nullptr ? short_text(*parameters) : "", ", expected only one");
     const json* inside = find_value(*scaling, "rope_theta");
@@ -161,7 +214,10 @@ void read_rope(const Reader& reader, double usual_theta, Config& config) {
     theta = theta != nullptr ? theta : inside;
     config = other;
   }
-  reader.set(config, "rope_theta", "rope_theta", theta != nullptr ? *theta : json(usual_theta));
+  reader.set(config, "rope_theta", "rope_theta", theta != nullptr ? *theta : json(family.rope_theta));
+  if (parameters == nullptr && scaling == nullptr && is_coded(family, "rope_share")) {
+    read_rope_share(reader, nullptr, config);
+  }
 }
 
 /// Returns a whole number of at least `least`.
@@ -201,14 +257,16 @@ std::vector<bool> layers_without_window(const Reader& reader, const json& layers
 void read_window(const Reader& reader, const json& object, const Family& family, Config& config) {
   TransformerConfig& model = config.model;
   // The window, which null and use_sliding_window = false turn off.
-  constexpr index kUsual = 4096;  // of Mistral
   const bool has_pattern = is_coded(family, "window_pattern");
   const json *window = reader.find("sliding_window"), *is_on = reader.find("use_sliding_window");
   require_input(window != nullptr || !has_pattern || object.contains("sliding_window"), reader.name(), " has no sliding_window");
   if ((window == nullptr && object.contains("sliding_window")) || (is_on != nullptr && *is_on == false)) {
     return;
   }
-  model.window = window != nullptr ? whole_number(reader, "sliding_window", *window, 1) : kUsual;
+  model.window = window != nullptr ? whole_number(reader, "sliding_window", *window, 1) : family.window;
+  if (family.window == 0 && !has_pattern && model.window >= model.block_size) {
+    model.window = 0;  // Phi's files name one that no text fills
+  }
   // The layers: a list, or the size of groups, which has two names.
   const json* layers = reader.find("layer_types");
   const json *size = reader.find("sliding_window_pattern"), *older = reader.find("_sliding_window_pattern");
@@ -260,13 +318,13 @@ void read_rope_of_kinds(const Reader& reader, const json& object, const Family& 
   const json* theta = reader.find("rope_local_base_freq");
   if (whole != nullptr && local != nullptr) {
     Config windowed;
-    read_rope_object(reader, "rope_parameters.sliding_attention", *local, windowed);
+    read_rope_object(reader, "rope_parameters.sliding_attention", *local, family, windowed);
     require_input(windowed.model.rope_scaling == RopeScaling::none, reader.name(),
                   ": rope_parameters.sliding_attention scales RoPE, expected rope_type \"default\"");
     theta = find_value(*local, "rope_theta");
     plain["rope_parameters"] = *whole;
   }
-  read_rope(Reader(plain, reader.name()), family.rope_theta, config);
+  read_rope(Reader(plain, reader.name()), family, config);
   if (config.model.window > 0) {
     constexpr double kUsualLocal = 10'000;
     reader.set(config, "rope_theta_local", "rope_local_base_freq", theta != nullptr ? *theta : json(kUsualLocal));
@@ -361,7 +419,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   if (is_coded(*family, "rope_theta_local")) {
     read_rope_of_kinds(reader, object, *family, config);
   } else if (config.model.positions == Positions::rope) {
-    read_rope(reader, family->rope_theta, config);
+    read_rope(reader, *family, config);
   }
 
   // The model as a whole.
@@ -373,6 +431,9 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   }
   ForeignConfig found{family, config.model, end_tokens_of(reader, config.model.vocab_size)};
   if (std::string note = note_on_unknown_keys(object, name, *family); !note.empty()) {
+    found.notes.push_back(std::move(note));
+  }
+  if (std::string note = note_on_long_context(found.model, name); !note.empty()) {
     found.notes.push_back(std::move(note));
   }
   return found;
@@ -418,6 +479,7 @@ std::string hf_generation_text(const TextTokens& tokens, const AnswerSampling& s
 std::string hf_config_text(const Family& family, const TransformerConfig& model, const HfExtras& extras) {
   Config config;
   config.model = with_defaults(model);
+  config.model.block_size = exported_context(config.model);
   json object{{"architectures", json::array({family.architecture})},
               {"model_type", family.name},
               {"initializer_range", 0.02},
@@ -481,6 +543,16 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
     json scaling;
     if (config.model.rope_scaling != RopeScaling::none) {
       scaling = {{"rope_type", name_of(config.model.rope_scaling)}, {"factor", config.model.rope_factor}};
+    }
+    if (is_coded(family, "rope_share")) {
+      object["partial_rotary_factor"] = config.model.rope_share;
+    }
+    if (is_coded(family, "rope_factors")) {
+      object["original_max_position_embeddings"] =
+          config.model.rope_scaling == RopeScaling::longrope ? config.model.rope_original_context : config.model.block_size;
+    }
+    if (config.model.rope_scaling == RopeScaling::longrope) {  // transformers 4 refuses any other key
+      scaling = {{"type", "longrope"}, {"short_factor", short_factors(config.model)}, {"long_factor", long_factors(config.model)}};
     }
     if (config.model.rope_scaling == RopeScaling::llama3) {
       scaling["low_freq_factor"] = config.model.rope_low_freq_factor;
