@@ -65,9 +65,9 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
           c.rope_theta_local, ", expected a share above 0 and at most 1, and a base of 0 or more");
   for (const std::vector<double>* factors : {&c.rope_factors, &c.rope_long_factors}) {
     const bool are_positive = std::all_of(factors->begin(), factors->end(), [](double factor) { return factor > 0; });
-    require(factors->empty() || (are_positive && std::ssize(*factors) == rotated_size(c) / 2), name, ": ", factors->size(),
-            factors == &c.rope_factors ? " rope_factors" : " rope_long_factors", ", expected none, or ", rotated_size(c) / 2,
-            " above 0: one for each pair that RoPE rotates");
+    require(c.positions != Positions::rope || factors->empty() || (are_positive && std::ssize(*factors) == rotated_size(c) / 2), name, ": ",
+            factors->size(), factors == &c.rope_factors ? " rope_factors" : " rope_long_factors", ", expected none, or ",
+            rotated_size(c) / 2, " above 0: one for each pair that RoPE rotates");
   }
   require(c.rope_amplitude > 0, name, ": rope_amplitude ", *c.rope_amplitude, ", expected more than 0");
   require(c.positions != Positions::rope || c.rope_scaling != RopeScaling::longrope || c.block_size <= c.rope_original_context, name,
