@@ -16,7 +16,7 @@ constexpr auto kPhi3Needs = joined<NeededValue>(
         {"interpolate_factor", "1"},
     },
     without(kLlamaNeeds, {"use_sliding_window", "partial_rotary_factor"}));
-/// Keys of windows and of RoPE, which hf_config.cpp reads, and the names of Python classes.
+/// Keys of windows and of RoPE, which hf_config.cpp and hf_rope.cpp read, and the names of Python classes.
 constexpr auto kPhi3Ignored =
     joined<std::string_view>({"use_sliding_window", "partial_rotary_factor", "original_max_position_embeddings", "auto_map"}, kIgnoredKeys);
 
