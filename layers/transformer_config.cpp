@@ -34,7 +34,7 @@ TransformerConfig with_defaults(TransformerConfig c) {
   c.norm_position.derive(is_gpt ? NormPosition::pre : NormPosition::post);
   c.final_norm.derive(c.norm_position != NormPosition::post);
   c.attention_scale.derive(1 / std::sqrt(static_cast<double>(std::max<index>(c.head_size, 1))));
-  c.rope_amplitude.derive(c.rope_scaling == RopeScaling::longrope ? longrope_amplitude(c) : 1);
+  c.rope_amplitude.derive(c.positions == Positions::rope && c.rope_scaling == RopeScaling::longrope ? longrope_amplitude(c) : 1);
   c.activation.derive(is_gpt ? Activation::gelu : Activation::relu);
   return c;
 }

@@ -154,10 +154,10 @@ constexpr Key kKeys[] = {
         "interpolated."),
     model<&TransformerConfig::rope_original_context>("rope_original_context", between(1, 1e9),
                                                      "Context length with which the model was trained before its context was extended."),
-    model<&TransformerConfig::rope_theta_local>("rope_theta_local", between(0, 1e12),
-                                                "Base of RoPE's frequencies in layers with a window, as in Gemma 3; rope_scaling then does "
-                                                "not apply to them. 0: they are rotated as "
-                                                "the other layers."),
+    model<&TransformerConfig::rope_theta_local>(
+        "rope_theta_local", between(0, 1e12),
+        "Base of RoPE's frequencies in layers with a window, as in Gemma 3; rope_scaling, rope_factors and rope_amplitude then do not "
+        "apply to them. 0: they are rotated as the other layers."),
     model<&TransformerConfig::rope_share>(
         "rope_share", above_to(0, 1),
         "Share of each head that RoPE rotates, the first pairs; below 1 it is partial, as in Phi-4-mini. A pair is a number of the head's "
