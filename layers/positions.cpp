@@ -24,13 +24,18 @@ double divisor_of_llama3(double frequency, const TransformerConfig& c) {
   return 1 / ((1 - kept) / c.rope_factor + kept);
 }
 
-double divisor_of(double frequency, const TransformerConfig& c) {
+double scaling_of(double frequency, const TransformerConfig& c) {
   switch (c.rope_scaling) {
     case RopeScaling::none: return 1;
     case RopeScaling::linear: return c.rope_factor;
     case RopeScaling::llama3: return divisor_of_llama3(frequency, c);
+    case RopeScaling::longrope: return 1;  // its divisors are rope_factors
   }
   fail("positions: a scaling of RoPE that this program does not know");
+}
+
+double divisor_of(index d, double frequency, const TransformerConfig& c) {
+  return scaling_of(frequency, c) * (c.rope_factors.empty() ? 1 : c.rope_factors.at(static_cast<std::size_t>(d)));
 }
 
 double unscaled(index d, double theta, const TransformerConfig& c) {
@@ -97,7 +102,7 @@ Tensor SinusoidalPositions::operator()(Pass& pass, Tensor first, index time, DTy
 std::vector<double> rope_divisors(const TransformerConfig& c) {
   std::vector<double> divisors;
   for (index d = 0; d < rotated_size(c) / 2; ++d) {
-    divisors.push_back(divisor_of(unscaled(d, c.rope_theta, c), c));
+    divisors.push_back(divisor_of(d, unscaled(d, c.rope_theta, c), c));
   }
   return divisors;
 }
@@ -106,8 +111,10 @@ RotaryPositions::RotaryPositions(const TransformerConfig& c, bool is_local) {
   const bool has_own_base = is_local && c.rope_theta_local > 0;
   for (index d = 0; d < rotated_size(c) / 2; ++d) {
     const double frequency = unscaled(d, has_own_base ? c.rope_theta_local : c.rope_theta, c);
-    frequencies_.push_back(has_own_base ? frequency : frequency / divisor_of(frequency, c));
+    frequencies_.push_back(has_own_base ? frequency : frequency / divisor_of(d, frequency, c));
   }
+  rotated_ = std::ssize(frequencies_);
+  amplitude_ = has_own_base ? 1 : *c.rope_amplitude;
   frequencies_.resize(static_cast<std::size_t>(c.head_size / 2));
 }
 
@@ -116,8 +123,9 @@ void RotaryPositions::write(index position, T* row) const {
   const index half = std::ssize(frequencies_);
   for (index d = 0; d < half; ++d) {
     const double angle = static_cast<double>(position) * frequencies_[static_cast<std::size_t>(d)];
-    row[d] = static_cast<T>(std::cos(angle));
-    row[half + d] = static_cast<T>(std::sin(angle));
+    const double amplitude = d < rotated_ ? amplitude_ : 1;
+    row[d] = static_cast<T>(amplitude * std::cos(angle));
+    row[half + d] = static_cast<T>(amplitude * std::sin(angle));
   }
 }
 

@@ -28,20 +28,21 @@ class SinusoidalPositions {
   std::vector<double> frequencies_;  // (width): 10000^(-2i / C) twice for each i
 };
 
-/// The numbers by which rope_scaling divides RoPE's frequencies, (R / 2). The configuration must come from checked() or with_defaults().
+/// The numbers by which rope_scaling and rope_factors divide RoPE's frequencies, (R / 2). The configuration must come from checked() or
+/// with_defaults().
 std::vector<double> rope_divisors(const TransformerConfig& config);
 
 /// Rotary positions (RoPE; Su et al., arXiv 2104.09864), for AttentionOptions::rotation: pair d of a head turns by position * f_d, with f_d
 /// = theta^(-2 d / R), scaled as the configuration says. R = rotated_size() numbers of a head are rotated; the pairs after them have f_d =
-/// 0. A pair is numbers d and D / 2 + d, whatever R is.
+/// 0. A pair is numbers d and D / 2 + d, whatever R is. Rotated numbers are also multiplied by rope_amplitude.
 class RotaryPositions {
  public:
   /// The configuration must come from checked() or with_defaults(). Layers with a window may have a base of their own
-  /// (rope_theta_local), and then are not scaled.
+  /// (rope_theta_local), and then have neither divisors nor an amplitude.
   explicit RotaryPositions(const TransformerConfig& config, bool is_local = false);
 
-  /// The angles of positions first to first + time - 1: (time, D), a row of D / 2 cosines, then D / 2 sines, without gradient. Nothing is
-  /// stored between calls.
+  /// The angles of positions first to first + time - 1: (time, D), a row of D / 2 cosines, then D / 2 sines, both times the amplitude, and
+  /// without gradient. Nothing is stored between calls.
   Tensor operator()(Pass& pass, index first, index time, DType dtype) const;
   /// The angles for sequences that begin at different positions, `first` i32 (B): (B, time, D).
   Tensor operator()(Pass& pass, Tensor first, index time, DType dtype) const;
@@ -53,6 +54,8 @@ class RotaryPositions {
   void write(index position, T* row) const;
 
   std::vector<double> frequencies_;
+  index rotated_ = 0;     // pairs
+  double amplitude_ = 1;  // of rotated pairs
 };
 
 }  // namespace dikkat

@@ -8,6 +8,13 @@ namespace {
 
 constexpr double kGpt2Std = 0.02;
 
+/// LongRoPE's factor of cosines and sines (Ding et al., arXiv 2402.13753; Phi-3's configuration), which makes up for a softer softmax over
+/// more positions.
+double longrope_amplitude(const TransformerConfig& c) {
+  const auto original = static_cast<double>(std::max<index>(c.rope_original_context, 2));
+  return c.rope_factor > 1 ? std::sqrt(1 + std::log(c.rope_factor) / std::log(original)) : 1;
+}
+
 /// Whether a layer is the last one of a group of `size` layers. Groups of size 0 do not exist.
 bool ends_group(index layer, index size) { return size > 0 && (layer + 1) % size == 0; }
 
@@ -27,6 +34,7 @@ TransformerConfig with_defaults(TransformerConfig c) {
   c.norm_position.derive(is_gpt ? NormPosition::pre : NormPosition::post);
   c.final_norm.derive(c.norm_position != NormPosition::post);
   c.attention_scale.derive(1 / std::sqrt(static_cast<double>(std::max<index>(c.head_size, 1))));
+  c.rope_amplitude.derive(c.positions == Positions::rope && c.rope_scaling == RopeScaling::longrope ? longrope_amplitude(c) : 1);
   c.activation.derive(is_gpt ? Activation::gelu : Activation::relu);
   return c;
 }
@@ -55,6 +63,16 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
           c.rope_low_freq_factor, ", expected less than rope_high_freq_factor ", c.rope_high_freq_factor);
   require(0 < c.rope_share && c.rope_share <= 1 && c.rope_theta_local >= 0, name, ": rope_share ", c.rope_share, " and rope_theta_local ",
           c.rope_theta_local, ", expected a share above 0 and at most 1, and a base of 0 or more");
+  for (const std::vector<double>* factors : {&c.rope_factors, &c.rope_long_factors}) {
+    const bool are_positive = std::all_of(factors->begin(), factors->end(), [](double factor) { return factor > 0; });
+    require(c.positions != Positions::rope || factors->empty() || (are_positive && std::ssize(*factors) == rotated_size(c) / 2), name, ": ",
+            factors->size(), factors == &c.rope_factors ? " rope_factors" : " rope_long_factors", ", expected none, or ",
+            rotated_size(c) / 2, " above 0: one for each pair that RoPE rotates");
+  }
+  require(c.rope_amplitude > 0, name, ": rope_amplitude ", *c.rope_amplitude, ", expected more than 0");
+  require(c.positions != Positions::rope || c.rope_scaling != RopeScaling::longrope || c.block_size <= c.rope_original_context, name,
+          ": block_size ", c.block_size, ", expected at most rope_original_context ", c.rope_original_context,
+          ": positions after it would need LongRoPE's other factors");
   require(c.window == 0 || (c.window > 0 && kind == ModelKind::gpt), name, ": window ", c.window,
           ", expected 0, or in a gpt 1 or more: an encoder sees tokens after it");
   require(c.window_pattern >= 0 && c.rope_pattern >= 0, name, ": window_pattern ", c.window_pattern, " and rope_pattern ", c.rope_pattern,

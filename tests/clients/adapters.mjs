@@ -1,4 +1,4 @@
-// Checks adapters (LoRA) of three families. llama.cpp adds the exported GGUF file to the base's and writes our text. The exported PEFT
+// Checks adapters (LoRA) of four families, one of which has q, k and v in one tensor. llama.cpp adds the exported GGUF file to the base's and writes our text. The exported PEFT
 // folder, added to the base in PyTorch, gives the merged weights.
 //
 //     node adapters.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does, after models.mjs, whose runs are the bases)
@@ -16,7 +16,7 @@ const greedy = (model, ...more) => {
   return { tokens: sample.tokens, probabilities: sample.log_probabilities.map(Math.exp) };
 };
 
-for (const [family, ...keys] of [["gpt2"], ["llama", "lora.rank_stabilized=true"], ["qwen3", 'lora.targets=["attention"]']]) {
+for (const [family, ...keys] of [["gpt2"], ["llama", "lora.rank_stabilized=true"], ["qwen3", 'lora.targets=["attention"]'], ["phi3"]]) {
   const base = join(work, family), run = join(work, `${family}-lora`), file = join(work, `${family}-lora.gguf`), peft = join(work, `${family}-peft`);
   dikkat("finetune", base, "--data", join(repository, "data/tales.txt"), "--out", run, "--quiet", "--set", "train.max_steps=60", "train.batch_size=8",
     "train.gradient_accumulation_steps=1", "train.eval_tokens=128", "optim.learning_rate=0.02", ...keys);

@@ -25,6 +25,7 @@ LOGITS, LOSS, GRADIENT, STEP = 1e-13, 1e-14, 1e-7, 1e-13  # allowed errors, rela
 class Group:
     def __init__(self, group):
         self.keys = {key: value.decode() if isinstance(value, bytes) else value for key, value in group.attrs.items()}
+        self.keys["rope_factors"] = group["rope_factors"][()] if "rope_factors" in group else None
         self.weights = {name: value[()].astype(np.float64) for name, value in group["weights"].items()}
 
     def __getattr__(self, key):
@@ -55,6 +56,8 @@ class Group:
         if self.rope_theta_local and self.window_of(layer) < 10**9:
             return 1 / self.rope_theta_local ** (pair / pairs)
         f = 1 / self.rope_theta ** (pair / pairs)
+        if self.rope_factors is not None:
+            f = f / self.rope_factors[pair]
         if self.rope_scaling == "linear":
             return f / self.rope_factor
         if self.rope_scaling == "llama3":
@@ -71,6 +74,8 @@ class Group:
         """A query or key at position t: element i and element i + D / 2 are one complex number, which is turned."""
         half = self.head_size // 2
         z = x[:half] + 1j * x[half:]
+        if self.frequency(0, layer) != 0:  # the layer has RoPE
+            z[:int(self.head_size * self.rope_share) // 2] *= self.rope_amplitude
         z = z * np.array([complex(math.cos(t * f), math.sin(t * f)) for f in (self.frequency(i, layer) for i in range(half))])
         return np.concatenate((z.real, z.imag))
 
@@ -237,15 +242,27 @@ def dikkat_gpt2(c, w):
     return config, {name: tensor.T if name.startswith("h.") and tensor.dim() == 2 else tensor for name, tensor in w.items()}
 
 
+def in_pairs(qkv, config):
+    """Rows q | k | v. In the file the rotated rows of a head come first, a then b, which are pairs. Then come rows that are not rotated. In
+    dikkat the rows of a head are a, some others, b and the rest of the others, so that a pair is D / 2 rows apart."""
+    pairs, heads = int(config.head_size * config.rope_share) // 2, []
+    for number, head in enumerate(qkv.split(config.head_size)):
+        a, b, others = head.split((pairs, pairs, config.head_size - 2 * pairs))
+        first, second = others.chunk(2) if len(others) else (others, others)
+        heads.append(torch.cat((a, first, b, second)) if number < config.n_head + config.n_kv_head else head)
+    return torch.cat(heads)
+
+
 def dikkat_llama(c, w):
     kind = c["model_type"]
     is_gemma, is_olmo, is_granite = kind == "gemma3_text", kind == "olmo2", kind.startswith("granite")
     rope = c.get("rope_parameters") or (c.get("rope_scaling") or {}) | {"rope_theta": c["rope_theta"]}
     local = rope["sliding_attention"]["rope_theta"] if "sliding_attention" in rope else c.get("rope_local_base_freq", 0.0)
     rope = rope.get("full_attention", rope)
+    rope_type = rope.get("rope_type", rope.get("type", "default"))
     scaling = dict(rope_scaling="llama3", rope_factor=rope["factor"], rope_low_freq_factor=rope["low_freq_factor"],
                    rope_high_freq_factor=rope["high_freq_factor"],
-                   rope_original_context=rope["original_max_position_embeddings"]) if rope.get("rope_type", "default") != "default" else {}
+                   rope_original_context=rope["original_max_position_embeddings"]) if rope_type == "llama3" else {}
     others = {}
     if kind in ("gemma3_text", "mistral"):
         others = dict(window=c["sliding_window"], rope_theta_local=local)
@@ -256,6 +273,11 @@ def dikkat_llama(c, w):
         others = dict(norm_position="branch", qk_norm_over="row")
     if kind == "smollm3":
         others = dict(rope_pattern=c["no_rope_layers"].index(0) + 1)
+    if kind == "phi3":
+        context = c["original_max_position_embeddings"]
+        others = dict(window=c["sliding_window"], rope_share=c.get("partial_rotary_factor", rope.get("partial_rotary_factor")),
+                      rope_factors=tuple(rope["short_factor"]),
+                      rope_amplitude=math.sqrt(1 + math.log(c["max_position_embeddings"] / context, context)))
     if is_granite:
         others = dict(embedding_scale=c["embedding_multiplier"], attention_scale=c["attention_multiplier"],
                       residual_scale=c["residual_multiplier"], logit_scale=1 / c["logits_scaling"])
@@ -277,6 +299,11 @@ def dikkat_llama(c, w):
         ours["attn.c_proj.weight"] = theirs("self_attn.o_proj.weight")
         if kind == "granitemoehybrid":
             ours |= {"mlp.c_proj.weight": theirs("shared_mlp.output_linear.weight"), "mlp.c_fc.weight": theirs("shared_mlp.input_linear.weight")}
+        elif kind == "phi3":
+            ours |= {"mlp.c_proj.weight": theirs("mlp.down_proj.weight"), "mlp.c_fc.weight": theirs("mlp.gate_up_proj.weight"),
+                     "attn.c_attn.weight": in_pairs(theirs("self_attn.qkv_proj.weight"), config)}
+            result |= {f"h.{i}.{name}": tensor for name, tensor in ours.items()}
+            continue
         else:
             ours |= {"mlp.c_proj.weight": theirs("mlp.down_proj.weight"), "mlp.c_fc.weight": theirs("mlp.gate_proj.weight", "mlp.up_proj.weight")}
         for part in ("weight", "bias") if config.qkv_bias else ("weight",):
@@ -302,6 +329,8 @@ def check_folder(folder):
     tokens = torch.tensor(expected["tokens"])
     logits = model(tokens)
     loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+    text = torch.tensor([expected["prompt"] + expected["greedy"]])
+    assert model(text)[0, len(expected["prompt"]) - 1:-1].argmax(-1).tolist() == expected["greedy"], f"{folder.name}: another greedy text"
     print(f"{folder.name:10} logits {check(folder.name + ' logits', error(logits, np.array(expected['logits'])), LOGITS):.0e}, "
           f"loss {check(folder.name + ' loss', error(loss, expected['loss']), LOSS):.0e}")
 

@@ -19,12 +19,17 @@
     olmo2      as OLMo 2: norms after the branches and of whole rows of queries and keys, untied, F32
     gemma3     as Gemma 3 270M: layer_types, sliding windows of 4 on two of three layers, norms of 1 + w, tied, BF16
     gemma3_v5  as transformers 5 saves Gemma 3: rope_parameters for both kinds of layer; F32
+    phi3       as Phi-4-mini: q, k and v in one tensor, gate and up in another, RoPE on three quarters of a head, LongRoPE from 16 to 512 positions,
+               a window that no text fills, tied, BF16
+    phi3_v5    as transformers 5 saves a Phi-3: rope_parameters with the original context and half a head, a window of 5, untied, F32
 
 config.json has the keys, and the forms of values, that transformers writes for the family; sizes are small. expected.json holds
 
     tokens    (B, T)
     logits    (B, T, V), computed here in float64 by NumPy from the stored (rounded) weights, with the published names and formulas
     loss      mean cross-entropy of each row's tokens 2 ... T given those before, over B * (T - 1), as transformers computes it for labels = tokens
+    prompt, greedy  4 tokens, and the 12 that follow them if the most likely one is taken each time. No choice is close: the best logit is more
+                    than 1e-3 of the largest magnitude above the second
 
 Nothing here goes through dikkat's names; check_llama.py compares the logits with those of torch_llama.py.
 """
@@ -258,6 +263,35 @@ GEMMA3_V5 = {key: value for key, value in GEMMA3.items() if key not in ("rope_th
 GEMMA3_V5 |= {"dtype": "float32", "rope_parameters": {"full_attention": {"rope_theta": 1000000.0, "rope_type": "default"},
                                                       "sliding_attention": {"rope_theta": 500.0, "rope_type": "default"}},
               "tie_word_embeddings": True, "transformers_version": "5.0.0"}
+PHI3 = {key: value for key, value in LLAMA.items() if key not in ("head_dim", "rope_scaling", "pretraining_tp")}
+PHI3 |= {
+    "architectures": ["Phi3ForCausalLM"],
+    "auto_map": {"AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM"},
+    "embd_pdrop": 0.0,
+    "full_attn_mod": 1,
+    "hidden_size": 32,
+    "interpolate_factor": 1,
+    "lm_head_bias": False,
+    "max_position_embeddings": 512,
+    "model_type": "phi3",
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "original_max_position_embeddings": 16,
+    "partial_rotary_factor": 0.75,
+    "resid_pdrop": 0.0,
+    "rope_scaling": {"long_factor": [1.0, 1.125, 2.25, 6.0, 17.5, 31.0], "short_factor": [1.0, 1.0625, 1.25, 1.5, 2.5, 3.25], "type": "longrope"},
+    "rope_theta": 10000.0,
+    "sliding_window": 262144,
+    "torch_dtype": "bfloat16",
+    "transformers_version": "4.45.0",
+}
+PHI3_V5 = {key: value for key, value in PHI3.items()
+           if key not in ("auto_map", "full_attn_mod", "interpolate_factor", "lm_head_bias", "partial_rotary_factor", "rope_scaling", "rope_theta",
+                          "torch_dtype")}
+PHI3_V5 |= {"dtype": "float32", "hidden_size": 48, "max_position_embeddings": 128, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "original_max_position_embeddings": 32, "sliding_window": 5, "tie_word_embeddings": False, "transformers_version": "5.0.0",
+            "rope_parameters": {"factor": 4.0, "long_factor": [1.5, 3.0, 4.0], "original_max_position_embeddings": 32, "partial_rotary_factor": 0.5,
+                                "rope_theta": 10000.0, "rope_type": "longrope", "short_factor": [1.0, 1.5, 2.0]}}
 
 
 # The contents of the files
@@ -285,7 +319,8 @@ def llama_shapes(c):
     shapes = {"model.embed_tokens.weight": (c["vocab_size"], width)}
     for i in range(c["num_hidden_layers"]):
         at = f"model.layers.{i}."
-        for name, out, into in (("q", queries, width), ("k", keys, width), ("v", keys, width), ("o", width, queries)):
+        projections = (("qkv", queries + 2 * keys, width),) if kind == "phi3" else (("q", queries, width), ("k", keys, width), ("v", keys, width))
+        for name, out, into in (*projections, ("o", width, queries)):
             shapes[f"{at}self_attn.{name}_proj.weight"] = (out, into)
             if kind == "qwen2" and name != "o":
                 shapes[f"{at}self_attn.{name}_proj.bias"] = (out,)
@@ -295,6 +330,8 @@ def llama_shapes(c):
             shapes[f"{at}self_attn.q_norm.weight"], shapes[f"{at}self_attn.k_norm.weight"] = (queries,), (keys,)
         if kind == "granitemoehybrid":
             shapes[f"{at}shared_mlp.input_linear.weight"], shapes[f"{at}shared_mlp.output_linear.weight"] = (2 * hidden, width), (width, hidden)
+        elif kind == "phi3":
+            shapes[f"{at}mlp.gate_up_proj.weight"], shapes[f"{at}mlp.down_proj.weight"] = (2 * hidden, width), (width, hidden)
         else:
             shapes[f"{at}mlp.gate_proj.weight"] = shapes[f"{at}mlp.up_proj.weight"] = (hidden, width)
             shapes[f"{at}mlp.down_proj.weight"] = (width, hidden)
@@ -386,15 +423,38 @@ def gpt2_logits(c, w, tokens):
     return layer_norm(x, "ln_f") @ w["wte.weight"].T
 
 
+def rope_of(c):
+    return c.get("rope_parameters") or dict(c.get("rope_scaling") or {}, rope_theta=c["rope_theta"])
+
+
+def rope_type(rope):
+    return rope.get("rope_type", rope.get("type", "default"))
+
+
+def rotary_size(c, size):
+    """How many numbers of a head are rotated, the first ones."""
+    return int(size * c.get("partial_rotary_factor", rope_of(c).get("partial_rotary_factor", 1.0)))
+
+
+def attention_factor(c):
+    """LongRoPE's factor of cosines and sines."""
+    if rope_type(rope_of(c)) != "longrope":
+        return 1.0
+    original = c["original_max_position_embeddings"]
+    return math.sqrt(1 + math.log(c["max_position_embeddings"] / original) / math.log(original))
+
+
 def inverse_frequencies(c, size, is_local):
-    rope = c.get("rope_parameters") or dict(c.get("rope_scaling") or {}, rope_theta=c["rope_theta"])
+    rope = rope_of(c)
     if "full_attention" in rope:
         rope = rope["sliding_attention" if is_local else "full_attention"]
     elif is_local and "rope_local_base_freq" in c:
         rope = {"rope_theta": c["rope_local_base_freq"]}
     plain = 1.0 / rope["rope_theta"] ** (np.arange(0, size, 2) / size)
-    if rope.get("rope_type", "default") == "default":
+    if rope_type(rope) == "default":
         return plain
+    if rope_type(rope) == "longrope":  # these texts are not longer than the original context
+        return plain / np.array(rope["short_factor"])
     result = []
     for f in plain:
         wavelength = 2 * math.pi / f
@@ -406,7 +466,8 @@ def inverse_frequencies(c, size, is_local):
 
 
 def llama_logits(c, w, tokens):
-    """tokens (T) to logits (T, V), as modeling_llama, _qwen2, _qwen3, _mistral, _smollm3, _granite, _granitemoehybrid, _olmo2 and _gemma3."""
+    """tokens (T) to logits (T, V), as modeling_llama, _qwen2, _qwen3, _mistral, _smollm3, _granite, _granitemoehybrid, _olmo2, _gemma3 and
+    _phi3."""
     kind = c["model_type"]
     is_gemma, is_olmo = kind == "gemma3_text", kind == "olmo2"
     n_heads, n_kv_heads = c["num_attention_heads"], c["num_key_value_heads"]
@@ -425,22 +486,26 @@ def llama_logits(c, w, tokens):
         return np.concatenate((-x[..., half:], x[..., :half]), axis=-1)
 
     size = c.get("head_dim", c["hidden_size"] // n_heads)
+    turned = rotary_size(c, size)
     scale = c.get("attention_multiplier", c.get("query_pre_attn_scalar", size) ** -0.5)
     x = w["model.embed_tokens.weight"][tokens] * (math.sqrt(c["hidden_size"]) if is_gemma else c.get("embedding_multiplier", 1))
     for i in range(c["num_hidden_layers"]):
         at = f"model.layers.{i}."
-        has_window = c["layer_types"][i] == "sliding_attention" if is_gemma else kind == "mistral"
-        angles = np.arange(len(tokens))[:, None] * inverse_frequencies(c, size, has_window)
-        cos, sin = (np.tile(f(angles), 2) for f in (np.cos, np.sin))  # (T, D)
+        has_window = c["layer_types"][i] == "sliding_attention" if is_gemma else kind in ("mistral", "phi3")
+        angles = np.arange(len(tokens))[:, None] * inverse_frequencies(c, turned, has_window)
+        cos, sin = (np.tile(f(angles), 2) * attention_factor(c) for f in (np.cos, np.sin))  # (T, turned)
         y = x if is_olmo else rms_norm(x, at + "input_layernorm")
-        q, k, v = (linear(y, f"{at}self_attn.{name}_proj") for name in "qkv")
+        if kind == "phi3":
+            q, k, v = np.split(linear(y, at + "self_attn.qkv_proj"), (n_heads * size, (n_heads + n_kv_heads) * size), axis=1)
+        else:
+            q, k, v = (linear(y, f"{at}self_attn.{name}_proj") for name in "qkv")
         if is_olmo:
             q, k = rms_norm(q, at + "self_attn.q_norm"), rms_norm(k, at + "self_attn.k_norm")
         q, k, v = heads(q, n_heads), heads(k, n_kv_heads), heads(v, n_kv_heads)
         if at + "self_attn.q_norm.weight" in w and not is_olmo:
             q, k = rms_norm(q, at + "self_attn.q_norm"), rms_norm(k, at + "self_attn.k_norm")
         if c.get("no_rope_layers", [1] * (i + 1))[i]:
-            q, k = q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+            q, k = (np.concatenate((x[..., :turned] * cos + rotate_half(x[..., :turned]) * sin, x[..., turned:]), axis=-1) for x in (q, k))
         k, v = np.repeat(k, n_heads // n_kv_heads, axis=0), np.repeat(v, n_heads // n_kv_heads, axis=0)
         y = attended(q, k, v, scale, c["sliding_window"] if has_window else None)
         y = linear(y.swapaxes(0, 1).reshape(len(tokens), -1), at + "self_attn.o_proj")
@@ -450,6 +515,8 @@ def llama_logits(c, w, tokens):
         y = x if is_olmo else rms_norm(x, at + ("pre_feedforward_layernorm" if is_gemma else "post_attention_layernorm"))
         if kind == "granitemoehybrid":
             gate, up = np.split(linear(y, at + "shared_mlp.input_linear"), 2, axis=1)
+        elif kind == "phi3":
+            gate, up = np.split(linear(y, at + "mlp.gate_up_proj"), 2, axis=1)
         else:
             gate, up = linear(y, at + "mlp.gate_proj"), linear(y, at + "mlp.up_proj")
         act = 0.5 * gate * (1 + np.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3))) if is_gemma else gate / (1 + np.exp(-gate))
@@ -464,13 +531,42 @@ def llama_logits(c, w, tokens):
 # Folders
 
 
+PROMPT, TEXT, PROMPTS, CLEAR = 4, 12, 20, 1e-3
+
+
+def greedy_text(logits_of, config, weights, prompt):
+    """The most likely continuation, and the margin of its closest choice."""
+    text, clear = list(prompt), math.inf
+    while len(text) < PROMPT + TEXT:
+        logits = logits_of(config, weights, np.array(text))[-1]
+        second, best = np.argsort(logits)[-2:]
+        clear = min(clear, (logits[best] - logits[second]) / np.abs(logits).max())
+        text.append(int(best))
+    return text[PROMPT:], clear
+
+
+def clear_greedy_text(logits_of, config, weights):
+    """The prompt, among some, whose continuation has no close choice and the most different tokens."""
+    found = []
+    for number in range(PROMPTS):
+        prompt = np.random.RandomState(1000 + number).randint(0, VOCABULARY, PROMPT).tolist()
+        text, clear = greedy_text(logits_of, config, weights, prompt)
+        if clear > CLEAR:
+            found.append((len(set(text)), prompt, text))
+    different, prompt, text = max(found, key=lambda each: each[0])
+    assert different >= 3, f"{different} different tokens in the best text: choose another seed"
+    return prompt, text
+
+
 def write_expected(folder, logits_of, config, weights, seed):
     tokens = np.random.RandomState(seed).randint(0, VOCABULARY, (BATCH, TIME))
     logits = np.array([logits_of(config, weights, row) for row in tokens])
     answers = np.take_along_axis(logits[:, :-1], tokens[:, 1:, None], axis=2)[..., 0]
     loss = (np.log(np.exp(logits[:, :-1]).sum(-1)) - answers).mean()
     rows = ",\n  ".join("[" + ",\n   ".join(json.dumps(row) for row in sequence) + "]" for sequence in logits.tolist())
-    (folder / "expected.json").write_text(f'{{"tokens": {json.dumps(tokens.tolist())},\n "loss": {json.dumps(loss)},\n "logits": [\n  {rows}]}}\n')
+    prompt, greedy = clear_greedy_text(logits_of, config, weights)
+    (folder / "expected.json").write_text(f'{{"tokens": {json.dumps(tokens.tolist())},\n "prompt": {json.dumps(prompt)},\n'
+                                          f' "greedy": {json.dumps(greedy)},\n "loss": {json.dumps(loss)},\n "logits": [\n  {rows}]}}\n')
 
 
 def new_folder(name, config, generation):
@@ -543,6 +639,8 @@ def main():
     write_llama("gemma3", GEMMA3, "BF16", 42, {"bos_token_id": BOS, "cache_implementation": "hybrid", "do_sample": True, "eos_token_id": [EOS, 57],
                                                "top_k": 64, "top_p": 0.95})
     write_llama("gemma3_v5", GEMMA3_V5, "F32", 43, ends)
+    write_llama("phi3", PHI3, "BF16", 44, {"_from_model_config": True, "bos_token_id": BOS, "eos_token_id": [57, EOS]})
+    write_llama("phi3_v5", PHI3_V5, "F32", 45, ends)
     for each in arguments.tokenizer:
         folder, file = each.split("=", 1)
         shutil.copyfile(file, HERE / folder / "tokenizer.json")

@@ -22,7 +22,7 @@ Models, each in a group of its name; the first four are families', the others mi
     granite     factors of embeddings, scores, branches and logits
     olmo2       norms only after the branches, and of whole rows of queries and keys; untied
     mistral     one layer, T = 150, a window of 40: several tiles of queries and keys
-    phi4        RoPE rotates three quarters of each head; untied
+    phi4        RoPE rotates three quarters of each head, with a divisor for each of its 6 frequencies and an amplitude; untied
     sandwich    GPT-2 with LayerNorms before and after the branches, factors, a window of 3, norms of rows of 4/2 heads, an untied head and a softcap
     long        one layer, T = 150, 4/2 heads of 8, RoPE: several tiles of queries and keys
 
@@ -36,7 +36,7 @@ Attributes of a group are the keys of dikkat's [model], as numbers and (norm, po
     prompt, greedy        int32 (P), (T - P): the most likely token, again and again, until prompt and text fill the context. No choice is
                           close: the best logit is more than 1e-3 of the largest magnitude above the second
 
-llama, qwen3, gemma3, olmo2, relu2, odd and nanochat also have
+Groups with rope_factors have them as a dataset, (pairs). The families, and relu2, odd and nanochat, also have
 
     adamw/weights/<name>  after one AdamW step with these gradients, unclipped; attributes learning_rate, beta1, beta2, eps, weight_decay
 
@@ -48,6 +48,7 @@ Its eps is 1e-3, so that the update stays a smooth function of g and float32 fol
 """
 
 import dataclasses
+import math
 import sys
 
 sys.dont_write_bytecode = True
@@ -90,7 +91,8 @@ CASES = {  # group: (configuration, batch size)
                      tie_embeddings=False, qk_norm=True, qk_norm_over="row", norm_position="branch", **LLAMA), 2),
     "mistral": (Config(n_layer=1, n_head=4, n_kv_head=2, head_size=8, n_embd=16, n_hidden=24, block_size=150, vocab_size=50, window=40, **LLAMA), 1),
     "phi4": (Config(n_layer=2, n_head=3, n_kv_head=1, head_size=16, n_embd=18, n_hidden=28, block_size=14, vocab_size=50, tie_embeddings=False,
-                    rope_share=0.75, **LLAMA), 2),
+                    rope_share=0.75, rope_factors=(1.0, 1.25, 1.5, 2.0, 5.0, 8.5), rope_amplitude=math.sqrt(1 + math.log(32) / math.log(4096)),
+                    **LLAMA), 2),
     "sandwich": (Config(n_layer=2, n_head=4, n_kv_head=2, head_size=6, n_embd=16, n_hidden=24, block_size=12, vocab_size=50, norm_eps=1e-2,
                         norm_position="sandwich", qk_norm=True, qk_norm_over="row", window=3, residual_scale=0.5, logit_scale=2.0,
                         logit_softcap=9.0, embedding_scale=0.7, tie_embeddings=False), 2),
@@ -103,7 +105,7 @@ CASES = {  # group: (configuration, batch size)
                         qk_norm=True, logit_softcap=15.0, embedding_norm=True, residual_scalars=True, value_embeddings="all"), 2),
 }
 ADAMW = dict(learning_rate=1e-2, beta1=0.9, beta2=0.99, eps=1e-3, weight_decay=0.1)
-STEPPED = ("llama", "qwen3", "gemma3", "olmo2", "relu2", "odd", "nanochat")  # together they have every kind of parameter
+STEPPED = ("llama", "qwen2", "qwen3", "gemma3", "smollm3", "granite", "olmo2", "mistral", "phi4", "relu2", "odd", "nanochat")
 SEEDS = {name: 20 + number for number, name in enumerate((
     "llama", "llama31", "qwen2", "qwen3", "gemma_like", "relu2", "odd", "sines", "long", "normed", "scaled", "valued", "nanochat"))}
 SEEDS |= {name: 40 + number for number, name in enumerate(("gemma3", "smollm3", "granite", "olmo2", "mistral", "phi4", "sandwich"))}
@@ -164,7 +166,7 @@ def check_kinks(model, tokens):
 
 def attributes(config):
     return {key: numpy.bytes_(value) if isinstance(value, str) else value if isinstance(value, float) else int(value)
-            for key, value in dataclasses.asdict(config).items()}
+            for key, value in dataclasses.asdict(config).items() if not isinstance(value, tuple)}
 
 
 def write_case(group, config, batch_size):
@@ -177,7 +179,8 @@ def write_case(group, config, batch_size):
     logits = model(tokens)
     loss = mean_loss(logits, targets)
     loss.backward()
-    write(group, {"tokens": tokens, "targets": targets, "logits": logits, "loss": loss, "prompt": torch.tensor(prompt),
+    factors = {"rope_factors": torch.tensor(config.rope_factors, dtype=torch.float64)} if config.rope_factors else {}
+    write(group, factors | {"tokens": tokens, "targets": targets, "logits": logits, "loss": loss, "prompt": torch.tensor(prompt),
                   "greedy": torch.tensor(greedy)}, **attributes(config))
     write(group.create_group("weights"), {name: p.float() for name, p in model.named_parameters()})
     write(group.create_group("gradients"), {name: p.grad for name, p in model.named_parameters()})

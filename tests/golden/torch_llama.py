@@ -64,6 +64,8 @@ class Config:
     window_pattern: int = 0  # every such layer sees all; 0: none does
     rope_theta_local: float = 0.0  # the base in layers with a window, without scaling; 0: as in the others
     rope_share: float = 1.0  # of the pairs of a head, the first ones
+    rope_factors: tuple = ()  # of these pairs: divisors of their frequencies; (): none
+    rope_amplitude: float = 1.0  # of cosines and sines of these pairs
     rope_pattern: int = 0  # every such layer has no RoPE; 0: all have it
     scale_embeddings: bool = False  # by sqrt(C)
     embedding_scale: float = 1.0
@@ -113,10 +115,16 @@ def norm_of(c):
     return RMSNorm(c.n_embd, c.norm_eps) if c.norm == "rms_norm" else LayerNorm(c.n_embd, c.norm_eps, c.bias)
 
 
+def turned_of(c):
+    """The elements of a head that RoPE turns."""
+    return int(c.head_size * c.rope_share) // 2 * 2
+
+
 def rope_frequencies(c, layer):
     """(D / 2): radians per position of each pair of elements."""
-    turned = int(c.head_size * c.rope_share) // 2 * 2
+    turned = turned_of(c)
     f = all_frequencies(c, c.window_of(layer) > 0, -torch.arange(0, turned, 2, dtype=torch.float64) / turned)
+    f = f / torch.tensor(c.rope_factors, dtype=torch.float64) if c.rope_factors else f
     return torch.cat((f, torch.zeros((c.head_size - turned) // 2, dtype=torch.float64)))
 
 
@@ -135,10 +143,12 @@ def all_frequencies(c, is_local, exponents):
     return f
 
 
-def rotated(x, frequencies):
-    """x (..., T, D): element i of the first half and element i of the second half are a pair, turned by its angle at position t."""
+def rotated(x, frequencies, amplitude, pairs):
+    """x (..., T, D): element i of the first half and element i of the second half are a pair, turned by its angle at position t. The first
+    `pairs` are also multiplied by the amplitude."""
     angles = torch.arange(x.size(-2), dtype=torch.float64)[:, None] * frequencies  # (T, D / 2)
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    sizes = torch.where(torch.arange(len(frequencies)) < pairs, amplitude, 1.0)
+    cos, sin = (sizes * angles.cos()).to(x.dtype), (sizes * angles.sin()).to(x.dtype)
     a, b = x.chunk(2, dim=-1)
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
 
@@ -173,7 +183,7 @@ class Attention(nn.Module):
             v = v + (gate.unsqueeze(-1) * e).transpose(1, 2)
         if c.has_rope(self.layer):
             frequencies = rope_frequencies(c, self.layer)
-            q, k = rotated(q, frequencies), rotated(k, frequencies)
+            q, k = (rotated(x, frequencies, c.rope_amplitude, turned_of(c) // 2) for x in (q, k))
         k, v = (t.repeat_interleave(c.n_head // c.n_kv_head, dim=1) for t in (k, v))  # query head h reads head h // (H / KV)
         scores = q @ k.transpose(-2, -1) * c.attention_scale
         hidden = torch.ones(T, T).triu(1).bool()

@@ -139,6 +139,44 @@ TEST(RotaryPositions, OfAShareOfAHeadLeaveTheOtherPairs) {
   EXPECT_EQ(rope_divisors(c).size(), 4U);
 }
 
+// Phi-4-mini: sqrt(1 + ln 32 / ln 4096) = 1.1902, by its two contexts.
+TEST(RotaryPositions, OfLongRopeHaveADivisorForEachPairAndAnAmplitude) {
+  TransformerConfig c = rotary(16, 10'000);
+  c.rope_share = 0.75;
+  c.rope_scaling = RopeScaling::longrope;
+  c.rope_factor = 32;
+  c.rope_original_context = 4096;
+  c.rope_factors = {1, 2, 1, 4, 1, 8};
+  c.rope_amplitude = Defaulted<double>();
+  c = with_defaults(c);
+  EXPECT_NEAR(*c.rope_amplitude, std::sqrt(1 + 5.0 / 12), 1e-15) << "32 = 2^5, and 4096 = 2^12";
+  EXPECT_NEAR(*c.rope_amplitude, 1.1902, 5e-5);
+  const std::vector<double> plain = plain_frequencies(12, 10'000), found = RotaryPositions(c).frequencies();
+  ASSERT_EQ(found.size(), 8U);
+  for (std::size_t d = 0; d < 6; ++d) {
+    EXPECT_NEAR(found[d] * c.rope_factors[d] / plain[d], 1, 1e-14) << d;
+  }
+  const std::vector<double> row = angles_of(RotaryPositions(c), 7, 1);
+  for (std::size_t d = 0; d < 8; ++d) {
+    const double amplitude = d < 6 ? *c.rope_amplitude : 1;
+    EXPECT_NEAR(row[d], amplitude * std::cos(7 * found[d]), 1e-14) << d;
+    EXPECT_NEAR(row[8 + d], amplitude * std::sin(7 * found[d]), 1e-14) << d << ": numbers that are not rotated stay";
+  }
+  EXPECT_EQ(rope_divisors(c), c.rope_factors);
+  // Both keys count without the scaling too, and the amplitude may be given.
+  c.rope_scaling = RopeScaling::none;
+  c.rope_amplitude = 0.5;
+  EXPECT_EQ(RotaryPositions(c).frequencies(), found);
+  EXPECT_EQ(angles_of(RotaryPositions(c), 0, 1)[0], 0.5);
+  c.rope_scaling = RopeScaling::linear;
+  c.rope_factor = 2;
+  EXPECT_NEAR(RotaryPositions(c).frequencies()[3], found[3] / 2, 1e-15);
+  c.rope_factor = 1;
+  c.rope_scaling = RopeScaling::longrope;
+  c.rope_amplitude = Defaulted<double>();
+  EXPECT_EQ(*with_defaults(c).rope_amplitude, 1) << "the context does not become longer";
+}
+
 // Other layers of the same model are scaled.
 TEST(RotaryPositions, OfLayersWithAWindowMayHaveTheirOwnBase) {
   TransformerConfig c = rotary(8, 1'000'000);
@@ -148,6 +186,11 @@ TEST(RotaryPositions, OfLayersWithAWindowMayHaveTheirOwnBase) {
   c.rope_theta_local = 10'000;
   EXPECT_EQ(RotaryPositions(c, true).frequencies(), RotaryPositions(rotary(8, 10'000)).frequencies());
   EXPECT_NEAR(RotaryPositions(c).frequencies()[0], 0.125, 1e-15);
+  c.rope_factors = {2, 2, 2, 2};
+  c.rope_amplitude = 3;
+  EXPECT_EQ(RotaryPositions(c, true).frequencies(), RotaryPositions(rotary(8, 10'000)).frequencies());
+  EXPECT_EQ(angles_of(RotaryPositions(c, true), 0, 1)[0], 1);
+  EXPECT_EQ(angles_of(RotaryPositions(c), 0, 1)[0], 3);
 }
 
 TEST(RotaryPositions, AreCosinesAndSinesOfTheirAngles) {

@@ -108,6 +108,7 @@ inline constexpr TransformerConfig kTrainingOlmo{.n_layer = 2,
                                                  .qk_norm = true,
                                                  .qk_norm_over = QkNormOver::row,
                                                  .rope_share = 0.5,
+                                                 .rope_amplitude = 1.2,
                                                  .rope_pattern = 2,
                                                  .activation = Activation::silu,
                                                  .gated = true};

@@ -30,6 +30,12 @@ constexpr Condition kScaled{[](const Config& c, const RunFacts&) { return c.mode
                             "model.rope_scaling is not \"none\""};
 constexpr Condition kLlama3{[](const Config& c, const RunFacts&) { return c.model.rope_scaling == RopeScaling::llama3; },
                             "model.rope_scaling is \"llama3\""};
+constexpr Condition kHasContext{[](const Config& c, const RunFacts&) {
+                                  return c.model.rope_scaling == RopeScaling::llama3 || c.model.rope_scaling == RopeScaling::longrope;
+                                },
+                                "model.rope_scaling is \"llama3\" or \"longrope\""};
+constexpr Condition kLongRope{[](const Config& c, const RunFacts&) { return c.model.rope_scaling == RopeScaling::longrope; },
+                              "model.rope_scaling is \"longrope\""};
 constexpr Condition kWindowed{[](const Config& c, const RunFacts&) { return c.model.window > 0; }, "model.window is above 0"};
 constexpr Condition kQkNorm{[](const Config& c, const RunFacts&) { return c.model.qk_norm; }, "model.qk_norm is true"};
 
@@ -121,9 +127,12 @@ constexpr EffectRule kRules[] = {
     only_if<kRope, kScaled>("model.rope_factor"),
     only_if<kRope, kLlama3>("model.rope_low_freq_factor"),
     only_if<kRope, kLlama3>("model.rope_high_freq_factor"),
-    only_if<kRope, kLlama3>("model.rope_original_context"),
+    only_if<kRope, kHasContext>("model.rope_original_context"),
     only_if<kRope, kWindowed>("model.rope_theta_local"),
     only_if<kRope>("model.rope_share"),
+    only_if<kRope>("model.rope_factors"),
+    only_if<kRope, kLongRope>("model.rope_long_factors"),
+    only_if<kRope>("model.rope_amplitude"),
     only_if<kRope>("model.rope_pattern"),
     only_if<kWindowed>("model.window_pattern"),
     only_if<kQkNorm>("model.qk_norm_over"),

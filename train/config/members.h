@@ -38,6 +38,8 @@ constexpr Type type_of() {
     return Type::number;
   } else if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T>) {
     return Type::text;
+  } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+    return Type::numbers;
   } else {
     static_assert(std::is_same_v<T, std::vector<std::string>>, "a key of a new type: extend Value");
     return Type::list;

@@ -74,6 +74,19 @@ Reading read_list(const Setting& key, std::string_view text) {
   }
 }
 
+Reading read_numbers(const Setting& key, std::string_view text) {
+  std::vector<double> items;
+  const Reading list = read_list(Setting{.section = key.section, .name = key.name, .type = Type::list}, text);
+  for (const std::string& item : std::get<std::vector<std::string>>(list.value)) {
+    double number = 0;
+    if (read_whole(item, number).ec != std::errc()) {
+      return rejected(key, text);
+    }
+    items.push_back(number);
+  }
+  return accepted(key, items);
+}
+
 }  // namespace
 
 Reading read_text(const Setting& key, std::string_view text) {
@@ -84,6 +97,7 @@ Reading read_text(const Setting& key, std::string_view text) {
     case Type::number: return read_number(key, text);
     case Type::text: return is_quoted(text) ? read_toml(key, text) : accepted(key, std::string(text));
     case Type::list: return text.starts_with('[') ? read_toml(key, text) : read_list(key, text);
+    case Type::numbers: return text.starts_with('[') ? read_toml(key, text) : read_numbers(key, text);
     case Type::unset: break;
   }
   fail("read_text: ", key.path(), " has no type");

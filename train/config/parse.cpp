@@ -39,6 +39,9 @@ std::string advice_for(const Setting& key, const toml::node& node) {
     if (key.type == Type::list) {
       return concat("write ", key.name, " = [", toml_string(text->get()), "]");
     }
+    if (key.type == Type::numbers) {
+      return concat("write ", key.name, " = [1.0, 1.5]");
+    }
     return key.type != Type::text && read_text(key, text->get()).problem.empty() ? "remove the quotes" : "";
   }
   if (const auto* number = node.as_floating_point(); number != nullptr && key.type == Type::integer) {
@@ -62,10 +65,24 @@ Reading read_list(const Setting& key, const toml::array& array) {
   return {.value = items, .problem = key.problem_with(items)};
 }
 
+Reading read_numbers(const Setting& key, const toml::array& array) {
+  std::vector<double> items;
+  for (const toml::node& node : array) {
+    if (!node.is_number()) {
+      return {.value = {}, .problem = concat(key.path(), " holds ", describe(node), ", expected ", name_of(Type::numbers))};
+    }
+    items.push_back(node.is_integer() ? static_cast<double>(node.as_integer()->get()) : node.as_floating_point()->get());
+  }
+  return {.value = items, .problem = key.problem_with(items)};
+}
+
 Reading read_node(const Setting& key, const toml::node& node) {
   Value value;
   if (key.type == Type::list && node.is_array()) {
     return read_list(key, *node.as_array());
+  }
+  if (key.type == Type::numbers && node.is_array()) {
+    return read_numbers(key, *node.as_array());
   }
   if (key.type == Type::boolean && node.is_boolean()) {
     value = node.as_boolean()->get();

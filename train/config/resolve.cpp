@@ -59,6 +59,23 @@ void check_rope(const TransformerConfig& model, schema::Problems& problems) {
     problems.add(concat("model.rope_low_freq_factor is ", schema::to_toml(model.rope_low_freq_factor),
                         ", expected less than model.rope_high_freq_factor = ", schema::to_toml(model.rope_high_freq_factor)));
   }
+  // Lists have one number for each pair, and LongRoPE ends with the original context.
+  const index pairs = rotated_size(with_defaults(model)) / 2;
+  const auto check_factors = [&](const char* key, const std::vector<double>& factors) {
+    if (!factors.empty() && std::ssize(factors) != pairs && size % 2 == 0) {
+      problems.add(concat(key, " has ", factors.size(), " numbers, expected ", pairs,
+                          ", one for each pair that rotates: model.rope_share = ", schema::to_toml(model.rope_share), " of half a head of ",
+                          size));
+    }
+  };
+  check_factors("model.rope_factors", model.rope_factors);
+  check_factors("model.rope_long_factors", model.rope_long_factors);
+  if (model.rope_scaling == RopeScaling::longrope && model.block_size > model.rope_original_context) {
+    problems.add(concat("model.block_size is ", model.block_size,
+                        ", expected at most model.rope_original_context = ", model.rope_original_context,
+                        " with model.rope_scaling = \"longrope\": longer texts would need its long factors, "
+                        "which dikkat does not use"));
+  }
 }
 
 void check_attention_window(const TransformerConfig& model, schema::Problems& problems) {

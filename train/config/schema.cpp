@@ -141,8 +141,10 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::rope_scaling>(
         "rope_scaling", anything(),
         "How RoPE's frequencies are adapted to a longer context. linear divides all of them by rope_factor; llama3 divides only the low "
-        "ones."),
-    model<&TransformerConfig::rope_factor>("rope_factor", between(1, 1e6), "Divisor of RoPE's frequencies (rope_scaling)."),
+        "ones; longrope divides each by its number in rope_factors, as in Phi-4-mini, and reads at most rope_original_context tokens."),
+    model<&TransformerConfig::rope_factor>("rope_factor", between(1, 1e6),
+                                           "Divisor of RoPE's frequencies (rope_scaling linear and llama3). With longrope: how many times "
+                                           "as long the context may become, which sets rope_amplitude."),
     model<&TransformerConfig::rope_low_freq_factor>(
         "rope_low_freq_factor", above_to(0, 1e6),
         "Frequencies with fewer turns than this within rope_original_context are divided by rope_factor (llama3)."),
@@ -152,14 +154,25 @@ constexpr Key kKeys[] = {
         "interpolated."),
     model<&TransformerConfig::rope_original_context>("rope_original_context", between(1, 1e9),
                                                      "Context length with which the model was trained before its context was extended."),
-    model<&TransformerConfig::rope_theta_local>("rope_theta_local", between(0, 1e12),
-                                                "Base of RoPE's frequencies in layers with a window, as in Gemma 3; rope_scaling then does "
-                                                "not apply to them. 0: they are rotated as "
-                                                "the other layers."),
+    model<&TransformerConfig::rope_theta_local>(
+        "rope_theta_local", between(0, 1e12),
+        "Base of RoPE's frequencies in layers with a window, as in Gemma 3; rope_scaling, rope_factors and rope_amplitude then do not "
+        "apply to them. 0: they are rotated as the other layers."),
     model<&TransformerConfig::rope_share>(
         "rope_share", above_to(0, 1),
         "Share of each head that RoPE rotates, the first pairs; below 1 it is partial, as in Phi-4-mini. A pair is a number of the head's "
         "first half and the one at the same place in the second half."),
+    model<&TransformerConfig::rope_factors>(
+        "rope_factors", above_to(0, 1e6),
+        "Numbers that divide RoPE's frequencies, one for each pair that rotates (rope_share of head_size / 2), besides rope_scaling; "
+        "LongRoPE's short factors. Empty: none."),
+    model<&TransformerConfig::rope_long_factors>(
+        "rope_long_factors", above_to(0, 1e6),
+        "LongRoPE's factors for texts that are longer than rope_original_context. dikkat refuses such texts; it keeps the numbers for "
+        "exported files, so that other programs can read the long context."),
+    model<&TransformerConfig::rope_amplitude>(
+        "rope_amplitude", derived(above_to(0, 1e3), "1; with longrope sqrt(1 + ln(rope_factor) / ln(rope_original_context))"),
+        "Number by which RoPE's cosines and sines are multiplied, and so the queries' and keys' rotated numbers."),
     model<&TransformerConfig::rope_pattern>(
         "rope_pattern", between(0, kMostLayers),
         "Size of groups of layers whose last one has no positions, as in SmolLM3 (4); 0: RoPE rotates in all layers."),
@@ -538,6 +551,8 @@ std::string Setting::problem_with(const Value& value) const {
         return problem;
       }
     }
+  } else if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
+    is_accepted = std::ranges::all_of(*numbers, [this](double one) { return std::isfinite(one) && rule.range.contains(one); });
   }
   return is_accepted ? "" : concat(path(), " is ", to_toml(value), ", expected ", expected());
 }

@@ -51,10 +51,11 @@ struct Text {
   std::string operator()(index value) const { return concat(value); }
   std::string operator()(double value) const { return number_text(value); }
   std::string operator()(const std::string& value) const { return toml_string(value); }
-  std::string operator()(const std::vector<std::string>& values) const {
+  template <class Item>
+  std::string operator()(const std::vector<Item>& values) const {
     std::string text;
-    for (const std::string& value : values) {
-      text += concat(text.empty() ? "" : ", ", toml_string(value));
+    for (const Item& value : values) {
+      text += concat(text.empty() ? "" : ", ", (*this)(value));
     }
     return concat("[", text, "]");
   }
@@ -63,8 +64,8 @@ struct Text {
 }  // namespace
 
 std::string_view name_of(Type type) {
-  constexpr std::array<std::string_view, 6> kNames = {"nothing",  "true or false", "an integer",
-                                                      "a number", "a string",      "a list of strings"};
+  constexpr std::array<std::string_view, 7> kNames = {"nothing",  "true or false",     "an integer",       "a number",
+                                                      "a string", "a list of strings", "a list of numbers"};
   return kNames[static_cast<std::size_t>(type)];
 }
 

@@ -1,5 +1,6 @@
 #include "train/exchange/export_adapters.h"
 
+#include <algorithm>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "train/exchange/foreign_config.h"
 #include "train/exchange/formats/gguf_writer.h"
 #include "train/exchange/formats/safetensors.h"
+#include "train/exchange/formats/weight_file.h"
 #include "train/exchange/peft_files.h"
 #include "train/exchange/tensor_map.h"
 #include "train/system/file.h"
@@ -23,6 +25,35 @@ constexpr AdapterNames kGguf{.before = "", .cut = "", .a = ".lora_a", .b = ".lor
 
 std::vector<NewTensor> in_f32(const std::vector<MappedTensor>& map, const ParameterStore& store) {
   return new_tensors(map, store, [](const MappedTensor&) { return WeightType::f32; });
+}
+
+/// Returns the base's family in its own files, if they are another program's: Hugging Face's model_type, or GGUF's architecture. Returns an
+/// empty text for a base that is not here, or is a run.
+std::string family_in(const fs::path& base) {
+  if (const fs::path config = base / "config.json"; is_there(config)) {
+    const nlohmann::json object = parse_json_object(read_bytes(config, 2 << 20), config.string(), "a config.json of Hugging Face");
+    const nlohmann::json* type = find_value(object, "model_type");
+    return type != nullptr && type->is_string() ? type->get<std::string>() : "";
+  }
+  if (base.extension() == ".gguf" && is_there(base)) {
+    const WeightFile file = open_weights(base.string());
+    const MetaValue* architecture = file.value("general.architecture");
+    return architecture != nullptr ? std::string(architecture->string().value_or("")) : "";
+  }
+  return "";
+}
+
+/// Returns the family whose names the adapters get. Several families may have one model, as both classes of Granite do: then it is that of
+/// the base's own files.
+const Family& family_of_base(const AdaptersToExport& adapters, ExportFormat format) {
+  std::string why;
+  const std::vector<const Family*> able = families_of(adapters.config, why);
+  require_input(!able.empty(), format == ExportFormat::hf ? "Hugging Face" : "GGUF", " has no model of this kind: ", why);
+  const std::string name = family_in(adapters.base);
+  const auto found = std::ranges::find_if(able, [&](const Family* one) {
+    return format == ExportFormat::hf ? one->name == name : !one->gguf.empty() && gguf_name_of(*one) == name;
+  });
+  return found != able.end() ? **found : *able.front();
 }
 
 std::string last_name(const std::string& module) { return module.substr(module.rfind('.') + 1); }
@@ -78,23 +109,21 @@ void export_adapters(const AdaptersToExport& adapters, const fs::path& path, Exp
   require_input(!is_there(path), path.string(), " exists and is never overwritten: choose a new name");
   require_input(format != ExportFormat::llmc,
                 "llm.c has no adapters, expected hf (PEFT) or gguf; or make a complete model of them with dikkat merge");
-  std::string why;
-  const Family* family = family_of(adapters.config, why);
-  require_input(family != nullptr, format == ExportFormat::hf ? "Hugging Face" : "GGUF", " has no model of this kind: ", why);
+  const Family& family = family_of_base(adapters, format);
   if (format == ExportFormat::hf) {
-    export_peft(adapters, *family, path);
+    export_peft(adapters, family, path);
     return;
   }
-  require_input(!family->gguf.empty(), "GGUF has no architecture for this model: Hugging Face's is ", family->name,
+  require_input(!family.gguf.empty(), "GGUF has no architecture for this model: Hugging Face's is ", family.name,
                 ", expected another format (--format hf)");
   // llama.cpp scales B A by alpha / rank.
   const auto alpha = static_cast<float>(scale_of(adapters.lora) * static_cast<double>(adapters.lora.rank));
   write_gguf(path.string(),
              {{"general.type", MetaValue("adapter")},
-              {"general.architecture", MetaValue(gguf_name_of(*family))},
+              {"general.architecture", MetaValue(gguf_name_of(family))},
               {"adapter.type", MetaValue("lora")},
               {"adapter.lora.alpha", MetaValue(alpha)}},
-             in_f32(map_adapters(family->gguf_tensors, adapters.config, adapters.parameters, kGguf), adapters.parameters));
+             in_f32(map_adapters(family.gguf_tensors, adapters.config, adapters.parameters, kGguf), adapters.parameters));
 }
 
 }  // namespace dikkat

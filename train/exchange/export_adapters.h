@@ -13,7 +13,7 @@ struct AdaptersToExport {
   const TransformerConfig& config;  // with all defaults
   const LoraConfig& lora;
   const ParameterStore& parameters;  // only the adapters' values are read
-  std::string base;                  // the name or path of the base model
+  std::string base;                  // the name or path of the base model; if its files are here, their family names the tensors
 };
 
 /// Writes adapters without their base, in f32: a PEFT folder (adapter_config.json, adapter_model.safetensors), or a GGUF file for

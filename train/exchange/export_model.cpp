@@ -48,7 +48,8 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
   if (m.answer_end && std::find(around.ends.begin(), around.ends.end(), *m.answer_end) == around.ends.end()) {
     around.ends.push_back(*m.answer_end);
   }
-  const HuggingFaceFiles files = hugging_face_files_of(m.tokenizer, {.context = m.config.block_size, .chat_template = m.chat_template});
+  const HuggingFaceFiles files =
+      hugging_face_files_of(m.tokenizer, {.context = exported_context(m.config), .chat_template = m.chat_template});
 
   NewFolder new_folder(path);
   const fs::path& folder = new_folder.path();

@@ -4,9 +4,11 @@
 #include <span>
 #include <string_view>
 
+#include "autograd/base/index.h"
+
 namespace dikkat {
 
-// A family of models, as other programs know it, is one table in family.cpp. The table has the names of its keys in configuration files,
+// A family of models, as other programs know it, is one table in families/. The table has the names of its keys in configuration files,
 // the names of its tensors in weight files, and the tensors' layouts. Import and export both read it.
 
 /// How their value of a key follows from ours.
@@ -51,6 +53,7 @@ enum class Layout {
   same,          // as ours, (out, in)
   transposed,    // (in, out): Hugging Face's Conv1D
   rotary_pairs,  // rows 0, D / 2, 1, D / 2 + 1 ... of each head: GGUF's llama architecture rotates neighbours
+  rotary_first,  // each head's rotated rows, in two halves, then its others: partial RoPE of other programs (rope_share)
   less_one,      // w where ours is 1 + w: Gemma's norms
 };
 
@@ -59,7 +62,8 @@ struct TensorPart {
   Layout layout = Layout::same;
 };
 
-/// One of our tensors, and the tensors of a file that hold its rows one after another (q | k | v, gate | up).
+/// One of our tensors, and the tensors of a file that hold its rows one after another (q | k | v, gate | up). Parts with one name are parts
+/// of one tensor.
 struct TensorRule {
   std::string_view ours;
   std::array<TensorPart, 3> parts;  // unused parts have no name
@@ -72,6 +76,7 @@ struct Family {
   /// Keys of [model] that have several forms: hf_config.cpp and gguf_model.cpp read and write them.
   std::span<const std::string_view> coded{};
   double rope_theta = 10'000;                         // what a config.json without the key means
+  index window = 0;                                   // what a config.json without sliding_window means; 0: no window
   std::string_view kind_of_layer = "full_attention";  // the only one in layer_types, if the family has no windows
   // Hugging Face: config.json, and tensors in safetensors.
   std::span<const KeyName> config;
@@ -90,6 +95,8 @@ struct Family {
   std::span<const FixedKey> gguf_implied{};
   /// Whether the family always has biases, so that an export writes zeros for those that our model does not have.
   bool has_all_biases = false;
+  /// Keys of [model] that GGUF has several forms for: gguf_model.cpp reads and writes them.
+  std::span<const std::string_view> gguf_coded{};
 };
 
 /// All families.

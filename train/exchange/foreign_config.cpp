@@ -33,6 +33,42 @@ bool names_key(std::span<const KeyName> names, std::string_view key) {
   return std::ranges::find(names, key, &KeyName::ours) != names.end();
 }
 
+/// Adds RoPE's settings that the family cannot describe. Only one with rope_factors has LongRoPE, and it has no other scaling.
+void add_differences_of_rope(const Family& family, const TransformerConfig& model, std::vector<std::string>& found) {
+  const bool is_long = model.rope_scaling == RopeScaling::longrope;
+  const bool has_factors = is_coded(family, "rope_factors");
+  if (model.positions != Positions::rope) {
+    return;
+  }
+  if (has_factors ? !is_long && model.rope_scaling != RopeScaling::none : is_long) {
+    found.push_back(concat("model.rope_scaling is \"", name_of(model.rope_scaling), "\", expected ",
+                           has_factors ? "\"none\" or \"longrope\"" : "\"none\", \"linear\" or \"llama3\""));
+    return;
+  }
+  if (!has_factors) {
+    return;
+  }
+  // Files have both lists or none, and the amplitude follows from two contexts.
+  if (!is_long && !(model.rope_factors.empty() && model.rope_long_factors.empty())) {
+    found.push_back("model.rope_factors is given, expected model.rope_scaling = \"longrope\" with it");
+  }
+  if (is_long && model.rope_long_factors.empty() && model.rope_factor > 1) {
+    found.push_back(
+        "model.rope_long_factors is [], expected one number for each pair, as in model.rope_factors, or model.rope_factor = 1.0");
+  }
+  TransformerConfig usual = model;
+  usual.rope_amplitude = Defaulted<double>();
+  usual.rope_factor = static_cast<double>(exported_context(model)) / static_cast<double>(model.rope_original_context);
+  if (const double amplitude = *with_defaults(usual).rope_amplitude; model.rope_amplitude != amplitude) {
+    found.push_back(concat("model.rope_amplitude is ", schema::to_toml(double{model.rope_amplitude}), ", expected ",
+                           schema::to_toml(amplitude), ", which follows from the other keys"));
+  }
+  if (const auto rows = static_cast<index>(static_cast<double>(model.head_size) * model.rope_share); rows != rotated_size(model)) {
+    found.push_back(concat("model.rope_share is ", schema::to_toml(model.rope_share), ", which is ", rows,
+                           " numbers of a head, expected an even number of at least 2"));
+  }
+}
+
 /// Lists the settings of the model that the family cannot describe.
 std::vector<std::string> differences(const Family& family, const Config& config) {
   std::vector<std::string> found;
@@ -57,10 +93,32 @@ std::vector<std::string> differences(const Family& family, const Config& config)
     found.push_back(concat("model.attention_scale is ", schema::to_toml(double{model.attention_scale}),
                            ", expected 1 / sqrt(model.head_size) = ", schema::to_toml(usual)));
   }
+  add_differences_of_rope(family, model, found);
   return found;
 }
 
 }  // namespace
+
+index exported_context(const TransformerConfig& model) {
+  const bool is_longer = model.positions == Positions::rope && model.rope_scaling == RopeScaling::longrope;
+  return is_longer ? static_cast<index>(std::llround(model.rope_factor * static_cast<double>(model.rope_original_context)))
+                   : model.block_size;
+}
+
+std::vector<double> short_factors(const TransformerConfig& model) {
+  return model.rope_factors.empty() ? std::vector<double>(static_cast<std::size_t>(rotated_size(model) / 2), 1.0) : model.rope_factors;
+}
+
+std::vector<double> long_factors(const TransformerConfig& model) {
+  return model.rope_long_factors.empty() ? short_factors(model) : model.rope_long_factors;
+}
+
+std::string note_on_long_context(const TransformerConfig& model, const std::string& name) {
+  const index whole = exported_context(model);
+  return whole <= model.block_size ? ""
+                                   : concat(name, " names a context of ", whole, " tokens; dikkat reads at most ",
+                                            model.rope_original_context, " of them, LongRoPE's original context");
+}
 
 std::vector<std::string> unknown_keys(const Family& family) {
   std::vector<std::string> unknown;
@@ -69,8 +127,9 @@ std::vector<std::string> unknown_keys(const Family& family) {
     const bool is_compared = holds(kOfHeads, key.name) && !names_key(family.config, key.name);
     const bool is_listed = holds(kOfTraining, key.name) || holds(kOfKind, key.name) || holds(kOfRope, key.name);
     const bool is_implied = std::ranges::find(family.gguf_implied, key.name, &FixedKey::key) != family.gguf_implied.end();
-    const bool is_written = (names_key(family.config, key.name) || is_coded(family, key.name)) &&
-                            (family.gguf.empty() || names_key(family.gguf, key.name) || is_implied || key.name == kTied);
+    const bool is_written =
+        (names_key(family.config, key.name) || is_coded(family, key.name)) &&
+        (family.gguf.empty() || names_key(family.gguf, key.name) || is_implied || key.name == kTied || holds(family.gguf_coded, key.name));
     if (key.section == "model" && !is_fixed && !is_compared && !is_listed && !is_written) {
       unknown.push_back(key.path());
     }
@@ -78,23 +137,23 @@ std::vector<std::string> unknown_keys(const Family& family) {
   return unknown;
 }
 
-const Family* family_of(const TransformerConfig& model, std::string& why) {
+std::vector<const Family*> families_of(const TransformerConfig& model, std::string& why) {
+  std::vector<const Family*> able;
   Config config;
   config.model = with_defaults(model);
   if (model.kind != ModelKind::gpt) {
     why = "model.kind is \"encoder_decoder\", expected \"gpt\"";
-    return nullptr;
+    return able;
   }
   std::size_t least = SIZE_MAX;
   for (const Family& family : families()) {
     const std::vector<std::string> unknown = unknown_keys(family);
     require(unknown.empty(), "family_of: the family ", family.name, " does not know ", unknown.empty() ? "" : unknown.front(),
-            ", expected a row in family.cpp, or a name in foreign_config.cpp");
+            ", expected a row in families/, or a name in foreign_config.cpp");
     const std::vector<std::string> found = differences(family, config);
     if (found.empty()) {
-      return &family;
-    }
-    if (found.size() < least) {
+      able.push_back(&family);
+    } else if (found.size() < least) {
       least = found.size();
       why.clear();
       for (const std::string& difference : found) {
@@ -103,7 +162,12 @@ const Family* family_of(const TransformerConfig& model, std::string& why) {
       why += concat(" (", family.name, ", the nearest)");
     }
   }
-  return nullptr;
+  return able;
+}
+
+const Family* family_of(const TransformerConfig& model, std::string& why) {
+  const std::vector<const Family*> able = families_of(model, why);
+  return able.empty() ? nullptr : able.front();
 }
 
 }  // namespace dikkat

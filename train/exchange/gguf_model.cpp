@@ -91,6 +91,70 @@ void read_rope_divisors(const WeightFile& file, Config& config) {
              ": rope_freqs.weight does not scale RoPE as Llama 3.1 does, with the factors 1 and 4; dikkat knows no other scaling");
 }
 
+/// Returns the divisors in a tensor, one for each pair that RoPE rotates.
+std::vector<double> factors_in(const WeightFile& file, const WeightTensor& tensor, index pairs) {
+  require_input(tensor.elements == pairs && tensor.type == WeightType::f32, file.name(), ": ", tensor.name, " is ",
+                shape_text(tensor.shape), " of ", tensor.type == WeightType::other ? tensor.type_name : std::string(name_of(tensor.type)),
+                ", expected [", pairs, "] of f32");
+  std::vector<float> factors(static_cast<std::size_t>(pairs));
+  read_f32(tensor, 0, pairs, factors.data());
+  return {factors.begin(), factors.end()};
+}
+
+/// Reads the share of a head that RoPE rotates, which GGUF has as a number of rows.
+void read_rope_share(const WeightFile& file, const std::string& key, TransformerConfig& model) {
+  const MetaValue* value = file.value(key);
+  if (value == nullptr) {
+    return;
+  }
+  const index size = with_defaults(model).head_size;
+  const index rows = value->integer().value_or(0);
+  require_input(rows >= 2 && rows <= size && rows % 2 == 0, file.name(), ": ", key, " is ", value->text(),
+                ", expected an even number from 2 to ", size, ", the size of a head");
+  model.rope_share = static_cast<double>(rows) / static_cast<double>(size);
+  if (rotated_size(with_defaults(model)) != rows) {  // the product of both was rounded down
+    model.rope_share = std::nextafter(model.rope_share, 1.0);
+  }
+}
+
+/// Reads LongRoPE: two lists of divisors, both contexts, and the amplitude, which is 1 in llama.cpp if the file does not name it. The model
+/// then has the original context.
+void read_long_rope(const WeightFile& file, const std::string& prefix, Config& config) {
+  TransformerConfig& model = config.model;
+  const std::string amplitude = concat(prefix, "rope.scaling.attn_factor");
+  const MetaValue* factor = file.value(amplitude);
+  const WeightTensor *shorts = file.find(kShortFactors), *longs = file.find(kLongFactors);
+  if (shorts == nullptr && longs == nullptr) {
+    require_input(factor == nullptr || factor->number() == 1.0, file.name(), ": ", amplitude, " is ",
+                  factor != nullptr ? factor->text() : "", ", expected 1.0 without ", kShortFactors);
+    return;
+  }
+  require_input(shorts != nullptr && longs != nullptr, file.name(), " has no ", shorts == nullptr ? kShortFactors : kLongFactors,
+                ", expected both lists of LongRoPE or none");
+  require_input(model.rope_scaling == RopeScaling::none, file.name(), ": ", prefix,
+                "rope.scaling.factor scales RoPE, expected none with LongRoPE's lists");
+  const index pairs = rotated_size(with_defaults(model)) / 2;
+  model.rope_factors = factors_in(file, *shorts, pairs);
+  model.rope_long_factors = factors_in(file, *longs, pairs);
+  model.rope_scaling = RopeScaling::longrope;
+  set(config, file, {"", "rope_original_context", kRequired}, concat(prefix, "rope.scaling.original_context_length"));
+  model.rope_factor = std::max(static_cast<double>(model.block_size) / static_cast<double>(model.rope_original_context), 1.0);
+  model.block_size = std::min(model.block_size, model.rope_original_context);
+  model.rope_amplitude = Defaulted<double>();
+  const auto usual = static_cast<float>(*with_defaults(model).rope_amplitude);
+  if (factor == nullptr || !factor->number() || static_cast<float>(*factor->number()) != usual) {
+    set(config, file, {"", "rope_amplitude", "1.0"}, amplitude);
+  }
+}
+
+/// Reads a window that llama.cpp does not compute in this architecture. One that no text fills changes nothing.
+void read_unused_window(const WeightFile& file, const std::string& key, Config& config) {
+  if (const MetaValue* window = file.value(key); window != nullptr && window->integer().value_or(-1) != 0) {
+    set(config, file, {"", "window", kRequired}, key);
+    config.model.window = config.model.window >= config.model.block_size ? 0 : config.model.window;
+  }
+}
+
 /// Whether a GGUF value equals a boolean or number.
 bool equals(const MetaValue& value, const schema::Value& expected) {
   if (const auto* flag = std::get_if<bool>(&expected)) {
@@ -148,7 +212,8 @@ void check_implied(const Family& family, const Config& config) {
     Config usual;
     usual.model = config.model;
     if (implied.value == kDerived) {
-      usual.model.attention_scale = Defaulted<double>();
+      usual.model.attention_scale = implied.key == "attention_scale" ? Defaulted<double>() : usual.model.attention_scale;
+      usual.model.head_size = implied.key == "head_size" ? Defaulted<index>() : usual.model.head_size;
       usual.model = with_defaults(usual.model);
     } else {
       apply_override(usual, concat("model.", implied.key, '=', implied.value));
@@ -204,6 +269,7 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
                                      const ExportOptions& options) {
   Config config;
   config.model = with_defaults(model);
+  config.model.block_size = exported_context(config.model);
 
   // The file, and the keys that every family has in its table.
   check_implied(family, config);
@@ -224,12 +290,16 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
 
   // RoPE.
   if (model.positions == Positions::rope) {
-    add("rope.dimension_count", MetaValue(static_cast<std::uint32_t>(*model.head_size)));
+    add("rope.dimension_count", MetaValue(static_cast<std::uint32_t>(rotated_size(model))));
     add("attention.value_length", MetaValue(static_cast<std::uint32_t>(*model.head_size)));
   }
   if (model.rope_scaling == RopeScaling::linear) {
     add("rope.scaling.type", MetaValue("linear"));
     add("rope.scaling.factor", MetaValue(static_cast<float>(model.rope_factor)));
+  }
+  if (model.positions == Positions::rope && model.rope_scaling == RopeScaling::longrope) {
+    add("rope.scaling.original_context_length", value_of("rope_original_context"));
+    add("rope.scaling.attn_factor", value_of("rope_amplitude"));
   }
   if (model.positions == Positions::rope && model.rope_scaling == RopeScaling::llama3) {
     for (const std::string_view key : kRopeKeys) {
@@ -242,18 +312,25 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
 }
 
 void add_gguf_rope_divisors(const TransformerConfig& model, std::vector<NewTensor>& tensors) {
-  if (model.positions != Positions::rope || model.rope_scaling != RopeScaling::llama3) {
+  const auto add = [&](std::string_view name, const std::vector<double>& divisors) {
+    tensors.push_back({.name = std::string(name),
+                       .type = WeightType::f32,
+                       .shape = {std::ssize(divisors)},
+                       .values = [divisors](index first, index count, float* out) {
+                         for (index i = 0; i < count; ++i) {
+                           out[i] = static_cast<float>(divisors[static_cast<std::size_t>(first + i)]);
+                         }
+                       }});
+  };
+  if (model.positions != Positions::rope) {
     return;
   }
-  const std::vector<double> divisors = rope_divisors(model);
-  tensors.push_back({.name = "rope_freqs.weight",
-                     .type = WeightType::f32,
-                     .shape = {std::ssize(divisors)},
-                     .values = [divisors](index first, index count, float* out) {
-                       for (index i = 0; i < count; ++i) {
-                         out[i] = static_cast<float>(divisors[static_cast<std::size_t>(first + i)]);
-                       }
-                     }});
+  if (model.rope_scaling == RopeScaling::llama3) {
+    add("rope_freqs.weight", rope_divisors(model));
+  } else if (model.rope_scaling == RopeScaling::longrope) {
+    add(kLongFactors, long_factors(model));
+    add(kShortFactors, short_factors(model));
+  }
 }
 
 ForeignConfig read_gguf_config(const WeightFile& file) {
@@ -295,6 +372,16 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
   if (config.model.positions == Positions::rope) {
     read_rope_scaling(file, *family, config);
   }
+  const std::string prefix = concat(architecture, '.');
+  if (is_coded(*family, "rope_factors")) {
+    read_unused_window(file, prefix + "attention.sliding_window", config);
+    read_rope_share(file, prefix + "rope.dimension_count", config.model);
+    read_long_rope(file, prefix, config);
+  }
+  for (const std::string_view name : {kShortFactors, kLongFactors}) {
+    require_input(is_coded(*family, "rope_factors") || file.find(name) == nullptr, file.name(), " has ", name,
+                  ", LongRoPE's factors, which dikkat does not know in the architecture ", architecture);
+  }
   resolve(config);
   try {
     validate(config);
@@ -308,6 +395,9 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
 
   // The ends of texts and of turns.
   ForeignConfig found{family, config.model, {}};
+  if (std::string note = note_on_long_context(found.model, file.name()); !note.empty()) {
+    found.notes.push_back(std::move(note));
+  }
   for (const char* const key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
     if (const MetaValue* end = file.value(key); end != nullptr && end->integer()) {
       require_input(*end->integer() >= 0 && *end->integer() < config.model.vocab_size, file.name(), ": ", key, " is ", end->text(),

@@ -9,16 +9,17 @@
 namespace dikkat {
 
 /// Tensors of a GGUF file that are not weights: the divisors of RoPE's frequencies.
-inline constexpr std::string_view kGgufBuffers[] = {"rope_freqs.weight"};
+inline constexpr std::string_view kShortFactors = "rope_factors_short.weight", kLongFactors = "rope_factors_long.weight";
+inline constexpr std::string_view kGgufBuffers[] = {"rope_freqs.weight", kShortFactors, kLongFactors};
 
 /// Reads the model's configuration from a GGUF file. Throws InputError for an architecture that is not in the table of families, for values
-/// that this program does not support, and for RoPE frequencies that are not scaled as Llama 3.1's.
+/// that this program does not support, and for RoPE frequencies that are neither scaled as Llama 3.1's nor by LongRoPE in phi3.
 ForeignConfig read_gguf_config(const WeightFile& file);
 
 /// Returns the values of a GGUF file with this model and tokenizer.
 std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConfig& model, const Tokenizer& tokenizer,
                                      const ExportOptions& options);
-/// Adds the divisors of RoPE's frequencies if they are scaled as Llama 3.1's.
+/// Adds the divisors of RoPE's frequencies if they are scaled as Llama 3.1's, or LongRoPE's two lists.
 void add_gguf_rope_divisors(const TransformerConfig& model, std::vector<NewTensor>& tensors);
 
 }  // namespace dikkat

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +10,8 @@
 #include "train/config/override.h"
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
+#include "train/exchange/hf_reader.h"
+#include "train/exchange/hf_rope.h"
 #include "train/system/json.h"
 
 namespace dikkat {
@@ -30,7 +31,6 @@ constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
     {"gpt_neox", "partial rotary positions and parallel branches"},
     {"gptj", "partial rotary positions and parallel branches"},
     {"phi", "partial rotary positions and parallel branches"},
-    {"phi3", "fused projections and long-context RoPE"},
     {"opt", "positions with an offset"},
     {"bloom", "ALiBi positions"},
     {"falcon", "parallel branches"},
@@ -48,124 +48,8 @@ constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
              found == std::end(kNotYet) ? "" : concat("; this type would need ", found->second));
 }
 
-/// Reads values of a JSON object. Error messages begin with the object's name.
-class Reader {
- public:
-  Reader(const json& object, const std::string& name) : object_(object), name_(name) {}
-
-  /// Returns the value of a key, or null if it is absent or null.
-  const json* find(std::string_view key) const { return find_value(object_, key); }
-
-  /// Sets a key of [model] to a JSON value.
-  void set(Config& config, std::string_view ours, std::string_view theirs, const json& value, Form form = Form::same) const {
-    const schema::Key* key = schema::find_key("model", ours);
-    require(key != nullptr, "config.json: model.", ours, " is not a key");
-    schema::Value converted;
-    if (key->type == schema::Type::integer && value.is_number_integer() &&
-        !(value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<index>::max()))) {
-      converted = value.get<index>();
-    } else if (key->type == schema::Type::number && value.is_number()) {
-      converted = ours_of(form, value.get<double>());
-    } else if (key->type == schema::Type::boolean && value.is_boolean()) {
-      converted = value.get<bool>();
-    } else {
-      fail_input(name_, ": ", theirs, " is ", short_text(value), ", expected ", key->expected());
-    }
-    require_input(key->problem_with(converted).empty(), name_, ": ", theirs, " is ", short_text(value), ", expected ", key->expected());
-    key->set(config, converted);
-  }
-
-  const std::string& name() const { return name_; }
-
- private:
-  const json& object_;
-  const std::string& name_;
-};
-
-/// The keys of a kind of RoPE scaling: those that it needs, and those that change nothing.
-struct RopeForm {
-  std::string_view type;
-  std::vector<std::pair<std::string_view, std::string_view>> needed;  // a key, and the key of [model] with the same meaning
-  std::vector<std::string_view> ignored{};
-};
-const std::vector<RopeForm>& rope_forms() {
-  static const std::vector<RopeForm> forms{
-      {"default", {}, {"original_max_position_embeddings"}},
-      {"linear", {{"factor", "rope_factor"}}, {"original_max_position_embeddings"}},
-      {"llama3",
-       {{"factor", "rope_factor"},
-        {"low_freq_factor", "rope_low_freq_factor"},
-        {"high_freq_factor", "rope_high_freq_factor"},
-        {"original_max_position_embeddings", "rope_original_context"}}},
-  };
-  return forms;
-}
-
-/// Reads an object of RoPE: rope_scaling of transformers 4, or rope_parameters of transformers 5, which also has rope_theta. Refuses
-/// unknown and missing keys, because ignoring them would compute another model.
-void read_rope_object(const Reader& reader, const char* where, const json& object, Config& config) {
-  // The type, which has two names.
-  require_input(object.is_object(), reader.name(), ": ", where, " is ", short_text(object), ", expected an object");
-  const json *type = find_value(object, "rope_type"), *older = find_value(object, "type");
-  require_input(type == nullptr || older == nullptr || *type == *older, reader.name(), ": ", where, " has rope_type ",
-                type != nullptr ? short_text(*type) : "", " and type ", older != nullptr ? short_text(*older) : "", ", expected only one");
-  type = type != nullptr ? type : older;
-  require_input(type == nullptr || type->is_string(), reader.name(), ": ", where, " has the type ",
-                type != nullptr ? short_text(*type) : "", ", expected a text");
-  const std::string kind = type != nullptr ? type->get<std::string>() : "default";
-  const auto form = std::ranges::find(rope_forms(), kind, &RopeForm::type);
-  require_input(form != rope_forms().end(), reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind), " (", where,
-                "), expected default, linear or llama3");
-
-  // The keys: none is unknown, and none that the type needs is missing.
-  for (const auto& item : object.items()) {
-    const std::string& key = item.key();
-    const json& value = item.value();
-    const auto is = [&](const auto& name) { return name == key; };
-    const bool is_known = is("rope_type") || is("type") || is("rope_theta") || std::ranges::any_of(form->ignored, is) ||
-                          std::ranges::any_of(form->needed, [&](const auto& entry) { return entry.first == key; });
-    const bool is_one = (is("partial_rotary_factor") || is("factor") || is("attention_factor")) && value.is_number() && value == 1;
-    require_input(is_known || is_one || value.is_null(), reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has the key ",
-                  key, " (", short_text(value), "), which dikkat does not know");
-  }
-  for (const auto& [key, ours] : form->needed) {
-    const json* value = find_value(object, key);
-    require_input(value != nullptr, reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has no ", key);
-    reader.set(config, ours, key, *value);
-  }
-  config.model.rope_scaling = kind == "default" ? RopeScaling::none : *value_named<RopeScaling>(kind);
-}
-
-/// Reads RoPE's keys: rope_theta and rope_scaling of transformers 4, rope_parameters of transformers 5. A file may have both forms if they
-/// agree.
-void read_rope(const Reader& reader, double usual_theta, Config& config) {
-  const json *parameters = reader.find("rope_parameters"), *scaling = reader.find("rope_scaling"), *theta = reader.find("rope_theta");
-  if (parameters != nullptr) {
-    read_rope_object(reader, "rope_parameters", *parameters, config);
-    const json* inside = find_value(*parameters, "rope_theta");
-    require_input(inside != nullptr || theta != nullptr, reader.name(), ": rope_parameters has no rope_theta");
-    require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
-                  theta != nullptr ? short_text(*theta) : "", ", and in rope_parameters ", inside != nullptr ? short_text(*inside) : "",
-                  ", expected one value");
-    theta = inside != nullptr ? inside : theta;
-  }
-  if (scaling != nullptr) {
-    Config other = config;
-    read_rope_object(reader, "rope_scaling", *scaling, other);
-    require_input(parameters == nullptr || other.model == config.model, reader.name(), ": rope_scaling is ", short_text(*scaling),
-                  ", and rope_parameters is ", parameters != nullptr ? short_text(*parameters) : "", ", expected only one");
-    const json* inside = find_value(*scaling, "rope_theta");
-    require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
-                  theta != nullptr ? short_text(*theta) : "", ", and in rope_scaling ", inside != nullptr ? short_text(*inside) : "",
-                  ", expected one value");
-    theta = theta != nullptr ? theta : inside;
-    config = other;
-  }
-  reader.set(config, "rope_theta", "rope_theta", theta != nullptr ? *theta : json(usual_theta));
-}
-
 /// Returns a whole number of at least `least`.
-index whole_number(const Reader& reader, std::string_view key, const json& value, index least) {
+index whole_number(const HfReader& reader, std::string_view key, const json& value, index least) {
   require_input(value.is_number_integer() && value >= least && value <= INT32_MAX, reader.name(), ": ", key, " is ", short_text(value),
                 ", expected an integer of at least ", least);
   return value.get<index>();
@@ -173,7 +57,7 @@ index whole_number(const Reader& reader, std::string_view key, const json& value
 
 /// Returns the size of groups of layers whose last one differs from the others, 0 if there are none, from the kinds of all layers. Throws
 /// InputError for any other order of layers.
-index group_of(const Reader& reader, std::string_view key, const std::vector<bool>& differs) {
+index group_of(const HfReader& reader, std::string_view key, const std::vector<bool>& differs) {
   const auto first = std::ranges::find(differs, true);
   const index size = first == differs.end() ? 0 : first - differs.begin() + 1;
   for (index layer = 0; layer < std::ssize(differs); ++layer) {
@@ -185,7 +69,7 @@ index group_of(const Reader& reader, std::string_view key, const std::vector<boo
 }
 
 /// Reads layer_types: whether each layer sees the whole text. Throws InputError for a layer that is neither of the two kinds.
-std::vector<bool> layers_without_window(const Reader& reader, const json& layers, index count) {
+std::vector<bool> layers_without_window(const HfReader& reader, const json& layers, index count) {
   require_input(layers.is_array() && std::ssize(layers) == count, reader.name(), ": layer_types is ", short_text(layers),
                 ", expected a list of ", count, " layers");
   std::vector<bool> whole;
@@ -198,17 +82,19 @@ std::vector<bool> layers_without_window(const Reader& reader, const json& layers
 }
 
 /// Reads sliding windows, and which layers have them.
-void read_window(const Reader& reader, const json& object, const Family& family, Config& config) {
+void read_window(const HfReader& reader, const json& object, const Family& family, Config& config) {
   TransformerConfig& model = config.model;
   // The window, which null and use_sliding_window = false turn off.
-  constexpr index kUsual = 4096;  // of Mistral
   const bool has_pattern = is_coded(family, "window_pattern");
   const json *window = reader.find("sliding_window"), *is_on = reader.find("use_sliding_window");
   require_input(window != nullptr || !has_pattern || object.contains("sliding_window"), reader.name(), " has no sliding_window");
   if ((window == nullptr && object.contains("sliding_window")) || (is_on != nullptr && *is_on == false)) {
     return;
   }
-  model.window = window != nullptr ? whole_number(reader, "sliding_window", *window, 1) : kUsual;
+  model.window = window != nullptr ? whole_number(reader, "sliding_window", *window, 1) : family.window;
+  if (family.window == 0 && !has_pattern && model.window >= model.block_size) {
+    model.window = 0;  // Phi's files name one that no text fills
+  }
   // The layers: a list, or the size of groups, which has two names.
   const json* layers = reader.find("layer_types");
   const json *size = reader.find("sliding_window_pattern"), *older = reader.find("_sliding_window_pattern");
@@ -233,7 +119,7 @@ void read_window(const Reader& reader, const json& object, const Family& family,
 }
 
 /// Reads which layers have no RoPE: a list with 1 for those that have it, or the size of groups whose last layer has none.
-void read_rope_pattern(const Reader& reader, Config& config) {
+void read_rope_pattern(const HfReader& reader, Config& config) {
   constexpr index kUsual = 4;
   const json *list = reader.find("no_rope_layers"), *size = reader.find("no_rope_layer_interval");
   if (list == nullptr || (list->is_array() && list->empty())) {
@@ -250,31 +136,8 @@ void read_rope_pattern(const Reader& reader, Config& config) {
   config.model.rope_pattern = group_of(reader, "no_rope_layers", without);
 }
 
-/// Reads the RoPE of a family whose layers with a window have a base of their own: rope_local_base_freq of transformers 4, or an object of
-/// rope_parameters for each kind of layer.
-void read_rope_of_kinds(const Reader& reader, const json& object, const Family& family, Config& config) {
-  const json* parameters = reader.find("rope_parameters");
-  const json *whole = parameters != nullptr ? find_value(*parameters, "full_attention") : nullptr,
-             *local = parameters != nullptr ? find_value(*parameters, "sliding_attention") : nullptr;
-  json plain = object;
-  const json* theta = reader.find("rope_local_base_freq");
-  if (whole != nullptr && local != nullptr) {
-    Config windowed;
-    read_rope_object(reader, "rope_parameters.sliding_attention", *local, windowed);
-    require_input(windowed.model.rope_scaling == RopeScaling::none, reader.name(),
-                  ": rope_parameters.sliding_attention scales RoPE, expected rope_type \"default\"");
-    theta = find_value(*local, "rope_theta");
-    plain["rope_parameters"] = *whole;
-  }
-  read_rope(Reader(plain, reader.name()), family.rope_theta, config);
-  if (config.model.window > 0) {
-    constexpr double kUsualLocal = 10'000;
-    reader.set(config, "rope_theta_local", "rope_local_base_freq", theta != nullptr ? *theta : json(kUsualLocal));
-  }
-}
-
 /// Throws InputError for a value that the family does not support.
-void check_needed(const Reader& reader, const json& object, const Family& family) {
+void check_needed(const HfReader& reader, const json& object, const Family& family) {
   for (const NeededValue& needed : family.needed) {
     const json* value = reader.find(needed.key);
     const json absent = value == nullptr && !needed.absent.empty() && !object.contains(needed.key) ? json::parse(needed.absent) : json();
@@ -302,7 +165,7 @@ std::string note_on_unknown_keys(const json& object, const std::string& name, co
   return list.empty() ? "" : concat(name, " has unknown keys, which are ignored: ", list);
 }
 
-std::vector<Token> end_tokens_of(const Reader& reader, index vocab_size) {
+std::vector<Token> end_tokens_of(const HfReader& reader, index vocab_size) {
   std::vector<Token> tokens;
   const json* ids = reader.find("eos_token_id");
   if (ids == nullptr) {
@@ -321,7 +184,7 @@ std::vector<Token> end_tokens_of(const Reader& reader, index vocab_size) {
 ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   // The family.
   const json object = parse_json_object(text, name, "a config.json of Hugging Face");
-  const Reader reader(object, name);
+  const HfReader reader(object, name);
   const json* type = reader.find("model_type");
   require_input(type != nullptr && type->is_string(), name, " has no model_type, expected a config.json of Hugging Face");
   const Family* family = family_named(type->get<std::string>());
@@ -358,11 +221,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   if (is_coded(*family, "rope_pattern")) {
     read_rope_pattern(reader, config);
   }
-  if (is_coded(*family, "rope_theta_local")) {
-    read_rope_of_kinds(reader, object, *family, config);
-  } else if (config.model.positions == Positions::rope) {
-    read_rope(reader, family->rope_theta, config);
-  }
+  read_hf_rope(reader, *family, config);
 
   // The model as a whole.
   resolve(config);
@@ -373,6 +232,9 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   }
   ForeignConfig found{family, config.model, end_tokens_of(reader, config.model.vocab_size)};
   if (std::string note = note_on_unknown_keys(object, name, *family); !note.empty()) {
+    found.notes.push_back(std::move(note));
+  }
+  if (std::string note = note_on_long_context(found.model, name); !note.empty()) {
     found.notes.push_back(std::move(note));
   }
   return found;
@@ -394,7 +256,7 @@ void add_hf_generation(std::string_view text, const std::string& name, ForeignCo
   read("temperature", 1000, config.sampling.temperature);
   read("top_k", 1e9, config.sampling.top_k);
   read("top_p", 1, config.sampling.top_p);
-  for (const Token end : end_tokens_of(Reader(object, name), config.model.vocab_size)) {
+  for (const Token end : end_tokens_of(HfReader(object, name), config.model.vocab_size)) {
     if (std::find(config.end_tokens.begin(), config.end_tokens.end(), end) == config.end_tokens.end()) {
       config.end_tokens.push_back(end);
     }
@@ -418,6 +280,7 @@ std::string hf_generation_text(const TextTokens& tokens, const AnswerSampling& s
 std::string hf_config_text(const Family& family, const TransformerConfig& model, const HfExtras& extras) {
   Config config;
   config.model = with_defaults(model);
+  config.model.block_size = exported_context(config.model);
   json object{{"architectures", json::array({family.architecture})},
               {"model_type", family.name},
               {"initializer_range", 0.02},
@@ -481,6 +344,16 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
     json scaling;
     if (config.model.rope_scaling != RopeScaling::none) {
       scaling = {{"rope_type", name_of(config.model.rope_scaling)}, {"factor", config.model.rope_factor}};
+    }
+    if (is_coded(family, "rope_share")) {
+      object["partial_rotary_factor"] = config.model.rope_share;
+    }
+    if (is_coded(family, "rope_factors")) {
+      object["original_max_position_embeddings"] =
+          config.model.rope_scaling == RopeScaling::longrope ? config.model.rope_original_context : config.model.block_size;
+    }
+    if (config.model.rope_scaling == RopeScaling::longrope) {  // transformers 4 refuses any other key
+      scaling = {{"type", "longrope"}, {"short_factor", short_factors(config.model)}, {"long_factor", long_factors(config.model)}};
     }
     if (config.model.rope_scaling == RopeScaling::llama3) {
       scaling["low_freq_factor"] = config.model.rope_low_freq_factor;

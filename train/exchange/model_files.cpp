@@ -260,6 +260,9 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
   // The context.
   TransformerConfig& model = c.config.model;
   c.whole_context = model.block_size;
+  require_input(model.rope_scaling != RopeScaling::longrope || options.context <= model.rope_original_context, path.string(),
+                " cannot have a context of ", options.context, ", expected at most ", model.rope_original_context,
+                ": longer texts need LongRoPE's long factors, which dikkat does not compute");
   if (model.positions == Positions::rope) {
     model.block_size = options.context > 0 ? options.context : c.whole_context;
   } else {

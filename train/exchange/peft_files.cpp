@@ -87,6 +87,26 @@ void check_layers(const json& config, const std::string& name, index n_layer) {
   require_input(listed == all, name, ": layers_to_transform is ", short_text(*layers), ", expected null, or all ", n_layer, " layers");
 }
 
+/// Whether each tensor of the file is a factor of a matrix that the family has. Names may lack the prefix of a model without its head.
+bool names_modules(const Family& family, const WeightFile& file, const TransformerConfig& config, const ParameterStore& store) {
+  std::set<std::string, std::less<>> modules;
+  for (const MappedTensor& tensor : map_tensors(family.tensors, config, store)) {
+    if (tensor.name.ends_with(kPeftNames.cut)) {
+      const std::string module = tensor.name.substr(0, tensor.name.size() - kPeftNames.cut.size());
+      modules.insert(module);
+      modules.insert(module.substr(module.starts_with(family.prefix) ? family.prefix.size() : 0));
+    }
+  }
+  return std::ranges::all_of(file.tensors(), [&](const WeightTensor& tensor) {
+    std::string_view module = tensor.name;
+    for (const std::string_view end : {kPeftNames.a, kPeftNames.b}) {
+      module.remove_suffix(module.ends_with(end) ? end.size() : 0);
+    }
+    module.remove_prefix(module.starts_with(kPeftNames.before) ? kPeftNames.before.size() : 0);
+    return modules.contains(module);
+  });
+}
+
 }  // namespace
 
 bool PeftFiles::is_at(const fs::path& path) {
@@ -122,11 +142,14 @@ const std::string& PeftFiles::base() const { return contents_->base; }
 double PeftFiles::scale() const { return contents_->scale; }
 
 std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, const ParameterStore& store) const {
-  // The base's family decides the names of the modules.
+  // The base's family decides the names of the modules. If several families have this model, the names in the file decide.
   const Contents& c = *contents_;
   const std::string name = (c.path / "adapter_config.json").string();
   std::string why;
-  const Family* family = family_of(config, why);
+  const std::vector<const Family*> possible = families_of(config, why);
+  const auto is_named = [&](const Family* one) { return names_modules(*one, c.tensors, config, store); };
+  const auto found = std::ranges::find_if(possible, is_named);
+  const Family* family = found != possible.end() ? *found : possible.empty() ? nullptr : possible.front();
   require_input(family != nullptr, c.path.string(), " holds PEFT adapters, but Hugging Face has no model of their base's kind: ", why);
   const bool transposes = family->name == "gpt2";  // GPT-2 has Conv1D layers, with weights (in, out)
   require_input(JsonFields(c.config, name).flag("fan_in_fan_out") == transposes, name, ": fan_in_fan_out is ", !transposes, ", expected ",
@@ -170,8 +193,9 @@ std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, con
       problems.compare(*found, shape);
     };
     check_one(a, name_a, {c.rank, piece.cols});
-    check_one(b, name_b, {piece.rows, c.rank});
-    factors.push_back({.weight = piece.ours, .first_row = piece.first_row, .rows = piece.rows, .a = a, .b = b});
+    MappedRows rows = rows_of(tensor);
+    check_one(b, name_b, {rows.count, c.rank});
+    factors.push_back({.weight = piece.ours, .rows = std::move(rows), .a = a, .b = b});
   }
 
   // Tensors that no layer takes, and the report.

@@ -17,7 +17,7 @@ inline constexpr AdapterNames kPeftNames{.before = "base_model.model.", .cut = "
 /// The factors of an adapter, which adds scale B A to some rows of a weight of its base.
 struct PeftFactors {
   const ParameterStore::Entry* weight = nullptr;  // (out, in)
-  index first_row = 0, rows = 0;                  // the rows of `weight`
+  MappedRows rows{};                              // the rows of `weight`, which a file may have in another order
   const WeightTensor *a = nullptr, *b = nullptr;  // (rank, in) and (rows, rank), in the file
 };
 

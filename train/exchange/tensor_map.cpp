@@ -47,6 +47,12 @@ std::size_t count_of(const TensorRule& rule) {
       std::count_if(rule.parts.begin(), rule.parts.end(), [](const TensorPart& part) { return !part.name.empty(); }));
 }
 
+/// Whether part `i` is in the same tensor as the part before it.
+bool continues_tensor(const TensorRule& rule, std::size_t i) { return i > 0 && rule.parts[i].name == rule.parts[i - 1].name; }
+
+/// Whether a layout only changes the order of rows, so that an adapter's B has it too.
+bool orders_rows(Layout layout) { return layout == Layout::rotary_pairs || layout == Layout::rotary_first; }
+
 /// Returns the shape of a vector or matrix in a file.
 std::vector<index> shape_of(const TensorPiece& piece, bool is_vector) {
   if (is_vector) {
@@ -87,7 +93,7 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
       if (entry != nullptr) {
         named.insert(entry->path);
       }
-      // One piece for each part. With all layers in one tensor, later layers are added to its pieces.
+      // One piece for each part. Parts with one name are pieces of one tensor. With all layers in one tensor, later layers are added too.
       index first = 0;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const TensorPiece piece{.ours = entry,
@@ -95,10 +101,16 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
                                 .rows = rows[i],
                                 .cols = cols,
                                 .layout = rule.parts[i].layout,
-                                .head_size = config.head_size};
+                                .head_size = config.head_size,
+                                .rotated = rotated_size(config)};
         first += rows[i];
         if (all_layers && layer > 0) {
           map.back().pieces.push_back(piece);
+          continue;
+        }
+        if (continues_tensor(rule, i)) {
+          map.back().pieces.push_back(piece);
+          map.back().shape[0] += rows[i];
           continue;
         }
         MappedTensor tensor{with_layer(rule.parts[i].name, layer), shape_of(piece, is_vector), {piece}};
@@ -135,13 +147,21 @@ std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const 
       for (std::size_t i = 0; i < parts; ++i) {
         std::string name = with_layer(rule.parts[i].name, layer);
         name.resize(name.ends_with(names.cut) ? name.size() - names.cut.size() : name.size());
-        const Layout layout =
-            rule.parts[i].layout == Layout::rotary_pairs ? Layout::rotary_pairs : Layout::same;  // B's rows are the matrix's rows
-        map.push_back({concat(names.before, name, names.a), {rank, in}, {{.ours = a, .rows = rank, .cols = in}}});
-        map.push_back({concat(names.before, name, names.b),
-                       {rows[i], rank},
-                       {{.ours = b, .first_row = first, .rows = rows[i], .cols = rank, .layout = layout, .head_size = config.head_size}}});
+        const TensorPiece piece{.ours = b,  // its rows are the matrix's rows
+                                .first_row = first,
+                                .rows = rows[i],
+                                .cols = rank,
+                                .layout = orders_rows(rule.parts[i].layout) ? rule.parts[i].layout : Layout::same,
+                                .head_size = config.head_size,
+                                .rotated = rotated_size(config)};
         first += rows[i];
+        if (continues_tensor(rule, i)) {
+          map.back().pieces.push_back(piece);
+          map.back().shape[0] += rows[i];
+          continue;
+        }
+        map.push_back({concat(names.before, name, names.a), {rank, in}, {{.ours = a, .rows = rank, .cols = in}}});
+        map.push_back({concat(names.before, name, names.b), {rows[i], rank}, {piece}});
       }
     }
   }
@@ -164,12 +184,40 @@ constexpr index kBlock = 1 << 16;  // elements that are converted at once
 
 /// Returns the row of our piece that the file's row `row` belongs to, counted within the piece.
 index our_row(const TensorPiece& piece, index row) {
-  if (piece.layout != Layout::rotary_pairs) {
+  if (!orders_rows(piece.layout)) {
     return row;
   }
+  const index half = piece.head_size / 2;
   const index in_head = row % piece.head_size;
-  return row - in_head + in_head % 2 * (piece.head_size / 2) + in_head / 2;
+  const index head = row - in_head;
+  if (piece.layout == Layout::rotary_pairs) {
+    return head + in_head % 2 * half + in_head / 2;
+  }
+  // Ours: pairs are rows d and D / 2 + d, and the first ones rotate. So each half begins with its rotated rows.
+  const index pairs = piece.rotated / 2;
+  const bool rotates = in_head < piece.rotated;
+  const index at = rotates ? in_head : in_head - piece.rotated;  // among the rotated rows, or among the others
+  const index size = rotates ? pairs : half - pairs;             // of these rows in each half
+  return head + at / size * half + (rotates ? 0 : pairs) + at % size;
 }
+
+}  // namespace
+
+MappedRows rows_of(const MappedTensor& tensor) {
+  MappedRows rows{.first = tensor.pieces.front().first_row};
+  for (const TensorPiece& piece : tensor.pieces) {
+    for (index row = 0; row < piece.rows; ++row) {
+      rows.order.push_back(piece.first_row - rows.first + our_row(piece, row));
+    }
+    rows.count += piece.rows;
+  }
+  if (std::is_sorted(rows.order.begin(), rows.order.end())) {
+    rows.order.clear();
+  }
+  return rows;
+}
+
+namespace {
 
 /// Reads a piece whose elements begin at `first` in the file's tensor.
 void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piece) {

@@ -18,7 +18,8 @@ struct TensorPiece {
   const ParameterStore::Entry* ours = nullptr;  // null: zeros, for padding or a bias that our model does not have
   index first_row = 0, rows = 0, cols = 0;      // the rows and columns of `ours`
   Layout layout = Layout::same;
-  index head_size = 0;  // used with rotary_pairs
+  index head_size = 0;  // used with rotary_pairs and rotary_first
+  index rotated = 0;    // rotated rows of a head; used with rotary_first
 
   index elements() const { return rows * cols; }
 };
@@ -40,9 +41,16 @@ struct AdapterNames {
   std::string_view before, cut, a, b;
 };
 /// Returns the tensors of the store's adapters (layers/lora.h). If a file divides our matrix into several, each of them gets a copy of A,
-/// (rank, in), and its own rows of B, (rows, rank).
+/// (rank, in), and its own rows of B, (rows, rank). A matrix that is one tensor in the file has one pair of factors there too.
 std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
                                        const AdapterNames& names);
+
+/// The rows of one of our tensors that a file's tensor holds.
+struct MappedRows {
+  index first = 0, count = 0;
+  std::vector<index> order{};  // for each row of the file, the row of ours, counted from `first`; empty: they are in the same order
+};
+MappedRows rows_of(const MappedTensor& tensor);
 
 /// Pads the matrix with this name to `rows` rows. Reading ignores the padding, and writing fills it with zeros.
 void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows);

@@ -65,11 +65,18 @@ namespace {
 
 /// Reads the factors. PeftFiles has checked their shapes.
 LowRank read_factors(const PeftFactors& from) {
-  LowRank factors{.out = from.rows, .rank = from.a->shape[0], .in = from.a->shape[1]};
+  LowRank factors{.out = from.rows.count, .rank = from.a->shape[0], .in = from.a->shape[1]};
   factors.a.resize(static_cast<std::size_t>(from.a->elements));
   factors.b.resize(static_cast<std::size_t>(from.b->elements));
   read_f32(*from.a, 0, from.a->elements, factors.a.data());
   read_f32(*from.b, 0, from.b->elements, factors.b.data());
+  if (!from.rows.order.empty()) {
+    const std::vector<float> theirs = factors.b;
+    for (index row = 0; row < factors.out; ++row) {
+      std::copy_n(theirs.begin() + row * factors.rank, factors.rank,
+                  factors.b.begin() + from.rows.order[static_cast<std::size_t>(row)] * factors.rank);
+    }
+  }
   return factors;
 }
 
@@ -170,7 +177,7 @@ void ModelOrigin::load_weights(ParameterStore& store, const ParameterStore::Load
       for (const PeftFactors& factors : all) {
         if (factors.weight->path == entry.path) {
           const LowRank read = read_factors(factors);
-          add_product(read, adapted->adapters.scale(), store.weights<float>() + entry.offset + factors.first_row * read.in);
+          add_product(read, adapted->adapters.scale(), store.weights<float>() + entry.offset + factors.rows.first * read.in);
         }
       }
       if (loaded) {

@@ -56,9 +56,16 @@ class Peft : public ::testing::TestWithParam<const char*> {
       model.insert(model.end(), {"model.norm=rms_norm", "model.positions=rope", "model.n_kv_head=1", "model.activation=silu",
                                  "model.gated=true", "model.bias=false", "model.tie_embeddings=false"});
     }
+    if (is_phi()) {  // 6 of 8 pairs of a head rotate
+      model.insert(model.end(),
+                   {"model.rope_share=0.75", "model.rope_scaling=longrope", "model.rope_factor=2", "model.rope_original_context=24",
+                    "model.rope_factors=1,1.5,2,2.5,3,4", "model.rope_long_factors=1,2,3,4,5,6"});
+    }
     here.train("base", model);
   }
-  bool is_llama() const { return GetParam() == std::string("llama"); }
+  /// Whether the family has Llama's names, or most of them.
+  bool is_llama() const { return GetParam() != std::string("gpt2"); }
+  bool is_phi() const { return GetParam() == std::string("phi3"); }
 
   void tune(const Words& more = {}) const {
     Words words = {"train", "--config", "tune.toml", "--init-from", "base", "--out", "tuned"};
@@ -94,7 +101,7 @@ class Peft : public ::testing::TestWithParam<const char*> {
 
   Workspace here;
 };
-INSTANTIATE_TEST_SUITE_P(Families, Peft, ::testing::Values("gpt2", "llama"), [](const auto& at) { return std::string(at.param); });
+INSTANTIATE_TEST_SUITE_P(Families, Peft, ::testing::Values("gpt2", "llama", "phi3"), [](const auto& at) { return std::string(at.param); });
 
 TEST_P(Peft, IsTheModelThatWasExported) {
   tune();
@@ -130,7 +137,7 @@ TEST_P(Peft, LayersMayBeAdaptedSeparately) {
   tune();
   // Our adapters share one A in query, key and value; other programs adapt only some of these. Two halves make the whole.
   std::filesystem::copy(here / "peft", here / "other");
-  const std::string first = is_llama() ? "q_proj" : "c_attn";
+  const std::string first = is_phi() ? "qkv_proj" : is_llama() ? "q_proj" : "c_attn";
   const auto is_first = [&](const std::string& name) { return contains(name, "." + first + "."); };
   Json targets = Json::parse(contents(here / "peft/adapter_config.json"))["target_modules"];
   rewrite(here / "peft/adapter_model.safetensors", [&](const std::string& name) { return is_first(name) ? name : ""; });

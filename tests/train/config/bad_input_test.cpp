@@ -78,7 +78,13 @@ const BadFile kBadFiles[] = {
     {"[data]\ncorpus = \"a.txt\"", {"data.corpus", "\"a.txt\"", "list", "corpus = [\"a.txt\"]"}},
     {"[data]\ncorpus = [\"a.txt\", 3]", {"data.corpus", "3", "list of strings"}},
     {"[data]\ncorpus = [[\"a.txt\"]]", {"data.corpus", "a list", "strings"}},
+    {"[model]\nrope_factors = 2.0", {"model.rope_factors", "2.0", "list of numbers"}},
+    {"[model]\nrope_factors = \"2.0\"", {"model.rope_factors", "list of numbers", "rope_factors = ["}},
+    {"[model]\nrope_factors = [1, \"2\"]", {"model.rope_factors", "\"2\"", "list of numbers"}},
     // out of range
+    {"[model]\nrope_factors = [1.5, 0.0]", {"model.rope_factors", "[1.5, 0.0]", "above 0"}},
+    {"[model]\nrope_factors = [1.5, nan]", {"model.rope_factors", "nan", "above 0"}},
+    {"[model]\nrope_amplitude = 0", {"model.rope_amplitude", "0.0", "above 0"}},
     {"[optim]\nlearning_rate = 0", {"optim.learning_rate", "0.0", "number", "1"}},
     {"[optim]\nlearning_rate = -1e-3", {"optim.learning_rate", "-0.001"}},
     {"[optim]\nlearning_rate = nan", {"optim.learning_rate", "nan"}},

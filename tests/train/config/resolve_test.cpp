@@ -355,6 +355,29 @@ TEST(Validate, WantsHeadsThatRopeCanRotate) {
   EXPECT_NO_THROW(validate(learned));
 }
 
+TEST(Validate, WantsOneRopeFactorForEachPairAndLongRopesOriginalContext) {
+  const auto problem = [](const std::function<void(TransformerConfig&)>& change) {
+    Config config;
+    config.model.positions = Positions::rope;
+    config.model.n_head = 2;
+    config.model.n_embd = 32;
+    config.model.rope_share = 0.75;  // 6 of 8 pairs
+    change(config.model);
+    return error_of([&] { validate(config); });
+  };
+  EXPECT_EQ(problem([](TransformerConfig& c) { c.rope_factors.assign(6, 1.5); }), "");
+  EXPECT_TRUE(
+      names(problem([](TransformerConfig& c) { c.rope_factors.assign(8, 1.5); }), {"model.rope_factors", "8", "6", "model.rope_share"}));
+  EXPECT_TRUE(names(problem([](TransformerConfig& c) { c.rope_long_factors.assign(5, 1.5); }), {"model.rope_long_factors", "5", "6"}));
+  const auto longrope = [](TransformerConfig& c) {
+    c.rope_scaling = RopeScaling::longrope;
+    c.rope_original_context = c.block_size;
+  };
+  EXPECT_EQ(problem(longrope), "");
+  EXPECT_TRUE(
+      names(problem([&](TransformerConfig& c) { longrope(c), ++c.block_size; }), {"model.block_size", "model.rope_original_context"}));
+}
+
 TEST(Validate, WantsLlama3sFactorsInOrder) {
   const auto factors = [](double low, double high, RopeScaling scaling) {
     Config config;

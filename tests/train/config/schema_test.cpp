@@ -88,6 +88,7 @@ TEST(Value, NumbersKeepAPointOrAnExponent) {
   EXPECT_EQ(to_toml(Value(true)), "true");
   EXPECT_EQ(to_toml(Value(std::vector<std::string>{"a", "b\"c"})), R"(["a", "b\"c"])");
   EXPECT_EQ(to_toml(Value(std::vector<std::string>{})), "[]");
+  EXPECT_EQ(to_toml(Value(std::vector<double>{1, 0.5, 1e-8})), "[1.0, 0.5, 1e-8]");
 }
 
 TEST(Value, RecognisesUtf8) {

@@ -43,17 +43,18 @@ inline schema::Value random_value(const schema::Key& key, Dice& dice) {
     }
     return made;
   };
+  const auto number = [&] {
+    const double high = std::min(range.high, 1e9);
+    const double value = range.low + (high - range.low) * dice.uniform() * std::pow(10.0, -static_cast<double>(dice.below(20)));
+    return range.contains(value) ? value : high / 2;
+  };
   switch (key.type) {
     case schema::Type::boolean: return dice.below(2) == 1;
     case schema::Type::integer: {
       const double high = std::min(range.high, 9e18);
       return static_cast<index>(range.low) + dice.below(static_cast<index>(high - range.low) >> dice.below(40) | 1);
     }
-    case schema::Type::number: {
-      const double high = std::min(range.high, 1e9);
-      const double value = range.low + (high - range.low) * dice.uniform() * std::pow(10.0, -static_cast<double>(dice.below(20)));
-      return range.contains(value) ? value : high / 2;
-    }
+    case schema::Type::number: return number();
     case schema::Type::text:
       return key.rule.choices.empty() ? text()
                                       : std::string(key.rule.choices[static_cast<std::size_t>(dice.below(std::ssize(key.rule.choices)))]);
@@ -61,6 +62,13 @@ inline schema::Value random_value(const schema::Key& key, Dice& dice) {
       std::vector<std::string> items;
       for (index count = dice.below(4); count > 0; --count) {
         items.push_back(text());
+      }
+      return items;
+    }
+    case schema::Type::numbers: {
+      std::vector<double> items;
+      for (index count = dice.below(4); count > 0; --count) {
+        items.push_back(number());
       }
       return items;
     }

@@ -75,7 +75,8 @@ std::vector<Case> cases() {
                         {"smollm3", llama_shape()},
                         {"granite", llama_shape()},
                         {"olmo2", llama_shape()},
-                        {"gemma3_text", llama_shape()}};
+                        {"gemma3_text", llama_shape()},
+                        {"phi3", llama_shape()}};
   all[1].config.tie_embeddings = false;
   all[3].config.rope_scaling = RopeScaling::llama3;
   all[3].config.rope_original_context = 128;
@@ -115,6 +116,12 @@ std::vector<Case> cases() {
                     .rope_theta_local = 10'000,
                     .activation = Activation::gelu,
                     .gated = true};
+  all[12].config.rope_share = 0.75;  // 3 of 4 pairs
+  all[12].config.rope_scaling = RopeScaling::longrope;
+  all[12].config.rope_factor = 4;
+  all[12].config.rope_original_context = 20;
+  all[12].config.rope_factors = {1, 1.5, 2.25};
+  all[12].config.rope_long_factors = {1.25, 4, 8};
   return all;
 }
 
@@ -168,6 +175,8 @@ void expect_round_trip(const Case& c, ExportFormat format, const std::string& na
   found.norm_position = expected.norm_position;
   found.activation = expected.activation;
   found.scale_embeddings = expected.scale_embeddings;
+  EXPECT_EQ(*found.rope_amplitude, *expected.rope_amplitude);
+  found.rope_amplitude = expected.rope_amplitude;
   EXPECT_EQ(*found.attention_scale, *expected.attention_scale);
   found.attention_scale = expected.attention_scale;
   EXPECT_EQ(found.logit_scale, expected.logit_scale);
@@ -316,6 +325,14 @@ TEST(ExportModel, RefusesAGgufThatLlamaCppWouldComputeOtherwise) {
   EXPECT_TRUE(names(refusal(11, [](auto& c) { c.rope_theta_local = 500; }), {"model.rope_theta_local", "500.0", "10000.0"}));
   EXPECT_TRUE(names(refusal(11, [](auto& c) { c.attention_scale = 0.5; }), {"model.attention_scale", "0.5", "0.25"}));
   EXPECT_TRUE(names(refusal(11, [](auto& c) { c.window = 0; }), {"model.window", "0", "gemma3"}));
+  EXPECT_TRUE(names(refusal(12, [](auto& c) { c.window = 7; }), {"model.window", "phi3", "7", "0"}));
+  EXPECT_TRUE(names(refusal(12,
+                            [](auto& c) {
+                              c.head_size = 16;
+                              c.rope_factors.assign(6, 1);
+                              c.rope_long_factors.assign(6, 2);
+                            }),
+                    {"model.head_size", "phi3", "16", "8"}));
   EXPECT_FALSE(fs::exists(to / "x.gguf"));
 }
 
@@ -340,7 +357,15 @@ TEST(ExportModel, RefusesModelsThatAFormatCannotDescribe) {
     return error_of([&] { export_model({model->config(), model->parameters(), small_tokenizer(Splitter::gpt2)}, to / "x", options); });
   };
   EXPECT_TRUE(names(refusal([](auto& c) { c.logit_softcap = 15; }), {"model.logit_softcap", "15.0", "0.0", "llama"}));
-  EXPECT_TRUE(names(refusal([](auto& c) { c.rope_share = 0.5; }), {"model.rope_share", "0.5", "1.0", "llama"}));
+  EXPECT_TRUE(names(refusal([](auto& c) { c.rope_share = 0.5, c.qkv_bias = true; }), {"model.rope_share", "0.5", "1.0", "qwen2"}));
+  // LongRoPE is written as two lists and two contexts, from which the amplitude follows.
+  const auto phi = [](auto& c) { c = cases().back().config; };
+  EXPECT_TRUE(names(refusal([&](auto& c) { phi(c), c.rope_amplitude = 2; }), {"model.rope_amplitude", "2.0", "1.2", "phi3"}));
+  EXPECT_TRUE(names(refusal([&](auto& c) { phi(c), c.rope_long_factors = {}; }), {"model.rope_long_factors", "phi3"}));
+  EXPECT_TRUE(names(refusal([&](auto& c) { phi(c), c.rope_scaling = RopeScaling::none; }), {"model.rope_factors", "\"longrope\"", "phi3"}));
+  EXPECT_TRUE(names(refusal([&](auto& c) { phi(c), c.rope_share = 0.9; }), {"model.rope_share", "0.9", "7", "phi3"}));
+  EXPECT_TRUE(names(refusal([](auto& c) { c.rope_scaling = RopeScaling::longrope, c.rope_factor = 1, c.qkv_bias = true; }),
+                    {"model.rope_scaling", "\"longrope\"", "qwen2"}));
   EXPECT_TRUE(names(refusal([](auto& c) { c.activation = Activation::relu2; }), {"model.activation", "\"relu2\"", "\"silu\""}));
   for (const ExportFormat format : {ExportFormat::hf, ExportFormat::gguf, ExportFormat::llmc}) {
     const ExportOptions to_it{.format = format};

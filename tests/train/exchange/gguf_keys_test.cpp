@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -18,20 +19,21 @@ namespace {
 
 using testing::error_of;
 
+constexpr TransformerConfig kLlama{.n_layer = 1,
+                                   .n_head = 2,
+                                   .n_embd = 16,
+                                   .block_size = 20,
+                                   .vocab_size = 256,
+                                   .bias = false,
+                                   .positions = Positions::rope,
+                                   .norm = NormKind::rms_norm,
+                                   .activation = Activation::silu,
+                                   .gated = true};
+
 class GgufKeys : public ::testing::Test {
  protected:
-  GgufKeys() {
-    LanguageModel model({.n_layer = 1,
-                         .n_head = 2,
-                         .n_embd = 16,
-                         .block_size = 20,
-                         .vocab_size = 256,
-                         .bias = false,
-                         .positions = Positions::rope,
-                         .norm = NormKind::rms_norm,
-                         .activation = Activation::silu,
-                         .gated = true},
-                        256);
+  explicit GgufKeys(const TransformerConfig& config = kLlama) {
+    LanguageModel model(config, 256);
     model.parameters().allocate(1);
     export_model({model.config(), model.parameters(), ByteTokenizer()}, to_ / "whole.gguf", {.format = ExportFormat::gguf});
   }
@@ -103,6 +105,59 @@ TEST_F(GgufKeys, ScaleRopeAsLlamaCppDoes) {
   EXPECT_EQ(config_with("llama.rope.scaling.type", MetaValue("none")).model.rope_scaling, RopeScaling::none);
   EXPECT_NE(error_of([&] { config_with("llama.rope.scaling.type", MetaValue("linear")); }).find("has no llama.rope.scaling.factor"),
             std::string::npos);
+}
+
+/// A Phi-3 with LongRoPE: 3 of 4 pairs of a head rotate, and 20 positions become 80.
+class GgufKeysOfPhi3 : public GgufKeys {
+ protected:
+  GgufKeysOfPhi3() : GgufKeys(model()) {}
+
+  static TransformerConfig model() {
+    TransformerConfig c = kLlama;
+    c.rope_share = 0.75;
+    c.rope_scaling = RopeScaling::longrope;
+    c.rope_factor = 4;
+    c.rope_original_context = 20;
+    c.rope_factors = {1, 1.5, 2.25};
+    c.rope_long_factors = {1.25, 4, 8};
+    return c;
+  }
+};
+
+TEST_F(GgufKeysOfPhi3, DescribeLongRope) {
+  const ForeignConfig read = config_with("x", MetaValue());
+  EXPECT_EQ(read.model.rope_scaling, RopeScaling::longrope);
+  EXPECT_EQ(read.model.rope_factor, 4);
+  EXPECT_EQ(read.model.rope_original_context, 20);
+  EXPECT_EQ(read.model.block_size, 20);
+  EXPECT_EQ(read.model.rope_share, 0.75);
+  EXPECT_EQ(read.model.rope_factors, model().rope_factors);
+  EXPECT_EQ(read.model.rope_long_factors, model().rope_long_factors);
+  EXPECT_NEAR(*read.model.rope_amplitude, std::sqrt(1 + std::log(4) / std::log(20)), 1e-15);
+  EXPECT_FALSE(read.model.rope_amplitude.is_set());
+  ASSERT_EQ(read.notes.size(), 1U);
+  EXPECT_TRUE(testing::names(read.notes.front(), {"80", "20"}));
+  EXPECT_EQ(config_with("phi3.rope.scaling.attn_factor", MetaValue(1.25F)).model.rope_amplitude, 1.25);
+  EXPECT_EQ(config_with("phi3.rope.scaling.attn_factor", MetaValue()).model.rope_amplitude, 1) << "as llama.cpp takes it";
+  EXPECT_EQ(config_with("phi3.context_length", MetaValue(16U)).model.block_size, 16);
+  EXPECT_EQ(config_with("phi3.context_length", MetaValue(16U)).model.rope_amplitude,
+            std::stod(concat(static_cast<float>(*read.model.rope_amplitude))))
+      << "the file's own, which does not follow from these contexts";
+}
+
+TEST_F(GgufKeysOfPhi3, ThatThisProgramCannotComputeAreRefused) {
+  for (const std::uint32_t rows : {0U, 5U, 10U}) {
+    expect_refused("phi3.rope.dimension_count", MetaValue(rows));
+  }
+  EXPECT_TRUE(
+      testing::names(error_of([&] { config_with("phi3.rope.dimension_count", MetaValue(8U)); }), {"rope_factors_short.weight", "3", "4"}));
+  EXPECT_TRUE(testing::names(error_of([&] { config_with("phi3.rope.scaling.original_context_length", MetaValue()); }),
+                             {"no phi3.rope.scaling.original_context_length"}));
+  EXPECT_TRUE(testing::names(error_of([&] { config_with("phi3.rope.scaling.factor", MetaValue(2.0F)); }), {"phi3.rope.scaling.factor"}));
+  expect_refused("phi3.rope.scaling.type", MetaValue("yarn"));
+  // A window that no text fills is none. llama.cpp ignores every other one, and does not compute the model.
+  EXPECT_EQ(config_with("phi3.attention.sliding_window", MetaValue(262144U)).model.window, 0);
+  EXPECT_EQ(config_with("phi3.attention.sliding_window", MetaValue(7U)).model.window, 7);
 }
 
 }  // namespace

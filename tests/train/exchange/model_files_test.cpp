@@ -8,8 +8,13 @@
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
+#include "tests/support/without_cache.h"
+#include "train/exchange/export_adapters.h"
+#include "train/exchange/formats/convert.h"
 #include "train/exchange/peft_files.h"
 #include "train/model/language_model.h"
+#include "train/sample/generate.h"
+#include "train/system/file.h"
 
 // Folders of Hugging Face (tests/golden/make_hf_folders.py), with the logits that another implementation computed in f64.
 namespace dikkat {
@@ -62,9 +67,22 @@ TEST_P(HuggingFaceFolders, GiveTheLogitsOfTheirOwners) {
   EXPECT_LE(error, 1e-5 * largest);
 }
 
+TEST_P(HuggingFaceFolders, GiveTheGreedyTextOfTheirOwners) {
+  const fs::path folder = folder_of(GetParam());
+  const ModelFiles files(folder);
+  const auto model = loaded(files);
+  const nlohmann::json expected = json_at(folder / "expected.json");
+  const auto prompt = expected["prompt"].get<std::vector<Token>>(), greedy = expected["greedy"].get<std::vector<Token>>();
+  const index vocabulary = files.config().vocab_size;
+  ASSERT_EQ(greedy.size(), 12U);
+  const SampleOptions options{.max_new_tokens = std::ssize(greedy), .temperature = 0};
+  EXPECT_EQ(generate(model->gpt(), {.size = vocabulary}, prompt, options).at(0).tokens, greedy);
+  EXPECT_EQ(testing::generate_without_cache(model->gpt(), vocabulary, prompt, options, 1), greedy) << "without a cache";
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, HuggingFaceFolders,
                          ::testing::Values("gpt2", "gpt2_hub", "llama", "llama_v5", "qwen2", "qwen3", "mistral", "smollm3", "granite",
-                                           "granite_hybrid", "olmo2", "gemma3", "gemma3_v5"),
+                                           "granite_hybrid", "olmo2", "gemma3", "gemma3_v5", "phi3", "phi3_v5"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(ModelFilesTest, ReadNanoGptsCheckpoint) {
@@ -245,6 +263,75 @@ TEST(ModelFilesTest, ReadMistralWithoutASlidingWindowAsLlama) {
   EXPECT_EQ(ModelFiles{mistral([](auto& config) { config.erase("sliding_window"); })}.config().window, 4096);
 }
 
+// LongRoPE is read as a whole: two lists, two contexts and the amplitude that follows from them.
+TEST(ModelFilesTest, ReadLongRopeUpToItsOriginalContext) {
+  const TemporaryFolder to;
+  using nlohmann::json;
+  const ModelFiles files(folder_of("phi3"));
+  const TransformerConfig phi = files.config();
+  EXPECT_EQ(phi.rope_scaling, RopeScaling::longrope);
+  EXPECT_EQ(phi.rope_share, 0.75);
+  EXPECT_EQ(phi.rope_factors, (std::vector<double>{1, 1.0625, 1.25, 1.5, 2.5, 3.25}));
+  EXPECT_EQ(phi.rope_long_factors, (std::vector<double>{1, 1.125, 2.25, 6, 17.5, 31}));
+  EXPECT_EQ(phi.rope_factor, 32);
+  EXPECT_EQ(phi.rope_original_context, 16);
+  EXPECT_NEAR(*phi.rope_amplitude, 1.5, 1e-15) << "sqrt(1 + ln 32 / ln 16)";
+  EXPECT_EQ(phi.block_size, 16);
+  EXPECT_EQ(files.whole_context(), 16);
+  EXPECT_EQ(phi.window, 0);
+  ASSERT_EQ(files.notes().size(), 1U);
+  EXPECT_TRUE(names(files.notes().front(), {"512", "16"}));
+  const TransformerConfig v5 = ModelFiles(folder_of("phi3_v5")).config();
+  EXPECT_EQ(v5.rope_share, 0.5);
+  EXPECT_EQ(v5.window, 5);
+  EXPECT_NEAR(*v5.rope_amplitude, std::sqrt(1.4), 1e-15);
+  EXPECT_EQ(v5.block_size, 32);
+
+  // A context within the original one is possible, a longer one is not.
+  EXPECT_EQ(ModelFiles(folder_of("phi3"), {.context = 8}).config().block_size, 8);
+  EXPECT_TRUE(names(error_of([] { ModelFiles(folder_of("phi3"), {.context = 17}); }), {"phi3", "17", "16"}));
+
+  // Other forms.
+  const auto read = [&](const std::string& family, const std::function<void(json&)>& change) {
+    return ModelFiles(changed(to, family, change)).config();
+  };
+  EXPECT_EQ(read("phi3", [](json& c) { c["rope_scaling"]["type"] = "su"; }), phi) << "Phi-3's first name of it";
+  EXPECT_EQ(read("phi3", [](json& c) { c["rope_scaling"]["rope_type"] = "longrope"; }), phi);
+  EXPECT_EQ(read("phi3", [](json& c) { c["rope_scaling"]["attention_factor"] = 1.25; }).rope_amplitude, 1.25);
+  const TransformerConfig plain = read("phi3", [](json& c) { c["rope_scaling"] = nullptr, c["sliding_window"] = 300; });
+  EXPECT_EQ(plain.rope_scaling, RopeScaling::none);
+  EXPECT_EQ(plain.rope_share, 0.75);
+  EXPECT_EQ(plain.block_size, 512);
+  EXPECT_EQ(plain.window, 300);
+  EXPECT_EQ(plain.rope_amplitude, 1);
+  EXPECT_EQ(read("phi3", [](json& c) { c.erase("sliding_window"); }).window, 0);
+
+  // What is not understood as a whole is refused.
+  const auto refusal = [&](const std::string& family, const std::function<void(json&)>& change) {
+    return error_of([&] { read(family, change); });
+  };
+  for (const char* type : {"yarn", "linear", "llama3"}) {
+    EXPECT_TRUE(names(refusal("phi3", [&](json& c) { c["rope_scaling"]["type"] = type; }), {"RoPE", concat('"', type, '"'), "longrope"}));
+  }
+  const json longrope = json_at(folder_of("phi3") / "config.json")["rope_scaling"];
+  EXPECT_TRUE(names(refusal("llama", [&](json& c) { c["rope_scaling"] = longrope; }), {"RoPE", "\"longrope\"", "llama"}));
+  for (const char* list : {"short_factor", "long_factor"}) {
+    EXPECT_TRUE(names(refusal("phi3", [&](json& c) { c["rope_scaling"].erase(list); }), {"rope_scaling", concat("no ", list)}));
+    EXPECT_TRUE(names(refusal("phi3", [&](json& c) { c["rope_scaling"][list][0] = 0; }), {list, "above 0"}));
+    EXPECT_TRUE(names(refusal("phi3", [&](json& c) { c["rope_scaling"][list][0] = "1"; }), {list, "list of numbers"}));
+    EXPECT_TRUE(names(refusal("phi3", [&](json& c) { c["rope_scaling"][list].erase(0); }), {"factors", "5", "6"}));
+  }
+  EXPECT_TRUE(names(refusal("phi3", [](json& c) { c["rope_scaling"]["beta_fast"] = 32; }), {"rope_scaling", "beta_fast", "32"}));
+  EXPECT_TRUE(names(refusal("phi3", [](json& c) { c["rope_scaling"]["factor"] = 8.0; }), {"rope_scaling", "factor", "8.0", "32.0"}));
+  EXPECT_TRUE(names(refusal("phi3", [](json& c) { c.erase("original_max_position_embeddings"); }), {"original_max_position_embeddings"}));
+  EXPECT_TRUE(names(refusal("phi3_v5", [](json& c) { c["original_max_position_embeddings"] = 16; }),
+                    {"original_max_position_embeddings", "16", "32"}));
+  EXPECT_TRUE(names(refusal("phi3_v5", [](json& c) { c["partial_rotary_factor"] = 0.75; }), {"partial_rotary_factor", "0.75", "0.5"}));
+  EXPECT_TRUE(names(refusal("phi3", [](json& c) { c["partial_rotary_factor"] = 1.5; }), {"partial_rotary_factor", "1.5"}));
+  EXPECT_TRUE(names(refusal("phi3", [](json& c) { c["lm_head_bias"] = true; }), {"lm_head_bias", "true"}));
+  EXPECT_TRUE(names(refusal("phi3", [](json& c) { c["full_attn_mod"] = 2; }), {"full_attn_mod", "2"}));
+}
+
 // With a default in place of a missing or unknown value, the model would compute something else.
 TEST(ModelFilesTest, RefuseRopeThatIsNotKnownAsAWhole) {
   const TemporaryFolder to;
@@ -326,6 +413,48 @@ TEST(ModelFilesTest, ReportPointersAndWebPagesInPlaceOfFiles) {
   to.write("tokenizer.json", pointer);
   EXPECT_TRUE(names(error_of([&] { ModelFiles(folder_of("llama"), {.tokenizer = to / "tokenizer.json"}).open_tokenizer(); }),
                     {"tokenizer.json", "git lfs pull"}));
+}
+
+// Two classes have Granite's models, with other names of the feed-forward's layers; adapters fit only the class that they were made for.
+TEST(PeftFilesTest, HaveTheNamesOfTheirBasesFamily) {
+  const TemporaryFolder to;
+  const LoraConfig lora = with_defaults(LoraConfig{.rank = 2});
+  for (const auto& [base, module] : {std::pair("granite", "mlp.gate_proj"), std::pair("granite_hybrid", "shared_mlp.input_linear"),
+                                     std::pair("phi3", "self_attn.qkv_proj"), std::pair("phi3_v5", "mlp.gate_up_proj")}) {
+    SCOPED_TRACE(base);
+    // Adapters of this base, all of whose numbers differ.
+    const ModelFiles files(folder_of(base));
+    LanguageModel model(files.config(), files.config().vocab_size, lora);
+    ParameterStore& store = model.parameters();
+    store.allocate(1);
+    for (index i = 0; i < store.slab_size(); ++i) {
+      store.weights<float>()[i] = static_cast<float>(i);
+    }
+    export_adapters({.config = model.config(), .lora = lora, .parameters = store, .base = folder_of(base).string()}, to / base,
+                    ExportFormat::hf);
+    EXPECT_NE(read_bytes(to.path(base) + "/adapter_model.safetensors").find(module), std::string::npos);
+
+    // The factors of the file are rows of ours, in our order.
+    const PeftFiles adapters(to / base);
+    const auto plain = loaded(files);
+    index rows = 0;
+    for (const PeftFactors& factors : adapters.factors(files.config(), plain->parameters())) {
+      const std::string path = factors.weight->path.substr(0, factors.weight->path.size() - std::string(".weight").size());
+      const ParameterStore::Entry& b = store.entry(path + ".lora_b");
+      const float* ours = store.weights<float>() + b.offset;
+      std::vector<float> theirs(static_cast<std::size_t>(factors.b->elements));
+      read_f32(*factors.b, 0, factors.b->elements, theirs.data());
+      for (index row = 0; row < factors.rows.count; ++row, ++rows) {
+        const index at = factors.rows.order.empty() ? row : factors.rows.order[static_cast<std::size_t>(row)];
+        EXPECT_EQ(theirs[static_cast<std::size_t>(row * 2)], ours[(factors.rows.first + at) * 2]) << path << " row " << row;
+      }
+    }
+    index all = 0;
+    for (const ParameterStore::Entry* entry : store.entries()) {
+      all += entry->path.ends_with(".lora_b") ? entry->shape()[0] : 0;
+    }
+    EXPECT_EQ(rows, all);
+  }
 }
 
 TEST(PeftFilesTest, RefuseAConfigurationThatIsTooLarge) {

@@ -135,6 +135,7 @@ class EffectOnBits : public ::testing::Test {
       case schema::Type::number:
         return std::clamp(now.index() == 0 || std::get<double>(now) != 0.5 ? 0.5 : 0.25, key.rule.range.low, key.rule.range.high);
       case schema::Type::list: return std::vector<std::string>{key.path() == "lora.targets" ? "attention" : "the"};
+      case schema::Type::numbers: return std::vector<double>(static_cast<std::size_t>(rotated_size(with_defaults(config.model)) / 2), 1.5);
       default: return std::string("another");
     }
   }

@@ -68,6 +68,9 @@ TransformerConfig with_context(TransformerConfig config, index context) {
   const bool has_table = config.positions == Positions::learned || config.positions == Positions::sinusoidal;
   require_input(context == 0 || context == config.block_size || !has_table, "--context is ", context,
                 ", but the model's table of positions has ", config.block_size, " tokens: leave --context out");
+  require_input(context == 0 || config.positions != Positions::rope || config.rope_scaling != RopeScaling::longrope, "--context is ",
+                context, ", but with LongRoPE files name both contexts, model.rope_original_context = ", config.rope_original_context,
+                " and model.rope_factor times as many tokens: leave --context out");
   config.block_size = context == 0 ? config.block_size : context;
   return config;
 }
