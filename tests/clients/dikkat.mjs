@@ -19,8 +19,8 @@ export class Dikkat {
 
   /// Returns the most likely text: {tokens, probabilities}.
   greedy(model, { prompt = kPrompt, steps = kSteps, options = [] } = {}) {
-    const sample = JSON.parse(this.run("sample", model, "--prompt", prompt, "--temperature", "0", "--max-new-tokens", `${steps}`, "--ignore-end",
-      "--json", "--logprobs", ...options)).samples[0];
+    const sample = JSON.parse(this.run("sample", model, "--prompt", prompt, "--temperature", "0", "--max-new-tokens", `${steps}`,
+      "--ignore-end", "--json", "--logprobs", ...options)).samples[0];
     return { tokens: sample.tokens, probabilities: sample.log_probabilities.map(Math.exp) };
   }
 

@@ -1,6 +1,6 @@
 // Checks the families that dikkat reads from Hugging Face's folders and that models.mjs does not train. Each is a small model with random
-// weights, whose text does not fit its windows. The exported GGUF file has the same greedy text in llama.cpp. The exported folder is the same
-// model again.
+// weights, whose text does not fit its windows. llama.cpp writes dikkat's greedy text from the exported GGUF file. The exported folder is
+// the same model again.
 //
 //     node families.mjs DIKKAT WORK_FOLDER REPOSITORY [FAMILY...]     (scripts/clients.sh does, without families: all of them)
 import assert from "node:assert/strict";
@@ -32,11 +32,12 @@ const granite = { attention_multiplier: 0.08, embedding_multiplier: 12.0, logits
 const families = {
   gemma3: {
     config: {
-      _sliding_window_pattern: 6, architectures: ["Gemma3ForCausalLM"], attn_logit_softcapping: null, final_logit_softcapping: null, head_dim: 32,
-      hidden_act: undefined, hidden_activation: "gelu_pytorch_tanh",
-      layer_types: Array.from({ length: 8 }, (_, i) => (i + 1) % 6 === 0 ? "full_attention" : "sliding_attention"), model_type: "gemma3_text",
-      num_hidden_layers: 8, num_key_value_heads: 1, pad_token_id: 0, query_pre_attn_scalar: 32, rms_norm_eps: 1e-6, rope_local_base_freq: 10000.0,
-      rope_theta: 1000000.0, sliding_window: 12, tie_word_embeddings: undefined, use_bidirectional_attention: false,
+      _sliding_window_pattern: 6, architectures: ["Gemma3ForCausalLM"], attn_logit_softcapping: null, final_logit_softcapping: null,
+      head_dim: 32, hidden_act: undefined, hidden_activation: "gelu_pytorch_tanh",
+      layer_types: Array.from({ length: 8 }, (_, i) => (i + 1) % 6 === 0 ? "full_attention" : "sliding_attention"),
+      model_type: "gemma3_text", num_hidden_layers: 8, num_key_value_heads: 1, pad_token_id: 0, query_pre_attn_scalar: 32,
+      rms_norm_eps: 1e-6, rope_local_base_freq: 10000.0, rope_theta: 1000000.0, sliding_window: 12,
+      tie_word_embeddings: undefined, use_bidirectional_attention: false,
     },
     gguf: "gemma3",
     changes: [{ sliding_window: 13 }, { rope_local_base_freq: 20000.0 }, { rope_theta: 10000.0 }],
@@ -57,16 +58,19 @@ const families = {
   },
   "granite-hybrid": {
     config: {
-      architectures: ["GraniteMoeHybridForCausalLM"], intermediate_size: 32, layer_types: Array(3).fill("attention"), model_type: "granitemoehybrid",
-      normalization_function: "rmsnorm", num_experts_per_tok: 0, num_local_experts: 0, position_embedding_type: "rope",
-      shared_intermediate_size: 96, ...granite,
+      architectures: ["GraniteMoeHybridForCausalLM"], intermediate_size: 32, layer_types: Array(3).fill("attention"),
+      model_type: "granitemoehybrid", normalization_function: "rmsnorm", num_experts_per_tok: 0, num_local_experts: 0,
+      position_embedding_type: "rope", shared_intermediate_size: 96, ...granite,
     },
     exported: "granite",
     gguf: "granite",
     changes: [],
   },
   olmo2: {
-    config: { architectures: ["Olmo2ForCausalLM"], model_type: "olmo2", num_key_value_heads: 4, rms_norm_eps: 1e-6, rope_theta: 500000.0, tie_word_embeddings: false },
+    config: {
+      architectures: ["Olmo2ForCausalLM"], model_type: "olmo2", num_key_value_heads: 4, rms_norm_eps: 1e-6, rope_theta: 500000.0,
+      tie_word_embeddings: false,
+    },
     gguf: "olmo2",
     changes: [{ rope_theta: 1000.0 }],
   },
@@ -81,13 +85,16 @@ const families = {
   },
   "mistral-window": {  // of version 0.1; llama.cpp has no window in this architecture
     config: {
-      architectures: ["MistralForCausalLM"], attention_bias: undefined, model_type: "mistral", sliding_window: 20, tie_word_embeddings: false,
+      architectures: ["MistralForCausalLM"], attention_bias: undefined, model_type: "mistral", sliding_window: 20,
+      tie_word_embeddings: false,
     },
     gguf: null,
     changes: [{ sliding_window: 21 }],
   },
   tinyllama: {
-    config: { architectures: ["LlamaForCausalLM"], model_type: "llama", num_key_value_heads: 1, pretraining_tp: 1, tie_word_embeddings: false },
+    config: {
+      architectures: ["LlamaForCausalLM"], model_type: "llama", num_key_value_heads: 1, pretraining_tp: 1, tie_word_embeddings: false,
+    },
     gguf: "llama",
     changes: [{ rope_theta: 1000.0 }],
   },
@@ -144,6 +151,7 @@ for (const [name, family] of Object.entries(families).filter(([name]) => chosen.
   assert.deepEqual(theirs.greedy, ours.tokens, `${name}: llama.cpp's text`);
   const error = largest(theirs.probabilities, ours.probabilities);
   assert(error < 1e-3, `${name}: llama.cpp's probabilities differ by ${error}`);
-  console.log(`${name}: Hugging Face's folder is the same model; llama.cpp writes the same ${kSteps} tokens, probabilities differ by ${error.toExponential(1)}`);
+  console.log(`${name}: Hugging Face's folder is the same model; llama.cpp writes the same ${kSteps} tokens, probabilities differ by`,
+    error.toExponential(1));
 }
 await llama_cpp.dispose();

@@ -51,8 +51,8 @@ function normal(seed) {
   return (mean, deviation) => mean + deviation * Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
-/// Returns random weights by name, rounded to bf16 as published models are. Embeddings enter the first block with a deviation of 1/4, so that
-/// a tied head does not repeat the last token. Norms are far from their start.
+/// Returns random weights by name, rounded to bf16 as published models are. Embeddings enter the first block with a deviation of 1/4, so
+/// that a tied head does not repeat the last token. Norms are far from their start.
 function drawn(config, seed) {
   const draw = normal(seed), is_gemma = config.model_type === "gemma3_text";
   const multiplier = config.embedding_multiplier ?? (is_gemma ? Math.sqrt(config.hidden_size) : 1);
@@ -83,12 +83,12 @@ function write_safetensors(file, tensors, is_f32) {
   writeFileSync(file, Buffer.concat([length, text, ...parts]));
 }
 
-/// Returns the tensors of a folder by name: {dtype, shape, data}.
-export function read_weights(folder) {
-  const file = readFileSync(join(folder, "model.safetensors")), begin = 8 + Number(file.readBigUInt64LE());
+/// Returns the tensors of a file in a folder by name: {dtype, shape, data}.
+export function read_weights(folder, name = "model.safetensors") {
+  const file = readFileSync(join(folder, name)), begin = 8 + Number(file.readBigUInt64LE());
   const { __metadata__: _, ...tensors } = JSON.parse(file.subarray(8, begin));
-  return Object.fromEntries(Object.entries(tensors).sort().map(([name, { dtype, shape, data_offsets: [from, to] }]) =>
-    [name, { dtype, shape, data: file.subarray(begin + from, begin + to) }]));
+  return Object.fromEntries(Object.entries(tensors).sort().map(([tensor, { dtype, shape, data_offsets: [from, to] }]) =>
+    [tensor, { dtype, shape, data: file.subarray(begin + from, begin + to) }]));
 }
 
 export const read_json = (folder, name) => JSON.parse(readFileSync(join(folder, name), "utf8"));

@@ -82,7 +82,7 @@ void export_adapters(const AdaptersToExport& adapters, const fs::path& path, Exp
   const Family* family = family_of(adapters.config, why);
   require_input(family != nullptr, format == ExportFormat::hf ? "Hugging Face" : "GGUF", " has no model of this kind: ", why);
   if (format == ExportFormat::hf) {
-    export_peft(adapters, *family, path);
+    export_peft(adapters, adapters.base_family != nullptr ? *adapters.base_family : *family, path);
     return;
   }
   require_input(!family->gguf.empty(), "GGUF has no architecture for this model: Hugging Face's is ", family->name,

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "autograd/base/error.h"
+
 namespace dikkat {
 namespace {
 
@@ -601,6 +603,14 @@ constexpr Family kFamilies[] = {kGpt2Family,    kLlamaFamily,   kQwen2Family,   
 }  // namespace
 
 std::span<const Family> families() { return kFamilies; }
+
+std::string family_names() {
+  std::string names;
+  for (const Family& family : kFamilies) {
+    names += concat(names.empty() ? "" : ", ", family.name);
+  }
+  return names;
+}
 
 const Family* family_named(std::string_view name) {
   for (const Family& family : kFamilies) {

@@ -78,6 +78,18 @@ std::vector<std::string> unknown_keys(const Family& family) {
   return unknown;
 }
 
+std::vector<const Family*> families_of(const TransformerConfig& model) {
+  Config config;
+  config.model = with_defaults(model);
+  std::vector<const Family*> found;
+  for (const Family& family : families()) {
+    if (model.kind == ModelKind::gpt && differences(family, config).empty()) {
+      found.push_back(&family);
+    }
+  }
+  return found;
+}
+
 const Family* family_of(const TransformerConfig& model, std::string& why) {
   Config config;
   config.model = with_defaults(model);

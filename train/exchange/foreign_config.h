@@ -24,6 +24,10 @@ struct ForeignConfig {
 /// the family fix or name it for each format, or if foreign_config.cpp lists why this is not needed.
 std::vector<std::string> unknown_keys(const Family& family);
 
+/// Returns all families that can describe this model, in the order of families(). Hugging Face has several classes for some models: a
+/// Granite can also be a GraniteMoeHybrid, whose modules have other names.
+std::vector<const Family*> families_of(const TransformerConfig& model);
+
 /// Returns the first family that can describe this model. If there is none, returns null, and `why` lists what the nearest family lacks:
 /// "model.positions is "none", expected "rope" (llama, the nearest)". Throws Error if a key of [model] is unknown to a family.
 const Family* family_of(const TransformerConfig& model, std::string& why);

@@ -87,6 +87,37 @@ void check_layers(const json& config, const std::string& name, index n_layer) {
   require_input(listed == all, name, ": layers_to_transform is ", short_text(*layers), ", expected null, or all ", n_layer, " layers");
 }
 
+/// Whether a tensor of the model is the weight of a linear layer, which may have an adapter.
+bool is_linear(const MappedTensor& tensor) {
+  const Role role = tensor.pieces.front().ours->role;
+  return (role == Role::hidden || role == Role::head) && tensor.shape.size() == 2 && tensor.name.ends_with(kPeftNames.cut);
+}
+
+/// Returns the name of the module of a linear layer, without `prefix`.
+std::string module_of(const MappedTensor& tensor, std::string_view prefix) {
+  const std::string module = tensor.name.substr(0, tensor.name.size() - kPeftNames.cut.size());
+  return module.starts_with(prefix) ? module.substr(prefix.size()) : module;
+}
+
+/// Returns the prefix that modules of a family have in the file's names: none if the model was saved without its head.
+std::string_view missing_prefix(const Family& family, const WeightFile& file) {
+  const std::string whole = concat(kPeftNames.before, family.prefix);
+  const bool is_whole = std::ranges::any_of(file.tensors(), [&](const WeightTensor& tensor) { return tensor.name.starts_with(whole); });
+  return is_whole ? "" : family.prefix;
+}
+
+/// Returns the family whose modules have most of the file's adapters, since the base may be of any class that describes it.
+const Family* family_in(const WeightFile& file, const std::vector<const Family*>& candidates, const TransformerConfig& config,
+                        const ParameterStore& store) {
+  const auto adapters = [&](const Family* family) {
+    const std::string_view prefix = missing_prefix(*family, file);
+    return std::ranges::count_if(map_tensors(family->tensors, config, store), [&](const MappedTensor& tensor) {
+      return is_linear(tensor) && file.find(concat(kPeftNames.before, module_of(tensor, prefix), kPeftNames.a)) != nullptr;
+    });
+  };
+  return *std::ranges::max_element(candidates, {}, adapters);
+}
+
 }  // namespace
 
 bool PeftFiles::is_at(const fs::path& path) {
@@ -126,30 +157,25 @@ std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, con
   const Contents& c = *contents_;
   const std::string name = (c.path / "adapter_config.json").string();
   std::string why;
-  const Family* family = family_of(config, why);
-  require_input(family != nullptr, c.path.string(), " holds PEFT adapters, but Hugging Face has no model of their base's kind: ", why);
+  require_input(family_of(config, why) != nullptr, c.path.string(),
+                " holds PEFT adapters, but Hugging Face has no model of their base's kind: ", why);
+  const Family* family = family_in(c.tensors, families_of(config), config, store);
   const bool transposes = family->name == "gpt2";  // GPT-2 has Conv1D layers, with weights (in, out)
   require_input(JsonFields(c.config, name).flag("fan_in_fan_out") == transposes, name, ": fan_in_fan_out is ", !transposes, ", expected ",
                 transposes, " for the family ", family->name);
   check_layers(c.config, name, config.n_layer);
 
-  // A model that was saved without its head has names without the prefix.
-  const std::string whole = concat(kPeftNames.before, family->prefix);
-  const bool lacks_prefix =
-      std::ranges::none_of(c.tensors.tensors(), [&](const WeightTensor& tensor) { return tensor.name.starts_with(whole); });
-
   // The factors of each linear layer. A layer may have none if target_modules does not name it.
   TensorProblems problems;
   std::set<std::string_view> taken;
   std::vector<PeftFactors> factors;
+  const std::string_view prefix = missing_prefix(*family, c.tensors);
   for (const MappedTensor& tensor : map_tensors(family->tensors, config, store)) {
     const TensorPiece& piece = tensor.pieces.front();
-    const bool is_linear = piece.ours->role == Role::hidden || piece.ours->role == Role::head;
-    if (!is_linear || tensor.shape.size() != 2 || !tensor.name.ends_with(kPeftNames.cut)) {
+    if (!is_linear(tensor)) {
       continue;
     }
-    std::string module = tensor.name.substr(0, tensor.name.size() - kPeftNames.cut.size());
-    module.erase(0, lacks_prefix && module.starts_with(family->prefix) ? family->prefix.size() : 0);
+    const std::string module = module_of(tensor, prefix);
     const std::string name_a = concat(kPeftNames.before, module, kPeftNames.a), name_b = concat(kPeftNames.before, module, kPeftNames.b);
     const WeightTensor *a = c.tensors.find(name_a), *b = c.tensors.find(name_b);
     const std::optional<bool> targeted = is_among(find_value(c.config, "target_modules"), module);
