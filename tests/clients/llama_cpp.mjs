@@ -6,24 +6,28 @@ const llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLev
 export const build = `${llama.llamaCppRelease.release}`;
 
 /// {ids: of each text, texts: of these ids, greedy: ids, probabilities: of these, end: its end token or null} of the model in a file.
-/// `adapter`: a GGUF file of adapters to add, if there is one.
-export async function run(file, texts, prompt, steps, adapter) {
+/// `adapter`: a GGUF file of adapters to add, if there is one. `special`: names of special tokens stand for these tokens.
+/// `prompt`: a text, or ids.
+export async function run(file, texts, prompt, steps, { adapter, special = false } = {}) {
   const model = await llama.loadModel({ modelPath: file });
-  const lora = adapter ? { adapters: [{ filePath: adapter, scale: 1 }] } : undefined;
-  const context = await model.createContext({ contextSize: 128, threads: 2, flashAttention: false, lora });
+  const context = await model.createContext({
+    contextSize: Math.min(256, model.trainContextSize), threads: 1, flashAttention: false,
+    experimentalKvCacheKeyType: "F32", experimentalKvCacheValueType: "F32",  // so that only the order of sums differs from ours
+    lora: adapter ? { adapters: [{ filePath: adapter, scale: 1 }] } : undefined,
+  });
   const sequence = context.getSequence();
-  const ids = texts.map((text) => [...model.tokenize(text, false)]);
+  const ids = texts.map((text) => [...model.tokenize(text, special)]);
   const decoded = ids.map((tokens) => model.detokenize(tokens));
   const end = model.tokens.eos;
   const greedy = [], probabilities = [];
-  let tokens = [...model.tokenize(prompt, false)];
+  let tokens = typeof prompt === "string" ? [...model.tokenize(prompt, special)] : prompt;
   for (let i = 0; i < steps; ++i) {
-    const want = { generateNext: { probabilities: true, token: true, options: { temperature: 0 } } };
+    const want = { generateNext: { token: true, confidence: true, options: { temperature: 0 } } };
     const result = await sequence.controlledEvaluate(tokens.map((token, j) => j + 1 === tokens.length ? [token, want] : token));
-    const [best, probability] = [...result.at(-1).next.probabilities].reduce((a, b) => b[1] > a[1] ? b : a);
-    greedy.push(best);
-    probabilities.push(probability);
-    tokens = [best];
+    const { token, confidence } = result.at(-1).next;
+    greedy.push(token);
+    probabilities.push(confidence);
+    tokens = [token];
   }
   await context.dispose();
   await model.dispose();

@@ -9,7 +9,6 @@
 #include "train/exchange/foreign_config.h"
 #include "train/exchange/formats/gguf_writer.h"
 #include "train/exchange/formats/safetensors.h"
-#include "train/exchange/formats/weight_file.h"
 #include "train/exchange/peft_files.h"
 #include "train/exchange/tensor_map.h"
 #include "train/system/file.h"
@@ -27,32 +26,17 @@ std::vector<NewTensor> in_f32(const std::vector<MappedTensor>& map, const Parame
   return new_tensors(map, store, [](const MappedTensor&) { return WeightType::f32; });
 }
 
-/// Returns the base's family in its own files, if they are another program's: Hugging Face's model_type, or GGUF's architecture. Returns an
-/// empty text for a base that is not here, or is a run.
-std::string family_in(const fs::path& base) {
-  if (const fs::path config = base / "config.json"; is_there(config)) {
-    const nlohmann::json object = parse_json_object(read_bytes(config, 2 << 20), config.string(), "a config.json of Hugging Face");
-    const nlohmann::json* type = find_value(object, "model_type");
-    return type != nullptr && type->is_string() ? type->get<std::string>() : "";
-  }
-  if (base.extension() == ".gguf" && is_there(base)) {
-    const WeightFile file = open_weights(base.string());
-    const MetaValue* architecture = file.value("general.architecture");
-    return architecture != nullptr ? std::string(architecture->string().value_or("")) : "";
-  }
-  return "";
-}
-
-/// Returns the family whose names the adapters get. Several families may have one model, as both classes of Granite do: then it is that of
-/// the base's own files.
+/// Returns the family whose names the adapters get. Several may have one model, as both classes of Granite do: then it is the base's own, or
+/// for GGUF the first that has an architecture there.
 const Family& family_of_base(const AdaptersToExport& adapters, ExportFormat format) {
   std::string why;
   const std::vector<const Family*> able = families_of(adapters.config, why);
   require_input(!able.empty(), format == ExportFormat::hf ? "Hugging Face" : "GGUF", " has no model of this kind: ", why);
-  const std::string name = family_in(adapters.base);
-  const auto found = std::ranges::find_if(able, [&](const Family* one) {
-    return format == ExportFormat::hf ? one->name == name : !one->gguf.empty() && gguf_name_of(*one) == name;
-  });
+  const auto fits = [&](const Family* family) { return family != nullptr && (format == ExportFormat::hf || !family->gguf.empty()); };
+  if (fits(adapters.base_family)) {
+    return *adapters.base_family;
+  }
+  const auto found = std::ranges::find_if(able, fits);
   return found != able.end() ? **found : *able.front();
 }
 

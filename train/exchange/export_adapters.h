@@ -5,6 +5,7 @@
 
 #include "layers/lora.h"
 #include "train/exchange/export_model.h"
+#include "train/exchange/family.h"
 
 namespace dikkat {
 
@@ -13,7 +14,8 @@ struct AdaptersToExport {
   const TransformerConfig& config;  // with all defaults
   const LoraConfig& lora;
   const ParameterStore& parameters;  // only the adapters' values are read
-  std::string base;                  // the name or path of the base model; if its files are here, their family names the tensors
+  std::string base;                  // the name or path of the base model
+  const Family* base_family{};       // its family, which names the tensors; null: the first that describes the model
 };
 
 /// Writes adapters without their base, in f32: a PEFT folder (adapter_config.json, adapter_model.safetensors), or a GGUF file for

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "autograd/base/error.h"
 #include "train/exchange/families/families.h"
 
 namespace dikkat {
@@ -19,6 +20,14 @@ std::span<const Family> families() {
                                     mistral_family(), smollm3_family(), granite_family(), granite_hybrid_family(),
                                     olmo2_family(),   gemma3_family(),  phi3_family()};
   return kFamilies;
+}
+
+std::string family_names() {
+  std::string names;
+  for (const Family& family : families()) {
+    names += concat(names.empty() ? "" : ", ", family.name);
+  }
+  return names;
 }
 
 const Family* family_named(std::string_view name) {

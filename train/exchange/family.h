@@ -2,6 +2,7 @@
 
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "autograd/base/index.h"
@@ -101,6 +102,8 @@ struct Family {
 
 /// All families.
 std::span<const Family> families();
+/// Returns the names of all families: "gpt2, llama, ...".
+std::string family_names();
 /// Returns the family with this name, or null.
 const Family* family_named(std::string_view name);
 /// GGUF's name of a family.

@@ -39,12 +39,8 @@ constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
 };
 
 [[noreturn]] void refuse_model_type(const std::string& name, const std::string& type) {
-  std::string known;
-  for (const Family& family : families()) {
-    known += concat(known.empty() ? "" : ", ", family.name);
-  }
   const auto found = std::find_if(std::begin(kNotYet), std::end(kNotYet), [&](const auto& entry) { return entry.first == type; });
-  fail_input(name, ": model_type is ", schema::in_quotes(type), ", expected one of ", known,
+  fail_input(name, ": model_type is ", schema::in_quotes(type), ", expected one of ", family_names(),
              found == std::end(kNotYet) ? "" : concat("; this type would need ", found->second));
 }
 

@@ -278,6 +278,7 @@ ModelFiles& ModelFiles::operator=(ModelFiles&&) noexcept = default;
 
 const fs::path& ModelFiles::path() const { return contents_->path; }
 const std::string& ModelFiles::description() const { return contents_->description; }
+const Family& ModelFiles::family() const { return *contents_->config.family; }
 const WeightFile& ModelFiles::weights() const { return contents_->weights; }
 const TransformerConfig& ModelFiles::config() const { return contents_->config.model; }
 const AnswerSampling& ModelFiles::sampling() const { return contents_->config.sampling; }

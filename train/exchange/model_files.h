@@ -40,6 +40,8 @@ class ModelFiles {
   const std::filesystem::path& path() const;
   /// A description to print: "llama, 147 tensors of bf16".
   const std::string& description() const;
+  /// The model's family: its class in Hugging Face, or its architecture in GGUF.
+  const Family& family() const;
   /// The file's tensors and values.
   const WeightFile& weights() const;
   /// The model's configuration with all defaults.

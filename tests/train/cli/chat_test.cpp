@@ -274,6 +274,8 @@ TEST_F(Chat, IsExportedWithItsTemplate) {
     EXPECT_EQ(foreign.code, 0) << foreign.err;
     EXPECT_EQ(foreign.out, own) << out;
   }
+  here.write("tuned-hf/generation_config.json", R"({"temperature": 0.6, "top_k": 20, "top_p": 0.95})");
+  EXPECT_EQ(answers("tuned-hf").out, own) << "at temperature 0, the owner's limits do not count";
   Json config = Json::parse(contents(here / "tuned-hf/tokenizer_config.json"));
   ASSERT_TRUE(config.contains("chat_template"));
   config["chat_template"] = "{{ something_else }}";

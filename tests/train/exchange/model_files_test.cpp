@@ -430,8 +430,12 @@ TEST(PeftFilesTest, HaveTheNamesOfTheirBasesFamily) {
     for (index i = 0; i < store.slab_size(); ++i) {
       store.weights<float>()[i] = static_cast<float>(i);
     }
-    export_adapters({.config = model.config(), .lora = lora, .parameters = store, .base = folder_of(base).string()}, to / base,
-                    ExportFormat::hf);
+    export_adapters({.config = model.config(),
+                     .lora = lora,
+                     .parameters = store,
+                     .base = folder_of(base).string(),
+                     .base_family = &files.family()},
+                    to / base, ExportFormat::hf);
     EXPECT_NE(read_bytes(to.path(base) + "/adapter_model.safetensors").find(module), std::string::npos);
 
     // The factors of the file are rows of ours, in our order.

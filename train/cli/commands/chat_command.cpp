@@ -268,9 +268,12 @@ std::string description_of(const std::string& source, const TrainedModel& traine
                 name_of(form.name()), "; context of ", grouped_digits(trained.model->block_size()), " tokens");
 }
 
-/// Takes the values that the user does not give from the model.
-void settle_sampling(SampleOptions& options, const AnswerSampling& of_model) {
+/// Takes the values that the user does not give from the model. At temperature 0 nothing is drawn, so the model's limits do not count.
+void settle_sampling(SampleOptions& options, AnswerSampling of_model) {
   options.temperature = options.temperature == kNotGiven ? of_model.temperature : options.temperature;
+  if (options.temperature == 0) {
+    of_model = {.top_k = 0, .top_p = 1};
+  }
   options.top_k = options.top_k == kNotGiven ? of_model.top_k : options.top_k;
   options.top_p = options.top_p == kNotGiven ? of_model.top_p : options.top_p;
 }

@@ -90,7 +90,12 @@ int export_adapters_command(const ExportArguments& arguments) {
   } else {
     origin.load_weights(model.parameters());  // checks that --base is the base of these adapters, since the files name it
   }
-  export_adapters({.config = model.config(), .lora = config.lora, .parameters = model.parameters(), .base = config.train.init_from},
+  const std::string& base = config.train.init_from;
+  export_adapters({.config = model.config(),
+                   .lora = config.lora,
+                   .parameters = model.parameters(),
+                   .base = base,
+                   .base_family = ModelFiles::is_at(base) ? &ModelFiles(base).family() : nullptr},
                   arguments.out, format_of(arguments));
   print_message(
       fmt::format("the adapters of {}, for the base model {}", for_terminal(origin.path().string()), for_terminal(config.train.init_from)));

@@ -9,6 +9,7 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/exchange/family.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -48,16 +49,18 @@ int import_command(const ImportArguments& arguments) {
 }  // namespace
 
 void add_import(Commands& program) {
-  constexpr const char* kExamples = R"(  dikkat import SmolLM2-135M --out runs/smollm2
+  const std::string examples = concat(R"(  dikkat import SmolLM2-135M --out runs/smollm2
   dikkat import gpt2.gguf --out runs/gpt2
   dikkat import gpt2_124M.bin --tokenizer gpt2/ --out runs/gpt2
   dikkat train --init-from runs/smollm2 --corpus my-texts --out runs/mine
 eval, sample and train --init-from also read such files directly. Supported are Hugging Face folders
-(config.json, tokenizer.json, and safetensors in f32, f16 or bf16) of gpt2, llama, qwen2, qwen3, and
-mistral without a sliding window; GGUF files of the same models in f32, f16, bf16, q8_0 and q4_0;
-llm.c's model .bin; and nanoGPT's ckpt.pt. Code inside a file is never run.)";
+(config.json, tokenizer.json, and safetensors in f32, f16 or bf16) with the model_type
+)",
+                                      family_names(), R"(;
+GGUF files of the same models in f32, f16, bf16, q8_0 and q4_0; llm.c's model .bin; and nanoGPT's
+ckpt.pt. Code inside a file is never run.)");
   const auto a = std::make_shared<ImportArguments>();
-  Command command = program.add("import", "Make a run from another program's model: Hugging Face, GGUF, llm.c, nanoGPT", kExamples,
+  Command command = program.add("import", "Make a run from another program's model: Hugging Face, GGUF, llm.c, nanoGPT", examples.c_str(),
                                 [a] { return import_command(*a); });
   command.text("FOLDER|FILE", a->source, "", "A Hugging Face folder, a GGUF file, llm.c's .bin or nanoGPT's ckpt.pt").required();
   command.text("--out", a->out, "RUN_DIR", "The run directory to create").required();
