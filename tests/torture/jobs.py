@@ -6,6 +6,7 @@ import itertools
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -96,24 +97,23 @@ def is_zombie(process):
     return traced.status_of(process).get("State", "Z").startswith("Z")
 
 
+def command_of_ranks(commands):
+    """One command that each rank starts. A shell chooses if they differ: mpirun's notation for several, with colons, crashes Open MPI 5.0.7."""
+    if all(command == commands[0] for command in commands):
+        return commands[0]
+    choices = " ".join(f"{rank}) exec {shlex.join(map(str, command))};;" for rank, command in enumerate(commands))
+    return ["sh", "-c", f'case "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" in {choices} esac']
+
+
 class Job:
-    """A launcher and its ranks. `before`: a prefix of the command, of some ranks; `other`: a program and options of the launcher, of some ranks;
-    `arguments_of`: their arguments."""
+    """A launcher and its ranks. `before`: a prefix of the command, of some ranks; `other`: their program; `arguments_of`: their arguments."""
 
     def __init__(self, bench, folder, setup, arguments, before=None, other=None, arguments_of=None, variables=None):
         self.folder, self.setup = folder, setup
         self._strangers = set()
-        command = [f"mpirun.{setup.launcher}", *LAUNCHERS[setup.launcher]]
-        parts = []
-        for rank in range(setup.ranks):
-            program, options = (other or {}).get(rank, (bench.program, []))
-            part = [*options, *(before or {}).get(rank, []), program, *((arguments_of or {}).get(rank, arguments))]
-            if parts and parts[-1][1] == part:
-                parts[-1][0] += 1
-            else:
-                parts.append([1, part])
-        for number, (count, part) in enumerate(parts):
-            command += [*([":"] if number else []), "-n", str(count), *part]
+        commands = [[*(before or {}).get(rank, []), (other or {}).get(rank, bench.program), *((arguments_of or {}).get(rank, arguments))]
+                    for rank in range(setup.ranks)]
+        command = [f"mpirun.{setup.launcher}", *LAUNCHERS[setup.launcher], "-n", str(setup.ranks), *command_of_ranks(commands)]
         self._mark = str(folder)
         self._began = bench.once("first job", time.time)
         environment = {**bench.environment(threads=1), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -66,10 +66,10 @@ def wrong_start(setup, kind):
             other = begin_arguments({**values, "train.seed": 77})
             refused(start(arguments_of={odd: other}), folder, of_rank(odd), "rank 0")
         elif kind == "another program":
-            refused(start(other={odd: (another_program(bench), [])}), folder, of_rank(odd), "rank 0", "-O")
+            refused(start(other={odd: another_program(bench)}), folder, of_rank(odd), "rank 0", "-O")
         elif kind == "no transport":
             program = bench.once("without transports", lambda: without_transports(bench))
-            refused(start(other={rank: (program, []) for rank in range(setup.ranks)}), folder, f"dikkat-{setup.launcher}.so", once=False,
+            refused(start(other={rank: program for rank in range(setup.ranks)}), folder, f"dikkat-{setup.launcher}.so", once=False,
                     codes=without_connection)
         elif kind == "no transport on one rank":
             outcome = start(before={odd: ["env", "DIKKAT_TRANSPORT=/nowhere.so"]})
@@ -123,7 +123,7 @@ def wrong_resume(setup, kind):
             require_sentence(outcome, "train.lanes", f" {LANES}", f" {2 * LANES} ", once=True)
         elif kind == "another folder":
             (folder / "elsewhere").mkdir()
-            outcome = Job(bench, folder, setup, ["resume", "run"], other={odd: (bench.program, ["-wdir", str(folder / "elsewhere")])}).wait()
+            outcome = Job(bench, folder, setup, ["resume", "run"], before={odd: ["env", "-C", folder / "elsewhere"]}).wait()
             outcome.require_code(1, 2)
             require_sentence(outcome, of_rank(odd), checkpoint_name(max(steps)), once=True)
         elif kind == "in use":

@@ -12,7 +12,7 @@ namespace {
 
 // Sets of characters, as they are written within brackets. PCRE2's \s includes U+180E, which is not White_Space any more; its \w lacks
 // marks; its \h and \v are sets of spaces.
-constexpr std::string_view kSpace = R"(\x09-\x0D\x85\p{Z})";
+constexpr std::string_view kSpaces = R"(\x09-\x0D\x85\p{Z})";
 constexpr std::string_view kWord = R"(\p{L}\p{M}\p{Nd}\p{Pc})";
 constexpr std::string_view kHexDigit = "0-9a-fA-F";
 
@@ -212,7 +212,7 @@ class Translator {
     const std::string_view name = in_.substr(at_ + 2, end - at_ - 2);
     at_ = end + 2;
     if (name == "space") {
-      out_ += kSpace;
+      out_ += kSpaces;
     } else if (name == "word") {
       out_ += kWord;
     } else if (name == "alnum") {
@@ -244,7 +244,7 @@ class Translator {
     at_ += 2;
     switch (c) {
       case 's':
-      case 'S': return set(kSpace, c == 'S', in_bracket, c);
+      case 'S': return set(kSpaces, c == 'S', in_bracket, c);
       case 'w':
       case 'W': return set(kWord, c == 'W', in_bracket, c);
       case 'h':

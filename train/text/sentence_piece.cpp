@@ -18,10 +18,10 @@ namespace {
 
 using namespace hugging_face;
 
-constexpr const char* kSpace = "\u2581";
+constexpr const char* kSpaceSign = "\u2581";
 
 json replace(const char* from, const char* to) { return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}}; }
-json prepend() { return {{"type", "Prepend"}, {"prepend", kSpace}}; }
+json prepend() { return {{"type", "Prepend"}, {"prepend", kSpaceSign}}; }
 
 /// Calls f(left, right) for each division of a token into two texts of whole characters.
 template <class F>
@@ -43,11 +43,11 @@ std::optional<SentencePieceRules> sentence_piece_rules(const BpePipeline& conten
     normalizers.erase(normalizers.begin());
   }
   // A split at spaces finds none once they are replaced.
-  const bool replaces = normalizers.size() == 1 && normalizers.front() == replace(" ", kSpace);
+  const bool replaces = normalizers.size() == 1 && normalizers.front() == replace(" ", kSpaceSign);
   const bool never_splits =
       pre_tokenizer.is_null() || (type_of(pre_tokenizer) == "Split" && field(pre_tokenizer, "pattern") == json{{"String", " "}} &&
                                   !flag(pre_tokenizer, "pre_tokenizer", "invert", false));
-  const bool is_metaspace = normalizers.empty() && type_of(pre_tokenizer) == "Metaspace" && field(pre_tokenizer, "replacement") == kSpace &&
+  const bool is_metaspace = normalizers.empty() && type_of(pre_tokenizer) == "Metaspace" && field(pre_tokenizer, "replacement") == kSpaceSign &&
                             field(pre_tokenizer, "prepend_scheme") == "never" && field(pre_tokenizer, "split") == false;
   const CharacterBpeRules& model = contents.bpe->rules();
   const bool has_bytes = model.byte_fallback && !contents.bpe->produces_unknown();
@@ -145,12 +145,12 @@ BpePipeline sentence_piece_pipeline(SentencePieceVocabulary vocabulary) {
 
   // The steps, as Hugging Face's converter writes them.
   json normalizers = json::array();
-  json decoders = json::array({replace(kSpace, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
+  json decoders = json::array({replace(kSpaceSign, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
   if (vocabulary.rules.adds_space) {
     normalizers.push_back(prepend());
     decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   }
-  normalizers.push_back(replace(" ", kSpace));
+  normalizers.push_back(replace(" ", kSpaceSign));
   ids.clear();
   return {.bpe = std::make_shared<const CharacterBpe>(std::move(vocabulary.tokens), std::move(merges), rules, special),
           .added_tokens = std::move(added),
