@@ -16,7 +16,7 @@
 namespace dikkat {
 namespace {
 
-constexpr Token kNoToken = -1;
+constexpr Token kWithoutToken = -1;
 constexpr std::size_t kAscii = 128;
 
 char32_t first_character(std::string_view text) { return utf8::decode(text, 0).code_point; }
@@ -44,7 +44,7 @@ struct CharacterBpe::Tables {
       return of_ascii[c];
     }
     const auto found = of_character.find(c);
-    return found == of_character.end() ? kNoToken : found->second;
+    return found == of_character.end() ? kWithoutToken : found->second;
   }
   bool joins(char32_t left, char32_t right) const {
     if (left < kAscii && right < kAscii) {
@@ -62,7 +62,7 @@ struct CharacterBpe::Tables {
   }
   /// Returns whether no token has both characters. `left_token` and `right_token` are of().
   bool allows_cut(char32_t left, Token left_token, char32_t right, Token right_token) const {
-    if (left_token == kNoToken || right_token == kNoToken) {
+    if (left_token == kWithoutToken || right_token == kWithoutToken) {
       return left_token != right_token || has_all_bytes;  // adjacent unknown characters may become one token
     }
     return !joins(left, right);
@@ -86,8 +86,8 @@ CharacterBpe::CharacterBpe(std::vector<std::string> tokens, std::vector<Merge> m
       tables->is_never[static_cast<std::size_t>(id)] = true;
     }
   }
-  tables->of_ascii.fill(kNoToken);
-  tables->of_byte.fill(kNoToken);
+  tables->of_ascii.fill(kWithoutToken);
+  tables->of_byte.fill(kWithoutToken);
   std::vector<bool> is_byte(tokens_.size());
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     const std::string_view token = tokens_[i];
@@ -201,7 +201,7 @@ void CharacterBpe::encode(std::string_view word, Memory& memory, std::vector<Tok
   };
   std::size_t begin = 0;
   char32_t left = 0;
-  Token left_token = kNoToken;
+  Token left_token = kWithoutToken;
   for (std::size_t at = 0; tables_->cuts && at < word.size();) {
     const utf8::Character right = utf8::decode(word, static_cast<index>(at));
     const Token right_token = tables_->of(right.code_point);
@@ -228,7 +228,7 @@ void CharacterBpe::encode_piece(std::string_view piece, std::vector<Token>& out)
     const utf8::Character character = utf8::decode(piece, static_cast<index>(at));
     const std::string_view bytes = piece.substr(at, static_cast<std::size_t>(character.bytes));
     at += bytes.size();
-    if (const Token token = tables_->of(character.code_point); token != kNoToken) {
+    if (const Token token = tables_->of(character.code_point); token != kWithoutToken) {
       if (has_unknown) {
         symbols.push_back(*rules_.unknown);
         has_unknown = false;
@@ -237,7 +237,7 @@ void CharacterBpe::encode_piece(std::string_view piece, std::vector<Token>& out)
       continue;
     }
     const auto token_of = [&](char byte) { return tables_->of_byte[static_cast<unsigned char>(byte)]; };
-    if (rules_.byte_fallback && std::ranges::all_of(bytes, [&](char byte) { return token_of(byte) != kNoToken; })) {
+    if (rules_.byte_fallback && std::ranges::all_of(bytes, [&](char byte) { return token_of(byte) != kWithoutToken; })) {
       for (const char byte : bytes) {
         symbols.push_back(token_of(byte));
       }
