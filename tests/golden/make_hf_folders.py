@@ -554,7 +554,9 @@ def clear_greedy_text(logits_of, config, weights):
         if clear > CLEAR:
             found.append((len(set(text)), prompt, text))
     different, prompt, text = max(found, key=lambda each: each[0])
-    assert different >= 3, f"{different} different tokens in the best text: choose another seed"
+    # Granite's tied table, times 12, makes a small model repeat its last token. Its other texts are in llama.h5.
+    least = 1 if config["model_type"].startswith("granite") else 3
+    assert different >= least, f"{different} different tokens in the best text: choose another seed"
     return prompt, text
 
 

@@ -147,7 +147,8 @@ def rotated(x, frequencies, amplitude, pairs):
     """x (..., T, D): element i of the first half and element i of the second half are a pair, turned by its angle at position t. The first
     `pairs` are also multiplied by the amplitude."""
     angles = torch.arange(x.size(-2), dtype=torch.float64)[:, None] * frequencies  # (T, D / 2)
-    sizes = torch.where(torch.arange(len(frequencies)) < pairs, amplitude, 1.0)
+    sizes = torch.ones_like(frequencies)
+    sizes[:pairs] = amplitude
     cos, sin = (sizes * angles.cos()).to(x.dtype), (sizes * angles.sin()).to(x.dtype)
     a, b = x.chunk(2, dim=-1)
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)

@@ -148,8 +148,8 @@ std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, con
   std::string why;
   const std::vector<const Family*> possible = families_of(config, why);
   const auto is_named = [&](const Family* one) { return names_modules(*one, c.tensors, config, store); };
-  const auto found = std::ranges::find_if(possible, is_named);
-  const Family* family = found != possible.end() ? *found : possible.empty() ? nullptr : possible.front();
+  const auto named = std::ranges::find_if(possible, is_named);
+  const Family* family = named != possible.end() ? *named : possible.empty() ? nullptr : possible.front();
   require_input(family != nullptr, c.path.string(), " holds PEFT adapters, but Hugging Face has no model of their base's kind: ", why);
   const bool transposes = family->name == "gpt2";  // GPT-2 has Conv1D layers, with weights (in, out)
   require_input(JsonFields(c.config, name).flag("fan_in_fan_out") == transposes, name, ": fan_in_fan_out is ", !transposes, ", expected ",
