@@ -29,13 +29,13 @@ double scaling_of(double frequency, const TransformerConfig& c) {
     case RopeScaling::none: return 1;
     case RopeScaling::linear: return c.rope_factor;
     case RopeScaling::llama3: return divisor_of_llama3(frequency, c);
-    case RopeScaling::longrope: return 1;  // its divisors are rope_factors
+    case RopeScaling::longrope: return 1;  // its divisors are rope_short_factors
   }
   fail("positions: a scaling of RoPE that this program does not know");
 }
 
 double divisor_of(index d, double frequency, const TransformerConfig& c) {
-  return scaling_of(frequency, c) * (c.rope_factors.empty() ? 1 : c.rope_factors.at(static_cast<std::size_t>(d)));
+  return scaling_of(frequency, c) * (c.rope_short_factors.empty() ? 1 : c.rope_short_factors.at(static_cast<std::size_t>(d)));
 }
 
 double unscaled(index d, double theta, const TransformerConfig& c) {

@@ -28,8 +28,8 @@ class SinusoidalPositions {
   std::vector<double> frequencies_;  // (width): 10000^(-2i / C) twice for each i
 };
 
-/// The numbers by which rope_scaling and rope_factors divide RoPE's frequencies, (R / 2). The configuration must come from checked() or
-/// with_defaults().
+/// The numbers by which rope_scaling and rope_short_factors divide RoPE's frequencies, (R / 2). The configuration must come from checked()
+/// or with_defaults().
 std::vector<double> rope_divisors(const TransformerConfig& config);
 
 /// Rotary positions (RoPE; Su et al., arXiv 2104.09864), for AttentionOptions::rotation: pair d of a head turns by position * f_d, with f_d

@@ -63,10 +63,10 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
           c.rope_low_freq_factor, ", expected less than rope_high_freq_factor ", c.rope_high_freq_factor);
   require(0 < c.rope_share && c.rope_share <= 1 && c.rope_theta_local >= 0, name, ": rope_share ", c.rope_share, " and rope_theta_local ",
           c.rope_theta_local, ", expected a share above 0 and at most 1, and a base of 0 or more");
-  for (const std::vector<double>* factors : {&c.rope_factors, &c.rope_long_factors}) {
+  for (const std::vector<double>* factors : {&c.rope_short_factors, &c.rope_long_factors}) {
     const bool are_positive = std::all_of(factors->begin(), factors->end(), [](double factor) { return factor > 0; });
     require(c.positions != Positions::rope || factors->empty() || (are_positive && std::ssize(*factors) == rotated_size(c) / 2), name, ": ",
-            factors->size(), factors == &c.rope_factors ? " rope_factors" : " rope_long_factors", ", expected none, or ",
+            factors->size(), factors == &c.rope_short_factors ? " rope_short_factors" : " rope_long_factors", ", expected none, or ",
             rotated_size(c) / 2, " above 0: one for each pair that RoPE rotates");
   }
   require(c.rope_amplitude > 0, name, ": rope_amplitude ", *c.rope_amplitude, ", expected more than 0");

@@ -26,7 +26,7 @@ struct Names<Positions> {
 };
 
 /// How RoPE's frequencies are changed for a longer context: not at all; all divided by a factor; as Llama 3.1 does, the high ones kept and
-/// the low ones divided; or as LongRoPE does, each divided by a number of its own (rope_factors), within the original context.
+/// the low ones divided; or as LongRoPE does, each divided by a number of its own (rope_short_factors), within the original context.
 enum class RopeScaling { none, linear, llama3, longrope };
 template <>
 struct Names<RopeScaling> {
@@ -101,13 +101,13 @@ struct TransformerConfig {
   index window_pattern = 0;             // in each group of so many layers the last one has no window; 0: all have it
   double rope_theta = 10'000;           // pair d of a head turns by theta^(-2 d / D) radians for each position
   RopeScaling rope_scaling = RopeScaling::none;
-  double rope_factor = 8;               // of linear and llama3; of longrope: the longer context, divided by the original one
-  double rope_low_freq_factor = 1;      // of llama3, as Llama 3.1 has them: frequencies that turn less often than this
-  double rope_high_freq_factor = 4;     // within rope_original_context are divided, those that turn more often than this are kept
-  index rope_original_context = 8'192;  // of llama3 and longrope: positions before scaling
-  double rope_theta_local = 0;          // the base in layers with a window, which then are not scaled; 0: as the others
-  double rope_share = 1;                // of a head's pairs that are rotated, the first ones
-  std::vector<double> rope_factors{};   // of these pairs: divisors of their frequencies, besides rope_scaling; empty: none
+  double rope_factor = 8;                    // of linear and llama3; of longrope: the longer context, divided by the original one
+  double rope_low_freq_factor = 1;           // of llama3, as Llama 3.1 has them: frequencies that turn less often than this
+  double rope_high_freq_factor = 4;          // within rope_original_context are divided, those that turn more often than this are kept
+  index rope_original_context = 8'192;       // of llama3 and longrope: positions before scaling
+  double rope_theta_local = 0;               // the base in layers with a window, which then are not scaled; 0: as the others
+  double rope_share = 1;                     // of a head's pairs that are rotated, the first ones
+  std::vector<double> rope_short_factors{};  // of these pairs: divisors of their frequencies, besides rope_scaling; empty: none
   // Of longrope: the divisors beyond the original context. No layer reads them, because such positions are refused. Exports contain them.
   std::vector<double> rope_long_factors{};
   Defaulted<double> rope_amplitude{};  // of cosines and sines: 1, of longrope sqrt(1 + ln rope_factor / ln rope_original_context)

@@ -25,7 +25,7 @@ LOGITS, LOSS, GRADIENT, STEP = 1e-13, 1e-14, 1e-7, 1e-13  # allowed errors, rela
 class Group:
     def __init__(self, group):
         self.keys = {key: value.decode() if isinstance(value, bytes) else value for key, value in group.attrs.items()}
-        self.keys["rope_factors"] = group["rope_factors"][()] if "rope_factors" in group else None
+        self.keys["rope_short_factors"] = group["rope_short_factors"][()] if "rope_short_factors" in group else None
         self.weights = {name: value[()].astype(np.float64) for name, value in group["weights"].items()}
 
     def __getattr__(self, key):
@@ -56,8 +56,8 @@ class Group:
         if self.rope_theta_local and self.window_of(layer) < 10**9:
             return 1 / self.rope_theta_local ** (pair / pairs)
         f = 1 / self.rope_theta ** (pair / pairs)
-        if self.rope_factors is not None:
-            f = f / self.rope_factors[pair]
+        if self.rope_short_factors is not None:
+            f = f / self.rope_short_factors[pair]
         if self.rope_scaling == "linear":
             return f / self.rope_factor
         if self.rope_scaling == "llama3":
@@ -276,7 +276,7 @@ def dikkat_llama(c, w):
     if kind == "phi3":
         context = c["original_max_position_embeddings"]
         others = dict(window=c["sliding_window"], rope_share=c.get("partial_rotary_factor", rope.get("partial_rotary_factor")),
-                      rope_factors=tuple(rope["short_factor"]),
+                      rope_short_factors=tuple(rope["short_factor"]),
                       rope_amplitude=math.sqrt(1 + math.log(c["max_position_embeddings"] / context, context)))
     if is_granite:
         others = dict(embedding_scale=c["embedding_multiplier"], attention_scale=c["attention_multiplier"],

@@ -86,8 +86,8 @@ TransformerConfig config_of(const Fixture& fixture, const std::string& at) {
   c.rope_theta_local = number("rope_theta_local");
   c.rope_share = number("rope_share");
   c.rope_amplitude = number("rope_amplitude");
-  if (const auto parts = fixture.names(at); std::find(parts.begin(), parts.end(), "rope_factors") != parts.end()) {
-    c.rope_factors = fixture.read(at + "rope_factors");
+  if (const auto parts = fixture.names(at); std::find(parts.begin(), parts.end(), "rope_short_factors") != parts.end()) {
+    c.rope_short_factors = fixture.read(at + "rope_short_factors");
   }
   c.rope_pattern = size("rope_pattern");
   c.scale_embeddings = flag("scale_embeddings");

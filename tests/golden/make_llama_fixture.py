@@ -36,7 +36,7 @@ Attributes of a group are the keys of dikkat's [model], as numbers and (norm, po
     prompt, greedy        int32 (P), (T - P): the most likely token, again and again, until prompt and text fill the context. No choice is
                           close: the best logit is more than 1e-3 of the largest magnitude above the second
 
-Groups with rope_factors have them as a dataset, (pairs). The families, and relu2, odd and nanochat, also have
+Groups with rope_short_factors have them as a dataset, (pairs). The families, and relu2, odd and nanochat, also have
 
     adamw/weights/<name>  after one AdamW step with these gradients, unclipped; attributes learning_rate, beta1, beta2, eps, weight_decay
 
@@ -91,7 +91,7 @@ CASES = {  # group: (configuration, batch size)
                      tie_embeddings=False, qk_norm=True, qk_norm_over="row", norm_position="branch", **LLAMA), 2),
     "mistral": (Config(n_layer=1, n_head=4, n_kv_head=2, head_size=8, n_embd=16, n_hidden=24, block_size=150, vocab_size=50, window=40, **LLAMA), 1),
     "phi4": (Config(n_layer=2, n_head=3, n_kv_head=1, head_size=16, n_embd=18, n_hidden=28, block_size=14, vocab_size=50, tie_embeddings=False,
-                    rope_share=0.75, rope_factors=(1.0, 1.25, 1.5, 2.0, 5.0, 8.5), rope_amplitude=math.sqrt(1 + math.log(32) / math.log(4096)),
+                    rope_share=0.75, rope_short_factors=(1.0, 1.25, 1.5, 2.0, 5.0, 8.5), rope_amplitude=math.sqrt(1 + math.log(32) / math.log(4096)),
                     **LLAMA), 2),
     "sandwich": (Config(n_layer=2, n_head=4, n_kv_head=2, head_size=6, n_embd=16, n_hidden=24, block_size=12, vocab_size=50, norm_eps=1e-2,
                         norm_position="sandwich", qk_norm=True, qk_norm_over="row", window=3, residual_scale=0.5, logit_scale=2.0,
@@ -109,6 +109,7 @@ STEPPED = ("llama", "qwen2", "qwen3", "gemma3", "smollm3", "granite", "olmo2", "
 SEEDS = {name: 20 + number for number, name in enumerate((
     "llama", "llama31", "qwen2", "qwen3", "gemma_like", "relu2", "odd", "sines", "long", "normed", "scaled", "valued", "nanochat"))}
 SEEDS |= {name: 40 + number for number, name in enumerate(("gemma3", "smollm3", "granite", "olmo2", "mistral", "phi4", "sandwich"))}
+SEEDS["smollm3"] = 60
 PROMPT, PROMPTS = 4, 60
 CLEAR = 1e-3  # of the logits' largest magnitude
 
@@ -179,7 +180,7 @@ def write_case(group, config, batch_size):
     logits = model(tokens)
     loss = mean_loss(logits, targets)
     loss.backward()
-    factors = {"rope_factors": torch.tensor(config.rope_factors, dtype=torch.float64)} if config.rope_factors else {}
+    factors = {"rope_short_factors": torch.tensor(config.rope_short_factors, dtype=torch.float64)} if config.rope_short_factors else {}
     write(group, factors | {"tokens": tokens, "targets": targets, "logits": logits, "loss": loss, "prompt": torch.tensor(prompt),
                   "greedy": torch.tensor(greedy)}, **attributes(config))
     write(group.create_group("weights"), {name: p.float() for name, p in model.named_parameters()})

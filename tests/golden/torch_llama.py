@@ -64,7 +64,7 @@ class Config:
     window_pattern: int = 0  # every such layer sees all; 0: none does
     rope_theta_local: float = 0.0  # the base in layers with a window, without scaling; 0: as in the others
     rope_share: float = 1.0  # of the pairs of a head, the first ones
-    rope_factors: tuple = ()  # of these pairs: divisors of their frequencies; (): none
+    rope_short_factors: tuple = ()  # of these pairs: divisors of their frequencies; (): none
     rope_amplitude: float = 1.0  # of cosines and sines of these pairs
     rope_pattern: int = 0  # every such layer has no RoPE; 0: all have it
     scale_embeddings: bool = False  # by sqrt(C)
@@ -124,7 +124,7 @@ def rope_frequencies(c, layer):
     """(D / 2): radians per position of each pair of elements."""
     turned = turned_of(c)
     f = all_frequencies(c, c.window_of(layer) > 0, -torch.arange(0, turned, 2, dtype=torch.float64) / turned)
-    f = f / torch.tensor(c.rope_factors, dtype=torch.float64) if c.rope_factors else f
+    f = f / torch.tensor(c.rope_short_factors, dtype=torch.float64) if c.rope_short_factors else f
     return torch.cat((f, torch.zeros((c.head_size - turned) // 2, dtype=torch.float64)))
 
 

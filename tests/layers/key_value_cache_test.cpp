@@ -67,7 +67,7 @@ std::vector<TransformerConfig> kinds() {
       c.rope_share = window == 1 ? 0.6 : 1;
       c.rope_amplitude = window == 1 ? 1.2 : 1;
       if (window == 1) {
-        c.rope_factors.assign(static_cast<std::size_t>(rotated_size(with_defaults(c)) / 2), 2.5);
+        c.rope_short_factors.assign(static_cast<std::size_t>(rotated_size(with_defaults(c)) / 2), 2.5);
       }
       c.norm_position = pattern == 0 ? NormPosition::sandwich : NormPosition::branch;
       c.qk_norm_over = pattern == 0 ? QkNormOver::head : QkNormOver::row;

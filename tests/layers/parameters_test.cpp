@@ -298,10 +298,11 @@ TEST(TransformerConfigCheck, RefusesImpossibleModels) {
   EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.rope_share = 0; }), {"gpt", "rope_share", "0"}));
   EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.rope_share = 1.5; }), {"gpt", "rope_share", "1.5"}));
   EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.rope_theta_local = -1; }), {"gpt", "rope_theta_local", "-1"}));
-  EXPECT_TRUE(names(refusal([&](TransformerConfig& c) { rope(c), c.rope_factors = {1}; }), {"gpt", "1 rope_factors", "2"}));
-  EXPECT_TRUE(names(refusal([&](TransformerConfig& c) { rope(c), c.rope_factors = {1, 0}; }), {"gpt", "rope_factors", "above 0"}));
+  EXPECT_TRUE(names(refusal([&](TransformerConfig& c) { rope(c), c.rope_short_factors = {1}; }), {"gpt", "1 rope_short_factors", "2"}));
+  EXPECT_TRUE(
+      names(refusal([&](TransformerConfig& c) { rope(c), c.rope_short_factors = {1, 0}; }), {"gpt", "rope_short_factors", "above 0"}));
   EXPECT_TRUE(names(refusal([&](TransformerConfig& c) { rope(c), c.rope_long_factors = {1, 2, 3}; }), {"gpt", "3 rope_long_factors", "2"}));
-  EXPECT_EQ(refusal([&](TransformerConfig& c) { rope(c), c.rope_factors = {1, 2}; }), "");
+  EXPECT_EQ(refusal([&](TransformerConfig& c) { rope(c), c.rope_short_factors = {1, 2}; }), "");
   EXPECT_TRUE(names(refusal([](TransformerConfig& c) { c.rope_amplitude = 0; }), {"gpt", "rope_amplitude", "0"}));
   const auto longrope = [&](TransformerConfig& c) { rope(c), c.rope_scaling = RopeScaling::longrope, c.block_size = 9; };
   EXPECT_EQ(refusal([&](TransformerConfig& c) { longrope(c), c.rope_original_context = 9; }), "");

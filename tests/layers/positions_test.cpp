@@ -146,7 +146,7 @@ TEST(RotaryPositions, OfLongRopeHaveADivisorForEachPairAndAnAmplitude) {
   c.rope_scaling = RopeScaling::longrope;
   c.rope_factor = 32;
   c.rope_original_context = 4096;
-  c.rope_factors = {1, 2, 1, 4, 1, 8};
+  c.rope_short_factors = {1, 2, 1, 4, 1, 8};
   c.rope_amplitude = Defaulted<double>();
   c = with_defaults(c);
   EXPECT_NEAR(*c.rope_amplitude, std::sqrt(1 + 5.0 / 12), 1e-15) << "32 = 2^5, and 4096 = 2^12";
@@ -154,7 +154,7 @@ TEST(RotaryPositions, OfLongRopeHaveADivisorForEachPairAndAnAmplitude) {
   const std::vector<double> plain = plain_frequencies(12, 10'000), found = RotaryPositions(c).frequencies();
   ASSERT_EQ(found.size(), 8U);
   for (std::size_t d = 0; d < 6; ++d) {
-    EXPECT_NEAR(found[d] * c.rope_factors[d] / plain[d], 1, 1e-14) << d;
+    EXPECT_NEAR(found[d] * c.rope_short_factors[d] / plain[d], 1, 1e-14) << d;
   }
   const std::vector<double> row = angles_of(RotaryPositions(c), 7, 1);
   for (std::size_t d = 0; d < 8; ++d) {
@@ -162,7 +162,7 @@ TEST(RotaryPositions, OfLongRopeHaveADivisorForEachPairAndAnAmplitude) {
     EXPECT_NEAR(row[d], amplitude * std::cos(7 * found[d]), 1e-14) << d;
     EXPECT_NEAR(row[8 + d], amplitude * std::sin(7 * found[d]), 1e-14) << d << ": numbers that are not rotated stay";
   }
-  EXPECT_EQ(rope_divisors(c), c.rope_factors);
+  EXPECT_EQ(rope_divisors(c), c.rope_short_factors);
   // Both keys count without the scaling too, and the amplitude may be given.
   c.rope_scaling = RopeScaling::none;
   c.rope_amplitude = 0.5;
@@ -186,7 +186,7 @@ TEST(RotaryPositions, OfLayersWithAWindowMayHaveTheirOwnBase) {
   c.rope_theta_local = 10'000;
   EXPECT_EQ(RotaryPositions(c, true).frequencies(), RotaryPositions(rotary(8, 10'000)).frequencies());
   EXPECT_NEAR(RotaryPositions(c).frequencies()[0], 0.125, 1e-15);
-  c.rope_factors = {2, 2, 2, 2};
+  c.rope_short_factors = {2, 2, 2, 2};
   c.rope_amplitude = 3;
   EXPECT_EQ(RotaryPositions(c, true).frequencies(), RotaryPositions(rotary(8, 10'000)).frequencies());
   EXPECT_EQ(angles_of(RotaryPositions(c, true), 0, 1)[0], 1);

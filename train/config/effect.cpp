@@ -130,7 +130,7 @@ constexpr EffectRule kRules[] = {
     only_if<kRope, kHasContext>("model.rope_original_context"),
     only_if<kRope, kWindowed>("model.rope_theta_local"),
     only_if<kRope>("model.rope_share"),
-    only_if<kRope>("model.rope_factors"),
+    only_if<kRope>("model.rope_short_factors"),
     only_if<kRope, kLongRope>("model.rope_long_factors"),
     only_if<kRope>("model.rope_amplitude"),
     only_if<kRope>("model.rope_pattern"),

@@ -68,7 +68,7 @@ void check_rope(const TransformerConfig& model, schema::Problems& problems) {
                           size));
     }
   };
-  check_factors("model.rope_factors", model.rope_factors);
+  check_factors("model.rope_short_factors", model.rope_short_factors);
   check_factors("model.rope_long_factors", model.rope_long_factors);
   if (model.rope_scaling == RopeScaling::longrope && model.block_size > model.rope_original_context) {
     problems.add(concat("model.block_size is ", model.block_size,

@@ -141,7 +141,8 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::rope_scaling>(
         "rope_scaling", anything(),
         "How RoPE's frequencies are adapted to a longer context. linear divides all of them by rope_factor; llama3 divides only the low "
-        "ones; longrope divides each by its number in rope_factors, as in Phi-4-mini, and reads at most rope_original_context tokens."),
+        "ones; longrope divides each by its number in rope_short_factors, as in Phi-4-mini, and reads at most rope_original_context "
+        "tokens."),
     model<&TransformerConfig::rope_factor>("rope_factor", between(1, 1e6),
                                            "Divisor of RoPE's frequencies (rope_scaling linear and llama3). With longrope: how many times "
                                            "as long the context may become, which sets rope_amplitude."),
@@ -154,16 +155,16 @@ constexpr Key kKeys[] = {
         "interpolated."),
     model<&TransformerConfig::rope_original_context>("rope_original_context", between(1, 1e9),
                                                      "Context length with which the model was trained before its context was extended."),
-    model<&TransformerConfig::rope_theta_local>(
-        "rope_theta_local", between(0, 1e12),
-        "Base of RoPE's frequencies in layers with a window, as in Gemma 3; rope_scaling, rope_factors and rope_amplitude then do not "
-        "apply to them. 0: they are rotated as the other layers."),
+    model<&TransformerConfig::rope_theta_local>("rope_theta_local", between(0, 1e12),
+                                                "Base of RoPE's frequencies in layers with a window, as in Gemma 3; rope_scaling, "
+                                                "rope_short_factors and rope_amplitude then do not "
+                                                "apply to them. 0: they are rotated as the other layers."),
     model<&TransformerConfig::rope_share>(
         "rope_share", above_to(0, 1),
         "Share of each head that RoPE rotates, the first pairs; below 1 it is partial, as in Phi-4-mini. A pair is a number of the head's "
         "first half and the one at the same place in the second half."),
-    model<&TransformerConfig::rope_factors>(
-        "rope_factors", above_to(0, 1e6),
+    model<&TransformerConfig::rope_short_factors>(
+        "rope_short_factors", above_to(0, 1e6),
         "Numbers that divide RoPE's frequencies, one for each pair that rotates (rope_share of head_size / 2), besides rope_scaling; "
         "LongRoPE's short factors. Empty: none."),
     model<&TransformerConfig::rope_long_factors>(

@@ -26,8 +26,8 @@ std::vector<NewTensor> in_f32(const std::vector<MappedTensor>& map, const Parame
   return new_tensors(map, store, [](const MappedTensor&) { return WeightType::f32; });
 }
 
-/// Returns the family whose names the adapters get. Several may have one model, as both classes of Granite do: then it is the base's own, or
-/// for GGUF the first that has an architecture there.
+/// Returns the family whose names the adapters get. Several may have one model, as both classes of Granite do: then it is the base's own,
+/// or for GGUF the first that has an architecture there.
 const Family& family_of_base(const AdaptersToExport& adapters, ExportFormat format) {
   std::string why;
   const std::vector<const Family*> able = families_of(adapters.config, why);

@@ -33,10 +33,10 @@ bool names_key(std::span<const KeyName> names, std::string_view key) {
   return std::ranges::find(names, key, &KeyName::ours) != names.end();
 }
 
-/// Adds RoPE's settings that the family cannot describe. Only one with rope_factors has LongRoPE, and it has no other scaling.
+/// Adds RoPE's settings that the family cannot describe. Only one with rope_short_factors has LongRoPE, and it has no other scaling.
 void add_differences_of_rope(const Family& family, const TransformerConfig& model, std::vector<std::string>& found) {
   const bool is_long = model.rope_scaling == RopeScaling::longrope;
-  const bool has_factors = is_coded(family, "rope_factors");
+  const bool has_factors = is_coded(family, "rope_short_factors");
   if (model.positions != Positions::rope) {
     return;
   }
@@ -49,12 +49,12 @@ void add_differences_of_rope(const Family& family, const TransformerConfig& mode
     return;
   }
   // Files have both lists or none, and the amplitude follows from two contexts.
-  if (!is_long && !(model.rope_factors.empty() && model.rope_long_factors.empty())) {
-    found.push_back("model.rope_factors is given, expected model.rope_scaling = \"longrope\" with it");
+  if (!is_long && !(model.rope_short_factors.empty() && model.rope_long_factors.empty())) {
+    found.push_back("model.rope_short_factors is given, expected model.rope_scaling = \"longrope\" with it");
   }
   if (is_long && model.rope_long_factors.empty() && model.rope_factor > 1) {
     found.push_back(
-        "model.rope_long_factors is [], expected one number for each pair, as in model.rope_factors, or model.rope_factor = 1.0");
+        "model.rope_long_factors is [], expected one number for each pair, as in model.rope_short_factors, or model.rope_factor = 1.0");
   }
   TransformerConfig usual = model;
   usual.rope_amplitude = Defaulted<double>();
@@ -106,7 +106,8 @@ index exported_context(const TransformerConfig& model) {
 }
 
 std::vector<double> short_factors(const TransformerConfig& model) {
-  return model.rope_factors.empty() ? std::vector<double>(static_cast<std::size_t>(rotated_size(model) / 2), 1.0) : model.rope_factors;
+  return model.rope_short_factors.empty() ? std::vector<double>(static_cast<std::size_t>(rotated_size(model) / 2), 1.0)
+                                          : model.rope_short_factors;
 }
 
 std::vector<double> long_factors(const TransformerConfig& model) {

@@ -134,7 +134,7 @@ void read_long_rope(const WeightFile& file, const std::string& prefix, Config& c
   require_input(model.rope_scaling == RopeScaling::none, file.name(), ": ", prefix,
                 "rope.scaling.factor scales RoPE, expected none with LongRoPE's lists");
   const index pairs = rotated_size(with_defaults(model)) / 2;
-  model.rope_factors = factors_in(file, *shorts, pairs);
+  model.rope_short_factors = factors_in(file, *shorts, pairs);
   model.rope_long_factors = factors_in(file, *longs, pairs);
   model.rope_scaling = RopeScaling::longrope;
   set(config, file, {"", "rope_original_context", kRequired}, concat(prefix, "rope.scaling.original_context_length"));
@@ -373,13 +373,13 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
     read_rope_scaling(file, *family, config);
   }
   const std::string prefix = concat(architecture, '.');
-  if (is_coded(*family, "rope_factors")) {
+  if (is_coded(*family, "rope_short_factors")) {
     read_unused_window(file, prefix + "attention.sliding_window", config);
     read_rope_share(file, prefix + "rope.dimension_count", config.model);
     read_long_rope(file, prefix, config);
   }
   for (const std::string_view name : {kShortFactors, kLongFactors}) {
-    require_input(is_coded(*family, "rope_factors") || file.find(name) == nullptr, file.name(), " has ", name,
+    require_input(is_coded(*family, "rope_short_factors") || file.find(name) == nullptr, file.name(), " has ", name,
                   ", LongRoPE's factors, which dikkat does not know in the architecture ", architecture);
   }
   resolve(config);

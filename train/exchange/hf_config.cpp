@@ -344,7 +344,7 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
     if (is_coded(family, "rope_share")) {
       object["partial_rotary_factor"] = config.model.rope_share;
     }
-    if (is_coded(family, "rope_factors")) {
+    if (is_coded(family, "rope_short_factors")) {
       object["original_max_position_embeddings"] =
           config.model.rope_scaling == RopeScaling::longrope ? config.model.rope_original_context : config.model.block_size;
     }

@@ -29,7 +29,7 @@ const std::vector<RopeForm>& rope_forms() {
         {"high_freq_factor", "rope_high_freq_factor"},
         {"original_max_position_embeddings", "rope_original_context"}}},
       {"longrope",
-       {{"short_factor", "rope_factors"}, {"long_factor", "rope_long_factors"}},
+       {{"short_factor", "rope_short_factors"}, {"long_factor", "rope_long_factors"}},
        {"original_max_position_embeddings", "factor", "attention_factor"}},
   };
   return forms;
@@ -85,7 +85,7 @@ void read_rope_object(const HfReader& reader, const char* where, const json& obj
   type = type != nullptr ? type : older;
   require_input(type == nullptr || type->is_string(), reader.name(), ": ", where, " has the type ",
                 type != nullptr ? short_text(*type) : "", ", expected a text");
-  const bool has_factors = is_coded(family, "rope_factors"), has_share = is_coded(family, "rope_share");
+  const bool has_factors = is_coded(family, "rope_short_factors"), has_share = is_coded(family, "rope_share");
   std::string kind = type != nullptr ? type->get<std::string>() : "default";
   kind = kind == "su" && has_factors ? "longrope" : kind;  // Phi-3's first name
   const auto form = std::ranges::find(rope_forms(), kind, &RopeForm::type);

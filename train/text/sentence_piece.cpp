@@ -47,8 +47,9 @@ std::optional<SentencePieceRules> sentence_piece_rules(const BpePipeline& conten
   const bool never_splits =
       pre_tokenizer.is_null() || (type_of(pre_tokenizer) == "Split" && field(pre_tokenizer, "pattern") == json{{"String", " "}} &&
                                   !flag(pre_tokenizer, "pre_tokenizer", "invert", false));
-  const bool is_metaspace = normalizers.empty() && type_of(pre_tokenizer) == "Metaspace" && field(pre_tokenizer, "replacement") == kSpaceSign &&
-                            field(pre_tokenizer, "prepend_scheme") == "never" && field(pre_tokenizer, "split") == false;
+  const bool is_metaspace = normalizers.empty() && type_of(pre_tokenizer) == "Metaspace" &&
+                            field(pre_tokenizer, "replacement") == kSpaceSign && field(pre_tokenizer, "prepend_scheme") == "never" &&
+                            field(pre_tokenizer, "split") == false;
   const CharacterBpeRules& model = contents.bpe->rules();
   const bool has_bytes = model.byte_fallback && !contents.bpe->produces_unknown();
   return ((replaces && never_splits) || is_metaspace) && has_bytes && !model.ignore_merges ? std::optional(rules) : std::nullopt;

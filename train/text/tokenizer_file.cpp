@@ -39,9 +39,11 @@ constexpr std::pair<const char*, const char*> kForeign[] = {{"tokenizer.model", 
 /// Throws InputError for a file of another program, or for a folder that has only such a file, and says how to convert it.
 [[noreturn]] void refuse_foreign(const fs::path& folder, const char* file, const char* program) {
   const std::string where = folder.empty() ? "." : folder.string();
-  fail_input("tokenizer: ", (folder / file).string(), " is a file of ", program, ", expected a tokenizer.json beside it. Get the model's own "
+  fail_input("tokenizer: ", (folder / file).string(), " is a file of ", program,
+             ", expected a tokenizer.json beside it. Get the model's own "
              "tokenizer.json, or let Hugging Face's library write one: python3 -c \"from transformers import AutoTokenizer; "
-             "AutoTokenizer.from_pretrained('", where, "').save_pretrained('", where, "')\". A GGUF file of the model has its tokenizer too");
+             "AutoTokenizer.from_pretrained('",
+             where, "').save_pretrained('", where, "')\". A GGUF file of the model has its tokenizer too");
 }
 
 /// Reads nanoGPT's ids by character. nanoGPT numbers sorted characters, as CharTokenizer does, which refuses any other order.

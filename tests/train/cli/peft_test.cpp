@@ -59,7 +59,7 @@ class Peft : public ::testing::TestWithParam<const char*> {
     if (is_phi()) {  // 6 of 8 pairs of a head rotate
       model.insert(model.end(),
                    {"model.rope_share=0.75", "model.rope_scaling=longrope", "model.rope_factor=2", "model.rope_original_context=24",
-                    "model.rope_factors=1,1.5,2,2.5,3,4", "model.rope_long_factors=1,2,3,4,5,6"});
+                    "model.rope_short_factors=1,1.5,2,2.5,3,4", "model.rope_long_factors=1,2,3,4,5,6"});
     }
     here.train("base", model);
   }

@@ -42,9 +42,9 @@ TEST(Override, ReadsByTheTypeOfTheKey) {
   EXPECT_EQ(with({"data.corpus=a=b.txt, c d.txt"}).data.corpus, (std::vector<std::string>{"a=b.txt", "c d.txt"}));
   EXPECT_EQ(with({"data.corpus=[\"a,b\", 'c']"}).data.corpus, (std::vector<std::string>{"a,b", "c"}));
   EXPECT_TRUE(with({"data.corpus=a.txt", "data.corpus=[]"}).data.corpus.empty());
-  EXPECT_EQ(with({"model.rope_factors=1, 2.5,3e2"}).model.rope_factors, (std::vector<double>{1, 2.5, 300}));
-  EXPECT_EQ(with({"model.rope_factors=[1, 2.5]"}).model.rope_factors, (std::vector<double>{1, 2.5}));
-  EXPECT_TRUE(with({"model.rope_factors=2", "model.rope_factors=[]"}).model.rope_factors.empty());
+  EXPECT_EQ(with({"model.rope_short_factors=1, 2.5,3e2"}).model.rope_short_factors, (std::vector<double>{1, 2.5, 300}));
+  EXPECT_EQ(with({"model.rope_short_factors=[1, 2.5]"}).model.rope_short_factors, (std::vector<double>{1, 2.5}));
+  EXPECT_TRUE(with({"model.rope_short_factors=2", "model.rope_short_factors=[]"}).model.rope_short_factors.empty());
 }
 
 TEST(Override, OfEveryKeyReadsTheValuesThatToTomlWrites) {
@@ -94,9 +94,9 @@ const BadOverride kBadOverrides[] = {
     {"data.corpus=[a.txt]", {"data.corpus", "TOML"}},
     {"data.corpus=[1]", {"data.corpus", "list", "strings"}},
     {"data.corpus=[\"a\"]\n[train]\nseed=3", {"data.corpus", "one line"}},
-    {"model.rope_factors=", {"model.rope_factors", "list of numbers"}},
-    {"model.rope_factors=1,x", {"model.rope_factors", "\"1,x\"", "list of numbers"}},
-    {"model.rope_factors=1,0", {"model.rope_factors", "[1.0, 0.0]", "above 0"}},
+    {"model.rope_short_factors=", {"model.rope_short_factors", "list of numbers"}},
+    {"model.rope_short_factors=1,x", {"model.rope_short_factors", "\"1,x\"", "list of numbers"}},
+    {"model.rope_short_factors=1,0", {"model.rope_short_factors", "[1.0, 0.0]", "above 0"}},
     {"data.corpus=\xFF.txt", {"data.corpus", "UTF-8"}},
     {"seed=3", {"[train]"}},
     {"optim.seed=3", {"[train]", "[optim]"}},

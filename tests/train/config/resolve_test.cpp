@@ -130,6 +130,7 @@ TEST(Resolve, KeepsKeysThatAreSet) {
   config.model.activation = Activation::relu;
   config.model.qkv_bias = false;
   config.model.attention_scale = 0.25;
+  config.model.rope_amplitude = 2;
   config.optim.min_lr = 0;
   config.optim.decay_steps = 5;
   config.train.lanes = 1;
@@ -365,9 +366,9 @@ TEST(Validate, WantsOneRopeFactorForEachPairAndLongRopesOriginalContext) {
     change(config.model);
     return error_of([&] { validate(config); });
   };
-  EXPECT_EQ(problem([](TransformerConfig& c) { c.rope_factors.assign(6, 1.5); }), "");
-  EXPECT_TRUE(
-      names(problem([](TransformerConfig& c) { c.rope_factors.assign(8, 1.5); }), {"model.rope_factors", "8", "6", "model.rope_share"}));
+  EXPECT_EQ(problem([](TransformerConfig& c) { c.rope_short_factors.assign(6, 1.5); }), "");
+  EXPECT_TRUE(names(problem([](TransformerConfig& c) { c.rope_short_factors.assign(8, 1.5); }),
+                    {"model.rope_short_factors", "8", "6", "model.rope_share"}));
   EXPECT_TRUE(names(problem([](TransformerConfig& c) { c.rope_long_factors.assign(5, 1.5); }), {"model.rope_long_factors", "5", "6"}));
   const auto longrope = [](TransformerConfig& c) {
     c.rope_scaling = RopeScaling::longrope;

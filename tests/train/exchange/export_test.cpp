@@ -120,7 +120,7 @@ std::vector<Case> cases() {
   all[12].config.rope_scaling = RopeScaling::longrope;
   all[12].config.rope_factor = 4;
   all[12].config.rope_original_context = 20;
-  all[12].config.rope_factors = {1, 1.5, 2.25};
+  all[12].config.rope_short_factors = {1, 1.5, 2.25};
   all[12].config.rope_long_factors = {1.25, 4, 8};
   return all;
 }
@@ -329,7 +329,7 @@ TEST(ExportModel, RefusesAGgufThatLlamaCppWouldComputeOtherwise) {
   EXPECT_TRUE(names(refusal(12,
                             [](auto& c) {
                               c.head_size = 16;
-                              c.rope_factors.assign(6, 1);
+                              c.rope_short_factors.assign(6, 1);
                               c.rope_long_factors.assign(6, 2);
                             }),
                     {"model.head_size", "phi3", "16", "8"}));
@@ -360,9 +360,11 @@ TEST(ExportModel, RefusesModelsThatAFormatCannotDescribe) {
   EXPECT_TRUE(names(refusal([](auto& c) { c.rope_share = 0.5, c.qkv_bias = true; }), {"model.rope_share", "0.5", "1.0", "qwen2"}));
   // LongRoPE is written as two lists and two contexts, from which the amplitude follows.
   const auto phi = [](auto& c) { c = cases().back().config; };
-  EXPECT_TRUE(names(refusal([&](auto& c) { phi(c), c.rope_amplitude = 2; }), {"model.rope_amplitude", "2.0", "1.2", "phi3"}));
+  EXPECT_TRUE(
+      names(refusal([&](auto& c) { phi(c), c.rope_amplitude = 2; }), {"model.rope_amplitude", "2.0", "1.2094446768329332", "phi3"}));
   EXPECT_TRUE(names(refusal([&](auto& c) { phi(c), c.rope_long_factors = {}; }), {"model.rope_long_factors", "phi3"}));
-  EXPECT_TRUE(names(refusal([&](auto& c) { phi(c), c.rope_scaling = RopeScaling::none; }), {"model.rope_factors", "\"longrope\"", "phi3"}));
+  EXPECT_TRUE(
+      names(refusal([&](auto& c) { phi(c), c.rope_scaling = RopeScaling::none; }), {"model.rope_short_factors", "\"longrope\"", "phi3"}));
   EXPECT_TRUE(names(refusal([&](auto& c) { phi(c), c.rope_share = 0.9; }), {"model.rope_share", "0.9", "7", "phi3"}));
   EXPECT_TRUE(names(refusal([](auto& c) { c.rope_scaling = RopeScaling::longrope, c.rope_factor = 1, c.qkv_bias = true; }),
                     {"model.rope_scaling", "\"longrope\"", "qwen2"}));

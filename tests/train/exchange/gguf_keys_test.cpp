@@ -118,7 +118,7 @@ class GgufKeysOfPhi3 : public GgufKeys {
     c.rope_scaling = RopeScaling::longrope;
     c.rope_factor = 4;
     c.rope_original_context = 20;
-    c.rope_factors = {1, 1.5, 2.25};
+    c.rope_short_factors = {1, 1.5, 2.25};
     c.rope_long_factors = {1.25, 4, 8};
     return c;
   }
@@ -131,7 +131,7 @@ TEST_F(GgufKeysOfPhi3, DescribeLongRope) {
   EXPECT_EQ(read.model.rope_original_context, 20);
   EXPECT_EQ(read.model.block_size, 20);
   EXPECT_EQ(read.model.rope_share, 0.75);
-  EXPECT_EQ(read.model.rope_factors, model().rope_factors);
+  EXPECT_EQ(read.model.rope_short_factors, model().rope_short_factors);
   EXPECT_EQ(read.model.rope_long_factors, model().rope_long_factors);
   EXPECT_NEAR(*read.model.rope_amplitude, std::sqrt(1 + std::log(4) / std::log(20)), 1e-15);
   EXPECT_FALSE(read.model.rope_amplitude.is_set());

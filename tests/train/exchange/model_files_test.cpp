@@ -271,7 +271,7 @@ TEST(ModelFilesTest, ReadLongRopeUpToItsOriginalContext) {
   const TransformerConfig phi = files.config();
   EXPECT_EQ(phi.rope_scaling, RopeScaling::longrope);
   EXPECT_EQ(phi.rope_share, 0.75);
-  EXPECT_EQ(phi.rope_factors, (std::vector<double>{1, 1.0625, 1.25, 1.5, 2.5, 3.25}));
+  EXPECT_EQ(phi.rope_short_factors, (std::vector<double>{1, 1.0625, 1.25, 1.5, 2.5, 3.25}));
   EXPECT_EQ(phi.rope_long_factors, (std::vector<double>{1, 1.125, 2.25, 6, 17.5, 31}));
   EXPECT_EQ(phi.rope_factor, 32);
   EXPECT_EQ(phi.rope_original_context, 16);
@@ -430,12 +430,9 @@ TEST(PeftFilesTest, HaveTheNamesOfTheirBasesFamily) {
     for (index i = 0; i < store.slab_size(); ++i) {
       store.weights<float>()[i] = static_cast<float>(i);
     }
-    export_adapters({.config = model.config(),
-                     .lora = lora,
-                     .parameters = store,
-                     .base = folder_of(base).string(),
-                     .base_family = &files.family()},
-                    to / base, ExportFormat::hf);
+    export_adapters(
+        {.config = model.config(), .lora = lora, .parameters = store, .base = folder_of(base).string(), .base_family = &files.family()},
+        to / base, ExportFormat::hf);
     EXPECT_NE(read_bytes(to.path(base) + "/adapter_model.safetensors").find(module), std::string::npos);
 
     // The factors of the file are rows of ours, in our order.

@@ -196,7 +196,8 @@ TEST(BpePipeline, DecodesByEachStep) {
   EXPECT_EQ(decoder(json::array({strip}), {" a", " b"}), "ab") << "each token";
   EXPECT_EQ(decoder(json::array({{{"type", "ByteLevel"}}}), {"\u0120a", "\u00C3", "<\u20AC>"}), " a\xC3<\u20AC>");
   EXPECT_EQ(decoder(json::array({{{"type", "Metaspace"}, {"replacement", "\u2581"}}}), {"\u2581a", "\u2581b"}), "a b");
-  EXPECT_EQ(decoder(json::array({{{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "never"}}}), {"\u2581a", "\u2581b"}), " a b");
+  EXPECT_EQ(decoder(json::array({{{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "never"}}}), {"\u2581a", "\u2581b"}),
+            " a b");
   EXPECT_TRUE(names(error_with([](json& f) { f["decoder"] = {{"type", "WordPiece"}}; }), {"decoder", "WordPiece", "Fuse"}));
   EXPECT_TRUE(names(error_with([](json& f) { f["decoder"] = nullptr; }), {"decoder", "null"}));
 }

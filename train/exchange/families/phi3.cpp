@@ -5,8 +5,8 @@ namespace dikkat::family_tables {
 namespace {
 
 /// Phi-3, Phi-3.5 and Phi-4-mini have Llama's shape. One tensor holds q, k and v, another gate and up; RoPE may be partial, and LongRoPE.
-constexpr std::string_view kPhi3Coded[] = {"window", "rope_share", "rope_factors", "rope_long_factors", "rope_amplitude"};
-constexpr auto kPhi3 = without(kLlama, {"window", "rope_share", "rope_factors", "rope_long_factors", "rope_amplitude"});
+constexpr std::string_view kPhi3Coded[] = {"window", "rope_share", "rope_short_factors", "rope_long_factors", "rope_amplitude"};
+constexpr auto kPhi3 = without(kLlama, {"window", "rope_share", "rope_short_factors", "rope_long_factors", "rope_amplitude"});
 constexpr auto kPhi3Config =
     changed(kLlamaConfig, {{"max_position_embeddings", "block_size", "4096"}, {"rms_norm_eps", "norm_eps", "1e-5"}});
 constexpr auto kPhi3Needs = joined<NeededValue>(
@@ -31,7 +31,7 @@ constexpr auto kPhi3GgufTensors =
     changed(without(kGgufTensors<Layout::same>, {"h.#.attn.c_attn.bias", "h.#.attn.q_norm.weight", "h.#.attn.k_norm.weight"}),
             {qkv_rule("blk.#.attn_qkv.weight"), {"h.#.mlp.c_fc.weight", {{{"blk.#.ffn_up.weight"}}}}});
 
-constexpr std::string_view kPhi3GgufCoded[] = {"rope_share", "rope_factors", "rope_long_factors", "rope_amplitude"};
+constexpr std::string_view kPhi3GgufCoded[] = {"rope_share", "rope_short_factors", "rope_long_factors", "rope_amplitude"};
 /// llama.cpp reads no window of this architecture, although files name one, and its heads are as wide together as the model.
 constexpr FixedKey kPhi3Implied[] = {{"window", "0"}, {"head_size", kDerived}};
 constexpr auto kPhi3GgufNeeds = without(kLlamaGgufNeeds, {"rope.dimension_count", "attention.sliding_window", "rope.scaling.attn_factor"});

@@ -71,7 +71,7 @@ inline constexpr auto kCommon = std::to_array<FixedKey>({
     {"window_pattern", "0"},
     {"rope_theta_local", "0.0"},
     {"rope_share", "1.0"},
-    {"rope_factors", "[]"},
+    {"rope_short_factors", "[]"},
     {"rope_long_factors", "[]"},
     {"rope_amplitude", "1.0"},
     {"rope_pattern", "0"},
