@@ -1,6 +1,7 @@
 #include "train/exchange/gguf_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "autograd/base/error.h"
@@ -263,6 +264,28 @@ std::uint32_t file_type_of(WeightType type) {
   }
 }
 
+/// Returns the name with another spelling of "phi-3" unless the tokenizer is Phi-3's. llama.cpp looks for Phi-3's special tokens in every
+/// model with such a name, and fails to load the file without them (llama-vocab.cpp, "phi3").
+std::string loadable_name(std::string name, const Tokenizer& tokenizer) {
+  const std::vector<SpecialToken> special = tokenizer.special_tokens();
+  const bool has_all = std::ranges::all_of(std::array{"<s>", "</s>", "<unk>", "<|endoftext|>"}, [&](std::string_view wanted) {
+    return std::ranges::find(special, wanted, &SpecialToken::name) != special.end();
+  });
+  if (has_all) {
+    return name;
+  }
+  const auto lower = [](std::string text) {
+    std::ranges::transform(text, text.begin(), [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return text;
+  };
+  for (const std::string_view found : {"phi-3", "phi3"}) {
+    for (std::size_t at = lower(name).find(found); at != std::string::npos; at = lower(name).find(found)) {
+      name.replace(at + 3, found.size() - 3, "_3");
+    }
+  }
+  return name;
+}
+
 }  // namespace
 
 std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConfig& model, const Tokenizer& tokenizer,
@@ -274,7 +297,7 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
   // The file, and the keys that every family has in its table.
   check_implied(family, config);
   std::vector<MetaEntry> values{{"general.architecture", MetaValue(gguf_name_of(family))},
-                                {"general.name", MetaValue(options.name)},
+                                {"general.name", MetaValue(loadable_name(options.name, tokenizer))},
                                 {"general.file_type", MetaValue(file_type_of(options.type))},
                                 {"general.quantization_version", MetaValue(std::uint32_t{2})}};
   const auto add = [&](std::string_view key, const MetaValue& value) { values.push_back({concat(gguf_name_of(family), '.', key), value}); };

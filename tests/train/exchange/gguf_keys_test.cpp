@@ -160,5 +160,15 @@ TEST_F(GgufKeysOfPhi3, ThatThisProgramCannotComputeAreRefused) {
   EXPECT_EQ(config_with("phi3.attention.sliding_window", MetaValue(7U)).model.window, 7);
 }
 
+// llama.cpp cannot load a file whose name says Phi-3 without Phi-3's special tokens.
+TEST(GgufName, SaysPhi3OnlyWithItsTokens) {
+  const TemporaryFolder to;
+  LanguageModel model(kLlama, 256);
+  model.parameters().allocate(1);
+  export_model({model.config(), model.parameters(), ByteTokenizer()}, to / "named.gguf",
+               {.format = ExportFormat::gguf, .name = "my-Phi3 and PHI-3, phi-2"});
+  EXPECT_EQ(open_weights(to / "named.gguf").value("general.name")->string(), "my-Phi_3 and PHI_3, phi-2");
+}
+
 }  // namespace
 }  // namespace dikkat
