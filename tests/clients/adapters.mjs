@@ -16,7 +16,7 @@ const [program, work, repository] = process.argv.slice(2, 5).map((path) => resol
 const dikkat = new Dikkat(program);
 const chosen = process.argv.slice(5);
 const bases = [["gpt2"], ["llama", "lora.rank_stabilized=true"], ["qwen3", 'lora.targets=["attention"]'], ["gemma3"], ["granite"],
-  ["granite-hybrid"], ["olmo2", "lora.rank_stabilized=true"], ["smollm3", 'lora.targets=["attention"]'], ["tinyllama"]];
+  ["granite-hybrid"], ["olmo2", "lora.rank_stabilized=true"], ["smollm3", 'lora.targets=["attention"]'], ["tinyllama"], ["phi4-mini"]];
 
 for (const [family, ...keys] of bases.filter(([family]) => chosen.length === 0 || chosen.includes(family))) {
   const base = join(work, family), run = join(work, `${family}-lora`), file = join(work, `${family}-lora.gguf`), peft = join(work, `${family}-peft`);

@@ -17,11 +17,11 @@ export class Dikkat {
 
   ids_of(model, text) { return JSON.parse(this.run("tokenizer", "encode", model, "--text", text, "--json")); }
 
-  /// Returns the most likely text: {tokens, probabilities}.
+  /// Returns the most likely text: {tokens, text, probabilities}.
   greedy(model, { prompt = kPrompt, steps = kSteps, options = [] } = {}) {
     const sample = JSON.parse(this.run("sample", model, "--prompt", prompt, "--temperature", "0", "--max-new-tokens", `${steps}`,
       "--ignore-end", "--json", "--logprobs", ...options)).samples[0];
-    return { tokens: sample.tokens, probabilities: sample.log_probabilities.map(Math.exp) };
+    return { tokens: sample.tokens, text: sample.text, probabilities: sample.log_probabilities.map(Math.exp) };
   }
 
   /// Returns a rendered conversation: {text, ids}. `file`: where to write its variables. Without `template`, it is the model's own.

@@ -98,7 +98,7 @@ const families = {
     gguf: "llama",
     changes: [{ rope_theta: 1000.0 }],
   },
-  phi3: {  // Phi-4-mini: 6 of a head's 8 pairs rotate. llama.cpp takes the long factors only beyond the original context.
+  "phi4-mini": {  // 6 of a head's 8 pairs rotate. llama.cpp takes the long factors only beyond the original context.
     config: {
       architectures: ["Phi3ForCausalLM"], embd_pdrop: 0.0, max_position_embeddings: 1024, model_type: "phi3", original_max_position_embeddings: 256,
       partial_rotary_factor: 0.75, resid_pdrop: 0.0,
