@@ -20,7 +20,7 @@ const bases = [["gpt2"], ["llama", "lora.rank_stabilized=true"], ["qwen3", 'lora
 
 for (const [family, ...keys] of bases.filter(([family]) => chosen.length === 0 || chosen.includes(family))) {
   const base = join(work, family), run = join(work, `${family}-lora`), file = join(work, `${family}-lora.gguf`), peft = join(work, `${family}-peft`);
-  dikkat.run("finetune", base, "--data", join(repository, "data/tales.txt"), "--out", run, "--quiet", "--set", "train.max_steps=60", "train.batch_size=8",
+  dikkat.run("finetune", base, "--data", join(repository, "data/tales.txt"), "--out", run, "--quiet", "--set", "train.max_steps=15", "train.batch_size=8",
     "train.gradient_accumulation_steps=1", "train.eval_tokens=128", "optim.learning_rate=0.02", ...keys);
   dikkat.run("export", run, "--newest", "--adapter", "--out", file);  // the best may be the start, where adapters add nothing
   dikkat.run("export", run, "--newest", "--adapter", "--out", peft);
