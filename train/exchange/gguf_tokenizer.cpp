@@ -11,6 +11,7 @@
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
+#include "train/text/character_bpe.h"
 #include "train/text/sentence_piece.h"
 #include "train/text/utf8.h"
 

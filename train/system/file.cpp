@@ -277,9 +277,11 @@ std::string read_bytes(const std::filesystem::path& path, index most) {
   File file;
   require_path(file.open_any(path), path.string(), ": cannot be read");
   std::string text;
+  constexpr index kPart = index{1} << 16;
+  text.reserve(static_cast<std::size_t>(std::min(most, file.size() + kPart)));  // a pipe has size 0
   for (index got = 1; got > 0;) {
     const auto before = static_cast<index>(text.size());
-    text.resize(static_cast<std::size_t>(before + std::min(most - before, index{1} << 16)));
+    text.resize(static_cast<std::size_t>(before + std::min(most - before, kPart)));
     const int error = file.read_next(std::as_writable_bytes(std::span(text)).subspan(static_cast<std::size_t>(before)), got);
     require_path(error, path.string(), ": cannot be read");
     text.resize(static_cast<std::size_t>(before + got));

@@ -6,6 +6,8 @@
 
 #include "autograd/base/error.h"
 #include "train/system/json.h"
+#include "train/text/added_token_finder.h"
+#include "train/text/character_bpe.h"
 #include "train/text/characters.h"
 #include "train/text/known_regex.h"
 #include "train/text/pieces.h"

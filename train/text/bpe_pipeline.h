@@ -9,10 +9,11 @@
 #include "train/text/added_tokens.h"
 #include "train/text/around_text.h"
 #include "train/text/bpe_vocabulary.h"
-#include "train/text/character_bpe.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
+
+class CharacterBpe;
 
 /// The contents of a tokenizer.json with a BPE model of any kind: a text is normalized, split into words, and each word is merged.
 struct BpePipeline {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "train/text/added_token_finder.h"
 #include "train/text/bpe_trainer.h"
 #include "train/text/byte_level.h"
 #include "train/text/characters.h"
@@ -70,7 +71,7 @@ std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& opti
 std::unique_ptr<Tokenizer> BpeTokenizer::from_json(const TokenizerJson& json) { return make_bpe_tokenizer(bpe_contents_in(json)); }
 
 BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
-    : vocabulary_(std::move(vocabulary)), added_(vocabulary_.added_tokens, vocabulary_.nfc) {
+    : vocabulary_(std::move(vocabulary)), added_(std::make_shared<const AddedTokenFinder>(vocabulary_.added_tokens, vocabulary_.nfc)) {
   const auto& tokens = bpe().tokens();
   const std::unordered_set<std::string_view> spellings(tokens.begin(), tokens.end());
   auto next = static_cast<index>(tokens.size());  // the first id that is free
@@ -119,11 +120,15 @@ std::vector<Token> BpeTokenizer::encode_with_markup(std::string_view text, std::
   require_known_bytes(text);
   std::vector<Token> tokens;
   tokens.reserve(text.size() / 3);
-  added_.split(text, markup, [&](std::string_view part) { encode_ordinary(part, tokens); }, [&](Token token) { tokens.push_back(token); });
+  added_->split(text, markup, [&](std::string_view part) { encode_ordinary(part, tokens); }, [&](Token token) { tokens.push_back(token); });
   return tokens;
 }
 
-index BpeTokenizer::stable_prefix(std::string_view text) const { return added_.is_local() ? stable_pieces(text, vocabulary_.splitter) : 0; }
+bool BpeTokenizer::is_lossless() const { return !added_->strips(); }
+
+index BpeTokenizer::stable_prefix(std::string_view text) const {
+  return added_->is_local() ? stable_pieces(text, vocabulary_.splitter) : 0;
+}
 
 std::string BpeTokenizer::decode(std::span<const Token> tokens) const {
   std::string text;

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <memory>
+
 #include "train/text/bpe_vocabulary.h"
 #include "train/text/tokenizer.h"
 #include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
+
+class AddedTokenFinder;
 
 /// Byte-level BPE as GPTs use it, learnt from a corpus or read from files.
 ///
@@ -38,7 +42,7 @@ class BpeTokenizer : public Tokenizer {
   std::string to_json() const override;
   std::optional<Token> separator() const override { return vocabulary_.separator(); }
   std::vector<Token> suppressed_tokens() const override;
-  bool is_lossless() const override { return !added_.strips(); }
+  bool is_lossless() const override;
   std::vector<SpecialToken> special_tokens() const override;
   TextTokens text_tokens() const override { return vocabulary_.all_text_tokens(); }
 
@@ -47,7 +51,7 @@ class BpeTokenizer : public Tokenizer {
   void encode_ordinary(std::string_view text, std::vector<Token>& out) const;
 
   BpeVocabulary vocabulary_;
-  AddedTokenFinder added_;
+  std::shared_ptr<const AddedTokenFinder> added_;
 };
 
 }  // namespace dikkat

@@ -12,6 +12,7 @@
 #include "train/text/pair_key.h"
 #include "train/text/token_decoder.h"
 #include "train/text/utf8.h"
+#include "train/text/vocabulary_json.h"
 
 namespace dikkat {
 namespace {
@@ -27,7 +28,7 @@ char32_t last_character(std::string_view text) {
 }  // namespace
 
 struct CharacterBpe::Tables {
-  tsl::robin_map<std::string_view, Token> ids;
+  IdsByText ids;
   std::vector<bool> is_never;  // by id
   MergeTable merges;
   std::array<Token, 256> of_byte{};

@@ -1,6 +1,7 @@
 #include "train/text/read_hugging_face_json.h"
 
 #include <algorithm>
+#include <charconv>
 #include <initializer_list>
 
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "autograd/base/error.h"
 #include "train/system/json.h"
 #include "train/text/bpe_tokenizer.h"
+#include "train/text/character_bpe.h"
 #include "train/text/hugging_face_fields.h"
 #include "train/text/pre_tokenizer.h"
 #include "train/text/text_normalizer.h"
@@ -171,6 +173,7 @@ CharacterBpe bpe_from(const File& file) {
     }
   }
   std::vector<Merge> merges;
+  merges.reserve(static_cast<std::size_t>(std::ranges::count(file.texts.merges, '"')) / 4);
   read_merges(file.texts.merges, [&](std::string_view left, std::string_view right, std::size_t i) {
     const auto side = [&](std::string_view text) {
       const auto id = ids.find(text);
@@ -408,9 +411,13 @@ std::vector<std::string> read_config(std::string_view text, const AddedTokens& a
   if (const json& added = field(config, "added_tokens_decoder"); added.is_object()) {
     for (const auto& [id, token] : added.items()) {
       const json& name = token.is_object() ? field(token, "content") : token;
-      const auto known = name.is_string() ? added_token(added_tokens, name.get<std::string>()) : std::nullopt;
-      require_input(known && concat(*known) == id, "tokenizer: its tokenizer_config.json adds the token ", shown(name), " with the id ", id,
-                    ", which tokenizer.json does not have");
+      Token number = -1;
+      std::from_chars(id.data(), id.data() + id.size(), number);
+      const auto known = added_tokens.find(number);
+      if (known == added_tokens.end() || concat(number) != id || name != known->second.name) {
+        fail_input("tokenizer: its tokenizer_config.json adds the token ", shown(name), " with the id ", id,
+                   ", which tokenizer.json does not have");
+      }
     }
   }
   require_flag(config, "tokenizer_config.json", "add_prefix_space", puts_space);

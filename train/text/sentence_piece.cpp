@@ -8,6 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "train/system/json.h"
+#include "train/text/character_bpe.h"
 #include "train/text/hugging_face_fields.h"
 #include "train/text/pair_key.h"
 #include "train/text/token_decoder.h"

@@ -110,6 +110,7 @@ class MergeWalker : public JsonWalker {
 }  // namespace
 
 VocabularyIds::VocabularyIds(std::string_view json, std::size_t added) {
+  entries_.reserve(static_cast<std::size_t>(std::ranges::count(json, '"')) / 2);
   IdWalker walker(entries_);
   const bool is_json = walk_json(json, walker) == 0;
   if (!is_json || !walker.is_right) {

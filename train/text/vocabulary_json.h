@@ -18,6 +18,10 @@ namespace dikkat {
 /// Returns the ids below `count` by their tokens, in the file's spelling.
 nlohmann::ordered_json ids_by_token(const BpeVocabulary& vocabulary, index count);
 
+/// Ids by text. It keeps hashes, so that a search compares few texts, which are far apart in memory.
+using IdsByText = tsl::robin_map<std::string_view, Token, std::hash<std::string_view>, std::equal_to<>,
+                                 std::allocator<std::pair<std::string_view, Token>>, true>;
+
 /// The ids of a vocabulary by their tokens, in the file's spelling. Tokens may include added tokens.
 class VocabularyIds {
  public:
@@ -33,7 +37,7 @@ class VocabularyIds {
 
  private:
   std::vector<std::pair<std::string, Token>> entries_;
-  tsl::robin_map<std::string_view, Token> ids_;  // of entries_
+  IdsByText ids_;  // of entries_
 };
 
 /// Calls f(left, right, number) for each merge in the text of a JSON array, whose items are "LEFT RIGHT" or ["LEFT", "RIGHT"]. Throws

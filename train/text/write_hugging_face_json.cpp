@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/system/json.h"
+#include "train/text/character_bpe.h"
 #include "train/text/vocabulary_json.h"
 
 namespace dikkat {

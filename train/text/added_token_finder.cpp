@@ -1,4 +1,4 @@
-#include "train/text/added_tokens.h"
+#include "train/text/added_token_finder.h"
 
 #include <algorithm>
 #include <numeric>
