@@ -104,7 +104,7 @@ TEST(Interruption, AHangUpThatIsIgnoredStaysIgnored) {
 /// Sends two signals during the second step, which takes a while.
 Outcome stop_twice(const Workspace& here, int first, int second) {
   const Words long_steps = {
-      "train", "--config", "tiny.toml", "--threads", "1", "--out", "run", "--set", "train.gradient_accumulation_steps=1000"};
+      "train", "--config", "tiny.toml", "--threads", "1", "--out", "run", "--set", "train.gradient_accumulation_steps=3000"};
   Program program(here.here(long_steps));
   EXPECT_TRUE(program.until([&] { return here.metric_lines("run") == 1; }));
   program.send(first);
