@@ -8,6 +8,7 @@
 #include <tsl/robin_set.h>
 
 #include "autograd/base/error.h"
+#include "autograd/base/parallel.h"
 #include "train/text/merge_table.h"
 #include "train/text/pair_key.h"
 #include "train/text/token_decoder.h"
@@ -119,25 +120,37 @@ CharacterBpe::CharacterBpe(std::vector<std::string> tokens, std::vector<Merge> m
     tables->cuts = tables->has_all_bytes || !rules_.unknown;
   }
 
+  // The tokens that merges give. Searching for them takes long, since they are far apart in memory, so threads share it.
+  const auto is_token = [&](Token id) { return 0 <= id && id < std::ssize(tokens_) && !tokens_[static_cast<std::size_t>(id)].empty(); };
+  const auto text_of = [&](Token id) -> const std::string& { return tokens_[static_cast<std::size_t>(id)]; };
+  constexpr index kBlock = 1 << 14;
+  results_.assign(merges_.size(), kWithoutToken);
+  parallel_blocks(std::ssize(merges_), kBlock, Work::elements(kBlock * std::ssize(merges_)), [&](index begin, index end) {
+    std::string together;
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      const auto [left, right] = merges_[i];
+      if (is_token(left) && is_token(right)) {
+        together.assign(text_of(left)).append(text_of(right));
+        const auto found = tables->ids.find(std::string_view(together));
+        results_[i] = found == tables->ids.end() ? kWithoutToken : found->second;
+      }
+    }
+  });
+
   // The merges.
   tables->merges.reserve(merges_.size());
-  results_.reserve(merges_.size());
-  std::string together;
   for (std::size_t i = 0; i < merges_.size(); ++i) {
     const auto [left, right] = merges_[i];
-    const auto is_token = [&](Token id) { return 0 <= id && id < std::ssize(tokens_) && !tokens_[static_cast<std::size_t>(id)].empty(); };
     require_input(is_token(left) && is_token(right), "tokenizer: merge ", i, " joins the tokens ", left, " and ", right,
                   ", expected ids of the vocabulary");
-    const std::string &a = tokens_[static_cast<std::size_t>(left)], &b = tokens_[static_cast<std::size_t>(right)];
-    together.assign(a).append(b);
-    const auto found = tables->ids.find(std::string_view(together));
-    require_input(found != tables->ids.end(), "tokenizer: merge ", i, " gives \"", together, "\", which is not a token");
-    results_.push_back(found->second);
-    if (tables->is_never[static_cast<std::size_t>(found->second)]) {
+    const std::string &a = text_of(left), &b = text_of(right);
+    const Token result = results_[i];
+    require_input(result != kWithoutToken, "tokenizer: merge ", i, " gives \"", a, b, "\", which is not a token");
+    if (tables->is_never[static_cast<std::size_t>(result)]) {
       continue;
     }
-    require_input(tables->merges.add(left, right, static_cast<MergeTable::Rank>(i), found->second), "tokenizer: merge ", i,
-                  ", which gives \"", together, "\", occurs twice");
+    require_input(tables->merges.add(left, right, static_cast<MergeTable::Rank>(i), result), "tokenizer: merge ", i, ", which gives \"", a,
+                  b, "\", occurs twice");
     tables->join(a, b);
     const auto is_whole_character = [&](Token id) { return !is_byte[static_cast<std::size_t>(id)] && id != rules_.unknown; };
     tables->cuts = tables->cuts && is_whole_character(left) && is_whole_character(right);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "autograd/base/parallel.h"
 #include "train/system/json.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/character_bpe.h"
@@ -159,6 +160,38 @@ Bpe byte_level_bpe_from(const File& file) {
   return std::move(vocabulary).bpe(std::move(merges), flag(file.model, "model", "ignore_merges", false));
 }
 
+/// Reads merges, whose sides are any tokens. Threads share the search for these, since they are far apart in memory.
+std::vector<Merge> merges_from(std::string_view json, const VocabularyIds& ids) {
+  struct Sides {
+    std::size_t begin, middle, end;  // in `texts`
+  };
+  std::string texts;
+  std::vector<Sides> sides;
+  texts.reserve(json.size());
+  sides.reserve(static_cast<std::size_t>(std::ranges::count(json, '"')) / 4);
+  read_merges(json, [&](std::string_view left, std::string_view right, std::size_t) {
+    const std::size_t begin = texts.size();
+    texts.append(left).append(right);
+    sides.push_back({begin, begin + left.size(), texts.size()});
+  });
+  constexpr Token kMissing = -1;
+  constexpr index kBlock = 1 << 14;
+  std::vector<Merge> merges(sides.size());
+  const auto left_of = [&](std::size_t i) { return std::string_view(texts).substr(sides[i].begin, sides[i].middle - sides[i].begin); };
+  const auto right_of = [&](std::size_t i) { return std::string_view(texts).substr(sides[i].middle, sides[i].end - sides[i].middle); };
+  parallel_blocks(std::ssize(merges), kBlock, Work::elements(kBlock * std::ssize(merges)), [&](index begin, index end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      merges[i] = {ids.find(left_of(i)).value_or(kMissing), ids.find(right_of(i)).value_or(kMissing)};
+    }
+  });
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    const bool has_left = merges[i].left != kMissing, has_right = merges[i].right != kMissing;
+    require_input(has_left && has_right, "tokenizer: merge ", i, " has the token \"", has_left ? right_of(i) : left_of(i),
+                  "\", which is not in the vocabulary");
+  }
+  return merges;
+}
+
 CharacterBpe bpe_from(const File& file) {
   const VocabularyIds ids(file.texts.vocabulary, file.added_tokens.size());
   require_same_ids(ids, file.added_tokens);
@@ -172,16 +205,6 @@ CharacterBpe bpe_from(const File& file) {
       refuse("model.unk_token", unknown, "a token of the vocabulary");
     }
   }
-  std::vector<Merge> merges;
-  merges.reserve(static_cast<std::size_t>(std::ranges::count(file.texts.merges, '"')) / 4);
-  read_merges(file.texts.merges, [&](std::string_view left, std::string_view right, std::size_t i) {
-    const auto side = [&](std::string_view text) {
-      const auto id = ids.find(text);
-      require_input(id.has_value(), "tokenizer: merge ", i, " has the token \"", text, "\", which is not in the vocabulary");
-      return *id;
-    };
-    merges.push_back({side(left), side(right)});
-  });
   std::vector<std::string> tokens;
   for (const auto& [text, id] : ids.entries()) {
     const auto at = static_cast<std::size_t>(id);
@@ -194,7 +217,7 @@ CharacterBpe bpe_from(const File& file) {
   for (const SpecialToken& token : special_tokens_of(file.added_tokens)) {
     special.push_back(token.id);
   }
-  return {std::move(tokens), std::move(merges), rules, special};
+  return {std::move(tokens), merges_from(file.texts.merges, ids), rules, special};
 }
 
 /// Returns the token of a template's item {"SpecialToken": {"id": NAME}}.

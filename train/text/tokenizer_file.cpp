@@ -6,6 +6,7 @@
 
 #include "train/system/folder.h"
 #include "train/system/json.h"
+#include "train/system/mapped_file.h"
 #include "train/system/placeholder.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
@@ -19,16 +20,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string contents(const fs::path& path) {
-  constexpr index kMost = index{256} << 20;
-  require_input(is_there(path) && is_file(path), "tokenizer: ", path.string(),
-                is_there(path) ? " is not a regular file" : " does not exist",
-                ", expected a tokenizer.json, vocab.bpe next to encoder.json, or a folder with one of these");
-  std::string text = read_bytes(path, kMost + 1);
-  require_no_placeholder(text, concat("tokenizer: ", path.string()));
-  require_input(static_cast<index>(text.size()) <= kMost, "tokenizer: ", path.string(), " has more than ", kMost, " bytes");
-  return text;
-}
+/// A file that may have tens of megabytes, in memory without a copy.
+class Contents {
+ public:
+  explicit Contents(const fs::path& path) : file_(checked(path)) {
+    constexpr std::size_t kMost = std::size_t{256} << 20;
+    require_no_placeholder(text(), concat("tokenizer: ", path.string()));
+    require_input(file_.size() <= kMost, "tokenizer: ", path.string(), " has ", file_.size(), " bytes, expected at most ", kMost);
+  }
+
+  std::string_view text() const { return {reinterpret_cast<const char*>(file_.data()), file_.size()}; }
+
+ private:
+  static std::string checked(const fs::path& path) {
+    require_input(is_there(path) && is_file(path), "tokenizer: ", path.string(),
+                  is_there(path) ? " is not a regular file" : " does not exist",
+                  ", expected a tokenizer.json, vocab.bpe next to encoder.json, or a folder with one of these");
+    return path.string();
+  }
+
+  MappedFile file_;
+};
+
+std::string contents(const fs::path& path) { return std::string(Contents(path).text()); }
 
 /// The names of GPT-2's two files.
 constexpr std::pair<const char*, const char*> kPairs[] = {{"vocab.bpe", "encoder.json"}, {"merges.txt", "vocab.json"}};
@@ -119,9 +133,9 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
       refuse_foreign(path.parent_path(), file, program);
     }
   }
-  const std::string text = contents(path);
+  const Contents file(path);
   return named(name, [&]() -> std::unique_ptr<Tokenizer> {
-    const TokenizerJson parsed = parse_tokenizer(text);
+    const TokenizerJson parsed = parse_tokenizer(file.text());
     const nlohmann::json& object = parsed.object;
     if (object.contains("stoi")) {
       return from_nano_gpt(object["stoi"]);
