@@ -26,7 +26,11 @@ struct Arguments {
 struct Case {
   index batch, heads, key_heads, head_size, time, window;
   bool rope;
-  /// FLOPs of one product over the scores that queries see; a multiply-add counts as two.
+  /// FLOPs of one product over the scores that the last query sees; a multiply-add counts as two.
+  double token_flops() const {
+    return 2 * static_cast<double>(batch * heads * head_size) * static_cast<double>(window == 0 ? time : std::min(window, time));
+  }
+  /// As token_flops(), of all queries.
   double product_flops(bool causal) const {
     const auto t = static_cast<double>(time);
     const double hidden = window == 0 || window >= time ? 0 : (t - static_cast<double>(window)) * (t - static_cast<double>(window) + 1) / 2;
@@ -68,6 +72,23 @@ class Operands {
                                        .y = whole<float>(y_.data()),
                                        .log2_sum = log2_sum_.data(),
                                        .q_rotation = angles(),
+                                       .k_rotation = angles()});
+  }
+  /// Attention of the last position only, as when generating one token at a time.
+  void token() {
+    kernels::AttentionShape last = shape_;
+    last.queries = 1;
+    last.query_offset = c_.time - 1;
+    const auto at_last = [](auto heads, index row) {
+      return decltype(heads){heads.data + row * heads.row_stride, heads.batch_stride, heads.row_stride};
+    };
+    kernels::attention_forward<float>({.shape = last,
+                                       .q = at_last(part<const float>(qkv_.data(), 0), c_.time - 1),
+                                       .k = part<const float>(qkv_.data(), 1),
+                                       .v = part<const float>(qkv_.data(), 2),
+                                       .y = at_last(whole<float>(y_.data()), c_.time - 1),
+                                       .log2_sum = log2_sum_.data(),
+                                       .q_rotation = angles() == nullptr ? nullptr : angles() + (c_.time - 1) * c_.head_size,
                                        .k_rotation = angles()});
   }
   void backward() {
@@ -151,8 +172,8 @@ void run(const Arguments& a) {
                "time", "window", "rope", "pass", "median ms", "min", "max", "GFLOP/s", "of peak");
   }
   // Report one pass of a case.
-  const auto report = [&](const Case& c, const char* pass, double products, const Times& t) {
-    const double rate = products * c.product_flops(!a.whole) / t.median * 1e-6;
+  const auto report = [&](const Case& c, const char* pass, double flops, const Times& t) {
+    const double rate = flops / t.median * 1e-6;
     if (!a.json) {
       fmt::print("{:>5} {:>5} {:>5} {:>5} {:>6} {:>6} {:>5}  {:<8} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", c.batch, c.heads,
                  c.key_heads, c.head_size, c.time, c.window, c.rope ? "yes" : "no", pass, t.median, t.min, t.max, rate, 100 * rate / peak);
@@ -174,8 +195,11 @@ void run(const Arguments& a) {
   };
   const auto time_both = [&](const Case& c) {
     Operands operands(c, a);
-    report(c, "forward", 2, timed(a.budget, [&] { operands.forward(); }));
-    report(c, "backward", 5, timed(a.budget, [&] { operands.backward(); }));
+    report(c, "forward", 2 * c.product_flops(!a.whole), timed(a.budget, [&] { operands.forward(); }));
+    report(c, "backward", 5 * c.product_flops(!a.whole), timed(a.budget, [&] { operands.backward(); }));
+    if (a.dropout == 0) {
+      report(c, "token", 2 * c.token_flops(), timed(a.budget, [&] { operands.token(); }));
+    }
   };
   // Time all combinations.
   for (const index batch : a.batch) {
@@ -210,7 +234,8 @@ void run(const Arguments& a) {
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{
-      "Times attention, forward and backward separately, for all combinations of the given sizes. Rates count only scores that a query "
+      "Times attention, forward, backward and for one more token, for all combinations of the given sizes. Rates count only scores that a "
+      "query "
       "sees."};
   const auto sizes = [&](const char* name, std::vector<dikkat::index>& to, const char* what) {
     app.add_option(name, to, what)->delimiter(',')->capture_default_str()->check(CLI::Range(1, 1 << 20));
