@@ -137,24 +137,35 @@ CharacterBpe::CharacterBpe(std::vector<std::string> tokens, std::vector<Merge> m
     }
   });
 
-  // The merges.
-  tables->merges.reserve(merges_.size());
   for (std::size_t i = 0; i < merges_.size(); ++i) {
     const auto [left, right] = merges_[i];
     require_input(is_token(left) && is_token(right), "tokenizer: merge ", i, " joins the tokens ", left, " and ", right,
                   ", expected ids of the vocabulary");
-    const std::string &a = text_of(left), &b = text_of(right);
-    const Token result = results_[i];
-    require_input(result != kWithoutToken, "tokenizer: merge ", i, " gives \"", a, b, "\", which is not a token");
-    if (tables->is_never[static_cast<std::size_t>(result)]) {
-      continue;
-    }
-    require_input(tables->merges.add(left, right, static_cast<MergeTable::Rank>(i), result), "tokenizer: merge ", i, ", which gives \"", a,
-                  b, "\", occurs twice");
-    tables->join(a, b);
-    const auto is_whole_character = [&](Token id) { return !is_byte[static_cast<std::size_t>(id)] && id != rules_.unknown; };
-    tables->cuts = tables->cuts && is_whole_character(left) && is_whole_character(right);
+    require_input(results_[i] != kWithoutToken, "tokenizer: merge ", i, " gives \"", text_of(left), text_of(right),
+                  "\", which is not a token");
   }
+
+  // The table of merges, and beside it the pairs of characters that they join.
+  const auto counts = [&](std::size_t i) { return !tables->is_never[static_cast<std::size_t>(results_[i])]; };
+  const auto add_merges = [&] {
+    tables->merges.reserve(merges_.size());
+    for (std::size_t i = 0; i < merges_.size(); ++i) {
+      const auto [left, right] = merges_[i];
+      require_input(!counts(i) || tables->merges.add(left, right, static_cast<MergeTable::Rank>(i), results_[i]), "tokenizer: merge ", i,
+                    ", which gives \"", text_of(left), text_of(right), "\", occurs twice");
+    }
+  };
+  const auto add_joins = [&] {
+    const auto is_whole_character = [&](Token id) { return !is_byte[static_cast<std::size_t>(id)] && id != rules_.unknown; };
+    for (std::size_t i = 0; i < merges_.size(); ++i) {
+      if (counts(i)) {
+        const auto [left, right] = merges_[i];
+        tables->join(text_of(left), text_of(right));
+        tables->cuts = tables->cuts && is_whole_character(left) && is_whole_character(right);
+      }
+    }
+  };
+  parallel_for(2, [&](index part) { part == 0 ? add_merges() : add_joins(); });
   if (rules_.ignore_merges) {  // then tokens need no merges
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const std::string_view token = tokens_[i];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <initializer_list>
 
 #include <nlohmann/json.hpp>
@@ -160,40 +161,73 @@ Bpe byte_level_bpe_from(const File& file) {
   return std::move(vocabulary).bpe(std::move(merges), flag(file.model, "model", "ignore_merges", false));
 }
 
-/// Reads merges, whose sides are any tokens. Threads share the search for these, since they are far apart in memory.
-std::vector<Merge> merges_from(std::string_view json, const VocabularyIds& ids) {
+/// The sides of merges, as texts, which follow each other in one.
+class MergeTexts {
+ public:
+  explicit MergeTexts(std::string_view json) {
+    texts_.reserve(json.size());
+    sides_.reserve(static_cast<std::size_t>(std::ranges::count(json, '"')) / 4);
+    read_merges(json, [&](std::string_view left, std::string_view right, std::size_t) {
+      const std::size_t begin = texts_.size();
+      texts_.append(left).append(right);
+      sides_.push_back({begin, begin + left.size(), texts_.size()});
+    });
+  }
+
+  /// Returns the ids of the sides. Threads share the search for them, since they are far apart in memory.
+  std::vector<Merge> merges(const VocabularyIds& ids) const {
+    constexpr Token kMissing = -1;
+    constexpr index kBlock = 1 << 14;
+    std::vector<Merge> merges(sides_.size());
+    parallel_blocks(std::ssize(merges), kBlock, Work::elements(kBlock * std::ssize(merges)), [&](index begin, index end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        merges[i] = {ids.find(left_of(i)).value_or(kMissing), ids.find(right_of(i)).value_or(kMissing)};
+      }
+    });
+    for (std::size_t i = 0; i < merges.size(); ++i) {
+      const bool has_left = merges[i].left != kMissing, has_right = merges[i].right != kMissing;
+      require_input(has_left && has_right, "tokenizer: merge ", i, " has the token \"", has_left ? right_of(i) : left_of(i),
+                    "\", which is not in the vocabulary");
+    }
+    return merges;
+  }
+
+ private:
   struct Sides {
-    std::size_t begin, middle, end;  // in `texts`
+    std::size_t begin, middle, end;  // in texts_
   };
-  std::string texts;
-  std::vector<Sides> sides;
-  texts.reserve(json.size());
-  sides.reserve(static_cast<std::size_t>(std::ranges::count(json, '"')) / 4);
-  read_merges(json, [&](std::string_view left, std::string_view right, std::size_t) {
-    const std::size_t begin = texts.size();
-    texts.append(left).append(right);
-    sides.push_back({begin, begin + left.size(), texts.size()});
-  });
-  constexpr Token kMissing = -1;
-  constexpr index kBlock = 1 << 14;
-  std::vector<Merge> merges(sides.size());
-  const auto left_of = [&](std::size_t i) { return std::string_view(texts).substr(sides[i].begin, sides[i].middle - sides[i].begin); };
-  const auto right_of = [&](std::size_t i) { return std::string_view(texts).substr(sides[i].middle, sides[i].end - sides[i].middle); };
-  parallel_blocks(std::ssize(merges), kBlock, Work::elements(kBlock * std::ssize(merges)), [&](index begin, index end) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      merges[i] = {ids.find(left_of(i)).value_or(kMissing), ids.find(right_of(i)).value_or(kMissing)};
+
+  std::string_view left_of(std::size_t i) const { return text(sides_[i].begin, sides_[i].middle); }
+  std::string_view right_of(std::size_t i) const { return text(sides_[i].middle, sides_[i].end); }
+  std::string_view text(std::size_t begin, std::size_t end) const { return std::string_view(texts_).substr(begin, end - begin); }
+
+  std::string texts_;
+  std::vector<Sides> sides_;
+};
+
+/// Calls two functions at the same time. If both fail, it is the first one's error that is thrown.
+template <class F, class G>
+void run_both(F&& f, G&& g) {
+  std::exception_ptr errors[2];
+  parallel_for(2, [&](index which) {
+    try {
+      which == 0 ? f() : g();
+    } catch (...) {
+      errors[which] = std::current_exception();
     }
   });
-  for (std::size_t i = 0; i < merges.size(); ++i) {
-    const bool has_left = merges[i].left != kMissing, has_right = merges[i].right != kMissing;
-    require_input(has_left && has_right, "tokenizer: merge ", i, " has the token \"", has_left ? right_of(i) : left_of(i),
-                  "\", which is not in the vocabulary");
+  for (const std::exception_ptr& error : errors) {
+    if (error) {
+      std::rethrow_exception(error);
+    }
   }
-  return merges;
 }
 
 CharacterBpe bpe_from(const File& file) {
-  const VocabularyIds ids(file.texts.vocabulary, file.added_tokens.size());
+  std::optional<VocabularyIds> read_ids;
+  std::optional<MergeTexts> merge_texts;
+  run_both([&] { read_ids.emplace(file.texts.vocabulary, file.added_tokens.size()); }, [&] { merge_texts.emplace(file.texts.merges); });
+  const VocabularyIds& ids = *read_ids;
   require_same_ids(ids, file.added_tokens);
   require_owners_ids(field(file.top, "added_tokens"), ids);
   CharacterBpeRules rules{.byte_fallback = flag(file.model, "model", "byte_fallback", false),
@@ -217,7 +251,7 @@ CharacterBpe bpe_from(const File& file) {
   for (const SpecialToken& token : special_tokens_of(file.added_tokens)) {
     special.push_back(token.id);
   }
-  return {std::move(tokens), merges_from(file.texts.merges, ids), rules, special};
+  return {std::move(tokens), merge_texts->merges(ids), rules, special};
 }
 
 /// Returns the token of a template's item {"SpecialToken": {"id": NAME}}.
