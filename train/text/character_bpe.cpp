@@ -77,11 +77,14 @@ CharacterBpe& CharacterBpe::operator=(CharacterBpe&&) noexcept = default;
 
 CharacterBpe::CharacterBpe(std::vector<std::string> tokens, std::vector<Merge> merges, CharacterBpeRules rules,
                            const std::vector<Token>& never)
-    : tokens_(std::move(tokens)), merges_(std::move(merges)), rules_(rules) {
+    : CharacterBpe(token_texts(std::move(tokens)), std::move(merges), rules, never) {}
+
+CharacterBpe::CharacterBpe(TokenTexts texts, std::vector<Merge> merges, CharacterBpeRules rules, const std::vector<Token>& never)
+    : tokens_(std::move(texts.tokens)), merges_(std::move(merges)), rules_(rules) {
   auto tables = std::make_unique<Tables>();
 
   // The tokens: their ids, those of one character and those of one byte.
-  tables->ids.reserve(tokens_.size());
+  tables->ids = std::move(texts.ids);
   tables->is_never.resize(tokens_.size());
   for (const Token id : never) {
     if (static_cast<std::size_t>(id) < tokens_.size()) {
@@ -97,7 +100,6 @@ CharacterBpe::CharacterBpe(std::vector<std::string> tokens, std::vector<Merge> m
     if (token.empty()) {
       continue;
     }
-    require_input(tables->ids.emplace(token, id).second, "tokenizer: two tokens are spelled \"", token, '"');
     const utf8::Character first = utf8::decode(token, 0);
     if (first.bytes == static_cast<index>(token.size()) && !tables->is_never[i]) {
       if (first.code_point < kAscii) {

@@ -18,6 +18,8 @@
 
 namespace dikkat {
 
+struct TokenTexts;
+
 /// Thrown for a character that a vocabulary cannot express.
 class UnknownCharacter : public std::exception {
  public:
@@ -47,6 +49,8 @@ class CharacterBpe {
   /// `tokens` are in the file's spelling, by id; an empty one reserves its id. `merges` are in the order of priority. Tokens in `never`
   /// (special ones) are never produced. Throws InputError for two equal tokens, and for a merge that occurs twice or gives no token.
   CharacterBpe(std::vector<std::string> tokens, std::vector<Merge> merges, CharacterBpeRules rules, const std::vector<Token>& never = {});
+  /// As above, for tokens whose ids are known.
+  CharacterBpe(TokenTexts texts, std::vector<Merge> merges, CharacterBpeRules rules, const std::vector<Token>& never = {});
   ~CharacterBpe();
   CharacterBpe(CharacterBpe&&) noexcept;
   CharacterBpe& operator=(CharacterBpe&&) noexcept;

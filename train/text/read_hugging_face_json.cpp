@@ -108,7 +108,7 @@ AddedTokens added_tokens_from(const json& list) {
 /// Throws InputError for added tokens with ids that Hugging Face's library would ignore: it gives those that are not in the vocabulary the
 /// next ids after it.
 void require_owners_ids(const json& list, const VocabularyIds& vocabulary) {
-  auto next = static_cast<index>(vocabulary.entries().size());
+  auto next = vocabulary.size();
   for (const json& token : list) {
     if (const auto name = token["content"].get<std::string>(); !vocabulary.contains(name)) {
       require_input(token["id"] == next, "tokenizer: the added token \"", name, "\" has the id ", token["id"].get<index>(), ", expected ",
@@ -239,19 +239,12 @@ CharacterBpe bpe_from(const File& file) {
       refuse("model.unk_token", unknown, "a token of the vocabulary");
     }
   }
-  std::vector<std::string> tokens;
-  for (const auto& [text, id] : ids.entries()) {
-    const auto at = static_cast<std::size_t>(id);
-    tokens.resize(std::max(tokens.size(), at + 1));
-    require_input(tokens[at].empty(), "tokenizer: two tokens have the id ", id);
-    require_input(!text.empty(), "tokenizer: the token ", id, " is empty");
-    tokens[at] = text;
-  }
   std::vector<Token> special;
   for (const SpecialToken& token : special_tokens_of(file.added_tokens)) {
     special.push_back(token.id);
   }
-  return {std::move(tokens), merge_texts->merges(ids), rules, special};
+  std::vector<Merge> merges = merge_texts->merges(ids);
+  return {std::move(*read_ids).take(), std::move(merges), rules, special};
 }
 
 /// Returns the token of a template's item {"SpecialToken": {"id": NAME}}.

@@ -25,9 +25,11 @@ namespace {
 /// Receives an object of ids by token.
 class IdWalker : public JsonWalker {
  public:
-  explicit IdWalker(std::vector<std::pair<std::string, Token>>& entries) : entries_(entries) {}
+  /// `most`: ids from here on leave many ids without a token.
+  IdWalker(std::vector<std::string>& tokens, std::size_t most) : tokens_(tokens), most_(most) {}
 
   bool is_right = true;
+  std::string problem{};  // the first token that cannot be
 
   void on_object() override { is_right = is_right && level_++ == 0; }
   void on_key(std::string_view key) override { key_ = key; }
@@ -36,17 +38,26 @@ class IdWalker : public JsonWalker {
   void on_array_end() override {}
   void on_text(std::string_view /*text*/) override { is_right = false; }
   void on_number(std::optional<std::uint64_t> number) override {
-    is_right = is_right && level_ == 1 && number && *number < kMostIds;
-    if (is_right) {
-      entries_.emplace_back(key_, static_cast<Token>(*number));
+    is_right = is_right && level_ == 1 && number;
+    if (!is_right || !problem.empty()) {
+      return;
+    }
+    if (*number >= most_) {
+      problem = concat("the token \"", key_, "\" has the id ", *number, ", expected one of 0 to ", most_ - 1);
+    } else if (key_.empty()) {
+      problem = concat("the token ", *number, " is empty");
+    } else {
+      tokens_.resize(std::max(tokens_.size(), static_cast<std::size_t>(*number) + 1));
+      std::string& place = tokens_[static_cast<std::size_t>(*number)];
+      problem = place.empty() ? "" : concat("two tokens have the id ", *number);
+      place = key_;
     }
   }
   void on_other() override { is_right = false; }
 
  private:
-  static constexpr std::uint64_t kMostIds = 1 << 30;
-
-  std::vector<std::pair<std::string, Token>>& entries_;
+  std::vector<std::string>& tokens_;
+  std::size_t most_;
   std::string key_;
   int level_ = 0;
 };
@@ -109,27 +120,36 @@ class MergeWalker : public JsonWalker {
 
 }  // namespace
 
+TokenTexts token_texts(std::vector<std::string> tokens) {
+  TokenTexts texts{.tokens = std::move(tokens)};
+  texts.ids.reserve(texts.tokens.size());
+  for (std::size_t id = 0; id < texts.tokens.size(); ++id) {
+    const std::string& text = texts.tokens[id];
+    require_input(text.empty() || texts.ids.emplace(text, static_cast<Token>(id)).second, "tokenizer: two tokens are spelled \"", text,
+                  '"');
+  }
+  return texts;
+}
+
 VocabularyIds::VocabularyIds(std::string_view json, std::size_t added) {
-  entries_.reserve(static_cast<std::size_t>(std::ranges::count(json, '"')) / 2);
-  IdWalker walker(entries_);
+  // An id may be unused: models reserve some.
+  const auto tokens = static_cast<std::size_t>(std::ranges::count(json, '"')) / 2;
+  std::vector<std::string> by_id;
+  by_id.reserve(tokens);
+  IdWalker walker(by_id, 2 * (tokens + added) + 1000);
   const bool is_json = walk_json(json, walker) == 0;
   if (!is_json || !walker.is_right) {
     require_input(!json.empty(), "tokenizer: it has no vocabulary, expected a JSON object of ids by token");
     refuse_ids(json, added);
   }
-  require_input(!entries_.empty(), "tokenizer: its vocabulary is empty, expected a JSON object of ids by token");
-  // An id may be unused: models reserve some.
-  const auto most = static_cast<index>(2 * (entries_.size() + added) + 1000);
-  ids_.reserve(entries_.size());
-  for (const auto& [text, id] : entries_) {
-    require_input(id < most, "tokenizer: the token \"", text, "\" has the id ", id, ", expected one of 0 to ", entries_.size() + added - 1);
-    require_input(ids_.emplace(text, id).second, "tokenizer: its vocabulary has the token \"", text, "\" twice");
-  }
+  require_input(walker.problem.empty(), "tokenizer: ", walker.problem);
+  require_input(!by_id.empty(), "tokenizer: its vocabulary is empty, expected a JSON object of ids by token");
+  texts_ = token_texts(std::move(by_id));
 }
 
 std::optional<Token> VocabularyIds::find(std::string_view text) const {
-  const auto found = ids_.find(text);
-  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+  const auto found = texts_.ids.find(text);
+  return found == texts_.ids.end() ? std::nullopt : std::optional(found->second);
 }
 
 void read_merges(std::string_view json, const std::function<void(std::string_view, std::string_view, std::size_t)>& f) {
@@ -147,12 +167,10 @@ std::pair<std::string_view, std::string_view> sides_of_merge(std::string_view li
 }
 
 void require_same_ids(const VocabularyIds& ids, const AddedTokens& added_tokens) {
-  for (const auto& [text, id] : ids.entries()) {
-    const auto added = added_tokens.find(id);
-    require_input(added == added_tokens.end() || added->second.name == text, "tokenizer: the id ", id, " is that of the added token \"",
-                  added == added_tokens.end() ? "" : added->second.name, "\", but in the vocabulary it is that of \"", text, '"');
-  }
   for (const auto& [id, token] : added_tokens) {
+    const std::string text = static_cast<std::size_t>(id) < ids.tokens().size() ? ids.tokens()[static_cast<std::size_t>(id)] : "";
+    require_input(text.empty() || text == token.name, "tokenizer: the id ", id, " is that of the added token \"", token.name,
+                  "\", but in the vocabulary it is that of \"", text, '"');
     const auto known = ids.find(token.name);
     require_input(!known || *known == id, "tokenizer: the added token \"", token.name, "\" has the id ", id,
                   ", but in the vocabulary it has ", known.value_or(0));
@@ -167,17 +185,19 @@ Token side_of_merge(const VocabularyIds& ids, const AddedTokens& added_tokens, s
 }
 
 VocabularyReader::VocabularyReader(const VocabularyIds& ids, const AddedTokens& added_tokens) : ids_(ids), added_tokens_(added_tokens) {
-  for (const auto& [text, token] : ids.entries()) {
-    if (added_tokens.contains(token)) {
+  tokens_.resize(ids.tokens().size());
+  for (std::size_t id = 0; id < ids.tokens().size(); ++id) {
+    const std::string& text = ids.tokens()[id];
+    if (text.empty() || added_tokens.contains(static_cast<Token>(id))) {
       continue;
     }
-    const auto id = static_cast<std::size_t>(token);
     const auto bytes = byte_level::to_bytes(text);
     require_input(bytes && !bytes->empty(), "tokenizer: the token \"", text,
                   "\" is not written in the characters of byte-level BPE, expected a vocabulary of that kind");
-    tokens_.resize(std::max(tokens_.size(), id + 1));
-    require_input(tokens_[id].empty(), "tokenizer: two tokens have the id ", id);
     tokens_[id] = *bytes;
+  }
+  while (!tokens_.empty() && tokens_.back().empty()) {  // ids of added tokens
+    tokens_.pop_back();
   }
   require_same_ids(ids, added_tokens);
 }

@@ -22,22 +22,33 @@ nlohmann::ordered_json ids_by_token(const BpeVocabulary& vocabulary, index count
 using IdsByText = tsl::robin_map<std::string_view, Token, std::hash<std::string_view>, std::equal_to<>,
                                  std::allocator<std::pair<std::string_view, Token>>, true>;
 
+/// Tokens, in the file's spelling, and their ids. The texts of `ids` are those of `tokens`, so the two move together.
+struct TokenTexts {
+  std::vector<std::string> tokens{};  // by id; empty: no token has the id
+  IdsByText ids{};
+};
+/// Throws InputError for two equal tokens.
+TokenTexts token_texts(std::vector<std::string> tokens);
+
 /// The ids of a vocabulary by their tokens, in the file's spelling. Tokens may include added tokens.
 class VocabularyIds {
  public:
   /// Reads the text of a JSON object of ids by token. `added` is the number of added tokens, which may have further ids. Throws InputError
-  /// for anything else, for a token that occurs twice, and for an id that leaves many ids without a token.
+  /// for anything else, for a token or an id that occurs twice, for an empty token, and for an id that leaves many ids without a token.
   VocabularyIds(std::string_view json, std::size_t added);
   VocabularyIds(VocabularyIds&&) noexcept = default;
 
-  const std::vector<std::pair<std::string, Token>>& entries() const { return entries_; }
+  /// The number of tokens.
+  index size() const { return static_cast<index>(texts_.ids.size()); }
+  /// By id; empty: no token has the id.
+  const std::vector<std::string>& tokens() const { return texts_.tokens; }
   /// Returns the id of a token, or nullopt.
   std::optional<Token> find(std::string_view text) const;
-  bool contains(std::string_view text) const { return ids_.contains(text); }
+  bool contains(std::string_view text) const { return texts_.ids.contains(text); }
+  TokenTexts take() && { return std::move(texts_); }
 
  private:
-  std::vector<std::pair<std::string, Token>> entries_;
-  IdsByText ids_;  // of entries_
+  TokenTexts texts_;
 };
 
 /// Calls f(left, right, number) for each merge in the text of a JSON array, whose items are "LEFT RIGHT" or ["LEFT", "RIGHT"]. Throws
