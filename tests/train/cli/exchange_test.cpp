@@ -50,6 +50,24 @@ TEST_F(Exchange, FilesServeAsModels) {
   }
 }
 
+// Each place in which a model may be has its tokenizer and its template.
+TEST_F(Exchange, FilesHaveTheModelsTokenizer) {
+  here.write("talk.json", R"({"messages": [{"role": "user", "content": "ab ab"}], "add_generation_prompt": true})");
+  const std::vector<Words> commands = {{"tokenizer", "render", "MODEL", "--messages", "talk.json", "--json"},
+                                       {"tokenizer", "encode", "MODEL", "--text", "a b ab\n", "--json"}};
+  for (Words command : commands) {
+    command[2] = "run";
+    const Outcome own = here.run(command);
+    EXPECT_EQ(own.code, 0) << own.err;
+    for (const char* const from : kTexts) {
+      command[2] = from;
+      EXPECT_EQ(here.run(command).out, own.out) << command[1] << ' ' << from;
+    }
+  }
+  here.write("empty.jinja", "");
+  expect_refused(here, {"tokenizer", "render", "run", "--messages", "talk.json", "--template", "empty.jinja"}, {"empty.jinja", "empty"});
+}
+
 TEST_F(Exchange, FilesMayNameAnotherContext) {
   ASSERT_EQ(here.run({"export", "run", "--out", "long", "--context", "4096"}).code, 0);
   EXPECT_EQ(Json::parse(contents(here / "long/config.json"))["max_position_embeddings"], 4096);

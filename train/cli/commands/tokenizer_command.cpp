@@ -165,11 +165,27 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   return 0;
 }
 
+/// A tokenizer, and the text of the template that conversations with its model are written in.
+struct TokenizerWithTemplate {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::string jinja;
+};
+
+TokenizerWithTemplate open_with_template(const std::string& source) {
+  const bool is_run = fs::path(source).extension() == ".h5" || is_folder(checkpoint_directory(source));
+  if (is_run || (ModelFiles::is_at(source) && !is_folder(source))) {
+    const ModelOrigin origin = ModelOrigin::open(source, {.choice = is_run ? CheckpointChoice::newest : CheckpointChoice::best_or_newest});
+    auto tokenizer = tokenizer_from_json(origin.tokenizer());
+    return {.tokenizer = std::move(tokenizer), .jinja = origin.config().chat.jinja};
+  }
+  return {.tokenizer = open_tokenizer(source), .jinja = is_folder(source) ? chat_templates_in(source).text : ""};
+}
+
 int encode_command(const EncodeArguments& arguments) {
   require_input(!arguments.text || arguments.corpus.empty(), "encode: --text and --corpus both name the text: give only one of them");
   require_input(arguments.text || !arguments.special,
                 "encode: --special applies only to --text, since a corpus has no special tokens: leave it out");
-  const auto tokenizer = open_tokenizer(arguments.tokenizer);
+  const auto tokenizer = open_with_template(arguments.tokenizer).tokenizer;
   Printer printer(arguments.json);
   if (arguments.text) {
     printer.append(Part::train, arguments.special ? tokenizer->encode_for_model(*arguments.text) : tokenizer->encode(*arguments.text));
@@ -187,7 +203,7 @@ int encode_command(const EncodeArguments& arguments) {
 }
 
 int decode_command(const DecodeArguments& arguments) {
-  const auto tokenizer = open_tokenizer(arguments.tokenizer);
+  const auto tokenizer = open_with_template(arguments.tokenizer).tokenizer;
   std::string text;
   for (const std::string& id : arguments.ids) {
     text += id;
@@ -203,7 +219,7 @@ int decode_command(const DecodeArguments& arguments) {
 }
 
 int inspect_command(const InspectArguments& arguments) {
-  const auto tokenizer = open_tokenizer(arguments.tokenizer);
+  const auto tokenizer = open_with_template(arguments.tokenizer).tokenizer;
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
   const std::vector<Token> tokens = arguments.text ? tokenizer->encode(*arguments.text) : std::vector<Token>();
   const double bytes_per_token = tokens.empty() ? 0 : static_cast<double>(arguments.text->size()) / static_cast<double>(tokens.size());
@@ -260,28 +276,12 @@ int inspect_command(const InspectArguments& arguments) {
   return 0;
 }
 
-/// A tokenizer, and the text of the template that conversations with its model are written in.
-struct TokenizerWithTemplate {
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::string jinja;
-};
-
-TokenizerWithTemplate open_with_template(const RenderArguments& arguments) {
-  const std::string& source = arguments.model;
-  const bool is_run = fs::path(source).extension() == ".h5" || is_folder(checkpoint_directory(source));
-  if (is_run || (ModelFiles::is_at(source) && !is_folder(source))) {
-    const ModelOrigin origin = ModelOrigin::open(source, {.choice = CheckpointChoice::newest});
-    auto tokenizer = tokenizer_from_json(origin.tokenizer());
-    return {.tokenizer = std::move(tokenizer), .jinja = origin.config().chat.jinja};
-  }
-  return {.tokenizer = open_tokenizer(source), .jinja = is_folder(source) ? chat_templates_in(source).text : ""};
-}
-
 int render_command(const RenderArguments& arguments) {
   constexpr index kMostTemplate = index{1} << 20, kMostMessages = index{64} << 20;
-  TokenizerWithTemplate model = open_with_template(arguments);
+  TokenizerWithTemplate model = open_with_template(arguments.model);
   if (!arguments.chat_template.empty()) {
     model.jinja = read_bytes(arguments.chat_template, kMostTemplate);
+    require_input(!model.jinja.empty(), arguments.chat_template, " is empty, expected the text of a chat template");
   }
   const std::string where = arguments.chat_template.empty() ? arguments.model : arguments.chat_template;
   ordered_json variables;
@@ -317,7 +317,7 @@ int render_command(const RenderArguments& arguments) {
 void add_tokenizer(Commands& program) {
   constexpr index kMostTokens = index{1} << 24;
   constexpr const char* kTokenizerHelp =
-      "A tokenizer.json, GPT-2's vocab.bpe (next to encoder.json), a folder with one of these, a run or a checkpoint";
+      "A tokenizer.json, GPT-2's vocab.bpe (next to encoder.json), a folder with one of these, a GGUF file, a run or a checkpoint";
   Commands tokenizer = program.group("tokenizer", "Train tokenizers, and turn text into token ids and back");
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
