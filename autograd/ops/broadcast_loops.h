@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "autograd/base/broadcast.h"
+#include "autograd/base/grad_out.h"
+#include "autograd/ops/elementwise.h"
+
+/// Loops over broadcast arrays, row by row. This header is private to the folder.
+namespace dikkat::detail {
+
+inline constexpr std::size_t kMostOperands = Broadcast::kMostArrays;
+
+/// The operands of an elementwise op in memory.
+struct BroadcastProblem {
+  const Broadcast& broadcast;
+  std::size_t element;  // bytes
+  std::array<const std::byte*, kMostOperands> x{};
+  const FormulaLoops& loops;
+  const void* formula;
+};
+
+/// Computes y, or adds to it, in one pass.
+void run_forward(const BroadcastProblem& p, std::byte* y, bool add = false);
+
+/// Writes gradients in one pass over dy. `sums`: the operands that repeat along the same axes, whose gradients are sums; the others are
+/// written element by element, or not at all. Sums have a fixed order, which depends on nothing but shapes.
+template <class T>
+void run_backward(const BroadcastProblem& p, const std::byte* dy, std::span<const int> sums,
+                  const std::array<GradOut<T>, kMostOperands>& dx);
+
+}  // namespace dikkat::detail

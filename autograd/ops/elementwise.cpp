@@ -1,0 +1,103 @@
+#include "autograd/ops/elementwise.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/ops/broadcast_loops.h"
+#include "autograd/ops/op.h"
+
+namespace dikkat::detail {
+namespace {
+
+/// An elementwise op as its backward closure keeps it.
+struct Kept {
+  const char* name;
+  const Tensor* x;
+  std::size_t count;
+  const FormulaLoops* loops;
+  const void* formula;
+};
+
+Broadcast broadcast_of(const char* name, std::span<const Tensor> x, const Shape& also) {
+  std::array<Shape, kMostOperands> shapes;
+  require(x.size() <= kMostOperands, name, ": ", x.size(), " tensors, expected at most ", kMostOperands);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    shapes[i] = x[i].shape();
+  }
+  return Broadcast(name, std::span(shapes).first(x.size()), also);
+}
+
+template <class T>
+BroadcastProblem problem_of(const Broadcast& broadcast, const Kept& kept) {
+  BroadcastProblem problem{.broadcast = broadcast, .element = sizeof(T), .loops = *kept.loops, .formula = kept.formula};
+  for (std::size_t i = 0; i < kept.count; ++i) {
+    problem.x[i] = reinterpret_cast<const std::byte*>(kept.x[i].data<T>());
+  }
+  return problem;
+}
+
+template <class T>
+void backward(const Kept& kept, Tensor y, Gradients& gradients) {
+  const std::span x(kept.x, kept.count);
+  const Broadcast broadcast = broadcast_of(kept.name, x, y.shape());
+  const BroadcastProblem problem = problem_of<T>(broadcast, kept);
+  const auto* const dy = reinterpret_cast<const std::byte*>(gradients.of<T>(y));
+  std::array<GradOut<T>, kMostOperands> dx{};
+  bool any_whole = false;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    dx[i] = gradients.into<T>(x[i]);
+    any_whole = any_whole || (dx[i] && !broadcast.repeats(static_cast<int>(i)));
+  }
+  // One pass for each set of axes along which operands repeat. The first pass also writes what repeats nowhere.
+  std::array<bool, kMostOperands> done{};
+  std::array<GradOut<T>, kMostOperands> now = dx;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!dx[i] || done[i] || !broadcast.repeats(static_cast<int>(i))) {
+      continue;
+    }
+    std::array<int, kMostOperands> sums{};
+    std::size_t count = 0;
+    for (std::size_t j = i; j < x.size(); ++j) {
+      if (dx[j] && !done[j] && broadcast.are_alike(static_cast<int>(i), static_cast<int>(j))) {
+        sums[count++] = static_cast<int>(j);
+        done[j] = true;
+      }
+    }
+    run_backward<T>(problem, dy, std::span(sums).first(count), now);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      now[j] = broadcast.repeats(static_cast<int>(j)) ? dx[j] : GradOut<T>{};
+    }
+    any_whole = false;
+  }
+  if (any_whole) {
+    run_backward<T>(problem, dy, {}, now);
+  }
+}
+
+}  // namespace
+
+Tensor elementwise(const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also) {
+  return for_stored(x.front().dtype(), name, [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(name, x);
+    const Broadcast broadcast = broadcast_of(name, x, also);
+    const Tensor y = tape.make(broadcast.shape(), x.front().dtype());
+    const FormulaLoops* const loops = std::is_same_v<T, float> ? formula.f32 : std::is_same_v<T, double> ? formula.f64 : formula.bf16;
+    run_forward(problem_of<T>(broadcast, {name, x.data(), x.size(), loops, formula.object}),
+                reinterpret_cast<std::byte*>(y.mutable_data<T>()));
+    if (!tape.recording()) {
+      tape.record(x, std::span(&y, 1), cost_of(x, std::span(&y, 1)), [](Gradients&) {});
+      return y;
+    }
+    // Keep the operands and the formula with the tape.
+    auto* const operands = tape.save<Tensor>(static_cast<index>(x.size()));
+    std::copy(x.begin(), x.end(), operands);
+    auto* const object = tape.save<std::max_align_t>(ceil_div(static_cast<index>(formula.bytes), index{sizeof(std::max_align_t)}));
+    std::memcpy(object, formula.object, formula.bytes);
+    const Kept kept{name, operands, x.size(), loops, object};
+    tape.record(x, std::span(&y, 1), cost_of(x, std::span(&y, 1)), [kept, y](Gradients& gradients) { backward<T>(kept, y, gradients); });
+    return y;
+  });
+}
+
+}  // namespace dikkat::detail
