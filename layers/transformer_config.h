@@ -108,7 +108,7 @@ struct TransformerConfig {
   double rope_theta_local = 0;               // the base in layers with a window, which then are not scaled; 0: as the others
   double rope_share = 1;                     // of a head's pairs that are rotated, the first ones
   std::vector<double> rope_short_factors{};  // of these pairs: divisors of their frequencies, besides rope_scaling; empty: none
-  // Of longrope: the divisors beyond the original context. No layer reads them, because such positions are refused. Exports contain them.
+  // The divisors of longrope beyond the original context. No layer reads them, because such positions are refused. Exports contain them.
   std::vector<double> rope_long_factors{};
   Defaulted<double> rope_amplitude{};  // of cosines and sines: 1, of longrope sqrt(1 + ln rope_factor / ln rope_original_context)
   index rope_pattern = 0;              // in each group of so many layers the last one has no RoPE; 0: all have it

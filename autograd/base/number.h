@@ -130,7 +130,7 @@ Number<T> value_of(const Dual<T, n>& x) {
 /// A number of a formula: Number, or Dual when derivatives are computed.
 template <class X>
 concept AnyNumber = detail::IsNumber<X>::value;
-/// What may stand beside a number of type X.
+/// A value that converts to a number of type X, and so may be the other operand.
 template <class Y, class X>
 concept Beside = AnyNumber<X> && std::convertible_to<Y, X>;
 

@@ -13,7 +13,7 @@
 namespace dikkat {
 namespace detail {
 
-/// What a formula needs of a row of elements, forward. A step is 1, or 0 for an operand that repeats one element.
+/// A row of elements for a formula to compute. A step is 1, or 0 for an operand that repeats one element.
 struct ForwardRow {
   const void* const* x;
   const index* steps;

@@ -37,7 +37,7 @@ std::vector<T> numbers_of(Shape shape, std::uint64_t seed) {
   return {some.begin(), some.end()};
 }
 
-/// What elementwise() computes.
+/// Returns the results of elementwise().
 template <class T>
 Results<T> computed(const std::array<Shape, 3>& shapes, int threads) {
   const WithThreads some(threads, Work{0});
@@ -55,7 +55,7 @@ Results<T> computed(const std::array<Shape, 3>& shapes, int threads) {
   return results;
 }
 
-/// The same, by the definition, in f64.
+/// Returns the results by the definition, in f64.
 template <class T>
 Results<double> defined(const std::array<Shape, 3>& shapes, const Shape& common) {
   const auto dy = numbers_of<T>(common, 9);

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// What is known of a regular expression by which models split texts, beyond those that have a Splitter. This header is private to its
+/// A regular expression by which models split texts, and facts about it. Those with a Splitter are not here. This header is private to its
 /// folder.
 struct KnownRegex {
   std::string_view regex;

@@ -18,7 +18,7 @@ struct Free {
   void operator()(pcre2_jit_stack* stack) const { pcre2_jit_stack_free(stack); }
 };
 
-/// What a thread needs to match.
+/// The memory and limits with which one thread matches.
 struct Matcher {
   Matcher() {
     require(data != nullptr && context != nullptr, "text patterns: no memory for PCRE2");

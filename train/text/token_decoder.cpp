@@ -30,7 +30,7 @@ std::string character_of(const json& step, const char* name) {
 }
 
 std::string replaced(const std::string& text, const TextPattern& pattern, const std::string& content) {
-  // Bytes that are not UTF-8 stand alone: a regular expression sees only the text between them.
+  // Bytes that are not UTF-8 are kept as they are: a regular expression sees only the text between them.
   std::string out;
   const auto replace_in = [&](std::string_view valid) {
     std::size_t done = 0;

@@ -7,8 +7,8 @@
 
 #include "train/exchange/family.h"
 
-// What the tables of families share: rows that all of them have, and ways to describe a family by its differences from another one. This
-// header is private to the tables.
+// The tables of families share these rows, and these ways to describe a family by its differences from another one. This header is private
+// to the tables.
 namespace dikkat::family_tables {
 
 constexpr std::string_view key_of(const FixedKey& row) { return row.key; }
