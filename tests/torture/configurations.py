@@ -72,8 +72,10 @@ def with_value(key, value):
 
 
 def kind_of(key, description, default):
-    """The kind of a key's values: choice, bool, list, string, integer or number."""
+    """The kind of a key's values: choice, bool, list, numbers, string, integer or number."""
     accepted = description.split(";")[0]
+    if accepted.startswith("a list of numbers"):
+        return "numbers"
     if len(re.findall(r'"\w+"', accepted)) > 1:
         return "choice"
     for kind, value, word in (("bool", r"true|false", "true"), ("list", r"\[.*", "list"), ("string", r'".*', "string"), ("integer", r"-?\d+", "integer"),
@@ -99,6 +101,7 @@ def wrong_values(key, description, default):
                    ("bool", "false"), ("date", "1979-05-27")],
         "bool": [("number", "1"), ("word", '"true"'), ("capital", "True")],
         "list": [("number", "7"), ("numbers", "[1, 2]"), ("table", "{a = 1}")],
+        "numbers": [("number", "7"), ("words", '["a"]'), ("zero", "[1, 0]"), ("nan", "[nan]"), ("table", "{a = 1}")],
         "string": [("number", "7"), ("list", '["a"]')],
     }[kind]
 
