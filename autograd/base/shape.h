@@ -10,15 +10,15 @@
 
 namespace dikkat {
 
-/// Extents of a contiguous row-major array, rank 0 (a scalar) to 4.
+/// Extents of a contiguous row-major array, rank 0 (a scalar) to 8.
 class Shape {
  public:
-  static constexpr int kMaxRank = 4;
+  static constexpr int kMaxRank = 8;
   /// Far more than memory can hold. Byte counts of any element type do not overflow.
   static constexpr index kMaxElements = index{1} << 56;
 
   constexpr Shape() = default;
-  /// Throws Error for a rank above 4, a negative extent, or more than kMaxElements elements (counted as if
+  /// Throws Error for a rank above 8, a negative extent, or more than kMaxElements elements (counted as if
   /// extents of 0 were 1).
   constexpr Shape(std::initializer_list<index> extents) : Shape(std::span(extents.begin(), extents.size())) {}
   constexpr explicit Shape(std::span<const index> extents) {

@@ -32,33 +32,6 @@ Tensor map(Op op, kernels::Function function, Tensor x, double exponent = 0) {
   });
 }
 
-int checked_axis(Op op, Tensor x, int axis) {
-  const int counted = axis < 0 ? axis + x.shape().rank() : axis;
-  require(0 <= counted && counted < x.shape().rank(), op, ": axis ", axis, " of ", x.shape(), ", expected one of its ", x.shape().rank());
-  return counted;
-}
-
-Shape with_extent(const Shape& shape, int axis, index extent) {
-  index e[Shape::kMaxRank] = {};
-  for (int i = 0; i < shape.rank(); ++i) {
-    e[i] = i == axis ? extent : shape[i];
-  }
-  switch (shape.rank()) {
-    case 1: return {e[0]};
-    case 2: return {e[0], e[1]};
-    case 3: return {e[0], e[1], e[2]};
-    default: return {e[0], e[1], e[2], e[3]};
-  }
-}
-
-index product(const Shape& shape, int first, int last) {
-  index size = 1;
-  for (int axis = first; axis < last; ++axis) {
-    size *= shape[axis];
-  }
-  return size;
-}
-
 }  // namespace
 
 Tensor add(Tensor a, Tensor b) {
@@ -235,100 +208,6 @@ Tensor cast(Tensor x, DType dtype) {
       });
       return y;
     });
-  });
-}
-
-Tensor reshape(Tensor x, Shape shape) {
-  Tape& tape = begin_op(Op::reshape, {x});
-  const Tensor y = tape.view(x, shape);
-  tape.record({x}, {y}, [=](Gradients& g) { g.pass(y, x); });
-  return y;
-}
-
-Tensor slice(Tensor x, int axis, index begin, index size) {
-  return for_float(x.dtype(), "slice", [&](auto zero) {
-    using T = decltype(zero);
-    Tape& tape = begin_op(Op::slice, {x});
-    // Check the range and make the result.
-    const int along = checked_axis(Op::slice, x, axis);
-    const index extent = x.shape()[along];
-    require(0 <= begin && 0 <= size && begin <= extent - size, "slice: ", size, " elements from number ", begin, " of axis ", axis, " of ",
-            x.shape(), ", expected them to lie in it");
-    const Tensor y = tape.make(with_extent(x.shape(), along, size), x.dtype());
-    // x consists of blocks of `stride` elements, of which `width` are taken.
-    const index inner = product(x.shape(), along + 1, x.shape().rank());
-    const index count = product(x.shape(), 0, along);
-    const index width = size * inner;
-    const index stride = extent * inner;
-    kernels::copy_blocks<T>({.count = count,
-                             .width = width,
-                             .from = x.data<T>() + begin * inner,
-                             .from_stride = stride,
-                             .to = {y.mutable_data<T>()},
-                             .to_stride = width});
-    tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
-      if (auto dx = g.into<T>(x)) {
-        if (!dx.add && size < extent) {  // the rest of dx is zero
-          kernels::fill<T>(x.size(), T(0), dx);
-        }
-        kernels::copy_blocks<T>({.count = count,
-                                 .width = width,
-                                 .from = g.of<T>(y),
-                                 .from_stride = width,
-                                 .to = {dx.data + begin * inner, dx.add},
-                                 .to_stride = stride});
-      }
-    });
-    return y;
-  });
-}
-
-Tensor concat(std::span<const Tensor> parts, int axis) {
-  require(!parts.empty(), "concat: no tensors, expected 1 or more");
-  return for_float(parts.front().dtype(), "concat", [&](auto zero) {
-    using T = decltype(zero);
-    Tape& tape = begin_op(Op::concat, parts);
-    // Check the extents and make the result.
-    const Shape& first = parts.front().shape();
-    const int along = checked_axis(Op::concat, parts.front(), axis);
-    index extent = 0;
-    for (const Tensor part : parts) {
-      require(part.shape().rank() == first.rank() && with_extent(part.shape(), along, 0) == with_extent(first, along, 0),
-              "concat: ", part.shape(), " beside ", first, ", expected them to differ in axis ", axis, " only");
-      extent += part.shape()[along];
-    }
-    const Tensor y = tape.make(with_extent(first, along, extent), parts.front().dtype());
-    const index inner = product(first, along + 1, first.rank());
-    const index count = product(first, 0, along);
-    // Copy one part after another.
-    index at = 0;
-    for (const Tensor part : parts) {
-      const index width = part.shape()[along] * inner;
-      kernels::copy_blocks<T>({.count = count,
-                               .width = width,
-                               .from = part.data<T>(),
-                               .from_stride = width,
-                               .to = {y.mutable_data<T>() + at},
-                               .to_stride = extent * inner});
-      at += width;
-    }
-    // The gradient of each part is its place in dy.
-    auto* kept = tape.save<Tensor>(static_cast<index>(parts.size()));
-    std::copy(parts.begin(), parts.end(), kept);
-    const auto n = parts.size();
-    const std::span outputs(&y, 1);
-    tape.record(parts, outputs, cost_without_inputs(parts, outputs), [=](Gradients& g) {
-      index offset = 0;
-      for (const Tensor part : std::span(kept, n)) {
-        const index width = part.shape()[along] * inner;
-        if (auto dx = g.into<T>(part)) {
-          kernels::copy_blocks<T>(
-              {.count = count, .width = width, .from = g.of<T>(y) + offset, .from_stride = extent * inner, .to = dx, .to_stride = width});
-        }
-        offset += width;
-      }
-    });
-    return y;
   });
 }
 

@@ -3,9 +3,10 @@
 #include <span>
 
 #include "autograd/base/philox.h"
+#include "autograd/ops/arrange.h"
 #include "autograd/tape/tensor.h"
 
-// Ops on f32 or f64 tensors. gelu, relu, relu2, silu, dropout, cast and reshape also take bf16, which they compute in f32. All throw an
+// Ops on f32 or f64 tensors. gelu, relu, relu2, silu, dropout and cast also take bf16, which they compute in f32. All throw an
 // Error that names the op if shapes or element types do not fit.
 namespace dikkat {
 
@@ -59,12 +60,5 @@ inline Tensor dropout(Tensor x, double probability, RandomStream stream, index f
 
 /// x in another element type, of f32, f64 and bf16. In its own type: x itself.
 Tensor cast(Tensor x, DType dtype);
-
-/// The elements of x in another shape.
-Tensor reshape(Tensor x, Shape shape);
-/// Elements begin to begin + size of an axis (negative: counted from the end).
-Tensor slice(Tensor x, int axis, index begin, index size);
-/// The parts one after another along an axis: 1 or more tensors that agree in all other extents.
-Tensor concat(std::span<const Tensor> parts, int axis);
 
 }  // namespace dikkat

@@ -5,11 +5,17 @@
 namespace dikkat {
 
 /// The names of all ops: X(name), X(name) ... The enumeration and the texts are made from this list.
-#define DIKKAT_OPS(X)                                                                                                               \
-  X(add), X(multiply), X(scale), X(weighted_sum), X(matmul), X(linear), X(activated_linear), X(adapted_linear), X(gelu), X(relu),   \
-      X(relu2), X(silu), X(gated), X(sigmoid), X(tanh), X(exp), X(log), X(power), X(softmax), X(layer_norm), X(add_layer_norm),     \
-      X(rms_norm), X(add_rms_norm), X(head_norm), X(add_value_embedding), X(dropout), X(embedding), X(attention), X(cross_entropy), \
-      X(linear_cross_entropy), X(sum), X(mean), X(reshape), X(slice), X(concat), X(cast)
+// clang-format off
+#define DIKKAT_OPS(X) \
+  X(add), X(multiply), X(scale), X(weighted_sum), X(elementwise), X(dropout), X(cast), /* each element by itself */ \
+  X(gelu), X(relu), X(relu2), X(silu), X(gated), X(sigmoid), X(tanh), X(exp), X(log), X(power), /* activations */ \
+  X(reshape), X(slice), X(concat), X(permute), X(broadcast_to), X(pad), /* moves */ \
+  X(sum), X(mean), X(softmax), /* reductions */ \
+  X(embedding), /* lookups */ \
+  X(matmul), X(linear), X(activated_linear), X(adapted_linear), /* products */ \
+  X(layer_norm), X(add_layer_norm), X(rms_norm), X(add_rms_norm), X(head_norm), X(add_value_embedding), X(attention), /* layers */ \
+  X(cross_entropy), X(linear_cross_entropy) /* losses */
+// clang-format on
 
 /// Every op of the library. The tests only compile if each has a gradient check.
 #define DIKKAT_ENUMERATOR(name) name

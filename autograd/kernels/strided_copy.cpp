@@ -1,0 +1,142 @@
+#include "autograd/kernels/strided_copy.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/simd.h"
+
+namespace dikkat::kernels {
+namespace {
+
+constexpr index kTile = 1 << 14;  // elements: enough to be worth a task
+constexpr index kSide = 16;       // of a square that is transposed within the first cache
+
+struct Axis {
+  index extent, from, to;
+};
+
+/// The axes without those of one index. Adjacent ones that both arrays treat alike are joined; the last one is the inner loop.
+struct Axes {
+  std::array<Axis, Shape::kMaxRank + 1> of{};
+  int count = 0;
+};
+
+template <class T>
+Axes axes_of(const StridedCopy<T>& p) {
+  Axes axes;
+  for (int k = 0; k < p.shape.rank(); ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    const Axis axis{p.shape[k], p.from_strides[i], p.to_strides[i]};
+    if (axis.extent == 1) {
+      continue;
+    }
+    Axis* const last = axes.count == 0 ? nullptr : &axes.of[static_cast<std::size_t>(axes.count - 1)];
+    if (last != nullptr && last->from == axis.from * axis.extent && last->to == axis.to * axis.extent) {
+      *last = {last->extent * axis.extent, axis.from, axis.to};
+    } else {
+      axes.of[static_cast<std::size_t>(axes.count++)] = axis;
+    }
+  }
+  if (axes.count == 0) {
+    axes.of[static_cast<std::size_t>(axes.count++)] = {1, 1, 1};
+  }
+  return axes;
+}
+
+/// Copies one row along the inner axis.
+template <class T>
+void copy_row(const Axis& inner, index count, const T* from, GradOut<T> to) {
+  using C = Computed<T>;
+  if (inner.from == 1 && inner.to == 1) {
+    simd::for_vectors<C>(0, count, [&](index at, auto lanes) {
+      simd::Vec<C> value = simd::load_as<C>(from + at, lanes);
+      value = to.add ? value + simd::load_as<C>(to.data + at, lanes) : value;
+      simd::store_as<C>(to.data + at, value, lanes);
+    });
+    return;
+  }
+  for (index i = 0; i < count; ++i) {
+    to.put(i * inner.to, to_computed(from[i * inner.from]));
+  }
+}
+
+/// Copies a square, whose columns are contiguous in `from` and whose rows are contiguous in `to`.
+template <class T>
+void copy_square(index rows, index columns, const T* from, index from_step, GradOut<T> to, index to_step) {
+  for (index row = 0; row < rows; ++row) {
+    for (index column = 0; column < columns; ++column) {
+      to.put(row * to_step + column, to_computed(from[row + column * from_step]));
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void strided_copy(const StridedCopy<T>& p) {
+  Axes axes = axes_of(p);
+  const auto axis_at = [&](int k) -> Axis& { return axes.of[static_cast<std::size_t>(k)]; };
+  const auto move = [&](index i, int last, const T*& from, GradOut<T>& to) {  // by index i of the axes 0 to last - 1
+    for (int k = last - 1; k >= 0; --k) {
+      const index at = i % axis_at(k).extent;
+      i /= axis_at(k).extent;
+      from += at * axis_at(k).from;
+      to.data += at * axis_at(k).to;
+    }
+  };
+
+  // A transpose: the inner axis of `to` jumps in `from`, where another axis is contiguous. Move that axis to the second place from the end.
+  const Axis inner = axis_at(axes.count - 1);
+  int contiguous = -1;
+  for (int k = 0; k + 1 < axes.count; ++k) {
+    contiguous = axis_at(k).from == 1 ? k : contiguous;
+  }
+  if (inner.to == 1 && std::abs(inner.from) > 1 && contiguous >= 0) {
+    std::rotate(axes.of.begin() + contiguous, axes.of.begin() + contiguous + 1, axes.of.begin() + axes.count - 1);
+    const Axis rows = axis_at(axes.count - 2);
+    const index row_squares = ceil_div(rows.extent, kSide), column_squares = ceil_div(inner.extent, kSide);
+    const index squares = row_squares * column_squares;
+    index outer = 1;
+    for (int k = 0; k + 2 < axes.count; ++k) {
+      outer *= axis_at(k).extent;
+    }
+    parallel_blocks(outer * squares, kTile / (kSide * kSide), Work::elements(p.shape.size()), [&](index begin, index end) {
+      for (index i = begin; i < end; ++i) {
+        const T* from = p.from;
+        GradOut<T> to = p.to;
+        move(i / squares, axes.count - 2, from, to);
+        const index row = i % squares / column_squares * kSide, column = i % column_squares * kSide;
+        to.data += row * rows.to + column;
+        copy_square(std::min(kSide, rows.extent - row), std::min(kSide, inner.extent - column), from + row + column * inner.from,
+                    inner.from, to, rows.to);
+      }
+    });
+    return;
+  }
+
+  // Rows, or parts of long ones.
+  index outer = 1;
+  for (int k = 0; k + 1 < axes.count; ++k) {
+    outer *= axis_at(k).extent;
+  }
+  const index parts = ceil_div(inner.extent, kTile);
+  const index in_tile = std::max<index>(1, kTile / std::max<index>(inner.extent, 1));
+  parallel_blocks(outer * parts, in_tile, Work::elements(p.shape.size()), [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) {
+      const T* from = p.from;
+      GradOut<T> to = p.to;
+      move(i / parts, axes.count - 1, from, to);
+      const index first = i % parts * kTile;
+      to.data += first * inner.to;
+      copy_row(inner, std::min(kTile, inner.extent - first), from + first * inner.from, to);
+    }
+  });
+}
+
+template void strided_copy(const StridedCopy<float>&);
+template void strided_copy(const StridedCopy<double>&);
+template void strided_copy(const StridedCopy<bf16>&);
+
+}  // namespace dikkat::kernels
