@@ -133,7 +133,7 @@ Tensor flip(Tensor x, int axis) { return slice(x, axis, Range{.step = -1}); }
 Tensor broadcast_to(Tensor x, const Shape& shape) {
   require(broadcast_shape("broadcast_to", x.shape(), shape) == shape, "broadcast_to: ", x.shape(), " as ", shape,
           ", expected each extent to be equal, or to be 1 before");
-  return detail::elementwise(name_of(Op::broadcast_to), std::span(&x, 1), detail::formula_of<1>(detail::kIdentity), shape);
+  return detail::elementwise(name_of(Op::broadcast_to), std::span(&x, 1), detail::formula_of<1>([](auto v) { return v; }), shape);
 }
 
 Tensor pad(Tensor x, int axis, index before, index after, double value) {

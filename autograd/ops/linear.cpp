@@ -6,6 +6,7 @@
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/ops/activation_function.h"
+#include "autograd/ops/broadcast_loops.h"
 #include "autograd/ops/op.h"
 
 namespace dikkat {
@@ -267,13 +268,16 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
     // Describe the product and the activation.
     require(!is_gated || x.shape().cols() % 2 == 0, "activated_linear: x is ", x.shape(), ", expected an even number of columns");
     const LinearShape s = checked(Op::activated_linear, x, nonlinearity.columns_of(x.shape().cols()), weight, bias);
-    const kernels::Map<T> plain{.function = function_of(nonlinearity.activation), .n = x.size(), .x = x.data<T>()};
-    const kernels::Gated<T> gate{.function = plain.function, .rows = s.rows, .cols = s.in, .x = x.data<T>()};
+    const Activation activation = nonlinearity.activation;
+    const kernels::Gated<T> gate{.activation = gate_activation(activation), .rows = s.rows, .cols = s.in, .x = x.data<T>()};
     const auto activate = [=](T* a) {
-      auto p = plain;
-      auto q = gate;
-      p.y = q.y = a;
-      is_gated ? kernels::gated_forward(q) : kernels::map_forward(p);
+      if (is_gated) {
+        auto p = gate;
+        p.y = a;
+        kernels::gated_forward(p);
+      } else {
+        with_formula(activation, [&](const detail::Formula& f) { detail::map_forward<T>(f, x.size(), x.data<T>(), a); });
+      }
     };
     // The activation is only in scratch memory.
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), lifetime);
@@ -293,11 +297,14 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
       if (auto dx = g.into<T>(x)) {
         const Scratch<T> da(s.rows * s.in);
         input_gradient<T>(s, dy, weight, GradOut<T>{da, false});
-        auto p = plain;
-        auto q = gate;
-        p.dy = q.dy = da;
-        p.dx = q.dx = dx;
-        is_gated ? kernels::gated_backward(q) : kernels::map_backward(p);
+        if (is_gated) {
+          auto p = gate;
+          p.dy = da;
+          p.dx = dx;
+          kernels::gated_backward(p);
+        } else {
+          with_formula(activation, [&](const detail::Formula& f) { detail::map_backward<T>(f, x.size(), x.data<T>(), da, dx); });
+        }
       }
       bias_gradient<T>(s, dy, bias, g);
     });

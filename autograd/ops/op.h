@@ -7,8 +7,9 @@ namespace dikkat {
 /// The names of all ops: X(name), X(name) ... The enumeration and the texts are made from this list.
 // clang-format off
 #define DIKKAT_OPS(X) \
-  X(add), X(multiply), X(scale), X(weighted_sum), X(elementwise), X(dropout), X(cast), /* each element by itself */ \
-  X(gelu), X(relu), X(relu2), X(silu), X(gated), X(sigmoid), X(tanh), X(exp), X(log), X(power), /* activations */ \
+  X(add), X(subtract), X(multiply), X(divide), X(maximum), X(minimum), X(power), X(scale), X(weighted_sum), X(where), /* arithmetic */ \
+  X(abs), X(square), X(sqrt), X(rsqrt), X(exp), X(log), X(sin), X(cos), X(erf), X(clamp), X(elementwise), X(dropout), X(cast), \
+  X(gelu), X(relu), X(relu2), X(silu), X(gated), X(sigmoid), X(tanh), X(softplus), /* activations */ \
   X(reshape), X(slice), X(concat), X(permute), X(broadcast_to), X(pad), /* moves */ \
   X(sum), X(mean), X(softmax), /* reductions */ \
   X(embedding), /* lookups */ \
