@@ -9,10 +9,10 @@
 namespace dikkat::kernels {
 namespace {
 
-constexpr index kSection = 1 << 10;   // elements of a row that are added in one chain
-constexpr index kChains = 8;          // that run at once: an addition takes four cycles
-constexpr index kColumns = 1 << 8;    // whose sums stay in L1
-constexpr index kTile = 1 << 14;      // elements of a tile
+constexpr index kSection = 1 << 10;  // elements of a row that are added in one chain
+constexpr index kChains = 8;         // that run at once: an addition takes four cycles
+constexpr index kColumns = 1 << 8;   // whose sums stay in L1
+constexpr index kTile = 1 << 14;     // elements of a tile
 
 template <class T>
 double wide(T x) {

@@ -32,8 +32,7 @@ void add_columns(const ColumnRows<T>& rows, index count, C* sums, F&& f) {
 template <class C, class T, class F>
 C add_pieces(const Pieces<T>& pieces, C rest, F&& f) {
   std::array<Vec<C>, 4> sums{};
-  pieces.for_each(
-      [&](const T* x, index count) { for_four<C>(x, count, rest, sums, [&](Vec<C>& sum, Vec<C> v, index) { sum += f(v); }); });
+  pieces.for_each([&](const T* x, index count) { for_four<C>(x, count, rest, sums, [&](Vec<C>& sum, Vec<C> v, index) { sum += f(v); }); });
   return simd::sum<C>((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
@@ -95,7 +94,7 @@ struct Extreme {
     for (index i = 0; i < simd::kLanes<C>; ++i) {
       lanes[i] = static_cast<C>(i);
     }
-    std::array<Best, 4> best;
+    std::array<Best, 4> best{};
     index before = 0;
     pieces.for_each([&](const T* x, index count) {
       if (before == 0) {
@@ -246,9 +245,8 @@ struct Moments {
   void fold_columns(const ColumnRows<T>& rows, index count, C* a, C* b) const {
     std::fill_n(a, count, C(0));
     add_columns<C>(rows, count, a, [](Vec<C> v, index, auto) { return v; });
-    simd::for_vectors<C>(0, count, [&](index at, auto lanes) {
-      simd::store(a + at, simd::load(a + at, lanes) / static_cast<C>(rows.count), lanes);
-    });
+    simd::for_vectors<C>(0, count,
+                         [&](index at, auto lanes) { simd::store(a + at, simd::load(a + at, lanes) / static_cast<C>(rows.count), lanes); });
     std::fill_n(b, count, C(0));
     add_columns<C>(rows, count, b, [&](Vec<C> v, index at, auto lanes) {
       const Vec<C> difference = v - simd::load(a + at, lanes);
@@ -348,14 +346,14 @@ void variance_along_backward(const VarianceAlong<T>& p) {
   }
 }
 
-#define DIKKAT_INSTANTIATE(T)                                        \
-  template void sum_along_forward(const SumAlong<T>&);               \
-  template void sum_along_backward(const SumAlong<T>&);              \
-  template void extreme_along_forward(const ExtremeAlong<T>&);       \
-  template void extreme_along_backward(const ExtremeAlong<T>&);      \
-  template void log_sum_exp_along_forward(const LogSumExpAlong<T>&); \
+#define DIKKAT_INSTANTIATE(T)                                         \
+  template void sum_along_forward(const SumAlong<T>&);                \
+  template void sum_along_backward(const SumAlong<T>&);               \
+  template void extreme_along_forward(const ExtremeAlong<T>&);        \
+  template void extreme_along_backward(const ExtremeAlong<T>&);       \
+  template void log_sum_exp_along_forward(const LogSumExpAlong<T>&);  \
   template void log_sum_exp_along_backward(const LogSumExpAlong<T>&); \
-  template void variance_along_forward(const VarianceAlong<T>&);     \
+  template void variance_along_forward(const VarianceAlong<T>&);      \
   template void variance_along_backward(const VarianceAlong<T>&);
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)

@@ -205,8 +205,7 @@ void reduce_rows(const ReducedArray& array, const T* x, const S& statistic) {
       statistic.fold_row(pieces_of(result, chunk), a[slot], S::kIsPair ? b[slot] : unused);
     }
   });
-  join_chunks(statistic,
-              ChunkPairs<C>{.results = results, .chunks = chunks, .slots = results, .width = 1, .groups = 1, .a = a, .b = b},
+  join_chunks(statistic, ChunkPairs<C>{.results = results, .chunks = chunks, .slots = results, .width = 1, .groups = 1, .a = a, .b = b},
               [&](index chunk, index) {
                 const index first = pieces_of(0, chunk).first_term();
                 const index next = chunk + 1 == chunks ? array.terms() : pieces_of(0, chunk + 1).first_term();
@@ -267,17 +266,15 @@ void reduce_columns(const ReducedArray& array, const T* x, const S& statistic) {
       statistic.fold_columns(some, count, a + (chunk * slots + first), own_b);
     });
   });
-  join_chunks(statistic,
-              ChunkPairs<C>{
-                  .results = array.results(), .chunks = chunks, .slots = slots, .width = array.width, .groups = groups, .a = a, .b = b},
-              [&](index chunk, index group) {
-                if (chunk == whole_chunks) {
-                  return SomeTerms{.count = group < left_over ? 1 : 0, .first = rows * groups + group, .step = groups};
-                }
-                return SomeTerms{.count = std::min(in_chunk, rows - chunk * in_chunk),
-                                 .first = chunk * in_chunk * groups + group,
-                                 .step = groups};
-              });
+  join_chunks(
+      statistic,
+      ChunkPairs<C>{.results = array.results(), .chunks = chunks, .slots = slots, .width = array.width, .groups = groups, .a = a, .b = b},
+      [&](index chunk, index group) {
+        if (chunk == whole_chunks) {
+          return SomeTerms{.count = group < left_over ? 1 : 0, .first = rows * groups + group, .step = groups};
+        }
+        return SomeTerms{.count = std::min(in_chunk, rows - chunk * in_chunk), .first = chunk * in_chunk * groups + group, .step = groups};
+      });
 }
 
 /// Computes a statistic of each result.

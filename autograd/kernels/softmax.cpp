@@ -14,7 +14,7 @@ namespace {
 using simd::Vec;
 
 constexpr index kRows = 16;
-constexpr index kTile = 1 << 14;                      // elements of a tile of columns, which stay in L2
+constexpr index kTile = 1 << 14;                       // elements of a tile of columns, which stay in L2
 constexpr index kFewColumns = 64, kColumns = 1 << 10;  // of a tile, whose sums stay in L1
 
 template <class T, class Lanes>
@@ -70,9 +70,8 @@ void backward_rows(const Softmax<T>& p) {
       const T* dy = p.dy + row * p.cols;
       const GradOut<T> dx{p.dx.data + row * p.cols, p.dx.add};
       Vec<C> total{};
-      simd::for_vectors<C>(0, p.cols, [&](index at, auto lanes) {
-        total += term<kLog>(simd::load_as<C>(y + at, lanes), simd::load_as<C>(dy + at, lanes));
-      });
+      simd::for_vectors<C>(
+          0, p.cols, [&](index at, auto lanes) { total += term<kLog>(simd::load_as<C>(y + at, lanes), simd::load_as<C>(dy + at, lanes)); });
       const C sum = simd::sum<C>(total);
       simd::for_vectors<C>(0, p.cols, [&](index at, auto lanes) {
         put(dx, at, gradient<kLog>(simd::load_as<C>(y + at, lanes), simd::load_as<C>(dy + at, lanes), sum), lanes);

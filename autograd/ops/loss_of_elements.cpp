@@ -99,8 +99,8 @@ void differentiate(const Terms& p, Computed<T> dy, const std::array<GradOut<T>, 
         }
       }
     }
-    p.loops->backward(
-        p.formula, {.x = x.data(), .steps = steps.data(), .dy = tile.terms(), .dx = to.data(), .kinds = kinds.data(), .count = count});
+    p.loops->backward(p.formula,
+                      {.x = x.data(), .steps = steps.data(), .dy = tile.terms(), .dx = to.data(), .kinds = kinds.data(), .count = count});
     if constexpr (!std::is_same_v<T, C>) {
       for (std::size_t i = 0; i < 2; ++i) {
         if (dx[i]) {
@@ -182,8 +182,7 @@ Tensor huber_loss(Tensor x, Tensor target, double delta, Reduction reduction) {
 }
 
 Tensor binary_cross_entropy(Tensor logits, Tensor targets, Reduction reduction) {
-  return loss_of(
-      Op::binary_cross_entropy, [](auto x, auto target) { return softplus(x) - x * target; }, logits, targets, reduction);
+  return loss_of(Op::binary_cross_entropy, [](auto x, auto target) { return softplus(x) - x * target; }, logits, targets, reduction);
 }
 
 Tensor kl_divergence(Tensor log_probabilities, Tensor targets, Reduction reduction) {

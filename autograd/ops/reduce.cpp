@@ -71,8 +71,7 @@ Tensor scaled_sum(Op op, Tensor x, const Axes& axes, bool keepdim) {
     }
     kernels::sum_along_forward<T>({.array = array, .factor = factor, .x = x.data<T>(), .y = y.mutable_data<T>()});
     tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
-      kernels::sum_along_backward<T>(
-          {.array = reduced_array(x.shape(), set), .factor = factor, .dy = g.of<T>(y), .dx = g.into<T>(x)});
+      kernels::sum_along_backward<T>({.array = reduced_array(x.shape(), set), .factor = factor, .dy = g.of<T>(y), .dx = g.into<T>(x)});
     });
     return y;
   });
@@ -95,11 +94,9 @@ Tensor extreme(Op op, Tensor x, const Axes& axes, bool keepdim) {
     const bool is_max = op == Op::max;
     const Tensor y = tape.make(reduced_shape(x.shape(), set, keepdim), x.dtype());
     auto* const places = tape.recording() && x.needs_gradient() ? tape.save<std::int32_t>(y.size()) : nullptr;
-    kernels::extreme_along_forward<T>(
-        {.array = array, .is_max = is_max, .x = x.data<T>(), .y = y.mutable_data<T>(), .places = places});
+    kernels::extreme_along_forward<T>({.array = array, .is_max = is_max, .x = x.data<T>(), .y = y.mutable_data<T>(), .places = places});
     tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
-      kernels::extreme_along_backward<T>(
-          {.array = reduced_array(x.shape(), set), .places = places, .dy = g.of<T>(y), .dx = g.into<T>(x)});
+      kernels::extreme_along_backward<T>({.array = reduced_array(x.shape(), set), .places = places, .dy = g.of<T>(y), .dx = g.into<T>(x)});
     });
     return y;
   });
@@ -112,8 +109,7 @@ Tensor place_of_extreme(const char* op, bool is_max, Tensor x, const Axes& axes,
     const AxisSet set = axis_set(op, x.shape(), axes);
     const ReducedArray array = numbered_array(op, x.shape(), set);
     const Tensor y = tape.make(reduced_shape(x.shape(), set, keepdim), DType::i32);
-    kernels::extreme_along_forward<T>(
-        {.array = array, .is_max = is_max, .x = x.data<T>(), .places = y.mutable_data<std::int32_t>()});
+    kernels::extreme_along_forward<T>({.array = array, .is_max = is_max, .x = x.data<T>(), .places = y.mutable_data<std::int32_t>()});
     const std::span<const Tensor> none;  // no gradient flows
     tape.record(none, std::span(&y, 1), {.forward = cost_of({x}, {y}).forward, .backward = {}}, [](Gradients&) {});
     return y;
@@ -165,8 +161,7 @@ Tensor variance(Tensor x, const Axes& axes, bool keepdim, double correction) {
     require_terms("variance", array, x.shape());
     const Tensor y = tape.make(reduced_shape(x.shape(), set, keepdim), x.dtype());
     C* const means = tape.save<C>(y.size());
-    kernels::variance_along_forward<T>(
-        {.array = array, .divisor = divisor, .x = x.data<T>(), .y = y.mutable_data<T>(), .means = means});
+    kernels::variance_along_forward<T>({.array = array, .divisor = divisor, .x = x.data<T>(), .y = y.mutable_data<T>(), .means = means});
     tape.record({x}, {y}, cost_of({x}, {y}), [=](Gradients& g) {
       kernels::variance_along_backward<T>({.array = reduced_array(x.shape(), set),
                                            .divisor = divisor,

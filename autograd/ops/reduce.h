@@ -18,10 +18,10 @@ namespace dikkat {
 class Axes {
  public:
   Axes() = default;
-  Axes(int axis) : Axes(std::span(&axis, 1)) {}                                                   // NOLINT(google-explicit-constructor)
-  Axes(std::initializer_list<int> axes) : Axes(std::span(axes.begin(), axes.size())) {}           // NOLINT(google-explicit-constructor)
+  Axes(int axis) : Axes(std::span(&axis, 1)) {}                                          // NOLINT(google-explicit-constructor)
+  Axes(std::initializer_list<int> axes) : Axes(std::span(axes.begin(), axes.size())) {}  // NOLINT(google-explicit-constructor)
   /// Throws Error for more axes than a shape can have.
-  Axes(std::span<const int> axes) : count_(axes.size()) {                                         // NOLINT(google-explicit-constructor)
+  Axes(std::span<const int> axes) : count_(axes.size()) {  // NOLINT(google-explicit-constructor)
     require(axes.size() <= axes_.size(), "axes: ", axes.size(), " of them, expected at most ", axes_.size());
     std::copy(axes.begin(), axes.end(), axes_.begin());
   }

@@ -78,7 +78,8 @@ TEST(LossOfElements, OfBf16IsAddedInF32) {
 TEST(LossOfElements, GradientsOfBf16AreThoseOfF32Rounded) {
   const auto gradients = [](DType dtype) {
     Tape tape;
-    const Tensor x = tape.input<float>({300, 70}, numbers(21'000, 1), true), target = tape.input<float>({300, 70}, numbers(21'000, 2), true);
+    const Tensor x = tape.input<float>({300, 70}, numbers(21'000, 1), true),
+                 target = tape.input<float>({300, 70}, numbers(21'000, 2), true);
     const auto given = [&](Tensor t) { return cast(cast(t, DType::bf16), dtype); };
     tape.backward(huber_loss(given(x), given(target), 0.5, Reduction::sum));
     auto both = gradient_of<float>(tape, x);

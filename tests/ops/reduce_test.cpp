@@ -50,7 +50,8 @@ std::vector<std::vector<double>> terms_of(const Shape& shape, const std::vector<
     std::size_t result = 0;
     for (int axis = 0; axis < shape.rank(); ++axis) {
       const bool is_reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
-      result = is_reduced ? result : result * static_cast<std::size_t>(shape[axis]) + static_cast<std::size_t>(at[static_cast<std::size_t>(axis)]);
+      result = is_reduced ? result
+                          : result * static_cast<std::size_t>(shape[axis]) + static_cast<std::size_t>(at[static_cast<std::size_t>(axis)]);
     }
     terms.resize(std::max(terms.size(), result + 1));
     terms[result].push_back(value);

@@ -102,7 +102,10 @@ struct GradCase<Op::binary_cross_entropy> {
   static ElementLoss loss() {
     return {binary_cross_entropy,
             [](double x, double target) { return target * std::log1p(std::exp(-x)) + (1 - target) * std::log1p(std::exp(x)); },
-            -6, 6, 0, 1};
+            -6,
+            6,
+            0,
+            1};
   }
   static std::vector<Sample> samples() { return loss().samples(); }
   static std::vector<Sample> ragged() { return loss().ragged(); }

@@ -244,7 +244,8 @@ struct GradCase<Op::log_softmax> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"of a scalar", [](Tape& t) { log_softmax(some(t, {})); }}, {"no such axis", [](Tape& t) { log_softmax(some(t, {2, 3}), -3); }}};
+    return {{"of a scalar", [](Tape& t) { log_softmax(some(t, {})); }},
+            {"no such axis", [](Tape& t) { log_softmax(some(t, {2, 3}), -3); }}};
   }
 };
 
