@@ -5,6 +5,7 @@
 
 #include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
+#include "autograd/ops/scan.h"
 #include "layers/pass.h"
 #include "layers/scope.h"
 
@@ -36,16 +37,12 @@ struct RecurrentWeights {
   Tensor over_time(Pass& pass, Tensor x, Tensor h0, Step step) const {
     require(x.shape().rank() == 3 && x.size() > 0 && x.shape()[2] == in, "recurrent: x is ", x.shape(), ", expected (B, T, ", in,
             ") with B and T of 1 or more");
-    const index batch = x.shape()[0], time = x.shape()[1], width = weight_ih.shape()[0];
+    const index batch = x.shape()[0];
     require(!h0 || h0.shape() == Shape{batch, hidden}, "recurrent: h0 is ", h0 ? h0.shape() : Shape{}, ", expected [", batch, ", ", hidden,
             "]");
-    const Tensor a = reshape(linear(x, weight_ih, bias_ih), {batch, time * width});
-    Tensor h = h0 ? h0 : zeros(pass.tape, {batch, hidden}, x.dtype());
-    Tensor* states = pass.tape.save<Tensor>(time);
-    for (index t = 0; t < time; ++t) {
-      h = states[t] = step(slice(a, 1, t * width, width), linear(h, weight_hh, bias_hh), h);
-    }
-    return reshape(concat(std::span<const Tensor>(states, static_cast<std::size_t>(time)), 1), {batch, time, hidden});
+    const Tensor initial = h0 ? h0 : zeros(pass.tape, {batch, hidden}, x.dtype());
+    const auto next = [&](Tensor a, Tensor h) { return step(a, linear(h, weight_hh, bias_hh), h); };
+    return scan(linear(x, weight_ih, bias_ih), initial, next, 1).states;
   }
 
  private:

@@ -12,7 +12,7 @@ namespace dikkat {
   X(gelu), X(relu), X(relu2), X(silu), X(gated), X(sigmoid), X(tanh), X(softplus), /* activations */ \
   X(reshape), X(slice), X(concat), X(permute), X(broadcast_to), X(pad), /* moves */ \
   X(sum), X(mean), X(max), X(min), X(logsumexp), X(variance), X(softmax), X(log_softmax), X(cumsum), /* reductions */ \
-  X(embedding), /* lookups */ \
+  X(embedding), X(gather), X(scatter_add), X(index_select), /* lookups */ \
   X(matmul), X(linear), X(activated_linear), X(adapted_linear), /* products */ \
   X(layer_norm), X(add_layer_norm), X(rms_norm), X(add_rms_norm), X(head_norm), X(add_value_embedding), X(attention), /* layers */ \
   X(cross_entropy), X(linear_cross_entropy), X(mse_loss), X(huber_loss), X(binary_cross_entropy), X(kl_divergence) /* losses */
@@ -51,6 +51,12 @@ Tape& begin_product(Op op, std::span<const Tensor> activations, std::initializer
                     std::initializer_list<Tensor> others = {});
 inline Tape& begin_product(Op op, Tensor x, std::initializer_list<Tensor> parameters, std::initializer_list<Tensor> others = {}) {
   return begin_product(op, std::span(&x, 1), parameters, others);
+}
+
+/// Ends an op whose result has no gradient, in place of Tape::record(). `read` is what the op has read.
+void end_without_gradient(Tape& tape, std::span<const Tensor> read, Tensor y);
+inline void end_without_gradient(Tape& tape, std::initializer_list<Tensor> read, Tensor y) {
+  end_without_gradient(tape, std::span(read.begin(), read.size()), y);
 }
 
 }  // namespace dikkat

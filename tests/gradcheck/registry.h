@@ -5,6 +5,7 @@
 
 #include "tests/gradcheck/cases/attention.h"
 #include "tests/gradcheck/cases/elementwise.h"
+#include "tests/gradcheck/cases/indexing.h"
 #include "tests/gradcheck/cases/losses.h"
 #include "tests/gradcheck/cases/products.h"
 #include "tests/gradcheck/cases/reductions.h"
