@@ -351,18 +351,31 @@ void fill(index n, Computed<T> value, GradOut<T> out) {
   for_all<Computed<T>>(n, [&](index at, auto lanes) { put(out, at, simd::broadcast(value), lanes); });
 }
 
+/// Some numbers in f64, as many as a vector has.
+template <class T, class Lanes>
+Vec<double> load_wide(const T* x, Lanes lanes) {
+  if constexpr (std::is_same_v<T, double>) {
+    return simd::load(x, lanes);
+  } else {
+    typedef float Half __attribute__((vector_size(simd::kBytes / 2)));
+    Half half{};
+    index count = simd::kLanes<double>;
+    if constexpr (std::is_same_v<Lanes, simd::Part>) {
+      count = lanes.count;
+    }
+    std::memcpy(&half, x, static_cast<std::size_t>(count) * sizeof(float));
+    return __builtin_convertvector(half, Vec<double>);
+  }
+}
+
 template <class T>
 T sum(index n, const T* x) {
   const index blocks = ceil_div(n, kBlock);
   const Scratch<double> partial(blocks);
   parallel_for(blocks, Work::elements(n), [&](index block) {
     Vec<double> total{};
-    const index end = std::min(n, (block + 1) * kBlock);
-    for (index at = block * kBlock; at < end; at += simd::kLanes<double>) {
-      for (index lane = 0; lane < std::min(simd::kLanes<double>, end - at); ++lane) {
-        total[lane] += static_cast<double>(x[at + lane]);
-      }
-    }
+    simd::for_vectors<double>(block * kBlock, std::min(n, (block + 1) * kBlock),
+                              [&](index at, auto lanes) { total += load_wide(x + at, lanes); });
     partial[block] = simd::sum<double>(total);
   });
   double total = 0;

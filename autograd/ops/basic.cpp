@@ -1,7 +1,6 @@
 #include "autograd/ops/basic.h"
 
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/softmax.h"
 #include "autograd/ops/op.h"
 
 namespace dikkat {
@@ -126,49 +125,6 @@ Tensor log(Tensor x) { return map(Op::log, kernels::Function::log, x); }
 Tensor power(Tensor x, double exponent) { return map(Op::power, kernels::Function::power, x, exponent); }
 
 Tensor softcap(Tensor x, double cap) { return cap == 0 ? x : scale(tanh(scale(x, 1 / cap)), cap); }
-
-Tensor softmax(Tensor x) {
-  return for_float(x.dtype(), "softmax", [&](auto zero) {
-    using T = decltype(zero);
-    Tape& tape = begin_op(Op::softmax, {x});
-    require(x.shape().rank() >= 1, "softmax: x is a scalar, expected rank 1 or more");
-    const Tensor y = tape.make(x.shape(), x.dtype());
-    const index rows = x.shape().rows();
-    const index cols = x.shape().cols();
-    kernels::softmax_forward<T>({.rows = rows, .cols = cols, .x = x.data<T>(), .y = y.mutable_data<T>()});
-    tape.record({x}, {y}, cost_of({x}, {y}), [=](Gradients& g) {
-      kernels::softmax_backward<T>({.rows = rows, .cols = cols, .y = y.mutable_data<T>(), .dy = g.of<T>(y), .dx = g.into<T>(x)});
-    });
-    return y;
-  });
-}
-
-namespace {
-
-/// factor * sum of all elements.
-Tensor total(Op op, Tensor x, double factor) {
-  return for_float(x.dtype(), name_of(op), [&](auto zero) {
-    using T = decltype(zero);
-    Tape& tape = begin_op(op, {x});
-    const Tensor y = tape.make(Shape{}, x.dtype());
-    *y.mutable_data<T>() = static_cast<T>(factor) * kernels::sum<T>(x.size(), x.data<T>());
-    tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
-      if (auto dx = g.into<T>(x)) {
-        kernels::fill<T>(x.size(), static_cast<T>(factor) * *g.of<T>(y), dx);
-      }
-    });
-    return y;
-  });
-}
-
-}  // namespace
-
-Tensor sum(Tensor x) { return total(Op::sum, x, 1); }
-
-Tensor mean(Tensor x) {
-  require(x.size() > 0, "mean: x has no elements, expected one or more");
-  return total(Op::mean, x, 1 / static_cast<double>(x.size()));
-}
 
 Tensor dropout(Tensor x, const DropoutOptions& o) {
   require(0 <= o.probability && o.probability < 1, "dropout: probability ", o.probability, ", expected 0 <= p < 1");

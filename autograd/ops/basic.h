@@ -4,6 +4,7 @@
 
 #include "autograd/base/philox.h"
 #include "autograd/ops/arrange.h"
+#include "autograd/ops/reduce.h"
 #include "autograd/tape/tensor.h"
 
 // Ops on f32 or f64 tensors. gelu, relu, relu2, silu, dropout and cast also take bf16, which they compute in f32. All throw an
@@ -37,13 +38,6 @@ Tensor power(Tensor x, double exponent);
 
 /// cap tanh(x / cap), which keeps x within (-cap, cap). Cap 0: x itself.
 Tensor softcap(Tensor x, double cap);
-
-/// e^x / sum e^x over the last axis.
-Tensor softmax(Tensor x);
-
-/// Sum, and mean, of all elements: a scalar.
-Tensor sum(Tensor x);
-Tensor mean(Tensor x);
 
 /// An element becomes 0 with `probability`, and is divided by 1 - probability otherwise. Word first + i of the stream decides about element
 /// i, so no mask is stored. `first` is the number of element 0 in the step's whole batch.

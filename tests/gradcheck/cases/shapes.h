@@ -3,7 +3,7 @@
 #include "autograd/ops/basic.h"
 #include "tests/gradcheck/case.h"
 
-// The cases of sum, mean, cast, reshape, slice and concat.
+// The cases of cast, reshape, slice and concat.
 namespace dikkat::gradcheck {
 
 inline std::vector<Sample> ragged_matrices(const Function& op) {
@@ -16,36 +16,6 @@ inline std::vector<Sample> ragged_matrices(const Function& op) {
   samples.push_back({"several blocks", {operand({257, 129}, 1)}, op, {}, {}});
   return samples;
 }
-
-inline Oracle total(bool divide) {
-  return [divide](std::span<const std::vector<double>> x) {
-    double sum = 0;
-    for (const double value : x[0]) {
-      sum += value;
-    }
-    return std::vector<double>{divide ? sum / static_cast<double>(x[0].size()) : sum};
-  };
-}
-
-template <>
-struct GradCase<Op::sum> {
-  static Tensor op(Tape&, std::span<const Tensor> t) { return sum(t[0]); }
-  static std::vector<Sample> samples() {
-    return {{"a matrix", {operand({3, 7}, 1)}, op, {}, total(false)}, {"a scalar", {operand({}, 1)}, op, {}, total(false)}};
-  }
-  static std::vector<Sample> ragged() { return ragged_matrices(op); }
-  static std::vector<Misfit> misfits() { return {}; }
-};
-
-template <>
-struct GradCase<Op::mean> {
-  static Tensor op(Tape&, std::span<const Tensor> t) { return mean(t[0]); }
-  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 7}, 1)}, op, {}, total(true)}}; }
-  static std::vector<Sample> ragged() { return ragged_matrices(op); }
-  static std::vector<Misfit> misfits() {
-    return {{"of nothing", [](Tape& t) { mean(some(t, {3, 0})); }}};
-  }
-};
 
 // Casts f32 to f64 and back, which is exact. tests/ops/bf16_test.cpp has bf16.
 template <>
