@@ -10,10 +10,11 @@ namespace dikkat {
   X(add), X(subtract), X(multiply), X(divide), X(maximum), X(minimum), X(power), X(scale), X(weighted_sum), X(where), /* arithmetic */ \
   X(abs), X(square), X(sqrt), X(rsqrt), X(exp), X(log), X(sin), X(cos), X(erf), X(clamp), X(elementwise), X(dropout), X(cast), \
   X(gelu), X(relu), X(relu2), X(silu), X(gated), X(sigmoid), X(tanh), X(softplus), /* activations */ \
-  X(reshape), X(slice), X(concat), X(permute), X(broadcast_to), X(pad), /* moves */ \
+  X(reshape), X(slice), X(concat), X(permute), X(diagonal), X(broadcast_to), X(pad), /* moves */ \
   X(sum), X(mean), X(max), X(min), X(logsumexp), X(variance), X(softmax), X(log_softmax), X(cumsum), /* reductions */ \
   X(embedding), X(gather), X(scatter_add), X(index_select), /* lookups */ \
-  X(matmul), X(linear), X(activated_linear), X(adapted_linear), /* products */ \
+  X(matmul), X(einsum), X(linear), X(activated_linear), X(adapted_linear), /* products */ \
+  X(conv1d), X(conv2d), X(unfold), X(max_pool1d), X(max_pool2d), X(avg_pool1d), X(avg_pool2d), /* windows of images */ \
   X(layer_norm), X(add_layer_norm), X(rms_norm), X(add_rms_norm), X(head_norm), X(add_value_embedding), X(attention), /* layers */ \
   X(cross_entropy), X(linear_cross_entropy), X(mse_loss), X(huber_loss), X(binary_cross_entropy), X(kl_divergence) /* losses */
 // clang-format on

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/gradcheck/cases/attention.h"
+#include "tests/gradcheck/cases/convolution.h"
 #include "tests/gradcheck/cases/elementwise.h"
 #include "tests/gradcheck/cases/indexing.h"
 #include "tests/gradcheck/cases/losses.h"
