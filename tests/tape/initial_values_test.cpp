@@ -171,7 +171,7 @@ TEST(InitialValues, DependOnSeedAndPathOnly) {
 TEST(InitialValues, AreTheSameOnAnyNumberOfThreadsAndInBothTypes) {
   for (const Init& init : all_kinds()) {
     const auto with = [&](int threads) {
-      const WithThreads with(threads, Work{0});
+      const WithThreads guard(threads, Work{0});
       return values_of<double>(init, {130, 150});
     };
     const std::vector<double> one = with(1);
