@@ -8,9 +8,9 @@
 
 namespace dikkat {
 
-/// x weight^T + bias: (..., in) to (..., out), between hidden layers. Initial weights are those of `init`, or normal with standard deviation
-/// `std`, which may be 0; biases are zero. Several layers that read one x can be stacked, with their outputs side by side: row_parts has the width of each.
-/// They share an adapter, if the scope has adapters.
+/// x weight^T + bias: (..., in) to (..., out), between hidden layers. Initial weights are those of `init`, or normal with standard
+/// deviation `std`, which may be 0; biases are zero. Several layers that read one x can be stacked, with their outputs side by side:
+/// row_parts has the width of each. They share an adapter, if the scope has adapters.
 struct Linear {
   Parameter weight, bias;  // (out, in), (out)
   std::optional<Adapter> adapter;

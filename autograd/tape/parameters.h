@@ -60,7 +60,7 @@ struct Init {
 };
 template <>
 struct Names<Init::Kind> {
-  static constexpr std::string_view of[] = {"zeros",         "ones",          "normal",         "uniform",        "truncated_normal",
+  static constexpr std::string_view of[] = {"zeros",          "ones",          "normal",          "uniform",        "truncated_normal",
                                             "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "orthogonal"};
 };
 

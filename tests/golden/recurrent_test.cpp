@@ -60,8 +60,7 @@ void check_case(const std::string& name, bool with_bias, bool with_h0) {
     const Lstm::Output output = layer.run(pass, x, {.h = h0, .c = c0});
     y = output.states;
     EXPECT_LE(error_of(values_of<T>(output.last.c.data<T>(), batch * hidden), read("c")), kTolerance<T>);
-    EXPECT_EQ(values_of<T>(output.last.h.data<T>(), batch * hidden),
-              values_of<T>(slice(y, 1, time - 1, 1).data<T>(), batch * hidden));
+    EXPECT_EQ(values_of<T>(output.last.h.data<T>(), batch * hidden), values_of<T>(slice(y, 1, time - 1, 1).data<T>(), batch * hidden));
   } else {
     y = layer(pass, x, h0);
   }

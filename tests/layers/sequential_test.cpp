@@ -33,8 +33,7 @@ TEST(Sequential, CallsLayersFunctionsAndLambdasInTheirOrder) {
   Tape tape;
   Pass pass{.tape = tape};
   const Tensor x = tape.input<float>({5, 6}, numbers(30, 1));
-  const Tensor expected = net.layer<4>()(
-      pass, scale(relu2(net.layer<2>().layer<0>()(pass, gelu(net.layer<0>()(pass, x)))), 0.5));
+  const Tensor expected = net.layer<4>()(pass, scale(relu2(net.layer<2>().layer<0>()(pass, gelu(net.layer<0>()(pass, x)))), 0.5));
   const Tensor y = net(pass, x);
   EXPECT_EQ(y.shape(), (Shape{5, 2}));
   EXPECT_EQ(values_of(y), values_of(expected));
@@ -103,7 +102,8 @@ TEST(OwnLayers, OfAttentionNeedNoConfiguration) {
 TEST(OwnLayers, HaveBuffersThatAreNotTrained) {
   ParameterStore store;
   const Scope s = Scope(store) / "norm";
-  const Parameter weight = s.param("weight", {4}, Init::ones(), Decay::no, Role::vector), mean = s.buffer("running_mean", {4}, Init::zeros());
+  const Parameter weight = s.param("weight", {4}, Init::ones(), Decay::no, Role::vector),
+                  mean = s.buffer("running_mean", {4}, Init::zeros());
   store.allocate(1);
   EXPECT_EQ(store.trainable().size(), 1U);
   EXPECT_TRUE(store.entry("norm.running_mean").frozen);

@@ -19,7 +19,8 @@ using testing::error_of;
 using testing::names;
 
 template <class T = float>
-std::vector<T> values_of(Init init, const Shape& shape, std::uint64_t seed = 1, const std::string& path = "w", std::vector<index> parts = {}) {
+std::vector<T> values_of(Init init, const Shape& shape, std::uint64_t seed = 1, const std::string& path = "w",
+                         std::vector<index> parts = {}) {
   ParameterStore store(kDType<T>);
   store.add(path, shape, init, Decay::no, Role::vector, std::move(parts));
   store.allocate(seed);
@@ -148,8 +149,8 @@ TEST(InitialValues, AreOrthogonal) {
 }
 
 const std::vector<Init>& all_kinds() {
-  static const std::vector<Init> all = {Init::normal(1),         Init::uniform(-1, 1),     Init::truncated_normal(1), Init::xavier_uniform(),
-                                        Init::xavier_normal(), Init::kaiming_uniform(), Init::kaiming_normal(),     Init::orthogonal()};
+  static const std::vector<Init> all = {Init::normal(1),       Init::uniform(-1, 1),    Init::truncated_normal(1), Init::xavier_uniform(),
+                                        Init::xavier_normal(), Init::kaiming_uniform(), Init::kaiming_normal(),    Init::orthogonal()};
   return all;
 }
 

@@ -84,8 +84,8 @@ Array Array::as(DType dtype) const {
 }
 
 Array Array::reshaped(const Shape& shape) const {
-  require(shape.rank() >= 1 && shape.size() == shape_.size(), "array: ", shape_, " in the shape ", shape, ", expected one of ", shape_.size(),
-          " numbers, and not a scalar's");
+  require(shape.rank() >= 1 && shape.size() == shape_.size(), "array: ", shape_, " in the shape ", shape, ", expected one of ",
+          shape_.size(), " numbers, and not a scalar's");
   Array same = *this;
   same.shape_ = shape;
   return same;

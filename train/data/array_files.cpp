@@ -93,19 +93,19 @@ Array npy_array(std::string_view bytes, const NpyHeader& header, const std::stri
 Array npy_array(std::string_view bytes, const NpyHeader& header, const std::string& name) {
   using Int = std::int32_t;
   const std::string_view type = header.type;
-  return type == "<f4"                  ? npy_array<float, float>(bytes, header, name)
-         : type == "<f8"                ? npy_array<double, double>(bytes, header, name)
+  return type == "<f4"                    ? npy_array<float, float>(bytes, header, name)
+         : type == "<f8"                  ? npy_array<double, double>(bytes, header, name)
          : type == "|b1" || type == "|u1" ? npy_array<std::uint8_t, Int>(bytes, header, name)
-         : type == "|i1"                ? npy_array<std::int8_t, Int>(bytes, header, name)
-         : type == "<u2"                ? npy_array<std::uint16_t, Int>(bytes, header, name)
-         : type == "<i2"                ? npy_array<std::int16_t, Int>(bytes, header, name)
-         : type == "<u4"                ? npy_array<std::uint32_t, Int>(bytes, header, name)
-         : type == "<i4"                ? npy_array<std::int32_t, Int>(bytes, header, name)
-         : type == "<u8"                ? npy_array<std::uint64_t, Int>(bytes, header, name)
-         : type == "<i8"                ? npy_array<std::int64_t, Int>(bytes, header, name)
-                                        : (fail_input(name, " has elements of type ", type,
-                                                      ", expected float32, float64, integers or truth values, little-endian"),
-                                           npy_array<float, float>(bytes, header, name));
+         : type == "|i1"                  ? npy_array<std::int8_t, Int>(bytes, header, name)
+         : type == "<u2"                  ? npy_array<std::uint16_t, Int>(bytes, header, name)
+         : type == "<i2"                  ? npy_array<std::int16_t, Int>(bytes, header, name)
+         : type == "<u4"                  ? npy_array<std::uint32_t, Int>(bytes, header, name)
+         : type == "<i4"                  ? npy_array<std::int32_t, Int>(bytes, header, name)
+         : type == "<u8"                  ? npy_array<std::uint64_t, Int>(bytes, header, name)
+         : type == "<i8"
+             ? npy_array<std::int64_t, Int>(bytes, header, name)
+             : (fail_input(name, " has elements of type ", type, ", expected float32, float64, integers or truth values, little-endian"),
+                npy_array<float, float>(bytes, header, name));
 }
 
 // Tables of numbers.
@@ -167,7 +167,8 @@ Array read_csv(const std::filesystem::path& path) {
       continue;
     }
     columns = rows == 0 ? count : columns;
-    require_input(count == columns, path.string(), ", line ", number, ": ", count, " numbers, expected ", columns, " as in the lines before");
+    require_input(count == columns, path.string(), ", line ", number, ": ", count, " numbers, expected ", columns,
+                  " as in the lines before");
     ++rows;
   }
   return {Shape{rows, columns}, std::move(values)};

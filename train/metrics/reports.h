@@ -26,9 +26,7 @@ struct StepReport {
   double mfu = std::numeric_limits<double>::quiet_NaN();
 
   /// NaN if the tokens are not counted.
-  double tokens_per_second() const {
-    return tokens > 0 ? static_cast<double>(tokens) / seconds : std::numeric_limits<double>::quiet_NaN();
-  }
+  double tokens_per_second() const { return tokens > 0 ? static_cast<double>(tokens) / seconds : std::numeric_limits<double>::quiet_NaN(); }
 };
 
 /// A fingerprint of the tokens that an evaluation scores. Losses are comparable only over the same scored tokens. Each member is a sha256

@@ -125,10 +125,8 @@ void RunFolder::log_step(const LoopStep& step) {
 
 void RunFolder::log_evaluation(const LoopEvaluation& evaluation) {
   MetricsLog& lines = log();
-  EvaluationReport report{.step = evaluation.step,
-                          .train_loss = evaluation.train_loss,
-                          .val_loss = evaluation.val_loss,
-                          .seconds = seconds_since_entry()};
+  EvaluationReport report{
+      .step = evaluation.step, .train_loss = evaluation.train_loss, .val_loss = evaluation.val_loss, .seconds = seconds_since_entry()};
   for (const auto& [name, value] : evaluation.measures) {
     report.losses.push_back({.name = name, .loss = value});
   }

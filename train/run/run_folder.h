@@ -22,7 +22,7 @@ struct LoopStep {
   double loss = 0;  // of the step, before the update
   double gradient_norm = std::numeric_limits<double>::quiet_NaN();
   double learning_rate = std::numeric_limits<double>::quiet_NaN();
-  index tokens = 0;                                          // or samples, of the step: the report then has an axis and a curve of them
+  index tokens = 0;                                           // or samples, of the step: the report then has an axis and a curve of them
   double seconds = std::numeric_limits<double>::quiet_NaN();  // by default the time since the last entry
 };
 
@@ -50,7 +50,7 @@ struct LoopEvaluation {
 class RunFolder {
  public:
   struct Options {
-    index keep_last = 2;    // checkpoints that are kept, besides the best one; 1 or more
+    index keep_last = 2;     // checkpoints that are kept, besides the best one; 1 or more
     Settings settings = {};  // for the report, and for `dikkat runs diff`
   };
 

@@ -42,8 +42,8 @@ Workspace* OwnRun::here_ = nullptr;
 TEST_F(OwnRun, IsInspected) {
   const Outcome shown = here_->run({"inspect", "runs/one"});
   EXPECT_EQ(shown.code, 0) << shown.err;
-  expect_named(shown.out, {"step        6", "304", "optimizer/m", "conv.weight", "[4, 3, 5, 5]", "epoch", "i64 []  17", "scale", "f64 []  0.25",
-                           "running_mean                 f32 [9]\n"});
+  expect_named(shown.out, {"step        6", "304", "optimizer/m", "conv.weight", "[4, 3, 5, 5]", "epoch", "i64 []  17", "scale",
+                           "f64 []  0.25", "running_mean                 f32 [9]\n"});
   EXPECT_FALSE(contains(shown.out, "configuration"));
   const Json json = Json::parse(here_->run({"inspect", "runs/one/checkpoints/step-000000004.h5", "--json"}).out);
   EXPECT_EQ(json["step"], 4);

@@ -65,7 +65,8 @@ TEST(ArrayLoader, HasAnOrderThatDependsOnSeedAndEpochOnly) {
 }
 
 TEST(ArrayLoader, KeepsTheLastBatchOrDropsIt) {
-  ArrayLoader keeps({labels(10)}, {.batch_size = 4, .shuffle = false}), drops({labels(10)}, {.batch_size = 4, .shuffle = false, .drop_last = true});
+  ArrayLoader keeps({labels(10)}, {.batch_size = 4, .shuffle = false}),
+      drops({labels(10)}, {.batch_size = 4, .shuffle = false, .drop_last = true});
   EXPECT_EQ(drops.batches_per_epoch(), 2);
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (const auto& rows : {std::vector<index>{0, 1, 2, 3}, std::vector<index>{4, 5, 6, 7}, std::vector<index>{8, 9}}) {
@@ -133,7 +134,8 @@ TEST(ArrayLoader, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(names(error_of([] { ArrayLoader({images(3), labels(4)}, {}); }), {"[3, 2, 3]", "[4]"}));
   EXPECT_TRUE(names(error_of([] { ArrayLoader({labels(4)}, {.batch_size = 0}); }), {"0", "4 rows"}));
   EXPECT_TRUE(names(error_of([] { ArrayLoader({labels(4)}, {.batch_size = 5, .drop_last = true}); }), {"5", "4 rows"}));
-  ArrayLoader loader({labels(4)}, {.batch_size = 2, .seed = 1}), other({labels(4)}, {.batch_size = 2, .seed = 2}), longer({labels(5)}, {.seed = 1});
+  ArrayLoader loader({labels(4)}, {.batch_size = 2, .seed = 1}), other({labels(4)}, {.batch_size = 2, .seed = 2}),
+      longer({labels(5)}, {.seed = 1});
   EXPECT_TRUE(names(error_of<InputError>([&] { loader.restore(other.state()); }), {"seed 2", "seed 1"}));
   EXPECT_TRUE(names(error_of<InputError>([&] { loader.restore(longer.state()); }), {"5 rows", "4 rows"}));
   EXPECT_TRUE(names(error_of<InputError>([&] { loader.restore({0, 4, 4, 1}); }), {"row 4", "0 to 3"}));
@@ -172,7 +174,8 @@ std::string npy(const std::string& type, const std::string& shape, const std::st
   std::string header = concat("{'descr': '", type, "', 'fortran_order': ", order, ", 'shape': ", shape, ", }");
   header.resize((10 + header.size() + 64) / 64 * 64 - 10, ' ');
   header.back() = '\n';
-  return concat("\x93NUMPY\x01", std::string(1, '\0'), static_cast<char>(header.size()), static_cast<char>(header.size() >> 8U)) + header + data;
+  return concat("\x93NUMPY\x01", std::string(1, '\0'), static_cast<char>(header.size()), static_cast<char>(header.size() >> 8U)) + header +
+         data;
 }
 
 template <class T>
@@ -210,9 +213,7 @@ TEST(NumpyFiles, AreReadInEveryType) {
 
 TEST(NumpyFiles, ThatCannotBeUsedAreRefused) {
   const TemporaryFolder folder;
-  const auto refusal = [&](const std::string& text) {
-    return error_of<InputError>([&] { (void)read_npy(folder.write("x.npy", text)); });
-  };
+  const auto refusal = [&](const std::string& text) { return error_of<InputError>([&] { (void)read_npy(folder.write("x.npy", text)); }); };
   const std::string good = npy("<f4", "(2,)", bytes_of(std::vector<float>{1, 2}));
   EXPECT_EQ(refusal(good), "");
   for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
@@ -223,7 +224,8 @@ TEST(NumpyFiles, ThatCannotBeUsedAreRefused) {
   EXPECT_TRUE(names(refusal(npy(">f4", "(2,)", std::string(8, '0'))), {"x.npy", ">f4"}));
   EXPECT_TRUE(names(refusal(npy("<c8", "(1,)", std::string(8, '0'))), {"x.npy", "<c8"}));
   EXPECT_TRUE(names(refusal(npy("<i8", "(1,)", bytes_of(std::vector<std::int64_t>{1LL << 31}))), {"x.npy", "2147483648"}));
-  for (const char* shape : {"2", "(-1,)", "(a,)", "(1, 1, 1, 1, 1, 1, 1, 1, 1)", "(99999999999999999999,)", "(1048577, 1048576)", "(4611686018427387904, 4)"}) {
+  for (const char* shape :
+       {"2", "(-1,)", "(a,)", "(1, 1, 1, 1, 1, 1, 1, 1, 1)", "(99999999999999999999,)", "(1048577, 1048576)", "(4611686018427387904, 4)"}) {
     EXPECT_TRUE(names(refusal(npy("<f4", shape, std::string(8, '0'))), {"x.npy"})) << shape;
   }
   EXPECT_TRUE(names(error_of<InputError>([&] { (void)read_npy(folder.path("nowhere.npy")); }), {"nowhere.npy"}));
@@ -233,7 +235,8 @@ TEST(Tables, AreReadWithAnySeparator) {
   const TemporaryFolder folder;
   const auto read = [&](const std::string& text) { return read_csv(folder.write("x.csv", text)); };
   const std::vector<float> expected = {1, -2.5, 3e3F, 4, 5, 6};
-  for (const char* text : {"1,-2.5,3e3\n4,5,6\n", "a,b,c\n1, -2.5 ,3e3\n4,5,6", "1;-2.5;3e3\r\n\r\n+4;5;6\r\n", "x y z\n1\t-2.5\t3e3\n\n 4  5 6 \n"}) {
+  for (const char* text :
+       {"1,-2.5,3e3\n4,5,6\n", "a,b,c\n1, -2.5 ,3e3\n4,5,6", "1;-2.5;3e3\r\n\r\n+4;5;6\r\n", "x y z\n1\t-2.5\t3e3\n\n 4  5 6 \n"}) {
     const Array table = read(text);
     EXPECT_EQ(table.shape(), (Shape{2, 3})) << text;
     EXPECT_TRUE(std::ranges::equal(table.values<float>(), expected)) << text;
@@ -244,9 +247,7 @@ TEST(Tables, AreReadWithAnySeparator) {
 
 TEST(Tables, WithAnythingElseAreRefusedByLine) {
   const TemporaryFolder folder;
-  const auto refusal = [&](const std::string& text) {
-    return error_of<InputError>([&] { (void)read_csv(folder.write("x.csv", text)); });
-  };
+  const auto refusal = [&](const std::string& text) { return error_of<InputError>([&] { (void)read_csv(folder.write("x.csv", text)); }); };
   EXPECT_TRUE(names(refusal("1,2\n3,x\n"), {"x.csv", "line 2", "field 2"}));
   EXPECT_TRUE(names(refusal("a,b\n1,2\n\n3,4,5\n"), {"x.csv", "line 4", "3 numbers", "2"}));
   EXPECT_TRUE(names(refusal("1,2\nc,d\n"), {"line 2", "field 1"}));

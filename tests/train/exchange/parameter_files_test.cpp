@@ -31,9 +31,7 @@ struct Model {
     parameters.freeze("running_mean");
     parameters.allocate(seed);
   }
-  std::vector<float> weights() const {
-    return {parameters.weights<float>(), parameters.weights<float>() + parameters.slab_size()};
-  }
+  std::vector<float> weights() const { return {parameters.weights<float>(), parameters.weights<float>() + parameters.slab_size()}; }
 };
 
 TEST(ParameterFiles, GiveBackEveryBit) {
@@ -55,14 +53,16 @@ TEST(ParameterFiles, GiveBackEveryBit) {
 TEST(ParameterFiles, RoundToOtherTypes) {
   const TemporaryFolder folder;
   const Model model(1);
-  for (const auto& [type, error] : {std::pair(WeightType::f16, 0x1p-11), std::pair(WeightType::bf16, 0x1p-8), std::pair(WeightType::f64, 0.0)}) {
+  for (const auto& [type, error] :
+       {std::pair(WeightType::f16, 0x1p-11), std::pair(WeightType::bf16, 0x1p-8), std::pair(WeightType::f64, 0.0)}) {
     Model other(2);
     save_safetensors(folder / "mine.safetensors", model.parameters, type);
     load_safetensors(folder / "mine.safetensors", other.parameters);
     const std::vector<float> found = other.weights(), expected = model.weights();
     bool equal = true;
     for (std::size_t i = 0; i < found.size(); ++i) {
-      EXPECT_LE(std::abs(found[i] - expected[i]), error * std::abs(static_cast<double>(expected[i])) + 1e-7 * (error > 0 ? 1 : 0)) << name_of(type);
+      EXPECT_LE(std::abs(found[i] - expected[i]), error * std::abs(static_cast<double>(expected[i])) + 1e-7 * (error > 0 ? 1 : 0))
+          << name_of(type);
       equal = equal && found[i] == expected[i];
     }
     EXPECT_EQ(equal, type == WeightType::f64);
@@ -78,7 +78,7 @@ TEST(ParameterFiles, ThatDoNotFitChangeNothing) {
   EXPECT_TRUE(names(refusal(), {"x.safetensors", "head.weight", "[7, 4]", "[6, 4]"}));
   const std::vector<float> ones(72, 1);
   write_safetensors(folder.path("x.safetensors"), {new_tensor("conv.weight", WeightType::f32, {4, 2, 3, 3}, ones.data()),
-                                                    new_tensor("more", WeightType::f32, {5}, ones.data())});
+                                                   new_tensor("more", WeightType::f32, {5}, ones.data())});
   EXPECT_TRUE(names(refusal(), {"lacks conv.bias [4]", "lacks scale []", "more", "[5]"}));
   folder.write("x.safetensors", "nothing of the kind");
   EXPECT_TRUE(names(refusal(), {"x.safetensors"}));

@@ -85,7 +85,9 @@ struct Program {
   void save_to(const std::string& path, index step) {
     save(path, parameters, *optimizer, step, {{"losses", losses}, {"mean", mean}, {"seen", seen}});
   }
-  index load_from(const std::string& path) { return load(path, parameters, *optimizer, {{"losses", losses}, {"mean", mean}, {"seen", seen}}); }
+  index load_from(const std::string& path) {
+    return load(path, parameters, *optimizer, {{"losses", losses}, {"mean", mean}, {"seen", seen}});
+  }
 
   std::vector<T> weights() const {
     const T* first = parameters.weights<T>();
@@ -253,7 +255,8 @@ TEST(OwnModel, ThatDoesNotFitIsRefusedByNameAndChangesNothing) {
   std::vector<double> longer(13);
   double wrong_type = 0;
   program.losses[3] = 7;
-  const auto [losses, mean, seen] = std::tuple(LoadedArray("losses", program.losses), LoadedArray("mean", program.mean), LoadedArray("seen", program.seen));
+  const auto [losses, mean, seen] =
+      std::tuple(LoadedArray("losses", program.losses), LoadedArray("mean", program.mean), LoadedArray("seen", program.seen));
   expect_refused(program, {"arrays/losses f64 [12]", "f64 [13]"}, load_arrays({{"losses", longer}, mean, seen}));
   expect_refused(program, {"arrays/mean f32 []", "f64 []"}, load_arrays({losses, {"mean", wrong_type}, seen}));
   expect_refused(program, {"has arrays/seen i64 []"}, load_arrays({losses, mean}));

@@ -298,17 +298,18 @@ int inspect_command(const InspectArguments& arguments) {
       tensors.push_back(
           {{"path", tensor.path}, {"type", name_of(tensor.type)}, {"shape", tensor.shape.extents()}, {"bytes", tensor.bytes}});
     }
-    const Json object{{"checkpoint", checkpoint.path().string()},
-                      {"format", checkpoint.format()},
-                      {"bytes", checkpoint.bytes()},
-                      {"hash", checkpoint.hash()},
-                      {"step", checkpoint.state().step},
-                      {"parameters", parameter_count(checkpoint)},
-                      {"tokenizer", tokenizer != nullptr ? Json{{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}} : Json()},
-                      {"run", header ? to_json(*header) : Json()},
-                      {"state", state_of(checkpoint)},
-                      {"config", checkpoint.config()},
-                      {"tensors", tensors}};
+    const Json object{
+        {"checkpoint", checkpoint.path().string()},
+        {"format", checkpoint.format()},
+        {"bytes", checkpoint.bytes()},
+        {"hash", checkpoint.hash()},
+        {"step", checkpoint.state().step},
+        {"parameters", parameter_count(checkpoint)},
+        {"tokenizer", tokenizer != nullptr ? Json{{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}} : Json()},
+        {"run", header ? to_json(*header) : Json()},
+        {"state", state_of(checkpoint)},
+        {"config", checkpoint.config()},
+        {"tensors", tensors}};
     print_json(object);
   } else {
     print_result(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(),

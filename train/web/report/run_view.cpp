@@ -243,9 +243,10 @@ std::string remark_on(Comparison comparison, const std::vector<RunView>& runs) {
       return concat("The same tokens are scored, but the models see different contexts before them", by_keys,
                     ". A lower loss may come from the context.");
     case Comparison::unknown:
-      return concat("It is not known whether the losses are over the same data, because metrics of an earlier version or of a program's own loop do "
-                    "not record it",
-                    by_keys, ".");
+      return concat(
+          "It is not known whether the losses are over the same data, because metrics of an earlier version or of a program's own loop do "
+          "not record it",
+          by_keys, ".");
     case Comparison::other_targets:
       return concat("The losses are over different tokens, so they cannot be compared", by_keys, ". ",
                     have_same_text(runs) ? "The tokens stand for the same text, so bits per byte can be compared (dikkat eval)."
