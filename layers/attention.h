@@ -112,6 +112,10 @@ struct SelfAttention {
     }
   }
 
+  /// Of a model of one's own: `width` columns in n_head heads, with the initial values of a small GPT.
+  SelfAttention(const Scope& s, index width, index n_head, bool is_causal, double dropout = 0)
+      : SelfAttention(s, with_defaults({.n_layer = 1, .n_head = n_head, .n_embd = width, .dropout = dropout}), is_causal) {}
+
   /// tokens: those that x was made from, i32 (B, T); only value embeddings read them.
   Tensor operator()(Pass& pass, Tensor x, const MultiHead::Context& context = {}, Tensor tokens = {}) const {
     const Tensor read = cast(x, pass.operand_type(x));

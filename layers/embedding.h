@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "autograd/ops/embedding.h"
 #include "layers/dropout.h"
@@ -17,6 +20,19 @@ struct Embedding {
 
   Embedding(const Scope& s, index count, index width, double std)
       : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes, Role::embedding)) {}
+
+  /// The rows of ids, i32 of any shape (...): (..., width). Throws Error for an id that is not in the table.
+  Tensor operator()(Pass&, Tensor ids) const {
+    if (ids.shape().rank() == 2) {
+      return embedding(ids, weight);
+    }
+    const Shape& shape = ids.shape();
+    std::array<index, Shape::kMaxRank + 1> extents{};
+    std::ranges::copy(shape.extents(), extents.begin());
+    const auto rank = static_cast<std::size_t>(shape.rank());
+    extents[rank] = weight.shape()[1];
+    return reshape(embedding(reshape(ids, {1, ids.size()}), weight), Shape(std::span(extents).first(rank + 1)));
+  }
 };
 
 /// The token's row, plus the position's row if positions are added to tokens, with a norm if the model has one there, and dropout. Maps

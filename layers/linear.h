@@ -8,15 +8,18 @@
 
 namespace dikkat {
 
-/// x weight^T + bias: (..., in) to (..., out), between hidden layers. Initial weights are normal with standard deviation `std`, which may
-/// be 0; biases are zero. Several layers that read one x can be stacked, with their outputs side by side: row_parts has the width of each.
-/// They share an adapter, if the scope has adapters.
+/// x weight^T + bias: (..., in) to (..., out), between hidden layers. Initial weights are those of `init`, or normal with standard
+/// deviation `std`, which may be 0; biases are zero. Several layers that read one x can be stacked, with their outputs side by side:
+/// row_parts has the width of each. They share an adapter, if the scope has adapters.
 struct Linear {
   Parameter weight, bias;  // (out, in), (out)
   std::optional<Adapter> adapter;
 
   Linear(const Scope& s, index in, index out, bool with_bias, double std, std::vector<index> row_parts = {})
-      : weight(s.param("weight", {out, in}, Init::normal(std), Decay::yes, Role::hidden, std::move(row_parts))),
+      : Linear(s, in, out, Init::normal(std), with_bias, std::move(row_parts)) {}
+  explicit Linear(const Scope& s, index in, index out, Init init = Init::fan_in_uniform(), bool with_bias = true,
+                  std::vector<index> row_parts = {})
+      : weight(s.param("weight", {out, in}, init, Decay::yes, Role::hidden, std::move(row_parts))),
         bias(with_bias ? s.param("bias", {out}, Init::zeros(), Decay::no, Role::vector) : Parameter{}),
         adapter(adapter_of(s, in, out)) {}
 

@@ -9,8 +9,8 @@
 #include "layers/pass.h"
 #include "layers/scope.h"
 
-// Recurrent layers, to compare attention with. Formulas and parameters are those of torch.nn.RNN and torch.nn.GRU (one layer, batch first;
-// names without PyTorch's "_l0"). Initial values, also of biases, have PyTorch's variance, 1 / (3 hidden), but are normal instead of
+// Recurrent layers. Formulas and parameters are those of torch.nn.RNN, torch.nn.GRU and torch.nn.LSTM (one layer, batch first; names
+// without PyTorch's "_l0"). Initial values, also of biases, have PyTorch's variance, 1 / (3 hidden), but are normal instead of
 // uniform.
 namespace dikkat {
 
@@ -35,14 +35,19 @@ struct RecurrentWeights {
   /// product, and b_t = (state t - 1) weight_hh^T + bias_hh, both (B, gates * hidden). x is (B, T, in); h0 (B, hidden) or absent: zeros.
   template <class Step>
   Tensor over_time(Pass& pass, Tensor x, Tensor h0, Step step) const {
-    require(x.shape().rank() == 3 && x.size() > 0 && x.shape()[2] == in, "recurrent: x is ", x.shape(), ", expected (B, T, ", in,
-            ") with B and T of 1 or more");
-    const index batch = x.shape()[0];
-    require(!h0 || h0.shape() == Shape{batch, hidden}, "recurrent: h0 is ", h0 ? h0.shape() : Shape{}, ", expected [", batch, ", ", hidden,
-            "]");
-    const Tensor initial = h0 ? h0 : zeros(pass.tape, {batch, hidden}, x.dtype());
+    const Tensor initial = first_state(pass, x, h0, "h0");
     const auto next = [&](Tensor a, Tensor h) { return step(a, linear(h, weight_hh, bias_hh), h); };
     return scan(linear(x, weight_ih, bias_ih), initial, next, 1).states;
+  }
+
+ protected:
+  /// The given state, or zeros (B, hidden). Throws Error if x or the state has another shape.
+  Tensor first_state(Pass& pass, Tensor x, Tensor given, const char* name) const {
+    require(x.shape().rank() == 3 && x.size() > 0 && x.shape()[2] == in, "recurrent: x is ", x.shape(), ", expected (B, T, ", in,
+            ") with B and T of 1 or more");
+    const Shape shape{x.shape()[0], hidden};
+    require(!given || given.shape() == shape, "recurrent: ", name, " is ", given ? given.shape() : Shape{}, ", expected ", shape);
+    return given ? given : zeros(pass.tape, shape, x.dtype());
   }
 
  private:
@@ -86,6 +91,41 @@ struct Gru : RecurrentWeights {
       return add(n, multiply(z, add(h, scale(n, -1))));
     });
   }
+};
+
+/// The state of an LSTM: h and c, (B, hidden) each. Absent: zeros.
+struct LstmState {
+  Tensor h{}, c{};
+};
+
+/// Long short-term memory (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000). Rows of weights are i | f | g | o:
+///   i = sigmoid(W_ii x_t + b_ii + W_hi h_{t-1} + b_hi)        f and o likewise        g likewise, with tanh
+///   c_t = f * c_{t-1} + i * g
+///   h_t = o * tanh(c_t)
+/// x (B, T, in), and a state or zeros, to all h (B, T, hidden).
+struct Lstm : RecurrentWeights {
+  Lstm(const Scope& s, index in_width, index hidden_width, bool with_bias = true)
+      : RecurrentWeights(s, 4, in_width, hidden_width, with_bias) {}
+
+  struct Output {
+    Tensor states;   // (B, T, hidden)
+    LstmState last;  // after the last step, to continue from
+  };
+  /// Throws Error for any other shapes.
+  Output run(Pass& pass, Tensor x, LstmState from = {}) const {
+    LstmState state{.c = first_state(pass, x, from.c, "c0")};
+    const Tensor states = over_time(pass, x, from.h, [&](Tensor a, Tensor b, Tensor) {
+      const Tensor sums = add(a, b);
+      const Tensor gates = sigmoid(slice(sums, 1, 0, 2 * hidden));
+      const Tensor i = slice(gates, 1, 0, hidden), f = slice(gates, 1, hidden, hidden);
+      const Tensor g = tanh(slice(sums, 1, 2 * hidden, hidden)), o = sigmoid(slice(sums, 1, 3 * hidden, hidden));
+      state.c = add(multiply(f, state.c), multiply(i, g));
+      state.h = multiply(o, tanh(state.c));
+      return state.h;
+    });
+    return {states, state};
+  }
+  Tensor operator()(Pass& pass, Tensor x, LstmState from = {}) const { return run(pass, x, from).states; }
 };
 
 }  // namespace dikkat

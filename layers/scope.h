@@ -26,6 +26,13 @@ class Scope {
   Parameter param(std::string_view name, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {}) const {
     return store_->add(join(name), shape, init, decay, role, std::move(row_parts));
   }
+  /// A parameter that is not trained, such as a running mean that the layer computes itself. It is saved with the others, and has neither a
+  /// gradient nor an optimizer's state.
+  Parameter buffer(std::string_view name, Shape shape, Init init) const {
+    const Parameter made = param(name, shape, init, Decay::no, Role::vector);
+    store_->freeze(join(name));
+    return made;
+  }
   /// Identifies the random numbers that are drawn here.
   std::uint64_t site() const { return hash_of(path_); }
   const std::string& path() const { return path_; }

@@ -62,10 +62,12 @@ bool Averaged::update(const Update& u, std::span<const Unit> units) {
 }
 
 void Averaged::start_average() {
+  reserve();
   for_blocks(units_, [](const auto* weights, auto* averages, index count) { std::copy_n(weights, count, averages); });
 }
 
 bool Averaged::exchange_average() {
+  reserve();
   for_blocks(units_, [](auto* weights, auto* averages, index count) { std::swap_ranges(weights, weights + count, averages); });
   return true;
 }

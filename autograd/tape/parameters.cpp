@@ -1,47 +1,14 @@
 #include "autograd/tape/parameters.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <numbers>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
-#include "autograd/base/parallel.h"
-#include "autograd/base/philox.h"
+#include "autograd/tape/initial_values.h"
 
 namespace dikkat {
-namespace {
-
-/// Normal numbers by the Box-Muller transform: elements 2i and 2i + 1 come from uniform numbers 2i and 2i + 1.
-template <class T>
-void draw_normal(index n, double std, const RandomStream& stream, T* out) {
-  constexpr index kBlock = 1 << 12;  // even: no block cuts a pair
-  parallel_blocks(n, kBlock, [&](index begin, index end) {
-    for (index i = begin; i < end; i += 2) {
-      const double radius = std * std::sqrt(-2 * std::log(1 - stream.uniform(i)));
-      const double angle = 2 * std::numbers::pi * stream.uniform(i + 1);
-      out[i] = static_cast<T>(radius * std::cos(angle));
-      if (i + 1 < end) {
-        out[i + 1] = static_cast<T>(radius * std::sin(angle));
-      }
-    }
-  });
-}
-
-template <class T>
-void draw_initial_values(const ParameterStore::Entry& entry, std::uint64_t seed) {
-  auto* data = static_cast<T*>(entry.values);
-  switch (entry.init.kind) {
-    case Init::Kind::zeros: std::fill_n(data, entry.size(), T(0)); break;
-    case Init::Kind::ones: std::fill_n(data, entry.size(), T(1)); break;
-    case Init::Kind::normal: draw_normal(entry.size(), entry.init.std, RandomStream(seed, "init/" + entry.path, 0), data); break;
-  }
-}
-
-}  // namespace
-
 Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts) {
   require(!laid_out_, "parameters: '", path, "' added after allocate(), expected all parameters to be added before");
   for (const Entry& other : entries_) {
@@ -51,6 +18,12 @@ Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Dec
                             std::all_of(row_parts.begin(), row_parts.end(), [](index rows) { return rows > 0; });
   require(row_parts.empty() || are_all_rows, "parameters: the row parts of '", path, "' ", shape,
           " do not add up to its rows, expected them to");
+  require(shape.rank() >= 2 || !init.follows_from_shape(), "parameters: '", path, "' ", shape, " with the initial values ",
+          name_of(init.kind), ", expected 2 axes or more");
+  require(init.kind != Init::Kind::uniform || init.low <= init.high, "parameters: '", path, "' uniform from ", init.low, " to ", init.high,
+          ", expected bounds in order");
+  require(init.kind != Init::Kind::truncated_normal || init.cut >= 0.5, "parameters: '", path, "' normal, cut at ", init.cut,
+          " standard deviations, expected 0.5 or more");
   Entry& entry = entries_.emplace_back();
   entry.path = path;
   entry.init = init;

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <functional>
+#include <numbers>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,15 +14,54 @@
 
 namespace dikkat {
 
-/// How a parameter is initialised.
+/// How a parameter is initialised. Values are a function of (seed, path), not of the order in which parameters are added.
+///
+/// xavier_*, kaiming_* and orthogonal() are for parameters of 2 axes or more, (out, in, ...): fan_in is in times the extents after it, and
+/// fan_out is out times these. A matrix that stacks several (row parts) is initialised part by part.
 struct Init {
-  enum class Kind { zeros, ones, normal } kind = Kind::zeros;
-  double std = 0;
+  enum class Kind {
+    zeros,
+    ones,
+    normal,
+    uniform,
+    truncated_normal,
+    xavier_uniform,
+    xavier_normal,
+    kaiming_uniform,
+    kaiming_normal,
+    orthogonal,
+  } kind = Kind::zeros;
+  double std = 0;            // of normal and truncated_normal
+  double low = 0, high = 0;  // of uniform
+  double cut = 2;            // of truncated_normal
+  double gain = 1;           // of those that follow from the shape
 
-  static constexpr Init zeros() { return {Kind::zeros, 0}; }
-  static constexpr Init ones() { return {Kind::ones, 0}; }
+  static constexpr Init zeros() { return {.kind = Kind::zeros}; }
+  static constexpr Init ones() { return {.kind = Kind::ones}; }
   /// With a standard deviation of 0: zeros.
-  static constexpr Init normal(double std) { return std == 0 ? zeros() : Init{Kind::normal, std}; }
+  static constexpr Init normal(double std) { return std == 0 ? zeros() : Init{.kind = Kind::normal, .std = std}; }
+  /// Of [low, high).
+  static constexpr Init uniform(double low, double high) { return {.kind = Kind::uniform, .low = low, .high = high}; }
+  /// Normal numbers of at most cut * std, the others drawn again. cut is 0.5 or more.
+  static constexpr Init truncated_normal(double std, double cut = 2) { return {.kind = Kind::truncated_normal, .std = std, .cut = cut}; }
+  /// Standard deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, AISTATS 2010).
+  static constexpr Init xavier_uniform(double gain = 1) { return {.kind = Kind::xavier_uniform, .gain = gain}; }
+  static constexpr Init xavier_normal(double gain = 1) { return {.kind = Kind::xavier_normal, .gain = gain}; }
+  /// Standard deviation gain / sqrt(fan_in) (He et al., arXiv 1502.01852). The gain is that of ReLU, unless it is given.
+  static constexpr Init kaiming_uniform(double gain = std::numbers::sqrt2) { return {.kind = Kind::kaiming_uniform, .gain = gain}; }
+  static constexpr Init kaiming_normal(double gain = std::numbers::sqrt2) { return {.kind = Kind::kaiming_normal, .gain = gain}; }
+  /// PyTorch's default for linear and convolutional layers: uniform in +-1 / sqrt(fan_in).
+  static constexpr Init fan_in_uniform() { return kaiming_uniform(std::numbers::inv_sqrt3); }
+  /// gain times a matrix (out, in * ...) with orthonormal rows, or orthonormal columns if it has more rows (Saxe et al., arXiv 1312.6120).
+  static constexpr Init orthogonal(double gain = 1) { return {.kind = Kind::orthogonal, .gain = gain}; }
+
+  /// Whether it needs 2 axes or more.
+  constexpr bool follows_from_shape() const { return kind >= Kind::xavier_uniform; }
+};
+template <>
+struct Names<Init::Kind> {
+  static constexpr std::string_view of[] = {"zeros",          "ones",          "normal",          "uniform",        "truncated_normal",
+                                            "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "orthogonal"};
 };
 
 /// Whether weight decay applies to a parameter.
@@ -89,8 +129,8 @@ class ParameterStore {
   /// Called for a parameter whose values have just been loaded.
   using Loaded = std::function<void(Entry&)>;
 
-  /// row_parts: see Entry. Throws Error for a path that exists already, for parts that do not add up to the matrix's rows, and after
-  /// lay_out().
+  /// row_parts: see Entry. Throws Error for a path that exists already, for parts that do not add up to the matrix's rows, for an Init that
+  /// the shape or its numbers do not allow, and after lay_out().
   Parameter add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {});
 
   /// The parameter will not be trained: it has no gradient and no optimizer state. With a packing it must be a matrix, which is packed from

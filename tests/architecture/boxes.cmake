@@ -14,7 +14,7 @@ set(boxes
   "train/metrics:autograd/base train/system"
   "train/parallel:autograd/base autograd/kernels autograd/tape optim"
   "train/exchange:autograd/base autograd/tape layers train/system train/text train/chat train/config"
-  "train/data:autograd/base train/system train/text train/chat train/config train/checkpoint"
+  "train/data:autograd/base autograd/tape train/system train/text train/chat train/config train/checkpoint"
   "train/model:autograd/base autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/exchange train/data"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
   "train/run:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample"

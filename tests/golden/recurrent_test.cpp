@@ -1,4 +1,4 @@
-// Compares recurrent layers, forward and backward, with the float64 results of torch.nn.RNN and torch.nn.GRU (make_recurrent_fixture.py).
+// Compares recurrent layers, forward and backward, with the float64 results of torch.nn.RNN, GRU and LSTM (make_recurrent_fixture.py).
 
 #include "layers/recurrent.h"
 
@@ -54,7 +54,16 @@ void check_case(const std::string& name, bool with_bias, bool with_h0) {
   const Tensor x = input("x", {batch, time, in}, true);
   const Tensor h0 = with_h0 ? input("h0", {batch, hidden}, true) : Tensor{};
   Pass pass{.tape = tape};
-  const Tensor y = layer(pass, x, h0);
+  Tensor c0, y;
+  if constexpr (std::is_same_v<Layer, Lstm>) {
+    c0 = with_h0 ? input("c0", {batch, hidden}, true) : Tensor{};
+    const Lstm::Output output = layer.run(pass, x, {.h = h0, .c = c0});
+    y = output.states;
+    EXPECT_LE(error_of(values_of<T>(output.last.c.data<T>(), batch * hidden), read("c")), kTolerance<T>);
+    EXPECT_EQ(values_of<T>(output.last.h.data<T>(), batch * hidden), values_of<T>(slice(y, 1, time - 1, 1).data<T>(), batch * hidden));
+  } else {
+    y = layer(pass, x, h0);
+  }
   EXPECT_LE(error_of(values_of<T>(y.data<T>(), y.size()), read("y")), kTolerance<T>);
 
   // Compare the gradients.
@@ -64,6 +73,10 @@ void check_case(const std::string& name, bool with_bias, bool with_h0) {
   if (with_h0) {
     ASSERT_NE(tape.gradient<T>(h0), nullptr);
     EXPECT_LE(error_of(values_of<T>(tape.gradient<T>(h0), h0.size()), read("dh0")), kTolerance<T>);
+  }
+  if (c0) {
+    ASSERT_NE(tape.gradient<T>(c0), nullptr);
+    EXPECT_LE(error_of(values_of<T>(tape.gradient<T>(c0), c0.size()), read("dc0")), kTolerance<T>);
   }
   for (const ParameterStore::Entry* entry : store.entries()) {
     ASSERT_TRUE(entry->gradient.written) << entry->path;
@@ -88,6 +101,8 @@ TYPED_TEST_SUITE(GoldenRecurrent, FloatTypes, FloatTypeName);
 TYPED_TEST(GoldenRecurrent, TanhRnn) { check_all_cases<TypeParam, Recurrent>("rnn"); }
 
 TYPED_TEST(GoldenRecurrent, Gru) { check_all_cases<TypeParam, Gru>("gru"); }
+
+TYPED_TEST(GoldenRecurrent, Lstm) { check_all_cases<TypeParam, Lstm>("lstm"); }
 
 }  // namespace
 }  // namespace dikkat

@@ -41,10 +41,21 @@ class RecurrentLayer : public ::testing::Test {};
 struct LayerName {
   template <class Layer>
   static std::string GetName(int) {
-    return std::is_same_v<Layer, Gru> ? "gru" : "rnn";
+    return std::is_same_v<Layer, Gru> ? "gru" : std::is_same_v<Layer, Lstm> ? "lstm" : "rnn";
   }
 };
-using Layers = ::testing::Types<Recurrent, Gru>;
+using Layers = ::testing::Types<Recurrent, Gru, Lstm>;
+
+/// Calls a layer from a first state; c of an LSTM begins with the same numbers as h.
+template <class Layer>
+Tensor call(const Layer& layer, Pass& pass, Tensor x, Tensor h0) {
+  if constexpr (std::is_same_v<Layer, Lstm>) {
+    return layer(pass, x, {.h = h0, .c = h0});
+  } else {
+    return layer(pass, x, h0);
+  }
+}
+
 TYPED_TEST_SUITE(RecurrentLayer, Layers, LayerName);
 
 TYPED_TEST(RecurrentLayer, BeginsWithPyTorchsVariance) {
@@ -57,7 +68,7 @@ TYPED_TEST(RecurrentLayer, BeginsWithPyTorchsVariance) {
     }
   }
   const auto count = static_cast<double>(built.store.parameter_count());
-  const double gates = std::is_same_v<TypeParam, Gru> ? 3 : 1;
+  const double gates = std::is_same_v<TypeParam, Gru> ? 3 : std::is_same_v<TypeParam, Lstm> ? 4 : 1;
   EXPECT_EQ(count, gates * 50 * (70 + 50 + 2));
   EXPECT_NEAR(squares / count * 3 * 50, 1, 5 * std::sqrt(2 / count));  // the variance of a mean of n squares is 2 / n
 }
@@ -71,9 +82,18 @@ TYPED_TEST(RecurrentLayer, ContinuesFromAState) {
     Pass pass{.tape = tape};
     const Tensor x = tape.input<double>({kBatch, kTime, kIn}, values);
     const Tensor whole = built.layer(pass, x);
-    const Tensor head = built.layer(pass, slice(x, 1, 0, cut));
-    const Tensor last = reshape(slice(head, 1, cut - 1, 1), {kBatch, kHidden});
-    const Tensor joined = concat(std::vector{head, built.layer(pass, slice(x, 1, cut, kTime - cut), last)}, 1);
+    const Tensor first = slice(x, 1, 0, cut), rest = slice(x, 1, cut, kTime - cut);
+    Tensor head, tail;
+    if constexpr (std::is_same_v<TypeParam, Lstm>) {
+      const Lstm::Output output = built.layer.run(pass, first);
+      EXPECT_EQ(output.last.c.shape(), (Shape{kBatch, kHidden}));
+      head = output.states;
+      tail = built.layer(pass, rest, output.last);
+    } else {
+      head = built.layer(pass, first);
+      tail = built.layer(pass, rest, reshape(slice(head, 1, cut - 1, 1), {kBatch, kHidden}));
+    }
+    const Tensor joined = concat(std::vector{head, tail}, 1);
     EXPECT_LE(relative_error(copy_of(joined.data<double>(), joined.size()), copy_of(whole.data<double>(), whole.size())), 1e-15) << cut;
   }
 }
@@ -88,7 +108,7 @@ std::vector<float> outcome_of(int threads) {
   Pass pass{.tape = tape};
   const Tensor x = tape.input<float>({kBatch, kTime, kIn}, numbers(kBatch * kTime * kIn, 1), true);
   const Tensor h0 = tape.input<float>({kBatch, kHidden}, numbers(kBatch * kHidden, 2), true);
-  const Tensor y = built.layer(pass, x, h0);
+  const Tensor y = call(built.layer, pass, x, h0);
   tape.backward(y, tape.input<float>(y.shape(), numbers(y.size(), 3)));
   auto all = copy_of(y.data<float>(), y.size());
   const auto append = [&](const float* data, index n) { all.insert(all.end(), data, data + n); };
@@ -139,7 +159,7 @@ TYPED_TEST(RecurrentLayer, RefusesShapesThatDoNotFit) {
   EXPECT_TRUE(names(error_of([&] { built.layer(pass, input({2, 3, 4})); }), {"recurrent", "[2, 3, 4]", "(B, T, 5)"}));
   EXPECT_NE(error_of([&] { built.layer(pass, input({2, 0, 5})); }), "");
   EXPECT_NE(error_of([&] { built.layer(pass, input({3, 5})); }), "");
-  EXPECT_TRUE(names(error_of([&] { built.layer(pass, input({2, 3, 5}), input({1, 7})); }), {"recurrent", "h0", "[1, 7]", "[2, 7]"}));
+  EXPECT_TRUE(names(error_of([&] { call(built.layer, pass, input({2, 3, 5}), input({1, 7})); }), {"recurrent", "0", "[1, 7]", "[2, 7]"}));
   ParameterStore store;
   EXPECT_TRUE(names(error_of([&] { TypeParam(Scope(store) / "cell", 0, 7); }), {"cell", "0", "7 hidden", "1"}));
 }

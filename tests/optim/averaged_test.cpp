@@ -57,6 +57,39 @@ TEST(Averaged, FollowsItsFormula) {
   EXPECT_EQ(values_of(store.weights<double>(), first), weights);
 }
 
+// A program's own loop needs neither reserve() nor start_average().
+TEST(Averaged, BeginsWithTheFirstWeights) {
+  const auto trained = [](bool prepared) {
+    ParameterStore store(DType::f64);
+    add_parameters(store);
+    store.allocate(3);
+    Averaged optimizer(std::make_unique<AdamW>(store, AdamW::Options{}), store, 0.9);
+    if (prepared) {
+      optimizer.start_average();
+    }
+    for (index step = 1; step <= 4; ++step) {
+      for (ParameterStore::Entry* entry : store.entries()) {
+        write_gradient<double>(*entry, some_numbers(entry->size(), static_cast<std::uint64_t>(step)));
+      }
+      optimizer.step(step, 0.05);
+    }
+    optimizer.exchange_average();
+    return std::vector<double>(store.weights<double>(), store.weights<double>() + store.slab_size());
+  };
+  const std::vector<double> one = trained(true), other = trained(false);
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    ASSERT_NEAR(one[i], other[i], 1e-12);
+  }
+  ParameterStore store;
+  add_parameters(store);
+  store.allocate(3);
+  Averaged optimizer(std::make_unique<AdamW>(store, AdamW::Options{}), store, 0.9);
+  const float first = store.weights<float>()[0];
+  optimizer.start_average();
+  optimizer.exchange_average();
+  EXPECT_EQ(store.weights<float>()[0], first);
+}
+
 TEST(Averaged, LeavesWeightsAsTheOptimizerMakesThem) {
   const auto run = [](bool averages, int threads) {
     const WithThreads with(threads, Work{0});

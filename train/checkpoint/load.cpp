@@ -52,6 +52,12 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
   return checkpoint;
 }
 
+void require_language_model(const CheckpointFile& checkpoint) {
+  require_input(!checkpoint.config().empty() && !checkpoint.tokenizer().empty(), checkpoint.path().string(),
+                " has no configuration and tokenizer, because a program has saved a model of its own in it; expected a language model. "
+                "`dikkat inspect` prints what it holds, and the program that saved it can load it");
+}
+
 Contents read_index(const std::filesystem::path& path) {
   try {
     const File file = File::open_regular(path);

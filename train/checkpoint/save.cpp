@@ -106,13 +106,12 @@ index bytes_of_all(std::span<const Dataset> datasets) {
   return bytes;
 }
 
-index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
-  // Reserve the space in a temporary file.
-  const index step = snapshot.state.step;
-  ProvisionalFile temporary(target.parent_path() / concat(".tmp-", step, "-", ::getpid()));
+/// Writes a complete checkpoint to a new file at `temporary`, and returns its size.
+index write_checkpoint(ProvisionalFile& temporary, const Snapshot& snapshot, Faults* faults) {
+  // Reserve the space.
   std::vector<Dataset> datasets = datasets_of(snapshot);
   const index expected = bytes_of_all(datasets);
-  const std::string lack = lack_of_space(target.parent_path(), expected);
+  const std::string lack = lack_of_space(temporary.path().parent_path(), expected);
   require(lack.empty(), lack, "; free some space, or keep fewer checkpoints of runs (train.keep_last)");
   File file;
   require_done(file.create(temporary.path(), faults), Operation::open);
@@ -126,15 +125,18 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
   const index bytes = file.size();
   const Digest root = root_hash_of(file, bytes);
   require_gives_back(file, index_begin, bytes, snapshot, datasets);
-  write_header(file, {.length = bytes, .step = step, .index_begin = index_begin, .root = root});
+  write_header(file, {.length = bytes, .step = snapshot.state.step, .index_begin = index_begin, .root = root});
   require_done(file.sync(), Operation::sync);
   require_done(file.close(), Operation::close);
+  return bytes;
+}
 
-  // Give the file its name. One that is already there is compared and stays.
+/// Gives the file a name that no file has. A file that has it already is compared, and stays.
+void name_new(ProvisionalFile& temporary, const std::filesystem::path& target, Faults* faults) {
   std::error_code missing;
   if (std::filesystem::symlink_status(target, missing).type() != std::filesystem::file_type::not_found) {
     require(same_files(temporary.path(), target), "a file with this name and other contents already exists; it was not changed");
-    return bytes;
+    return;
   }
   ProvisionalFile renamed(target);
   require_done(rename_file(temporary.path(), target, faults), Operation::rename);
@@ -142,6 +144,23 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
   renamed.created();
   require_done(sync_directory(target.parent_path(), faults), Operation::sync_directory);
   renamed.keep();
+}
+
+index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
+  ProvisionalFile temporary(target.parent_path() / concat(".tmp-", snapshot.state.step, "-", ::getpid()));
+  const index bytes = write_checkpoint(temporary, snapshot, faults);
+  name_new(temporary, target, faults);
+  return bytes;
+}
+
+/// As save(), but a file that has the name is replaced.
+index replace(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  ProvisionalFile temporary(folder / concat(".tmp-", target.filename().string(), "-", ::getpid()));
+  const index bytes = write_checkpoint(temporary, snapshot, faults);
+  require_done(rename_file(temporary.path(), target, faults), Operation::rename);
+  temporary.keep();
+  require_done(sync_directory(folder, faults), Operation::sync_directory);
   return bytes;
 }
 
@@ -158,6 +177,17 @@ SavedCheckpoint save_checkpoint(const std::filesystem::path& directory, const Sn
     return {std::move(target), step, bytes};
   } catch (const std::exception& error) {
     fail("cannot save ", target.string(), ": ", error.what());
+  }
+}
+
+SavedCheckpoint replace_checkpoint(const std::filesystem::path& file, const Snapshot& snapshot, Faults* faults) {
+  const index step = snapshot.state.step;
+  require(step >= 0, "replace_checkpoint: step ", step, ", expected 0 or more");
+  try {
+    const index bytes = replace(file, snapshot, faults);
+    return {file, step, bytes};
+  } catch (const std::exception& error) {
+    fail("cannot save ", file.string(), ": ", error.what());
   }
 }
 

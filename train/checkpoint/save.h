@@ -9,7 +9,7 @@ namespace dikkat {
 
 class Faults;
 
-/// Proof that a checkpoint is on the disk. Only save_checkpoint() creates one, and removing older checkpoints requires one.
+/// Proof that a checkpoint is on the disk. Only the functions below create one, and removing older checkpoints requires one.
 class SavedCheckpoint {
  public:
   const std::filesystem::path& path() const { return path_; }
@@ -18,6 +18,7 @@ class SavedCheckpoint {
 
  private:
   friend SavedCheckpoint save_checkpoint(const std::filesystem::path& directory, const Snapshot& snapshot, Faults* faults);
+  friend SavedCheckpoint replace_checkpoint(const std::filesystem::path& file, const Snapshot& snapshot, Faults* faults);
   SavedCheckpoint(std::filesystem::path path, index step, index bytes) : path_(std::move(path)), step_(step), bytes_(bytes) {}
 
   std::filesystem::path path_;
@@ -36,5 +37,9 @@ index expected_bytes(const Snapshot& snapshot);
 /// of this step that already exists is never changed: throws Error unless it has the same bytes. The caller must hold the run directory's
 /// lock and should ignore SIGXFSZ. `faults` is for tests, and may be null.
 SavedCheckpoint save_checkpoint(const std::filesystem::path& directory, const Snapshot& snapshot, Faults* faults = nullptr);
+
+/// As save_checkpoint(), for a file of any name in a folder that exists. It atomically replaces a file that is there: until the new
+/// checkpoint is complete and synced, `file` is the old one, and it stays if anything fails.
+SavedCheckpoint replace_checkpoint(const std::filesystem::path& file, const Snapshot& snapshot, Faults* faults = nullptr);
 
 }  // namespace dikkat

@@ -11,7 +11,9 @@ namespace dikkat {
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& source) {
   const std::filesystem::path path(source);
   if (path.extension() == ".h5" || is_folder(checkpoint_directory(path))) {
-    return tokenizer_from_json(open_checkpoint(source, CheckpointChoice::newest).tokenizer());
+    const CheckpointFile checkpoint = open_checkpoint(source, CheckpointChoice::newest);
+    require_language_model(checkpoint);
+    return tokenizer_from_json(checkpoint.tokenizer());
   }
   return read_tokenizer_file(source);
 }

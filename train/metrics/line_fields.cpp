@@ -56,6 +56,20 @@ ScoredSet scored_in(const Json& object) {
                    .targets = text_in(*scored, "targets"), .contexts = text_in(*scored, "contexts"), .text = text_in(*scored, "text")};
 }
 
+namespace {
+
+Settings settings_in(const Json& object) {
+  Settings settings;
+  if (const auto list = object.find("settings"); list != object.end() && list->is_object()) {
+    for (const auto& [name, value] : list->items()) {
+      settings.emplace_back(name, value.is_string() ? value.get<std::string>() : "");
+    }
+  }
+  return settings;
+}
+
+}  // namespace
+
 RunHeader header_in(const Json& object, index step) {
   return {.provenance = provenance_in(object),
           .step = step,
@@ -65,7 +79,8 @@ RunHeader header_in(const Json& object, index step) {
           .train_tokens = count_in(object, "train_tokens"),
           .val_tokens = count_in(object, "val_tokens"),
           .corpus = text_in(object, "corpus"),
-          .bytes_per_token = number_in(object, "bytes_per_token")};
+          .bytes_per_token = number_in(object, "bytes_per_token"),
+          .settings = settings_in(object)};
 }
 
 EvaluationReport evaluation_in(const Json& object, index step) {

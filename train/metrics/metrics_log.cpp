@@ -191,6 +191,13 @@ void MetricsLog::write(const RunHeader& header) {
   line.add("val_tokens", header.val_tokens);
   line.add("corpus", header.corpus);
   line.add("bytes_per_token", header.bytes_per_token);
+  if (!header.settings.empty()) {
+    Json settings = Json::object();
+    for (const auto& [name, value] : header.settings) {
+      settings[name] = value;
+    }
+    line.add("settings", settings);
+  }
   append(line.finish());
   has_header_ = true;
 }

@@ -4,11 +4,16 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "train/metrics/provenance.h"
 #include "train/metrics/reports.h"
 
 namespace dikkat {
+
+/// Names and values of a run's settings, such as {"learning_rate", "3e-4"}.
+using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// The first line of a run's metrics. docs/METRICS.md describes all lines.
 struct RunHeader {
@@ -19,6 +24,7 @@ struct RunHeader {
   index vocab_size = 0, train_tokens = 0, val_tokens = 0;
   std::string corpus{};                                               ///< sha256 of the corpus
   double bytes_per_token = std::numeric_limits<double>::quiet_NaN();  ///< in the validation text; bits per byte are loss / ln 2 / this
+  Settings settings{};                                                ///< of a run without config.toml: a program's own loop wrote it
 };
 
 /// The metrics that a run keeps when it is resumed at a step.

@@ -25,7 +25,8 @@ struct StepReport {
   /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products measured on this machine; NaN if unknown.
   double mfu = std::numeric_limits<double>::quiet_NaN();
 
-  double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
+  /// NaN if the tokens are not counted.
+  double tokens_per_second() const { return tokens > 0 ? static_cast<double>(tokens) / seconds : std::numeric_limits<double>::quiet_NaN(); }
 };
 
 /// A fingerprint of the tokens that an evaluation scores. Losses are comparable only over the same scored tokens. Each member is a sha256
@@ -41,7 +42,8 @@ struct ScoredSet {
   bool operator==(const ScoredSet&) const = default;
 };
 
-/// The loss over one of several texts: a source's validation part, or a text of data.evaluations.
+/// The loss over one of several texts: a source's validation part, or a text of data.evaluations. In a run of a program's own loop
+/// (train/run/run_folder.h), any number that has a name.
 struct NamedLoss {
   std::string name;
   double loss = 0;

@@ -14,6 +14,7 @@
 namespace dikkat {
 
 Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks) {
+  require_language_model(checkpoint);
   Config config = parse_config_of_run(checkpoint.config(), checkpoint.path().string() + ": configuration", remarks);
   resolve(config);
   return config;
@@ -22,7 +23,7 @@ Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* rem
 namespace {
 
 /// The groups of tensors that this program reads. A tensor's group is the part of its path before the first slash.
-constexpr std::string_view kKnownGroups[] = {"model", "optimizer", "adapter"};
+constexpr std::string_view kKnownGroups[] = {"model", "optimizer", "adapter", "arrays"};
 
 }  // namespace
 

@@ -39,7 +39,8 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
 
 // Parts of load_trained_model() and save_model(), for other code.
 
-/// Returns the resolved configuration of a checkpoint. Throws InputError if it cannot be parsed; validate() checks whether it can be used.
+/// Returns the resolved configuration of a checkpoint. Throws InputError if there is none or it cannot be parsed; validate() checks whether
+/// it can be used.
 /// Adds a remark for each ignored key to `remarks`, unless this is null (parse_config_of_run()).
 Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks = nullptr);
 /// Throws InputError if the checkpoint has tensors of an unknown group that must not be ignored (StoredTensor::required).

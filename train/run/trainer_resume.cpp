@@ -38,6 +38,7 @@ OpenRun open_run(const std::filesystem::path& run_directory, CheckpointChoice ch
   if (!ranks.is_first()) {
     run.checkpoint = CheckpointFile::open(path);
   }
+  require_language_model(*run.checkpoint);
   require_input(is_of_a_run(run.checkpoint->state()), run_directory.string(),
                 " is a model without a run's history, as dikkat merge and import make it, so there is nothing to resume; to train it on: "
                 "dikkat finetune ",

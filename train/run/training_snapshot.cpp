@@ -2,29 +2,27 @@
 
 #include <algorithm>
 #include <iterator>
-#include <vector>
+#include <type_traits>
 
 #include "train/model/trained_model.h"
 
 namespace dikkat {
 
-namespace {
-
-/// Returns views of the optimizer's state.
 std::vector<TensorView> state_of(Optimizer& optimizer) {
   std::vector<TensorView> views;
   for (const StateSlab* slab : optimizer.state()) {
-    for (const auto& [parameter, shape, offset] : slab->parts) {
-      views.push_back({.path = concat("optimizer/", slab->name, '/', parameter->path),
-                       .type = ElementType::f32,
-                       .shape = shape,
-                       .data = slab->data<float>() + offset});
-    }
+    for_float(slab->dtype, "optimizer", [&](auto zero) {
+      using T = decltype(zero);
+      for (const auto& [parameter, shape, offset] : slab->parts) {
+        views.push_back({.path = concat("optimizer/", slab->name, '/', parameter->path),
+                         .type = std::is_same_v<T, float> ? ElementType::f32 : ElementType::f64,
+                         .shape = shape,
+                         .data = slab->data<T>() + offset});
+      }
+    });
   }
   return views;
 }
-
-}  // namespace
 
 Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, const ParameterStore& parameters,
                            Optimizer& optimizer) {

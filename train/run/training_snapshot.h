@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "autograd/tape/parameters.h"
 #include "optim/optimizer.h"
@@ -13,6 +14,9 @@ namespace dikkat {
 /// state as "optimizer/<slab>/<parameter>".
 Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, const ParameterStore& parameters,
                            Optimizer& optimizer);
+
+/// Returns views of the optimizer's state, whose memory must be mapped (Optimizer::reserve()).
+std::vector<TensorView> state_of(Optimizer& optimizer);
 
 /// Reads the optimizer's state from a checkpoint. Throws InputError unless the checkpoint has exactly the state of the optimizer's
 /// parameters.

@@ -176,6 +176,25 @@ TEST_F(Faulty, AKillAtAnyCallLeavesTheOldOrTheNewCheckpoint) {
   EXPECT_GT(with_temporary, 10);
 }
 
+TEST_F(Faulty, AReplacedFileIsTheOldOrTheNewOneAndWhole) {
+  const std::filesystem::path file = scratch_ / "mine.h5";
+  const std::string before = read_file(replace_checkpoint(file, old_.snapshot).path());
+  EXPECT_TRUE(before == old_bytes_);  // only the name differs
+  int with_new = 0;
+  at_every_call({.error = EIO}, [&](const FaultPlan& plan) {
+    Faults faults(plan);
+    const std::string text = text_of<Error>([&] { replace_checkpoint(file, new_.snapshot, &faults); });
+    EXPECT_EQ(names_in(scratch_.path()), (FileNames{kOld, "mine.h5"})) << plan.nth;
+    const std::string now = read_file(file);
+    EXPECT_EQ(names(text, {file.string(), "Input/output error"}), faults.struck()) << text;
+    EXPECT_TRUE(now == before || now == expected_) << plan.nth;
+    with_new += now == expected_ ? 1 : 0;
+    replace_checkpoint(file, old_.snapshot);
+    return faults.struck();
+  });
+  EXPECT_EQ(with_new, 2);  // the one that could not sync the folder, and the last one, which did not fail
+}
+
 TEST_F(Faulty, AReallyFullFileIsAnError) {
   const bool was_killed = killed([&] {
     ::signal(SIGXFSZ, SIG_IGN);

@@ -244,6 +244,44 @@ void inspect_files(const std::string& source, bool json) {
   flush_results();
 }
 
+// Arrays that a program saves beside a model of its own (train/run/own_model.h).
+
+bool is_array(const StoredTensor& tensor) { return tensor.path.starts_with("arrays/"); }
+
+/// Returns the numbers of a short array: "12", or "0.5 0.25".
+std::string numbers_of(const CheckpointFile& checkpoint, const StoredTensor& tensor) {
+  std::string text;
+  const auto read = [&](auto zero) {
+    std::vector<decltype(zero)> numbers(static_cast<std::size_t>(tensor.shape.size()));
+    checkpoint.read(tensor.path, tensor.type, tensor.shape, numbers.data());
+    for (const auto number : numbers) {
+      text += concat(text.empty() ? "" : " ", number);
+    }
+  };
+  switch (tensor.type) {
+    case ElementType::f32: read(float{}); break;
+    case ElementType::f64: read(double{}); break;
+    case ElementType::u8: read(std::uint8_t{}); break;
+    case ElementType::i32: read(std::int32_t{}); break;
+    case ElementType::i64: read(std::int64_t{}); break;
+    case ElementType::u64: read(std::uint64_t{}); break;
+  }
+  return text;
+}
+
+/// Returns a line for each array of the program, with its numbers if they are few.
+std::string arrays_of(const CheckpointFile& checkpoint) {
+  constexpr index kMost = 8;
+  std::string lines;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    if (is_array(tensor)) {
+      lines += fmt::format("  {:<28} {} {}{}\n", tensor.path.substr(tensor.path.find('/') + 1), name_of(tensor.type), concat(tensor.shape),
+                           tensor.shape.size() <= kMost ? "  " + numbers_of(checkpoint, tensor) : "");
+    }
+  }
+  return lines.empty() ? "" : "\narrays of the program\n" + lines;
+}
+
 int inspect_command(const InspectArguments& arguments) {
   if (ModelFiles::is_at(arguments.source)) {
     require_input(!arguments.best, arguments.source, " is an imported model, but --best needs a run directory: leave --best out");
@@ -251,7 +289,8 @@ int inspect_command(const InspectArguments& arguments) {
     return 0;
   }
   const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? CheckpointChoice::best : CheckpointChoice::newest);
-  const auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
+  // A program's own model has no tokenizer and no configuration.
+  const auto tokenizer = checkpoint.tokenizer().empty() ? nullptr : tokenizer_from_json(checkpoint.tokenizer());
   const auto header = read_run_header(run_directory_of(checkpoint));  // nullopt for a checkpoint outside of a run
   if (arguments.json) {
     Json tensors = Json::array();
@@ -259,24 +298,27 @@ int inspect_command(const InspectArguments& arguments) {
       tensors.push_back(
           {{"path", tensor.path}, {"type", name_of(tensor.type)}, {"shape", tensor.shape.extents()}, {"bytes", tensor.bytes}});
     }
-    const Json object{{"checkpoint", checkpoint.path().string()},
-                      {"format", checkpoint.format()},
-                      {"bytes", checkpoint.bytes()},
-                      {"hash", checkpoint.hash()},
-                      {"step", checkpoint.state().step},
-                      {"parameters", parameter_count(checkpoint)},
-                      {"tokenizer", {{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}}},
-                      {"run", header ? to_json(*header) : Json()},
-                      {"state", state_of(checkpoint)},
-                      {"config", checkpoint.config()},
-                      {"tensors", tensors}};
+    const Json object{
+        {"checkpoint", checkpoint.path().string()},
+        {"format", checkpoint.format()},
+        {"bytes", checkpoint.bytes()},
+        {"hash", checkpoint.hash()},
+        {"step", checkpoint.state().step},
+        {"parameters", parameter_count(checkpoint)},
+        {"tokenizer", tokenizer != nullptr ? Json{{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}} : Json()},
+        {"run", header ? to_json(*header) : Json()},
+        {"state", state_of(checkpoint)},
+        {"config", checkpoint.config()},
+        {"tensors", tensors}};
     print_json(object);
   } else {
     print_result(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(),
                              short_bytes(static_cast<double>(checkpoint.bytes())), checkpoint.format()));
     print_result(fmt::format("step        {}\n", checkpoint.state().step));
     print_result(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
-    print_result(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
+    print_result(tokenizer != nullptr
+                     ? fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size()))
+                     : "tokenizer   none: a program has saved a model of its own\n");
     print_result(curve_of(checkpoint));
     if (header) {
       print_result(for_terminal(started(header->provenance)) + '\n');
@@ -289,12 +331,15 @@ int inspect_command(const InspectArguments& arguments) {
             fmt::format("  {:<28} {} {}\n", tensor.path.substr(tensor.path.find('/') + 1), name_of(tensor.type), concat(tensor.shape)));
       }
     }
+    print_result(arrays_of(checkpoint));
     print_result("\nstate\n");
     const Json state = state_of(checkpoint);
     for (const auto& [name, value] : state.items()) {
       print_result(for_terminal(fmt::format("  {:<28} {}\n", name, json_text(value))));
     }
-    print_result("\nconfiguration\n" + for_terminal(checkpoint.config()));
+    if (!checkpoint.config().empty()) {
+      print_result("\nconfiguration\n" + for_terminal(checkpoint.config()));
+    }
   }
   flush_results();
   return 0;

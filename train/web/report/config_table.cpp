@@ -10,6 +10,7 @@
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 namespace {
@@ -55,12 +56,34 @@ void derive_decay_steps(Config& config, const RunHistory& history) {
   }
 }
 
+/// The settings of a run of a program's own loop, which has no config.toml, with the changes of later starts.
+ConfigTable settings_table(const RunHistory& history) {
+  ConfigTable table;
+  for (const auto& [name, value] : history.header->settings) {
+    table.rows.push_back({.key = name, .value = value, .changed = true});
+  }
+  for (const RunHistory::Event& event : history.events) {
+    if (event.kind == "change") {
+      const auto row = std::ranges::find(table.rows, event.key, &ConfigRow::key);
+      if (row != table.rows.end()) {
+        row->value = event.after;
+      } else {
+        table.rows.push_back({.key = event.key, .value = event.after, .changed = true});
+      }
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
 ConfigTable read_config_table(const std::filesystem::path& run_directory, const RunHistory& history) {
   static const Config defaults;
   ConfigTable table;
   try {
+    if (is_of_own_loop(history) && !is_there(run_directory / "config.toml")) {
+      return settings_table(history);
+    }
     // Load the configuration, apply the recorded changes, and fill in derived values.
     Config config = load_config(run_directory / "config.toml", defaults_of_runs());
     derive_decay_steps(config, history);

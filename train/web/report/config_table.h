@@ -22,7 +22,8 @@ struct ConfigTable {
   std::string problem{};        ///< why there are no rows; empty if there are
 };
 
-/// Reads the current configuration of a run: RUN_DIR/config.toml, with the changes that `history` records.
+/// Reads the current configuration of a run: RUN_DIR/config.toml, with the changes that `history` records. For a run of a program's own
+/// loop, which has no config.toml, these are the settings in its header.
 ConfigTable read_config_table(const std::filesystem::path& run_directory, const RunHistory& history);
 
 }  // namespace dikkat

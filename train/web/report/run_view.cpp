@@ -48,7 +48,8 @@ std::string problem_of(const RunView& run) {
   if (!run.history.header && run.history.last_step() == 0) {
     return "it has no readable metrics.jsonl";
   }
-  return run.checkpoints.empty() ? "it has no checkpoint" : "";
+  // A program's own loop need not save its model.
+  return run.checkpoints.empty() && !is_of_own_loop(run.history) ? "it has no checkpoint" : "";
 }
 
 /// The number of parameters of a model from merge or import, from the index of its checkpoint; nullopt if this is not such a model.
@@ -242,8 +243,10 @@ std::string remark_on(Comparison comparison, const std::vector<RunView>& runs) {
       return concat("The same tokens are scored, but the models see different contexts before them", by_keys,
                     ". A lower loss may come from the context.");
     case Comparison::unknown:
-      return concat("It is not known whether the losses are over the same tokens, because metrics of an earlier version do not record it",
-                    by_keys, ".");
+      return concat(
+          "It is not known whether the losses are over the same data, because metrics of an earlier version or of a program's own loop do "
+          "not record it",
+          by_keys, ".");
     case Comparison::other_targets:
       return concat("The losses are over different tokens, so they cannot be compared", by_keys, ". ",
                     have_same_text(runs) ? "The tokens stand for the same text, so bits per byte can be compared (dikkat eval)."

@@ -24,6 +24,10 @@ function median(values) {
   return sorted.length ? sorted[Math.floor(sorted.length / 2)] : null;
 }
 
+// Whether a program's own training loop wrote the run: it has no tokenizer, and its losses have no unit.
+const isOwn = (run) => run.header !== null && !run.header.tokenizer;
+const lossUnit = (runs) => (runs.some(isOwn) ? null : "nats per token");
+
 const last = (values) => (values.length ? values[values.length - 1] : null);
 
 // ---- Charts ---------------------------------------------------------------------------------------------------------------------------------
@@ -35,15 +39,18 @@ const AXES = {
   hours: { label: "hours", of: (table) => table.seconds.map((seconds) => seconds / 3600) },
 };
 
+const curvesByName = (run) => run.texts.map((text, number) => (
+  { name: text.name, table: text, column: "loss", points: true, error: "error", dashed: true, number }));
+
 // The panels. A curve draws the values of a column of one of the run's tables. If the curves differ from run to run, `curves` is a function of the run.
 const CHARTS = [
-  { title: "Loss", unit: "nats per token", wide: true, log: true, digits: 4, curves: [
+  { title: "Loss", unit: lossUnit, wide: true, log: true, digits: 4, curves: [
     { name: "training, each step", table: "steps", column: "loss", faint: true },
     { name: "training, smoothed", table: "steps", column: "smooth" },
     { name: "validation", table: "evaluations", column: "val", points: true, error: "error", dashed: true },
   ] },
-  { title: "Loss of each text", unit: "nats per token", log: true, digits: 4, curves: (run) => run.texts.map((text, number) => (
-    { name: text.name, table: text, column: "loss", points: true, error: "error", dashed: true, number })) },
+  { title: "Loss of each text", unit: "nats per token", log: true, digits: 4, curves: (run) => (isOwn(run) ? [] : curvesByName(run)) },
+  { title: "Measures", digits: 4, curves: (run) => (isOwn(run) ? curvesByName(run) : []) },
   { title: "Learning rate", curves: [{ name: "rate", table: "steps", column: "rate" }] },
   { title: "Gradient norm", log: true, curves: [{ name: "norm before clipping", table: "steps", column: "norm" }] },
   { title: "Throughput", unit: "tokens/s", curves: [{ name: "tokens/s", table: "steps", column: "tokens_per_s" }] },
@@ -229,8 +236,9 @@ function drawCharts(runs, place) {
     const content = contentOf(chart, runs);
     if (content === null) continue;
     const holder = element("div", { class: "plot" });
+    const unit = typeof chart.unit === "function" ? chart.unit(runs) : chart.unit;
     const panel = element("section", { class: chart.wide ? "chart wide" : "chart", tabindex: 0, role: "group", "aria-label": describe(chart, runs) },
-      element("h3", {}, chart.title, chart.unit ? element("span", { class: "faint" }, `, ${chart.unit}`) : null), holder);
+      element("h3", {}, chart.title, unit ? element("span", { class: "faint" }, `, ${unit}`) : null), holder);
     place.append(panel);
     const plot = drawChart(chart, content, holder, Math.max(200, holder.clientWidth));
     plot.chart = chart;
@@ -324,13 +332,14 @@ function facts(run) {
   const rows = [["directory", run.path], ["started", by.date], ["command", by.command], ["machine", `${by.host}: ${by.processor}, ${by.threads} threads`],
     ["program", `dikkat ${by.version} (${by.commit})`], ["parameters", count(header.parameters)],
     ["tokenizer", header.tokenizer ? `${header.tokenizer}, ${count(header.vocab_size)} tokens` : NONE],
-    ["corpus", `${count(header.train_tokens)} tokens for training, ${count(header.val_tokens)} for validation; sha256 ${header.corpus}`],
+    ["corpus", isOwn(run) ? NONE : `${count(header.train_tokens)} tokens for training, ${count(header.val_tokens)} for validation; sha256 ${header.corpus}`],
     ["last change", date(run.last_change)]];
   return [table(null, [["", ""], ["", "text"]], rows.map((cells) => ({ cells })))];
 }
 
 function configuration(run) {
   if (run.config_problem) return [element("p", { class: "broken" }, run.config_problem)];
+  if (run.config.length === 0) return [];
   const box = element("input", { type: "checkbox" });
   const place = element("div");
   const show = () => place.replaceChildren(table("Marked keys differ from their defaults.", [["key", ""], ["value", "text"]],

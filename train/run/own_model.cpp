@@ -1,0 +1,168 @@
+#include "train/run/own_model.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <vector>
+
+#include "train/checkpoint/checkpoint_list.h"
+#include "train/checkpoint/save.h"
+#include "train/run/build_info.h"
+#include "train/run/training_snapshot.h"
+#include "train/system/folder.h"
+
+namespace dikkat {
+namespace {
+
+ElementType element_type_of(const ParameterStore& parameters) {
+  return for_float(parameters.dtype(), "parameters", [](auto zero) { return kElementType<decltype(zero)>; });
+}
+
+/// Returns views of all parameters, frozen ones too.
+std::vector<TensorView> views_of(const ParameterStore& parameters) {
+  std::vector<TensorView> views;
+  for (const ParameterStore::Entry* entry : parameters.entries()) {
+    require(entry->values != nullptr, "parameters: '", entry->path, "' has no memory, expected allocate() before save() and load()");
+    require(entry->record.packing == PackedType::f32, "parameters: '", entry->path, "' is packed as ", name_of(entry->record.packing),
+            ", which cannot be saved or loaded; expected ", parameters.dtype());
+    views.push_back({.path = concat(entry->role == Role::adapter ? "adapter/" : "model/", entry->path),
+                     .type = element_type_of(parameters),
+                     .shape = entry->shape(),
+                     .data = entry->values});
+  }
+  return views;
+}
+
+TensorView array_view(std::string_view name, ElementType type, const Shape& shape, void* data) {
+  // An older dikkat may ignore the program's arrays: they are not part of a model.
+  return {.path = concat("arrays/", name), .type = type, .shape = shape, .data = data, .required = false};
+}
+
+std::string_view group_of(std::string_view path) { return path.substr(0, path.find('/')); }
+
+/// Returns "arrays/mean f32 [64]".
+template <class Tensor>
+std::string text_of(const Tensor& tensor) {
+  return concat(tensor.path, ' ', name_of(tensor.type), ' ', tensor.shape);
+}
+
+/// Lists how the file's tensors in these groups differ from the wanted ones.
+std::vector<std::string> differences(const CheckpointFile& file, std::span<const TensorView> wanted,
+                                     std::span<const std::string_view> groups) {
+  std::map<std::string_view, const StoredTensor*> stored;
+  for (const StoredTensor& tensor : file.tensors()) {
+    if (std::ranges::find(groups, group_of(tensor.path)) != groups.end()) {
+      stored.emplace(tensor.path, &tensor);
+    }
+  }
+  std::vector<std::string> list;
+  for (const TensorView& tensor : wanted) {
+    const auto found = stored.find(tensor.path);
+    if (found == stored.end()) {
+      list.push_back(concat("it lacks ", text_of(tensor)));
+      continue;
+    }
+    if (found->second->type != tensor.type || found->second->shape != tensor.shape) {
+      list.push_back(concat("it has ", text_of(*found->second), ", expected ", name_of(tensor.type), ' ', tensor.shape));
+    }
+    stored.erase(found);
+  }
+  for (const auto& [path, tensor] : stored) {
+    list.push_back(concat("it has ", text_of(*tensor), ", which the program does not"));
+  }
+  return list;
+}
+
+/// Loads these tensors, which are all that the program expects in these groups, or nothing.
+void load_groups(const CheckpointFile& file, std::span<const TensorView> wanted, std::span<const std::string_view> groups) {
+  constexpr std::size_t kMost = 8;  // that a message names
+  const std::vector<std::string> list = differences(file, wanted, groups);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, list.size()); ++i) {
+    text += concat(i == 0 ? "" : "; ", list[i]);
+  }
+  require_input(list.empty(), file.path().string(), " does not fit this program: ", text,
+                list.size() > kMost ? concat("; and ", list.size() - kMost, " more") : "", ". Nothing was loaded");
+  for (const TensorView& tensor : wanted) {
+    file.read(tensor.path, tensor.type, tensor.shape, tensor.data);
+  }
+}
+
+void save_snapshot(const std::filesystem::path& path, const Snapshot& snapshot) {
+  if (path.has_parent_path()) {
+    make_folders(path.parent_path());
+  }
+  replace_checkpoint(path, snapshot);
+}
+
+}  // namespace
+
+SavedArray::SavedArray(std::string_view name, ElementType type, const Shape& shape, const void* data)
+    : view_(array_view(name, type, shape, const_cast<void*>(data))) {}  // NOLINT(*-const-cast): what is saved is not written to
+
+LoadedArray::LoadedArray(std::string_view name, ElementType type, const Shape& shape, void* data)
+    : view_(array_view(name, type, shape, data)) {}
+
+Snapshot own_snapshot(const ParameterStore& parameters, Optimizer* optimizer, index step, std::span<const SavedArray> arrays) {
+  const BuildInfo& build = build_info();
+  Snapshot snapshot{.state = {.step = step,
+                              .program_version = build.version,
+                              .compiler = build.compiler,
+                              .compiler_flags = build.flags,
+                              .instruction_set = build.instruction_set},
+                    .config = "",
+                    .tokenizer = "",
+                    .tensors = views_of(parameters)};
+  if (optimizer != nullptr) {
+    optimizer->reserve();  // before the first step it has no memory
+    std::ranges::move(state_of(*optimizer), std::back_inserter(snapshot.tensors));
+  }
+  for (const SavedArray& array : arrays) {
+    snapshot.tensors.push_back(array.view());
+  }
+  return snapshot;
+}
+
+void save(const std::filesystem::path& path, const ParameterStore& parameters, Optimizer& optimizer, index step,
+          std::span<const SavedArray> arrays) {
+  save_snapshot(path, own_snapshot(parameters, &optimizer, step, arrays));
+}
+
+void save(const std::filesystem::path& path, const ParameterStore& parameters, Optimizer& optimizer, index step,
+          std::initializer_list<SavedArray> arrays) {
+  save(path, parameters, optimizer, step, std::span(arrays.begin(), arrays.size()));
+}
+
+void save(const std::filesystem::path& path, const ParameterStore& parameters) {
+  save_snapshot(path, own_snapshot(parameters, nullptr, 0, {}));
+}
+
+index load(const std::filesystem::path& path, ParameterStore& parameters, Optimizer& optimizer, std::span<const LoadedArray> arrays) {
+  constexpr std::string_view kGroups[] = {"model", "adapter", "optimizer", "arrays"};
+  const CheckpointFile file = open_checkpoint(path);
+  require_input(std::ranges::any_of(file.tensors(), [](const StoredTensor& tensor) { return group_of(tensor.path) == "optimizer"; }),
+                file.path().string(), " was saved without an optimizer, expected its state; load(path, parameters) loads the parameters");
+  optimizer.reserve();
+  std::vector<TensorView> wanted = views_of(parameters);
+  std::ranges::move(state_of(optimizer), std::back_inserter(wanted));
+  for (const LoadedArray& array : arrays) {
+    wanted.push_back(array.view());
+  }
+  load_groups(file, wanted, kGroups);
+  parameters.clear_gradients();
+  return file.state().step;
+}
+
+index load(const std::filesystem::path& path, ParameterStore& parameters, Optimizer& optimizer, std::initializer_list<LoadedArray> arrays) {
+  return load(path, parameters, optimizer, std::span(arrays.begin(), arrays.size()));
+}
+
+index load(const std::filesystem::path& path, ParameterStore& parameters) {
+  constexpr std::string_view kGroups[] = {"model", "adapter"};
+  const CheckpointFile file = open_checkpoint(path);
+  load_groups(file, views_of(parameters), kGroups);
+  parameters.clear_gradients();
+  return file.state().step;
+}
+
+}  // namespace dikkat
