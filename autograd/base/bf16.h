@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "autograd/base/compiled_for.h"
+
 namespace dikkat {
 
 /// A bfloat16: the upper half of an f32, 8 bits of precision.
@@ -16,7 +18,7 @@ struct bf16 {
 /// The upper half of the result is `value` rounded to bf16 as Intel's vcvtneps2bf16 does: to nearest, ties to even. Denormal numbers become
 /// zero, and a NaN stays one. The lower half is undefined. `U` is std::uint32_t or a vector of it.
 template <class U>
-constexpr U rounded_to_bf16(U value) {
+[[gnu::always_inline]] constexpr U rounded_to_bf16(U value) {  // always, as vectors of sources for other instruction sets differ
   const U magnitude = value & 0x7FFF'FFFFU;
   const U rounded = value + 0x7FFFU + (value >> 16 & 1U);
   const U flushed = magnitude < 0x0080'0000U ? value & 0x8000'0000U : rounded;
