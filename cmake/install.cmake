@@ -10,6 +10,13 @@ add_library(dikkat_all INTERFACE)
 target_link_libraries(dikkat_all INTERFACE dikkat_run dikkat_web)  # these use all the others
 set_target_properties(dikkat_all PROPERTIES EXPORT_NAME dikkat)
 install(TARGETS dikkat_all EXPORT dikkat)
+# dikkat::autograd is only the autodiff library: tape, ops, layers and optimizers. #include "dikkat/autograd.h" has all of it.
+add_library(dikkat_autograd INTERFACE)
+target_link_libraries(dikkat_autograd INTERFACE dikkat_layers dikkat_optim)
+set_target_properties(dikkat_autograd PROPERTIES EXPORT_NAME autograd)
+target_sources(dikkat_autograd INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/cmake/package FILES ${PROJECT_SOURCE_DIR}/cmake/package/dikkat/autograd.h)
+install(TARGETS dikkat_autograd EXPORT dikkat FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dikkat)
+target_link_libraries(dikkat_all INTERFACE dikkat_autograd)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/dikkat)
 install(EXPORT dikkat NAMESPACE dikkat:: FILE dikkatTargets.cmake DESTINATION ${package_dir})
 configure_package_config_file(cmake/package/dikkatConfig.cmake.in dikkatConfig.cmake INSTALL_DESTINATION ${package_dir})

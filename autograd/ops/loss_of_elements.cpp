@@ -140,7 +140,7 @@ Tensor loss_of(Op op, const F& f, Tensor x, Tensor target, Reduction reduction) 
     Tape& tape = begin_op(op, operands);
     Terms terms{.x = x,
                 .target = target,
-                .loops = std::is_same_v<C, float> ? formula.f32 : formula.f64,
+                .loops = &formula.loops<C>(),
                 .formula = formula.object,
                 .factor = factor_of(op, reduction, x.shape())};
     const Tensor y = tape.make(Shape{}, kDType<C>);
