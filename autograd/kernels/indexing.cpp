@@ -16,6 +16,8 @@ constexpr index kTile = 1 << 13;    // elements: enough to be worth a task
 constexpr index kLeastPart = 16;    // elements of the inner axis: a line of the cache in f32
 constexpr index kEnoughParts = 64;  // the inner axis is not divided further when there are as many tasks as this
 
+constexpr index kMostOfBf16 = 64;   // elements of the inner axis: all ids have sums of f32 for them
+
 /// An axis, with its strides in the array, in the ids and among the chosen elements.
 struct Axis {
   index extent = 1, x = 0, ids = 0, y = 0;
@@ -172,7 +174,8 @@ void scatter_add(const ScatterAdd<T>& p) {
   // A task is some lines, or a part of the inner axis of one line. It writes all elements of y that its ids choose, so no other task does.
   const index width = axes.inner.extent;
   const index parts_wanted = ceil_div(kEnoughParts, std::max<index>(axes.lines, 1));
-  const index part = std::min(width, std::max(kLeastPart, round_up(ceil_div(width, parts_wanted), kLeastPart)));
+  const index most = std::is_same_v<T, bf16> ? kMostOfBf16 : width;
+  const index part = std::min({width, most, std::max(kLeastPart, round_up(ceil_div(width, parts_wanted), kLeastPart))});
   const index parts = ceil_div(width, std::max<index>(part, 1));
   const index in_task = std::max<index>(1, kTile / std::max<index>(axes.chosen.extent * part, 1));
   const index tasks = ceil_div(axes.lines * parts, in_task);
@@ -208,7 +211,7 @@ index first_outside(index n, const std::int32_t* ids, index extent) {
     for (index i = begin; i < end; ++i) {
       largest = std::max(largest, static_cast<std::uint32_t>(ids[i]));
     }
-    if (largest >= bound && begin < end) {
+    if (largest >= bound) {
       any.store(true, std::memory_order_relaxed);
     }
   });

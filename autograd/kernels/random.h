@@ -47,7 +47,7 @@ template <class T>
 void draw_categorical(const Categorical<T>& p);
 
 /// A permutation of 0 to n - 1, each with the same probability: Fisher and Yates' shuffle. Its bounded numbers have no bias (Lemire, "Fast
-/// random integer generation in an interval", arXiv 1805.10941). It takes the stream's words in turn. n <= 2^31.
+/// random integer generation in an interval", arXiv 1805.10941). It takes the stream's words in turn. n < 2^31.
 void draw_permutation(index n, const RandomStream& stream, std::int32_t* y);
 
 }  // namespace dikkat::kernels
