@@ -3,8 +3,10 @@
 #include "autograd/kernels/elementwise.h"
 
 #include "autograd/base/philox.h"
+#include "autograd/kernels/formulas.h"
 #include "autograd/kernels/layer_norm.h"
 #include "autograd/kernels/softmax.h"
+#include "autograd/ops/broadcast_loops.h"
 #include "bench/memory_cases.h"
 #include "bench/program.h"
 
@@ -38,10 +40,10 @@ void run(const Arguments& a) {
     cases.push_back({std::move(name), matrices * matrix, std::move(f)});
   };
   // Add the activations: forward, backward and both.
-  const auto map = [&](const char* name, kernels::Function function) {
-    const auto forward = [&, function] { kernels::map_forward<float>({.function = function, .n = n, .x = x.data(), .y = y.data()}); };
+  const auto map = [&](const char* name, const auto& function) {
+    const auto forward = [&, function] { detail::map_forward<float>(kernels::formula(function), n, x.data(), y.data()); };
     const auto backward = [&, function] {
-      kernels::map_backward<float>({.function = function, .n = n, .x = x.data(), .dy = dy.data(), .dx = {other.data()}});
+      detail::map_backward<float>(kernels::formula(function), n, x.data(), dy.data(), {other.data()});
     };
     add(fmt::format("{} forward", name), 2, forward);
     add(fmt::format("{} backward", name), 3, backward);
@@ -50,14 +52,13 @@ void run(const Arguments& a) {
       backward();
     });
   };
-  map("gelu", kernels::Function::gelu);
-  map("relu", kernels::Function::relu);
-  map("tanh", kernels::Function::tanh);
-  map("sigmoid", kernels::Function::sigmoid);
-  map("exp", kernels::Function::exp);
+  map("gelu", kernels::Gelu{});
+  map("relu", kernels::Relu{});
+  map("tanh", kernels::Tanh{});
+  map("sigmoid", kernels::Sigmoid{});
+  map("exp", kernels::Exp{});
 
   // Add sums, dropout and softmax.
-  add("add", 3, [&] { kernels::add_forward<float>({.rows = a.rows, .cols = a.cols, .a = x.data(), .b = branch.data(), .y = y.data()}); });
   add("sum of rows", 1, [&] { kernels::sum_rows<float>(a.rows, a.cols, x.data(), {drow.data()}); });
   const kernels::Dropping dropping{.probability = a.dropout, .stream = RandomStream(1, "bench", 7)};
   add("dropout", 2, [&] { kernels::dropout<float>({.n = n, .dropping = dropping, .x = x.data(), .y = {y.data()}}); });

@@ -5,6 +5,7 @@
 
 #include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
+#include "autograd/ops/scan.h"
 #include "layers/pass.h"
 #include "layers/scope.h"
 
@@ -34,14 +35,9 @@ struct RecurrentWeights {
   /// product, and b_t = (state t - 1) weight_hh^T + bias_hh, both (B, gates * hidden). x is (B, T, in); h0 (B, hidden) or absent: zeros.
   template <class Step>
   Tensor over_time(Pass& pass, Tensor x, Tensor h0, Step step) const {
-    Tensor h = first_state(pass, x, h0, "h0");
-    const index batch = x.shape()[0], time = x.shape()[1], width = weight_ih.shape()[0];
-    const Tensor a = reshape(linear(x, weight_ih, bias_ih), {batch, time * width});
-    Tensor* states = pass.tape.save<Tensor>(time);
-    for (index t = 0; t < time; ++t) {
-      h = states[t] = step(slice(a, 1, t * width, width), linear(h, weight_hh, bias_hh), h);
-    }
-    return reshape(concat(std::span<const Tensor>(states, static_cast<std::size_t>(time)), 1), {batch, time, hidden});
+    const Tensor initial = first_state(pass, x, h0, "h0");
+    const auto next = [&](Tensor a, Tensor h) { return step(a, linear(h, weight_hh, bias_hh), h); };
+    return scan(linear(x, weight_ih, bias_ih), initial, next, 1).states;
   }
 
  protected:

@@ -5,6 +5,7 @@
 #include "autograd/base/simd.h"
 
 namespace dikkat::simd {
+inline namespace DIKKAT_INSTRUCTION_SET {
 
 namespace detail {
 
@@ -162,4 +163,5 @@ inline Vec<double> tanh(Vec<double> x) {
   return y;
 }
 
+}  // namespace DIKKAT_INSTRUCTION_SET
 }  // namespace dikkat::simd

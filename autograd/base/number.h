@@ -11,6 +11,10 @@
 // The numbers with which elementwise() (autograd/ops/elementwise.h) calls a formula: vectors of f32 or f64, and dual numbers of them. A
 // formula is written once, as a generic lambda, with the operators and functions of this page.
 namespace dikkat::simd {
+inline namespace DIKKAT_INSTRUCTION_SET {
+
+template <class T>
+struct Mask;
 
 /// A vector of numbers that behaves like one number.
 template <class T>
@@ -23,7 +27,13 @@ struct Number {
   template <class Constant>
     requires std::is_arithmetic_v<Constant>
   Number(Constant constant) : lanes(broadcast(static_cast<T>(constant))) {}  // NOLINT(google-explicit-constructor): as numbers convert
+  /// 1 where the mask holds, and 0 elsewhere.
+  explicit Number(Mask<T> mask) : lanes(mask.lanes ? broadcast(T(1)) : broadcast(T(0))) {}
 
+  Number& operator+=(Number b) { return *this = *this + b; }
+  Number& operator-=(Number b) { return *this = *this - b; }
+  Number& operator*=(Number b) { return *this = *this * b; }
+  Number& operator/=(Number b) { return *this = *this / b; }
   friend Number operator+(Number a, Number b) { return Number(a.lanes + b.lanes); }
   friend Number operator-(Number a, Number b) { return Number(a.lanes - b.lanes); }
   friend Number operator*(Number a, Number b) { return Number(a.lanes * b.lanes); }
@@ -53,6 +63,9 @@ struct Dual {
   Dual(Constant constant) : value(constant) {  // NOLINT(google-explicit-constructor): as numbers convert
     slopes.fill(Number<T>(0));
   }
+  /// A number that does not depend on the variables.
+  Dual(Number<T> constant) : value(constant) { slopes.fill(Number<T>(0)); }  // NOLINT(google-explicit-constructor)
+  explicit Dual(Mask<T> mask) : Dual(Number<T>(mask)) {}
   /// f(x), whose value and derivative at x are known.
   Dual(const Dual& x, Number<T> its_value, Number<T> derivative) : value(its_value) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -72,6 +85,11 @@ struct Dual {
     x.slopes[which] = 1;
     return x;
   }
+
+  Dual& operator+=(const Dual& b) { return *this = *this + b; }
+  Dual& operator-=(const Dual& b) { return *this = *this - b; }
+  Dual& operator*=(const Dual& b) { return *this = *this * b; }
+  Dual& operator/=(const Dual& b) { return *this = *this / b; }
 
   friend Dual operator+(const Dual& a, const Dual& b) {
     Dual y;
@@ -179,6 +197,13 @@ X where(Mask<T> mask, Constant a, const X& b) {
   return where(mask, X(a), b);
 }
 
+/// Both are constants.
+template <class T, class A, class B>
+  requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
+Number<T> where(Mask<T> mask, A a, B b) {
+  return where(mask, Number<T>(a), Number<T>(b));
+}
+
 // Functions of one number. Each has its value, and the derivative of a dual number.
 
 template <class T>
@@ -222,12 +247,22 @@ Number<T> erf(Number<T> x) {
 }
 template <class T>
 Number<T> abs(Number<T> x) {
-  return where(x < 0, -x, x);
+  return where(x < 0, -x, x + 0);  // -0 becomes 0
 }
 /// x^exponent.
-template <class T>
-Number<T> pow(Number<T> x, double exponent) {
+template <class T, class Exponent>
+  requires std::is_arithmetic_v<Exponent>
+Number<T> pow(Number<T> x, Exponent exponent) {
   return detail::lane_by_lane(x, [e = static_cast<T>(exponent)](T v) { return std::pow(v, e); });
+}
+
+/// x^y.
+template <class T>
+Number<T> pow(Number<T> x, Number<T> y) {
+  for (index i = 0; i < kLanes<T>; ++i) {
+    x.lanes[i] = std::pow(x.lanes[i], y.lanes[i]);
+  }
+  return x;
 }
 
 template <class T, std::size_t n>
@@ -268,9 +303,17 @@ template <class T, std::size_t n>
 Dual<T, n> abs(const Dual<T, n>& x) {
   return {x, abs(x.value), where(x.value > 0, Number<T>(1), where(x.value < 0, Number<T>(-1), Number<T>(0)))};
 }
-template <class T, std::size_t n>
-Dual<T, n> pow(const Dual<T, n>& x, double exponent) {
+template <class T, std::size_t n, class Exponent>
+  requires std::is_arithmetic_v<Exponent>
+Dual<T, n> pow(const Dual<T, n>& x, Exponent exponent) {
   return {x, pow(x.value, exponent), exponent * pow(x.value, exponent - 1)};
+}
+
+/// The derivative by y, x^y log x, is 0 where x is 0.
+template <class T, std::size_t n>
+Dual<T, n> pow(const Dual<T, n>& x, const Dual<T, n>& y) {
+  const Number<T> value = pow(x.value, y.value);
+  return {x, y, value, y.value * pow(x.value, y.value - 1), where(x.value == 0, Number<T>(0), value * log(x.value))};
 }
 
 // Functions that are made of others.
@@ -278,6 +321,21 @@ Dual<T, n> pow(const Dual<T, n>& x, double exponent) {
 template <AnyNumber X>
 X square(const X& x) {
   return x * x;
+}
+/// 1 / sqrt(x).
+template <AnyNumber X>
+X rsqrt(const X& x) {
+  return 1 / sqrt(x);
+}
+/// log(1 + x), which keeps the digits of a small x (Kahan's correction: what 1 + x loses is divided out).
+template <class T>
+Number<T> log1p(Number<T> x) {
+  const Number<T> sum = 1 + x, lost = sum - 1;
+  return where(lost == 0, x, where(x == std::numeric_limits<T>::infinity(), x, log(sum) * (x / lost)));
+}
+template <class T, std::size_t n>
+Dual<T, n> log1p(const Dual<T, n>& x) {
+  return {x, log1p(x.value), 1 / (1 + x.value)};
 }
 /// The larger, and the smaller; NaN if one of them is NaN. Where they are equal, the derivative is that of a.
 template <AnyNumber X>
@@ -304,14 +362,26 @@ X clamp(const X& x, double low, double high) {
   return where(x < low, X(low), where(x > high, X(high), x));
 }
 /// 1 / (1 + e^-x).
-template <AnyNumber X>
-X sigmoid(const X& x) {
-  return 0.5 + 0.5 * tanh(0.5 * x);
+template <class T>
+Number<T> sigmoid(Number<T> x) {
+  return 1 / (1 + exp(-x));  // e^-x may be infinite: 0
+}
+/// The derivative s (1 - s) is e / (1 + e)^2 with e = e^-|x|, where 1 - s would lose its digits for large x.
+template <class T, std::size_t n>
+Dual<T, n> sigmoid(const Dual<T, n>& x) {
+  const Number<T> e = exp(-abs(x.value));
+  return {x, sigmoid(x.value), e / ((1 + e) * (1 + e))};
 }
 /// log(1 + e^x), without overflow.
-template <AnyNumber X>
-X softplus(const X& x) {
-  return max(x, 0) + log(1 + exp(-abs(x)));
+template <class T>
+Number<T> softplus(Number<T> x) {
+  return max(x, 0) + log1p(exp(-abs(x)));
+}
+/// Its derivative is 1 / (1 + e^-x).
+template <class T, std::size_t n>
+Dual<T, n> softplus(const Dual<T, n>& x) {
+  return {x, softplus(x.value), 1 / (1 + exp(-x.value))};
 }
 
+}  // namespace DIKKAT_INSTRUCTION_SET
 }  // namespace dikkat::simd

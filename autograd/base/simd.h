@@ -11,7 +11,21 @@
 #include "autograd/base/bf16.h"
 #include "autograd/base/index.h"
 
+// Vectors and functions of them are compiled for the instruction set of the source that includes them. Each set has an inline namespace of
+// its own, and so has the library: a linker never takes a function of one for that of another, which would be slower or unknown to the
+// processor.
+#if defined(DIKKAT_LIBRARY)
+#define DIKKAT_INSTRUCTION_SET in_library
+#elif defined(__AVX512F__)
+#define DIKKAT_INSTRUCTION_SET for_avx512
+#elif defined(__AVX2__) && defined(__FMA__)
+#define DIKKAT_INSTRUCTION_SET for_avx2
+#else
+#define DIKKAT_INSTRUCTION_SET for_any
+#endif
+
 namespace dikkat::simd {
+inline namespace DIKKAT_INSTRUCTION_SET {
 
 /// Bytes of a vector: those of a register. gcc copies wider types through memory, which can make a loop twenty times slower.
 #if defined(__AVX512F__)
@@ -291,4 +305,5 @@ inline void for_vectors(index begin, index end, F&& f) {
   }
 }
 
+}  // namespace DIKKAT_INSTRUCTION_SET
 }  // namespace dikkat::simd

@@ -14,14 +14,15 @@ struct RowExp {
   T sum;  // of e^(x - top)
 };
 template <class T>
-RowExp<T> row_exp(const T* x, index cols) noexcept {
-  constexpr T kLowest = -std::numeric_limits<T>::infinity();
-  simd::Vec<T> highest = simd::broadcast(kLowest);
-  simd::for_vectors<T>(0, cols, [&](index at, auto lanes) { highest = simd::max<T>(simd::load(x + at, lanes, kLowest), highest); });
-  const T top = simd::max<T>(highest);
-  simd::Vec<T> total{};
-  simd::for_vectors<T>(0, cols, [&](index at, auto lanes) { total += simd::exp(simd::load(x + at, lanes, kLowest) - top); });
-  return {top, simd::sum<T>(total)};
+RowExp<Computed<T>> row_exp(const T* x, index cols) noexcept {
+  using C = Computed<T>;
+  constexpr C kLowest = -std::numeric_limits<C>::infinity();
+  simd::Vec<C> highest = simd::broadcast(kLowest);
+  simd::for_vectors<C>(0, cols, [&](index at, auto lanes) { highest = simd::max<C>(simd::load_as<C>(x + at, lanes, kLowest), highest); });
+  const C top = simd::max<C>(highest);
+  simd::Vec<C> total{};
+  simd::for_vectors<C>(0, cols, [&](index at, auto lanes) { total += simd::exp(simd::load_as<C>(x + at, lanes, kLowest) - top); });
+  return {top, simd::sum<C>(total)};
 }
 
 }  // namespace dikkat::kernels

@@ -14,7 +14,7 @@ Tensor gated(Activation activation, Tensor x) {
     const index cols = x.shape().cols() / 2;
     const Tensor y = tape.make(x.shape().with_cols(cols), x.dtype());
     const kernels::Gated<T> problem{
-        .function = function_of(activation), .rows = x.shape().rows(), .cols = cols, .x = x.data<T>(), .y = y.mutable_data<T>()};
+        .activation = gate_activation(activation), .rows = x.shape().rows(), .cols = cols, .x = x.data<T>(), .y = y.mutable_data<T>()};
     kernels::gated_forward(problem);
     tape.record({x}, {y}, cost_of({x}, {y}), [=](Gradients& g) {
       auto backward = problem;

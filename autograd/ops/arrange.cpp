@@ -79,6 +79,24 @@ Tensor transpose(Tensor x, int a, int b) {
   return permute(x, std::span(axes).first(static_cast<std::size_t>(x.shape().rank())));
 }
 
+Tensor diagonal(Tensor x, int a, int b) {
+  const Shape& shape = x.shape();
+  const int one = checked_axis("diagonal", shape, a), other = checked_axis("diagonal", shape, b);
+  require(one != other && shape[one] == shape[other], "diagonal: axes ", a, " and ", b, " of ", shape,
+          ", expected two axes of equal extents");
+  const Strides strides = kernels::contiguous_strides(shape);
+  const Shape rest = without_axis(without_axis(shape, std::max(one, other)), std::min(one, other));
+  Window window{.shape = with_axis("diagonal", rest, rest.rank(), shape[one])};
+  std::size_t axis = 0;
+  for (int k = 0; k < shape.rank(); ++k) {
+    if (k != one && k != other) {
+      window.strides[axis++] = strides[static_cast<std::size_t>(k)];
+    }
+  }
+  window.strides[axis] = strides[static_cast<std::size_t>(one)] + strides[static_cast<std::size_t>(other)];
+  return copied(Op::diagonal, x, window);
+}
+
 Tensor reshape(Tensor x, Shape shape) {
   Tape& tape = begin_op(Op::reshape, {x});
   const Tensor y = tape.view(x, shape);
@@ -133,7 +151,7 @@ Tensor flip(Tensor x, int axis) { return slice(x, axis, Range{.step = -1}); }
 Tensor broadcast_to(Tensor x, const Shape& shape) {
   require(broadcast_shape("broadcast_to", x.shape(), shape) == shape, "broadcast_to: ", x.shape(), " as ", shape,
           ", expected each extent to be equal, or to be 1 before");
-  return detail::elementwise(name_of(Op::broadcast_to), std::span(&x, 1), detail::formula_of<1>(detail::kIdentity), shape);
+  return detail::elementwise(name_of(Op::broadcast_to), std::span(&x, 1), detail::formula_of<1>([](auto v) { return v; }), shape);
 }
 
 Tensor pad(Tensor x, int axis, index before, index after, double value) {

@@ -32,6 +32,8 @@ struct Range {
 Tensor slice(Tensor x, int axis, const Range& range);
 /// Index i of an axis, which the result does not have.
 Tensor select(Tensor x, int axis, index i);
+/// The elements of x whose indices of two axes are equal. The result has their axis last, in place of the two.
+Tensor diagonal(Tensor x, int a = -2, int b = -1);
 /// x backwards along an axis.
 Tensor flip(Tensor x, int axis);
 

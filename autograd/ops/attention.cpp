@@ -7,6 +7,7 @@
 
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/strided_copy.h"
 #include "autograd/ops/op.h"
 
 namespace dikkat {
@@ -221,8 +222,11 @@ void append(const AttentionCache& cache, const Operands& operands, const Attenti
                                   .to = to,
                                   .to_stride = 2 * width});
       } else {
-        kernels::copy_blocks<T>(
-            {.count = shape[1], .width = width, .from = rows, .from_stride = from.row_stride, .to = {to}, .to_stride = 2 * width});
+        kernels::strided_copy<T>({.shape = {shape[1], width},
+                                  .from = rows,
+                                  .from_strides = {from.row_stride, 1},
+                                  .to = {to},
+                                  .to_strides = {2 * width, 1}});
       }
     }
   }
@@ -340,12 +344,11 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
                                      .k_rotation = angles_of<T>(options)});
       set_diagonal(0);
       for (index i = 0; i < shape.batch * heads; ++i) {
-        kernels::copy_blocks<T>({.count = queries,
-                                 .width = count,
-                                 .from = y + i / heads * queries * width + i % heads * size,
-                                 .from_stride = width,
-                                 .to = {weights.mutable_data<T>() + i * queries * keys + first},
-                                 .to_stride = keys});
+        kernels::strided_copy<T>({.shape = {queries, count},
+                                  .from = y + i / heads * queries * width + i % heads * size,
+                                  .from_strides = {width, 1},
+                                  .to = {weights.mutable_data<T>() + i * queries * keys + first},
+                                  .to_strides = {keys, 1}});
       }
     }
     return weights;

@@ -3,21 +3,14 @@
 #include <span>
 
 #include "autograd/base/philox.h"
+#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/arrange.h"
+#include "autograd/ops/reduce.h"
 #include "autograd/tape/tensor.h"
 
-// Ops on f32 or f64 tensors. gelu, relu, relu2, silu, dropout and cast also take bf16, which they compute in f32. All throw an
+// Ops on f32 or f64 tensors. Activations, dropout and cast also take bf16, which they compute in f32. All throw an
 // Error that names the op if shapes or element types do not fit.
 namespace dikkat {
-
-/// a + b. b has a's shape, or is one row, [a.cols()], for all of a's rows.
-Tensor add(Tensor a, Tensor b);
-/// a * b, element by element; b as in add.
-Tensor multiply(Tensor a, Tensor b);
-/// factor * x. With Lifetime::until_consumed, only add_layer_norm() reads the result.
-Tensor scale(Tensor x, double factor, Lifetime lifetime = Lifetime::until_reset);
-/// a x + b z, where z has x's shape, and a and b hold one number each, such as parameters [1].
-Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b);
 
 /// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), GPT-2's GELU.
 Tensor gelu(Tensor x);
@@ -30,20 +23,11 @@ Tensor silu(Tensor x);
 /// 1 / (1 + e^-x).
 Tensor sigmoid(Tensor x);
 Tensor tanh(Tensor x);
-Tensor exp(Tensor x);
-Tensor log(Tensor x);
-/// x^exponent.
-Tensor power(Tensor x, double exponent);
+/// log(1 + e^x).
+Tensor softplus(Tensor x);
 
 /// cap tanh(x / cap), which keeps x within (-cap, cap). Cap 0: x itself.
 Tensor softcap(Tensor x, double cap);
-
-/// e^x / sum e^x over the last axis.
-Tensor softmax(Tensor x);
-
-/// Sum, and mean, of all elements: a scalar.
-Tensor sum(Tensor x);
-Tensor mean(Tensor x);
 
 /// An element becomes 0 with `probability`, and is divided by 1 - probability otherwise. Word first + i of the stream decides about element
 /// i, so no mask is stored. `first` is the number of element 0 in the step's whole batch.

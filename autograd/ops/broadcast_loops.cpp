@@ -202,4 +202,33 @@ template void run_backward(const BroadcastProblem&, const std::byte*, std::span<
 template void run_backward(const BroadcastProblem&, const std::byte*, std::span<const int>,
                            const std::array<GradOut<bf16>, kMostOperands>&);
 
+template <class T>
+void map_forward(const Formula& formula, index n, const T* x, T* y) {
+  parallel_blocks(n, kTile, [&](index begin, index end) {
+    const void* const from = x + begin;
+    const index step = 1;
+    formula.loops<T>().forward(formula.object, {.x = &from, .steps = &step, .y = y + begin, .count = end - begin, .add = false});
+  });
+}
+
+template <class T>
+void map_backward(const Formula& formula, index n, const T* x, const T* dy, GradOut<T> dx) {
+  const RowGradient kind = dx.add ? RowGradient::add : RowGradient::overwrite;
+  parallel_blocks(n, kTile, [&](index begin, index end) {
+    const void* const from = x + begin;
+    void* const to = dx.data + begin;
+    const index step = 1;
+    formula.loops<T>().backward(formula.object,
+                                {.x = &from, .steps = &step, .dy = dy + begin, .dx = &to, .kinds = &kind, .count = end - begin});
+  });
+}
+
+#define DIKKAT_INSTANTIATE(T)                                        \
+  template void map_forward(const Formula&, index, const T*, T*);    \
+  template void map_backward(const Formula&, index, const T*, const T*, GradOut<T>);
+DIKKAT_INSTANTIATE(float)
+DIKKAT_INSTANTIATE(double)
+DIKKAT_INSTANTIATE(bf16)
+#undef DIKKAT_INSTANTIATE
+
 }  // namespace dikkat::detail

@@ -7,6 +7,7 @@
 #include "autograd/base/broadcast.h"
 #include "autograd/base/grad_out.h"
 #include "autograd/ops/elementwise.h"
+#include "autograd/tape/tape.h"
 
 /// Loops over broadcast arrays, row by row. This header is private to the folder.
 namespace dikkat::detail {
@@ -30,5 +31,19 @@ void run_forward(const BroadcastProblem& p, std::byte* y, bool add = false);
 template <class T>
 void run_backward(const BroadcastProblem& p, const std::byte* dy, std::span<const int> sums,
                   const std::array<GradOut<T>, kMostOperands>& dx);
+
+/// Makes y and computes it: the forward part of elementwise().
+template <class T>
+Tensor elementwise_forward(Tape& tape, const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also = {});
+
+/// Writes the gradient of y = f(x), where x is repeated to the shape of y.
+template <class T>
+void backward_of_one(const Formula& formula, Tensor x, const Shape& shape, const T* dy, GradOut<T> dx);
+
+/// y = f(x) of n elements, and dx = dy f'(x).
+template <class T>
+void map_forward(const Formula& formula, index n, const T* x, T* y);
+template <class T>
+void map_backward(const Formula& formula, index n, const T* x, const T* dy, GradOut<T> dx);
 
 }  // namespace dikkat::detail

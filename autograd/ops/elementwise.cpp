@@ -76,15 +76,35 @@ void backward(const Kept& kept, Tensor y, Gradients& gradients) {
 
 }  // namespace
 
+template <class T>
+Tensor elementwise_forward(Tape& tape, const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also) {
+  const Broadcast broadcast = broadcast_of(name, x, also);
+  const Tensor y = tape.make(broadcast.shape(), x.front().dtype());
+  run_forward(problem_of<T>(broadcast, {name, x.data(), x.size(), &formula.loops<T>(), formula.object}),
+              reinterpret_cast<std::byte*>(y.mutable_data<T>()));
+  return y;
+}
+template Tensor elementwise_forward<float>(Tape&, const char*, std::span<const Tensor>, const Formula&, const Shape&);
+template Tensor elementwise_forward<double>(Tape&, const char*, std::span<const Tensor>, const Formula&, const Shape&);
+template Tensor elementwise_forward<bf16>(Tape&, const char*, std::span<const Tensor>, const Formula&, const Shape&);
+
+template <class T>
+void backward_of_one(const Formula& formula, Tensor x, const Shape& shape, const T* dy, GradOut<T> dx) {
+  const Broadcast broadcast = broadcast_of("gradient", std::span(&x, 1), shape);
+  const BroadcastProblem problem = problem_of<T>(broadcast, {"gradient", &x, 1, &formula.loops<T>(), formula.object});
+  const int first = 0;
+  const bool is_sum = broadcast.repeats(first);
+  run_backward<T>(problem, reinterpret_cast<const std::byte*>(dy), is_sum ? std::span(&first, 1) : std::span<const int>(), {dx});
+}
+template void backward_of_one(const Formula&, Tensor, const Shape&, const float*, GradOut<float>);
+template void backward_of_one(const Formula&, Tensor, const Shape&, const double*, GradOut<double>);
+template void backward_of_one(const Formula&, Tensor, const Shape&, const bf16*, GradOut<bf16>);
+
 Tensor elementwise(const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also) {
   return for_stored(x.front().dtype(), name, [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(name, x);
-    const Broadcast broadcast = broadcast_of(name, x, also);
-    const Tensor y = tape.make(broadcast.shape(), x.front().dtype());
-    const FormulaLoops* const loops = std::is_same_v<T, float> ? formula.f32 : std::is_same_v<T, double> ? formula.f64 : formula.bf16;
-    run_forward(problem_of<T>(broadcast, {name, x.data(), x.size(), loops, formula.object}),
-                reinterpret_cast<std::byte*>(y.mutable_data<T>()));
+    const Tensor y = elementwise_forward<T>(tape, name, x, formula, also);
     if (!tape.recording()) {
       tape.record(x, std::span(&y, 1), cost_of(x, std::span(&y, 1)), [](Gradients&) {});
       return y;
@@ -94,7 +114,7 @@ Tensor elementwise(const char* name, std::span<const Tensor> x, const Formula& f
     std::copy(x.begin(), x.end(), operands);
     auto* const object = tape.save<std::max_align_t>(ceil_div(static_cast<index>(formula.bytes), index{sizeof(std::max_align_t)}));
     std::memcpy(object, formula.object, formula.bytes);
-    const Kept kept{name, operands, x.size(), loops, object};
+    const Kept kept{name, operands, x.size(), &formula.loops<T>(), object};
     tape.record(x, std::span(&y, 1), cost_of(x, std::span(&y, 1)), [kept, y](Gradients& gradients) { backward<T>(kept, y, gradients); });
     return y;
   });

@@ -2,149 +2,16 @@
 
 #include <array>
 #include <concepts>
-#include <cstddef>
 #include <span>
-#include <type_traits>
-#include <utility>
 
-#include "autograd/base/number.h"
+#include "autograd/base/formula.h"
 #include "autograd/tape/tensor.h"
 
 namespace dikkat {
 namespace detail {
 
-/// A row of elements for a formula to compute. A step is 1, or 0 for an operand that repeats one element.
-struct ForwardRow {
-  const void* const* x;
-  const index* steps;
-  void* y;
-  index count;
-  bool add;  // to y
-};
-
-/// Where a row's part of an operand's gradient goes.
-enum class RowGradient : std::uint8_t {
-  none,
-  overwrite,       // one element each, of the operand's type
-  add,             // as overwrite, but added
-  sum_in_columns,  // added to one number for each element of the row, of the type of computing
-  sum_in_lanes     // added to the lanes of one vector, of the type of computing
-};
-
-struct BackwardRow {
-  const void* const* x;
-  const index* steps;
-  const void* dy;
-  void* const* dx;
-  const RowGradient* kinds;
-  index count;
-};
-
-/// A formula's loops over rows, for one type of elements.
-struct FormulaLoops {
-  void (*forward)(const void* formula, const ForwardRow&);
-  void (*backward)(const void* formula, const BackwardRow&);
-};
-
-struct Formula {
-  const FormulaLoops *f32, *f64, *bf16;
-  const void* object;  // the function object
-  std::size_t bytes;
-};
-
-/// The operands of a row as pointers that advance: those that repeat are copied into a vector.
-template <class T, std::size_t n>
-class RowOperands {
- public:
-  RowOperands(const void* const* x, const index* steps) {
-    for (std::size_t i = 0; i < n; ++i) {
-      steps_[i] = steps[i];
-      x_[i] = static_cast<const T*>(x[i]);
-      if (steps[i] == 0) {
-        for (T& copy : repeated_[i]) {
-          copy = *x_[i];
-        }
-        x_[i] = repeated_[i].data();
-      }
-    }
-  }
-  RowOperands(const RowOperands&) = delete;
-  RowOperands& operator=(const RowOperands&) = delete;
-
-  template <class Lanes>
-  simd::Number<Computed<T>> load(std::size_t i, index at, Lanes lanes) const {
-    return simd::Number<Computed<T>>(simd::load_as<Computed<T>>(x_[i] + at * steps_[i], lanes, Computed<T>(1)));
-  }
-
- private:
-  std::array<const T*, n> x_;
-  std::array<index, n> steps_;
-  std::array<std::array<T, static_cast<std::size_t>(simd::kLanes<Computed<T>>)>, n> repeated_;
-};
-
-template <class T, std::size_t n, class F>
-void forward_row(const void* formula, const ForwardRow& row) {
-  using C = Computed<T>;
-  const F& f = *static_cast<const F*>(formula);
-  const RowOperands<T, n> x(row.x, row.steps);
-  T* const y = static_cast<T*>(row.y);
-  simd::for_vectors<C>(0, row.count, [&](index at, auto lanes) {
-    [&]<std::size_t... i>(std::index_sequence<i...>) {
-      const simd::Number<C> value(f(x.load(i, at, lanes)...));
-      simd::store_as<C>(y + at, row.add ? value.lanes + simd::load_as<C>(y + at, lanes) : value.lanes, lanes);
-    }(std::make_index_sequence<n>{});
-  });
-}
-
-/// Adds or writes one vector of a gradient.
-template <class T, class Lanes>
-void put_gradient(RowGradient kind, void* to, index at, simd::Vec<Computed<T>> value, Lanes lanes) {
-  using C = Computed<T>;
-  T* const elements = static_cast<T*>(to);
-  C* const sums = static_cast<C*>(to);
-  switch (kind) {
-    case RowGradient::none: break;
-    case RowGradient::overwrite: simd::store_as<C>(elements + at, value, lanes); break;
-    case RowGradient::add: simd::store_as<C>(elements + at, value + simd::load_as<C>(elements + at, lanes), lanes); break;
-    case RowGradient::sum_in_columns: simd::store(sums + at, value + simd::load(sums + at, lanes), lanes); break;
-    case RowGradient::sum_in_lanes: simd::store(sums, value + simd::load(sums), lanes); break;
-  }
-}
-
-template <class T, std::size_t n, class F>
-void backward_row(const void* formula, const BackwardRow& row) {
-  using C = Computed<T>;
-  using Dual = simd::Dual<C, n>;
-  const F& f = *static_cast<const F*>(formula);
-  const RowOperands<T, n> x(row.x, row.steps);
-  const T* const dy = static_cast<const T*>(row.dy);
-  simd::for_vectors<C>(0, row.count, [&](index at, auto lanes) {
-    [&]<std::size_t... i>(std::index_sequence<i...>) {
-      const Dual y(f(Dual::variable(x.load(i, at, lanes), i)...));
-      const simd::Vec<C> slope = simd::load_as<C>(dy + at, lanes);
-      (put_gradient<T>(row.kinds[i], row.dx[i], at, slope * y.slopes[i].lanes, lanes), ...);
-    }(std::make_index_sequence<n>{});
-  });
-}
-
-template <class T, std::size_t n, class F>
-inline constexpr FormulaLoops kFormulaLoops{&forward_row<T, n, F>, &backward_row<T, n, F>};
-
-/// The formula of a function object, for n operands.
-template <std::size_t n, class F>
-Formula formula_of(const F& f) {
-  static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>, "a formula captures numbers only");
-  return {.f32 = &kFormulaLoops<float, n, F>,
-          .f64 = &kFormulaLoops<double, n, F>,
-          .bf16 = &kFormulaLoops<bf16, n, F>,
-          .object = &f,
-          .bytes = sizeof(F)};
-}
-
 /// The op `name`. The operands repeat until they have their common shape, and that of `also`.
 Tensor elementwise(const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also = {});
-
-inline constexpr auto kIdentity = [](auto x) { return x; };
 
 }  // namespace detail
 

@@ -1,11 +1,10 @@
 #include "autograd/ops/linear.h"
 
-#include "autograd/base/dry_run.h"
-#include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/ops/activation_function.h"
+#include "autograd/ops/broadcast_loops.h"
 #include "autograd/ops/op.h"
 
 namespace dikkat {
@@ -17,124 +16,6 @@ OpCost product_cost(std::initializer_list<Tensor> inputs, Tensor y, double flops
   const Tensor outputs[] = {y};
   return cost_of(std::span(inputs.begin(), inputs.size()), outputs, flops, flops * (int{a.needs_gradient()} + int{b.needs_gradient()}));
 }
-
-/// Calls product(i) for each of a batch's products. They run all at once if they are enough for the threads, or too small for several;
-/// otherwise one after the other, each on all threads.
-template <class F>
-void for_products(index count, Work each, F&& product) {
-  if (count >= thread_count() || each.multiply_adds < kLeastWork.multiply_adds) {
-    auto scratch = [&] {
-      if (DryRun::active()) {
-        product(0);
-      }
-    };
-    parallel_for(count, Work{each.multiply_adds * static_cast<double>(count)}, scratch, product);
-    return;
-  }
-  for (index i = 0; i < count; ++i) {
-    product(i);
-  }
-}
-
-}  // namespace
-
-Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
-  return for_float(a.dtype(), "matmul", [&](auto zero) {
-    using T = decltype(zero);
-    Tape& tape = begin_op(Op::matmul, {a, b});
-    // Check that the shapes agree.
-    const Shape& sa = a.shape();
-    const Shape& sb = b.shape();
-    const auto refuse = [&] {
-      fail("matmul: ", sa, " times ", sb, transpose_b ? " transposed" : "",
-           ", expected (..., m, k) times (..., k, n) with equal leading axes");
-    };
-    if (sa.rank() < 2 || sa.rank() != sb.rank() || sa[-1] != sb[transpose_b ? -1 : -2]) {
-      refuse();
-    }
-    index count = 1;
-    for (int axis = 0; axis < sa.rank() - 2; ++axis) {
-      if (sa[axis] != sb[axis]) {
-        refuse();
-      }
-      count *= sa[axis];
-    }
-    const index m = sa[-2];
-    const index k = sa[-1];
-    const index n = sb[transpose_b ? -2 : -1];
-    const index ldb = sb[-1];
-    // Compute a product for each combination of leading axes.
-    const Tensor y = tape.make(sa.with_cols(n), a.dtype());
-    const Work each = Work::products(m, n, k);
-    for_products(count, each, [&](index i) {
-      kernels::gemm<T>({.m = m,
-                        .n = n,
-                        .k = k,
-                        .a = a.data<T>() + i * m * k,
-                        .lda = k,
-                        .b = b.data<T>() + i * k * n,
-                        .ldb = ldb,
-                        .transpose_b = transpose_b,
-                        .c = y.mutable_data<T>() + i * m * n,
-                        .ldc = n});
-    });
-    // The gradients are products too.
-    const double flops = 2 * static_cast<double>(y.size()) * static_cast<double>(k);
-    tape.record({a, b}, {y}, product_cost({a, b}, y, flops), [=](Gradients& g) {
-      const T* dy = g.of<T>(y);
-      if (auto da = g.into<T>(a)) {  // dy b^T
-        for_products(count, each, [&](index i) {
-          kernels::gemm<T>({.m = m,
-                            .n = k,
-                            .k = n,
-                            .a = dy + i * m * n,
-                            .lda = n,
-                            .b = b.data<T>() + i * k * n,
-                            .ldb = ldb,
-                            .transpose_b = !transpose_b,
-                            .c = da.data + i * m * k,
-                            .ldc = k,
-                            .add = da.add});
-        });
-      }
-      if (auto db = g.into<T>(b)) {
-        for_products(count, each, [&](index i) {
-          const T* own_a = a.data<T>() + i * m * k;
-          const T* own_dy = dy + i * m * n;
-          T* out = db.data + i * k * n;
-          if (transpose_b) {  // dy^T a
-            kernels::gemm<T>({.m = n,
-                              .n = k,
-                              .k = m,
-                              .a = own_dy,
-                              .lda = n,
-                              .transpose_a = true,
-                              .b = own_a,
-                              .ldb = k,
-                              .c = out,
-                              .ldc = k,
-                              .add = db.add});
-          } else {  // a^T dy
-            kernels::gemm<T>({.m = k,
-                              .n = n,
-                              .k = m,
-                              .a = own_a,
-                              .lda = k,
-                              .transpose_a = true,
-                              .b = own_dy,
-                              .ldb = n,
-                              .c = out,
-                              .ldc = n,
-                              .add = db.add});
-          }
-        });
-      }
-    });
-    return y;
-  });
-}
-
-namespace {
 
 /// x (rows, in), weight (out, in).
 struct LinearShape {
@@ -267,13 +148,16 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
     // Describe the product and the activation.
     require(!is_gated || x.shape().cols() % 2 == 0, "activated_linear: x is ", x.shape(), ", expected an even number of columns");
     const LinearShape s = checked(Op::activated_linear, x, nonlinearity.columns_of(x.shape().cols()), weight, bias);
-    const kernels::Map<T> plain{.function = function_of(nonlinearity.activation), .n = x.size(), .x = x.data<T>()};
-    const kernels::Gated<T> gate{.function = plain.function, .rows = s.rows, .cols = s.in, .x = x.data<T>()};
+    const Activation activation = nonlinearity.activation;
+    const kernels::Gated<T> gate{.activation = gate_activation(activation), .rows = s.rows, .cols = s.in, .x = x.data<T>()};
     const auto activate = [=](T* a) {
-      auto p = plain;
-      auto q = gate;
-      p.y = q.y = a;
-      is_gated ? kernels::gated_forward(q) : kernels::map_forward(p);
+      if (is_gated) {
+        auto p = gate;
+        p.y = a;
+        kernels::gated_forward(p);
+      } else {
+        with_formula(activation, [&](const detail::Formula& f) { detail::map_forward<T>(f, x.size(), x.data<T>(), a); });
+      }
     };
     // The activation is only in scratch memory.
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), lifetime);
@@ -293,11 +177,14 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
       if (auto dx = g.into<T>(x)) {
         const Scratch<T> da(s.rows * s.in);
         input_gradient<T>(s, dy, weight, GradOut<T>{da, false});
-        auto p = plain;
-        auto q = gate;
-        p.dy = q.dy = da;
-        p.dx = q.dx = dx;
-        is_gated ? kernels::gated_backward(q) : kernels::map_backward(p);
+        if (is_gated) {
+          auto p = gate;
+          p.dy = da;
+          p.dx = dx;
+          kernels::gated_backward(p);
+        } else {
+          with_formula(activation, [&](const detail::Formula& f) { detail::map_backward<T>(f, x.size(), x.data<T>(), da, dx); });
+        }
       }
       bias_gradient<T>(s, dy, bias, g);
     });

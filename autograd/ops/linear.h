@@ -3,12 +3,10 @@
 #include <optional>
 
 #include "autograd/ops/activation.h"
+#include "autograd/ops/matmul.h"
 #include "autograd/tape/tensor.h"
 
 namespace dikkat {
-
-/// a (..., m, k) times b (..., k, n); or times b (..., n, k) transposed. Leading axes, up to two, are equal.
-Tensor matmul(Tensor a, Tensor b, bool transpose_b = false);
 
 struct LinearOptions {
   /// The result's element type: by default x's. f32 is possible for an x of bf16.

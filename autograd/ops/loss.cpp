@@ -21,22 +21,40 @@ struct Goal {
   double normaliser;
 };
 
-Goal goal_of(Op op, index rows, index classes, Tensor targets, const CrossEntropyOptions& options) {
-  const Tensor weights = options.weights;
+Goal goal_of(Op op, Tape& tape, index rows, index classes, Tensor targets, const CrossEntropyOptions& options) {
+  // Check shapes and numbers.
+  const Tensor weights = options.weights, class_weights = options.class_weights;
   require(targets.dtype() == DType::i32 && targets.size() == rows, op, ": targets are ", targets.dtype(), " ", targets.shape(),
           ", expected ", rows, " of i32");
   require(!weights || (weights.dtype() == DType::f32 && weights.size() == rows), op, ": weights are ", weights ? weights.shape() : Shape{},
           ", expected ", rows, " of f32");
-  const double normaliser = options.normaliser.value_or(static_cast<double>(rows));
-  require(normaliser > 0, op, ": normaliser ", normaliser, ", expected more than 0");
+  require(!class_weights || (class_weights.dtype() == DType::f32 && class_weights.shape() == Shape{classes}), op, ": class weights are ",
+          class_weights ? class_weights.shape() : Shape{}, ", expected ", Shape{classes}, " of f32");
   require(0 <= options.label_smoothing && options.label_smoothing < 1, op, ": label smoothing ", options.label_smoothing,
           ", expected 0 <= share < 1");
+  require(!class_weights || options.label_smoothing == 0, op, ": label smoothing ", options.label_smoothing,
+          ", which is not possible with class weights: leave out one of them");
+  // Check each target, and give it its weight.
   const auto* ids = targets.data<std::int32_t>();
   const float* w = weights ? weights.data<float>() : nullptr;
+  const float* of_class = class_weights ? class_weights.data<float>() : nullptr;
+  const bool has_own = class_weights || options.ignored_target.has_value();
+  float* const own = has_own ? tape.save<float>(rows) : nullptr;
+  double sum = 0;
   for (index i = 0; i < rows; ++i) {
-    require((w != nullptr && w[i] == 0) || (0 <= ids[i] && ids[i] < classes), op, ": target ", ids[i], ", expected 0 to ", classes - 1);
+    const bool is_ignored = (w != nullptr && w[i] == 0) || ids[i] == options.ignored_target;
+    require(is_ignored || (0 <= ids[i] && ids[i] < classes), op, ": target ", ids[i], ", expected 0 to ", classes - 1);
+    if (has_own) {
+      const float by_class = is_ignored || of_class == nullptr ? 1 : of_class[ids[i]];
+      require(by_class >= 0, op, ": the weight of class ", ids[i], " is ", by_class, ", expected 0 or more");
+      own[i] = is_ignored ? 0 : w == nullptr ? by_class : by_class * w[i];
+      sum += static_cast<double>(own[i]);
+    }
   }
-  return {ids, w, normaliser};
+  const double usual = has_own ? (sum > 0 ? sum : 1) : static_cast<double>(rows);
+  const double normaliser = options.normaliser.value_or(usual);
+  require(normaliser > 0, op, ": normaliser ", normaliser, ", expected more than 0");
+  return {ids, has_own ? own : w, normaliser};
 }
 
 /// The rows that are scored. If rows of weight 0 are left out, logits are computed only for the others.
@@ -132,13 +150,13 @@ void tell_terms(const Computed<X>* losses, const ScoredRows<X>& scored, index ro
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options) {
   return for_float(logits.dtype(), "cross_entropy", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::cross_entropy, {logits}, {targets, options.weights});
+    Tape& tape = begin_op(Op::cross_entropy, {logits}, {targets, options.weights, options.class_weights});
     // Check shapes and options, and take memory for the backward pass.
     require(logits.shape().rank() >= 1, "cross_entropy: logits are a scalar, expected (..., V)");
     const index rows = logits.shape().rows();
     const index cols = logits.shape().cols();
     require(options.softcap == 0, "cross_entropy: softcap ", options.softcap, ", expected 0: linear_cross_entropy() has it");
-    const Goal goal = goal_of(Op::cross_entropy, rows, cols, targets, options);
+    const Goal goal = goal_of(Op::cross_entropy, tape, rows, cols, targets, options);
     T* tops = tape.save<T>(rows);
     T* sums = tape.save<T>(rows);
     T* losses = tape.save<T>(rows);
@@ -171,7 +189,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
   return for_stored(x.dtype(), "linear_cross_entropy", [&](auto zero) {
     using X = decltype(zero);
     using T = Computed<X>;
-    Tape& tape = begin_product(Op::linear_cross_entropy, x, {weight}, {targets, options.weights});
+    Tape& tape = begin_product(Op::linear_cross_entropy, x, {weight}, {targets, options.weights, options.class_weights});
     // Check shapes and options.
     require(x.shape().rank() >= 1 && weight.shape().rank() == 2 && weight.shape()[1] == x.shape().cols(), "linear_cross_entropy: x is ",
             x.shape(), " and weight ", weight.shape(), ", expected (..., C) and (V, C)");
@@ -180,7 +198,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     const index classes = weight.shape()[0];
     require(0 <= options.softcap && options.softcap <= kernels::kMostSoftcap, "linear_cross_entropy: softcap ", options.softcap,
             ", expected 0 to ", kernels::kMostSoftcap);
-    const Goal goal = goal_of(Op::linear_cross_entropy, rows, classes, targets, options);
+    const Goal goal = goal_of(Op::linear_cross_entropy, tape, rows, classes, targets, options);
     // With few classes, compute all logits at once.
     constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
     constexpr index kFewClasses = 1024;

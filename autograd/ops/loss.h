@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "autograd/base/index.h"
@@ -10,8 +11,14 @@ namespace dikkat {
 struct CrossEntropyOptions {
   /// The weight of each target: (...) of f32; absent: all 1. A target of weight 0 is ignored and may have any value.
   Tensor weights{};
-  /// The number that the sum is divided by; by default the number of targets. With gradient accumulation, pass that of the whole batch:
-  /// then losses and gradients of the micro-batches add up to those of the batch.
+  /// The weight of each class: (V) of f32, 0 or more; absent: all 1. A target's weight is multiplied by that of its class. Not possible
+  /// with label smoothing.
+  Tensor class_weights{};
+  /// Targets of this value are ignored, as those of weight 0.
+  std::optional<std::int32_t> ignored_target{};
+  /// The number that the sum is divided by; by default the number of targets or, with class weights or an ignored target, the sum of all
+  /// targets' weights, as in PyTorch. If that sum is 0, so is the loss. With gradient accumulation, pass that of the whole batch: then
+  /// losses and gradients of the micro-batches add up to those of the batch.
   std::optional<double> normaliser{};
   /// In [0, 1): the share of each target that is spread evenly over all V classes, the right one included (Szegedy et al.,
   /// arXiv 1512.00567, section 7).
@@ -26,9 +33,9 @@ struct CrossEntropyOptions {
   bool is_root = false;
 };
 
-/// sum_i weights[i] * ((1 - label_smoothing) * nll[i, targets[i]] + label_smoothing * mean_v nll[i, v]) / normaliser, a scalar,
-/// where nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. logits (..., V); targets (...) of i32 in [0, V).
-/// Throws Error for a target, a normaliser or a smoothing out of range.
+/// sum_i weights[i] * class_weights[targets[i]] * ((1 - label_smoothing) * nll[i, targets[i]] + label_smoothing * mean_v nll[i, v]) /
+/// normaliser, a scalar, where nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. logits (..., V); targets (...) of i32 in [0, V).
+/// Throws Error for a target, a class's weight, a normaliser or a smoothing out of range.
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options = {});
 
 /// The default of `logits_at_once`: 134 MB of f32.
@@ -41,5 +48,27 @@ constexpr index kLogitsAtOnce = index{1} << 25;
 /// the weight is f32 and the products are of bf16. Throws Error as cross_entropy does.
 Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const CrossEntropyOptions& options = {},
                             index logits_at_once = kLogitsAtOnce);
+
+// Losses of elements, for f32, f64 and bf16. Both tensors have one shape and type, and both may need a gradient. The terms of a bf16 loss
+// are computed and added in f32, and so is the result, a scalar. With Reduction::none it is a tensor of x's shape and type.
+
+/// How the terms of a loss become one number.
+enum class Reduction : std::uint8_t {
+  mean,        // their sum, divided by their number
+  batch_mean,  // their sum, divided by the first extent
+  sum,
+  none  // they stay apart
+};
+
+/// (x - target)^2.
+Tensor mse_loss(Tensor x, Tensor target, Reduction reduction = Reduction::mean);
+/// d^2 / 2 with d = x - target where |d| <= delta, and delta (|d| - delta / 2) elsewhere (Huber 1964). delta is more than 0.
+Tensor huber_loss(Tensor x, Tensor target, double delta = 1, Reduction reduction = Reduction::mean);
+/// -target log p - (1 - target) log(1 - p) with p = 1 / (1 + e^-logit), for targets from 0 to 1. It is computed from the logits, as
+/// max(x, 0) - x target + log(1 + e^-|x|), which neither overflows nor loses digits.
+Tensor binary_cross_entropy(Tensor logits, Tensor targets, Reduction reduction = Reduction::mean);
+/// p (log p - x), the terms of KL(p || e^x); 0 where p is 0. x are logarithms of probabilities, for example of log_softmax(), and p are
+/// probabilities. With Reduction::batch_mean, and rows that are distributions, it is the mean divergence of a row. As PyTorch's kl_div.
+Tensor kl_divergence(Tensor log_probabilities, Tensor targets, Reduction reduction = Reduction::batch_mean);
 
 }  // namespace dikkat

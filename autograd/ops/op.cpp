@@ -44,4 +44,9 @@ Tape& begin_product(Op op, std::span<const Tensor> activations, std::initializer
   return begin_op(op, activations, std::span(rest).first(parameters.size() + others.size()));
 }
 
+void end_without_gradient(Tape& tape, std::span<const Tensor> read, Tensor y) {
+  const OpCost cost{.forward = {.bytes = bytes_of(read) + bytes_of(y)}, .backward = {}};
+  tape.record(std::span<const Tensor>(), std::span(&y, 1), cost, [](Gradients&) {});
+}
+
 }  // namespace dikkat

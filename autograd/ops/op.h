@@ -7,14 +7,16 @@ namespace dikkat {
 /// The names of all ops: X(name), X(name) ... The enumeration and the texts are made from this list.
 // clang-format off
 #define DIKKAT_OPS(X) \
-  X(add), X(multiply), X(scale), X(weighted_sum), X(elementwise), X(dropout), X(cast), /* each element by itself */ \
-  X(gelu), X(relu), X(relu2), X(silu), X(gated), X(sigmoid), X(tanh), X(exp), X(log), X(power), /* activations */ \
-  X(reshape), X(slice), X(concat), X(permute), X(broadcast_to), X(pad), /* moves */ \
-  X(sum), X(mean), X(softmax), /* reductions */ \
-  X(embedding), /* lookups */ \
-  X(matmul), X(linear), X(activated_linear), X(adapted_linear), /* products */ \
+  X(add), X(subtract), X(multiply), X(divide), X(maximum), X(minimum), X(power), X(scale), X(weighted_sum), X(where), /* arithmetic */ \
+  X(abs), X(square), X(sqrt), X(rsqrt), X(exp), X(log), X(sin), X(cos), X(erf), X(clamp), X(elementwise), X(dropout), X(cast), \
+  X(gelu), X(relu), X(relu2), X(silu), X(gated), X(sigmoid), X(tanh), X(softplus), /* activations */ \
+  X(reshape), X(slice), X(concat), X(permute), X(diagonal), X(broadcast_to), X(pad), /* moves */ \
+  X(sum), X(mean), X(max), X(min), X(logsumexp), X(variance), X(softmax), X(log_softmax), X(cumsum), /* reductions */ \
+  X(embedding), X(gather), X(scatter_add), X(index_select), /* lookups */ \
+  X(matmul), X(einsum), X(linear), X(activated_linear), X(adapted_linear), /* products */ \
+  X(conv1d), X(conv2d), X(unfold), X(max_pool1d), X(max_pool2d), X(avg_pool1d), X(avg_pool2d), /* windows of images */ \
   X(layer_norm), X(add_layer_norm), X(rms_norm), X(add_rms_norm), X(head_norm), X(add_value_embedding), X(attention), /* layers */ \
-  X(cross_entropy), X(linear_cross_entropy) /* losses */
+  X(cross_entropy), X(linear_cross_entropy), X(mse_loss), X(huber_loss), X(binary_cross_entropy), X(kl_divergence) /* losses */
 // clang-format on
 
 /// Every op of the library. The tests only compile if each has a gradient check.
@@ -50,6 +52,12 @@ Tape& begin_product(Op op, std::span<const Tensor> activations, std::initializer
                     std::initializer_list<Tensor> others = {});
 inline Tape& begin_product(Op op, Tensor x, std::initializer_list<Tensor> parameters, std::initializer_list<Tensor> others = {}) {
   return begin_product(op, std::span(&x, 1), parameters, others);
+}
+
+/// Ends an op whose result has no gradient, in place of Tape::record(). `read` is what the op has read.
+void end_without_gradient(Tape& tape, std::span<const Tensor> read, Tensor y);
+inline void end_without_gradient(Tape& tape, std::initializer_list<Tensor> read, Tensor y) {
+  end_without_gradient(tape, std::span(read.begin(), read.size()), y);
 }
 
 }  // namespace dikkat

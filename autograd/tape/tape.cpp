@@ -65,6 +65,9 @@ Tensor Tape::use(Tensor parameter) {
   *record = *parameter.record();
   record->tape = this;
   record->needs_gradient = record->needs_gradient && recording();
+  if (!recording() && !counts_uses_) {
+    record->parameter = nullptr;  // it stays a constant when the tape records again, and is not counted as a use then
+  }
   return Tensor(record);
 }
 
@@ -106,6 +109,9 @@ void Tape::freeze() {
 
 bool Tape::begin_node(const OpRun& run) {
   const bool needed = recording() && std::any_of(run.inputs.begin(), run.inputs.end(), [](Tensor x) { return x && x.needs_gradient(); });
+  require(!needed || !in_closure_, op_,
+          ": called by a backward closure on a tensor that needs a gradient; there are no derivatives of "
+          "gradients, expected kernels, or detach() or NoGradient");
   for (const Tensor y : run.outputs) {
     y.record()->needs_gradient = needed;
   }
@@ -154,8 +160,8 @@ void Tape::backward(Tensor y, Tensor dy) {
 void Tape::run_backward(Tensor y, Buffer* dy) {
   if (!y.needs_gradient() || y.tape() != this || spent_) {
     pool_.release(dy);
-    require(y.needs_gradient() && y.tape() == this, "backward: the tensor depends on nothing on this tape that needs a gradient");
-    fail("backward: called a second time, expected reset() in between");
+    require(!spent_, "backward: called a second time, expected reset() in between; there are no derivatives of gradients");
+    fail("backward: the tensor depends on nothing on this tape that needs a gradient");
   }
   y.record()->gradient = dy;
   run_nodes();
@@ -170,7 +176,9 @@ void Tape::run_nodes() {
       if (observer_ != nullptr) {
         observer_->backward_begins();
       }
+      in_closure_ = true;
       last_->run(last_->closure, gradients);
+      in_closure_ = false;
       if (observer_ != nullptr) {
         observer_->backward_ends(last_->about);
       }
@@ -218,6 +226,7 @@ void Tape::forget() noexcept {
   release_gradients();
   release_storage();
   spent_ = false;
+  in_closure_ = false;  // unless it threw
   region_ = Region::none;
   arena_.forget();
 }

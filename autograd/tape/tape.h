@@ -72,6 +72,7 @@ class Tape {
     release_storage();
   }
 
+  /// Whether ops are recorded: not with Recording::off, and not within NoGradient (tape/no_gradient.h).
   bool recording() const { return recording_ == Recording::on; }
 
   /// A copy of `values`, whose number must be the shape's. With `needs_gradient`, gradient() gives dL/dx after backward.
@@ -83,7 +84,8 @@ class Tape {
   /// A tensor without gradient that shows memory of the caller, which must not change until reset(). Nothing is copied.
   Tensor borrow(Shape shape, DType dtype, const void* data);
 
-  /// The parameter as a tensor of this tape. Needed when no other operand of an op is on a tape.
+  /// The parameter as a tensor of this tape, which needs no gradient if the tape does not record now. Needed when no other operand of an op
+  /// is on a tape.
   Tensor use(Tensor parameter);
 
   // For ops: name the op, make its outputs and what it saves, call the kernel, record.
@@ -143,6 +145,9 @@ class Tape {
 
   /// Computes the derivatives of a scalar. Gradients of intermediate results are freed as soon as they have been used. Call it once between
   /// two reset(). Throws Error when y is not a scalar, when nothing that y depends on needs a gradient, or when called a second time.
+  ///
+  /// There are no derivatives of gradients. A gradient is an array, and a tensor that is made of it is a constant. A backward closure that
+  /// records an op on tensors that need gradients throws Error.
   void backward(Tensor y);
   /// Computes the derivatives of <dy, y>; dy has y's shape and type.
   void backward(Tensor y, Tensor dy);
@@ -168,6 +173,7 @@ class Tape {
 
  private:
   friend class Recomputation;
+  friend class NoGradient;
 
   struct Node {
     Node* previous = nullptr;
@@ -210,9 +216,10 @@ class Tape {
   GradientWatcher* watcher_ = nullptr;
   Region region_ = Region::none;
   Node* last_ = nullptr;
-  bool spent_ = false;      // backward has run
-  Leaf* leaves_ = nullptr;  // inputs that need gradients, which are kept until reset
-  Leaf* stored_ = nullptr;  // tensors with Lifetime::until_consumed
+  bool spent_ = false;       // backward has run
+  bool in_closure_ = false;  // a backward closure runs
+  Leaf* leaves_ = nullptr;   // inputs that need gradients, which are kept until reset
+  Leaf* stored_ = nullptr;   // tensors with Lifetime::until_consumed
 };
 
 }  // namespace dikkat

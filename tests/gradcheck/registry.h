@@ -4,8 +4,12 @@
 #include <vector>
 
 #include "tests/gradcheck/cases/attention.h"
+#include "tests/gradcheck/cases/convolution.h"
 #include "tests/gradcheck/cases/elementwise.h"
+#include "tests/gradcheck/cases/indexing.h"
+#include "tests/gradcheck/cases/losses.h"
 #include "tests/gradcheck/cases/products.h"
+#include "tests/gradcheck/cases/reductions.h"
 #include "tests/gradcheck/cases/rows.h"
 #include "tests/gradcheck/cases/shapes.h"
 

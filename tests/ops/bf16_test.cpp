@@ -196,6 +196,18 @@ TEST(Bf16Ops, Linear) {
   }
 }
 
+// Sums over a batch are rounded once, too.
+TEST(Bf16Ops, Matmul) {
+  const auto f = [](bool transpose_b) { return [=](std::span<const Tensor> t) { return matmul(t[0], t[1], transpose_b); }; };
+  check({operand({3, 15, 33}, 1), operand({3, 33, 20}, 2)}, f(false));
+  check({operand({5, 15, 33}, 1), operand({20, 33}, 2)}, f(true));
+  check({operand({15, 33}, 1), operand({40, 33, 7}, 2)}, f(false));
+  check({operand({2, 1, 9, 33}, 1), operand({3, 17, 33}, 2)}, f(true));
+  check({operand({7, 33}, 1), operand({33}, 2)}, f(false));
+  check({operand({2, 17, 3, 16}, 1), operand({2, 33, 3, 16}, 2)},
+        [](std::span<const Tensor> t) { return einsum("bthd,bshd->bhts", t[0], t[1]); });
+}
+
 TEST(Bf16Ops, ActivatedLinearHasTheBitsOfItsParts) {
   for (const Nonlinearity n : {Nonlinearity{Activation::gelu}, Nonlinearity{Activation::relu}, Nonlinearity{Activation::silu, true}}) {
     const std::vector<Operand> operands = {operand({19, n.gated ? 66 : 33}, 1), parameter({65, 33}, 2), parameter({65}, 3)};

@@ -7,6 +7,7 @@
 
 #include "autograd/ops/attention.h"
 #include "autograd/ops/basic.h"
+#include "autograd/ops/convolution.h"
 #include "autograd/ops/embedding.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
@@ -76,6 +77,20 @@ TEST(Cost, OfMatmul) {
     EXPECT_EQ(costs.forward.flops, 2 * 2 * 3 * 5 * 4);
     EXPECT_EQ(costs.backward.flops, 2 * costs.forward.flops);
   }
+}
+
+TEST(Cost, OfMatmulCountsRepeatedOperandsOnce) {
+  Costs costs;
+  costs.run(matmul(costs.input({7, 3, 5}), costs.input({5, 4})));
+  EXPECT_EQ(costs.forward.flops, 2 * 7 * 3 * 5 * 4);
+  EXPECT_EQ(costs.forward.bytes, 4 * (7 * 3 * 5 + 5 * 4 + 7 * 3 * 4));
+}
+
+TEST(Cost, OfConvolution) {
+  Costs costs;
+  costs.run(conv2d(costs.input({2, 6, 8, 9}), costs.input({10, 3, 3, 2}), {}, {.stride = {2, 1}, .groups = 2}));
+  EXPECT_EQ(costs.forward.flops, 2 * 2 * 10 * 3 * 8 * (3 * 3 * 2));
+  EXPECT_EQ(costs.backward.flops, 2 * costs.forward.flops);
 }
 
 TEST(Cost, OfAttentionCountsKeysThatAreSeen) {

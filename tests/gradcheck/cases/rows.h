@@ -32,7 +32,20 @@ struct GradCase<Op::softmax> {
   static std::vector<Sample> samples() {
     return {{"a matrix", {operand({3, 7}, 1)}, op, definition, {}},
             {"a vector", {operand({17}, 1)}, op, definition, {}},
-            {"of rank 3", {operand({2, 2, 5}, 1)}, op, definition, {}}};
+            {"of rank 3", {operand({2, 2, 5}, 1)}, op, definition, {}},
+            {"along the first axis", {operand({3, 7}, 1)}, along(0), definition_along(0), {}},
+            {"along a middle axis", {operand({2, 5, 3}, 1)}, along(1), definition_along(1), {}},
+            {"along an axis of 1", {operand({2, 1, 3}, 1)}, along(-2), definition_along(1), {}}};
+  }
+  static Function along(int axis) {
+    return [axis](Tape&, std::span<const Tensor> t) { return softmax(t[0], axis); };
+  }
+  /// The axis is exchanged with the last one.
+  static Function definition_along(int axis) {
+    return [axis](Tape& tape, std::span<const Tensor> t) {
+      const Tensor exchanged = transpose(t[0], axis, -1);
+      return transpose(definition(tape, std::span(&exchanged, 1)), axis, -1);
+    };
   }
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;
@@ -40,11 +53,13 @@ struct GradCase<Op::softmax> {
       const index rows = kRaggedSizes[i];
       const index cols = kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)];
       samples.push_back({concat(rows, " by ", cols), {operand({rows, cols}, 1, -6, 6)}, op, {}, {}});
+      samples.push_back({concat(rows, " by ", cols, ", down"), {operand({rows, cols}, 1, -6, 6)}, along(0), {}, {}});
     }
+    samples.push_back({"several tiles of columns", {operand({3, 70, 300}, 1, -6, 6)}, along(1), {}, {}});
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"of a scalar", [](Tape& t) { softmax(some(t, {})); }}};
+    return {{"of a scalar", [](Tape& t) { softmax(some(t, {})); }}, {"no such axis", [](Tape& t) { softmax(some(t, {2, 3}), 2); }}};
   }
 };
 

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "autograd/base/dry_run.h"
+#include "autograd/base/parallel.h"
+
+namespace dikkat::kernels {
+
+/// Calls task(i) for each of `count` tasks, which have parallel loops of their own, such as products. `each` is the work of a task. Tasks
+/// run all at once if they are enough for the threads, or too small for several; otherwise one after the other, each on all threads. In a
+/// DryRun one task runs, for the scratch memory of a thread, so all that tasks compute is in parallel loops.
+template <class F>
+void run_tasks(index count, Work each, F&& task) {
+  if (count >= thread_count() || each.multiply_adds < kLeastWork.multiply_adds) {
+    auto scratch = [&] {
+      if (DryRun::active() && count > 0) {
+        task(0);
+      }
+    };
+    parallel_for(count, Work{each.multiply_adds * static_cast<double>(count)}, scratch, task);
+    return;
+  }
+  for (index i = 0; i < count; ++i) {
+    task(i);
+  }
+}
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,195 @@
+#include "autograd/kernels/sort.h"
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstring>
+#include <type_traits>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+
+namespace dikkat::kernels {
+namespace {
+
+constexpr index kTile = 1 << 12;        // elements: enough to be worth a task
+constexpr index kLinesAtOnce = 16;      // adjacent lines share the lines of the cache that they are read from
+constexpr index kMostItems = 1 << 17;   // of the lines that are sorted at once: they fit into a cache, if one line does
+constexpr index kLeastForDigits = 256;  // elements: fewer are sorted faster by comparisons
+
+/// An element as an integer, so that a smaller one is earlier in order, and its index. All items of a line differ.
+template <class T>
+struct ItemOf {
+  using Bits = std::conditional_t<std::is_same_v<T, bf16>, std::uint16_t, std::uint32_t>;
+  using type = std::uint64_t;  // key << 32 | index
+
+  static type make(Bits key, index i) { return std::uint64_t{key} << 32 | static_cast<std::uint64_t>(i); }
+  static std::int32_t index_of(type item) { return static_cast<std::int32_t>(item & 0xFFFF'FFFF); }
+};
+struct WideItem {
+  std::uint64_t key;
+  std::int64_t at;
+
+  auto operator<=>(const WideItem&) const = default;
+};
+template <>
+struct ItemOf<double> {
+  using Bits = std::uint64_t;
+  using type = WideItem;
+
+  static type make(Bits key, index i) { return {key, i}; }
+  static std::int32_t index_of(type item) { return static_cast<std::int32_t>(item.at); }
+};
+template <class T>
+using Item = typename ItemOf<T>::type;
+
+/// The bits of positive infinity.
+template <class T>
+constexpr auto kInfinity = static_cast<typename ItemOf<T>::Bits>(std::is_same_v<T, bf16>    ? 0x7F80
+                                                                 : std::is_same_v<T, float> ? 0x7F80'0000
+                                                                                            : 0x7FF0'0000'0000'0000);
+
+/// An integer that is smaller for an element that is earlier in order. Integers, because arithmetic on floats would flush denormal numbers.
+template <class T>
+typename ItemOf<T>::Bits key_of(T x, bool descending) {
+  using Bits = typename ItemOf<T>::Bits;
+  constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  constexpr auto kAll = static_cast<Bits>(~Bits{0});
+  Bits bits{};
+  std::memcpy(&bits, &x, sizeof bits);
+  const auto magnitude = static_cast<Bits>(bits & ~kSign);
+  bits = magnitude == 0 ? Bits{0} : bits;
+  const auto ascending = static_cast<Bits>((bits & kSign) != 0 ? ~bits : bits | kSign);
+  const auto key = static_cast<Bits>(descending ? ~ascending : ascending);
+  return magnitude > kInfinity<T> ? kAll : key;
+}
+
+/// Sorts items by `bytes` bytes of their keys, from the lowest on; each pass keeps the order of equal bytes. The result lies in `items` or
+/// in `other`, and is returned.
+std::uint64_t* sort_by_digits(std::uint64_t* items, std::uint64_t* other, index n, int bytes) {
+  constexpr int kValues = 256;
+  const auto digit_of = [](std::uint64_t item, int digit) { return static_cast<std::size_t>(item >> (32 + 8 * digit) & 0xFF); };
+  std::array<std::array<std::uint32_t, kValues>, 4> starts{};
+  for (index i = 0; i < n; ++i) {
+    for (int digit = 0; digit < bytes; ++digit) {
+      ++starts[static_cast<std::size_t>(digit)][digit_of(items[i], digit)];
+    }
+  }
+  for (int digit = 0; digit < bytes; ++digit) {
+    auto& start = starts[static_cast<std::size_t>(digit)];
+    if (start[digit_of(items[0], digit)] == static_cast<std::uint32_t>(n)) {
+      continue;  // all are equal
+    }
+    std::uint32_t before = 0;
+    for (std::uint32_t& value : start) {
+      before += value;
+      value = before - value;
+    }
+    for (index i = 0; i < n; ++i) {
+      other[start[digit_of(items[i], digit)]++] = items[i];
+    }
+    std::swap(items, other);
+  }
+  return items;
+}
+
+/// Moves the first `count` of n items in order to the front, sorted; n is more than count, which is more than 0. The threshold is the last
+/// of the first `count` items that were seen so far, and only smaller ones are kept.
+template <class I>
+void sort_first(I* items, index n, index count) {
+  const index room = std::max(2 * count, count + 256);
+  index kept = 0;
+  const auto keep_first = [&] {
+    std::nth_element(items, items + count - 1, items + kept);
+    kept = count;
+  };
+  const index begin = std::min(room, n);
+  kept = begin;
+  if (begin < n) {
+    keep_first();
+    I last = items[count - 1];
+    for (index i = begin; i < n; ++i) {
+      if (items[i] < last) {
+        items[kept++] = items[i];
+        if (kept == room) {
+          keep_first();
+          last = items[count - 1];
+        }
+      }
+    }
+  }
+  if (kept > count) {
+    keep_first();
+  }
+  std::sort(items, items + count);
+}
+
+/// Sorts the first `count` of n items, which are returned. `other` has room for n items.
+template <class T>
+const Item<T>* first_in_order(Item<T>* items, Item<T>* other, index n, index count) {
+  if (count < n / 4) {
+    sort_first(items, n, count);
+    return items;
+  }
+  if constexpr (std::is_same_v<Item<T>, std::uint64_t>) {
+    if (n >= kLeastForDigits) {
+      return sort_by_digits(items, other, n, sizeof(typename ItemOf<T>::Bits));
+    }
+  }
+  std::sort(items, items + n);
+  return items;
+}
+
+}  // namespace
+
+template <class T>
+void order(const Order<T>& p) {
+  if (p.count == 0) {
+    return;
+  }
+  // A group is some adjacent lines. Their items lie in the thread's scratch memory.
+  const index lines = std::clamp<index>(kMostItems / p.extent, 1, std::min(kLinesAtOnce, std::max<index>(p.inner, 1)));
+  const index groups_in_outer = ceil_div(p.inner, lines);
+  const index groups = p.outer * groups_in_outer;
+  const index in_task = std::max<index>(1, kTile / (p.extent * lines));
+  const index n = p.outer * p.extent * p.inner;
+  const auto work = Work{8 * Work::elements(n).multiply_adds};  // an element is moved several times
+  const auto lease = [&] { return Scratch<Item<T>>((lines + 1) * p.extent); };
+  parallel_for(
+      ceil_div(groups, in_task), work, [&] { lease(); },
+      [&](index task) {
+        const Scratch<Item<T>> scratch = lease();
+        Item<T>* const other = scratch + lines * p.extent;
+        for (index group = task * in_task; group < std::min(groups, (task + 1) * in_task); ++group) {
+          const index outer = group / groups_in_outer, first = group % groups_in_outer * lines;
+          const index count = std::min(lines, p.inner - first);
+          const T* const x = p.x + outer * p.extent * p.inner + first;
+          std::int32_t* const indices = p.indices + outer * p.count * p.inner + first;
+          // Make the items.
+          if (p.inner == 1) {
+            for (index i = 0; i < p.extent; ++i) {
+              scratch[i] = ItemOf<T>::make(key_of(x[i], p.descending), i);
+            }
+          } else {
+            for (index i = 0; i < p.extent; ++i) {
+              for (index line = 0; line < count; ++line) {
+                scratch[line * p.extent + i] = ItemOf<T>::make(key_of(x[i * p.inner + line], p.descending), i);
+              }
+            }
+          }
+          // Sort them, and keep their indices.
+          for (index line = 0; line < count; ++line) {
+            const Item<T>* const sorted = first_in_order<T>(scratch + line * p.extent, other, p.extent, p.count);
+            for (index i = 0; i < p.count; ++i) {
+              indices[i * p.inner + line] = ItemOf<T>::index_of(sorted[i]);
+            }
+          }
+        }
+      });
+}
+
+template void order(const Order<float>&);
+template void order(const Order<double>&);
+template void order(const Order<bf16>&);
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,100 @@
+#pragma once
+
+#include "autograd/tape/tensor.h"
+
+// Arithmetic on f32, f64 or bf16 tensors, which is computed in f32 for bf16. Operands are broadcast as in NumPy: shapes are aligned at their
+// last axes, and a tensor repeats along an axis that it lacks, or in which its extent is 1. The gradient of a tensor that repeats is a sum,
+// in a fixed order. All throw an Error that names the op if shapes or element types do not fit.
+namespace dikkat {
+
+Tensor add(Tensor a, Tensor b);
+Tensor subtract(Tensor a, Tensor b);
+Tensor multiply(Tensor a, Tensor b);
+Tensor divide(Tensor a, Tensor b);
+/// The larger, and the smaller; NaN if one of them is NaN. Where they are equal, the gradient is that of a.
+Tensor maximum(Tensor a, Tensor b);
+Tensor minimum(Tensor a, Tensor b);
+/// a^b. The derivative by b is 0 where a is 0.
+Tensor power(Tensor a, Tensor b);
+
+/// x + number.
+Tensor add(Tensor x, double number);
+/// number - x.
+Tensor subtract(double number, Tensor x);
+/// factor * x. With Lifetime::until_consumed, only add_layer_norm() reads the result.
+Tensor scale(Tensor x, double factor, Lifetime lifetime = Lifetime::until_reset);
+/// number / x.
+Tensor divide(double number, Tensor x);
+Tensor maximum(Tensor x, double number);
+Tensor minimum(Tensor x, double number);
+/// x^exponent.
+Tensor power(Tensor x, double exponent);
+/// x, but at least `low` and at most `high`. The derivative beyond the bounds is 0. Throws Error if low is not at most high.
+Tensor clamp(Tensor x, double low, double high);
+
+Tensor negate(Tensor x);
+/// |x|, whose derivative at 0 is 0.
+Tensor abs(Tensor x);
+Tensor square(Tensor x);
+Tensor sqrt(Tensor x);
+/// 1 / sqrt(x).
+Tensor rsqrt(Tensor x);
+Tensor exp(Tensor x);
+/// The natural logarithm.
+Tensor log(Tensor x);
+Tensor sin(Tensor x);
+Tensor cos(Tensor x);
+/// The error function, 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
+Tensor erf(Tensor x);
+
+/// a x + b z, where z has x's shape, and a and b hold one number each, such as parameters [1]. One pass over memory.
+Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b);
+
+// Comparisons: 1 where they hold, 0 elsewhere, in the operands' element type. They have no gradient.
+
+Tensor less(Tensor a, Tensor b);
+Tensor less_equal(Tensor a, Tensor b);
+Tensor greater(Tensor a, Tensor b);
+Tensor greater_equal(Tensor a, Tensor b);
+Tensor equal(Tensor a, Tensor b);
+Tensor not_equal(Tensor a, Tensor b);
+Tensor less(Tensor x, double number);
+Tensor less_equal(Tensor x, double number);
+Tensor greater(Tensor x, double number);
+Tensor greater_equal(Tensor x, double number);
+Tensor equal(Tensor x, double number);
+Tensor not_equal(Tensor x, double number);
+
+/// a where the condition is not 0, b elsewhere. The condition has no gradient.
+Tensor where(Tensor condition, Tensor a, Tensor b);
+
+// Operators. There is no == for elements: whether two Tensors are one is a == b, and equal() compares elements.
+
+inline Tensor operator+(Tensor a, Tensor b) { return add(a, b); }
+inline Tensor operator-(Tensor a, Tensor b) { return subtract(a, b); }
+inline Tensor operator*(Tensor a, Tensor b) { return multiply(a, b); }
+inline Tensor operator/(Tensor a, Tensor b) { return divide(a, b); }
+inline Tensor operator-(Tensor x) { return negate(x); }
+inline Tensor operator+(Tensor x, double number) { return add(x, number); }
+inline Tensor operator+(double number, Tensor x) { return add(x, number); }
+inline Tensor operator-(Tensor x, double number) { return add(x, -number); }
+inline Tensor operator-(double number, Tensor x) { return subtract(number, x); }
+inline Tensor operator*(Tensor x, double factor) { return scale(x, factor); }
+inline Tensor operator*(double factor, Tensor x) { return scale(x, factor); }
+inline Tensor operator/(Tensor x, double divisor) { return scale(x, 1 / divisor); }
+inline Tensor operator/(double number, Tensor x) { return divide(number, x); }
+inline Tensor operator<(Tensor a, Tensor b) { return less(a, b); }
+inline Tensor operator<=(Tensor a, Tensor b) { return less_equal(a, b); }
+inline Tensor operator>(Tensor a, Tensor b) { return greater(a, b); }
+inline Tensor operator>=(Tensor a, Tensor b) { return greater_equal(a, b); }
+inline Tensor operator<(Tensor x, double number) { return less(x, number); }
+inline Tensor operator<=(Tensor x, double number) { return less_equal(x, number); }
+inline Tensor operator>(Tensor x, double number) { return greater(x, number); }
+inline Tensor operator>=(Tensor x, double number) { return greater_equal(x, number); }
+/// From now on x names the result; the tensor that it named does not change.
+inline Tensor& operator+=(Tensor& x, Tensor b) { return x = add(x, b); }
+inline Tensor& operator-=(Tensor& x, Tensor b) { return x = subtract(x, b); }
+inline Tensor& operator*=(Tensor& x, Tensor b) { return x = multiply(x, b); }
+inline Tensor& operator/=(Tensor& x, Tensor b) { return x = divide(x, b); }
+
+}  // namespace dikkat
