@@ -487,7 +487,8 @@ struct GradCase<Op::where> {
     for (std::size_t i = 0; i < condition.size(); ++i) {
       condition[i] = static_cast<double>(i % 3);
     }
-    return where(constant(tape, t[0].dtype(), t[0].shape(), condition), t[0], t[1]);
+    const DType dtype = t[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
+    return where(constant(tape, dtype, t[0].shape(), condition), t[0], t[1]);
   }
   static std::vector<Sample> samples() {
     const Oracle oracle = [](std::span<const std::vector<double>> x) {
