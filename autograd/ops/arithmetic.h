@@ -7,6 +7,7 @@
 // in a fixed order. All throw an Error that names the op if shapes or element types do not fit.
 namespace dikkat {
 
+/// a + b, a - b, a * b and a / b, element by element.
 Tensor add(Tensor a, Tensor b);
 Tensor subtract(Tensor a, Tensor b);
 Tensor multiply(Tensor a, Tensor b);
@@ -25,6 +26,7 @@ Tensor subtract(double number, Tensor x);
 Tensor scale(Tensor x, double factor, Lifetime lifetime = Lifetime::until_reset);
 /// number / x.
 Tensor divide(double number, Tensor x);
+/// The larger, and the smaller, of x and a number.
 Tensor maximum(Tensor x, double number);
 Tensor minimum(Tensor x, double number);
 /// x^exponent.
@@ -32,16 +34,21 @@ Tensor power(Tensor x, double exponent);
 /// x, but at least `low` and at most `high`. The derivative beyond the bounds is 0. Throws Error if low is not at most high.
 Tensor clamp(Tensor x, double low, double high);
 
+/// -x.
 Tensor negate(Tensor x);
 /// |x|, whose derivative at 0 is 0.
 Tensor abs(Tensor x);
+/// x^2.
 Tensor square(Tensor x);
+/// The square root; NaN below 0.
 Tensor sqrt(Tensor x);
 /// 1 / sqrt(x).
 Tensor rsqrt(Tensor x);
+/// e^x.
 Tensor exp(Tensor x);
 /// The natural logarithm.
 Tensor log(Tensor x);
+/// Sine and cosine of x in radians.
 Tensor sin(Tensor x);
 Tensor cos(Tensor x);
 /// The error function, 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
@@ -50,8 +57,7 @@ Tensor erf(Tensor x);
 /// a x + b z, where z has x's shape, and a and b hold one number each, such as parameters [1]. One pass over memory.
 Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b);
 
-// Comparisons: 1 where they hold, 0 elsewhere, in the operands' element type. They have no gradient.
-
+/// Comparisons: 1 where they hold, 0 elsewhere, in the operands' element type. They have no gradient.
 Tensor less(Tensor a, Tensor b);
 Tensor less_equal(Tensor a, Tensor b);
 Tensor greater(Tensor a, Tensor b);
