@@ -15,22 +15,22 @@ namespace {
 using Strides = std::array<index, Shape::kMaxRank>;
 
 /// A view of some elements of a tensor, each at most once: element i of the result is x[first + sum of i_k strides[k]].
-struct Window {
+struct StridedView {
   Shape shape{};
   index first = 0;
   Strides strides{};
 };
 
-/// Copies the elements of a window. Backward: each element of the window gets its derivative, and the others none.
-Tensor copied(Op op, Tensor x, const Window& window) {
+/// Copies the elements of a view. Backward: each element of the view gets its derivative, and the others none.
+Tensor copied(Op op, Tensor x, const StridedView& view) {
   return for_stored(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(op, {x});
-    const Tensor y = tape.make(window.shape, x.dtype());
-    const Strides whole = kernels::contiguous_strides(window.shape);
-    kernels::strided_copy<T>({.shape = window.shape,
-                              .from = x.data<T>() + window.first,
-                              .from_strides = window.strides,
+    const Tensor y = tape.make(view.shape, x.dtype());
+    const Strides whole = kernels::contiguous_strides(view.shape);
+    kernels::strided_copy<T>({.shape = view.shape,
+                              .from = x.data<T>() + view.first,
+                              .from_strides = view.strides,
                               .to = {y.mutable_data<T>()},
                               .to_strides = whole});
     tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
@@ -38,11 +38,11 @@ Tensor copied(Op op, Tensor x, const Window& window) {
         if (!dx.add && y.size() < x.size()) {
           kernels::fill<T>(x.size(), Computed<T>(0), dx);
         }
-        kernels::strided_copy<T>({.shape = window.shape,
+        kernels::strided_copy<T>({.shape = view.shape,
                                   .from = g.of<T>(y),
                                   .from_strides = whole,
-                                  .to = {dx.data + window.first, dx.add},
-                                  .to_strides = window.strides});
+                                  .to = {dx.data + view.first, dx.add},
+                                  .to_strides = view.strides});
       }
     });
     return y;
@@ -57,16 +57,16 @@ Tensor permute(Tensor x, std::span<const int> axes) {
   const Strides strides = kernels::contiguous_strides(shape);
   std::array<index, Shape::kMaxRank> extents{};
   std::array<bool, Shape::kMaxRank> taken{};
-  Window window;
+  StridedView view;
   for (std::size_t k = 0; k < axes.size(); ++k) {
     const auto axis = static_cast<std::size_t>(checked_axis("permute", shape, axes[k]));
     require(!taken[axis], "permute: axis ", axes[k], " of ", shape, " is given twice, expected each axis once");
     taken[axis] = true;
     extents[k] = shape[static_cast<int>(axis)];
-    window.strides[k] = strides[axis];
+    view.strides[k] = strides[axis];
   }
-  window.shape = Shape(std::span(extents).first(axes.size()));
-  return copied(Op::permute, x, window);
+  view.shape = Shape(std::span(extents).first(axes.size()));
+  return copied(Op::permute, x, view);
 }
 
 Tensor transpose(Tensor x, int a, int b) {
@@ -86,15 +86,15 @@ Tensor diagonal(Tensor x, int a, int b) {
           ", expected two axes of equal extents");
   const Strides strides = kernels::contiguous_strides(shape);
   const Shape rest = without_axis(without_axis(shape, std::max(one, other)), std::min(one, other));
-  Window window{.shape = with_axis("diagonal", rest, rest.rank(), shape[one])};
+  StridedView view{.shape = with_axis("diagonal", rest, rest.rank(), shape[one])};
   std::size_t axis = 0;
   for (int k = 0; k < shape.rank(); ++k) {
     if (k != one && k != other) {
-      window.strides[axis++] = strides[static_cast<std::size_t>(k)];
+      view.strides[axis++] = strides[static_cast<std::size_t>(k)];
     }
   }
-  window.strides[axis] = strides[static_cast<std::size_t>(one)] + strides[static_cast<std::size_t>(other)];
-  return copied(Op::diagonal, x, window);
+  view.strides[axis] = strides[static_cast<std::size_t>(one)] + strides[static_cast<std::size_t>(other)];
+  return copied(Op::diagonal, x, view);
 }
 
 Tensor reshape(Tensor x, Shape shape) {
@@ -108,11 +108,11 @@ namespace {
 
 /// `count` elements of an axis, `step` apart; all of them exist.
 Tensor sliced(Tensor x, int along, index begin, index count, index step) {
-  Window window{.shape = with_extent(x.shape(), along, count), .strides = kernels::contiguous_strides(x.shape())};
-  index& stride = window.strides[static_cast<std::size_t>(along)];
-  window.first = count == 0 ? 0 : begin * stride;
+  StridedView view{.shape = with_extent(x.shape(), along, count), .strides = kernels::contiguous_strides(x.shape())};
+  index& stride = view.strides[static_cast<std::size_t>(along)];
+  view.first = count == 0 ? 0 : begin * stride;
   stride *= step;
-  return copied(Op::slice, x, window);
+  return copied(Op::slice, x, view);
 }
 
 }  // namespace
