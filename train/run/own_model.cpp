@@ -105,14 +105,13 @@ LoadedArray::LoadedArray(std::string_view name, ElementType type, const Shape& s
 
 Snapshot own_snapshot(const ParameterStore& parameters, Optimizer* optimizer, index step, std::span<const SavedArray> arrays) {
   const BuildInfo& build = build_info();
-  Snapshot snapshot{.state = {.step = step,
-                              .program_version = build.version,
-                              .compiler = build.compiler,
-                              .compiler_flags = build.flags,
-                              .instruction_set = build.instruction_set},
-                    .config = "",
-                    .tokenizer = "",
-                    .tensors = views_of(parameters)};
+  Snapshot snapshot;
+  snapshot.state.step = step;
+  snapshot.state.program_version = build.version;
+  snapshot.state.compiler = build.compiler;
+  snapshot.state.compiler_flags = build.flags;
+  snapshot.state.instruction_set = build.instruction_set;
+  snapshot.tensors = views_of(parameters);
   if (optimizer != nullptr) {
     optimizer->reserve();  // before the first step it has no memory
     std::ranges::move(state_of(*optimizer), std::back_inserter(snapshot.tensors));
