@@ -25,6 +25,7 @@ template <class X>
 using TypeOf = decltype(type_of(std::declval<X>()));
 
 // What each function computes. X is Number or Dual.
+// clang-format off
 template <class X> X value(const Same&, X x) { return x; }
 template <class X> X value(const Negate&, X x) { return -x; }
 template <class X> X value(const Abs&, X x) { return abs(x); }
@@ -62,6 +63,7 @@ template <class X> X value(const LessEqual&, X a, X b) { return X(a <= b); }
 template <class X> X value(const Equal&, X a, X b) { return X(a == b); }
 template <class X> X value(const Where&, X condition, X a, X b) { return where(condition != 0, a, b); }
 template <class X> X value(const WeightedSum&, X x, X z, X a, X b) { return a * x + b * z; }
+// clang-format on
 
 /// The function as a function object. It is the same memory.
 template <class F>

@@ -16,7 +16,7 @@ constexpr index kTile = 1 << 13;    // elements: enough to be worth a task
 constexpr index kLeastPart = 16;    // elements of the inner axis: a line of the cache in f32
 constexpr index kEnoughParts = 64;  // the inner axis is not divided further when there are as many tasks as this
 
-constexpr index kMostOfBf16 = 64;   // elements of the inner axis: all ids have sums of f32 for them
+constexpr index kMostOfBf16 = 64;  // elements of the inner axis: all ids have sums of f32 for them
 
 /// An axis, with its strides in the array, in the ids and among the chosen elements.
 struct Axis {

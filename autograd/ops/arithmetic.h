@@ -2,9 +2,9 @@
 
 #include "autograd/tape/tensor.h"
 
-// Arithmetic on f32, f64 or bf16 tensors, which is computed in f32 for bf16. Operands are broadcast as in NumPy: shapes are aligned at their
-// last axes, and a tensor repeats along an axis that it lacks, or in which its extent is 1. The gradient of a tensor that repeats is a sum,
-// in a fixed order. All throw an Error that names the op if shapes or element types do not fit.
+// Arithmetic on f32, f64 or bf16 tensors, which is computed in f32 for bf16. Operands are broadcast as in NumPy: shapes are aligned at
+// their last axes, and a tensor repeats along an axis that it lacks, or in which its extent is 1. The gradient of a tensor that repeats is
+// a sum, in a fixed order. All throw an Error that names the op if shapes or element types do not fit.
 namespace dikkat {
 
 /// a + b, a - b, a * b and a / b, element by element.

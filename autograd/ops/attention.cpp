@@ -222,11 +222,8 @@ void append(const AttentionCache& cache, const Operands& operands, const Attenti
                                   .to = to,
                                   .to_stride = 2 * width});
       } else {
-        kernels::strided_copy<T>({.shape = {shape[1], width},
-                                  .from = rows,
-                                  .from_strides = {from.row_stride, 1},
-                                  .to = {to},
-                                  .to_strides = {2 * width, 1}});
+        kernels::strided_copy<T>(
+            {.shape = {shape[1], width}, .from = rows, .from_strides = {from.row_stride, 1}, .to = {to}, .to_strides = {2 * width, 1}});
       }
     }
   }

@@ -138,11 +138,8 @@ Tensor loss_of(Op op, const F& f, Tensor x, Tensor target, Reduction reduction) 
     using T = decltype(zero);
     using C = Computed<T>;
     Tape& tape = begin_op(op, operands);
-    Terms terms{.x = x,
-                .target = target,
-                .loops = &formula.loops<C>(),
-                .formula = formula.object,
-                .factor = factor_of(op, reduction, x.shape())};
+    Terms terms{
+        .x = x, .target = target, .loops = &formula.loops<C>(), .formula = formula.object, .factor = factor_of(op, reduction, x.shape())};
     const Tensor y = tape.make(Shape{}, kDType<C>);
     *y.mutable_data<C>() = sum_terms<T>(terms);
     // Keep the formula with the tape.

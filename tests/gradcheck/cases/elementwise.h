@@ -58,9 +58,9 @@ inline std::vector<Sample> pair_samples(const Function& op, const Oracle& oracle
 template <class F>
 std::vector<Sample> broadcast_samples(const Function& op, F f, float low = -2, float high = 2) {
   std::vector<Sample> samples;
-  const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {3, 5}},       {{3, 5}, {5}},    {{5}, {3, 5}},          {{3, 1}, {1, 5}},
-                                            {{2, 1, 3}, {4, 3}},    {{}, {2, 3}},     {{2, 3, 4}, {3, 1}},    {{17}, {17}},
-                                            {{2, 1, 2, 1, 3}, {2, 1, 4, 1}}};
+  const std::pair<Shape, Shape> shapes[] = {{{3, 5}, {3, 5}},    {{3, 5}, {5}},       {{5}, {3, 5}},
+                                            {{3, 1}, {1, 5}},    {{2, 1, 3}, {4, 3}}, {{}, {2, 3}},
+                                            {{2, 3, 4}, {3, 1}}, {{17}, {17}},        {{2, 1, 2, 1, 3}, {2, 1, 4, 1}}};
   std::uint64_t seed = 1;
   for (const auto& pair : shapes) {
     const Shape a = pair.first, b = pair.second;

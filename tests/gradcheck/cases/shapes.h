@@ -78,9 +78,11 @@ struct GradCase<Op::slice> {
             {"of a middle axis", {operand({2, 4, 3}, 1)}, op(1, 2, 2), {}, middle(2, 4, 3, 2, 2)},
             {"of the last axis", {operand({3, 2, 9}, 1)}, op(-1, 4, 5), {}, middle(6, 9, 1, 4, 5)},
             {"all of it", {operand({3, 5}, 1)}, op(-1, 0, 5), {}, middle(3, 5, 1, 0, 5)},
-            {"each third", {operand({2, 8}, 1)}, stepped({1, {}, 3}), {}, [](std::span<const std::vector<double>> x) {
-               return std::vector{x[0][1], x[0][4], x[0][7], x[0][9], x[0][12], x[0][15]};
-             }},
+            {"each third",
+             {operand({2, 8}, 1)},
+             stepped({1, {}, 3}),
+             {},
+             [](std::span<const std::vector<double>> x) { return std::vector{x[0][1], x[0][4], x[0][7], x[0][9], x[0][12], x[0][15]}; }},
             {"backwards", {operand({1, 4}, 1)}, stepped({.step = -1}), {}, [](std::span<const std::vector<double>> x) {
                return std::vector{x[0][3], x[0][2], x[0][1], x[0][0]};
              }}};
@@ -120,11 +122,16 @@ struct GradCase<Op::permute> {
     return [axes](Tape&, std::span<const Tensor> t) { return permute(t[0], axes); };
   }
   static std::vector<Sample> samples() {
-    return {{"a transpose", {operand({3, 5}, 1)}, op({1, 0}), {}, moved(15, [](index i) { return i % 3 * 5 + i / 3; })},
-            {"the outer axes", {operand({2, 3, 4}, 1)}, op({1, 0, -1}), {}, moved(24, [](index i) { return i / 4 % 2 * 12 + i / 8 * 4 + i % 4; })},
-            {"all three", {operand({2, 3, 4}, 1)}, op({2, 0, 1}), {}, moved(24, [](index i) { return i / 3 % 2 * 12 + i % 3 * 4 + i / 6; })},
-            {"nothing", {operand({2, 3}, 1)}, op({0, 1}), {}, moved(6, [](index i) { return i; })},
-            {"a scalar", {operand({}, 1)}, op({}), {}, moved(1, [](index i) { return i; })}};
+    return {
+        {"a transpose", {operand({3, 5}, 1)}, op({1, 0}), {}, moved(15, [](index i) { return i % 3 * 5 + i / 3; })},
+        {"the outer axes",
+         {operand({2, 3, 4}, 1)},
+         op({1, 0, -1}),
+         {},
+         moved(24, [](index i) { return i / 4 % 2 * 12 + i / 8 * 4 + i % 4; })},
+        {"all three", {operand({2, 3, 4}, 1)}, op({2, 0, 1}), {}, moved(24, [](index i) { return i / 3 % 2 * 12 + i % 3 * 4 + i / 6; })},
+        {"nothing", {operand({2, 3}, 1)}, op({0, 1}), {}, moved(6, [](index i) { return i; })},
+        {"a scalar", {operand({}, 1)}, op({}), {}, moved(1, [](index i) { return i; })}};
   }
   static std::vector<Sample> ragged() { return ragged_matrices(op({1, 0})); }
   static std::vector<Misfit> misfits() {
@@ -162,7 +169,11 @@ struct GradCase<Op::pad> {
     return [=](Tape&, std::span<const Tensor> t) { return pad(t[0], axis, before, after); };
   }
   static std::vector<Sample> samples() {
-    return {{"columns", {operand({2, 3}, 1)}, op(-1, 1, 2), {}, moved(12, [](index i) { return i % 6 < 1 || i % 6 > 3 ? -1 : i / 6 * 3 + i % 6 - 1; })},
+    return {{"columns",
+             {operand({2, 3}, 1)},
+             op(-1, 1, 2),
+             {},
+             moved(12, [](index i) { return i % 6 < 1 || i % 6 > 3 ? -1 : i / 6 * 3 + i % 6 - 1; })},
             {"rows", {operand({2, 3}, 1)}, op(0, 2, 0), {}, moved(12, [](index i) { return i - 6; })}};
   }
   static std::vector<Sample> ragged() { return ragged_matrices(op(1, 3, 1)); }
