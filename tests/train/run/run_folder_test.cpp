@@ -23,7 +23,7 @@ using testing::error_of;
 using testing::names;
 using testing::numbers;
 
-constexpr index kSteps = 20;
+constexpr index kStepsOfLoop = 20;
 
 struct Stopped {};
 
@@ -50,7 +50,7 @@ struct Loop {
       loader.restore(state);
     }
     Tape tape;
-    for (index step = first; step < kSteps;) {
+    for (index step = first; step < kStepsOfLoop;) {
       if (step == stop) {
         throw Stopped();
       }
@@ -94,7 +94,7 @@ TEST(RunFolder, StartedAgainIsTheRunThatWasNotStopped) {
     EXPECT_EQ(names_in(path / "checkpoints"), names_in(folder / "whole/checkpoints"));
   }
   EXPECT_EQ(names_in(folder / "whole"), (std::set<std::string>{".lock", "checkpoints", "metrics.jsonl"}));
-  EXPECT_EQ(Loop().run(folder / "whole", -1), kSteps);  // all is done
+  EXPECT_EQ(Loop().run(folder / "whole", -1), kStepsOfLoop);  // all is done
 }
 
 TEST(RunFolder, KeepsTheLastCheckpointsAndTheBest) {
