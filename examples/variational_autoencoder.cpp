@@ -107,7 +107,7 @@ int run() {
   const index used = std::count_if(result.nats.data<float>(), result.nats.data<float>() + kLatent, [](float nats) { return nats > 0.5F; });
   fmt::print("three unseen pictures, each beside what the model makes of it; {} of {} numbers are used, bound {:.1f}\n", used, kLatent,
              *result.loss.data<float>());
-  return used == 3 ? 0 : 1;
+  return used >= 3 && *result.loss.data<float>() < 38 ? 0 : 1;  // the pictures vary in three ways
 }
 
 }  // namespace
