@@ -1,6 +1,6 @@
 // A variational autoencoder (Kingma and Welling, arXiv 1312.6114) of pictures of rings. Each picture follows from three numbers: where the
-// ring is, and how large. The model is not given them, and must describe each
-// picture by six numbers of its own.
+// ring is, and how large. The model is not given them, and must describe each picture by six
+// numbers of its own.
 
 #include <algorithm>
 #include <cmath>
