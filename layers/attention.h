@@ -112,7 +112,7 @@ struct SelfAttention {
     }
   }
 
-  /// Of a model of one's own: `width` columns in n_head heads, with the initial values of a small GPT.
+  /// Makes a layer for a model of one's own: `width` columns in n_head heads, with the initial values of a small GPT.
   SelfAttention(const Scope& s, index width, index n_head, bool is_causal, double dropout = 0)
       : SelfAttention(s, with_defaults({.n_layer = 1, .n_head = n_head, .n_embd = width, .dropout = dropout}), is_causal) {}
 

@@ -24,7 +24,7 @@ T type_of(const Dual<T, n>&);
 template <class X>
 using TypeOf = decltype(type_of(std::declval<X>()));
 
-// What each function computes. X is Number or Dual.
+// The value of each function. X is Number or Dual.
 // clang-format off
 template <class X> X value(const Same&, X x) { return x; }
 template <class X> X value(const Negate&, X x) { return -x; }

@@ -5,9 +5,9 @@
 
 namespace dikkat::kernels {
 
-/// Calls task(i) for each of `count` tasks, which have parallel loops of their own, such as products. `each` is the work of a task. Tasks
-/// run all at once if they are enough for the threads, or too small for several; otherwise one after the other, each on all threads. In a
-/// DryRun one task runs, for the scratch memory of a thread, so all that tasks compute is in parallel loops.
+/// Calls task(i) for each of `count` tasks, which have parallel loops of their own, such as products. `each` is the work of a task.
+/// Tasks run at the same time if there is one for each thread, or if a task is too small for several threads. Otherwise they run in turn,
+/// each on all threads. In a DryRun one task runs, which asks for a thread's scratch memory. So tasks compute only in parallel loops.
 template <class F>
 void run_tasks(index count, Work each, F&& task) {
   if (count >= thread_count() || each.multiply_adds < kLeastWork.multiply_adds) {

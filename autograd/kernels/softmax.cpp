@@ -26,11 +26,12 @@ void put(GradOut<T> out, index at, Vec<Computed<T>> value, Lanes lanes) {
   simd::store_as<C>(out.data + at, value, lanes);
 }
 
-/// What an element adds to the sum of backward, and the gradient that follows from the sum. y is a probability, or its logarithm.
+/// An element's term of the sum that backward needs. y is a probability, or its logarithm if kLog.
 template <bool kLog, class V>
 V term(V y, V dy) {
   return kLog ? dy : y * dy;
 }
+/// Its gradient, which follows from the sum.
 template <bool kLog, class V, class Sum>
 V gradient(V y, V dy, Sum sum) {
   if constexpr (kLog) {

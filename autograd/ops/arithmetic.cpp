@@ -64,7 +64,7 @@ Tensor without_gradient(const char* name, const std::array<Tensor, n>& operands,
   return for_stored(operands[0].dtype(), name, [&](auto zero) {
     Tape& tape = begin_op(name, operands);
     const Tensor y = detail::elementwise_forward<decltype(zero)>(tape, name, operands, detail::formula_of<n>(f));
-    tape.record({}, {y}, cost_of(operands, std::span(&y, 1)), [](Gradients&) {});
+    end_without_gradient(tape, operands, y);
     return y;
   });
 }

@@ -59,7 +59,7 @@ struct Pool2dOptions {
 Tensor max_pool2d(Tensor x, HeightWidth kernel, const Pool2dOptions& options = {});
 /// The mean of each window of x (..., height, width).
 Tensor avg_pool2d(Tensor x, HeightWidth kernel, const Pool2dOptions& options = {});
-/// The same of x (..., length), of rank 1 or more.
+/// The largest element, and the mean, of each window of x (..., length), of rank 1 or more.
 Tensor max_pool1d(Tensor x, index kernel, const Pool1dOptions& options = {});
 Tensor avg_pool1d(Tensor x, index kernel, const Pool1dOptions& options = {});
 

@@ -22,7 +22,8 @@ Tensor elementwise(const char* name, std::span<const Tensor> x, const Formula& f
 ///
 /// Operands are broadcast as in NumPy, 1 to 8 of them, of one type: f32, f64 or bf16, which is computed in f32. Forward and backward are
 /// one pass over memory each, and one more for each further set of axes along which operands repeat. Sums along repeated axes have a fixed
-/// order. f may capture numbers, but no tensors. Throws Error if shapes or types do not fit.
+/// order. f may capture numbers, but no tensors. It is computed for
+/// each element of the result, also where operands repeat. Throws Error if shapes or types do not fit.
 template <class F, std::same_as<Tensor>... X>
 Tensor elementwise(const F& f, X... x) {
   const std::array<Tensor, sizeof...(X)> operands{x...};

@@ -4,7 +4,8 @@
 
 namespace dikkat {
 
-/// Writes the initial values of a parameter of f32 or f64, which has memory. The same bits on any number of threads.
+/// Writes the initial values of a parameter of f32 or f64, which has memory. They have the same bits on any number of
+/// threads.
 template <class T>
 void draw_initial_values(const ParameterStore::Entry& entry, std::uint64_t seed);
 

@@ -40,7 +40,7 @@ struct Init {
   static constexpr Init ones() { return {.kind = Kind::ones}; }
   /// With a standard deviation of 0: zeros.
   static constexpr Init normal(double std) { return std == 0 ? zeros() : Init{.kind = Kind::normal, .std = std}; }
-  /// Of [low, high).
+  /// Uniform numbers of [low, high).
   static constexpr Init uniform(double low, double high) { return {.kind = Kind::uniform, .low = low, .high = high}; }
   /// Normal numbers of at most cut * std, the others drawn again. cut is 0.5 or more.
   static constexpr Init truncated_normal(double std, double cut = 2) { return {.kind = Kind::truncated_normal, .std = std, .cut = cut}; }

@@ -7,6 +7,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
+#include "tests/support/values.h"
 
 // Ops on parts of a step's batch give the parts of the result of the whole batch.
 namespace dikkat {
@@ -14,8 +15,7 @@ namespace {
 
 using testing::numbers;
 using testing::same_bits;
-
-std::vector<float> values_of(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
+using testing::values_of;
 
 TEST(Parts, DropoutOfTheWholeIsThatOfItsParts) {
   const RandomStream stream(1, "here", 2);
@@ -25,7 +25,7 @@ TEST(Parts, DropoutOfTheWholeIsThatOfItsParts) {
     const Tensor whole = dropout(x, 0.3, stream, 100);
     const Tensor parts[] = {dropout(slice(x, 0, 0, cut), 0.3, stream, 100),
                             dropout(slice(x, 0, cut, 20 - cut), 0.3, stream, 100 + 7 * cut)};
-    EXPECT_TRUE(same_bits(values_of(concat(std::span<const Tensor>(parts), 0)), values_of(whole))) << cut;
+    EXPECT_TRUE(same_bits(values_of<float>(concat(std::span<const Tensor>(parts), 0)), values_of<float>(whole))) << cut;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
+#include "tests/support/values.h"
 
 namespace dikkat {
 namespace {
@@ -21,14 +22,13 @@ using testing::names;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
+using testing::values_of;
 
 constexpr index kChannels = 6;
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {{5, kChannels}, {4, kChannels, 7}, {3, kChannels, 4, 5}};
   return all;
 }
-
-std::vector<double> values_of_norm(Tensor x) { return {x.data<double>(), x.data<double>() + x.size()}; }
 
 /// Mean and biased variance of the numbers of x, (N, C, P), for which `in_set(n, c)` holds.
 struct Statistics {
@@ -79,7 +79,7 @@ TEST(BatchNorm, FollowsItsFormulaInTrainingAndAfterIt) {
       Tape tape;
       Pass pass{.tape = tape, .training = training};
       const auto x = converted<double>(numbers(shape.size(), training ? 1 : 2, -1, 3));
-      const auto y = values_of_norm(built.norm(pass, tape.input<double>(shape, x)));
+      const auto y = values_of<double>(built.norm(pass, tape.input<double>(shape, x)));
       std::vector<double> expected(x.size());
       const index places = shape.size() / (shape[0] * kChannels);
       for (index c = 0; c < kChannels; ++c) {
@@ -99,8 +99,8 @@ TEST(BatchNorm, FollowsItsFormulaInTrainingAndAfterIt) {
         }
       }
       EXPECT_LE(relative_error(y, expected), 1e-13);
-      EXPECT_LE(relative_error(values_of_norm(built.norm.running_mean), mean), 1e-13);
-      EXPECT_LE(relative_error(values_of_norm(built.norm.running_var), variance), 1e-13);
+      EXPECT_LE(relative_error(values_of<double>(built.norm.running_mean), mean), 1e-13);
+      EXPECT_LE(relative_error(values_of<double>(built.norm.running_var), variance), 1e-13);
     }
   }
 }
@@ -113,7 +113,7 @@ TEST(GroupNorm, FollowsItsFormula) {
     Tape tape;
     Pass pass{.tape = tape};
     const auto x = converted<double>(numbers(shape.size(), 1, -1, 3));
-    const auto y = values_of_norm(built.norm(pass, tape.input<double>(shape, x)));
+    const auto y = values_of<double>(built.norm(pass, tape.input<double>(shape, x)));
     std::vector<double> expected(x.size());
     for (index i = 0; i < shape.size(); ++i) {
       const index sample = i / 20 / kChannels, c = i / 20 % kChannels, size = kChannels / groups;

@@ -9,6 +9,7 @@
 #include "layers/sequential.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
+#include "tests/support/values.h"
 
 namespace dikkat {
 namespace {
@@ -16,8 +17,7 @@ namespace {
 using testing::error_of;
 using testing::names;
 using testing::numbers;
-
-std::vector<float> values_of_layer(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
+using testing::values_of;
 
 TEST(Convolutions, HaveTheParametersOfTheirOptions) {
   ParameterStore store;
@@ -32,9 +32,9 @@ TEST(Convolutions, HaveTheParametersOfTheirOptions) {
   Tape tape;
   Pass pass{.tape = tape};
   const Tensor x = tape.input<float>({2, 4, 11}, numbers(88, 1)), image = tape.input<float>({2, 3, 7, 6}, numbers(252, 2));
-  EXPECT_EQ(values_of_layer(one(pass, x)), values_of_layer(conv1d(x, one.weight, one.bias, {.stride = 2, .padding = 1, .groups = 2})));
+  EXPECT_EQ(values_of<float>(one(pass, x)), values_of<float>(conv1d(x, one.weight, one.bias, {.stride = 2, .padding = 1, .groups = 2})));
   EXPECT_EQ(one(pass, x).shape(), (Shape{2, 6, 5}));
-  EXPECT_EQ(values_of_layer(two(pass, image)), values_of_layer(conv2d(image, two.weight, {}, {.stride = {2, 1}, .padding = 1})));
+  EXPECT_EQ(values_of<float>(two(pass, image)), values_of<float>(conv2d(image, two.weight, {}, {.stride = {2, 1}, .padding = 1})));
   EXPECT_EQ(two(pass, image).shape(), (Shape{2, 8, 4, 7}));
 }
 

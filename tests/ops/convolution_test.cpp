@@ -14,6 +14,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
+#include "tests/support/values.h"
 
 // tests/gradcheck compares these ops with loops, and checks their gradients.
 namespace dikkat {
@@ -24,9 +25,9 @@ using testing::names;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
+using testing::values_of;
 
 Tensor input(Tape& tape, Shape shape, std::uint64_t seed) { return tape.input<float>(shape, numbers(shape.size(), seed), true); }
-std::vector<float> values(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
 
 TEST(Convolution, IsAProductOfUnfoldedWindows) {
   Tape tape;
@@ -36,7 +37,7 @@ TEST(Convolution, IsAProductOfUnfoldedWindows) {
   EXPECT_EQ(columns.shape(), (Shape{3, 30, 60}));
   const Tensor y = conv2d(x, weight, {}, o);
   EXPECT_EQ(y.shape(), (Shape{3, 20, 6, 10}));
-  EXPECT_LE(relative_error(values(y), values(matmul(reshape(weight, {20, 30}), columns))), 1e-6);
+  EXPECT_LE(relative_error(values_of<float>(y), values_of<float>(matmul(reshape(weight, {20, 30}), columns))), 1e-6);
 }
 
 TEST(Convolution, OfOneRowHasTheSameBitsAsAnImageOfOne) {
@@ -46,7 +47,7 @@ TEST(Convolution, OfOneRowHasTheSameBitsAsAnImageOfOne) {
   const Tensor two = conv2d(reshape(x, {4, 6, 1, 50}), reshape(weight, {8, 3, 1, 5}), bias,
                             {.stride = {1, 2}, .padding = {0, 4}, .dilation = {1, 2}, .groups = 2});
   EXPECT_TRUE(one.shape() == (Shape{4, 8, 25}));
-  EXPECT_TRUE(same_bits(values(one), values(two)));
+  EXPECT_TRUE(same_bits(values_of<float>(one), values_of<float>(two)));
 }
 
 // Groups are convolutions of their own.
@@ -56,7 +57,7 @@ TEST(Convolution, OfGroupsIsThatOfTheirChannels) {
   const Tensor whole = conv2d(x, weight, {}, {.padding = 1, .groups = 2});
   const Tensor parts[] = {conv2d(slice(x, 1, 0, 4), slice(weight, 0, 0, 12), {}, {.padding = 1}),
                           conv2d(slice(x, 1, 4, 4), slice(weight, 0, 12, 12), {}, {.padding = 1})};
-  EXPECT_LE(relative_error(values(whole), values(concat(parts, 1))), 1e-6);
+  EXPECT_LE(relative_error(values_of<float>(whole), values_of<float>(concat(parts, 1))), 1e-6);
 }
 
 TEST(Pool, OfEightAxesKeepsTheLeadingOnes) {
@@ -71,7 +72,7 @@ TEST(Pool, TheGradientGoesToTheFirstMaximum) {
   Tape tape;
   const Tensor x = tape.input<float>({2, 4}, std::vector<float>{1, 6, 3, 3, 6, 2, 3, 0}, true);
   const Tensor y = max_pool2d(x, 2);
-  EXPECT_EQ(values(y), (std::vector<float>{6, 3}));
+  EXPECT_EQ(values_of<float>(y), (std::vector<float>{6, 3}));
   tape.backward(y, tape.input<float>({1, 2}, std::vector<float>{10, 20}));
   EXPECT_EQ(std::vector<float>(tape.gradient<float>(x), tape.gradient<float>(x) + 8), (std::vector<float>{0, 10, 20, 0, 0, 0, 0, 0}));
 }
@@ -79,8 +80,8 @@ TEST(Pool, TheGradientGoesToTheFirstMaximum) {
 TEST(Pool, PaddingCountsOnlyIfItShould) {
   Tape tape;
   const Tensor x = tape.input<float>({4}, std::vector<float>{2, 4, 6, 8});
-  EXPECT_EQ(values(avg_pool1d(x, 2, {.padding = 1})), (std::vector<float>{1, 5, 4}));
-  EXPECT_EQ(values(avg_pool1d(x, 2, {.padding = 1, .counts_padding = false})), (std::vector<float>{2, 5, 8}));
+  EXPECT_EQ(values_of<float>(avg_pool1d(x, 2, {.padding = 1})), (std::vector<float>{1, 5, 4}));
+  EXPECT_EQ(values_of<float>(avg_pool1d(x, 2, {.padding = 1, .counts_padding = false})), (std::vector<float>{2, 5, 8}));
 }
 
 /// The digits classifier of the issue: one step's loss, and the gradients of all parameters.
@@ -97,7 +98,7 @@ std::vector<float> digits_step(Tape& tape, index batch) {
   }
   const Tensor loss = cross_entropy(logits, tape.input<std::int32_t>({batch}, targets));
   tape.backward(loss);
-  std::vector<float> all = values(loss);
+  std::vector<float> all = values_of<float>(loss);
   for (const Tensor p : parameters) {
     all.insert(all.end(), tape.gradient<float>(p), tape.gradient<float>(p) + p.size());
   }

@@ -10,6 +10,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
+#include "tests/support/values.h"
 
 // tests/gradcheck compares einsum with loops over all letters, and checks its gradients. These tests are of the formula's other forms.
 namespace dikkat {
@@ -19,41 +20,40 @@ using testing::error_of;
 using testing::names;
 using testing::numbers;
 using testing::same_bits;
+using testing::values_of;
 
 Tensor input(Tape& tape, Shape shape, std::uint64_t seed) { return tape.input<float>(shape, numbers(shape.size(), seed), true); }
-std::vector<float> values(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
-
 TEST(Einsum, IgnoresSpaces) {
   Tape tape;
   const Tensor a = input(tape, {2, 3}, 1), b = input(tape, {3, 4}, 2);
-  EXPECT_TRUE(same_bits(values(einsum(" i j , jk -> i k ", a, b)), values(einsum("ij,jk->ik", a, b))));
+  EXPECT_TRUE(same_bits(values_of<float>(einsum(" i j , jk -> i k ", a, b)), values_of<float>(einsum("ij,jk->ik", a, b))));
 }
 
 TEST(Einsum, WithoutAnArrowFollowsTheAlphabet) {
   Tape tape;
   const Tensor a = input(tape, {2, 3}, 1), b = input(tape, {3, 4}, 2);
-  EXPECT_TRUE(same_bits(values(einsum("ij,jk", a, b)), values(einsum("ij,jk->ik", a, b))));
-  EXPECT_TRUE(same_bits(values(einsum("kj,ji", a, b)), values(einsum("kj,ji->ik", a, b))));
-  EXPECT_TRUE(same_bits(values(einsum("aB,BC", a, b)), values(einsum("aB,BC->Ca", a, b)))) << "capitals come first";
-  EXPECT_TRUE(same_bits(values(einsum("ba", a)), values(transpose(a))));
+  EXPECT_TRUE(same_bits(values_of<float>(einsum("ij,jk", a, b)), values_of<float>(einsum("ij,jk->ik", a, b))));
+  EXPECT_TRUE(same_bits(values_of<float>(einsum("kj,ji", a, b)), values_of<float>(einsum("kj,ji->ik", a, b))));
+  EXPECT_TRUE(same_bits(values_of<float>(einsum("aB,BC", a, b)), values_of<float>(einsum("aB,BC->Ca", a, b)))) << "capitals come first";
+  EXPECT_TRUE(same_bits(values_of<float>(einsum("ba", a)), values_of<float>(transpose(a))));
 }
 
 TEST(Einsum, DotsAreTheAxesWithoutLetters) {
   Tape tape;
   const Tensor a = input(tape, {5, 2, 3, 4}, 1), b = input(tape, {2, 4, 3}, 2);
-  EXPECT_TRUE(same_bits(values(einsum("...ij,...jk->...ik", a, b)), values(einsum("abij,bjk->abik", a, b))));
-  EXPECT_TRUE(same_bits(values(einsum("...ij,...jk", a, b)), values(einsum("abij,bjk->abik", a, b))));
-  EXPECT_TRUE(same_bits(values(einsum("...i->i...", a)), values(permute(a, {3, 0, 1, 2}))));
+  EXPECT_TRUE(same_bits(values_of<float>(einsum("...ij,...jk->...ik", a, b)), values_of<float>(einsum("abij,bjk->abik", a, b))));
+  EXPECT_TRUE(same_bits(values_of<float>(einsum("...ij,...jk", a, b)), values_of<float>(einsum("abij,bjk->abik", a, b))));
+  EXPECT_TRUE(same_bits(values_of<float>(einsum("...i->i...", a)), values_of<float>(permute(a, {3, 0, 1, 2}))));
   EXPECT_EQ(einsum("...,...->...", a, a).shape(), a.shape());
 }
 
 TEST(Einsum, ALetterTwiceInAnOperandIsADiagonal) {
   Tape tape;
   const Tensor x = input(tape, {3, 3}, 1), y = input(tape, {2, 3, 2}, 2);
-  EXPECT_TRUE(same_bits(values(einsum("ii->i", x)), {values(x)[0], values(x)[4], values(x)[8]}));
-  EXPECT_TRUE(same_bits(values(einsum("iji->ij", y)), values(transpose(diagonal(y, 0, 2)))));
+  EXPECT_TRUE(same_bits(values_of<float>(einsum("ii->i", x)), {values_of<float>(x)[0], values_of<float>(x)[4], values_of<float>(x)[8]}));
+  EXPECT_TRUE(same_bits(values_of<float>(einsum("iji->ij", y)), values_of<float>(transpose(diagonal(y, 0, 2)))));
   EXPECT_EQ(einsum("ii", x).shape(), Shape{});
-  EXPECT_NEAR(values(einsum("ii", x))[0], values(x)[0] + values(x)[4] + values(x)[8], 1e-6);
+  EXPECT_NEAR(values_of<float>(einsum("ii", x))[0], values_of<float>(x)[0] + values_of<float>(x)[4] + values_of<float>(x)[8], 1e-6);
   EXPECT_EQ(einsum("iij,jk->ik", input(tape, {3, 3, 2}, 3), input(tape, {2, 5}, 4)).shape(), (Shape{3, 5}));
 }
 

@@ -17,31 +17,20 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
+#include "tests/support/values.h"
 
 namespace dikkat {
 namespace {
 
 using testing::converted;
+using testing::doubles_of;
 using testing::error_of;
 using testing::names;
 using testing::numbers;
 using testing::same_bits;
+using testing::values_of;
 
 using Ids = std::vector<std::int32_t>;
-
-template <class T>
-std::vector<T> values_of(Tensor x) {
-  return {x.data<T>(), x.data<T>() + x.size()};
-}
-std::vector<double> doubles_of(Tensor x) {
-  return for_stored(x.dtype(), "test", [&](auto zero) {
-    std::vector<double> values;
-    for (const auto value : values_of<decltype(zero)>(x)) {
-      values.push_back(static_cast<double>(to_computed(value)));
-    }
-    return values;
-  });
-}
 
 /// Numbers with many ties, zeros of both signs, infinities, denormal numbers and NaNs.
 std::vector<float> awkward_numbers(index n, std::uint64_t seed) {

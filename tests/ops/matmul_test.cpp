@@ -12,6 +12,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
+#include "tests/support/values.h"
 
 namespace dikkat {
 namespace {
@@ -21,6 +22,7 @@ using testing::names;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
+using testing::values_of;
 
 constexpr Shape kA{3, 100, 90}, kB{3, 90, 80}, kY{3, 100, 80};
 
@@ -60,8 +62,6 @@ TEST(Matmul, OfABatchReportsItsScratchMemoryToADryRun) {
 
 Tensor input(Tape& tape, Shape shape, std::uint64_t seed) { return tape.input<float>(shape, numbers(shape.size(), seed), true); }
 
-std::vector<float> values(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
-
 TEST(Matmul, OfABatchAndOneMatrixHasTheBitsOfOneProduct) {
   for (const bool transpose_b : {false, true}) {
     Tape tape;
@@ -69,7 +69,7 @@ TEST(Matmul, OfABatchAndOneMatrixHasTheBitsOfOneProduct) {
     const Tensor one = matmul(reshape(a, {300, 90}), b, transpose_b);
     const Tensor batch = matmul(a, b, transpose_b);
     EXPECT_EQ(batch.shape(), (Shape{3, 5, 20, 80}));
-    EXPECT_TRUE(same_bits(values(batch), values(one)));
+    EXPECT_TRUE(same_bits(values_of<float>(batch), values_of<float>(one)));
   }
 }
 
@@ -93,7 +93,7 @@ TEST(Matmul, BroadcastsLeadingAxes) {
       tape.backward(y, tape.input<float>(y.shape(), numbers(y.size(), 3)));
       const std::vector<float> da(tape.gradient<float>(a), tape.gradient<float>(a) + a.size());
       const std::vector<float> db(tape.gradient<float>(b), tape.gradient<float>(b) + b.size());
-      return std::array{values(y), da, db};
+      return std::array{values_of<float>(y), da, db};
     };
     const auto found = run(false), expected = run(true);
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -117,7 +117,7 @@ TEST(Matmul, OfNothing) {
   EXPECT_EQ(matmul(input(tape, {0, 3, 4}, 1), input(tape, {4, 5}, 2)).shape(), (Shape{0, 3, 5}));
   const Tensor a = input(tape, {3, 0}, 1), b = input(tape, {2, 0, 5}, 2);
   const Tensor zeros = matmul(a, b);
-  EXPECT_EQ(values(zeros), std::vector<float>(30));
+  EXPECT_EQ(values_of<float>(zeros), std::vector<float>(30));
   // The gradient of an operand that repeats zero times is zero.
   const Tensor c = input(tape, {3, 4}, 3);
   const Tensor y = matmul(c, input(tape, {0, 4, 5}, 4));

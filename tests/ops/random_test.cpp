@@ -18,35 +18,24 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
+#include "tests/support/values.h"
 
 // Statistics of fixed seeds. Their bounds are five deviations, or chi-square's value that one sample of 10^4 exceeds: far less than a
 // generator errs by that has the wrong distribution.
 namespace dikkat {
 namespace {
 
+using testing::doubles_of;
 using testing::error_of;
 using testing::names;
 using testing::same_bits;
+using testing::values_of;
 
 constexpr DType kTypes[] = {DType::f32, DType::f64, DType::bf16};
 constexpr index kCount = 100'000;
 constexpr std::size_t kDistances[] = {1, 2, 4};
 
 RandomStream stream_of(std::uint64_t seed) { return {seed, "random tensors", 3}; }
-
-template <class T>
-std::vector<T> values_of(Tensor x) {
-  return {x.data<T>(), x.data<T>() + x.size()};
-}
-std::vector<double> doubles_of(Tensor x) {
-  return for_stored(x.dtype(), "test", [&](auto zero) {
-    std::vector<double> values;
-    for (const auto value : values_of<decltype(zero)>(x)) {
-      values.push_back(static_cast<double>(to_computed(value)));
-    }
-    return values;
-  });
-}
 
 double mean_of(const std::vector<double>& values, double power = 1, double around = 0) {
   double total = 0;
@@ -250,7 +239,7 @@ TEST(RandomTensors, BernoulliHasItsProbability) {
       EXPECT_NEAR(mean_of(values), p, 5 * std::sqrt(p * (1 - p) / kCount)) << p;
       EXPECT_NEAR(mean_of(doubles_of(bernoulli(tape, {kCount}, stream_of(10), p, dtype))), p, 5 * std::sqrt(p * (1 - p) / kCount)) << p;
     }
-    // With a probability for each element, each has the value that it has alone.
+    // An element with a probability of its own has the value that it has where all elements share that probability.
     const std::vector<float> p = {0, 0.25, 0.5, 1};
     std::vector<float> all;
     for (index i = 0; i < 1000; ++i) {

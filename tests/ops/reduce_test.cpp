@@ -15,10 +15,12 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
+#include "tests/support/values.h"
 
 namespace dikkat {
 namespace {
 
+using testing::doubles_of;
 using testing::error_of;
 using testing::names;
 using testing::numbers;
@@ -26,21 +28,6 @@ using testing::same_bits;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-/// A tensor's numbers as f64.
-std::vector<double> values_of(Tensor x) {
-  std::vector<double> values;
-  if (x.dtype() == DType::i32) {
-    values.assign(x.data<std::int32_t>(), x.data<std::int32_t>() + x.size());
-    return values;
-  }
-  return for_stored(x.dtype(), "test", [&](auto zero) {
-    for (index i = 0; i < x.size(); ++i) {
-      values.push_back(static_cast<double>(to_computed(x.data<decltype(zero)>()[i])));
-    }
-    return values;
-  });
-}
 
 /// The elements of each result in row-major order, by plain loops: the last axis is counted up first.
 std::vector<std::vector<double>> terms_of(const Shape& shape, const std::vector<int>& axes, const std::vector<double>& x) {
@@ -154,7 +141,7 @@ void check_values(double bound) {
     for (const bool coarse : {false, true}) {
       const std::vector<T> x = numbers_of<T>(shape.size(), coarse);
       Tape outer;
-      const auto terms = terms_of(shape, axes, values_of(outer.input<T>(shape, x)));
+      const auto terms = terms_of(shape, axes, doubles_of(outer.input<T>(shape, x)));
       for (const Reducing& reduction : kReductions) {
         SCOPED_TRACE(concat(reduction.name, " of ", shape, " along ", axes.front(), " and others: ", axes.size()));
         std::vector<double> expected, first;
@@ -165,7 +152,7 @@ void check_values(double bound) {
           const WithThreads some(threads, Work{0});
           Tape tape;
           const Tensor input = tape.input<T>(shape, x, threads == 2);  // for a gradient, places are kept
-          const std::vector<double> found = values_of(reduction.op(input, std::span<const int>(axes), threads == 3));
+          const std::vector<double> found = doubles_of(reduction.op(input, std::span<const int>(axes), threads == 3));
           if (threads == 1) {
             first = found;
             EXPECT_LE(testing::relative_error(found, expected), reduction.is_exact ? 0 : bound);
@@ -198,8 +185,8 @@ TEST(Reduce, KeepsDimensionsOnRequest) {
 TEST(Reduce, AllAxesByNameAreAllElements) {
   Tape tape;
   const Tensor x = tape.input<float>({300, 70}, numbers(21'000, 1));
-  EXPECT_TRUE(same_bits(values_of(sum(x, {0, 1})), values_of(sum(x))));
-  EXPECT_TRUE(same_bits(values_of(mean(x, {1, 0}, true)), values_of(mean(x))));
+  EXPECT_TRUE(same_bits(doubles_of(sum(x, {0, 1})), doubles_of(sum(x))));
+  EXPECT_TRUE(same_bits(doubles_of(mean(x, {1, 0}, true)), doubles_of(mean(x))));
 }
 
 TEST(Reduce, OfBf16MayBackpropagateInF32) {
@@ -220,7 +207,7 @@ Outcome run(const std::function<Tensor(Tensor)>& f, Shape shape, const std::vect
   const Tensor input = tape.input<double>(shape, x, true);
   const Tensor y = f(input);
   tape.backward(y, tape.input<double>(y.shape(), std::vector<double>(static_cast<std::size_t>(y.size()), 1.0)));
-  return {values_of(y), {tape.gradient<double>(input), tape.gradient<double>(input) + x.size()}};
+  return {doubles_of(y), {tape.gradient<double>(input), tape.gradient<double>(input) + x.size()}};
 }
 
 TEST(Extreme, GivesTheGradientToTheFirstOfEquals) {
@@ -244,7 +231,7 @@ TEST(Extreme, OfEqualsInSeveralChunksIsTheFirst) {
     for (const auto& terms : terms_of(along.shape, along.axes, {x.begin(), x.end()})) {
       expected.push_back(place_of(terms, true));
     }
-    EXPECT_EQ(values_of(argmax(tape.input<float>(along.shape, x), std::span<const int>(along.axes))), expected);
+    EXPECT_EQ(doubles_of(argmax(tape.input<float>(along.shape, x), std::span<const int>(along.axes))), expected);
   }
 }
 
@@ -256,10 +243,10 @@ TEST(Extreme, PropagatesTheFirstNan) {
       Tape tape;
       const Tensor row = tape.input<float>({size}, x), column = tape.input<float>({size, 1}, x);
       for (const Tensor input : {row, concat(std::vector<Tensor>{column, column}, 1)}) {
-        EXPECT_TRUE(std::isnan(values_of(max(input, 0)).front())) << size;
-        EXPECT_TRUE(std::isnan(values_of(min(input, 0)).front())) << size;
-        EXPECT_EQ(values_of(argmax(input, 0)).front(), static_cast<double>(nan)) << size;
-        EXPECT_EQ(values_of(argmin(input, 0)).front(), static_cast<double>(nan)) << size;
+        EXPECT_TRUE(std::isnan(doubles_of(max(input, 0)).front())) << size;
+        EXPECT_TRUE(std::isnan(doubles_of(min(input, 0)).front())) << size;
+        EXPECT_EQ(doubles_of(argmax(input, 0)).front(), static_cast<double>(nan)) << size;
+        EXPECT_EQ(doubles_of(argmin(input, 0)).front(), static_cast<double>(nan)) << size;
       }
     }
   }
@@ -268,10 +255,10 @@ TEST(Extreme, PropagatesTheFirstNan) {
 TEST(Extreme, OfInfinities) {
   Tape tape;
   const std::vector<double> x(37, -kInfinity);
-  EXPECT_EQ(values_of(max(tape.input<double>({37}, x))), Terms{-kInfinity});
-  EXPECT_EQ(values_of(argmax(tape.input<double>({37}, x))), Terms{0});
-  EXPECT_EQ(values_of(argmin(tape.input<double>({37}, x))), Terms{0});
-  EXPECT_EQ(values_of(argmax(tape.input<double>({2, 2}, Terms{-kInfinity, 1, kInfinity, kInfinity}), 0)), (Terms{1, 1}));
+  EXPECT_EQ(doubles_of(max(tape.input<double>({37}, x))), Terms{-kInfinity});
+  EXPECT_EQ(doubles_of(argmax(tape.input<double>({37}, x))), Terms{0});
+  EXPECT_EQ(doubles_of(argmin(tape.input<double>({37}, x))), Terms{0});
+  EXPECT_EQ(doubles_of(argmax(tape.input<double>({2, 2}, Terms{-kInfinity, 1, kInfinity, kInfinity}), 0)), (Terms{1, 1}));
 }
 
 TEST(Extreme, PlacesHaveNoGradient) {
@@ -286,8 +273,8 @@ TEST(LogSumExp, NeitherOverflowsNorVanishes) {
   const auto of = [&](std::vector<double> x) {
     std::vector<float> singles(x.begin(), x.end());
     const auto n = static_cast<index>(x.size());
-    const double row = values_of(logsumexp(tape.input<float>({1, n}, singles), 1)).front();
-    const double column = values_of(logsumexp(tape.input<float>({n, 1}, singles), 0)).front();
+    const double row = doubles_of(logsumexp(tape.input<float>({1, n}, singles), 1)).front();
+    const double column = doubles_of(logsumexp(tape.input<float>({n, 1}, singles), 0)).front();
     EXPECT_TRUE(row == column || (std::isnan(row) && std::isnan(column)) || std::abs(row - column) < 1e-6);
     return row;
   };
@@ -307,8 +294,8 @@ TEST(LogSumExp, JoinsChunks) {
     x[45'001] = -501;
     const double expected = low == 0 ? std::log(49'998.0) : -500 + std::log1p(std::exp(-1.0));
     Tape tape;
-    EXPECT_NEAR(values_of(logsumexp(tape.input<double>({50'000}, x))).front(), expected, 1e-10) << low;
-    EXPECT_NEAR(values_of(logsumexp(tape.input<double>({25'000, 2}, x), 0)).front(), low == 0 ? std::log(24'999.0) : -500, 1e-10) << low;
+    EXPECT_NEAR(doubles_of(logsumexp(tape.input<double>({50'000}, x))).front(), expected, 1e-10) << low;
+    EXPECT_NEAR(doubles_of(logsumexp(tape.input<double>({25'000, 2}, x), 0)).front(), low == 0 ? std::log(24'999.0) : -500, 1e-10) << low;
   }
 }
 
@@ -320,17 +307,17 @@ TEST(Variance, KeepsItsDigitsFarFromZero) {
   }
   const double expected = variance_of({x.begin(), x.end()}, 1);
   Tape tape;
-  EXPECT_NEAR(values_of(variance(tape.input<float>({40'000}, x))).front() / expected, 1, 1e-5);
-  EXPECT_NEAR(values_of(variance(tape.input<float>({40'000, 1}, x), 0)).front() / expected, 1, 1e-5);
+  EXPECT_NEAR(doubles_of(variance(tape.input<float>({40'000}, x))).front() / expected, 1, 1e-5);
+  EXPECT_NEAR(doubles_of(variance(tape.input<float>({40'000, 1}, x), 0)).front() / expected, 1, 1e-5);
 }
 
 TEST(Reduce, OfNothing) {
   Tape tape;
   const Tensor x = tape.input<float>({2, 0, 3}, std::vector<float>{}, true);
-  EXPECT_EQ(values_of(sum(x)), Terms{0});
-  EXPECT_EQ(values_of(sum(x, 1)), Terms(6));
-  EXPECT_EQ(values_of(sum(x, {1, 2})), Terms(2));
-  EXPECT_EQ(values_of(logsumexp(x, 1)), Terms(6, -kInfinity));
+  EXPECT_EQ(doubles_of(sum(x)), Terms{0});
+  EXPECT_EQ(doubles_of(sum(x, 1)), Terms(6));
+  EXPECT_EQ(doubles_of(sum(x, {1, 2})), Terms(2));
+  EXPECT_EQ(doubles_of(logsumexp(x, 1)), Terms(6, -kInfinity));
   EXPECT_EQ(max(x, 0).shape(), (Shape{0, 3})) << "no result, so nothing is missing";
   EXPECT_EQ(cumsum(x, 1).shape(), x.shape());
   EXPECT_EQ(softmax(x, 1).shape(), x.shape());
@@ -358,8 +345,8 @@ TEST(Softmax, AlongAnyAxisIsThatOfTheExchangedAxes) {
       for (const auto op : {softmax, log_softmax}) {
         Tape tape;
         const Tensor x = tape.input<float>(shape, numbers(shape.size(), 1, -5, 5));
-        const auto expected = values_of(transpose(op(transpose(x, axis, -1), -1), axis, -1));
-        EXPECT_LE(testing::relative_error(values_of(op(x, axis)), expected), 1e-6);
+        const auto expected = doubles_of(transpose(op(transpose(x, axis, -1), -1), axis, -1));
+        EXPECT_LE(testing::relative_error(doubles_of(op(x, axis)), expected), 1e-6);
       }
     }
   }
@@ -370,15 +357,15 @@ TEST(Softmax, OfBf16IsThatOfF32Rounded) {
     for (const auto op : {softmax, log_softmax}) {
       Tape tape;
       const Tensor x = cast(tape.input<float>({9, 70}, numbers(630, 1, -5, 5)), DType::bf16);
-      EXPECT_EQ(values_of(op(x, axis)), values_of(cast(op(cast(x, DType::f32), axis), DType::bf16)));
+      EXPECT_EQ(doubles_of(op(x, axis)), doubles_of(cast(op(cast(x, DType::f32), axis), DType::bf16)));
     }
   }
 }
 
 TEST(LogSoftmax, IsFiniteWhereProbabilitiesVanish) {
   Tape tape;
-  EXPECT_EQ(values_of(log_softmax(tape.input<float>({2}, std::vector<float>{0, 1000}))), (Terms{-1000, 0}));
-  EXPECT_EQ(values_of(log_softmax(tape.input<float>({2, 1}, std::vector<float>{0, 1000}), 0)), (Terms{-1000, 0}));
+  EXPECT_EQ(doubles_of(log_softmax(tape.input<float>({2}, std::vector<float>{0, 1000}))), (Terms{-1000, 0}));
+  EXPECT_EQ(doubles_of(log_softmax(tape.input<float>({2, 1}, std::vector<float>{0, 1000}), 0)), (Terms{-1000, 0}));
 }
 
 // In f32, adding one number after the other, the sum of 2^25 ones would stay 2^24.
@@ -386,7 +373,7 @@ TEST(Cumsum, AddsInF64) {
   std::vector<float> x(200'000, 0.1F);
   Tape tape;
   for (const Shape& shape : {Shape{200'000}, {200'000, 1}}) {
-    const auto y = values_of(cumsum(tape.input<float>(shape, x), 0));
+    const auto y = doubles_of(cumsum(tape.input<float>(shape, x), 0));
     for (std::size_t i = 0; i < y.size(); i += 999) {
       ASSERT_EQ(y[i], static_cast<double>(static_cast<float>(static_cast<double>(0.1F) * static_cast<double>(i + 1))));
     }
@@ -397,7 +384,7 @@ TEST(Cumsum, OfBf16) {
   Tape tape;
   const Tensor x = cast(tape.input<float>({3, 40}, numbers(120, 1)), DType::bf16);
   for (const int axis : {0, 1}) {
-    EXPECT_EQ(values_of(cumsum(x, axis)), values_of(cast(cumsum(cast(x, DType::f32), axis), DType::bf16)));
+    EXPECT_EQ(doubles_of(cumsum(x, axis)), doubles_of(cast(cumsum(cast(x, DType::f32), axis), DType::bf16)));
   }
 }
 

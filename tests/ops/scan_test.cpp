@@ -12,6 +12,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
+#include "tests/support/values.h"
 
 namespace dikkat {
 namespace {
@@ -21,8 +22,8 @@ using testing::error_of;
 using testing::names;
 using testing::numbers;
 using testing::same_bits;
+using testing::values_of;
 
-std::vector<double> values_of(Tensor x) { return {x.data<double>(), x.data<double>() + x.size()}; }
 Tensor input(Tape& tape, Shape shape, std::uint64_t seed, bool needs_gradient = true) {
   return tape.input<double>(shape, converted<double>(numbers(shape.size(), seed)), needs_gradient);
 }
@@ -42,9 +43,9 @@ TEST(Scan, StacksTheStatesAlongTheAxis) {
       Tensor state = initial;
       for (index t = 0; t < shape[axis]; ++t) {
         state = next(select(x, axis, t), state);
-        EXPECT_EQ(values_of(select(scanned.states, axis, t)), values_of(state)) << "step " << t;
+        EXPECT_EQ(values_of<double>(select(scanned.states, axis, t)), values_of<double>(state)) << "step " << t;
       }
-      EXPECT_EQ(values_of(scanned.last), values_of(state));
+      EXPECT_EQ(values_of<double>(scanned.last), values_of<double>(state));
     }
   }
 }
@@ -59,7 +60,7 @@ TEST(Scan, TakesStatesOfOtherShapesThanX) {
   };
   const Scanned<Tensor> scanned = scan(x, initial, grow, 1);
   EXPECT_EQ(scanned.states.shape(), (Shape{2, 3, 5}));
-  EXPECT_EQ(values_of(slice(scanned.states, 1, 2, 1)), values_of(scale(initial, 8)));
+  EXPECT_EQ(values_of<double>(slice(scanned.states, 1, 2, 1)), values_of<double>(scale(initial, 8)));
   // An axis of its own at the end.
   const Scanned<Tensor> of_rows = scan(x, input(tape, {2}, 3), [](Tensor, Tensor state) { return scale(state, 2); }, 1);
   EXPECT_EQ(of_rows.states.shape(), (Shape{2, 3}));
@@ -81,10 +82,10 @@ TEST(Scan, CarriesSeveralStates) {
     expected = step(select(x, 1, t), expected);
     for (std::size_t i = 0; i < 2; ++i) {
       EXPECT_EQ(states[i].shape(), (Shape{2, 5, 3}));
-      EXPECT_EQ(values_of(select(states[i], 1, t)), values_of(expected[i])) << t << " " << i;
+      EXPECT_EQ(values_of<double>(select(states[i], 1, t)), values_of<double>(expected[i])) << t << " " << i;
     }
   }
-  EXPECT_EQ(values_of(last[1]), values_of(expected[1]));
+  EXPECT_EQ(values_of<double>(last[1]), values_of<double>(expected[1]));
 }
 
 TEST(Scan, HasTheGradientOfItsSteps) {
@@ -115,7 +116,7 @@ TEST(Scan, OfParametersNeedsAtLeastOneTensorOfATape) {
   store.allocate(1);
   const auto step = [](Tensor x_t, Tensor state) { return add(state, x_t); };
   Tape tape;
-  EXPECT_EQ(values_of(scan(tape.use(x), initial, step).last), (std::vector<double>{4, 4}));
+  EXPECT_EQ(values_of<double>(scan(tape.use(x), initial, step).last), (std::vector<double>{4, 4}));
   EXPECT_TRUE(names(error_of([&] { scan(x, initial, step); }), {"scan", "tape.use"}));
 }
 

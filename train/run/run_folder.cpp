@@ -144,7 +144,7 @@ void RunFolder::save(const ParameterStore& parameters, Optimizer& optimizer, ind
   record_best();
   directory_.retain(saved, options_.keep_last, best_.step);
   lines.write("save", step, {{"file", saved.path().filename().string()}, {"bytes", saved.bytes()}});
-  seconds_since_entry();  // a save is no part of a step
+  seconds_since_entry();  // the next step does not include the time of the save
 }
 
 /// Makes the newest checkpoint the best one if its evaluation is.

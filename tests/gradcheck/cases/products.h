@@ -187,18 +187,18 @@ struct GradCase<Op::einsum> {
   }
   static std::vector<Misfit> misfits() {
     const auto of = [](const char* formula, Shape a, Shape b) { return [=](Tape& t) { einsum(formula, some(t, a), some(t, b)); }; };
-    const auto alone = [](const char* formula, Shape x) { return [=](Tape& t) { einsum(formula, some(t, x)); }; };
+    const auto of_one = [](const char* formula, Shape x) { return [=](Tape& t) { einsum(formula, some(t, x)); }; };
     return {{"two extents of a letter", of("ab,bc->ac", {2, 3}, {4, 5})},
-            {"two extents of a diagonal", alone("aa->a", {2, 3})},
+            {"two extents of a diagonal", of_one("aa->a", {2, 3})},
             {"two extents of dots", of("...a,...a", {2, 3}, {4, 3})},
             {"too few letters", of("ab,bc->ac", {2, 3, 4}, {3, 5})},
             {"too many letters", of("ab,bc->ac", {2}, {3, 5})},
             {"too many letters beside dots", of("...ab,bc->ac", {2}, {3, 5})},
             {"one operand too few", of("ab->ba", {2, 3}, {3, 5})},
-            {"one operand too many", alone("ab,bc->ac", {2, 3})},
+            {"one operand too many", of_one("ab,bc->ac", {2, 3})},
             {"a letter of nothing", of("ab,bc->ad", {2, 3}, {3, 5})},
             {"a letter of the result twice", of("ab,bc->aac", {2, 3}, {3, 5})},
-            {"dots twice", alone("......->...", {2, 3})},
+            {"dots twice", of_one("......->...", {2, 3})},
             {"a digit", of("a1,1c->ac", {2, 3}, {3, 5})},
             {"two arrows", of("ab,bc->ac->", {2, 3}, {3, 5})},
             {"nine axes", of("abcde,fghij->abcdefghij", {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1})}};

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "autograd/tape/tensor.h"
+
+namespace dikkat::testing {
+
+/// A copy of a tensor's numbers.
+template <class T>
+std::vector<T> values_of(Tensor x) {
+  return {x.data<T>(), x.data<T>() + x.size()};
+}
+
+/// The numbers of a tensor of any element type, as f64.
+inline std::vector<double> doubles_of(Tensor x) {
+  if (x.dtype() == DType::i32) {
+    return {x.data<std::int32_t>(), x.data<std::int32_t>() + x.size()};
+  }
+  return for_stored(x.dtype(), "test", [&](auto zero) {
+    std::vector<double> values;
+    for (const auto value : values_of<decltype(zero)>(x)) {
+      values.push_back(static_cast<double>(to_computed(value)));
+    }
+    return values;
+  });
+}
+
+}  // namespace dikkat::testing
