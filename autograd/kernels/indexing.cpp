@@ -12,9 +12,9 @@
 namespace dikkat::kernels {
 namespace {
 
-constexpr index kTile = 1 << 13;    // elements: enough to be worth a task
-constexpr index kLeastPart = 16;    // elements of the inner axis: a line of the cache in f32
-constexpr index kEnoughParts = 64;  // the inner axis is not divided further when there are as many tasks as this
+constexpr index kTile = 1 << 13;   // elements: enough to be worth a task
+constexpr index kLeastPart = 16;   // elements of the inner axis: a line of the cache in f32
+constexpr index kEnoughParts = 8;  // the inner axis is not divided further when there are as many tasks as this
 
 constexpr index kMostOfBf16 = 64;  // elements of the inner axis: all ids have sums of f32 for them
 
@@ -98,15 +98,24 @@ void copy_run(index count, const T* from, GradOut<T> to) {
   });
 }
 
-/// Calls f(i, place, id) for the chosen elements of one line, columns i from begin to end - 1 of the inner axis, in the order of the chosen
-/// axis. The place is that of id 0.
+/// Calls f(column, place of id 0, id, place of the source) for the chosen elements of one line, columns begin to end - 1 of the inner axis,
+/// in the order of the chosen axis. `column` counts from begin.
 template <class F>
 void for_line(const Choice& choice, const Axes& axes, const Place& line, index begin, index end, F&& f) {
+  if (axes.inner.extent == 1) {
+    const std::int32_t* const ids = choice.ids + line.ids;
+    const index n = axes.chosen.extent, step = axes.chosen.ids;  // the sources are contiguous
+    for (index j = 0; j < n; ++j) {
+      f(0, line.x, index{ids[j * step]}, line.y + j);
+    }
+    return;
+  }
+  const index n = end - begin, x_step = axes.inner.x, id_step = axes.inner.ids;
   for (index j = 0; j < axes.chosen.extent; ++j) {
-    const Place first = line.moved(axes.chosen, j);
-    for (index i = begin; i < end; ++i) {
-      const Place at = first.moved(axes.inner, i);
-      f(i, at, index{choice.ids[at.ids]});
+    const Place first = line.moved(axes.chosen, j).moved(axes.inner, begin);
+    const std::int32_t* const ids = choice.ids + first.ids;
+    for (index i = 0; i < n; ++i) {
+      f(i, first.x + i * x_step, index{ids[i * id_step]}, first.y + i);
     }
   }
 }
@@ -122,20 +131,20 @@ void add_line(const ScatterAdd<T>& p, const Axes& axes, const Place& line, index
     }
     return;
   }
-  for_line(p.choice, axes, line, begin, end, [&](index, const Place& at, index id) {
-    T& to = p.y[at.x + id * axes.step];
-    to = to_stored<T>(to_computed(to) + to_computed(p.source[at.y]));
+  for_line(p.choice, axes, line, begin, end, [y = p.y, source = p.source, step = axes.step](index, index place, index id, index from) {
+    T& to = y[place + id * step];
+    to = to_stored<T>(to_computed(to) + to_computed(source[from]));
   });
 }
 
 /// As add_line(), but sums in f32, so that elements that are chosen several times are rounded once. `sums` has room for each id's columns.
 void add_line_in_f32(const ScatterAdd<bf16>& p, const Axes& axes, const Place& line, index begin, index end, float* sums) {
-  const auto sum_of = [&](index i, index id) -> float& { return sums[id * (end - begin) + i - begin]; };
-  const auto element = [&](const Place& at, index id) -> bf16& { return p.y[at.x + id * axes.step]; };
+  const auto sum_of = [&](index column, index id) -> float& { return sums[id * (end - begin) + column]; };
+  const auto element = [&](index place, index id) -> bf16& { return p.y[place + id * axes.step]; };
   const auto each = [&](auto&& f) { for_line(p.choice, axes, line, begin, end, f); };
-  each([&](index i, const Place& at, index id) { sum_of(i, id) = to_float(element(at, id)); });
-  each([&](index i, const Place& at, index id) { sum_of(i, id) += to_float(p.source[at.y]); });
-  each([&](index i, const Place& at, index id) { element(at, id) = to_bf16(sum_of(i, id)); });
+  each([&](index column, index place, index id, index) { sum_of(column, id) = to_float(element(place, id)); });
+  each([&](index column, index, index id, index from) { sum_of(column, id) += to_float(p.source[from]); });
+  each([&](index column, index place, index id, index) { element(place, id) = to_bf16(sum_of(column, id)); });
 }
 
 }  // namespace

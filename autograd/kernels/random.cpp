@@ -210,10 +210,9 @@ std::int32_t class_of(const Categorical<T>& p, const T* x, double u, double* sum
   // With logits, e^(x - top) are weights between 0 and 1.
   C top = -std::numeric_limits<C>::infinity();
   if (p.logits) {
-    for (index i = 0; i < p.classes; ++i) {
-      const C v = to_computed(x[i]);
-      top = v > top ? v : top;
-    }
+    Vec<C> tops = simd::broadcast(top);
+    simd::for_vectors<C>(0, p.classes, [&](index at, auto lanes) { tops = simd::max<C>(simd::load_as<C>(x + at, lanes, top), tops); });
+    top = simd::max<C>(tops);  // of numbers: NaN is found with the weights
     if (!(std::abs(top) <= std::numeric_limits<C>::max())) {
       return -1;
     }

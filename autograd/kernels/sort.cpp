@@ -12,10 +12,10 @@
 namespace dikkat::kernels {
 namespace {
 
-constexpr index kTile = 1 << 12;        // elements: enough to be worth a task
-constexpr index kLinesAtOnce = 16;      // adjacent lines share the lines of the cache that they are read from
-constexpr index kMostItems = 1 << 17;   // of the lines that are sorted at once: they fit into a cache, if one line does
-constexpr index kLeastForDigits = 256;  // elements: fewer are sorted faster by comparisons
+constexpr index kTile = 1 << 12;       // elements: enough to be worth a task
+constexpr index kLinesAtOnce = 16;     // adjacent lines share the lines of the cache that they are read from
+constexpr index kMostItems = 1 << 17;  // of the lines that are sorted at once: they fit into a cache, if one line does
+constexpr index kLeastForDigits = 40;  // elements: fewer are sorted faster by comparisons
 
 /// An element as an integer, so that a smaller one is earlier in order, and its index. All items of a line differ.
 template <class T>

@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Of, SortOfEachType, ::testing::Values(DType::f32, DType
 
 // Extents are below and above those from which digits are sorted, and from which the first k are found by a threshold.
 TEST_P(SortOfEachType, IsStableAndPutsNaNsLast) {
-  for (const Shape& shape : {Shape{3, 1, 1}, {5, 17, 1}, {3, 255, 1}, {2, 256, 1}, {1, 3001, 1}, {2, 40, 3}, {2, 300, 19}, {1, 1000, 40}}) {
+  for (const Shape& shape : {Shape{3, 1, 1}, {5, 17, 1}, {3, 255, 1}, {2, 256, 1}, {1, 3001, 1}, {2, 40, 3}, {1, 300, 19}}) {
     for (const bool descending : {false, true}) {
       SCOPED_TRACE(concat(shape, descending ? " descending" : " ascending"));
       Tape tape;
@@ -98,7 +98,7 @@ TEST_P(SortOfEachType, IsStableAndPutsNaNsLast) {
 }
 
 TEST_P(SortOfEachType, TopkIsTheBeginningOfSort) {
-  for (const Shape& shape : {Shape{3, 17, 1}, {2, 3000, 1}, {2, 1200, 3}}) {
+  for (const Shape& shape : {Shape{3, 17, 1}, {1, 3000, 1}, {1, 1200, 2}}) {
     for (const index k : {index{0}, index{1}, index{2}, index{17}, shape[1] / 5, shape[1]}) {
       for (const bool largest : {false, true}) {
         SCOPED_TRACE(concat(k, " of ", shape, largest ? " largest" : " smallest"));
