@@ -7,9 +7,9 @@
 
 #include "bench/library/programs.h"
 
+namespace dikkat {
 namespace {
 
-using namespace dikkat;
 using namespace library_bench;
 
 Shape shape_of(const Extents& extents) { return Shape(std::span<const index>(extents)); }
@@ -174,11 +174,7 @@ void run_recording(const Options& options) {
   });
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  wait_briefly(argv);
-  const Options options = parse(argc, argv);
+void run_all(const Options& options) {
   set_thread_count(options.threads);
   start_threads();
   for (const Program& program : programs()) {
@@ -189,5 +185,13 @@ int main(int argc, char** argv) {
   if (options.only.empty() || options.only == "recording") {
     run_recording(options);
   }
+}
+
+}  // namespace
+}  // namespace dikkat
+
+int main(int argc, char** argv) {
+  dikkat::wait_briefly(argv);
+  dikkat::run_all(library_bench::parse(argc, argv));
   return 0;
 }
