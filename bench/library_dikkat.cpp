@@ -98,6 +98,7 @@ const std::map<std::string_view, Function>& functions() {
        }},
       {"attention_tiny", [](Leaves& p) { return matmul(softmax(matmul(p[0], p[1], true)), p[2]); }},
       {"formula", [](Leaves& p) { return elementwise([](auto x, auto y) { return x * tanh(y) + 1; }, p[0], p.parameter(1)); }},
+      {"formula_of_row", [](Leaves& p) { return elementwise([](auto x, auto y) { return x * y + 1; }, p[0], tanh(p[1])); }},
       {"add_column", [](Leaves& p) { return p[0] + p.parameter(1); }},
       {"where_clamp",
        [](Leaves& p) {

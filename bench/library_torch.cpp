@@ -11,7 +11,6 @@ namespace {
 
 using namespace library_bench;
 using torch::Tensor;
-namespace F = torch::nn::functional;
 
 /// The leaves of a program, which need gradients.
 class Leaves {
@@ -78,6 +77,7 @@ const std::map<std::string_view, Function>& functions() {
       {"attention_tiny",
        [](const Leaves& p) { return torch::matmul(torch::softmax(torch::matmul(p[0], p[1].transpose(1, 2)), -1), p[2]); }},
       {"formula", [](const Leaves& p) { return p[0] * torch::tanh(p[1]) + 1; }},
+      {"formula_of_row", [](const Leaves& p) { return p[0] * torch::tanh(p[1]) + 1; }},
       {"add_column", [](const Leaves& p) { return p[0] + p[1]; }},
       {"where_clamp", [](const Leaves& p) { return torch::where(p[0] > 0, p[0], torch::clamp(p[1], -0.5, 0.5)); }},
       {"sum_0", [](const Leaves& p) { return p[0].sum(0); }},

@@ -49,7 +49,8 @@ inline const std::vector<Program>& programs() {
       {"lstm_cell", "one LSTM step, 8 rows, 32 to 32", {{8, 32}, {8, 32}, {8, 32}, {128, 32}, {128, 32}, {128}, {128}}},
       {"attention_tiny", "softmax(q k^T) v, (2, 16, 16)", {{2, 16, 16}, {2, 16, 16}, {2, 16, 16}}},
       // Layer-sized ones.
-      {"formula", "x tanh(y) + 1, (256, 1024) and a row", {{256, 1024}, {1024}}},
+      {"formula", "x tanh(y) + 1, x a row, y (256, 1024)", {{1024}, {256, 1024}}},
+      {"formula_of_row", "x tanh(y) + 1, x (256, 1024), y a row", {{256, 1024}, {1024}}},
       {"add_column", "x + column, (256, 1024)", {{256, 1024}, {256, 1}}},
       {"where_clamp", "x where x > 0, else clamp(y, -0.5, 0.5), (256, 1024)", {{256, 1024}, {256, 1024}}},
       {"sum_0", "sum over axis 0 of (1024, 1024)", {{1024, 1024}}},
