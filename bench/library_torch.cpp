@@ -123,10 +123,13 @@ void run(const Program& program, const Options& options) {
   };
   const std::vector<double> digests = leaves.digests(forward_and_backward());
   leaves.reset();
-  report(options, program.name, 1, [&] {
-    forward_and_backward();
-    leaves.reset();
-  }, digests);
+  report(
+      options, program.name, 1,
+      [&] {
+        forward_and_backward();
+        leaves.reset();
+      },
+      digests);
 }
 
 /// The time to compute and record one addition of two scalars.

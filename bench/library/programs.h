@@ -164,8 +164,9 @@ void report(const Options& options, const char* name, int parts, F&& f, std::spa
     samples.push_back(sample(runs) / parts);
   }
   std::sort(samples.begin(), samples.end());
-  std::printf("{\"name\": \"%s\", \"us_median\": %.4f, \"us_min\": %.4f, \"cpu_us_min\": %.4f, \"samples\": %zu, \"threads\": %d, \"digests\": [", name,
-              samples[samples.size() / 2], samples.front(), least_cpu, samples.size(), options.threads);
+  std::printf(
+      "{\"name\": \"%s\", \"us_median\": %.4f, \"us_min\": %.4f, \"cpu_us_min\": %.4f, \"samples\": %zu, \"threads\": %d, \"digests\": [",
+      name, samples[samples.size() / 2], samples.front(), least_cpu, samples.size(), options.threads);
   for (std::size_t i = 0; i < digests.size(); ++i) {
     std::printf("%s%.9g", i == 0 ? "" : ", ", digests[i]);
   }
