@@ -8,6 +8,7 @@
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/matmul.h"
 #include "autograd/ops/reduce.h"
+#include "autograd/tape/tape.h"
 
 namespace dikkat {
 namespace {
@@ -360,6 +361,12 @@ Tensor einsum(std::string_view formula, Tensor x) {
 }
 
 Tensor einsum(std::string_view formula, Tensor a, Tensor b) {
+  // A parameter is put on the tape of the other operand: what is done to it by itself needs one.
+  if (a.tape() == nullptr && b.tape() != nullptr) {
+    a = b.tape()->use(a);
+  } else if (b.tape() == nullptr && a.tape() != nullptr) {
+    b = a.tape()->use(b);
+  }
   const std::array<Tensor, 2> x{a, b};
   Formula f = read(formula, x);
   auto& [one, other] = f.operands;

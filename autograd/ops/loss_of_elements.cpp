@@ -179,7 +179,12 @@ Tensor huber_loss(Tensor x, Tensor target, double delta, Reduction reduction) {
 }
 
 Tensor binary_cross_entropy(Tensor logits, Tensor targets, Reduction reduction) {
-  return loss_of(Op::binary_cross_entropy, [](auto x, auto target) { return softplus(x) - x * target; }, logits, targets, reduction);
+  // log(1 + e^x) - x t. For targets near 1 it is log(1 + e^-x) + x (1 - t), where digits would cancel otherwise.
+  constexpr auto kTerm = [](auto x, auto t) {
+    const auto is_near_one = t > 0.5;
+    return softplus(where(is_near_one, -x, x)) + where(is_near_one, x * (1 - t), -x * t);
+  };
+  return loss_of(Op::binary_cross_entropy, kTerm, logits, targets, reduction);
 }
 
 Tensor kl_divergence(Tensor log_probabilities, Tensor targets, Reduction reduction) {

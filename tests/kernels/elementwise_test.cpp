@@ -10,6 +10,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
+#include "autograd/kernels/formulas.h"
 #include "autograd/kernels/reference/gelu.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
@@ -24,17 +25,26 @@ using testing::relative_error;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-template <class T>
-std::vector<T> map(Function function, const std::vector<T>& x) {
+template <class F, class T>
+std::vector<T> map(const F& function, const std::vector<T>& x) {
   std::vector<T> y(x.size());
-  map_forward<T>({.function = function, .n = static_cast<index>(x.size()), .x = x.data(), .y = y.data()});
+  const detail::Formula f = formula(function);
+  const void* const from = x.data();
+  const index step = 1;
+  f.loops<T>().forward(f.object, {.x = &from, .steps = &step, .y = y.data(), .count = static_cast<index>(x.size()), .add = false});
   return y;
 }
-template <class T>
-std::vector<T> slope(Function function, const std::vector<T>& x) {
+template <class F, class T>
+std::vector<T> slope(const F& function, const std::vector<T>& x) {
   const std::vector<T> dy(x.size(), T(1));
   std::vector<T> dx(x.size());
-  map_backward<T>({.function = function, .n = static_cast<index>(x.size()), .x = x.data(), .dy = dy.data(), .dx = {dx.data()}});
+  const detail::Formula f = formula(function);
+  const void* const from = x.data();
+  void* const to = dx.data();
+  const index step = 1;
+  const auto kind = detail::RowGradient::overwrite;
+  f.loops<T>().backward(f.object,
+                        {.x = &from, .steps = &step, .dy = dy.data(), .dx = &to, .kinds = &kind, .count = static_cast<index>(x.size())});
   return dx;
 }
 
@@ -47,16 +57,16 @@ TEST(GeluKernel, EqualsItsFormula) {
     y.push_back(reference::gelu(value));
     dx.push_back(reference::gelu_slope(value));
   }
-  EXPECT_LE(relative_error(map(Function::gelu, wide), y), 1e-15);
-  EXPECT_LE(relative_error(slope(Function::gelu, wide), dx), 1e-14);
-  EXPECT_LE(relative_error(map(Function::gelu, x), y), 1e-7);
-  EXPECT_LE(relative_error(slope(Function::gelu, x), dx), 3e-6);  // 1 - s is rounded to 2^-24, and multiplied by up to 50
+  EXPECT_LE(relative_error(map(Gelu{}, wide), y), 1e-15);
+  EXPECT_LE(relative_error(slope(Gelu{}, wide), dx), 1e-14);
+  EXPECT_LE(relative_error(map(Gelu{}, x), y), 1e-7);
+  EXPECT_LE(relative_error(slope(Gelu{}, x), dx), 3e-6);  // 1 - s is rounded to 2^-24, and multiplied by up to 50
 }
 
 // 1 + tanh(u) would lose all digits for very negative x; this form keeps them.
 TEST(GeluKernel, KeepsItsDigitsFarBelowZero) {
   const std::vector<double> x = {-3, -5, -7};
-  const auto y = map(Function::gelu, converted<float>(x));
+  const auto y = map(Gelu{}, converted<float>(x));
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double u = 2 * std::sqrt(2 / 3.14159265358979323846) * (x[i] + 0.044715 * x[i] * x[i] * x[i]);
     EXPECT_NEAR(y[i] / (x[i] / (1 + std::exp(-u))), 1, 1e-5) << x[i];  // u, some 30, is e's exponent: its rounding counts 30 times
@@ -69,8 +79,8 @@ void gelu_far_from_zero() {
   constexpr T kHuge = std::numeric_limits<T>::max();
   constexpr T kEndless = std::numeric_limits<T>::infinity();
   const std::vector<T> x = {30, T(1e10), T(1e18), T(2e19), kHuge, kEndless, -30, T(-1e10), T(-1e18), T(-2e19), -kHuge, -kEndless};
-  const auto y = map(Function::gelu, x);
-  const auto dx = slope(Function::gelu, x);
+  const auto y = map(Gelu{}, x);
+  const auto dx = slope(Gelu{}, x);
   for (std::size_t i = 0; i < x.size(); ++i) {
     EXPECT_EQ(y[i], x[i] > 0 ? x[i] : 0) << x[i];
     EXPECT_EQ(dx[i], x[i] > 0 ? 1 : 0) << x[i];
@@ -80,14 +90,14 @@ TEST(GeluKernel, FarFromZeroInF32) { gelu_far_from_zero<float>(); }
 TEST(GeluKernel, FarFromZeroInF64) { gelu_far_from_zero<double>(); }
 
 TEST(GeluKernel, OfNotANumberIsNotANumber) {
-  EXPECT_TRUE(std::isnan(map(Function::gelu, std::vector<float>{kNan})[0]));
-  EXPECT_TRUE(std::isnan(slope(Function::gelu, std::vector<float>{kNan})[0]));
+  EXPECT_TRUE(std::isnan(map(Gelu{}, std::vector<float>{kNan})[0]));
+  EXPECT_TRUE(std::isnan(slope(Gelu{}, std::vector<float>{kNan})[0]));
 }
 
 // 1 - tanh^2 has no digits left from |x| = 9 on.
 TEST(TanhKernel, KeepsTheDigitsOfItsSlope) {
   const auto x = numbers(20001, 1, -40, 40);
-  const auto dx = slope(Function::tanh, x);
+  const auto dx = slope(Tanh{}, x);
   double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const long double cosh = std::cosh(static_cast<long double>(x[i]));
@@ -101,10 +111,10 @@ TEST(SigmoidKernel, KeepsItsDigitsOverTheWholeRange) {
   for (const float reach : {1.0F, 20.0F, 86.0F}) {
     const auto x = numbers(20001, 1, -reach, reach);
     const auto wide = converted<double>(x);
-    const auto y = map(Function::sigmoid, x);
-    const auto y_wide = map(Function::sigmoid, wide);
-    const auto dx = slope(Function::sigmoid, x);
-    const auto dx_wide = slope(Function::sigmoid, wide);
+    const auto y = map(Sigmoid{}, x);
+    const auto y_wide = map(Sigmoid{}, wide);
+    const auto dx = slope(Sigmoid{}, x);
+    const auto dx_wide = slope(Sigmoid{}, wide);
     double worst = 0, worst_wide = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const long double value = 1 / (1 + std::exp(-static_cast<long double>(x[i])));
@@ -120,10 +130,10 @@ TEST(SigmoidKernel, KeepsItsDigitsOverTheWholeRange) {
 
 TEST(SigmoidKernel, AtTheEndsOfTheNumbers) {
   const std::vector<float> x = {0, 30, -200, 200, kInfinity, -kInfinity, kNan};
-  const auto y = map(Function::sigmoid, x);
+  const auto y = map(Sigmoid{}, x);
   EXPECT_EQ(std::vector<float>(y.begin(), y.end() - 1), (std::vector<float>{0.5F, 1, 0, 1, 1, 0}));
   EXPECT_TRUE(std::isnan(y.back()));
-  const auto dx = slope(Function::sigmoid, x);
+  const auto dx = slope(Sigmoid{}, x);
   EXPECT_EQ(dx[0], 0.25F);
   EXPECT_NEAR(dx[1] / std::exp(-30.0F), 1, 1e-6);
   EXPECT_EQ(std::vector<float>(dx.begin() + 2, dx.end() - 1), (std::vector<float>{0, 0, 0, 0}));
@@ -131,17 +141,17 @@ TEST(SigmoidKernel, AtTheEndsOfTheNumbers) {
 }
 
 TEST(MapKernels, AtTheEndsOfTheNumbers) {
-  const auto gelu = map(Function::gelu, std::vector<float>{1e4F, -1e4F, kInfinity, kNan, 0});
+  const auto gelu = map(Gelu{}, std::vector<float>{1e4F, -1e4F, kInfinity, kNan, 0});
   EXPECT_EQ(gelu[0], 1e4F);
   EXPECT_EQ(gelu[1], 0);
   EXPECT_EQ(gelu[2], kInfinity);
   EXPECT_TRUE(std::isnan(gelu[3]));
   EXPECT_EQ(gelu[4], 0);
-  const auto relu = map(Function::relu, std::vector<float>{-kInfinity, kInfinity, kNan, -1, -0.0F});
+  const auto relu = map(Relu{}, std::vector<float>{-kInfinity, kInfinity, kNan, -1, -0.0F});
   EXPECT_EQ(relu[0], 0);
   EXPECT_EQ(relu[1], kInfinity);
   EXPECT_TRUE(std::isnan(relu[2]));
-  EXPECT_EQ(slope(Function::relu, std::vector<float>{0})[0], 0);
+  EXPECT_EQ(slope(Relu{}, std::vector<float>{0})[0], 0);
 }
 
 /// The largest error of f for numbers of all magnitudes (exponents from `lowest` to `highest`, both signs). It is relative to the exact
@@ -175,10 +185,10 @@ long double exact_silu_slope(long double x) {
 // Near x = -1.278 the slope is zero as a difference of two numbers of 0.2, which counts as 0.1 here. Below -87, f32's results are about as
 // small as its least normal number, and may be rounded to zero.
 TEST(SiluKernel, KeepsItsDigitsAtAllMagnitudes) {
-  EXPECT_LE(worst_error<float>(-40, 6, 1e-35, [](const auto& x) { return map(Function::silu, x); }, exact_silu), 5e-7);
-  EXPECT_LE(worst_error<double>(-40, 9, 1e-290, [](const auto& x) { return map(Function::silu, x); }, exact_silu), 1e-15);
-  EXPECT_LE(worst_error<float>(-40, 40, 0.1, [](const auto& x) { return slope(Function::silu, x); }, exact_silu_slope), 5e-7);
-  EXPECT_LE(worst_error<double>(-40, 40, 0.1, [](const auto& x) { return slope(Function::silu, x); }, exact_silu_slope), 1e-15);
+  EXPECT_LE(worst_error<float>(-40, 6, 1e-35, [](const auto& x) { return map(Silu{}, x); }, exact_silu), 5e-7);
+  EXPECT_LE(worst_error<double>(-40, 9, 1e-290, [](const auto& x) { return map(Silu{}, x); }, exact_silu), 1e-15);
+  EXPECT_LE(worst_error<float>(-40, 40, 0.1, [](const auto& x) { return slope(Silu{}, x); }, exact_silu_slope), 5e-7);
+  EXPECT_LE(worst_error<double>(-40, 40, 0.1, [](const auto& x) { return slope(Silu{}, x); }, exact_silu_slope), 1e-15);
 }
 
 // Far below zero a slope is as small as x e^x, and keeps its digits there.
@@ -187,8 +197,8 @@ TEST(SiluKernel, KeepsTheDigitsOfItsSlopeFarBelowZero) {
   for (float at = -80; at < -2; at += 0.37F) {
     x.push_back(at);
   }
-  const auto found = slope(Function::silu, x);
-  const auto wide = slope(Function::silu, converted<double>(x));
+  const auto found = slope(Silu{}, x);
+  const auto wide = slope(Silu{}, converted<double>(x));
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto expected = static_cast<double>(exact_silu_slope(static_cast<long double>(x[i])));
     EXPECT_NEAR(static_cast<double>(found[i]) / expected, 1, 1e-6) << x[i];
@@ -201,28 +211,28 @@ void silu_far_from_zero() {
   constexpr T kHuge = std::numeric_limits<T>::max();
   constexpr T kEndless = std::numeric_limits<T>::infinity();
   const std::vector<T> x = {800, T(1e10), T(1e30), kHuge, kEndless, -800, T(-1e10), T(-1e30), -kHuge, -kEndless};
-  const auto y = map(Function::silu, x);
-  const auto dx = slope(Function::silu, x);
+  const auto y = map(Silu{}, x);
+  const auto dx = slope(Silu{}, x);
   for (std::size_t i = 0; i < x.size(); ++i) {
     EXPECT_EQ(y[i], x[i] > 0 ? x[i] : 0) << x[i];
     EXPECT_NEAR(dx[i], x[i] > 0 ? 1 : 0, 1e-30) << x[i];
   }
   const auto of_nan = std::vector<T>{std::numeric_limits<T>::quiet_NaN()};
-  EXPECT_TRUE(std::isnan(map(Function::silu, of_nan)[0]));
-  EXPECT_TRUE(std::isnan(slope(Function::silu, of_nan)[0]));
-  EXPECT_EQ(map(Function::silu, std::vector<T>{0})[0], 0);
-  EXPECT_EQ(slope(Function::silu, std::vector<T>{0})[0], T(0.5));
+  EXPECT_TRUE(std::isnan(map(Silu{}, of_nan)[0]));
+  EXPECT_TRUE(std::isnan(slope(Silu{}, of_nan)[0]));
+  EXPECT_EQ(map(Silu{}, std::vector<T>{0})[0], 0);
+  EXPECT_EQ(slope(Silu{}, std::vector<T>{0})[0], T(0.5));
 }
 TEST(SiluKernel, FarFromZeroInF32) { silu_far_from_zero<float>(); }
 TEST(SiluKernel, FarFromZeroInF64) { silu_far_from_zero<double>(); }
 
 TEST(Relu2Kernel, IsTheSquareOfRelu) {
-  const auto worst = worst_error<float>(
-      -60, 60, 1e-36, [](const auto& x) { return map(Function::relu2, x); }, [](long double x) { return x > 0 ? x * x : 0; });
+  const auto worst =
+      worst_error<float>(-60, 60, 1e-36, [](const auto& x) { return map(Relu2{}, x); }, [](long double x) { return x > 0 ? x * x : 0; });
   EXPECT_LE(worst, 0x1p-24);
   const std::vector<float> x = {3, 0.5F, 0, -0.0F, -3, kInfinity, -kInfinity, kNan, 2e19F};
-  const auto y = map(Function::relu2, x);
-  const auto dx = slope(Function::relu2, x);
+  const auto y = map(Relu2{}, x);
+  const auto dx = slope(Relu2{}, x);
   const std::vector<float> squares = {9, 0.25F, 0, 0, 0, kInfinity, 0, kNan, kInfinity};
   const std::vector<float> slopes = {6, 1, 0, 0, 0, kInfinity, 0, kNan, 4e19F};
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -236,44 +246,49 @@ TEST(Relu2Kernel, IsTheSquareOfRelu) {
 }
 
 // Each gate has the bits of its function, times its partner, in rows that do not fill whole vectors.
-TEST(GatedKernel, IsTheFunctionOfTheGateTimesItsPartner) {
-  for (const Function function : {Function::silu, Function::gelu, Function::relu, Function::relu2}) {
-    for (const auto& [rows, cols] : {std::pair<index, index>{1, 1}, {3, 5}, {2, 16}, {7, 33}, {3, 20000}}) {
-      SCOPED_TRACE(concat(static_cast<int>(function), ": ", rows, " by ", cols));
-      const auto x = numbers(rows * 2 * cols, 1, -4, 4);
-      const auto dy = numbers(rows * cols, 2);
-      std::vector<float> y(dy.size(), kNan), dx(x.size(), kNan), gates, ups;
-      // Separate gates and their partners.
-      for (index row = 0; row < rows; ++row) {
-        const auto at = x.begin() + 2 * row * cols;
-        gates.insert(gates.end(), at, at + cols);
-        ups.insert(ups.end(), at + cols, at + 2 * cols);
-      }
-      const Gated<float> p{
-          .function = function, .rows = rows, .cols = cols, .x = x.data(), .dy = dy.data(), .y = y.data(), .dx = {dx.data()}};
-      gated_forward(p);
-      gated_backward(p);
-      // Compute the function without the partners, and add the gradients a second time.
-      const auto opened = map(function, gates);
-      const auto slopes = slope(function, gates);
-      auto added = dx;
-      auto again = p;
-      again.dx = {added.data(), true};
-      gated_backward(again);
-      for (index row = 0; row < rows; ++row) {
-        for (index col = 0; col < cols; ++col) {
-          const auto i = static_cast<std::size_t>(row * cols + col);
-          const auto gate = static_cast<std::size_t>(2 * row * cols + col);
-          const auto up = gate + static_cast<std::size_t>(cols);
-          ASSERT_EQ(y[i], opened[i] * ups[i]) << i;
-          ASSERT_EQ(dx[up], dy[i] * opened[i]) << i;
-          ASSERT_EQ(dx[gate], dy[i] * ups[i] * slopes[i]) << i;
-          ASSERT_FLOAT_EQ(added[up], 2 * dx[up]) << i;
-          ASSERT_FLOAT_EQ(added[gate], 2 * dx[gate]) << i;
-        }
+template <class F>
+void check_gated(GateActivation activation, const F& function) {
+  for (const auto& [rows, cols] : {std::pair<index, index>{1, 1}, {3, 5}, {2, 16}, {7, 33}, {3, 20000}}) {
+    SCOPED_TRACE(concat(static_cast<int>(activation), ": ", rows, " by ", cols));
+    const auto x = numbers(rows * 2 * cols, 1, -4, 4);
+    const auto dy = numbers(rows * cols, 2);
+    std::vector<float> y(dy.size(), kNan), dx(x.size(), kNan), gates, ups;
+    // Separate gates and their partners.
+    for (index row = 0; row < rows; ++row) {
+      const auto at = x.begin() + 2 * row * cols;
+      gates.insert(gates.end(), at, at + cols);
+      ups.insert(ups.end(), at + cols, at + 2 * cols);
+    }
+    const Gated<float> p{
+        .activation = activation, .rows = rows, .cols = cols, .x = x.data(), .dy = dy.data(), .y = y.data(), .dx = {dx.data()}};
+    gated_forward(p);
+    gated_backward(p);
+    // Compute the function without the partners, and add the gradients a second time.
+    const auto opened = map(function, gates);
+    const auto slopes = slope(function, gates);
+    auto added = dx;
+    auto again = p;
+    again.dx = {added.data(), true};
+    gated_backward(again);
+    for (index row = 0; row < rows; ++row) {
+      for (index col = 0; col < cols; ++col) {
+        const auto i = static_cast<std::size_t>(row * cols + col);
+        const auto gate = static_cast<std::size_t>(2 * row * cols + col);
+        const auto up = gate + static_cast<std::size_t>(cols);
+        ASSERT_EQ(y[i], opened[i] * ups[i]) << i;
+        ASSERT_EQ(dx[up], dy[i] * opened[i]) << i;
+        ASSERT_EQ(dx[gate], dy[i] * ups[i] * slopes[i]) << i;
+        ASSERT_FLOAT_EQ(added[up], 2 * dx[up]) << i;
+        ASSERT_FLOAT_EQ(added[gate], 2 * dx[gate]) << i;
       }
     }
   }
+}
+TEST(GatedKernel, IsTheFunctionOfTheGateTimesItsPartner) {
+  check_gated(GateActivation::silu, Silu{});
+  check_gated(GateActivation::gelu, Gelu{});
+  check_gated(GateActivation::relu, Relu{});
+  check_gated(GateActivation::relu2, Relu2{});
 }
 
 // Kernels take denormal numbers as zero, on every thread: as operands and as results.

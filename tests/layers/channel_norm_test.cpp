@@ -28,7 +28,7 @@ const std::vector<Shape>& shapes() {
   return all;
 }
 
-std::vector<double> values_of(Tensor x) { return {x.data<double>(), x.data<double>() + x.size()}; }
+std::vector<double> values_of_norm(Tensor x) { return {x.data<double>(), x.data<double>() + x.size()}; }
 
 /// Mean and biased variance of the numbers of x, (N, C, P), for which `in_set(n, c)` holds.
 struct Statistics {
@@ -51,12 +51,12 @@ struct Statistics {
 };
 
 template <class Norm>
-struct Built {
+struct BuiltNorm {
   ParameterStore store;
   Norm norm;
 
   template <class... Options>
-  explicit Built(DType dtype, Options... options) : store(dtype), norm(Scope(store), options...) {
+  explicit BuiltNorm(DType dtype, Options... options) : store(dtype), norm(Scope(store), options...) {
     store.allocate(1);
   }
   double* values(const char* path) { return static_cast<double*>(store.entry(path).values); }
@@ -72,14 +72,14 @@ struct Built {
 TEST(BatchNorm, FollowsItsFormulaInTrainingAndAfterIt) {
   for (const Shape& shape : shapes()) {
     SCOPED_TRACE(concat(shape));
-    Built<BatchNorm> built(DType::f64, kChannels, 1e-3, 0.25);
+    BuiltNorm<BatchNorm> built(DType::f64, kChannels, 1e-3, 0.25);
     built.bend();
     std::vector<double> mean(kChannels, 0), variance(kChannels, 1);
     for (const bool training : {true, true, false}) {
       Tape tape;
       Pass pass{.tape = tape, .training = training};
       const auto x = converted<double>(numbers(shape.size(), training ? 1 : 2, -1, 3));
-      const auto y = values_of(built.norm(pass, tape.input<double>(shape, x)));
+      const auto y = values_of_norm(built.norm(pass, tape.input<double>(shape, x)));
       std::vector<double> expected(x.size());
       const index places = shape.size() / (shape[0] * kChannels);
       for (index c = 0; c < kChannels; ++c) {
@@ -99,8 +99,8 @@ TEST(BatchNorm, FollowsItsFormulaInTrainingAndAfterIt) {
         }
       }
       EXPECT_LE(relative_error(y, expected), 1e-13);
-      EXPECT_LE(relative_error(values_of(built.norm.running_mean), mean), 1e-13);
-      EXPECT_LE(relative_error(values_of(built.norm.running_var), variance), 1e-13);
+      EXPECT_LE(relative_error(values_of_norm(built.norm.running_mean), mean), 1e-13);
+      EXPECT_LE(relative_error(values_of_norm(built.norm.running_var), variance), 1e-13);
     }
   }
 }
@@ -108,12 +108,12 @@ TEST(BatchNorm, FollowsItsFormulaInTrainingAndAfterIt) {
 TEST(GroupNorm, FollowsItsFormula) {
   for (const index groups : {1, 2, 3, 6}) {
     const Shape shape{3, kChannels, 4, 5};
-    Built<GroupNorm> built(DType::f64, groups, kChannels, 1e-3);
+    BuiltNorm<GroupNorm> built(DType::f64, groups, kChannels, 1e-3);
     built.bend();
     Tape tape;
     Pass pass{.tape = tape};
     const auto x = converted<double>(numbers(shape.size(), 1, -1, 3));
-    const auto y = values_of(built.norm(pass, tape.input<double>(shape, x)));
+    const auto y = values_of_norm(built.norm(pass, tape.input<double>(shape, x)));
     std::vector<double> expected(x.size());
     for (index i = 0; i < shape.size(); ++i) {
       const index sample = i / 20 / kChannels, c = i / 20 % kChannels, size = kChannels / groups;
@@ -130,7 +130,7 @@ template <class Norm, class... Options>
 double gradient_error_of(bool training, Options... options) {
   const Shape shape{3, kChannels, 2, 2};
   const std::vector<CheckedOperand> operands = {{shape, converted<double>(numbers(shape.size(), 1))}};
-  Built<Norm> built(DType::f64, options...);
+  BuiltNorm<Norm> built(DType::f64, options...);
   built.bend();
   return gradient_error(
       [&](Tape& tape, std::span<const Tensor> x) {
@@ -146,7 +146,7 @@ TEST(ChannelNorms, HaveTheGradientsOfTheirFormulas) {
 }
 
 TEST(ChannelNorms, TrainTheirWeightsAndNotTheirBuffers) {
-  Built<BatchNorm> built(DType::f64, kChannels);
+  BuiltNorm<BatchNorm> built(DType::f64, kChannels);
   Tape tape;
   Pass pass{.tape = tape, .training = true};
   const Shape shape{8, kChannels, 3};

@@ -17,7 +17,7 @@ using testing::error_of;
 using testing::names;
 using testing::numbers;
 
-std::vector<float> values_of(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
+std::vector<float> values_of_layer(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
 
 TEST(Convolutions, HaveTheParametersOfTheirOptions) {
   ParameterStore store;
@@ -32,9 +32,9 @@ TEST(Convolutions, HaveTheParametersOfTheirOptions) {
   Tape tape;
   Pass pass{.tape = tape};
   const Tensor x = tape.input<float>({2, 4, 11}, numbers(88, 1)), image = tape.input<float>({2, 3, 7, 6}, numbers(252, 2));
-  EXPECT_EQ(values_of(one(pass, x)), values_of(conv1d(x, one.weight, one.bias, {.stride = 2, .padding = 1, .groups = 2})));
+  EXPECT_EQ(values_of_layer(one(pass, x)), values_of_layer(conv1d(x, one.weight, one.bias, {.stride = 2, .padding = 1, .groups = 2})));
   EXPECT_EQ(one(pass, x).shape(), (Shape{2, 6, 5}));
-  EXPECT_EQ(values_of(two(pass, image)), values_of(conv2d(image, two.weight, {}, {.stride = {2, 1}, .padding = 1})));
+  EXPECT_EQ(values_of_layer(two(pass, image)), values_of_layer(conv2d(image, two.weight, {}, {.stride = {2, 1}, .padding = 1})));
   EXPECT_EQ(two(pass, image).shape(), (Shape{2, 8, 4, 7}));
 }
 

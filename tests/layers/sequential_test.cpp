@@ -21,7 +21,7 @@ using testing::error_of;
 using testing::names;
 using testing::numbers;
 
-std::vector<float> values_of(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
+std::vector<float> values_of_net(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
 
 TEST(Sequential, CallsLayersFunctionsAndLambdasInTheirOrder) {
   ParameterStore store;
@@ -36,7 +36,7 @@ TEST(Sequential, CallsLayersFunctionsAndLambdasInTheirOrder) {
   const Tensor expected = net.layer<4>()(pass, scale(relu2(net.layer<2>().layer<0>()(pass, gelu(net.layer<0>()(pass, x)))), 0.5));
   const Tensor y = net(pass, x);
   EXPECT_EQ(y.shape(), (Shape{5, 2}));
-  EXPECT_EQ(values_of(y), values_of(expected));
+  EXPECT_EQ(values_of_net(y), values_of_net(expected));
 }
 
 TEST(Sequential, TakesEveryLayerWithoutParameters) {
@@ -47,8 +47,8 @@ TEST(Sequential, TakesEveryLayerWithoutParameters) {
   const Sequential net{Relu{}, Silu{}, Sigmoid{}, Tanh{}, twice, Flatten{}};
   const Tensor y = net(pass, x);
   EXPECT_EQ(y.shape(), (Shape{2, 12}));
-  EXPECT_EQ(values_of(y), values_of(twice(tanh(sigmoid(silu(relu(x)))))));
-  EXPECT_EQ(values_of(Sequential<>()(pass, x)), values_of(x));
+  EXPECT_EQ(values_of_net(y), values_of_net(twice(tanh(sigmoid(silu(relu(x)))))));
+  EXPECT_EQ(values_of_net(Sequential<>()(pass, x)), values_of_net(x));
 }
 
 TEST(OwnLayers, OfLinearBeginAsTheyAreTold) {
@@ -109,7 +109,7 @@ TEST(OwnLayers, HaveBuffersThatAreNotTrained) {
   EXPECT_TRUE(store.entry("norm.running_mean").frozen);
   EXPECT_FALSE(Tensor(mean).needs_gradient());
   EXPECT_TRUE(Tensor(weight).needs_gradient());
-  EXPECT_EQ(values_of(mean), std::vector<float>(4));
+  EXPECT_EQ(values_of_net(mean), std::vector<float>(4));
 }
 
 }  // namespace

@@ -22,29 +22,29 @@ using testing::total;
 
 using Values = std::vector<double>;
 
-Tensor input(Tape& tape, const Values& values, bool needs_gradient = true) {
+Tensor operand(Tape& tape, const Values& values, bool needs_gradient = true) {
   return tape.input<double>({static_cast<index>(values.size())}, values, needs_gradient);
 }
-Values gradient(Tape& tape, Tensor x) {
+Values gradient_of(Tape& tape, Tensor x) {
   const double* dx = tape.gradient<double>(x);
   return dx == nullptr ? Values{} : Values(dx, dx + x.size());
 }
 
 TEST(Detach, ShowsTheSameMemoryAndTakesNoGradient) {
   Tape tape;
-  const Tensor x = input(tape, {1, 2}), y = times(x, 3), constant = detach(y);
+  const Tensor x = operand(tape, {1, 2}), y = times(x, 3), constant = detach(y);
   EXPECT_EQ(constant.data<double>(), y.data<double>()) << "no copy";
   EXPECT_EQ(constant.tape(), &tape);
   EXPECT_FALSE(constant.needs_gradient());
   EXPECT_TRUE(y.needs_gradient());
   EXPECT_EQ(detach(constant), constant);
   tape.backward(total(plus(squared(y), times(constant, 100))));
-  EXPECT_EQ(gradient(tape, x), (Values{2 * 9, 2 * 9 * 2}));
+  EXPECT_EQ(gradient_of(tape, x), (Values{2 * 9, 2 * 9 * 2}));
 }
 
 TEST(Detach, WhatDependsOnlyOnItHasNoDerivative) {
   Tape tape;
-  const Tensor x = input(tape, {2});
+  const Tensor x = operand(tape, {2});
   const Tensor y = squared(detach(times(x, 3)));
   EXPECT_FALSE(y.needs_gradient());
   EXPECT_TRUE(names(error_of([&] { tape.backward(y); }), {"backward", "gradient"}));
@@ -65,26 +65,26 @@ TEST(Detach, OfWhatItCannotShow) {
 
 TEST(NoGradient, ResultsNeedNone) {
   Tape tape;
-  const Tensor x = input(tape, {1, 2});
+  const Tensor x = operand(tape, {1, 2});
   Tensor inside;
   {
     const NoGradient guard(tape);
     EXPECT_FALSE(tape.recording());
     inside = times(squared(x), 10);
     EXPECT_FALSE(inside.needs_gradient());
-    EXPECT_FALSE(input(tape, {1, 2}).needs_gradient()) << "a new input";
+    EXPECT_FALSE(operand(tape, {1, 2}).needs_gradient()) << "a new input";
     EXPECT_TRUE(x.needs_gradient()) << "an earlier one keeps its own";
   }
   EXPECT_TRUE(tape.recording());
   EXPECT_EQ(inside.data<double>()[1], 40);
   tape.backward(total(plus(squared(x), inside)));
-  EXPECT_EQ(gradient(tape, x), (Values{2, 4})) << "the gradient of x^2 only";
+  EXPECT_EQ(gradient_of(tape, x), (Values{2, 4})) << "the gradient of x^2 only";
 }
 
 TEST(NoGradient, KeepsNoClosures) {
   const auto bytes_of = [](bool guarded) {
     Tape tape;
-    const Tensor x = input(tape, {1});
+    const Tensor x = operand(tape, {1});
     const auto run = [&] {
       Tensor y = x;
       for (int i = 0; i < 1000; ++i) {
@@ -104,7 +104,7 @@ TEST(NoGradient, KeepsNoClosures) {
 
 TEST(NoGradient, Nests) {
   Tape tape, other;
-  const Tensor x = input(tape, {3}), z = input(other, {3});
+  const Tensor x = operand(tape, {3}), z = operand(other, {3});
   {
     const NoGradient outer(tape);
     {
@@ -126,7 +126,7 @@ TEST(NoGradient, EndsWhenAnOpThrows) {
   Tape tape;
   EXPECT_NE(error_of([&] {
               const NoGradient guard(tape);
-              tape.view(input(tape, {1, 2}), {3});
+              tape.view(operand(tape, {1, 2}), {3});
             }),
             "");
   EXPECT_TRUE(tape.recording());
@@ -134,11 +134,11 @@ TEST(NoGradient, EndsWhenAnOpThrows) {
 
 TEST(NoGradient, BackwardMayRunWithinIt) {
   Tape tape;
-  const Tensor x = input(tape, {3});
+  const Tensor x = operand(tape, {3});
   const Tensor y = squared(x);
   const NoGradient guard(tape);
   tape.backward(y);
-  EXPECT_EQ(gradient(tape, x), Values{6});
+  EXPECT_EQ(gradient_of(tape, x), Values{6});
 }
 
 /// p * x for each element; p has one.
@@ -198,7 +198,7 @@ TEST(NoGradient, UsesOfParametersAreNotCounted) {
   Tape tape;
   tape.watch_gradients(&watcher);
   for (int step = 1; step <= 3; ++step) {
-    const Tensor x = input(tape, {1, 2}, false);
+    const Tensor x = operand(tape, {1, 2}, false);
     Tensor target, kept;
     {
       const NoGradient guard(tape);
@@ -237,7 +237,7 @@ TEST(NoGradient, WithinRecomputeAndAroundIt) {
     }
     return std::array{plus(weighted(p, in[0]), constant)};
   };
-  const Tensor x = input(tape, {1, 2});
+  const Tensor x = operand(tape, {1, 2});
   Tensor target;
   {
     const NoGradient guard(tape);
@@ -248,7 +248,7 @@ TEST(NoGradient, WithinRecomputeAndAroundIt) {
   EXPECT_EQ(y.data<double>()[1], (3 + 9) * 2);
   EXPECT_EQ(target.data<double>()[1], (3 + 9) * 2);
   tape.backward(total(plus(y, target)));
-  EXPECT_EQ(gradient(tape, x), (Values{3, 3}));
+  EXPECT_EQ(gradient_of(tape, x), (Values{3, 3}));
   EXPECT_EQ(watcher.complete[&model.gradient("p")], 1);
   EXPECT_EQ(watcher.value[&model.gradient("p")], 3);
   EXPECT_EQ(model.gradient("p").uses, 0);
@@ -256,7 +256,7 @@ TEST(NoGradient, WithinRecomputeAndAroundIt) {
 
 TEST(GradientsOfGradients, AreRefused) {
   Tape tape;
-  const Tensor x = input(tape, {3});
+  const Tensor x = operand(tape, {3});
   tape.backward(squared(x));
   // A tensor that is made of a gradient is a constant.
   const Tensor dx = tape.borrow({1}, DType::f64, tape.gradient<double>(x));
@@ -294,13 +294,13 @@ Tensor squared_by_ops(Tensor x, bool with_guard) {
 
 TEST(GradientsOfGradients, AClosureThatRecordsIsRefused) {
   Tape tape;
-  const Tensor x = input(tape, {3, 5});
+  const Tensor x = operand(tape, {3, 5});
   const Tensor y = total(squared_by_ops(times(x, 1), false));
   EXPECT_TRUE(names(error_of([&] { tape.backward(y); }), {"times", "backward closure", "NoGradient"}));
   tape.reset();
-  const Tensor again = input(tape, {3, 5});
+  const Tensor again = operand(tape, {3, 5});
   tape.backward(total(squared_by_ops(times(again, 1), true)));
-  EXPECT_EQ(gradient(tape, again), (Values{6, 10}));
+  EXPECT_EQ(gradient_of(tape, again), (Values{6, 10}));
   const Tensor later = times(again, 2);  // ops after backward are not those of a closure
   EXPECT_EQ(later.data<double>()[1], 10);
 }

@@ -161,7 +161,11 @@ struct GradCase<Op::einsum> {
         extents.clear();
       }
     }
-    made.oracle = loops(text, {kExtents, kExtents + (last - 'a') + 1});
+    std::vector<std::size_t> by_letter;
+    for (char letter = 'a'; letter <= last; ++letter) {
+      by_letter.push_back(text.find(letter) == std::string::npos ? 1 : kExtents[letter - 'a']);
+    }
+    made.oracle = loops(text, by_letter);
     return made;
   }
   static std::vector<Sample> samples() {

@@ -161,7 +161,7 @@ inline std::vector<Case> hostile_cases() {
           [=](const std::string& value) { return tensor("f32", offset_of(value), 60, {5, 4}); }),
       wte("bytes-of-another-type", {"model/wte.weight", "[5, 3]", "60 bytes"},
           [=](const std::string& value) { return tensor("f64", offset_of(value), 60, {5, 3}); }),
-      wte("rank-5", {"model/wte.weight", "rank 5", "4"}, [](const auto&) { return tensor("f32", 4096, 60, {5, 3, 1, 1, 1}); }),
+      wte("rank-9", {"model/wte.weight", "rank 9", "8"}, [](const auto&) { return tensor("f32", 4096, 60, {5, 3, 1, 1, 1, 1, 1, 1, 1}); }),
       wte("rank-of-billions", {"model/wte.weight", "rank 4294967296"},
           [](const auto&) { return text("f32") + number(4096) + number(60) + number(index{1} << 32); }),
       wte("extents-missing", {"index", "beyond"}, [](const auto&) { return text("f32") + number(4096) + number(60) + number(index{2}); }),

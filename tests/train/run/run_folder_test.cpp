@@ -23,18 +23,18 @@ using testing::error_of;
 using testing::names;
 using testing::numbers;
 
-constexpr index kSteps = 20;
+constexpr index kStepsOfLoop = 20;
 
 struct Stopped {};
 
 /// Trains y = W x on a small table, and stops where `stop` is reached, as if it had been killed there.
-struct Program {
+struct Loop {
   ParameterStore parameters;
   Linear net{Scope(parameters), 3, 1, true, 0.1};
   std::optional<AdamW> adamw;
   ArrayLoader loader{{Array(Shape{25, 3}, numbers(75, 1)), Array(Shape{25, 1}, numbers(25, 2))}, {.batch_size = 4, .seed = 6}};
 
-  Program() {
+  Loop() {
     parameters.allocate(2);
     adamw.emplace(parameters, AdamW::Options{});
   }
@@ -50,7 +50,7 @@ struct Program {
       loader.restore(state);
     }
     Tape tape;
-    for (index step = first; step < kSteps;) {
+    for (index step = first; step < kStepsOfLoop;) {
       if (step == stop) {
         throw Stopped();
       }
@@ -83,36 +83,36 @@ std::set<std::string> names_in(const std::filesystem::path& path) {
 
 TEST(RunFolder, StartedAgainIsTheRunThatWasNotStopped) {
   const TemporaryFolder folder;
-  Program().run(folder / "whole", -1);
+  Loop().run(folder / "whole", -1);
   const std::string last = "checkpoints/step-000000020.h5";
   for (const index stop : {0, 3, 4, 7, 13, 19}) {
     const std::filesystem::path path = folder / concat("stopped-", stop);
-    EXPECT_THROW(Program().run(path, stop), Stopped);
-    EXPECT_EQ(Program().run(path, -1), stop / 4 * 4);
+    EXPECT_THROW(Loop().run(path, stop), Stopped);
+    EXPECT_EQ(Loop().run(path, -1), stop / 4 * 4);
     EXPECT_EQ(timeless_metrics(path), timeless_metrics(folder / "whole")) << stop;
     EXPECT_TRUE(contents(path / last) == contents(folder / "whole" / last)) << stop;
     EXPECT_EQ(names_in(path / "checkpoints"), names_in(folder / "whole/checkpoints"));
   }
   EXPECT_EQ(names_in(folder / "whole"), (std::set<std::string>{".lock", "checkpoints", "metrics.jsonl"}));
-  EXPECT_EQ(Program().run(folder / "whole", -1), kSteps);  // all is done
+  EXPECT_EQ(Loop().run(folder / "whole", -1), kStepsOfLoop);  // all is done
 }
 
 TEST(RunFolder, KeepsTheLastCheckpointsAndTheBest) {
   const TemporaryFolder folder;
-  Program().run(folder / "run", -1);
+  Loop().run(folder / "run", -1);
   EXPECT_EQ(names_in(folder / "run/checkpoints"),
             (std::set<std::string>{"best", "step-000000012.h5", "step-000000016.h5", "step-000000020.h5"}));
   EXPECT_EQ(contents(folder / "run/checkpoints/best"), "step-000000012.h5\n");
   // A later start knows the loss of the best one.
-  EXPECT_THROW(Program().run(folder / "stopped", 18), Stopped);
-  Program().run(folder / "stopped", -1);
+  EXPECT_THROW(Loop().run(folder / "stopped", 18), Stopped);
+  Loop().run(folder / "stopped", -1);
   EXPECT_EQ(contents(folder / "stopped/checkpoints/best"), "step-000000012.h5\n");
 }
 
 TEST(RunFolder, WritesWhatReportsRead) {
   const TemporaryFolder folder;
-  EXPECT_THROW(Program().run(folder / "run", 9, {.settings = {{"rate", "0.01"}, {"width", "3"}}}), Stopped);
-  Program().run(folder / "run", -1, {.settings = {{"rate", "0.02"}, {"depth", "1"}}});
+  EXPECT_THROW(Loop().run(folder / "run", 9, {.settings = {{"rate", "0.01"}, {"width", "3"}}}), Stopped);
+  Loop().run(folder / "run", -1, {.settings = {{"rate", "0.02"}, {"depth", "1"}}});
   const RunHistory history = read_history(folder / "run");
   ASSERT_TRUE(history.header);
   EXPECT_TRUE(is_of_own_loop(history));
@@ -143,14 +143,14 @@ TEST(RunFolder, RefusesWhatItCannotUse) {
   EXPECT_TRUE(names(error_of<InputError>([&] { RunFolder run(folder / "trained"); }), {"trained", "config.toml"}));
   RunFolder run(folder / "run");
   EXPECT_TRUE(names(error_of<InputError>([&] { RunFolder second(folder / "run"); }), {"run"})) << "it is in use";
-  Program program;
+  Loop program;
   EXPECT_TRUE(names(error_of([&] { run.log_step({.step = 1, .loss = 1}); }), {"run", "resume()"}));
   EXPECT_TRUE(names(error_of([&] { run.save(program.parameters, *program.adamw, 1); }), {"run", "resume()"}));
   EXPECT_EQ(run.resume(program.parameters, *program.adamw), 0);
   EXPECT_TRUE(names(error_of([&] { run.resume(program.parameters, *program.adamw); }), {"resume()"}));
   EXPECT_TRUE(names(error_of([&] { RunFolder none(folder / "none", {.keep_last = 0}); }), {"keep_last", "0"}));
   // A checkpoint of another program.
-  EXPECT_THROW(Program().run(folder / "stopped", 5), Stopped);
+  EXPECT_THROW(Loop().run(folder / "stopped", 5), Stopped);
   RunFolder stopped(folder / "stopped");
   EXPECT_TRUE(names(error_of<InputError>([&] { stopped.resume(program.parameters, *program.adamw); }), {"arrays/loader i64 [4]"}));
 }

@@ -94,5 +94,33 @@ TEST_F(RunViewTest, aRunWithoutALossIsNotCompared) {
   EXPECT_FALSE(better_of(runs));
 }
 
+// A program's own loop has settings in its header, no config.toml, and need not save a checkpoint.
+TEST_F(RunViewTest, aRunOfAProgramsOwnLoopHasItsSettings) {
+  const auto own = [&](const std::string& name, const std::string& rate, const std::string& end) {
+    folder_.write(name + "/metrics.jsonl", concat(R"({"event":"header","step":0,"parameters":7,"settings":{"rate":")", rate,
+                                                  R"(","width":"3"}})", "\n", R"({"event":"eval","step":1,"val_loss":1})", "\n", end));
+    return view_run(folder_ / name);
+  };
+  const std::vector<RunView> runs = {own("a", "1",
+                                         R"({"event":"finish","step":1})"
+                                         "\n"),
+                                     own("b", "1",
+                                         R"({"event":"change","step":1,"key":"rate","before":"1","after":"2"})"
+                                         "\n")};
+  EXPECT_EQ(runs[0].state, RunState::finished);
+  EXPECT_EQ(runs[1].state, RunState::stopped);
+  for (const RunView& run : runs) {
+    EXPECT_EQ(run.problem, "");
+    EXPECT_EQ(run.config.problem, "");
+    EXPECT_EQ(run.value_of("width"), "3");
+    EXPECT_EQ(run.parameters, 7);
+  }
+  EXPECT_EQ(runs[1].value_of("rate"), "2");
+  const std::vector<KeyOfRuns> keys = differing_keys(runs);
+  ASSERT_EQ(keys.size(), 1U);
+  EXPECT_EQ(keys[0].key, "rate");
+  EXPECT_EQ(compare(runs), Comparison::unknown);
+}
+
 }  // namespace
 }  // namespace dikkat
