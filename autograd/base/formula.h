@@ -101,9 +101,9 @@ void forward_row(const void* formula, const ForwardRow& row) {
   });
 }
 
-/// Adds or writes one vector of a gradient.
+/// Adds or writes one vector of a gradient. Sums in lanes go to `sum`, which stays in a register, except for the ragged last vector.
 template <class T, class Lanes>
-void put_gradient(RowGradient kind, void* to, index at, simd::Vec<Computed<T>> value, Lanes lanes) {
+void put_gradient(RowGradient kind, void* to, index at, simd::Vec<Computed<T>> value, simd::Vec<Computed<T>>& sum, Lanes lanes) {
   using C = Computed<T>;
   T* const elements = static_cast<T*>(to);
   C* const sums = static_cast<C*>(to);
@@ -112,7 +112,13 @@ void put_gradient(RowGradient kind, void* to, index at, simd::Vec<Computed<T>> v
     case RowGradient::overwrite: simd::store_as<C>(elements + at, value, lanes); break;
     case RowGradient::add: simd::store_as<C>(elements + at, value + simd::load_as<C>(elements + at, lanes), lanes); break;
     case RowGradient::sum_in_columns: simd::store(sums + at, value + simd::load(sums + at, lanes), lanes); break;
-    case RowGradient::sum_in_lanes: simd::store(sums, value + simd::load(sums), lanes); break;
+    case RowGradient::sum_in_lanes:
+      if constexpr (std::is_same_v<Lanes, simd::Whole>) {
+        sum += value;
+      } else {
+        simd::store(sums, value + simd::load(sums), lanes);
+      }
+      break;
   }
 }
 
@@ -123,13 +129,20 @@ void backward_row(const void* formula, const BackwardRow& row) {
   const F& f = *static_cast<const F*>(formula);
   const RowOperands<T, n> x(row.x, row.steps);
   const T* const dy = static_cast<const T*>(row.dy);
+  std::array<simd::Vec<C>, n> sums{};
   simd::for_vectors<C>(0, row.count, [&](index at, auto lanes) {
     [&]<std::size_t... i>(std::index_sequence<i...>) {
       const Dual y(f(Dual::variable(x.load(i, at, lanes), i)...));
       const simd::Vec<C> slope = simd::load_as<C>(dy + at, lanes);
-      (put_gradient<T>(row.kinds[i], row.dx[i], at, slope * y.slopes[i].lanes, lanes), ...);
+      (put_gradient<T>(row.kinds[i], row.dx[i], at, slope * y.slopes[i].lanes, sums[i], lanes), ...);
     }(std::make_index_sequence<n>{});
   });
+  for (std::size_t i = 0; i < n; ++i) {
+    if (row.kinds[i] == RowGradient::sum_in_lanes) {
+      C* const to = static_cast<C*>(row.dx[i]);
+      simd::store(to, simd::load(to) + sums[i]);
+    }
+  }
 }
 
 template <class T, std::size_t n, class F>

@@ -29,7 +29,7 @@ namespace detail {
 thread_local const std::atomic<bool>* TileLoop::failed_here_ = nullptr;
 
 bool TileLoop::is_for_one_thread() const noexcept {
-  if (thread_count() == 1 || (tiles_.count <= 1 && tiles_.on_thread == nullptr) || tiles_.work.multiply_adds < least_work) {
+  if (tiles_.work.multiply_adds < least_work || (tiles_.count <= 1 && tiles_.on_thread == nullptr) || thread_count() == 1) {
     return true;
   }
   loops_of_several.fetch_add(1, std::memory_order_relaxed);

@@ -97,7 +97,7 @@ std::uint64_t* sort_by_digits(std::uint64_t* items, std::uint64_t* other, index 
 /// of the first `count` items that were seen so far, and only smaller ones are kept.
 template <class I>
 void sort_first(I* items, index n, index count) {
-  const index room = std::max(2 * count, count + 256);
+  const index room = std::max(2 * count, count + 64);
   index kept = 0;
   const auto keep_first = [&] {
     std::nth_element(items, items + count - 1, items + kept);

@@ -6,6 +6,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/simd.h"
+#include "autograd/kernels/tile_transpose.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -62,9 +63,37 @@ void copy_row(const Axis& inner, index count, const T* from, GradOut<T> to) {
   }
 }
 
+/// As copy_square(), for kSide rows and columns: smaller squares are transposed in registers.
+template <class T>
+void copy_whole_square(const T* from, index from_step, GradOut<T> to, index to_step) {
+  constexpr index kLanes = simd::kLanes<T>;
+  for (index row = 0; row < kSide; row += kLanes) {
+    for (index column = 0; column < kSide; column += kLanes) {
+      simd::Vec<T> square[kLanes];
+#pragma GCC unroll 16
+      for (index i = 0; i < kLanes; ++i) {
+        square[i] = simd::load(from + row + (column + i) * from_step);
+      }
+      detail::transpose_square<T>(square);
+#pragma GCC unroll 16
+      for (index i = 0; i < kLanes; ++i) {
+        T* const place = to.data + (row + i) * to_step + column;
+        simd::store(place, to.add ? square[i] + simd::load(place) : square[i]);
+      }
+    }
+  }
+}
+
 /// Copies a square, whose columns are contiguous in `from` and whose rows are contiguous in `to`.
 template <class T>
 void copy_square(index rows, index columns, const T* from, index from_step, GradOut<T> to, index to_step) {
+  if constexpr (std::is_same_v<T, Computed<T>>) {
+    static_assert(kSide % simd::kLanes<T> == 0);
+    if (rows == kSide && columns == kSide) {
+      copy_whole_square(from, from_step, to, to_step);
+      return;
+    }
+  }
   for (index row = 0; row < rows; ++row) {
     for (index column = 0; column < columns; ++column) {
       to.put(row * to_step + column, to_computed(from[row + column * from_step]));
@@ -86,6 +115,13 @@ void strided_copy(const StridedCopy<T>& p) {
       to.data += at * axis_at(k).to;
     }
   };
+
+  // The inner axis is the one along which `to` is contiguous, if there is one. It is not the last one in the backward part of a permute.
+  for (int k = 0; axis_at(axes.count - 1).to != 1 && k + 1 < axes.count; ++k) {
+    if (axis_at(k).to == 1) {
+      std::rotate(axes.of.begin() + k, axes.of.begin() + k + 1, axes.of.begin() + axes.count);
+    }
+  }
 
   // A transpose: the inner axis of `to` jumps in `from`, where another axis is contiguous. Move that axis to the second place from the end.
   const Axis inner = axis_at(axes.count - 1);

@@ -203,6 +203,46 @@ template void run_backward(const BroadcastProblem&, const std::byte*, std::span<
                            const std::array<GradOut<bf16>, kMostOperands>&);
 
 template <class T>
+void run_whole_forward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, T* y) {
+  std::array<const T*, kMost> from;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    from[i] = x[i].data<T>();
+  }
+  parallel_blocks(n, kTile, [&](index begin, index end) {
+    std::array<const void*, kMost> row;
+    std::array<index, kMost> steps;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      row[i] = from[i] + begin;
+      steps[i] = 1;
+    }
+    loops.forward(formula, {.x = row.data(), .steps = steps.data(), .y = y + begin, .count = end - begin, .add = false});
+  });
+}
+
+template <class T>
+void run_whole_backward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, const T* dy,
+                        const std::array<GradOut<T>, kMost>& dx) {
+  std::array<const T*, kMost> from;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    from[i] = x[i].data<T>();
+  }
+  parallel_blocks(n, kTile, [&](index begin, index end) {
+    std::array<const void*, kMost> row;
+    std::array<void*, kMost> to;
+    std::array<index, kMost> steps;
+    std::array<RowGradient, kMost> kinds;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      row[i] = from[i] + begin;
+      steps[i] = 1;
+      to[i] = dx[i] ? dx[i].data + begin : nullptr;
+      kinds[i] = !dx[i] ? RowGradient::none : dx[i].add ? RowGradient::add : RowGradient::overwrite;
+    }
+    loops.backward(
+        formula, {.x = row.data(), .steps = steps.data(), .dy = dy + begin, .dx = to.data(), .kinds = kinds.data(), .count = end - begin});
+  });
+}
+
+template <class T>
 void map_forward(const Formula& formula, index n, const T* x, T* y) {
   parallel_blocks(n, kTile, [&](index begin, index end) {
     const void* const from = x + begin;

@@ -26,6 +26,13 @@ struct BroadcastProblem {
 /// Computes y, or adds to it, in one pass.
 void run_forward(const BroadcastProblem& p, std::byte* y, bool add = false);
 
+/// As run_forward() and run_backward(), for operands of n elements, none of which repeats.
+template <class T>
+void run_whole_forward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, T* y);
+template <class T>
+void run_whole_backward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, const T* dy,
+                        const std::array<GradOut<T>, kMostOperands>& dx);
+
 /// Writes gradients in one pass over dy. `sums`: the operands that repeat along the same axes, whose gradients are sums; the others are
 /// written element by element, or not at all. Sums have a fixed order, which depends on nothing but shapes.
 template <class T>

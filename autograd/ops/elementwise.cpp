@@ -27,6 +27,11 @@ Broadcast broadcast_of(const char* name, std::span<const Tensor> x, const Shape&
   return Broadcast(name, std::span(shapes).first(x.size()), also);
 }
 
+/// Whether no operand repeats, so that plain loops do.
+bool have_shape(const Shape& shape, std::span<const Tensor> x) {
+  return std::all_of(x.begin(), x.end(), [&](Tensor operand) { return operand.shape() == shape; });
+}
+
 template <class T>
 BroadcastProblem problem_of(const Broadcast& broadcast, const Kept& kept) {
   BroadcastProblem problem{.broadcast = broadcast, .element = sizeof(T), .loops = *kept.loops, .formula = kept.formula};
@@ -39,6 +44,13 @@ BroadcastProblem problem_of(const Broadcast& broadcast, const Kept& kept) {
 template <class T>
 void backward(const Kept& kept, Tensor y, Gradients& gradients) {
   const std::span x(kept.x, kept.count);
+  if (have_shape(y.shape(), x)) {
+    std::array<GradOut<T>, kMostOperands> dx;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      dx[i] = gradients.into<T>(x[i]);
+    }
+    return run_whole_backward<T>(*kept.loops, kept.formula, x, y.size(), gradients.of<T>(y), dx);
+  }
   const Broadcast broadcast = broadcast_of(kept.name, x, y.shape());
   const BroadcastProblem problem = problem_of<T>(broadcast, kept);
   const auto* const dy = reinterpret_cast<const std::byte*>(gradients.of<T>(y));
@@ -78,6 +90,12 @@ void backward(const Kept& kept, Tensor y, Gradients& gradients) {
 
 template <class T>
 Tensor elementwise_forward(Tape& tape, const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also) {
+  const Shape& first = x.front().shape();
+  if (x.size() <= kMostOperands && have_shape(first, x.subspan(1)) && (also.rank() == 0 || also == first)) {
+    const Tensor y = tape.make(first, x.front().dtype());
+    run_whole_forward<T>(formula.loops<T>(), formula.object, x, y.size(), y.mutable_data<T>());
+    return y;
+  }
   const Broadcast broadcast = broadcast_of(name, x, also);
   const Tensor y = tape.make(broadcast.shape(), x.front().dtype());
   run_forward(problem_of<T>(broadcast, {name, x.data(), x.size(), &formula.loops<T>(), formula.object}),

@@ -152,6 +152,10 @@ void Tape::backward(Tensor y, Tensor dy) {
   require(y.shape() == dy.shape() && y.dtype() == dy.dtype(), "backward: dy is ", dy.dtype(), " ", dy.shape(), ", expected ", y.dtype(),
           " ", y.shape());
   const std::size_t bytes = static_cast<std::size_t>(y.size()) * size_of(y.dtype());
+  if (dy.tape() == this) {  // it lives as long as y: share it, and count dy itself as a user, so that nobody writes to it
+    run_backward(y, new (arena_.allocate(sizeof(Buffer), "backward", alignof(Buffer))) Buffer{dy.record()->data, bytes, 2});
+    return;
+  }
   Buffer* seed = pool_.acquire(bytes, "backward");
   std::memcpy(seed->data, dy.record()->data, bytes);
   run_backward(y, seed);

@@ -42,6 +42,29 @@ TEST(Tape, OfARandomDy) {
   EXPECT_EQ(gradient(tape, x), (std::vector<double>{20, -4}));
 }
 
+// Backward shares dy with the tape, and writes to none of its elements, whoever takes it as a gradient.
+TEST(Tape, DyDoesNotChange) {
+  const std::vector<double> dy = {10, -1};
+  struct Case {
+    Tensor (*y_of)(Tensor);
+    std::vector<double> slopes;
+  };
+  const std::vector<Case> cases = {{[](Tensor x) { return plus(x, x); }, {20, -2}},
+                                   {[](Tensor x) { return plus(times(x, 3), x); }, {40, -4}},
+                                   {[](Tensor x) { return squared(plus(x, x)); }, {80, -16}},
+                                   {[](Tensor x) { return x; }, dy}};
+  for (const auto& [y_of, slopes] : cases) {
+    Tape tape, other;
+    for (Tape* const place : {&tape, &other}) {
+      const Tensor x = input(tape, {1, 2}), given = input(*place, dy, false);
+      tape.backward(y_of(x), given);
+      EXPECT_EQ(gradient(tape, x), slopes);
+      EXPECT_EQ(std::vector<double>(given.data<double>(), given.data<double>() + 2), dy);
+      tape.reset();
+    }
+  }
+}
+
 // x_(i+1) = x_i + f x_i: every add shares one gradient between both of its operands, and times() adds to a shared one.
 TEST(Tape, ResidualChainsShareAndUnshareGradients) {
   for (const int depth : {1, 2, 3, 50}) {
