@@ -6,6 +6,8 @@
 #include <type_traits>
 #if defined(__AVX__)
 #include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 #include "autograd/base/bf16.h"
@@ -15,11 +17,14 @@
 namespace dikkat::simd {
 inline namespace DIKKAT_INSTRUCTION_SET {
 
-/// Bytes of a vector: those of a register. gcc copies wider types through memory, which can make a loop twenty times slower.
+/// Bytes of a vector: those of a register. gcc copies wider types through memory, which can make a loop twenty times slower. The library's
+/// kernels are for registers of at least 32 bytes; a program that uses it may be compiled for those of any processor.
 #if defined(__AVX512F__)
 inline constexpr int kBytes = 64;
-#else
+#elif defined(__AVX__) || defined(DIKKAT_LIBRARY)
 inline constexpr int kBytes = 32;
+#else
+inline constexpr int kBytes = 16;
 #endif
 
 template <class T>
@@ -163,8 +168,8 @@ inline bool any(IntVec<float> lanes) {
 #endif
 }
 
-/// The lanes as f64, in two vectors. By instructions' names, because gcc 12 converts half of a vector in pieces, and joins halves in
-/// memory.
+/// The lanes as f64, in two vectors. These functions name instructions, because gcc 12 converts half of a vector in pieces and joins halves
+/// in memory.
 struct Widened {
   Vec<double> lower, upper;
 };
@@ -175,6 +180,8 @@ inline Widened widened(Vec<float> v) {
   return {_mm512_maskz_cvtps_pd(0xFF, _mm256_castpd_ps(lower)), _mm512_maskz_cvtps_pd(0xFF, _mm256_castpd_ps(upper))};
 #elif defined(__AVX__)
   return {_mm256_cvtps_pd(_mm256_castps256_ps128(v)), _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1))};
+#elif defined(__SSE2__) && !defined(DIKKAT_LIBRARY)
+  return {_mm_cvtps_pd(v), _mm_cvtps_pd(_mm_movehl_ps(v, v))};
 #else
   typedef float Half __attribute__((vector_size(kBytes / 2)));
   Half both[2];
@@ -189,6 +196,8 @@ inline Vec<float> narrowed(Vec<double> lower, Vec<double> upper) {
   return _mm512_castpd_ps(_mm512_maskz_insertf64x4(0xFF, first, _mm256_castps_pd(_mm512_maskz_cvtpd_ps(0xFF, upper)), 1));
 #elif defined(__AVX__)
   return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lower)), _mm256_cvtpd_ps(upper), 1);
+#elif defined(__SSE2__) && !defined(DIKKAT_LIBRARY)
+  return _mm_movelh_ps(_mm_cvtpd_ps(lower), _mm_cvtpd_ps(upper));
 #else
   typedef float Half __attribute__((vector_size(kBytes / 2)));
   const Half both[] = {__builtin_convertvector(lower, Half), __builtin_convertvector(upper, Half)};
