@@ -10,6 +10,7 @@
 #include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/op.h"
+#include "autograd/ops/widened.h"
 
 namespace dikkat {
 namespace {
@@ -148,6 +149,9 @@ void tell_terms(const Computed<X>* losses, const ScoredRows<X>& scored, index ro
 }  // namespace
 
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options) {
+  if (logits.dtype() == DType::bf16) {
+    return cross_entropy(widened(logits), targets, options);
+  }
   return for_float(logits.dtype(), "cross_entropy", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::cross_entropy, {logits}, {targets, options.weights, options.class_weights});
