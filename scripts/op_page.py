@@ -11,7 +11,7 @@ PAGES = [("arithmetic", "Arithmetic, operators and comparisons"), ("elementwise"
          ("activation", "Activations by name"), ("reduce", "Reductions"), ("arrange", "Moves of elements"), ("indexing", "Lookups and sorting"),
          ("embedding", "Embedding"), ("matmul", "Products"), ("linear", "Products with weights"), ("convolution", "Convolutions and pooling"),
          ("layer_norm", "Norms"), ("head_norm", "Norms of heads"), ("attention", "Attention"), ("value_embedding", "Value embeddings"),
-         ("loss", "Losses"), ("random", "Random tensors"), ("scan", "Loops over time")]
+         ("loss", "Losses"), ("random", "Random tensors"), ("scan", "Loops over time"), ("recurrent", "Recurrent layers")]
 DECLARATION = re.compile(r"^(?:inline |template <.*> *)*(?:Tensor&?|std::vector<Tensor>|Scanned<.*>|Sorted|TopK|[A-Z]\w*) (?!operator)(\w+)\(")
 
 

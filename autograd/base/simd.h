@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
@@ -189,17 +190,31 @@ inline void prefetch(const T* from, index ahead) {
   __builtin_prefetch(reinterpret_cast<const void*>(address), 0, kCache);  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// Sum of the lanes, always added in one order.
+namespace detail {
+
+/// The first half of the lanes plus the second half.
+template <class V, std::size_t... i>
+inline auto sum_of_halves(V v, std::index_sequence<i...>) {
+  return __builtin_shufflevector(v, v, static_cast<int>(i)...) + __builtin_shufflevector(v, v, static_cast<int>(sizeof...(i) + i)...);
+}
+template <class T, class V>
+inline T sum_of_lanes(V v) {
+  constexpr std::size_t n = sizeof(V) / sizeof(T);
+  if constexpr (n == 4) {
+    return (v[0] + v[2]) + (v[1] + v[3]);
+  } else if constexpr (n == 2) {
+    return v[0] + v[1];
+  } else {
+    return sum_of_lanes<T>(sum_of_halves(v, std::make_index_sequence<n / 2>{}));
+  }
+}
+
+}  // namespace detail
+
+/// Sum of the lanes, always added in one order: halves are added until one lane is left.
 template <class T>
 inline T sum(Vec<T> v) {
-  T lanes[kLanes<T>];
-  std::memcpy(lanes, &v, sizeof v);
-  for (index width = kLanes<T> / 2; width > 0; width /= 2) {
-    for (index i = 0; i < width; ++i) {
-      lanes[i] += lanes[i + width];
-    }
-  }
-  return lanes[0];
+  return detail::sum_of_lanes<T>(v);
 }
 /// The larger, and the smaller, in each lane; b where one of them is NaN.
 template <class T>

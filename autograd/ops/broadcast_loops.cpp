@@ -263,11 +263,11 @@ void map_backward(const Formula& formula, index n, const T* x, const T* dy, Grad
   });
 }
 
-#define DIKKAT_INSTANTIATE(T)                                                                                            \
-  template void run_whole_forward(const FormulaLoops&, const void*, std::span<const Tensor>, index, T*);                 \
-  template void run_whole_backward(const FormulaLoops&, const void*, std::span<const Tensor>, index, const T*,           \
-                                   const std::array<GradOut<T>, kMost>&);                                                \
-  template void map_forward(const Formula&, index, const T*, T*);                                                        \
+#define DIKKAT_INSTANTIATE(T)                                                                                  \
+  template void run_whole_forward(const FormulaLoops&, const void*, std::span<const Tensor>, index, T*);       \
+  template void run_whole_backward(const FormulaLoops&, const void*, std::span<const Tensor>, index, const T*, \
+                                   const std::array<GradOut<T>, kMost>&);                                      \
+  template void map_forward(const Formula&, index, const T*, T*);                                              \
   template void map_backward(const Formula&, index, const T*, const T*, GradOut<T>);
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)

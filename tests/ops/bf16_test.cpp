@@ -281,8 +281,9 @@ TEST(Bf16Ops, LinearCrossEntropy) {
 
 TEST(Bf16Ops, CrossEntropyIsOfF32) {
   const std::vector<std::int32_t> targets = {3, 0, 6, 1};
-  check({operand({4, 7}, 1)}, [&](std::span<const Tensor> t) { return cross_entropy(t[0], t[0].tape()->input<std::int32_t>({4}, targets)); },
-        DType::f32);
+  check(
+      {operand({4, 7}, 1)}, [&](std::span<const Tensor> t) { return cross_entropy(t[0], t[0].tape()->input<std::int32_t>({4}, targets)); },
+      DType::f32);
 }
 
 TEST(Bf16Ops, Convolutions) {

@@ -20,6 +20,7 @@
 #include "autograd/ops/matmul.h"
 #include "autograd/ops/random.h"
 #include "autograd/ops/reduce.h"
+#include "autograd/ops/recurrent.h"
 #include "autograd/ops/scan.h"
 #include "autograd/tape/gradient_check.h"
 #include "autograd/tape/no_gradient.h"
