@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/ops/basic.h"
+#include "autograd/ops/constants.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/recurrent.h"
 #include "autograd/ops/scan.h"
@@ -55,13 +56,6 @@ struct RecurrentWeights {
     const Shape shape{x.shape()[0], hidden};
     require(!given || given.shape() == shape, "recurrent: h0 is ", given ? given.shape() : Shape{}, ", expected ", shape);
     return given ? given : zeros(pass.tape, shape, x.dtype());
-  }
-
-  static Tensor zeros(Tape& tape, Shape shape, DType dtype) {
-    tape.begin("recurrent");
-    const Tensor y = tape.make(shape, dtype);
-    for_float(dtype, "recurrent", [&](auto zero) { std::fill_n(y.mutable_data<decltype(zero)>(), y.size(), zero); });
-    return y;
   }
 };
 

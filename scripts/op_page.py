@@ -7,7 +7,7 @@ import sys
 source = pathlib.Path(sys.argv[1])
 
 # The headers in the order of the page, with their titles.
-PAGES = [("arithmetic", "Arithmetic, operators and comparisons"), ("elementwise", "Formulas of your own"), ("basic", "Activations, dropout, element types"),
+PAGES = [("constants", "Constants"), ("arithmetic", "Arithmetic, operators and comparisons"), ("elementwise", "Formulas of your own"), ("basic", "Activations, dropout, element types"),
          ("activation", "Activations by name"), ("reduce", "Reductions"), ("arrange", "Moves of elements"), ("indexing", "Lookups and sorting"),
          ("embedding", "Embedding"), ("matmul", "Products"), ("linear", "Products with weights"), ("convolution", "Convolutions and pooling"),
          ("layer_norm", "Norms"), ("head_norm", "Norms of heads"), ("attention", "Attention"), ("value_embedding", "Value embeddings"),

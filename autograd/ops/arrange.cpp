@@ -104,6 +104,24 @@ Tensor reshape(Tensor x, Shape shape) {
   return y;
 }
 
+Tensor reshape(Tensor x, std::initializer_list<index> given) {
+  std::array<index, Shape::kMaxRank> extents{};
+  require(given.size() <= extents.size(), "reshape: ", given.size(), " axes, expected at most ", extents.size());
+  std::copy(given.begin(), given.end(), extents.begin());
+  const auto used = std::span<index>(extents).first(given.size());
+  const auto open = std::find(used.begin(), used.end(), -1);
+  if (open == used.end()) {
+    return reshape(x, Shape(used));
+  }
+  *open = 1;
+  require(std::find(used.begin(), used.end(), -1) == used.end(), "reshape: ", x.shape(), " with -1 for two extents, expected it once");
+  const index others = Shape(used).size();
+  require(others > 0 && x.size() % others == 0, "reshape: ", x.shape(), " has ", x.size(), " elements, and the given extents make ", others,
+          ", expected a number that divides them");
+  *open = x.size() / others;
+  return reshape(x, Shape(used));
+}
+
 namespace {
 
 /// `count` elements of an axis, `step` apart; all of them exist.

@@ -22,6 +22,7 @@ Tensor relu2(Tensor x);
 Tensor silu(Tensor x);
 /// 1 / (1 + e^-x).
 Tensor sigmoid(Tensor x);
+/// The hyperbolic tangent.
 Tensor tanh(Tensor x);
 /// log(1 + e^x).
 Tensor softplus(Tensor x);

@@ -26,7 +26,7 @@ Goal goal_of(Op op, Tape& tape, index rows, index classes, Tensor targets, const
   // Check shapes and numbers.
   const Tensor weights = options.weights, class_weights = options.class_weights;
   require(targets.dtype() == DType::i32 && targets.size() == rows, op, ": targets are ", targets.dtype(), " ", targets.shape(),
-          ", expected ", rows, " of i32");
+          ", expected i32, one for each of ", rows, " rows of logits");
   require(!weights || (weights.dtype() == DType::f32 && weights.size() == rows), op, ": weights are ", weights ? weights.shape() : Shape{},
           ", expected ", rows, " of f32");
   require(!class_weights || (class_weights.dtype() == DType::f32 && class_weights.shape() == Shape{classes}), op, ": class weights are ",

@@ -25,8 +25,9 @@ class Axes {
     require(axes.size() <= axes_.size(), "axes: ", axes.size(), " of them, expected at most ", axes_.size());
     std::copy(axes.begin(), axes.end(), axes_.begin());
   }
-  /// A bool is `keepdim` in the wrong place, and not an axis.
-  template <std::same_as<bool> B>
+  /// A bool is `keepdim` in the wrong place, and not an axis; nor is a number with a fraction, as in max(x, 0.5), which maximum() is for.
+  template <class B>
+    requires(std::same_as<B, bool> || std::floating_point<B>)
   Axes(B) = delete;
 
   bool all() const { return count_ == 0; }

@@ -84,6 +84,20 @@ Tensor Tape::copy_in(Shape shape, DType dtype, const void* values, index count, 
   return x;
 }
 
+const void* Tape::gradient_of(Tensor x, DType asked) const {
+  require(x.dtype() == asked, "gradient: of a tensor of ", x.dtype(), ", asked for as ", asked);
+  const TensorRecord& record = *x.record();
+  if (record.parameter != nullptr) {
+    return record.parameter->written ? record.parameter->data : nullptr;
+  }
+  const Leaf* leaf = leaves_;
+  while (leaf != nullptr && leaf->tensor != x) {
+    leaf = leaf->previous;
+  }
+  require(leaf != nullptr, "gradient: of a tensor whose gradient is not kept, expected an input that needs a gradient, or a parameter");
+  return record.gradient == nullptr ? nullptr : record.gradient->data;
+}
+
 void Tape::keep_gradient(Tensor leaf) {
   leaf.record()->needs_gradient = true;
   leaves_ = new (arena_.allocate(sizeof(Leaf), op_, alignof(Leaf))) Leaf{leaves_, leaf};

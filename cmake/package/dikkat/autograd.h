@@ -9,6 +9,7 @@
 #include "autograd/ops/arrange.h"
 #include "autograd/ops/attention.h"
 #include "autograd/ops/basic.h"
+#include "autograd/ops/constants.h"
 #include "autograd/ops/convolution.h"
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/embedding.h"
