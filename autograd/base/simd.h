@@ -152,6 +152,15 @@ inline Vec<To> load_as(const From* from, Lanes lanes, To rest = To{}) {
     return load(from, lanes, rest);
   } else if constexpr (std::is_same_v<From, bf16>) {
     return load_bf16(from, count, rest);
+  } else if constexpr (2 * sizeof(From) == sizeof(To)) {  // f32 or i32 as f64
+    typedef From Half __attribute__((vector_size(kBytes / 2)));
+    Half half{};
+    std::memcpy(&half, from, static_cast<std::size_t>(count) * sizeof(From));
+    Vec<To> v = __builtin_convertvector(half, Vec<To>);
+    for (index i = count; i < kLanes<To>; ++i) {
+      v[i] = rest;
+    }
+    return v;
   } else {
     Vec<To> v = broadcast(rest);
     for (index i = 0; i < count; ++i) {
@@ -170,6 +179,10 @@ inline void store_as(To* to, Vec<From> v, Lanes lanes) {
     store(to, v, lanes);
   } else if constexpr (std::is_same_v<To, bf16>) {
     store_bf16(to, v, count);
+  } else if constexpr (sizeof(From) == 2 * sizeof(To)) {  // f64 as f32 or i32
+    typedef To Half __attribute__((vector_size(kBytes / 2)));
+    const Half half = __builtin_convertvector(v, Half);
+    std::memcpy(to, &half, static_cast<std::size_t>(count) * sizeof(To));
   } else {
     for (index i = 0; i < count; ++i) {
       to[i] = static_cast<To>(v[i]);

@@ -361,5 +361,6 @@ DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)
 DIKKAT_INSTANTIATE(bf16)
 #undef DIKKAT_INSTANTIATE
+template void extreme_along_forward(const ExtremeAlong<std::int32_t>&);
 
 }  // namespace dikkat::kernels

@@ -62,11 +62,15 @@ Key<T> key_of(T x, bool descending) {
   constexpr auto kAll = static_cast<Bits>(~Bits{0});
   Bits bits{};
   std::memcpy(&bits, &x, sizeof bits);
-  const auto magnitude = static_cast<Bits>(bits & ~kSign);
-  bits = magnitude == 0 ? Bits{0} : bits;
-  const auto ascending = static_cast<Bits>((bits & kSign) != 0 ? ~bits : bits | kSign);
-  const auto key = static_cast<Bits>(descending ? ~ascending : ascending);
-  return magnitude > kInfinity<T> ? kAll : key;
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    return (descending ? ~bits : bits) ^ kSign;
+  } else {
+    const auto magnitude = static_cast<Bits>(bits & ~kSign);
+    bits = magnitude == 0 ? Bits{0} : bits;
+    const auto ascending = static_cast<Bits>((bits & kSign) != 0 ? ~bits : bits | kSign);
+    const auto key = static_cast<Bits>(descending ? ~ascending : ascending);
+    return magnitude > kInfinity<T> ? kAll : key;
+  }
 }
 
 /// Sorts items by `bytes` bytes of their keys, from the lowest on; each pass keeps the order of equal bytes. The result lies in `items` or
@@ -214,5 +218,6 @@ void order(const Order<T>& p) {
 template void order(const Order<float>&);
 template void order(const Order<double>&);
 template void order(const Order<bf16>&);
+template void order(const Order<std::int32_t>&);
 
 }  // namespace dikkat::kernels

@@ -7,8 +7,8 @@
 
 #include "autograd/tape/tensor.h"
 
-// Ops that move elements and compute nothing, for f32, f64 and bf16. Axes may be negative: they are counted from the end then. All throw an
-// Error that names the op if axes, ranges or shapes do not fit.
+// Ops that move elements of any type and compute nothing. Axes may be negative: they are counted from the end then. All throw an Error that
+// names the op if axes, ranges or shapes do not fit.
 namespace dikkat {
 
 /// x with its axes in another order: axis k of the result is axis axes[k] of x.
@@ -41,7 +41,7 @@ Tensor flip(Tensor x, int axis);
 
 /// x repeated along axes that it lacks, or in which its extent is 1, until it has this shape.
 Tensor broadcast_to(Tensor x, const Shape& shape);
-/// x with `before` and `after` elements of `value` beside it along an axis.
+/// x with `before` and `after` elements of `value` beside it along an axis. Beside ids, it must be a number that i32 holds.
 Tensor pad(Tensor x, int axis, index before, index after, double value = 0);
 
 /// The parts one after another along an axis: 1 or more tensors that agree in all other extents.

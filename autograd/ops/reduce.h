@@ -8,8 +8,9 @@
 
 #include "autograd/tape/tensor.h"
 
-// Reductions along axes, for f32, f64 and bf16, which is computed in f32. Axes may be negative: they are counted from the end then. The
-// order of additions depends on shapes only. All throw an Error that names the op if an axis is not one of x's, or is given twice.
+// Reductions along axes, for f32, f64 and bf16, which is computed in f32; max, min, argmax and argmin also take ids (i32). Axes may be
+// negative: they are counted from the end then. The order of additions depends on shapes only. All throw an Error that names the op if an
+// axis is not one of x's, or is given twice.
 namespace dikkat {
 
 /// The axes of a reduction: one, several, or none, which means all.
