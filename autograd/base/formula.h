@@ -53,10 +53,7 @@ struct Formula {
 
   template <class T>
   const FormulaLoops& loops() const {
-    return *(std::is_same_v<T, float>    ? of_f32
-             : std::is_same_v<T, double> ? of_f64
-             : std::is_same_v<T, bf16>   ? of_bf16
-                                         : of_i32);
+    return *(std::is_same_v<T, float> ? of_f32 : std::is_same_v<T, double> ? of_f64 : std::is_same_v<T, bf16> ? of_bf16 : of_i32);
   }
   /// The element type of the result.
   DType result(DType operands) const { return operands == DType::i32 ? result_of_ids : operands; }
@@ -156,6 +153,14 @@ template <class T, std::size_t n, class F>
 inline constexpr FormulaLoops kFormulaLoops{&forward_row<T, n, F>, &backward_row<T, n, F>};
 template <std::size_t n, class F, class Result>
 inline constexpr FormulaLoops kFormulaLoopsOfIds{&forward_row<std::int32_t, n, F, Result>, nullptr};
+
+/// Whether F can be called with n numbers.
+template <class F, class Counted>
+struct TakesNumbers;
+template <class F, std::size_t... i>
+struct TakesNumbers<F, std::index_sequence<i...>> : std::is_invocable<const F&, std::enable_if_t<(i >= 0), simd::Number<float>>...> {};
+template <class F, std::size_t n>
+inline constexpr bool kIsFormula = TakesNumbers<F, std::make_index_sequence<n>>::value;
 
 /// The formula of a function object, for n operands. Unless ResultOfIds is void, it takes ids too, which are computed in f64.
 template <std::size_t n, class ResultOfIds = void, class F>

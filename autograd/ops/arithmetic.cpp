@@ -4,6 +4,7 @@
 #include "autograd/kernels/formulas.h"
 #include "autograd/ops/basic.h"
 #include "autograd/ops/broadcast_loops.h"
+#include "autograd/ops/constants.h"
 #include "autograd/ops/op.h"
 
 namespace dikkat {
@@ -171,5 +172,19 @@ Tensor where(Tensor condition, Tensor a, Tensor b) {
   const Tensor operands[] = {condition, a, b};
   return detail::elementwise(name_of(Op::where), operands, kernels::formula(kernels::Where{}));
 }
+
+namespace {
+
+/// The number as a tensor that where() combines with `other`.
+Tensor constant_beside(Tensor condition, Tensor other, double number) {
+  Tape* const tape = other.tape() != nullptr ? other.tape() : condition.tape();
+  require(tape != nullptr, "where: all operands are parameters, expected tape.use(parameter) for one of them");
+  return full(*tape, {}, number, other.dtype());
+}
+
+}  // namespace
+
+Tensor where(Tensor condition, Tensor a, double number) { return where(condition, a, constant_beside(condition, a, number)); }
+Tensor where(Tensor condition, double number, Tensor b) { return where(condition, constant_beside(condition, b, number), b); }
 
 }  // namespace dikkat

@@ -215,11 +215,9 @@ void run_whole_forward(const FormulaLoops& loops, const void* formula, std::span
       row[i] = from[i] + begin;
       steps[i] = 1;
     }
-    loops.forward(formula, {.x = row.data(),
-                            .steps = steps.data(),
-                            .y = y + static_cast<std::size_t>(begin) * sizeof(T),
-                            .count = end - begin,
-                            .add = false});
+    loops.forward(
+        formula,
+        {.x = row.data(), .steps = steps.data(), .y = y + static_cast<std::size_t>(begin) * sizeof(T), .count = end - begin, .add = false});
   });
 }
 
@@ -267,11 +265,11 @@ void map_backward(const Formula& formula, index n, const T* x, const T* dy, Grad
   });
 }
 
-#define DIKKAT_INSTANTIATE(T)                                                                                        \
-  template void run_whole_forward<T>(const FormulaLoops&, const void*, std::span<const Tensor>, index, std::byte*);  \
-  template void run_whole_backward(const FormulaLoops&, const void*, std::span<const Tensor>, index, const T*,       \
-                                   const std::array<GradOut<T>, kMost>&);                                            \
-  template void map_forward(const Formula&, index, const T*, T*);                                                    \
+#define DIKKAT_INSTANTIATE(T)                                                                                       \
+  template void run_whole_forward<T>(const FormulaLoops&, const void*, std::span<const Tensor>, index, std::byte*); \
+  template void run_whole_backward(const FormulaLoops&, const void*, std::span<const Tensor>, index, const T*,      \
+                                   const std::array<GradOut<T>, kMost>&);                                           \
+  template void map_forward(const Formula&, index, const T*, T*);                                                   \
   template void map_backward(const Formula&, index, const T*, const T*, GradOut<T>);
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)

@@ -99,7 +99,8 @@ Tensor extreme(Op op, Tensor x, const Axes& axes, bool keepdim) {
       end_without_gradient(tape, {x}, y);
     } else {
       tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
-        kernels::extreme_along_backward<T>({.array = reduced_array(x.shape(), set), .places = places, .dy = g.of<T>(y), .dx = g.into<T>(x)});
+        kernels::extreme_along_backward<T>(
+            {.array = reduced_array(x.shape(), set), .places = places, .dy = g.of<T>(y), .dx = g.into<T>(x)});
       });
     }
     return y;

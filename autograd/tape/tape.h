@@ -75,7 +75,8 @@ class Tape {
   /// Whether ops are recorded: not with Recording::off, and not within NoGradient (tape/no_gradient.h).
   bool recording() const { return recording_ == Recording::on; }
 
-  /// A copy of `values`, whose number must be the shape's. With `needs_gradient`, gradient() gives dL/dx after backward; ids (i32) have none.
+  /// A copy of `values`, whose number must be the shape's. With `needs_gradient`, gradient() gives dL/dx after backward; ids (i32) have
+  /// none.
   template <class T>
   Tensor input(Shape shape, std::span<const T> values, bool needs_gradient = false) {
     return copy_in(shape, kDType<T>, values.data(), static_cast<index>(values.size()), needs_gradient);

@@ -191,7 +191,8 @@ TEST(Ids, ArePermuted) {
     const Tensor x = ids(tape, {2, r, c});
     const Ids values = values_of<Id>(x);
     expect_ids(transpose(x), {2, c, r}, at_places(values, x.size(), [&](index i) { return i / (r * c) * r * c + i % r * c + i / r % c; }));
-    expect_ids(permute(x, {1, 0, 2}), {r, 2, c}, at_places(values, x.size(), [&](index i) { return i / c % 2 * r * c + i / (2 * c) * c + i % c; }));
+    expect_ids(permute(x, {1, 0, 2}), {r, 2, c},
+               at_places(values, x.size(), [&](index i) { return i / c % 2 * r * c + i / (2 * c) * c + i % c; }));
   }
 }
 
@@ -309,7 +310,8 @@ TEST(Ids, AreLookedUp) {
              {at(0, 3), at(0, 3), at(1, 36), at(1, 0), at(2, 1), at(2, 2), at(3, 5), at(3, 4)});
   expect_ids(index_select(x, 0, tape.input<Id>({3}, Ids{2, 0, 2})), {3, 37},
              at_places(values, 111, [](index i) { return (i / 37 == 1 ? 0 : 2) * 37 + i % 37; }));
-  expect_ids(index_select(x, 1, tape.input<Id>({2}, Ids{36, 1})), {4, 2}, at_places(values, 8, [](index i) { return i / 2 * 37 + (i % 2 == 0 ? 36 : 1); }));
+  expect_ids(index_select(x, 1, tape.input<Id>({2}, Ids{36, 1})), {4, 2},
+             at_places(values, 8, [](index i) { return i / 2 * 37 + (i % 2 == 0 ? 36 : 1); }));
   EXPECT_TRUE(names(error_of([&] { gather(x, 1, tape.input<Id>({1, 1}, Ids{37})); }), {"gather", "37", "36"}));
 }
 
@@ -386,7 +388,7 @@ TEST(Ids, HaveNoArithmetic) {
   refused("add", [&] { x + 1; });
   refused("subtract", [&] { x - row; });
   refused("subtract", [&] { 1 - x; });
-  refused("multiply", [&] { x * row; });
+  refused("multiply", [&] { x* row; });
   refused("scale", [&] { x * 2; });
   refused("scale", [&] { -x; });
   refused("divide", [&] { x / x; });
@@ -427,9 +429,8 @@ TEST(Ids, HaveNoGradient) {
   EXPECT_TRUE(names(error_of([&] { tape.input<Id>({2}, two, true); }), {"input", "i32", "[2]"}));
   // Results of an op that also has numbers as operands, such as the ids that a recomputed part returns.
   const Tensor x = tape.input<float>({2, 3}, Numbers{1, 3, 2, 6, 5, 4}, true);
-  const auto [best, largest] = recompute<2>(tape, std::array{x}, [](Tape&, const std::array<Tensor, 1>& in) {
-    return std::array{argmax(in[0], 1), max(in[0], 1)};
-  });
+  const auto [best, largest] =
+      recompute<2>(tape, std::array{x}, [](Tape&, const std::array<Tensor, 1>& in) { return std::array{argmax(in[0], 1), max(in[0], 1)}; });
   expect_ids(best, {2}, {1, 0});
   EXPECT_FALSE(cast(best, DType::f32).needs_gradient());
   tape.backward(sum(cast(best, DType::f32) * largest));

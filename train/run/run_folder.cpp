@@ -85,8 +85,7 @@ index RunFolder::begin(index parameters, const std::function<index()>& load_newe
     record_best();  // the program may have ended before it could
   }
   if (!log_->has_header()) {
-    log_->write(
-        RunHeader{.provenance = own_provenance(), .step = last_step_, .parameters = parameters, .settings = options_.settings});
+    log_->write(RunHeader{.provenance = own_provenance(), .step = last_step_, .parameters = parameters, .settings = options_.settings});
   }
   if (newest) {
     if (!log_->has_save_of_last_step()) {  // the program ended between the save and its line
@@ -175,6 +174,11 @@ void RunFolder::record_best() {
     directory_.record_best(saved_step_);
     best_ = evaluated_;
   }
+}
+
+std::filesystem::path RunFolder::best() const {
+  const auto best = directory_.best();
+  return best ? best->path : std::filesystem::path{};
 }
 
 void RunFolder::finish() { log().write("finish", last_step_); }

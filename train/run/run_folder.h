@@ -87,6 +87,8 @@ class RunFolder {
   void save(std::span<const NamedModel> models, index step, std::initializer_list<SavedArray> arrays) {
     save(models, step, std::span(arrays.begin(), arrays.size()));
   }
+  /// The checkpoint of the evaluation with the lowest val_loss, for load(); an empty path if there is none.
+  std::filesystem::path best() const;
   /// Records that all steps are done.
   void finish();
 

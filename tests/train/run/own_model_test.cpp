@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "autograd/tape/no_gradient.h"
 #include "layers/dropout.h"
 #include "layers/linear.h"
 #include "layers/norm.h"
@@ -25,7 +26,6 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/temporary_folder.h"
-#include "autograd/tape/no_gradient.h"
 #include "train/checkpoint/load.h"
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
@@ -215,7 +215,7 @@ TEST(OwnModel, OfSeveralModelsIsStoppedAndResumedWithTheSameBits) {
       save(file, first.models(), stop, {{"seen", first.seen}});
     }
     Gan second;
-    second.train(0, 2);  // what it has learnt is overwritten
+    second.train(0, 2);                                                    // what it has learnt is overwritten
     const NamedModel models[] = {second.models()[1], second.models()[0]};  // in any order
     ASSERT_EQ(load(file, models, {{"seen", second.seen}}), stop);
     second.train(stop, 8);
