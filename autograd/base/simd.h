@@ -142,6 +142,65 @@ inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec
 
 inline Vec<float> to_floats(IntVec<float> integers) { return __builtin_convertvector(integers, Vec<float>); }
 
+/// |v| in each lane, and the sign bits.
+inline Vec<float> magnitude(Vec<float> v) { return reinterpret_cast<Vec<float>>(reinterpret_cast<IntVec<float>>(v) & 0x7FFF'FFFF); }
+inline IntVec<float> sign_bits(Vec<float> v) { return reinterpret_cast<IntVec<float>>(v) & std::numeric_limits<std::int32_t>::min(); }
+/// v, with the sign bits that are set in `signs` flipped.
+inline Vec<float> flip_signs(Vec<float> v, IntVec<float> signs) {
+  return reinterpret_cast<Vec<float>>(reinterpret_cast<IntVec<float>>(v) ^ signs);
+}
+
+/// Whether a comparison, whose lanes are 0 or -1, holds in some lane.
+inline bool any(IntVec<float> lanes) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(lanes), reinterpret_cast<__m512i>(lanes)) != 0;
+#elif defined(__AVX__)
+  return _mm256_movemask_ps(reinterpret_cast<__m256>(lanes)) != 0;
+#else
+  std::uint64_t words[kBytes / 8], all = 0;
+  std::memcpy(words, &lanes, sizeof lanes);
+  for (const std::uint64_t word : words) {
+    all |= word;
+  }
+  return all != 0;
+#endif
+}
+
+/// The lanes as f64, in two vectors. By instructions' names, because gcc 12 converts half of a vector in pieces, and joins halves in
+/// memory.
+struct Widened {
+  Vec<double> lower, upper;
+};
+inline Widened widened(Vec<float> v) {
+#if defined(__AVX512F__)
+  const __m256d lower = _mm512_maskz_extractf64x4_pd(0xFF, _mm512_castps_pd(v), 0);
+  const __m256d upper = _mm512_maskz_extractf64x4_pd(0xFF, _mm512_castps_pd(v), 1);
+  return {_mm512_maskz_cvtps_pd(0xFF, _mm256_castpd_ps(lower)), _mm512_maskz_cvtps_pd(0xFF, _mm256_castpd_ps(upper))};
+#elif defined(__AVX__)
+  return {_mm256_cvtps_pd(_mm256_castps256_ps128(v)), _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1))};
+#else
+  typedef float Half __attribute__((vector_size(kBytes / 2)));
+  Half both[2];
+  std::memcpy(both, &v, sizeof v);
+  return {__builtin_convertvector(both[0], Vec<double>), __builtin_convertvector(both[1], Vec<double>)};
+#endif
+}
+/// The lanes of both as f32.
+inline Vec<float> narrowed(Vec<double> lower, Vec<double> upper) {
+#if defined(__AVX512F__)
+  const __m512d first = _mm512_castps_pd(_mm512_castps256_ps512(_mm512_maskz_cvtpd_ps(0xFF, lower)));
+  return _mm512_castpd_ps(_mm512_maskz_insertf64x4(0xFF, first, _mm256_castps_pd(_mm512_maskz_cvtpd_ps(0xFF, upper)), 1));
+#elif defined(__AVX__)
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lower)), _mm256_cvtpd_ps(upper), 1);
+#else
+  typedef float Half __attribute__((vector_size(kBytes / 2)));
+  const Half both[] = {__builtin_convertvector(lower, Half), __builtin_convertvector(upper, Half)};
+  Vec<float> v;
+  std::memcpy(&v, both, sizeof v);
+  return v;
+#endif
+}
+
 /// Loads a vector of To from memory that holds From, and stores it back, with conversion where the types differ. Lanes past the end are
 /// `rest`.
 template <class To, class From, class Lanes>
@@ -255,6 +314,22 @@ inline Vec<float> min<float>(Vec<float> a, Vec<float> b) {
   return _mm512_maskz_min_ps(0xFFFF, a, b);
 #else
   return _mm256_min_ps(a, b);
+#endif
+}
+template <>
+inline Vec<double> max<double>(Vec<double> a, Vec<double> b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_pd(0xFF, a, b);
+#else
+  return _mm256_max_pd(a, b);
+#endif
+}
+template <>
+inline Vec<double> min<double>(Vec<double> a, Vec<double> b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_pd(0xFF, a, b);
+#else
+  return _mm256_min_pd(a, b);
 #endif
 }
 #endif
