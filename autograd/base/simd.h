@@ -299,7 +299,8 @@ template <class T>
 inline Vec<T> min(Vec<T> a, Vec<T> b) {
   return a < b ? a : b;
 }
-#if defined(DIKKAT_INTRINSICS) && defined(__AVX__)  // gcc compiles the above to two instructions. Masked forms, because gcc warns about the others
+#if defined(DIKKAT_INTRINSICS) && \
+    defined(__AVX__)  // gcc compiles the above to two instructions. Masked forms, because gcc warns about the others
 template <>
 inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
