@@ -51,8 +51,8 @@ Tensor convolution(Op op, Tensor x, Tensor weight, Tensor bias, const Plane& pla
     require(channels > 0 && filters > 0, op, ": ", channels, " channels and ", filters, " filters, expected 1 or more of both");
     require(groups > 0 && channels % groups == 0 && filters % groups == 0, op, ": ", groups, " groups of ", channels, " channels and ",
             filters, " filters, expected a number that divides both");
-    require(weight.shape()[1] * groups == channels, op, ": weight is ", weight.shape(), " for ", groups, " groups of x ", shape,
-            ", expected ", channels / groups, " channels");
+    require(weight.shape()[1] * groups == channels, op, ": x ", shape, " has ", channels, " channels, and weight ", weight.shape(),
+            " is for ", weight.shape()[1] * groups, ", expected equal numbers");
     require(!bias || bias.shape() == Shape{filters}, op, ": bias is ", bias ? bias.shape() : Shape{}, ", expected [", filters, "]");
     // Compute the result.
     const kernels::ConvolutionSizes sizes{
