@@ -1,7 +1,6 @@
 #include "autograd/ops/constants.h"
 
 #include <cmath>
-#include <type_traits>
 
 #include "autograd/base/parallel.h"
 #include "autograd/ops/op.h"
@@ -14,28 +13,19 @@ constexpr index kTile = 1 << 14;
 /// A tensor whose element i is f(i).
 template <class F>
 Tensor made(Tape& tape, const char* op, Shape shape, DType dtype, F&& f) {
-  tape.begin(op);
-  const Tensor y = tape.make(shape, dtype);
-  const auto fill = [&]<class T>(T*) {
+  return for_element(dtype, op, [&](auto zero) {
+    using T = decltype(zero);
+    tape.begin(op);
+    const Tensor y = tape.make(shape, dtype);
     T* const to = y.mutable_data<T>();
     parallel_blocks(y.size(), kTile, [&](index begin, index end) {
       for (index i = begin; i < end; ++i) {
-        if constexpr (std::is_same_v<T, std::int32_t>) {
-          to[i] = static_cast<T>(f(i));
-        } else {
-          to[i] = to_stored<T>(static_cast<Computed<T>>(f(i)));
-        }
+        to[i] = to_stored<T>(static_cast<Computed<T>>(f(i)));
       }
     });
-  };
-  switch (dtype) {
-    case DType::f32: fill(static_cast<float*>(nullptr)); break;
-    case DType::f64: fill(static_cast<double*>(nullptr)); break;
-    case DType::i32: fill(static_cast<std::int32_t*>(nullptr)); break;
-    case DType::bf16: fill(static_cast<bf16*>(nullptr)); break;
-  }
-  end_without_gradient(tape, {}, y);
-  return y;
+    end_without_gradient(tape, {}, y);
+    return y;
+  });
 }
 
 }  // namespace
