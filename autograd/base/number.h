@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "autograd/base/error_function.h"
 #include "autograd/base/exp.h"
+#include "autograd/base/power.h"
 #include "autograd/base/simd.h"
+#include "autograd/base/sine.h"
 
 // The numbers with which elementwise() (autograd/ops/elementwise.h) calls a formula: vectors of f32 or f64, and dual numbers of them. A
 // formula is written once, as a generic lambda, with the operators and functions of this page.
@@ -235,34 +238,30 @@ Number<T> tanh(Number<T> x) {
 }
 template <class T>
 Number<T> sin(Number<T> x) {
-  return detail::lane_by_lane(x, [](T v) { return std::sin(v); });
+  return Number<T>(sin(x.lanes));
 }
 template <class T>
 Number<T> cos(Number<T> x) {
-  return detail::lane_by_lane(x, [](T v) { return std::cos(v); });
+  return Number<T>(cos(x.lanes));
 }
 template <class T>
 Number<T> erf(Number<T> x) {
-  return detail::lane_by_lane(x, [](T v) { return std::erf(v); });
+  return Number<T>(erf(x.lanes));
 }
 template <class T>
 Number<T> abs(Number<T> x) {
   return where(x < 0, -x, x + 0);  // -0 becomes 0
 }
-/// x^exponent.
-template <class T, class Exponent>
-  requires std::is_arithmetic_v<Exponent>
-Number<T> pow(Number<T> x, Exponent exponent) {
-  return detail::lane_by_lane(x, [e = static_cast<T>(exponent)](T v) { return std::pow(v, e); });
-}
-
 /// x^y.
 template <class T>
 Number<T> pow(Number<T> x, Number<T> y) {
-  for (index i = 0; i < kLanes<T>; ++i) {
-    x.lanes[i] = std::pow(x.lanes[i], y.lanes[i]);
-  }
-  return x;
+  return Number<T>(pow(x.lanes, y.lanes));
+}
+/// x to a number that all lanes share. Its first powers are products.
+template <class T, class Exponent>
+  requires std::is_arithmetic_v<Exponent>
+Number<T> pow(Number<T> x, Exponent exponent) {
+  return exponent == 1 ? x : exponent == 2 ? x * x : exponent == 3 ? x * x * x : pow(x, Number<T>(exponent));
 }
 
 template <class T, std::size_t n>
@@ -305,7 +304,7 @@ Dual<T, n> abs(const Dual<T, n>& x) {
 template <class T, std::size_t n, class Exponent>
   requires std::is_arithmetic_v<Exponent>
 Dual<T, n> pow(const Dual<T, n>& x, Exponent exponent) {
-  return {x, pow(x.value, exponent), exponent * pow(x.value, exponent - 1)};
+  return {x, pow(x.value, exponent), exponent == 0 ? Number<T>(0) : exponent * pow(x.value, exponent - 1)};
 }
 
 /// The derivative by y, x^y log x, is 0 where x is 0.

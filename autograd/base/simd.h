@@ -5,7 +5,9 @@
 #include <limits>
 #include <type_traits>
 #include <utility>
-#if defined(__AVX__)
+// The library's own kernels use intrinsics. Their header takes long to compile, and a program's formulas do without it.
+#if defined(DIKKAT_LIBRARY) && defined(__AVX__)
+#define DIKKAT_INTRINSICS
 #include <immintrin.h>
 #endif
 
@@ -96,7 +98,7 @@ inline Vec<float> load_bf16(const bf16* from, index count = kLanes<float>, float
   return reinterpret_cast<Vec<float>>(__builtin_convertvector(halves, Vec<std::uint32_t>) << 16);
 }
 inline void store_bf16(bf16* to, Vec<float> v, index count = kLanes<float>) {
-#if defined(__AVX512BF16__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
   const auto rounded = _mm512_cvtneps_pbh(v);
 #else
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
@@ -107,9 +109,9 @@ inline void store_bf16(bf16* to, Vec<float> v, index count = kLanes<float>) {
 
 /// Numbers in memory as IEEE binary16, exactly.
 inline Vec<float> load_f16(const std::uint16_t* from) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_cvtph_ps(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-#elif defined(__F16C__)
+#elif defined(DIKKAT_INTRINSICS) && defined(__F16C__)
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 #else
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
@@ -126,12 +128,12 @@ inline Vec<float> load_f16(const std::uint16_t* from) {
 
 /// Each lane of a and b holds two 16-bit integers. Returns c plus both products of each lane. Exact.
 inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec<float> c) {
-#if defined(__AVX512VNNI__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512VNNI__)
   return reinterpret_cast<IntVec<float>>(
       _mm512_dpwssd_epi32(reinterpret_cast<__m512i>(c), reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#elif defined(__AVX512BW__)
+#elif defined(DIKKAT_INTRINSICS) && defined(__AVX512BW__)
   return c + reinterpret_cast<IntVec<float>>(_mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#elif defined(__AVX2__)
+#elif defined(DIKKAT_INTRINSICS) && defined(__AVX2__)
   return c + reinterpret_cast<IntVec<float>>(_mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 #else
   return c + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
@@ -139,6 +141,65 @@ inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec
 }
 
 inline Vec<float> to_floats(IntVec<float> integers) { return __builtin_convertvector(integers, Vec<float>); }
+
+/// |v| in each lane, and the sign bits.
+inline Vec<float> magnitude(Vec<float> v) { return reinterpret_cast<Vec<float>>(reinterpret_cast<IntVec<float>>(v) & 0x7FFF'FFFF); }
+inline IntVec<float> sign_bits(Vec<float> v) { return reinterpret_cast<IntVec<float>>(v) & std::numeric_limits<std::int32_t>::min(); }
+/// v, with the sign bits that are set in `signs` flipped.
+inline Vec<float> flip_signs(Vec<float> v, IntVec<float> signs) {
+  return reinterpret_cast<Vec<float>>(reinterpret_cast<IntVec<float>>(v) ^ signs);
+}
+
+/// Whether a comparison, whose lanes are 0 or -1, holds in some lane.
+inline bool any(IntVec<float> lanes) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(lanes), reinterpret_cast<__m512i>(lanes)) != 0;
+#elif defined(__AVX__)
+  return _mm256_movemask_ps(reinterpret_cast<__m256>(lanes)) != 0;
+#else
+  std::uint64_t words[kBytes / 8], all = 0;
+  std::memcpy(words, &lanes, sizeof lanes);
+  for (const std::uint64_t word : words) {
+    all |= word;
+  }
+  return all != 0;
+#endif
+}
+
+/// The lanes as f64, in two vectors. By instructions' names, because gcc 12 converts half of a vector in pieces, and joins halves in
+/// memory.
+struct Widened {
+  Vec<double> lower, upper;
+};
+inline Widened widened(Vec<float> v) {
+#if defined(__AVX512F__)
+  const __m256d lower = _mm512_maskz_extractf64x4_pd(0xFF, _mm512_castps_pd(v), 0);
+  const __m256d upper = _mm512_maskz_extractf64x4_pd(0xFF, _mm512_castps_pd(v), 1);
+  return {_mm512_maskz_cvtps_pd(0xFF, _mm256_castpd_ps(lower)), _mm512_maskz_cvtps_pd(0xFF, _mm256_castpd_ps(upper))};
+#elif defined(__AVX__)
+  return {_mm256_cvtps_pd(_mm256_castps256_ps128(v)), _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1))};
+#else
+  typedef float Half __attribute__((vector_size(kBytes / 2)));
+  Half both[2];
+  std::memcpy(both, &v, sizeof v);
+  return {__builtin_convertvector(both[0], Vec<double>), __builtin_convertvector(both[1], Vec<double>)};
+#endif
+}
+/// The lanes of both as f32.
+inline Vec<float> narrowed(Vec<double> lower, Vec<double> upper) {
+#if defined(__AVX512F__)
+  const __m512d first = _mm512_castps_pd(_mm512_castps256_ps512(_mm512_maskz_cvtpd_ps(0xFF, lower)));
+  return _mm512_castpd_ps(_mm512_maskz_insertf64x4(0xFF, first, _mm256_castps_pd(_mm512_maskz_cvtpd_ps(0xFF, upper)), 1));
+#elif defined(__AVX__)
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lower)), _mm256_cvtpd_ps(upper), 1);
+#else
+  typedef float Half __attribute__((vector_size(kBytes / 2)));
+  const Half both[] = {__builtin_convertvector(lower, Half), __builtin_convertvector(upper, Half)};
+  Vec<float> v;
+  std::memcpy(&v, both, sizeof v);
+  return v;
+#endif
+}
 
 /// Loads a vector of To from memory that holds From, and stores it back, with conversion where the types differ. Lanes past the end are
 /// `rest`.
@@ -238,10 +299,11 @@ template <class T>
 inline Vec<T> min(Vec<T> a, Vec<T> b) {
   return a < b ? a : b;
 }
-#if defined(__AVX__)  // gcc compiles the above to two instructions. Masked forms, because gcc warns about the others
+#if defined(DIKKAT_INTRINSICS) && \
+    defined(__AVX__)  // gcc compiles the above to two instructions. Masked forms, because gcc warns about the others
 template <>
 inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_max_ps(0xFFFF, a, b);
 #else
   return _mm256_max_ps(a, b);
@@ -249,10 +311,26 @@ inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
 }
 template <>
 inline Vec<float> min<float>(Vec<float> a, Vec<float> b) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_min_ps(0xFFFF, a, b);
 #else
   return _mm256_min_ps(a, b);
+#endif
+}
+template <>
+inline Vec<double> max<double>(Vec<double> a, Vec<double> b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_pd(0xFF, a, b);
+#else
+  return _mm256_max_pd(a, b);
+#endif
+}
+template <>
+inline Vec<double> min<double>(Vec<double> a, Vec<double> b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_pd(0xFF, a, b);
+#else
+  return _mm256_min_pd(a, b);
 #endif
 }
 #endif
@@ -270,9 +348,9 @@ inline T max(Vec<T> v) {
 
 /// a b + c in each lane, rounded once. A compiler may leave a plain expression unfused: with sanitizers clang does.
 inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
+#elif defined(DIKKAT_INTRINSICS) && defined(__FMA__)
   return _mm256_fmadd_ps(a, b, c);
 #else
   for (index i = 0; i < kLanes<float>; ++i) {
@@ -286,7 +364,7 @@ inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
 
 /// Each lane's two numbers as bf16: `lower` in the lower half of the word.
 inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
-#if defined(__AVX512BF16__) && defined(__AVX512BW__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__) && defined(__AVX512BW__)
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes)));
   const Halves both = reinterpret_cast<Halves>(_mm512_cvtne2ps_pbh(upper, lower));
   return reinterpret_cast<Vec<std::uint32_t>>(__builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8,
@@ -300,7 +378,7 @@ inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
 /// c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers are
 /// taken as zero, as x86's vdpbf16ps does; elsewhere that holds while denormals are flushed (base/denormals.h).
 inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
-#if defined(__AVX512BF16__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
   return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 #else
   const auto upper = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word & 0xFFFF'0000U); };

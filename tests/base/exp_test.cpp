@@ -10,39 +10,20 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/denormals.h"
+#include "tests/support/over_floats.h"
 
 namespace dikkat {
 namespace {
 
-constexpr int kLanes = static_cast<int>(simd::kLanes<float>);
+using testing::kFloatLanes;
+using testing::kInfinity;
+using testing::kNan;
+using testing::over_all_floats;
+using testing::ulps;
+
 constexpr float kHighest = 88.7228317F;  // the last float below log(FLT_MAX)
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 float exp_of(float x) { return simd::exp(simd::broadcast(x))[3]; }
-
-/// Calls f(x, y) for every thousandth float x, of every exponent and both signs, including NaNs and infinities.
-template <class Y, class F>
-void over_all_floats(Y&& function, F&& f) {
-  const FlushDenormals flushed;  // as in kernels: no intermediate result may be a denormal
-  for (std::uint64_t first = 0; first < 1ULL << 32; first += kLanes * 1000) {
-    simd::Vec<float> x{};
-    for (int lane = 0; lane < kLanes; ++lane) {
-      x[lane] = std::bit_cast<float>(static_cast<std::uint32_t>(first + static_cast<std::uint64_t>(lane) * 1000));
-    }
-    const simd::Vec<float> y = function(x);
-    for (int lane = 0; lane < kLanes; ++lane) {
-      f(x[lane], y[lane]);
-    }
-  }
-}
-
-/// |found - exact| in units of the last of the 24 bits that exact has as a float.
-double ulps(float found, double exact) {
-  int exponent = 0;
-  std::frexp(exact, &exponent);
-  return std::abs(static_cast<double>(found) - exact) / std::ldexp(1.0, exponent - 24);
-}
 
 TEST(Exp, WithinTwoUlpOverAllFloats) {
   double worst = 0;
@@ -123,11 +104,11 @@ TEST(Exp, AtItsEnds) {
 
 TEST(Exp, LanesAreApart) {
   simd::Vec<float> x{};
-  for (int lane = 0; lane < kLanes; ++lane) {
+  for (int lane = 0; lane < kFloatLanes; ++lane) {
     x[lane] = lane % 4 == 0 ? kInfinity : lane % 4 == 1 ? -kInfinity : lane % 4 == 2 ? std::numeric_limits<float>::quiet_NaN() : 1.0F;
   }
   const simd::Vec<float> y = simd::exp(x);
-  for (int lane = 0; lane < kLanes; lane += 4) {
+  for (int lane = 0; lane < kFloatLanes; lane += 4) {
     EXPECT_EQ(y[lane], kInfinity);
     EXPECT_EQ(y[lane + 1], 0);
     EXPECT_TRUE(std::isnan(y[lane + 2]));

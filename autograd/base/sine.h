@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cmath>
+
+#include "autograd/base/exp.h"
+#include "autograd/base/simd.h"
+
+namespace dikkat::simd {
+inline namespace DIKKAT_INSTRUCTION_SET {
+
+namespace detail {
+
+constexpr float kLargestAngle = 0x1p22F;  // that quarter_turns() divides
+
+/// An angle is n quarter turns and a rest.
+struct QuarterTurns {
+  Vec<double> n, rest;
+};
+
+/// Divides angles from 0 to kLargestAngle, so that the rest is at most pi / 4. This is the reduction of Cody and Waite (Software Manual for
+/// the Elementary Functions, 1980): n times the upper 31 bits of pi / 2 is exact. The rest has the digits of an f32 wherever the angle is.
+inline QuarterTurns quarter_turns(Vec<double> angle) {
+  constexpr double kRoundF64 = 0x1.8p52;  // as kRound
+  constexpr double kUpper = 0x1.921fb544p+0, kLower = 0x1.0b4611a626331p-34, kTwoOverPi = 0x1.45f306dc9c883p-1;
+  const Vec<double> n = (angle * kTwoOverPi + kRoundF64) - kRoundF64;
+  return {n, (angle - n * kUpper) - n * kLower};
+}
+
+/// Computes the lanes whose angle is above kLargestAngle, infinite or NaN by the C library.
+template <bool kCosine>
+[[gnu::noinline]] void replace_large_angles(const float* x, float* y) {
+  for (index i = 0; i < kLanes<float>; ++i) {
+    if (!(std::abs(x[i]) <= kLargestAngle)) {
+      y[i] = kCosine ? std::cos(x[i]) : std::sin(x[i]);
+    }
+  }
+}
+
+/// sin x, or cos x = sin(x + pi / 2).
+template <bool kCosine>
+Vec<float> sine(Vec<float> x) {
+  // Reduce the angle to r. The lowest two bits of `quarter` are the quadrant's.
+  const Vec<float> size = magnitude(x);
+  const Widened angles = widened(size);
+  const QuarterTurns lower = quarter_turns(angles.lower), upper = quarter_turns(angles.upper);
+  const Vec<float> r = narrowed(lower.rest, upper.rest);
+  const Vec<float> shifted = narrowed(lower.n, upper.n) + kRound;
+  const auto quarter = reinterpret_cast<IntVec<float>>(shifted) + (kCosine ? 1 : 0);
+
+  // Compute sin r and cos r. The polynomials have the least relative error of those of degrees 7 and 8: 2^-27.9 and 2^-33.
+  const Vec<float> z = r * r;
+  Vec<float> s = broadcast(-1.95182904e-4F);
+  s = s * z + 8.33218917e-3F;
+  s = s * z - 1.66666552e-1F;
+  s = s * (z * r) + r;
+  Vec<float> c = broadcast(2.44323255e-5F);
+  c = c * z - 1.38873095e-3F;
+  c = c * z + 4.16666456e-2F;
+  c = c * z - 0.5F;
+  c = c * z + 1.0F;
+
+  // Choose by the quadrant.
+  const Vec<float> value = (quarter & 1) != 0 ? c : s;
+  const IntVec<float> below = (quarter & 2) << 30;
+  const Vec<float> y = flip_signs(value, kCosine ? below : below ^ sign_bits(x));
+  const IntVec<float> is_reduced = size <= kLargestAngle;
+  if (!any(~is_reduced)) {
+    return y;
+  }
+  float all_x[kLanes<float>], all_y[kLanes<float>];
+  store(all_x, x);
+  store(all_y, y);
+  replace_large_angles<kCosine>(all_x, all_y);
+  return load(all_y);
+}
+
+}  // namespace detail
+
+/// sin and cos of each lane. f32: error below 1.6 ulp up to 2^22, and above it that of the C library, which computes those lanes; NaN for
+/// infinity and NaN.
+inline Vec<float> sin(Vec<float> x) { return detail::sine<false>(x); }
+inline Vec<float> cos(Vec<float> x) { return detail::sine<true>(x); }
+
+/// By the C library, as exp.
+inline Vec<double> sin(Vec<double> x) {
+  for (index i = 0; i < kLanes<double>; ++i) {
+    x[i] = std::sin(x[i]);
+  }
+  return x;
+}
+inline Vec<double> cos(Vec<double> x) {
+  for (index i = 0; i < kLanes<double>; ++i) {
+    x[i] = std::cos(x[i]);
+  }
+  return x;
+}
+
+}  // namespace DIKKAT_INSTRUCTION_SET
+}  // namespace dikkat::simd

@@ -1,0 +1,107 @@
+#include "autograd/base/sine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/denormals.h"
+#include "tests/support/over_floats.h"
+
+namespace dikkat {
+namespace {
+
+using testing::kFloatLanes;
+using testing::kInfinity;
+using testing::kNan;
+using testing::ulps;
+
+constexpr float kReduced = 0x1p22F;  // up to which angles are reduced in vectors
+constexpr double kSineUlps = 1.6;
+
+using FunctionOfVector = simd::Vec<float> (*)(simd::Vec<float>);
+using FunctionOfF64 = double (*)(double);
+
+struct SineCase {
+  const char* name;
+  FunctionOfVector function;
+  FunctionOfF64 exact;
+};
+const SineCase kSineCases[] = {{"sin", simd::sin, [](double x) { return std::sin(x); }},
+                               {"cos", simd::cos, [](double x) { return std::cos(x); }}};
+
+TEST(Sine, ErrorOverAllFloats) {
+  for (const SineCase& c : kSineCases) {
+    SCOPED_TRACE(c.name);
+    double worst = 0;
+    std::int64_t outside = 0;
+    testing::over_all_floats(c.function, [&](float x, float y) {
+      if (!std::isfinite(x)) {
+        outside += std::isnan(y) ? 0 : 1;
+      } else if (std::abs(x) >= std::numeric_limits<float>::min()) {
+        worst = std::max(worst, ulps(y, c.exact(static_cast<double>(x))));
+        outside += std::abs(y) <= 1 ? 0 : 1;
+      }
+    });
+    EXPECT_EQ(outside, 0) << "NaN for infinity and NaN, and nothing is beyond 1";
+    EXPECT_LT(worst, kSineUlps) << "ulp";
+    RecordProperty(std::string("worst_ulp_of_") + c.name, std::to_string(worst));
+  }
+}
+
+// The angles nearest to multiples of pi / 2, where the reduction cancels most digits.
+TEST(Sine, ErrorNextToMultiplesOfAQuarterTurn) {
+  for (const SineCase& c : kSineCases) {
+    SCOPED_TRACE(c.name);
+    double worst = 0;
+    for (int n = 1; n * (std::numbers::pi / 2) < static_cast<double>(kReduced); n += n < 10'000 ? 1 : 17) {
+      const auto x = static_cast<float>(n * (std::numbers::pi / 2));
+      simd::Vec<float> angles = simd::broadcast(x);
+      angles[1] = std::nextafter(x, kInfinity);
+      angles[2] = std::nextafter(x, -kInfinity);
+      const simd::Vec<float> y = c.function(angles);
+      for (int lane = 0; lane < 3; ++lane) {
+        if (angles[lane] <= kReduced) {
+          worst = std::max(worst, ulps(y[lane], c.exact(static_cast<double>(angles[lane]))));
+        }
+      }
+    }
+    EXPECT_LT(worst, kSineUlps) << "ulp";
+  }
+}
+
+TEST(Sine, AtZero) {
+  EXPECT_FALSE(std::signbit(simd::sin(simd::broadcast(0.0F))[1]));
+  EXPECT_TRUE(std::signbit(simd::sin(simd::broadcast(-0.0F))[1])) << "-0";
+  EXPECT_EQ(simd::sin(simd::broadcast(-0.0F))[1], 0);
+  EXPECT_EQ(simd::cos(simd::broadcast(0.0F))[1], 1);
+  EXPECT_EQ(simd::cos(simd::broadcast(-0.0F))[1], 1);
+  const KeepDenormals kept;
+  constexpr float kDenormal = 1e-42F;
+  EXPECT_EQ(simd::sin(simd::broadcast(-kDenormal))[1], -kDenormal);
+}
+
+TEST(Sine, AtTheLargestAngleOfTheReduction) {
+  for (const SineCase& c : kSineCases) {
+    for (const float x : {kReduced, std::nextafter(kReduced, kInfinity), std::nextafter(kReduced, 0.0F), 1e30F}) {
+      EXPECT_LT(ulps(c.function(simd::broadcast(x))[2], c.exact(static_cast<double>(x))), kSineUlps) << c.name << " of " << x;
+      EXPECT_LT(ulps(c.function(simd::broadcast(-x))[2], c.exact(static_cast<double>(-x))), kSineUlps) << c.name << " of -" << x;
+    }
+  }
+}
+
+TEST(Sine, LanesAreApart) {
+  const std::vector<float> x = {0.0F,  -0.0F,  1.0F, -2.5F,      1e3F,      -4e6F, kReduced, -std::nextafter(kReduced, kInfinity),
+                                1e9F,  -3e38F, kNan, -kInfinity, kInfinity, 7.0F,  1e-9F,    0.1F,
+                                99.5F, -1.0F};
+  for (const SineCase& c : kSineCases) {
+    testing::expect_lanes_apart(x, x, [&](auto angles, auto) { return c.function(angles); });
+  }
+}
+
+}  // namespace
+}  // namespace dikkat
