@@ -388,7 +388,7 @@ TEST(Ids, HaveNoArithmetic) {
   refused("add", [&] { x + 1; });
   refused("subtract", [&] { x - row; });
   refused("subtract", [&] { 1 - x; });
-  refused("multiply", [&] { x* row; });
+  refused("multiply", [&] { multiply(x, row); });
   refused("scale", [&] { x * 2; });
   refused("scale", [&] { -x; });
   refused("divide", [&] { x / x; });
