@@ -81,6 +81,13 @@ def paragraphs(comment):
     return out
 
 
+def definitions(text):
+    """Yields (name, definition, comment) of each public struct and enumeration: the options and results of ops."""
+    public = re.sub(r"^namespace detail \{.*?^\}  // namespace detail$", "", text, flags=re.MULTILINE | re.DOTALL)
+    for match in re.finditer(r"^((?:///[^\n]*\n)*)((?:template <[^\n]*>\n)?(?:struct|enum class) (\w+)[^;{]*\{.*?^\};)", public, re.MULTILINE | re.DOTALL):
+        yield match[3], match[2], [line[3:].strip() if not line.startswith("///   ") else line[3:] for line in match[1].splitlines()]
+
+
 print("""# Ops
 
 Made from the headers of `autograd/ops` by `scripts/op_page.py`. All names are in `namespace dikkat`; `#include "dikkat/autograd.h"` has all of them.
@@ -96,5 +103,10 @@ for header, title in PAGES:
     for names, whole, comment in declarations(text):
         print("### " + ", ".join(names) + "\n")
         print("```cpp\n" + "\n".join(f"{line};" for line in whole) + "\n```\n")
+        if comment:
+            print("\n".join(paragraphs(comment)) + "\n")
+    for name, definition, comment in definitions(text):
+        print(f"### {name}\n")
+        print("```cpp\n" + definition + "\n```\n")
         if comment:
             print("\n".join(paragraphs(comment)) + "\n")
