@@ -57,19 +57,6 @@ class Leaves {
   Tape tape_;
 };
 
-struct LstmWeights {
-  Tensor ih, hh, bias_ih, bias_hh;
-};
-
-/// h and c after one step. `sums` is x weight_ih^T + bias_ih.
-std::array<Tensor, 2> lstm_step(Tensor sums_of_x, const std::array<Tensor, 2>& state, const LstmWeights& w) {
-  const index hidden = state[1].shape()[1];
-  const auto parts = split(sums_of_x + linear(state[0], w.hh, w.bias_hh), 1, hidden);
-  const Tensor c = elementwise([](auto i, auto f, auto g, auto before) { return sigmoid(f) * before + sigmoid(i) * tanh(g); }, parts[0],
-                               parts[1], parts[2], state[1]);
-  return {elementwise([](auto o, auto now) { return sigmoid(o) * tanh(now); }, parts[3], c), c};
-}
-
 using Function = std::function<Tensor(Leaves&)>;
 
 const std::map<std::string_view, Function>& functions() {
@@ -93,8 +80,8 @@ const std::map<std::string_view, Function>& functions() {
       {"layer_norm_tiny", [](Leaves& p) { return layer_norm(p[0], p.parameter(1), p.parameter(2)); }},
       {"lstm_cell",
        [](Leaves& p) {
-         const LstmWeights w{p.parameter(3), p.parameter(4), p.parameter(5), p.parameter(6)};
-         return lstm_step(linear(p[0], w.ih, w.bias_ih), {p[1], p[2]}, w)[0];
+         const Tensor sums = linear(p[0], p.parameter(3), p.parameter(5));
+         return lstm(unsqueeze(sums, 1), p.parameter(4), p.parameter(6), p[1], p[2]).h;
        }},
       {"attention_tiny", [](Leaves& p) { return matmul(softmax(matmul(p[0], p[1], true)), p[2]); }},
       {"formula", [](Leaves& p) { return elementwise([](auto x, auto y) { return x * tanh(y) + 1; }, p[0], p.parameter(1)); }},
@@ -125,14 +112,7 @@ const std::map<std::string_view, Function>& functions() {
       {"einsum", [](Leaves& p) { return einsum("bthd,bshd->bhts", p[0], p[1]); }},
       {"conv2d", [](Leaves& p) { return conv2d(p[0], p.parameter(1), p.parameter(2), {.padding = 1}); }},
       {"max_pool2d", [](Leaves& p) { return max_pool2d(p[0], 2); }},
-      {"lstm",
-       [](Leaves& p) {
-         const LstmWeights w{p.parameter(1), p.parameter(2), p.parameter(3), p.parameter(4)};
-         static const std::vector<float> zeros(16 * 64);
-         const Tensor zero = p.tape().borrow({16, 64}, DType::f32, zeros.data());
-         const auto step = [&w](Tensor sums, const std::array<Tensor, 2>& state) { return lstm_step(sums, state, w); };
-         return scan(linear(p[0], w.ih, w.bias_ih), std::array<Tensor, 2>{zero, zero}, step, 1).states[0];
-       }},
+      {"lstm", [](Leaves& p) { return lstm(linear(p[0], p.parameter(1), p.parameter(3)), p.parameter(2), p.parameter(4)).h; }},
   };
   return all;
 }

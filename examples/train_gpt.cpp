@@ -4,23 +4,17 @@
 //   train_gpt [TEXT [STEPS]]
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include <fmt/core.h>
 
-#include "autograd/base/parallel.h"
-#include "autograd/ops/loss.h"
+#include "dikkat/autograd.h"
 #include "layers/models/gpt.h"
-#include "optim/adamw.h"
-#include "optim/clip.h"
-#include "optim/schedule.h"
 #include "train/data/loader.h"
 #include "train/data/windows.h"
 #include "train/sample/prompt.h"
@@ -61,7 +55,7 @@ double evaluate(const Gpt& gpt, const SequentialWindows& windows) {
       windows.fill(0, first + row, row, batch);
     }
     Pass pass{.tape = tape};
-    loss += static_cast<double>(*loss_of(gpt, pass, batch, static_cast<double>(windows.targets())).data<float>());
+    loss += loss_of(gpt, pass, batch, static_cast<double>(windows.targets())).item();
     tape.reset();
   }
   return loss;
@@ -96,7 +90,6 @@ void run(const std::filesystem::path& file, index steps) {
     if (step % 100 == 0 || step == steps) {
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
       fmt::print("step {:4}   validation loss {:.3f}   {:5.1f} s\n", step, evaluate(gpt, held_out), seconds.count());
-      std::fflush(stdout);
     }
     if (step == steps) {
       break;
@@ -120,19 +113,8 @@ void run(const std::filesystem::path& file, index steps) {
 }  // namespace dikkat
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);  // so that threads without work do not spin for long on a busy machine
-  const std::span arguments(argv, static_cast<std::size_t>(argc));
-  const auto tales = std::filesystem::path(__FILE__).parent_path().parent_path() / "data/tales.txt";
-  dikkat::index steps = 1000;
-  if (arguments.size() > 2) {
-    const std::string_view given = arguments[2];
-    std::from_chars(given.data(), given.data() + given.size(), steps);
-  }
-  try {
-    dikkat::run(arguments.size() > 1 ? arguments[1] : tales, steps);
-  } catch (const dikkat::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return dikkat::run_main(argc, argv, [](const std::vector<std::string>& given) {
+    const std::string tales = std::filesystem::path(__FILE__).parent_path().parent_path() / "data/tales.txt";
+    dikkat::run(given.empty() ? tales : given[0], given.size() < 2 ? 1000 : std::stol(given[1]));
+  });
 }

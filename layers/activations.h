@@ -19,6 +19,9 @@ struct Silu {
 struct Sigmoid {
   Tensor operator()(Tensor x) const { return sigmoid(x); }
 };
+struct Softplus {
+  Tensor operator()(Tensor x) const { return softplus(x); }
+};
 struct Tanh {
   Tensor operator()(Tensor x) const { return tanh(x); }
 };

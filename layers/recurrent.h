@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "autograd/ops/basic.h"
+#include "autograd/ops/constants.h"
 #include "autograd/ops/linear.h"
+#include "autograd/ops/recurrent.h"
 #include "autograd/ops/scan.h"
 #include "layers/pass.h"
 #include "layers/scope.h"
@@ -35,27 +37,25 @@ struct RecurrentWeights {
   /// product, and b_t = (state t - 1) weight_hh^T + bias_hh, both (B, gates * hidden). x is (B, T, in); h0 (B, hidden) or absent: zeros.
   template <class Step>
   Tensor over_time(Pass& pass, Tensor x, Tensor h0, Step step) const {
-    const Tensor initial = first_state(pass, x, h0, "h0");
+    const Tensor initial = first_state(pass, x, h0);
     const auto next = [&](Tensor a, Tensor h) { return step(a, linear(h, weight_hh, bias_hh), h); };
     return scan(linear(x, weight_ih, bias_ih), initial, next, 1).states;
   }
 
  protected:
-  /// The given state, or zeros (B, hidden). Throws Error if x or the state has another shape.
-  Tensor first_state(Pass& pass, Tensor x, Tensor given, const char* name) const {
+  /// Throws Error if x has another shape than (B, T, in).
+  void check(Tensor x) const {
     require(x.shape().rank() == 3 && x.size() > 0 && x.shape()[2] == in, "recurrent: x is ", x.shape(), ", expected (B, T, ", in,
             ") with B and T of 1 or more");
-    const Shape shape{x.shape()[0], hidden};
-    require(!given || given.shape() == shape, "recurrent: ", name, " is ", given ? given.shape() : Shape{}, ", expected ", shape);
-    return given ? given : zeros(pass.tape, shape, x.dtype());
   }
 
  private:
-  static Tensor zeros(Tape& tape, Shape shape, DType dtype) {
-    tape.begin("recurrent");
-    const Tensor y = tape.make(shape, dtype);
-    for_float(dtype, "recurrent", [&](auto zero) { std::fill_n(y.mutable_data<decltype(zero)>(), y.size(), zero); });
-    return y;
+  /// The given state, or zeros (B, hidden). Throws Error if it has another shape.
+  Tensor first_state(Pass& pass, Tensor x, Tensor given) const {
+    check(x);
+    const Shape shape{x.shape()[0], hidden};
+    require(!given || given.shape() == shape, "recurrent: h0 is ", given ? given.shape() : Shape{}, ", expected ", shape);
+    return given ? given : zeros(pass.tape, shape, x.dtype());
   }
 };
 
@@ -112,18 +112,10 @@ struct Lstm : RecurrentWeights {
     LstmState last;  // after the last step, to continue from
   };
   /// Throws Error for any other shapes.
-  Output run(Pass& pass, Tensor x, LstmState from = {}) const {
-    LstmState state{.c = first_state(pass, x, from.c, "c0")};
-    const Tensor states = over_time(pass, x, from.h, [&](Tensor a, Tensor b, Tensor) {
-      const Tensor sums = add(a, b);
-      const Tensor gates = sigmoid(slice(sums, 1, 0, 2 * hidden));
-      const Tensor i = slice(gates, 1, 0, hidden), f = slice(gates, 1, hidden, hidden);
-      const Tensor g = tanh(slice(sums, 1, 2 * hidden, hidden)), o = sigmoid(slice(sums, 1, 3 * hidden, hidden));
-      state.c = add(multiply(f, state.c), multiply(i, g));
-      state.h = multiply(o, tanh(state.c));
-      return state.h;
-    });
-    return {states, state};
+  Output run(Pass&, Tensor x, LstmState from = {}) const {
+    check(x);
+    const LstmStates states = lstm(linear(x, weight_ih, bias_ih), weight_hh, bias_hh, from.h, from.c);
+    return {states.h, {.h = select(states.h, 1, -1), .c = states.last_c}};
   }
   Tensor operator()(Pass& pass, Tensor x, LstmState from = {}) const { return run(pass, x, from).states; }
 };

@@ -7,11 +7,11 @@ import sys
 source = pathlib.Path(sys.argv[1])
 
 # The headers in the order of the page, with their titles.
-PAGES = [("arithmetic", "Arithmetic, operators and comparisons"), ("elementwise", "Formulas of your own"), ("basic", "Activations, dropout, element types"),
+PAGES = [("constants", "Constants"), ("arithmetic", "Arithmetic, operators and comparisons"), ("elementwise", "Formulas of your own"), ("basic", "Activations, dropout, element types"),
          ("activation", "Activations by name"), ("reduce", "Reductions"), ("arrange", "Moves of elements"), ("indexing", "Lookups and sorting"),
          ("embedding", "Embedding"), ("matmul", "Products"), ("linear", "Products with weights"), ("convolution", "Convolutions and pooling"),
          ("layer_norm", "Norms"), ("head_norm", "Norms of heads"), ("attention", "Attention"), ("value_embedding", "Value embeddings"),
-         ("loss", "Losses"), ("random", "Random tensors"), ("scan", "Loops over time")]
+         ("loss", "Losses"), ("random", "Random tensors"), ("scan", "Loops over time"), ("recurrent", "Recurrent layers")]
 DECLARATION = re.compile(r"^(?:inline |template <.*> *)*(?:Tensor&?|std::vector<Tensor>|Scanned<.*>|Sorted|TopK|[A-Z]\w*) (?!operator)(\w+)\(")
 
 
@@ -81,6 +81,13 @@ def paragraphs(comment):
     return out
 
 
+def definitions(text):
+    """Yields (name, definition, comment) of each public struct and enumeration: the options and results of ops."""
+    public = re.sub(r"^namespace detail \{.*?^\}  // namespace detail$", "", text, flags=re.MULTILINE | re.DOTALL)
+    for match in re.finditer(r"^((?:///[^\n]*\n)*)((?:template <[^\n]*>\n)?(?:struct|enum class) (\w+)[^;{]*\{.*?^\};)", public, re.MULTILINE | re.DOTALL):
+        yield match[3], match[2], [line[3:].strip() if not line.startswith("///   ") else line[3:] for line in match[1].splitlines()]
+
+
 print("""# Ops
 
 Made from the headers of `autograd/ops` by `scripts/op_page.py`. All names are in `namespace dikkat`; `#include "dikkat/autograd.h"` has all of them.
@@ -96,5 +103,10 @@ for header, title in PAGES:
     for names, whole, comment in declarations(text):
         print("### " + ", ".join(names) + "\n")
         print("```cpp\n" + "\n".join(f"{line};" for line in whole) + "\n```\n")
+        if comment:
+            print("\n".join(paragraphs(comment)) + "\n")
+    for name, definition, comment in definitions(text):
+        print(f"### {name}\n")
+        print("```cpp\n" + definition + "\n```\n")
         if comment:
             print("\n".join(paragraphs(comment)) + "\n")

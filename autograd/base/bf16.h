@@ -37,6 +37,11 @@ template <>
 struct ComputedOf<bf16> {
   using type = float;
 };
+/// f64 holds each i32.
+template <>
+struct ComputedOf<std::int32_t> {
+  using type = double;
+};
 template <class T>
 using Computed = typename ComputedOf<T>::type;
 
@@ -54,7 +59,7 @@ constexpr T to_stored(Computed<T> value) {
   if constexpr (std::is_same_v<T, bf16>) {
     return to_bf16(value);
   } else {
-    return value;
+    return static_cast<T>(value);
   }
 }
 

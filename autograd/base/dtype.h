@@ -10,7 +10,8 @@
 namespace dikkat {
 
 /// Element types. Every switch over them lists all, so a new one compiles only when every switch handles it (tests/must_not_compile).
-/// Models are trained in f32, or in f32 with bf16 where matrix products read; gradients are checked in f64; token ids are i32.
+/// Models are trained in f32, or in f32 with bf16 where matrix products read; gradients are checked in f64. Ids, such as tokens, classes
+/// and indices, are i32, and have no gradient.
 enum class DType : std::uint8_t { f32, f64, i32, bf16 };
 
 template <class T>
@@ -59,19 +60,24 @@ inline void append_to(std::string& out, DType dtype) { out += name_of(dtype); }
 
 /// Calls f(float{}) or f(double{}); `what` names the caller in the error for any other type.
 template <class F>
-auto for_float(DType dtype, const char* what, F&& f) {
+auto for_float(DType dtype, const char* what, F&& f, const char* expected = "f32 or f64") {
   switch (dtype) {
     case DType::f32: return f(float{});
     case DType::f64: return f(double{});
     case DType::i32:
     case DType::bf16: break;
   }
-  fail(what, ": element type ", dtype, ", expected f32 or f64");
+  fail(what, ": element type ", dtype, ", expected ", expected, "; cast(x, DType::f32) changes it");
 }
 /// Like for_float(), and calls f(bf16{}) for bf16. f then computes in Computed<T> with numbers stored as T.
 template <class F>
 auto for_stored(DType dtype, const char* what, F&& f) {
-  return dtype == DType::bf16 ? f(bf16{}) : for_float(dtype, what, f);
+  return dtype == DType::bf16 ? f(bf16{}) : for_float(dtype, what, f, "f32, f64 or bf16");
+}
+/// Like for_stored(), and calls f(std::int32_t{}) for ids: for what moves, compares or chooses elements of any type.
+template <class F>
+auto for_element(DType dtype, const char* what, F&& f) {
+  return dtype == DType::i32 ? f(std::int32_t{}) : for_stored(dtype, what, f);
 }
 
 }  // namespace dikkat

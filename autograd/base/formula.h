@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/base/bf16.h"
+#include "autograd/base/dtype.h"
 #include "autograd/base/number.h"
 
 // Formulas: functions of numbers, as loops over rows of elements. elementwise() (autograd/ops/elementwise.h) makes ops of them.
@@ -46,13 +46,17 @@ struct FormulaLoops {
 
 struct Formula {
   const FormulaLoops *of_f32, *of_f64, *of_bf16;
+  const FormulaLoops* of_i32;  // without a backward loop; null for a formula that does not take ids
+  DType result_of_ids;
   const void* object;  // the function object
   std::size_t bytes;
 
   template <class T>
   const FormulaLoops& loops() const {
-    return *(std::is_same_v<T, float> ? of_f32 : std::is_same_v<T, double> ? of_f64 : of_bf16);
+    return *(std::is_same_v<T, float> ? of_f32 : std::is_same_v<T, double> ? of_f64 : std::is_same_v<T, bf16> ? of_bf16 : of_i32);
   }
+  /// The element type of the result.
+  DType result(DType operands) const { return operands == DType::i32 ? result_of_ids : operands; }
 };
 
 inline namespace DIKKAT_INSTRUCTION_SET {
@@ -87,12 +91,12 @@ class RowOperands {
   std::array<std::array<T, static_cast<std::size_t>(simd::kLanes<Computed<T>>)>, n> repeated_;
 };
 
-template <class T, std::size_t n, class F>
+template <class T, std::size_t n, class F, class Result = T>
 void forward_row(const void* formula, const ForwardRow& row) {
   using C = Computed<T>;
   const F& f = *static_cast<const F*>(formula);
   const RowOperands<T, n> x(row.x, row.steps);
-  T* const y = static_cast<T*>(row.y);
+  auto* const y = static_cast<Result*>(row.y);
   simd::for_vectors<C>(0, row.count, [&](index at, auto lanes) {
     [&]<std::size_t... i>(std::index_sequence<i...>) {
       const simd::Number<C> value(f(x.load(i, at, lanes)...));
@@ -147,16 +151,33 @@ void backward_row(const void* formula, const BackwardRow& row) {
 
 template <class T, std::size_t n, class F>
 inline constexpr FormulaLoops kFormulaLoops{&forward_row<T, n, F>, &backward_row<T, n, F>};
+template <std::size_t n, class F, class Result>
+inline constexpr FormulaLoops kFormulaLoopsOfIds{&forward_row<std::int32_t, n, F, Result>, nullptr};
 
-/// The formula of a function object, for n operands.
-template <std::size_t n, class F>
+/// Whether F can be called with n numbers.
+template <class F, class Counted>
+struct TakesNumbers;
+template <class F, std::size_t... i>
+struct TakesNumbers<F, std::index_sequence<i...>> : std::is_invocable<const F&, std::enable_if_t<(i >= 0), simd::Number<float>>...> {};
+template <class F, std::size_t n>
+inline constexpr bool kIsFormula = TakesNumbers<F, std::make_index_sequence<n>>::value;
+
+/// The formula of a function object, for n operands. Unless ResultOfIds is void, it takes ids too, which are computed in f64.
+template <std::size_t n, class ResultOfIds = void, class F>
 Formula formula_of(const F& f) {
   static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>, "a formula captures numbers only");
-  return {.of_f32 = &kFormulaLoops<float, n, F>,
-          .of_f64 = &kFormulaLoops<double, n, F>,
-          .of_bf16 = &kFormulaLoops<bf16, n, F>,
-          .object = &f,
-          .bytes = sizeof(F)};
+  Formula formula{.of_f32 = &kFormulaLoops<float, n, F>,
+                  .of_f64 = &kFormulaLoops<double, n, F>,
+                  .of_bf16 = &kFormulaLoops<bf16, n, F>,
+                  .of_i32 = nullptr,
+                  .result_of_ids = DType::i32,
+                  .object = &f,
+                  .bytes = sizeof(F)};
+  if constexpr (!std::is_void_v<ResultOfIds>) {
+    formula.of_i32 = &kFormulaLoopsOfIds<n, F, ResultOfIds>;
+    formula.result_of_ids = kDType<ResultOfIds>;
+  }
+  return formula;
 }
 
 }  // namespace DIKKAT_INSTRUCTION_SET

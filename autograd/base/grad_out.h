@@ -14,6 +14,8 @@ struct GradOut {
 
   explicit operator bool() const { return data != nullptr; }
   void put(index at, Computed<T> value) const { data[at] = to_stored<T>(add ? to_computed(data[at]) + value : value); }
+  /// As put(), for a number in memory, whose bits do not change unless it is added.
+  void copy(index at, T value) const { data[at] = add ? to_stored<T>(to_computed(data[at]) + to_computed(value)) : value; }
 };
 
 }  // namespace dikkat

@@ -278,11 +278,10 @@ template <class T, std::size_t n>
 Dual<T, n> log(const Dual<T, n>& x) {
   return {x, log(x.value), Number<T>(1) / x.value};
 }
-/// The derivative 1 - tanh^2 is computed as 4 e / (1 + e)^2 with e = e^-2|x|, which keeps its digits for large x.
 template <class T, std::size_t n>
 Dual<T, n> tanh(const Dual<T, n>& x) {
-  const Number<T> e = exp(-2 * abs(x.value));
-  return {x, tanh(x.value), 4 * e / ((1 + e) * (1 + e))};
+  const auto [value, slope] = tanh_and_slope(x.value.lanes);
+  return {x, Number<T>(value), Number<T>(slope)};
 }
 template <class T, std::size_t n>
 Dual<T, n> sin(const Dual<T, n>& x) {
@@ -365,11 +364,11 @@ template <class T>
 Number<T> sigmoid(Number<T> x) {
   return 1 / (1 + exp(-x));  // e^-x may be infinite: 0
 }
-/// The derivative s (1 - s) is e / (1 + e)^2 with e = e^-|x|, where 1 - s would lose its digits for large x.
+/// The derivative is s (1 - s). For large x, where 1 - s would lose its digits, 1 - s is computed as e^-x s.
 template <class T, std::size_t n>
 Dual<T, n> sigmoid(const Dual<T, n>& x) {
-  const Number<T> e = exp(-abs(x.value));
-  return {x, sigmoid(x.value), e / ((1 + e) * (1 + e))};
+  const Number<T> e = exp(-x.value), s = 1 / (1 + e);
+  return {x, s, s * where(e < 1, e * s, 1 - s)};
 }
 /// log(1 + e^x), without overflow.
 template <class T>

@@ -4,7 +4,10 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
-#if defined(__AVX__)
+#include <utility>
+// The library's own kernels use intrinsics. Their header takes long to compile, and a program's formulas do without it.
+#if defined(DIKKAT_LIBRARY) && defined(__AVX__)
+#define DIKKAT_INTRINSICS
 #include <immintrin.h>
 #elif defined(__SSE2__)
 #include <emmintrin.h>
@@ -100,7 +103,7 @@ inline Vec<float> load_bf16(const bf16* from, index count = kLanes<float>, float
   return reinterpret_cast<Vec<float>>(__builtin_convertvector(halves, Vec<std::uint32_t>) << 16);
 }
 inline void store_bf16(bf16* to, Vec<float> v, index count = kLanes<float>) {
-#if defined(__AVX512BF16__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
   const auto rounded = _mm512_cvtneps_pbh(v);
 #else
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
@@ -111,9 +114,9 @@ inline void store_bf16(bf16* to, Vec<float> v, index count = kLanes<float>) {
 
 /// Numbers in memory as IEEE binary16, exactly.
 inline Vec<float> load_f16(const std::uint16_t* from) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_cvtph_ps(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-#elif defined(__F16C__)
+#elif defined(DIKKAT_INTRINSICS) && defined(__F16C__)
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 #else
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
@@ -130,12 +133,12 @@ inline Vec<float> load_f16(const std::uint16_t* from) {
 
 /// Each lane of a and b holds two 16-bit integers. Returns c plus both products of each lane. Exact.
 inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec<float> c) {
-#if defined(__AVX512VNNI__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512VNNI__)
   return reinterpret_cast<IntVec<float>>(
       _mm512_dpwssd_epi32(reinterpret_cast<__m512i>(c), reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#elif defined(__AVX512BW__)
+#elif defined(DIKKAT_INTRINSICS) && defined(__AVX512BW__)
   return c + reinterpret_cast<IntVec<float>>(_mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#elif defined(__AVX2__)
+#elif defined(DIKKAT_INTRINSICS) && defined(__AVX2__)
   return c + reinterpret_cast<IntVec<float>>(_mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 #else
   return c + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
@@ -219,6 +222,15 @@ inline Vec<To> load_as(const From* from, Lanes lanes, To rest = To{}) {
     return load(from, lanes, rest);
   } else if constexpr (std::is_same_v<From, bf16>) {
     return load_bf16(from, count, rest);
+  } else if constexpr (2 * sizeof(From) == sizeof(To)) {  // f32 or i32 as f64
+    typedef From Half __attribute__((vector_size(kBytes / 2)));
+    Half half{};
+    std::memcpy(&half, from, static_cast<std::size_t>(count) * sizeof(From));
+    Vec<To> v = __builtin_convertvector(half, Vec<To>);
+    for (index i = count; i < kLanes<To>; ++i) {
+      v[i] = rest;
+    }
+    return v;
   } else {
     Vec<To> v = broadcast(rest);
     for (index i = 0; i < count; ++i) {
@@ -237,6 +249,10 @@ inline void store_as(To* to, Vec<From> v, Lanes lanes) {
     store(to, v, lanes);
   } else if constexpr (std::is_same_v<To, bf16>) {
     store_bf16(to, v, count);
+  } else if constexpr (sizeof(From) == 2 * sizeof(To)) {  // f64 as f32 or i32
+    typedef To Half __attribute__((vector_size(kBytes / 2)));
+    const Half half = __builtin_convertvector(v, Half);
+    std::memcpy(to, &half, static_cast<std::size_t>(count) * sizeof(To));
   } else {
     for (index i = 0; i < count; ++i) {
       to[i] = static_cast<To>(v[i]);
@@ -257,17 +273,31 @@ inline void prefetch(const T* from, index ahead) {
   __builtin_prefetch(reinterpret_cast<const void*>(address), 0, kCache);  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// Sum of the lanes, always added in one order.
+namespace detail {
+
+/// The first half of the lanes plus the second half.
+template <class V, std::size_t... i>
+inline auto sum_of_halves(V v, std::index_sequence<i...>) {
+  return __builtin_shufflevector(v, v, static_cast<int>(i)...) + __builtin_shufflevector(v, v, static_cast<int>(sizeof...(i) + i)...);
+}
+template <class T, class V>
+inline T sum_of_lanes(V v) {
+  constexpr std::size_t n = sizeof(V) / sizeof(T);
+  if constexpr (n == 4) {
+    return (v[0] + v[2]) + (v[1] + v[3]);
+  } else if constexpr (n == 2) {
+    return v[0] + v[1];
+  } else {
+    return sum_of_lanes<T>(sum_of_halves(v, std::make_index_sequence<n / 2>{}));
+  }
+}
+
+}  // namespace detail
+
+/// Sum of the lanes, always added in one order: halves are added until one lane is left.
 template <class T>
 inline T sum(Vec<T> v) {
-  T lanes[kLanes<T>];
-  std::memcpy(lanes, &v, sizeof v);
-  for (index width = kLanes<T> / 2; width > 0; width /= 2) {
-    for (index i = 0; i < width; ++i) {
-      lanes[i] += lanes[i + width];
-    }
-  }
-  return lanes[0];
+  return detail::sum_of_lanes<T>(v);
 }
 /// The larger, and the smaller, in each lane; b where one of them is NaN.
 template <class T>
@@ -278,10 +308,11 @@ template <class T>
 inline Vec<T> min(Vec<T> a, Vec<T> b) {
   return a < b ? a : b;
 }
-#if defined(__AVX__)  // gcc compiles the above to two instructions. Masked forms, because gcc warns about the others
+#if defined(DIKKAT_INTRINSICS) && \
+    defined(__AVX__)  // gcc compiles the above to two instructions. Masked forms, because gcc warns about the others
 template <>
 inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_max_ps(0xFFFF, a, b);
 #else
   return _mm256_max_ps(a, b);
@@ -289,7 +320,7 @@ inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
 }
 template <>
 inline Vec<float> min<float>(Vec<float> a, Vec<float> b) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_min_ps(0xFFFF, a, b);
 #else
   return _mm256_min_ps(a, b);
@@ -326,9 +357,9 @@ inline T max(Vec<T> v) {
 
 /// a b + c in each lane, rounded once. A compiler may leave a plain expression unfused: with sanitizers clang does.
 inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
+#elif defined(DIKKAT_INTRINSICS) && defined(__FMA__)
   return _mm256_fmadd_ps(a, b, c);
 #else
   for (index i = 0; i < kLanes<float>; ++i) {
@@ -342,7 +373,7 @@ inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
 
 /// Each lane's two numbers as bf16: `lower` in the lower half of the word.
 inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
-#if defined(__AVX512BF16__) && defined(__AVX512BW__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__) && defined(__AVX512BW__)
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes)));
   const Halves both = reinterpret_cast<Halves>(_mm512_cvtne2ps_pbh(upper, lower));
   return reinterpret_cast<Vec<std::uint32_t>>(__builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8,
@@ -356,7 +387,7 @@ inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
 /// c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers are
 /// taken as zero, as x86's vdpbf16ps does; elsewhere that holds while denormals are flushed (base/denormals.h).
 inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
-#if defined(__AVX512BF16__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
   return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 #else
   const auto upper = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word & 0xFFFF'0000U); };

@@ -1,6 +1,8 @@
 #include "autograd/kernels/elementwise.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <type_traits>
 
 #include "autograd/base/parallel.h"
@@ -125,23 +127,6 @@ void fill(index n, Computed<T> value, GradOut<T> out) {
   for_all<Computed<T>>(n, [&](index at, auto lanes) { put(out, at, simd::broadcast(value), lanes); });
 }
 
-/// Some numbers in f64, as many as a vector has.
-template <class T, class Lanes>
-Vec<double> load_wide(const T* x, Lanes lanes) {
-  if constexpr (std::is_same_v<T, double>) {
-    return simd::load(x, lanes);
-  } else {
-    typedef float Half __attribute__((vector_size(simd::kBytes / 2)));
-    Half half{};
-    index count = simd::kLanes<double>;
-    if constexpr (std::is_same_v<Lanes, simd::Part>) {
-      count = lanes.count;
-    }
-    std::memcpy(&half, x, static_cast<std::size_t>(count) * sizeof(float));
-    return __builtin_convertvector(half, Vec<double>);
-  }
-}
-
 template <class T>
 T sum(index n, const T* x) {
   const index blocks = ceil_div(n, kBlock);
@@ -149,7 +134,7 @@ T sum(index n, const T* x) {
   parallel_for(blocks, Work::elements(n), [&](index block) {
     Vec<double> total{};
     simd::for_vectors<double>(block * kBlock, std::min(n, (block + 1) * kBlock),
-                              [&](index at, auto lanes) { total += load_wide(x + at, lanes); });
+                              [&](index at, auto lanes) { total += simd::load_as<double>(x + at, lanes); });
     partial[block] = simd::sum<double>(total);
   });
   double total = 0;
@@ -168,7 +153,7 @@ void sum_rows(index rows, index cols, const T* x, GradOut<Computed<T>> out) {
 template <class X, class Y>
 void convert(index n, const X* x, GradOut<Y> out) {
   parallel_blocks(n, kBlock, [&](index begin, index end) {
-    if constexpr (std::is_same_v<X, double> != std::is_same_v<Y, double>) {  // vectors of both have different lengths
+    if constexpr (!std::is_same_v<Computed<X>, Computed<Y>>) {  // vectors of both have different lengths
       for (index at = begin; at < end; ++at) {
         out.put(at, static_cast<Computed<Y>>(to_computed(x[at])));
       }
@@ -177,6 +162,25 @@ void convert(index n, const X* x, GradOut<Y> out) {
       simd::for_vectors<C>(begin, end, [&](index at, auto lanes) { put(out, at, simd::load_as<C>(x + at, lanes), lanes); });
     }
   });
+}
+
+template <class T>
+index first_not_i32(index n, const T* x) {
+  const auto fits = [](T value) {
+    const auto number = static_cast<double>(to_computed(value));
+    return -0x1p31 - 1 < number && number < 0x1p31;  // both bounds are exact; false for NaN
+  };
+  std::atomic<bool> all = true;
+  parallel_blocks(n, kBlock, [&](index begin, index end) {
+    index outside = 0;
+    for (index at = begin; at < end; ++at) {
+      outside += fits(x[at]) ? 0 : 1;
+    }
+    if (outside > 0) {
+      all.store(false, std::memory_order_relaxed);
+    }
+  });
+  return all.load(std::memory_order_relaxed) ? n : std::find_if_not(x, x + n, fits) - x;
 }
 
 template <class X, class Y>
@@ -201,14 +205,18 @@ template void sum_rows<bf16>(index, index, const bf16*, GradOut<float>);
 template void dropout(const Dropout<bf16>&);
 template void dropout(const Dropout<float, bf16>&);
 template void fill<bf16>(index, float, GradOut<bf16>);
+template void fill<std::int32_t>(index, double, GradOut<std::int32_t>);
 template void scaled_copy<bf16>(index, float, const bf16*, GradOut<bf16>);
-#define DIKKAT_INSTANTIATE(X)                              \
-  template void convert(index, const X*, GradOut<float>);  \
-  template void convert(index, const X*, GradOut<double>); \
-  template void convert(index, const X*, GradOut<bf16>);
+#define DIKKAT_INSTANTIATE(X)                                    \
+  template void convert(index, const X*, GradOut<float>);        \
+  template void convert(index, const X*, GradOut<double>);       \
+  template void convert(index, const X*, GradOut<bf16>);         \
+  template void convert(index, const X*, GradOut<std::int32_t>); \
+  template index first_not_i32(index, const X*);
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)
 DIKKAT_INSTANTIATE(bf16)
+DIKKAT_INSTANTIATE(std::int32_t)
 #undef DIKKAT_INSTANTIATE
 
 }  // namespace dikkat::kernels

@@ -40,9 +40,12 @@ T sum(index n, const T* x);
 template <class T>
 void sum_rows(index rows, index cols, const T* x, GradOut<Computed<T>> out);
 
-/// out = x (n), in another element type.
+/// out = x (n), in another element type. i32 gets numbers without their fraction, which must fit into it.
 template <class X, class Y>
 void convert(index n, const X* x, GradOut<Y> out);
+/// The place of the first of n numbers that do not fit into i32 without their fraction; n if all do, and in a DryRun.
+template <class T>
+index first_not_i32(index n, const T* x);
 
 /// y (n) = the dropout of x (n). dx is the dropout of dy.
 template <class X, class Y = X>

@@ -58,9 +58,6 @@ template <class X> X value(const Divide&, X a, X b) { return a / b; }
 template <class X> X value(const Maximum&, X a, X b) { return max(a, b); }
 template <class X> X value(const Minimum&, X a, X b) { return min(a, b); }
 template <class X> X value(const Power&, X a, X b) { return pow(a, b); }
-template <class X> X value(const Less&, X a, X b) { return X(a < b); }
-template <class X> X value(const LessEqual&, X a, X b) { return X(a <= b); }
-template <class X> X value(const Equal&, X a, X b) { return X(a == b); }
 template <class X> X value(const Where&, X condition, X a, X b) { return where(condition != 0, a, b); }
 template <class X> X value(const WeightedSum&, X x, X z, X a, X b) { return a * x + b * z; }
 // clang-format on
@@ -80,7 +77,7 @@ struct Callable {
 
 template <class F>
 detail::Formula formula(const F& function) {
-  detail::Formula loops = detail::formula_of<F::operands>(Callable<F>{function});
+  detail::Formula loops = detail::formula_of<F::operands, typename F::OfIds>(Callable<F>{function});
   loops.object = &function;
   return loops;
 }
@@ -118,9 +115,6 @@ DIKKAT_INSTANTIATE(Divide)
 DIKKAT_INSTANTIATE(Maximum)
 DIKKAT_INSTANTIATE(Minimum)
 DIKKAT_INSTANTIATE(Power)
-DIKKAT_INSTANTIATE(Less)
-DIKKAT_INSTANTIATE(LessEqual)
-DIKKAT_INSTANTIATE(Equal)
 DIKKAT_INSTANTIATE(Where)
 DIKKAT_INSTANTIATE(WeightedSum)
 #undef DIKKAT_INSTANTIATE

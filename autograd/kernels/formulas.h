@@ -5,14 +5,15 @@
 // The library's own elementwise functions. Each is a struct with its constants; formulas.cpp has what it computes.
 namespace dikkat::kernels {
 
-/// A function of n numbers.
-template <std::size_t n>
+/// A function of n numbers. Unless ResultOfIds is void, it takes ids too.
+template <std::size_t n, class ResultOfIds = void>
 struct Function {
   static constexpr std::size_t operands = n;
+  using OfIds = ResultOfIds;
 };
 
 // One operand x.
-struct Same : Function<1> {};
+struct Same : Function<1, std::int32_t> {};
 struct Negate : Function<1> {};
 struct Abs : Function<1> {};
 struct Square : Function<1> {};
@@ -68,13 +69,9 @@ struct Maximum : Function<2> {};
 struct Minimum : Function<2> {};
 /// a^b.
 struct Power : Function<2> {};
-// Comparisons: 1 where they hold, else 0.
-struct Less : Function<2> {};
-struct LessEqual : Function<2> {};
-struct Equal : Function<2> {};
 
 /// a where the condition is not 0, else b.
-struct Where : Function<3> {};
+struct Where : Function<3, std::int32_t> {};
 /// a x + b z of x, z, a, b.
 struct WeightedSum : Function<4> {};
 

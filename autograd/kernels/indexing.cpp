@@ -6,7 +6,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
+#include "autograd/kernels/copy_run.h"
 #include "autograd/kernels/strided_copy.h"
 
 namespace dikkat::kernels {
@@ -88,16 +88,6 @@ Axes axes_of(const Choice& choice) {
 /// Whether one id chooses a whole run of the inner axis, which is contiguous in the array.
 bool chooses_runs(const Axes& axes) { return axes.inner.ids == 0 && axes.inner.x == 1; }
 
-/// to = from, or to += from.
-template <class T>
-void copy_run(index count, const T* from, GradOut<T> to) {
-  using C = Computed<T>;
-  simd::for_vectors<C>(0, count, [&](index at, auto lanes) {
-    const simd::Vec<C> value = simd::load_as<C>(from + at, lanes);
-    simd::store_as<C>(to.data + at, to.add ? value + simd::load_as<C>(to.data + at, lanes) : value, lanes);
-  });
-}
-
 /// Calls f(column, place of id 0, id, place of the source) for the chosen elements of one line, columns begin to end - 1 of the inner axis,
 /// in the order of the chosen axis. `column` counts from begin.
 template <class F>
@@ -171,7 +161,7 @@ void gather(const Gather<T>& p) {
         continue;
       }
       for (index i = 0; i < count; ++i) {
-        y.put(i, to_computed(x[i * along.x + ids[i * along.ids] * axes.step]));
+        y.copy(i, x[i * along.x + ids[i * along.ids] * axes.step]);
       }
     }
   });
@@ -243,6 +233,7 @@ void one_hot(index n, index classes, const std::int32_t* ids, T* y) {
 template void gather(const Gather<float>&);
 template void gather(const Gather<double>&);
 template void gather(const Gather<bf16>&);
+template void gather(const Gather<std::int32_t>&);
 template void scatter_add(const ScatterAdd<float>&);
 template void scatter_add(const ScatterAdd<double>&);
 template void scatter_add(const ScatterAdd<bf16>&);

@@ -280,7 +280,7 @@ template <class T>
 void sum_along_backward(const SumAlong<T>& p) {
   if (p.dx) {
     const auto factor = static_cast<Computed<T>>(p.factor);
-    spread(p.array, p.dx, [&](index, auto&& of_result, auto) { return factor * of_result(p.dy); });
+    spread(p.array, p.dx, [factor](index, auto, Vec<Computed<T>> dy) { return factor * dy; }, p.dy);
   }
 }
 
@@ -325,9 +325,10 @@ void log_sum_exp_along_forward(const LogSumExpAlong<T>& p) {
 template <class T>
 void log_sum_exp_along_backward(const LogSumExpAlong<T>& p) {
   if (p.dx) {
-    spread(p.array, p.dx, [&](index at, auto&& of_result, auto lanes) {
-      return of_result(p.dy) * simd::exp(simd::load_as<Computed<T>>(p.x + at, lanes) - of_result(p.logs));
-    });
+    const auto gradient = [x = p.x](index at, auto lanes, Vec<Computed<T>> dy, Vec<Computed<T>> log) {
+      return dy * simd::exp(simd::load_as<Computed<T>>(x + at, lanes) - log);
+    };
+    spread(p.array, p.dx, gradient, p.dy, p.logs);
   }
 }
 
@@ -340,9 +341,10 @@ template <class T>
 void variance_along_backward(const VarianceAlong<T>& p) {
   if (p.dx) {
     const auto factor = static_cast<Computed<T>>(2 / p.divisor);
-    spread(p.array, p.dx, [&](index at, auto&& of_result, auto lanes) {
-      return factor * of_result(p.dy) * (simd::load_as<Computed<T>>(p.x + at, lanes) - of_result(p.means));
-    });
+    const auto gradient = [x = p.x, factor](index at, auto lanes, Vec<Computed<T>> dy, Vec<Computed<T>> mean) {
+      return factor * dy * (simd::load_as<Computed<T>>(x + at, lanes) - mean);
+    };
+    spread(p.array, p.dx, gradient, p.dy, p.means);
   }
 }
 
@@ -359,5 +361,6 @@ DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)
 DIKKAT_INSTANTIATE(bf16)
 #undef DIKKAT_INSTANTIATE
+template void extreme_along_forward(const ExtremeAlong<std::int32_t>&);
 
 }  // namespace dikkat::kernels

@@ -36,19 +36,21 @@ void put_vector(GradOut<T> out, index at, simd::Vec<Computed<T>> value, Lanes la
 template <class C, class T, class State, class F>
 void for_four(const T* x, index n, C rest, std::array<State, 4>& states, F&& f) {
   constexpr index kLanes = simd::kLanes<C>;
+  auto [a, b, c, d] = states;  // in registers
   index at = 0;
   for (; at + 4 * kLanes <= n; at += 4 * kLanes) {
-    f(states[0], simd::load_as<C>(x + at, simd::Whole{}), at);
-    f(states[1], simd::load_as<C>(x + at + kLanes, simd::Whole{}), at + kLanes);
-    f(states[2], simd::load_as<C>(x + at + 2 * kLanes, simd::Whole{}), at + 2 * kLanes);
-    f(states[3], simd::load_as<C>(x + at + 3 * kLanes, simd::Whole{}), at + 3 * kLanes);
+    f(a, simd::load_as<C>(x + at, simd::Whole{}), at);
+    f(b, simd::load_as<C>(x + at + kLanes, simd::Whole{}), at + kLanes);
+    f(c, simd::load_as<C>(x + at + 2 * kLanes, simd::Whole{}), at + 2 * kLanes);
+    f(d, simd::load_as<C>(x + at + 3 * kLanes, simd::Whole{}), at + 3 * kLanes);
   }
   for (; at + kLanes <= n; at += kLanes) {
-    f(states[0], simd::load_as<C>(x + at, simd::Whole{}), at);
+    f(a, simd::load_as<C>(x + at, simd::Whole{}), at);
   }
   if (at < n) {
-    f(states[0], simd::load_as<C>(x + at, simd::Part{n - at}, rest), at);
+    f(a, simd::load_as<C>(x + at, simd::Part{n - at}, rest), at);
   }
+  states = {a, b, c, d};
 }
 
 /// Some of the pieces that the elements of one result are cut into. Pieces are numbered in row-major order.
@@ -287,28 +289,30 @@ void reduce(const ReducedArray& array, const T* x, const S& statistic) {
   }
 }
 
-/// Writes each element of dx: f(place of the element, of_result, lanes), where of_result(y) is the vector of y's numbers that belong to the
-/// elements, and y holds one number for each result.
-template <class T, class F>
-void spread(const ReducedArray& array, GradOut<T> dx, F&& f) {
+/// Writes each element of dx: f(place of the element, lanes, y...), where each of `ys` holds one number for each result, and y is the
+/// vector of those that belong to the elements.
+template <class T, class F, class... Y>
+void spread(const ReducedArray& array, GradOut<T> dx, F&& f, const Y*... ys) {
   using C = Computed<T>;
   const index parts = ceil_div(array.width, kReduceTile);
   const index in_tile = std::max<index>(1, kReduceTile / std::max<index>(array.width, 1));
   parallel_blocks(array.rows() * parts, in_tile, Work::elements(array.size()), [&](index begin, index end) {
+    const GradOut<T> out = dx;  // copies, which stay in registers
+    const auto function = f;
     for (index i = begin; i < end; ++i) {
       const index row = i / parts, first = i % parts * kReduceTile;
       const index place = row * array.width + first, k = array.result_of.at(row);
       const index count = std::min(kReduceTile, array.width - first);
       if (array.rows_are_reduced) {
-        simd::for_vectors<C>(0, count, [&](index at, auto lanes) {
-          const auto of_result = [&](const auto* y) { return simd::broadcast<C>(to_computed(y[k])); };
-          put_vector(dx, place + at, f(place + at, of_result, lanes), lanes);
-        });
+        const auto write_row = [&](auto... y) {
+          simd::for_vectors<C>(0, count,
+                               [&](index at, auto lanes) { put_vector(out, place + at, function(place + at, lanes, y...), lanes); });
+        };
+        write_row(simd::broadcast<C>(to_computed(ys[k]))...);
       } else {
         const index result = k * array.width + first;
         simd::for_vectors<C>(0, count, [&](index at, auto lanes) {
-          const auto of_result = [&](const auto* y) { return simd::load_as<C>(y + result + at, lanes); };
-          put_vector(dx, place + at, f(place + at, of_result, lanes), lanes);
+          put_vector(out, place + at, function(place + at, lanes, simd::load_as<C>(ys + result + at, lanes)...), lanes);
         });
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "autograd/base/number.h"
 #include "autograd/base/parallel.h"
@@ -48,13 +49,18 @@ void forward_rows(const Softmax<T>& p) {
     for (index row = begin; row < end; ++row) {
       const T* x = p.x + row * p.cols;
       T* y = p.y + row * p.cols;
-      const auto [top, sum] = row_exp(x, p.cols);
       if (p.log) {
-        simd::for_vectors<C>(0, p.cols, [&, top = top, log_sum = std::log(sum)](index at, auto lanes) {
+        const auto [top, sum] = row_exp(x, p.cols);
+        simd::for_vectors<C>(0, p.cols, [=, top = top, log_sum = std::log(sum)](index at, auto lanes) {
           simd::store_as<C>(y + at, simd::load_as<C>(x + at, lanes) - top - log_sum, lanes);
         });
-      } else {
-        simd::for_vectors<C>(0, p.cols, [&, top = top, sum = sum](index at, auto lanes) {
+      } else if constexpr (std::is_same_v<T, C>) {
+        const auto keep = [=](index at, Vec<C> e, auto lanes) { simd::store(y + at, e, lanes); };
+        const C sum = row_exp(x, p.cols, keep).sum;
+        simd::for_vectors<C>(0, p.cols, [=](index at, auto lanes) { simd::store(y + at, simd::load(y + at, lanes) / sum, lanes); });
+      } else {  // y cannot hold the powers
+        const auto [top, sum] = row_exp(x, p.cols);
+        simd::for_vectors<C>(0, p.cols, [=, top = top, sum = sum](index at, auto lanes) {
           simd::store_as<C>(y + at, simd::exp(simd::load_as<C>(x + at, lanes) - top) / sum, lanes);
         });
       }

@@ -15,6 +15,7 @@ namespace {
 constexpr index kTile = 1 << 12;       // elements: enough to be worth a task
 constexpr index kLinesAtOnce = 16;     // adjacent lines share the lines of the cache that they are read from
 constexpr index kMostItems = 1 << 17;  // of the lines that are sorted at once: they fit into a cache, if one line does
+constexpr index kBlock = 64;           // elements that are compared at once with a threshold
 constexpr index kLeastForDigits = 40;  // elements: fewer are sorted faster by comparisons
 
 /// An element as an integer, so that a smaller one is earlier in order, and its index. All items of a line differ.
@@ -24,6 +25,7 @@ struct ItemOf {
   using type = std::uint64_t;  // key << 32 | index
 
   static type make(Bits key, index i) { return std::uint64_t{key} << 32 | static_cast<std::uint64_t>(i); }
+  static Bits key_of(type item) { return static_cast<Bits>(item >> 32); }
   static std::int32_t index_of(type item) { return static_cast<std::int32_t>(item & 0xFFFF'FFFF); }
 };
 struct WideItem {
@@ -38,30 +40,37 @@ struct ItemOf<double> {
   using type = WideItem;
 
   static type make(Bits key, index i) { return {key, i}; }
+  static Bits key_of(type item) { return item.key; }
   static std::int32_t index_of(type item) { return static_cast<std::int32_t>(item.at); }
 };
 template <class T>
 using Item = typename ItemOf<T>::type;
+template <class T>
+using Key = typename ItemOf<T>::Bits;
 
 /// The bits of positive infinity.
 template <class T>
-constexpr auto kInfinity = static_cast<typename ItemOf<T>::Bits>(std::is_same_v<T, bf16>    ? 0x7F80
-                                                                 : std::is_same_v<T, float> ? 0x7F80'0000
-                                                                                            : 0x7FF0'0000'0000'0000);
+constexpr auto kInfinity = static_cast<Key<T>>(std::is_same_v<T, bf16>    ? 0x7F80
+                                               : std::is_same_v<T, float> ? 0x7F80'0000
+                                                                          : 0x7FF0'0000'0000'0000);
 
 /// An integer that is smaller for an element that is earlier in order. Integers, because arithmetic on floats would flush denormal numbers.
 template <class T>
-typename ItemOf<T>::Bits key_of(T x, bool descending) {
-  using Bits = typename ItemOf<T>::Bits;
+Key<T> key_of(T x, bool descending) {
+  using Bits = Key<T>;
   constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
   constexpr auto kAll = static_cast<Bits>(~Bits{0});
   Bits bits{};
   std::memcpy(&bits, &x, sizeof bits);
-  const auto magnitude = static_cast<Bits>(bits & ~kSign);
-  bits = magnitude == 0 ? Bits{0} : bits;
-  const auto ascending = static_cast<Bits>((bits & kSign) != 0 ? ~bits : bits | kSign);
-  const auto key = static_cast<Bits>(descending ? ~ascending : ascending);
-  return magnitude > kInfinity<T> ? kAll : key;
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    return (descending ? ~bits : bits) ^ kSign;
+  } else {
+    const auto magnitude = static_cast<Bits>(bits & ~kSign);
+    bits = magnitude == 0 ? Bits{0} : bits;
+    const auto ascending = static_cast<Bits>((bits & kSign) != 0 ? ~bits : bits | kSign);
+    const auto key = static_cast<Bits>(descending ? ~ascending : ascending);
+    return magnitude > kInfinity<T> ? kAll : key;
+  }
 }
 
 /// Sorts items by `bytes` bytes of their keys, from the lowest on; each pass keeps the order of equal bytes. The result lies in `items` or
@@ -93,27 +102,37 @@ std::uint64_t* sort_by_digits(std::uint64_t* items, std::uint64_t* other, index 
   return items;
 }
 
-/// Moves the first `count` of n items in order to the front, sorted; n is more than count, which is more than 0. The threshold is the last
-/// of the first `count` items that were seen so far, and only smaller ones are kept.
-template <class I>
-void sort_first(I* items, index n, index count) {
+/// Writes the items of the first `count` of n elements in order, sorted, to the front of `items`, which has room for n; n is more than
+/// count, which is more than 0. The threshold is the last of the first `count` items that were seen so far, and only smaller ones are kept.
+template <class T>
+void sort_first(const Key<T>* keys, index n, index count, Item<T>* items) {
   const index room = std::max(2 * count, count + 64);
   index kept = 0;
+  const auto keep = [&](index i) { items[kept++] = ItemOf<T>::make(keys[i], i); };
   const auto keep_first = [&] {
     std::nth_element(items, items + count - 1, items + kept);
     kept = count;
+    return ItemOf<T>::key_of(items[count - 1]);
   };
   const index begin = std::min(room, n);
-  kept = begin;
+  for (index i = 0; i < begin; ++i) {
+    keep(i);
+  }
   if (begin < n) {
-    keep_first();
-    I last = items[count - 1];
-    for (index i = begin; i < n; ++i) {
-      if (items[i] < last) {
-        items[kept++] = items[i];
-        if (kept == room) {
-          keep_first();
-          last = items[count - 1];
+    // Of two equal keys the earlier element is first, so only smaller keys come before the threshold. Most blocks have none.
+    Key<T> last = keep_first();
+    for (index block = begin; block < n; block += kBlock) {
+      const index end = std::min(block + kBlock, n);
+      Key<T> has_smaller = 0;  // as wide as the keys, so that the loop becomes vectors
+      for (index i = block; i < end; ++i) {
+        has_smaller |= static_cast<Key<T>>(keys[i] < last);
+      }
+      for (index i = block; has_smaller != 0 && i < end; ++i) {
+        if (keys[i] < last) {
+          keep(i);
+          if (kept == room) {
+            last = keep_first();
+          }
         }
       }
     }
@@ -124,16 +143,19 @@ void sort_first(I* items, index n, index count) {
   std::sort(items, items + count);
 }
 
-/// Sorts the first `count` of n items, which are returned. `other` has room for n items.
+/// Sorts the first `count` of n elements with these keys. Returns their items, which lie in `items` or in `other`, of n items each.
 template <class T>
-const Item<T>* first_in_order(Item<T>* items, Item<T>* other, index n, index count) {
+const Item<T>* first_in_order(const Key<T>* keys, index n, index count, Item<T>* items, Item<T>* other) {
   if (count < n / 4) {
-    sort_first(items, n, count);
+    sort_first<T>(keys, n, count, items);
     return items;
+  }
+  for (index i = 0; i < n; ++i) {
+    items[i] = ItemOf<T>::make(keys[i], i);
   }
   if constexpr (std::is_same_v<Item<T>, std::uint64_t>) {
     if (n >= kLeastForDigits) {
-      return sort_by_digits(items, other, n, sizeof(typename ItemOf<T>::Bits));
+      return sort_by_digits(items, other, n, sizeof(Key<T>));
     }
   }
   std::sort(items, items + n);
@@ -147,39 +169,44 @@ void order(const Order<T>& p) {
   if (p.count == 0) {
     return;
   }
-  // A group is some adjacent lines. Their items lie in the thread's scratch memory.
+  // A group is some adjacent lines. Their keys, and the items of one line, lie in the thread's scratch memory.
   const index lines = std::clamp<index>(kMostItems / p.extent, 1, std::min(kLinesAtOnce, std::max<index>(p.inner, 1)));
   const index groups_in_outer = ceil_div(p.inner, lines);
   const index groups = p.outer * groups_in_outer;
   const index in_task = std::max<index>(1, kTile / (p.extent * lines));
   const index n = p.outer * p.extent * p.inner;
   const auto work = Work{8 * Work::elements(n).multiply_adds};  // an element is moved several times
-  const auto lease = [&] { return Scratch<Item<T>>((lines + 1) * p.extent); };
+  const auto lease_keys = [&] { return Scratch<Key<T>>(lines * p.extent); };
+  const auto lease_items = [&] { return Scratch<Item<T>>(2 * p.extent); };
   parallel_for(
-      ceil_div(groups, in_task), work, [&] { lease(); },
+      ceil_div(groups, in_task), work,
+      [&] {
+        const auto keys = lease_keys();
+        lease_items();
+      },
       [&](index task) {
-        const Scratch<Item<T>> scratch = lease();
-        Item<T>* const other = scratch + lines * p.extent;
+        const Scratch<Key<T>> keys = lease_keys();
+        const Scratch<Item<T>> items = lease_items();
         for (index group = task * in_task; group < std::min(groups, (task + 1) * in_task); ++group) {
           const index outer = group / groups_in_outer, first = group % groups_in_outer * lines;
           const index count = std::min(lines, p.inner - first);
           const T* const x = p.x + outer * p.extent * p.inner + first;
           std::int32_t* const indices = p.indices + outer * p.count * p.inner + first;
-          // Make the items.
+          // Make the keys.
           if (p.inner == 1) {
             for (index i = 0; i < p.extent; ++i) {
-              scratch[i] = ItemOf<T>::make(key_of(x[i], p.descending), i);
+              keys[i] = key_of(x[i], p.descending);
             }
           } else {
             for (index i = 0; i < p.extent; ++i) {
               for (index line = 0; line < count; ++line) {
-                scratch[line * p.extent + i] = ItemOf<T>::make(key_of(x[i * p.inner + line], p.descending), i);
+                keys[line * p.extent + i] = key_of(x[i * p.inner + line], p.descending);
               }
             }
           }
-          // Sort them, and keep their indices.
+          // Sort each line, and keep its indices.
           for (index line = 0; line < count; ++line) {
-            const Item<T>* const sorted = first_in_order<T>(scratch + line * p.extent, other, p.extent, p.count);
+            const Item<T>* const sorted = first_in_order<T>(keys + line * p.extent, p.extent, p.count, items, items + p.extent);
             for (index i = 0; i < p.count; ++i) {
               indices[i * p.inner + line] = ItemOf<T>::index_of(sorted[i]);
             }
@@ -191,5 +218,6 @@ void order(const Order<T>& p) {
 template void order(const Order<float>&);
 template void order(const Order<double>&);
 template void order(const Order<bf16>&);
+template void order(const Order<std::int32_t>&);
 
 }  // namespace dikkat::kernels

@@ -6,6 +6,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/simd.h"
+#include "autograd/kernels/copy_run.h"
 #include "autograd/kernels/tile_transpose.h"
 
 namespace dikkat::kernels {
@@ -49,17 +50,12 @@ Axes axes_of(const StridedCopy<T>& p) {
 /// Copies one row along the inner axis.
 template <class T>
 void copy_row(const Axis& inner, index count, const T* from, GradOut<T> to) {
-  using C = Computed<T>;
   if (inner.from == 1 && inner.to == 1) {
-    simd::for_vectors<C>(0, count, [&](index at, auto lanes) {
-      simd::Vec<C> value = simd::load_as<C>(from + at, lanes);
-      value = to.add ? value + simd::load_as<C>(to.data + at, lanes) : value;
-      simd::store_as<C>(to.data + at, value, lanes);
-    });
+    copy_run(count, from, to);
     return;
   }
   for (index i = 0; i < count; ++i) {
-    to.put(i * inner.to, to_computed(from[i * inner.from]));
+    to.copy(i * inner.to, from[i * inner.from]);
   }
 }
 
@@ -96,7 +92,7 @@ void copy_square(index rows, index columns, const T* from, index from_step, Grad
   }
   for (index row = 0; row < rows; ++row) {
     for (index column = 0; column < columns; ++column) {
-      to.put(row * to_step + column, to_computed(from[row + column * from_step]));
+      to.copy(row * to_step + column, from[row + column * from_step]);
     }
   }
 }
@@ -174,5 +170,6 @@ void strided_copy(const StridedCopy<T>& p) {
 template void strided_copy(const StridedCopy<float>&);
 template void strided_copy(const StridedCopy<double>&);
 template void strided_copy(const StridedCopy<bf16>&);
+template void strided_copy(const StridedCopy<std::int32_t>&);
 
 }  // namespace dikkat::kernels

@@ -2,7 +2,9 @@
 
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/formulas.h"
+#include "autograd/ops/basic.h"
 #include "autograd/ops/broadcast_loops.h"
+#include "autograd/ops/constants.h"
 #include "autograd/ops/op.h"
 
 namespace dikkat {
@@ -58,12 +60,12 @@ Tensor sum_of(Op op, Tensor a, Tensor b, const F& function, const G& of_b) {
   });
 }
 
-/// The op `name`, whose result has no gradient.
+/// The comparison `name`. It has no gradient.
 template <std::size_t n, class F>
-Tensor without_gradient(const char* name, const std::array<Tensor, n>& operands, const F& f) {
-  return for_stored(operands[0].dtype(), name, [&](auto zero) {
+Tensor compared(const char* name, const std::array<Tensor, n>& operands, const F& f) {
+  return for_element(operands[0].dtype(), name, [&](auto zero) {
     Tape& tape = begin_op(name, operands);
-    const Tensor y = detail::elementwise_forward<decltype(zero)>(tape, name, operands, detail::formula_of<n>(f));
+    const Tensor y = detail::elementwise_forward<decltype(zero)>(tape, name, operands, detail::formula_of<n, float>(f));
     end_without_gradient(tape, operands, y);
     return y;
   });
@@ -127,45 +129,62 @@ Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b) {
 }
 
 Tensor less(Tensor a, Tensor b) {
-  return without_gradient<2>("less", {a, b}, [](auto x, auto y) { return x < y; });
+  return compared<2>("less", {a, b}, [](auto x, auto y) { return x < y; });
 }
 Tensor less_equal(Tensor a, Tensor b) {
-  return without_gradient<2>("less_equal", {a, b}, [](auto x, auto y) { return x <= y; });
+  return compared<2>("less_equal", {a, b}, [](auto x, auto y) { return x <= y; });
 }
 Tensor greater(Tensor a, Tensor b) {
-  return without_gradient<2>("greater", {a, b}, [](auto x, auto y) { return x > y; });
+  return compared<2>("greater", {a, b}, [](auto x, auto y) { return x > y; });
 }
 Tensor greater_equal(Tensor a, Tensor b) {
-  return without_gradient<2>("greater_equal", {a, b}, [](auto x, auto y) { return x >= y; });
+  return compared<2>("greater_equal", {a, b}, [](auto x, auto y) { return x >= y; });
 }
 Tensor equal(Tensor a, Tensor b) {
-  return without_gradient<2>("equal", {a, b}, [](auto x, auto y) { return x == y; });
+  return compared<2>("equal", {a, b}, [](auto x, auto y) { return x == y; });
 }
 Tensor not_equal(Tensor a, Tensor b) {
-  return without_gradient<2>("not_equal", {a, b}, [](auto x, auto y) { return x != y; });
+  return compared<2>("not_equal", {a, b}, [](auto x, auto y) { return x != y; });
 }
 Tensor less(Tensor x, double number) {
-  return without_gradient<1>("less", {x}, [number](auto v) { return v < number; });
+  return compared<1>("less", {x}, [number](auto v) { return v < number; });
 }
 Tensor less_equal(Tensor x, double number) {
-  return without_gradient<1>("less_equal", {x}, [number](auto v) { return v <= number; });
+  return compared<1>("less_equal", {x}, [number](auto v) { return v <= number; });
 }
 Tensor greater(Tensor x, double number) {
-  return without_gradient<1>("greater", {x}, [number](auto v) { return v > number; });
+  return compared<1>("greater", {x}, [number](auto v) { return v > number; });
 }
 Tensor greater_equal(Tensor x, double number) {
-  return without_gradient<1>("greater_equal", {x}, [number](auto v) { return v >= number; });
+  return compared<1>("greater_equal", {x}, [number](auto v) { return v >= number; });
 }
 Tensor equal(Tensor x, double number) {
-  return without_gradient<1>("equal", {x}, [number](auto v) { return v == number; });
+  return compared<1>("equal", {x}, [number](auto v) { return v == number; });
 }
 Tensor not_equal(Tensor x, double number) {
-  return without_gradient<1>("not_equal", {x}, [number](auto v) { return v != number; });
+  return compared<1>("not_equal", {x}, [number](auto v) { return v != number; });
 }
 
 Tensor where(Tensor condition, Tensor a, Tensor b) {
+  if (condition.dtype() != a.dtype()) {
+    condition = cast(not_equal(condition, 0), a.dtype());
+  }
   const Tensor operands[] = {condition, a, b};
   return detail::elementwise(name_of(Op::where), operands, kernels::formula(kernels::Where{}));
 }
+
+namespace {
+
+/// The number as a tensor that where() combines with `other`.
+Tensor constant_beside(Tensor condition, Tensor other, double number) {
+  Tape* const tape = other.tape() != nullptr ? other.tape() : condition.tape();
+  require(tape != nullptr, "where: all operands are parameters, expected tape.use(parameter) for one of them");
+  return full(*tape, {}, number, other.dtype());
+}
+
+}  // namespace
+
+Tensor where(Tensor condition, Tensor a, double number) { return where(condition, a, constant_beside(condition, a, number)); }
+Tensor where(Tensor condition, double number, Tensor b) { return where(condition, constant_beside(condition, b, number), b); }
 
 }  // namespace dikkat

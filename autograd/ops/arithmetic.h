@@ -4,7 +4,8 @@
 
 // Arithmetic on f32, f64 or bf16 tensors, which is computed in f32 for bf16. Operands are broadcast as in NumPy: shapes are aligned at
 // their last axes, and a tensor repeats along an axis that it lacks, or in which its extent is 1. The gradient of a tensor that repeats is
-// a sum, in a fixed order. All throw an Error that names the op if shapes or element types do not fit.
+// a sum, in a fixed order. Comparisons and where() also take ids (i32); there is no arithmetic on ids, but cast() makes numbers of them.
+// All throw an Error that names the op if shapes or element types do not fit.
 namespace dikkat {
 
 /// a + b, a - b, a * b and a / b, element by element.
@@ -57,7 +58,8 @@ Tensor erf(Tensor x);
 /// a x + b z, where z has x's shape, and a and b hold one number each, such as parameters [1]. One pass over memory.
 Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b);
 
-/// Comparisons: 1 where they hold, 0 elsewhere, in the operands' element type. They have no gradient.
+/// Comparisons: 1 where they hold, 0 elsewhere, in the operands' element type. Those of ids (i32) are f32, so the mean of equal(argmax(x),
+/// targets) is the share of right answers. They have no gradient.
 Tensor less(Tensor a, Tensor b);
 Tensor less_equal(Tensor a, Tensor b);
 Tensor greater(Tensor a, Tensor b);
@@ -71,10 +73,19 @@ Tensor greater_equal(Tensor x, double number);
 Tensor equal(Tensor x, double number);
 Tensor not_equal(Tensor x, double number);
 
-/// a where the condition is not 0, b elsewhere. The condition has no gradient.
+/// a where the condition is not 0, b elsewhere, for a and b of any type. The condition may have another type. It has no gradient.
 Tensor where(Tensor condition, Tensor a, Tensor b);
+Tensor where(Tensor condition, Tensor a, double number);
+Tensor where(Tensor condition, double number, Tensor b);
 
 // Operators. There is no == for elements: whether two Tensors are one is a == b, and equal() compares elements.
+
+/// The result of a comparison by an operator. It holds a number for each element, so `if (x > 0)` does not compile: use item().
+class TruthValues : public Tensor {
+ public:
+  explicit TruthValues(Tensor x) : Tensor(x) {}
+  explicit operator bool() const = delete;
+};
 
 inline Tensor operator+(Tensor a, Tensor b) { return add(a, b); }
 inline Tensor operator-(Tensor a, Tensor b) { return subtract(a, b); }
@@ -89,18 +100,30 @@ inline Tensor operator*(Tensor x, double factor) { return scale(x, factor); }
 inline Tensor operator*(double factor, Tensor x) { return scale(x, factor); }
 inline Tensor operator/(Tensor x, double divisor) { return scale(x, 1 / divisor); }
 inline Tensor operator/(double number, Tensor x) { return divide(number, x); }
-inline Tensor operator<(Tensor a, Tensor b) { return less(a, b); }
-inline Tensor operator<=(Tensor a, Tensor b) { return less_equal(a, b); }
-inline Tensor operator>(Tensor a, Tensor b) { return greater(a, b); }
-inline Tensor operator>=(Tensor a, Tensor b) { return greater_equal(a, b); }
-inline Tensor operator<(Tensor x, double number) { return less(x, number); }
-inline Tensor operator<=(Tensor x, double number) { return less_equal(x, number); }
-inline Tensor operator>(Tensor x, double number) { return greater(x, number); }
-inline Tensor operator>=(Tensor x, double number) { return greater_equal(x, number); }
+inline TruthValues operator<(Tensor a, Tensor b) { return TruthValues(less(a, b)); }
+inline TruthValues operator<=(Tensor a, Tensor b) { return TruthValues(less_equal(a, b)); }
+inline TruthValues operator>(Tensor a, Tensor b) { return TruthValues(greater(a, b)); }
+inline TruthValues operator>=(Tensor a, Tensor b) { return TruthValues(greater_equal(a, b)); }
+inline TruthValues operator<(Tensor x, double number) { return TruthValues(less(x, number)); }
+inline TruthValues operator<=(Tensor x, double number) { return TruthValues(less_equal(x, number)); }
+inline TruthValues operator>(Tensor x, double number) { return TruthValues(greater(x, number)); }
+inline TruthValues operator>=(Tensor x, double number) { return TruthValues(greater_equal(x, number)); }
+inline TruthValues operator<(double number, Tensor x) { return x > number; }
+inline TruthValues operator<=(double number, Tensor x) { return x >= number; }
+inline TruthValues operator>(double number, Tensor x) { return x < number; }
+inline TruthValues operator>=(double number, Tensor x) { return x <= number; }
+/// Both operands are computed.
+inline TruthValues operator&&(const TruthValues& a, const TruthValues& b) { return TruthValues(multiply(a, b)); }
+inline TruthValues operator||(const TruthValues& a, const TruthValues& b) { return TruthValues(maximum(a, b)); }
+inline TruthValues operator!(const TruthValues& x) { return TruthValues(subtract(1, x)); }
 /// From now on x names the result; the tensor that it named does not change.
 inline Tensor& operator+=(Tensor& x, Tensor b) { return x = add(x, b); }
 inline Tensor& operator-=(Tensor& x, Tensor b) { return x = subtract(x, b); }
 inline Tensor& operator*=(Tensor& x, Tensor b) { return x = multiply(x, b); }
 inline Tensor& operator/=(Tensor& x, Tensor b) { return x = divide(x, b); }
+inline Tensor& operator+=(Tensor& x, double number) { return x = x + number; }
+inline Tensor& operator-=(Tensor& x, double number) { return x = x - number; }
+inline Tensor& operator*=(Tensor& x, double number) { return x = x * number; }
+inline Tensor& operator/=(Tensor& x, double number) { return x = x / number; }
 
 }  // namespace dikkat

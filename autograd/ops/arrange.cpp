@@ -1,9 +1,11 @@
 #include "autograd/ops/arrange.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/base/broadcast.h"
 #include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/formulas.h"
 #include "autograd/kernels/strided_copy.h"
 #include "autograd/ops/axes.h"
 #include "autograd/ops/elementwise.h"
@@ -23,7 +25,7 @@ struct StridedView {
 
 /// Copies the elements of a view. Backward: each element of the view gets its derivative, and the others none.
 Tensor copied(Op op, Tensor x, const StridedView& view) {
-  return for_stored(x.dtype(), name_of(op), [&](auto zero) {
+  return for_element(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(op, {x});
     const Tensor y = tape.make(view.shape, x.dtype());
@@ -104,6 +106,24 @@ Tensor reshape(Tensor x, Shape shape) {
   return y;
 }
 
+Tensor reshape(Tensor x, std::initializer_list<index> given) {
+  std::array<index, Shape::kMaxRank> extents{};
+  require(given.size() <= extents.size(), "reshape: ", given.size(), " axes, expected at most ", extents.size());
+  std::copy(given.begin(), given.end(), extents.begin());
+  const auto used = std::span<index>(extents).first(given.size());
+  const auto open = std::find(used.begin(), used.end(), -1);
+  if (open == used.end()) {
+    return reshape(x, Shape(used));
+  }
+  *open = 1;
+  require(std::find(used.begin(), used.end(), -1) == used.end(), "reshape: ", x.shape(), " with -1 for two extents, expected it once");
+  const index others = Shape(used).size();
+  require(others > 0 && x.size() % others == 0, "reshape: ", x.shape(), " has ", x.size(), " elements, and the given extents make ", others,
+          ", expected a number that divides them");
+  *open = x.size() / others;
+  return reshape(x, Shape(used));
+}
+
 namespace {
 
 /// `count` elements of an axis, `step` apart; all of them exist.
@@ -151,15 +171,17 @@ Tensor flip(Tensor x, int axis) { return slice(x, axis, Range{.step = -1}); }
 Tensor broadcast_to(Tensor x, const Shape& shape) {
   require(broadcast_shape("broadcast_to", x.shape(), shape) == shape, "broadcast_to: ", x.shape(), " as ", shape,
           ", expected each extent to be equal, or to be 1 before");
-  return detail::elementwise(name_of(Op::broadcast_to), std::span(&x, 1), detail::formula_of<1>([](auto v) { return v; }), shape);
+  return detail::elementwise(name_of(Op::broadcast_to), std::span(&x, 1), kernels::formula(kernels::Same{}), shape);
 }
 
 Tensor pad(Tensor x, int axis, index before, index after, double value) {
-  return for_stored(x.dtype(), "pad", [&](auto zero) {
+  return for_element(x.dtype(), "pad", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::pad, {x});
     const int along = checked_axis("pad", x.shape(), axis);
     require(before >= 0 && after >= 0, "pad: ", before, " and ", after, " elements, expected 0 or more");
+    require(x.dtype() != DType::i32 || (std::trunc(value) == value && kernels::first_not_i32(1, &value) == 1), "pad: value ", value,
+            " beside ids, expected a number that i32 holds");
     const Shape shape = with_extent(x.shape(), along, x.shape()[along] + before + after);
     const Tensor y = tape.make(shape, x.dtype());
     const Strides inside = kernels::contiguous_strides(shape), whole = kernels::contiguous_strides(x.shape());
@@ -178,7 +200,7 @@ Tensor pad(Tensor x, int axis, index before, index after, double value) {
 
 Tensor concat(std::span<const Tensor> parts, int axis) {
   require(!parts.empty(), "concat: no tensors, expected 1 or more");
-  return for_stored(parts.front().dtype(), "concat", [&](auto zero) {
+  return for_element(parts.front().dtype(), "concat", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::concat, parts);
     // Check the extents and make the result.

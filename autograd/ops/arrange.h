@@ -7,8 +7,8 @@
 
 #include "autograd/tape/tensor.h"
 
-// Ops that move elements and compute nothing, for f32, f64 and bf16. Axes may be negative: they are counted from the end then. All throw an
-// Error that names the op if axes, ranges or shapes do not fit.
+// Ops that move elements of any type and compute nothing. Axes may be negative: they are counted from the end then. All throw an Error that
+// names the op if axes, ranges or shapes do not fit.
 namespace dikkat {
 
 /// x with its axes in another order: axis k of the result is axis axes[k] of x.
@@ -19,6 +19,8 @@ Tensor transpose(Tensor x, int a = -2, int b = -1);
 
 /// The elements of x in another shape. Nothing is copied.
 Tensor reshape(Tensor x, Shape shape);
+/// As above. One extent may be -1: it is what the others leave.
+Tensor reshape(Tensor x, std::initializer_list<index> extents);
 
 /// Elements begin to begin + size of an axis.
 Tensor slice(Tensor x, int axis, index begin, index size);
@@ -39,15 +41,20 @@ Tensor flip(Tensor x, int axis);
 
 /// x repeated along axes that it lacks, or in which its extent is 1, until it has this shape.
 Tensor broadcast_to(Tensor x, const Shape& shape);
-/// x with `before` and `after` elements of `value` beside it along an axis.
+/// x with `before` and `after` elements of `value` beside it along an axis. Beside ids, it must be a number that i32 holds.
 Tensor pad(Tensor x, int axis, index before, index after, double value = 0);
 
 /// The parts one after another along an axis: 1 or more tensors that agree in all other extents.
 Tensor concat(std::span<const Tensor> parts, int axis);
+inline Tensor concat(std::initializer_list<Tensor> parts, int axis) { return concat(std::span(parts.begin(), parts.size()), axis); }
 /// Tensors of one shape along a new axis.
 Tensor stack(std::span<const Tensor> parts, int axis = 0);
+inline Tensor stack(std::initializer_list<Tensor> parts, int axis = 0) { return stack(std::span(parts.begin(), parts.size()), axis); }
 /// Consecutive parts of an axis, of these sizes.
 std::vector<Tensor> split(Tensor x, int axis, std::span<const index> sizes);
+inline std::vector<Tensor> split(Tensor x, int axis, std::initializer_list<index> sizes) {
+  return split(x, axis, std::span(sizes.begin(), sizes.size()));
+}
 /// Consecutive parts of an axis, each of `size`; the last one may be smaller.
 std::vector<Tensor> split(Tensor x, int axis, index size);
 

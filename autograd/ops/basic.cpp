@@ -46,16 +46,25 @@ Tensor dropout(Tensor x, const DropoutOptions& o) {
 }
 
 Tensor cast(Tensor x, DType dtype) {
-  return for_stored(x.dtype(), "cast", [&](auto from) {
-    return for_stored(dtype, "cast", [&](auto to) {
+  return for_element(x.dtype(), "cast", [&](auto from) {
+    return for_element(dtype, "cast", [&](auto to) {
       using X = decltype(from);
       using Y = decltype(to);
       Tape& tape = begin_op(Op::cast, {x});
       if (x.dtype() == dtype) {
         return x;
       }
+      const bool to_ids = dtype == DType::i32;
+      const index wrong = to_ids ? kernels::first_not_i32(x.size(), x.data<X>()) : x.size();
+      if (wrong < x.size()) {
+        fail("cast: element ", wrong, " of ", x.shape(), " is ", to_computed(x.data<X>()[wrong]), ", expected numbers that i32 holds");
+      }
       const Tensor y = tape.make(x.shape(), dtype);
       kernels::convert<X, Y>(x.size(), x.data<X>(), {y.mutable_data<Y>()});
+      if (to_ids) {
+        end_without_gradient(tape, {x}, y);
+        return y;
+      }
       tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
         if (auto dx = g.into<X>(x)) {
           kernels::convert<Y, X>(x.size(), g.of<Y>(y), dx);

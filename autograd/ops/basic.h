@@ -8,8 +8,8 @@
 #include "autograd/ops/reduce.h"
 #include "autograd/tape/tensor.h"
 
-// Ops on f32 or f64 tensors. Activations, dropout and cast also take bf16, which they compute in f32. All throw an
-// Error that names the op if shapes or element types do not fit.
+// Ops on f32, f64 or bf16 tensors, which they compute in f32 for bf16. All throw an Error that names the op if shapes or element types do
+// not fit.
 namespace dikkat {
 
 /// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), GPT-2's GELU.
@@ -22,6 +22,7 @@ Tensor relu2(Tensor x);
 Tensor silu(Tensor x);
 /// 1 / (1 + e^-x).
 Tensor sigmoid(Tensor x);
+/// The hyperbolic tangent.
 Tensor tanh(Tensor x);
 /// log(1 + e^x).
 Tensor softplus(Tensor x);
@@ -42,7 +43,8 @@ inline Tensor dropout(Tensor x, double probability, RandomStream stream, index f
   return dropout(x, {.probability = probability, .stream = stream, .first = first});
 }
 
-/// x in another element type, of f32, f64 and bf16. In its own type: x itself.
+/// x in another element type: f32, f64, bf16 or i32. In its own type: x itself. Ids (i32) become the nearest numbers. Numbers become ids
+/// without their fraction, as in PyTorch's int(), and no gradient flows through them. Throws Error for a number that i32 cannot hold.
 Tensor cast(Tensor x, DType dtype);
 
 }  // namespace dikkat

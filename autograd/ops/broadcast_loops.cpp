@@ -203,7 +203,7 @@ template void run_backward(const BroadcastProblem&, const std::byte*, std::span<
                            const std::array<GradOut<bf16>, kMostOperands>&);
 
 template <class T>
-void run_whole_forward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, T* y) {
+void run_whole_forward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, std::byte* y) {
   std::array<const T*, kMost> from;
   for (std::size_t i = 0; i < x.size(); ++i) {
     from[i] = x[i].data<T>();
@@ -215,7 +215,9 @@ void run_whole_forward(const FormulaLoops& loops, const void* formula, std::span
       row[i] = from[i] + begin;
       steps[i] = 1;
     }
-    loops.forward(formula, {.x = row.data(), .steps = steps.data(), .y = y + begin, .count = end - begin, .add = false});
+    loops.forward(
+        formula,
+        {.x = row.data(), .steps = steps.data(), .y = y + static_cast<std::size_t>(begin) * sizeof(T), .count = end - begin, .add = false});
   });
 }
 
@@ -263,12 +265,16 @@ void map_backward(const Formula& formula, index n, const T* x, const T* dy, Grad
   });
 }
 
-#define DIKKAT_INSTANTIATE(T)                                     \
-  template void map_forward(const Formula&, index, const T*, T*); \
+#define DIKKAT_INSTANTIATE(T)                                                                                       \
+  template void run_whole_forward<T>(const FormulaLoops&, const void*, std::span<const Tensor>, index, std::byte*); \
+  template void run_whole_backward(const FormulaLoops&, const void*, std::span<const Tensor>, index, const T*,      \
+                                   const std::array<GradOut<T>, kMost>&);                                           \
+  template void map_forward(const Formula&, index, const T*, T*);                                                   \
   template void map_backward(const Formula&, index, const T*, const T*, GradOut<T>);
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)
 DIKKAT_INSTANTIATE(bf16)
 #undef DIKKAT_INSTANTIATE
+template void run_whole_forward<std::int32_t>(const FormulaLoops&, const void*, std::span<const Tensor>, index, std::byte*);
 
 }  // namespace dikkat::detail

@@ -23,12 +23,12 @@ struct BroadcastProblem {
   const void* formula;
 };
 
-/// Computes y, or adds to it, in one pass.
+/// Computes y, or adds to it, in one pass. An element of y has as many bytes as one of x.
 void run_forward(const BroadcastProblem& p, std::byte* y, bool add = false);
 
-/// As run_forward() and run_backward(), for operands of n elements, none of which repeats.
+/// As run_forward() and run_backward(), for operands of n elements of type T, none of which repeats.
 template <class T>
-void run_whole_forward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, T* y);
+void run_whole_forward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, std::byte* y);
 template <class T>
 void run_whole_backward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, const T* dy,
                         const std::array<GradOut<T>, kMostOperands>& dx);
@@ -39,7 +39,7 @@ template <class T>
 void run_backward(const BroadcastProblem& p, const std::byte* dy, std::span<const int> sums,
                   const std::array<GradOut<T>, kMostOperands>& dx);
 
-/// Makes y and computes it: the forward part of elementwise().
+/// Makes y and computes it: the forward part of elementwise(). Operands hold T.
 template <class T>
 Tensor elementwise_forward(Tape& tape, const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also = {});
 

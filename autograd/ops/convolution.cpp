@@ -6,6 +6,7 @@
 #include "autograd/kernels/convolution.h"
 #include "autograd/kernels/pool.h"
 #include "autograd/ops/op.h"
+#include "autograd/ops/widened.h"
 
 namespace dikkat {
 namespace {
@@ -38,6 +39,9 @@ Plane checked_plane(Op op, const Window& height, const Window& width) {
 
 /// A convolution of x (images, channels, ...) and weight (filters, channels of a group, ...), with a result of this shape.
 Tensor convolution(Op op, Tensor x, Tensor weight, Tensor bias, const Plane& plane, index groups) {
+  if (x.dtype() == DType::bf16) {
+    return cast(convolution(op, widened(x), widened(weight), widened(bias), plane, groups), DType::bf16);
+  }
   return for_float(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(op, {x, weight, bias});
@@ -47,8 +51,8 @@ Tensor convolution(Op op, Tensor x, Tensor weight, Tensor bias, const Plane& pla
     require(channels > 0 && filters > 0, op, ": ", channels, " channels and ", filters, " filters, expected 1 or more of both");
     require(groups > 0 && channels % groups == 0 && filters % groups == 0, op, ": ", groups, " groups of ", channels, " channels and ",
             filters, " filters, expected a number that divides both");
-    require(weight.shape()[1] * groups == channels, op, ": weight is ", weight.shape(), " for ", groups, " groups of x ", shape,
-            ", expected ", channels / groups, " channels");
+    require(weight.shape()[1] * groups == channels, op, ": x ", shape, " has ", channels, " channels, and weight ", weight.shape(),
+            " is for ", weight.shape()[1] * groups, ", expected equal numbers");
     require(!bias || bias.shape() == Shape{filters}, op, ": bias is ", bias ? bias.shape() : Shape{}, ", expected [", filters, "]");
     // Compute the result.
     const kernels::ConvolutionSizes sizes{
@@ -102,6 +106,9 @@ Tensor conv2d(Tensor x, Tensor weight, Tensor bias, const Conv2dOptions& o) {
 }
 
 Tensor unfold(Tensor x, HeightWidth kernel, const UnfoldOptions& o) {
+  if (x.dtype() == DType::bf16) {
+    return cast(unfold(widened(x), kernel, o), DType::bf16);
+  }
   return for_float(x.dtype(), "unfold", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::unfold, {x});
@@ -140,6 +147,9 @@ Shape with_windows(Op op, const Shape& shape, const Plane& plane) {
 }
 
 Tensor pool(Op op, Tensor x, const Plane& plane, bool counts_padding) {
+  if (x.dtype() == DType::bf16) {
+    return cast(pool(op, widened(x), plane, counts_padding), DType::bf16);
+  }
   return for_float(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(op, {x});

@@ -2,7 +2,8 @@
 
 #include "autograd/tape/tensor.h"
 
-// Convolutions and pooling of images, for f32 and f64. All throw an Error that names the op and what does not fit: shapes, options, or a
+// Convolutions and pooling of images of f32 or f64; also of bf16, which is computed in f32 and rounded once, with weights and biases of
+// bf16 or f32. All throw an Error that names the op and what does not fit: shapes, options, or a
 // window that is larger than the image with its padding.
 namespace dikkat {
 

@@ -91,20 +91,22 @@ void backward(const Kept& kept, Tensor y, Gradients& gradients) {
 template <class T>
 Tensor elementwise_forward(Tape& tape, const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also) {
   const Shape& first = x.front().shape();
+  const DType result = formula.result(kDType<T>);
+  const auto memory_of = [](Tensor y) { return static_cast<std::byte*>(y.record()->data); };
   if (x.size() <= kMostOperands && have_shape(first, x.subspan(1)) && (also.rank() == 0 || also == first)) {
-    const Tensor y = tape.make(first, x.front().dtype());
-    run_whole_forward<T>(formula.loops<T>(), formula.object, x, y.size(), y.mutable_data<T>());
+    const Tensor y = tape.make(first, result);
+    run_whole_forward<T>(formula.loops<T>(), formula.object, x, y.size(), memory_of(y));
     return y;
   }
   const Broadcast broadcast = broadcast_of(name, x, also);
-  const Tensor y = tape.make(broadcast.shape(), x.front().dtype());
-  run_forward(problem_of<T>(broadcast, {name, x.data(), x.size(), &formula.loops<T>(), formula.object}),
-              reinterpret_cast<std::byte*>(y.mutable_data<T>()));
+  const Tensor y = tape.make(broadcast.shape(), result);
+  run_forward(problem_of<T>(broadcast, {name, x.data(), x.size(), &formula.loops<T>(), formula.object}), memory_of(y));
   return y;
 }
 template Tensor elementwise_forward<float>(Tape&, const char*, std::span<const Tensor>, const Formula&, const Shape&);
 template Tensor elementwise_forward<double>(Tape&, const char*, std::span<const Tensor>, const Formula&, const Shape&);
 template Tensor elementwise_forward<bf16>(Tape&, const char*, std::span<const Tensor>, const Formula&, const Shape&);
+template Tensor elementwise_forward<std::int32_t>(Tape&, const char*, std::span<const Tensor>, const Formula&, const Shape&);
 
 template <class T>
 void backward_of_one(const Formula& formula, Tensor x, const Shape& shape, const T* dy, GradOut<T> dx) {
@@ -119,6 +121,12 @@ template void backward_of_one(const Formula&, Tensor, const Shape&, const double
 template void backward_of_one(const Formula&, Tensor, const Shape&, const bf16*, GradOut<bf16>);
 
 Tensor elementwise(const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also) {
+  if (x.front().dtype() == DType::i32 && formula.of_i32 != nullptr) {
+    Tape& tape = begin_op(name, x);
+    const Tensor y = elementwise_forward<std::int32_t>(tape, name, x, formula, also);
+    end_without_gradient(tape, x, y);
+    return y;
+  }
   return for_stored(x.front().dtype(), name, [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(name, x);

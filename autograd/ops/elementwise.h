@@ -24,8 +24,10 @@ Tensor elementwise(const char* name, std::span<const Tensor> x, const Formula& f
 /// one pass over memory each, and one more for each further set of axes along which operands repeat. Sums along repeated axes have a fixed
 /// order. f may capture numbers, but no tensors. It is computed for
 /// each element of the result, also where operands repeat. Throws Error if shapes or types do not fit.
-template <class F, std::same_as<Tensor>... X>
+template <class F, std::convertible_to<Tensor>... X>
 Tensor elementwise(const F& f, X... x) {
+  static_assert(detail::kIsFormula<F, sizeof...(X)>,
+                "elementwise: the formula must be a generic lambda with a parameter for each operand, [](auto x, auto y) { ... }");
   const std::array<Tensor, sizeof...(X)> operands{x...};
   return detail::elementwise("elementwise", operands, detail::formula_of<sizeof...(X)>(f));
 }

@@ -60,15 +60,20 @@ template <class T>
 Tensor chosen(Tape& tape, Tensor x, Tensor ids, const kernels::Choice& choice) {
   const Tensor y = tape.make(choice.shape, x.dtype());
   kernels::gather<T>({.choice = choice, .x = x.data<T>(), .y = {y.mutable_data<T>()}});
-  const double read = bytes_of(y) + bytes_of(ids);  // only the chosen elements of x are read
-  const OpCost cost{{.bytes = read + bytes_of(y)}, {.bytes = read + gradient_bytes_of(std::span(&x, 1))}};
-  tape.record({x}, {y}, cost, [=](Gradients& g) { scatter_gradient<T>(choice, x.size(), g.of<T>(y), g.into<T>(x)); });
+  // Only the chosen elements of x are read: as many as y has.
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    end_without_gradient(tape, {y, ids}, y);
+  } else {
+    const double read = bytes_of(y) + bytes_of(ids);
+    const OpCost cost{{.bytes = read + bytes_of(y)}, {.bytes = read + gradient_bytes_of(std::span(&x, 1))}};
+    tape.record({x}, {y}, cost, [=](Gradients& g) { scatter_gradient<T>(choice, x.size(), g.of<T>(y), g.into<T>(x)); });
+  }
   return y;
 }
 
 /// The indices of the first `count` elements along an axis, in order.
 Tensor first_in_order(const char* op, Tensor x, int along, index count, bool descending) {
-  return for_stored(x.dtype(), op, [&](auto zero) {
+  return for_element(x.dtype(), op, [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(op, {x});
     const Shape& shape = x.shape();
@@ -94,7 +99,7 @@ Tensor first_in_order(const char* op, Tensor x, int along, index count, bool des
 }  // namespace
 
 Tensor gather(Tensor x, int axis, Tensor ids) {
-  return for_stored(x.dtype(), "gather", [&](auto zero) {
+  return for_element(x.dtype(), "gather", [&](auto zero) {
     Tape& tape = begin_op(Op::gather, {x}, {ids});
     return chosen<decltype(zero)>(tape, x, ids, choice_of_elements(Op::gather, x, axis, ids));
   });
@@ -125,7 +130,7 @@ Tensor scatter_add(Tensor x, int axis, Tensor ids, Tensor source) {
 }
 
 Tensor index_select(Tensor x, int axis, Tensor ids) {
-  return for_stored(x.dtype(), "index_select", [&](auto zero) {
+  return for_element(x.dtype(), "index_select", [&](auto zero) {
     Tape& tape = begin_op(Op::index_select, {x}, {ids});
     const Shape& shape = x.shape();
     const int along = checked_axis("index_select", shape, axis);

@@ -2,9 +2,9 @@
 
 #include "autograd/tape/tensor.h"
 
-// Ops that choose elements by their indices, and sorting. Elements are f32, f64 or bf16; ids are i32 and count from 0. Axes may be
-// negative: they are counted from the end then. All throw an Error that names the op if axes, shapes or types do not fit, and for an id
-// that is not one of the axis. Sums have a fixed order.
+// Ops that choose elements by their indices, and sorting. Elements are f32, f64, bf16 or i32, except that scatter_add does not add to
+// i32. Ids are i32 and count from 0. Axes may be negative: they are counted from the end then. All throw an Error that names the op if
+// axes, shapes or types do not fit, and for an id that is not one of the axis. Sums have a fixed order.
 namespace dikkat {
 
 /// y[.., j, ..] = x[.., ids[.., j, ..], ..], where j stands on the axis. ids have x's rank, and y has their shape. Their extents on other
@@ -22,7 +22,7 @@ Tensor index_select(Tensor x, int axis, Tensor ids);
 /// 1 where the last axis has the number of the id, 0 elsewhere: ids (...) to (..., classes). It has no gradient.
 Tensor one_hot(Tensor ids, index classes, DType dtype = DType::f32);
 
-/// Elements in order, and their indices along the axis, i32. The values have gradients.
+/// Elements in order, and their indices along the axis, i32. The values have gradients, unless they are i32.
 struct Sorted {
   Tensor values, indices;
 };

@@ -5,6 +5,7 @@
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/layer_norm.h"
 #include "autograd/ops/op.h"
+#include "autograd/ops/widened.h"
 
 namespace dikkat {
 namespace {
@@ -68,6 +69,11 @@ struct Norm {
 };
 
 Tensor norm_of(Op op, Tensor x, Tensor gamma, Tensor beta, const NormOptions& o) {
+  if (x.dtype() == DType::bf16) {
+    NormOptions options = o;
+    options.dtype = o.dtype.value_or(DType::bf16);
+    return norm_of(op, widened(x), gamma, beta, options);
+  }
   return for_float(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
     return for_other<T>(o.dtype.value_or(x.dtype()), name_of(op), [&](auto y) {

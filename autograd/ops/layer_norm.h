@@ -8,7 +8,7 @@ namespace dikkat {
 
 struct NormOptions {
   double eps = 1e-5;
-  /// The element type of the norm: that of x by default, or bf16 where x is f32.
+  /// The element type of the norm: that of x by default. It may be f32 or bf16 where x is either of them.
   std::optional<DType> dtype{};
   /// Use Lifetime::until_consumed for the end of a branch, which only add_layer_norm() reads. Those functions ignore it.
   Lifetime lifetime = Lifetime::until_reset;

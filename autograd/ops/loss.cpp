@@ -10,6 +10,7 @@
 #include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/op.h"
+#include "autograd/ops/widened.h"
 
 namespace dikkat {
 namespace {
@@ -25,7 +26,7 @@ Goal goal_of(Op op, Tape& tape, index rows, index classes, Tensor targets, const
   // Check shapes and numbers.
   const Tensor weights = options.weights, class_weights = options.class_weights;
   require(targets.dtype() == DType::i32 && targets.size() == rows, op, ": targets are ", targets.dtype(), " ", targets.shape(),
-          ", expected ", rows, " of i32");
+          ", expected i32, one for each of ", rows, " rows of logits");
   require(!weights || (weights.dtype() == DType::f32 && weights.size() == rows), op, ": weights are ", weights ? weights.shape() : Shape{},
           ", expected ", rows, " of f32");
   require(!class_weights || (class_weights.dtype() == DType::f32 && class_weights.shape() == Shape{classes}), op, ": class weights are ",
@@ -148,6 +149,9 @@ void tell_terms(const Computed<X>* losses, const ScoredRows<X>& scored, index ro
 }  // namespace
 
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options) {
+  if (logits.dtype() == DType::bf16) {
+    return cross_entropy(widened(logits), targets, options);
+  }
   return for_float(logits.dtype(), "cross_entropy", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::cross_entropy, {logits}, {targets, options.weights, options.class_weights});

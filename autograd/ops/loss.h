@@ -35,6 +35,7 @@ struct CrossEntropyOptions {
 
 /// sum_i weights[i] * class_weights[targets[i]] * ((1 - label_smoothing) * nll[i, targets[i]] + label_smoothing * mean_v nll[i, v]) /
 /// normaliser, a scalar, where nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. logits (..., V); targets (...) of i32 in [0, V).
+/// The loss of bf16 logits is f32.
 /// Throws Error for a target, a class's weight, a normaliser or a smoothing out of range.
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options = {});
 

@@ -19,7 +19,7 @@ Tape& begin_op(const char* op, std::span<const Tensor> operands, std::span<const
     if (operand) {
       first = first ? first : operand;
       require(operand.dtype() == first.dtype(), op, ": operands hold ", first.dtype(), " and ", operand.dtype(),
-              ", expected the same element type");
+              ", expected the same element type; cast() changes it");
       find_tape(operand);
     }
   }

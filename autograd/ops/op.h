@@ -15,7 +15,7 @@ namespace dikkat {
   X(embedding), X(gather), X(scatter_add), X(index_select), /* lookups */ \
   X(matmul), X(einsum), X(linear), X(activated_linear), X(adapted_linear), /* products */ \
   X(conv1d), X(conv2d), X(unfold), X(max_pool1d), X(max_pool2d), X(avg_pool1d), X(avg_pool2d), /* windows of images */ \
-  X(layer_norm), X(add_layer_norm), X(rms_norm), X(add_rms_norm), X(head_norm), X(add_value_embedding), X(attention), /* layers */ \
+  X(layer_norm), X(add_layer_norm), X(rms_norm), X(add_rms_norm), X(head_norm), X(add_value_embedding), X(attention), X(lstm), /* layers */ \
   X(cross_entropy), X(linear_cross_entropy), X(mse_loss), X(huber_loss), X(binary_cross_entropy), X(kl_divergence) /* losses */
 // clang-format on
 

@@ -86,7 +86,7 @@ ReducedArray numbered_array(const char* op, const Shape& shape, AxisSet set) {
 }
 
 Tensor extreme(Op op, Tensor x, const Axes& axes, bool keepdim) {
-  return for_stored(x.dtype(), name_of(op), [&](auto zero) {
+  return for_element(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(op, {x});
     const AxisSet set = axis_set(name_of(op), x.shape(), axes);
@@ -95,23 +95,27 @@ Tensor extreme(Op op, Tensor x, const Axes& axes, bool keepdim) {
     const Tensor y = tape.make(reduced_shape(x.shape(), set, keepdim), x.dtype());
     auto* const places = tape.recording() && x.needs_gradient() ? tape.save<std::int32_t>(y.size()) : nullptr;
     kernels::extreme_along_forward<T>({.array = array, .is_max = is_max, .x = x.data<T>(), .y = y.mutable_data<T>(), .places = places});
-    tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
-      kernels::extreme_along_backward<T>({.array = reduced_array(x.shape(), set), .places = places, .dy = g.of<T>(y), .dx = g.into<T>(x)});
-    });
+    if constexpr (std::is_same_v<T, std::int32_t>) {
+      end_without_gradient(tape, {x}, y);
+    } else {
+      tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
+        kernels::extreme_along_backward<T>(
+            {.array = reduced_array(x.shape(), set), .places = places, .dy = g.of<T>(y), .dx = g.into<T>(x)});
+      });
+    }
     return y;
   });
 }
 
 Tensor place_of_extreme(const char* op, bool is_max, Tensor x, const Axes& axes, bool keepdim) {
-  return for_stored(x.dtype(), op, [&](auto zero) {
+  return for_element(x.dtype(), op, [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(op, {x});
     const AxisSet set = axis_set(op, x.shape(), axes);
     const ReducedArray array = numbered_array(op, x.shape(), set);
     const Tensor y = tape.make(reduced_shape(x.shape(), set, keepdim), DType::i32);
     kernels::extreme_along_forward<T>({.array = array, .is_max = is_max, .x = x.data<T>(), .places = y.mutable_data<std::int32_t>()});
-    const std::span<const Tensor> none;  // no gradient flows
-    tape.record(none, std::span(&y, 1), {.forward = cost_of({x}, {y}).forward, .backward = {}}, [](Gradients&) {});
+    end_without_gradient(tape, {x}, y);
     return y;
   });
 }

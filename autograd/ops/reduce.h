@@ -8,8 +8,9 @@
 
 #include "autograd/tape/tensor.h"
 
-// Reductions along axes, for f32, f64 and bf16, which is computed in f32. Axes may be negative: they are counted from the end then. The
-// order of additions depends on shapes only. All throw an Error that names the op if an axis is not one of x's, or is given twice.
+// Reductions along axes, for f32, f64 and bf16, which is computed in f32; max, min, argmax and argmin also take ids (i32). Axes may be
+// negative: they are counted from the end then. The order of additions depends on shapes only. All throw an Error that names the op if an
+// axis is not one of x's, or is given twice.
 namespace dikkat {
 
 /// The axes of a reduction: one, several, or none, which means all.
@@ -25,8 +26,9 @@ class Axes {
     require(axes.size() <= axes_.size(), "axes: ", axes.size(), " of them, expected at most ", axes_.size());
     std::copy(axes.begin(), axes.end(), axes_.begin());
   }
-  /// A bool is `keepdim` in the wrong place, and not an axis.
-  template <std::same_as<bool> B>
+  /// A bool is `keepdim` in the wrong place, and not an axis; nor is a number with a fraction, as in max(x, 0.5), which maximum() is for.
+  template <class B>
+    requires(std::same_as<B, bool> || std::floating_point<B>)
   Axes(B) = delete;
 
   bool all() const { return count_ == 0; }

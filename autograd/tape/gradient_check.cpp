@@ -9,6 +9,8 @@
 namespace dikkat {
 namespace {
 
+constexpr double kStep = 1e-5;
+
 /// Puts the operands on the tape.
 std::vector<Tensor> inputs(Tape& tape, std::span<const CheckedOperand> operands) {
   std::vector<Tensor> tensors;
@@ -17,6 +19,47 @@ std::vector<Tensor> inputs(Tape& tape, std::span<const CheckedOperand> operands)
     tensors.push_back(tape.input<double>(operand.shape, operand.values, true));
   }
   return tensors;
+}
+
+/// <dy, y>.
+double weighted_sum(Tensor y) {
+  const auto dy = gradient_check_dy(y.size());
+  double total = 0;
+  for (index i = 0; i < y.size(); ++i) {
+    total += dy[static_cast<std::size_t>(i)] * y.data<double>()[i];
+  }
+  return total;
+}
+
+/// The derivatives of f() by numbers that f reads.
+template <class F>
+std::vector<double> central_differences(std::span<double> numbers, double step, F&& f) {
+  std::vector<double> derivatives;
+  for (double& number : numbers) {
+    const double x = number;
+    number = x + step;
+    const double above = f();
+    number = x - step;
+    const double below = f();
+    number = x;
+    derivatives.push_back((above - below) / (2 * step));
+  }
+  return derivatives;
+}
+
+std::vector<double> copied(const double* gradient, index size) {
+  return gradient == nullptr ? std::vector<double>(static_cast<std::size_t>(size)) : std::vector<double>(gradient, gradient + size);
+}
+
+/// The largest difference, divided by the largest numeric derivative, or by 0.01 if that is more.
+double difference(const std::vector<double>& found, const std::vector<double>& numeric) {
+  double magnitude = 0.01, largest = 0;
+  for (std::size_t at = 0; at < numeric.size(); ++at) {
+    const double here = std::abs(found[at] - numeric[at]);
+    magnitude = std::max(magnitude, std::abs(numeric[at]));
+    largest = std::max(largest, std::isfinite(here) ? here : std::numeric_limits<double>::infinity());
+  }
+  return largest / magnitude;
 }
 
 }  // namespace
@@ -33,28 +76,14 @@ std::vector<double> gradient_check_dy(index size) {
 std::vector<std::vector<double>> numeric_gradients(const CheckedFunction& f, std::span<const CheckedOperand> operands, double step) {
   Tape tape(Recording::off);
   std::vector<CheckedOperand> shifted(operands.begin(), operands.end());
-  const auto weighted_sum = [&] {
-    const Tensor y = f(tape, inputs(tape, shifted));
-    const auto dy = gradient_check_dy(y.size());
-    double total = 0;
-    for (index i = 0; i < y.size(); ++i) {
-      total += dy[static_cast<std::size_t>(i)] * y.data<double>()[i];
-    }
+  const auto value = [&] {
+    const double sum = weighted_sum(f(tape, inputs(tape, shifted)));
     tape.reset();
-    return total;
+    return sum;
   };
   std::vector<std::vector<double>> gradients;
   for (CheckedOperand& operand : shifted) {
-    auto& gradient = gradients.emplace_back();
-    for (double& element : operand.values) {
-      const double x = element;
-      element = x + step;
-      const double above = weighted_sum();
-      element = x - step;
-      const double below = weighted_sum();
-      element = x;
-      gradient.push_back((above - below) / (2 * step));
-    }
+    gradients.push_back(central_differences(operand.values, step, value));
   }
   return gradients;
 }
@@ -66,27 +95,41 @@ std::vector<std::vector<double>> backward_gradients(const CheckedFunction& f, st
   tape.backward(y, tape.input<double>(y.shape(), gradient_check_dy(y.size())));
   std::vector<std::vector<double>> gradients;
   for (const Tensor operand : x) {
-    const double* gradient = tape.gradient<double>(operand);
-    gradients.push_back(gradient == nullptr ? std::vector<double>(static_cast<std::size_t>(operand.size()))
-                                            : std::vector<double>(gradient, gradient + operand.size()));
+    gradients.push_back(copied(tape.gradient<double>(operand), operand.size()));
   }
   return gradients;
 }
 
 double gradient_error(const CheckedFunction& f, std::span<const CheckedOperand> operands) {
-  constexpr double kLeastMagnitude = 0.01;
-  const auto numeric = numeric_gradients(f, operands);
+  const auto numeric = numeric_gradients(f, operands, kStep);
   const auto found = backward_gradients(f, operands);
   double error = 0;
   for (std::size_t i = 0; i < numeric.size(); ++i) {
-    double magnitude = kLeastMagnitude;
-    double difference = 0;
-    for (std::size_t at = 0; at < numeric[i].size(); ++at) {
-      const double here = std::abs(found[i][at] - numeric[i][at]);
-      magnitude = std::max(magnitude, std::abs(numeric[i][at]));
-      difference = std::max(difference, std::isfinite(here) ? here : std::numeric_limits<double>::infinity());
-    }
-    error = std::max(error, difference / magnitude);
+    error = std::max(error, difference(found[i], numeric[i]));
+  }
+  return error;
+}
+
+double gradient_error(ParameterStore& parameters, const std::function<Tensor(Tape&)>& f) {
+  parameters.weights<double>();  // throws Error unless the store has memory for f64
+  parameters.clear_gradients();
+  // Compute all gradients once.
+  Tape tape;
+  const Tensor y = f(tape);
+  tape.backward(y, tape.input<double>(y.shape(), gradient_check_dy(y.size())));
+  tape.reset();
+  // Compare them with differences.
+  Tape without(Recording::off);
+  const auto value = [&] {
+    const double sum = weighted_sum(f(without));
+    without.reset();
+    return sum;
+  };
+  double error = 0;
+  for (ParameterStore::Entry* entry : parameters.trainable()) {
+    const auto found = copied(tape.gradient<double>(entry->tensor()), entry->size());
+    const std::span<double> values(static_cast<double*>(entry->values), static_cast<std::size_t>(entry->size()));
+    error = std::max(error, difference(found, central_differences(values, kStep, value)));
   }
   return error;
 }

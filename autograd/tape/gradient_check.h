@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/tape/parameters.h"
 #include "autograd/tape/tape.h"
 
 // Gradient checks for tests of ops: does backward give the derivatives of forward? examples/custom_op.cpp uses it.
@@ -29,6 +30,16 @@ std::vector<std::vector<double>> backward_gradients(const CheckedFunction& f, st
 /// For a correct op it is 1e-7 or less, unless f has a kink near the operands' values. It is infinite if a derivative is not finite.
 /// Throws what f throws.
 double gradient_error(const CheckedFunction& f, std::span<const CheckedOperand> operands);
+
+/// As above, for the trained parameters of layers: f computes with parameters of this store, which holds f64 and has memory. Their values
+/// do not change, their gradients do.
+///
+///   ParameterStore store(DType::f64);
+///   const Linear layer(Scope(store) / "layer", 3, 4);
+///   store.allocate(1);
+///   const double error = gradient_error(store, [&](Tape& tape) { Pass pass{.tape = tape}; return layer(pass, tape.input<double>({1, 3},
+///   x)); });
+double gradient_error(ParameterStore& parameters, const std::function<Tensor(Tape&)>& f);
 
 /// The gradient that checks begin backward with, of `size` elements: pseudo-random numbers in [-1, 1) that f32 holds exactly.
 std::vector<double> gradient_check_dy(index size);

@@ -73,6 +73,7 @@ Tensor Tape::use(Tensor parameter) {
 
 Tensor Tape::copy_in(Shape shape, DType dtype, const void* values, index count, bool needs_gradient) {
   op_ = "input";
+  require(!needs_gradient || dtype != DType::i32, "input: i32 ", shape, " with a gradient, expected f32, f64 or bf16: ids have none");
   require(shape.size() == count, "input: ", count, " values for shape ", shape, ", expected ", shape.size());
   const Tensor x = make(shape, dtype);
   if (count > 0) {
@@ -82,6 +83,20 @@ Tensor Tape::copy_in(Shape shape, DType dtype, const void* values, index count, 
     keep_gradient(x);
   }
   return x;
+}
+
+const void* Tape::gradient_of(Tensor x, DType asked) const {
+  require(x.dtype() == asked, "gradient: of a tensor of ", x.dtype(), ", asked for as ", asked);
+  const TensorRecord& record = *x.record();
+  if (record.parameter != nullptr) {
+    return record.parameter->written ? record.parameter->data : nullptr;
+  }
+  const Leaf* leaf = leaves_;
+  while (leaf != nullptr && leaf->tensor != x) {
+    leaf = leaf->previous;
+  }
+  require(leaf != nullptr, "gradient: of a tensor whose gradient is not kept, expected an input that needs a gradient, or a parameter");
+  return record.gradient == nullptr ? nullptr : record.gradient->data;
 }
 
 void Tape::keep_gradient(Tensor leaf) {
@@ -113,7 +128,7 @@ bool Tape::begin_node(const OpRun& run) {
           ": called by a backward closure on a tensor that needs a gradient; there are no derivatives of "
           "gradients, expected kernels, or detach() or NoGradient");
   for (const Tensor y : run.outputs) {
-    y.record()->needs_gradient = needed;
+    y.record()->needs_gradient = needed && y.dtype() != DType::i32;
   }
   if (counts_uses_) {
     for (const Tensor x : run.inputs) {

@@ -75,10 +75,16 @@ class Tape {
   /// Whether ops are recorded: not with Recording::off, and not within NoGradient (tape/no_gradient.h).
   bool recording() const { return recording_ == Recording::on; }
 
-  /// A copy of `values`, whose number must be the shape's. With `needs_gradient`, gradient() gives dL/dx after backward.
+  /// A copy of `values`, whose number must be the shape's. With `needs_gradient`, gradient() gives dL/dx after backward; ids (i32) have
+  /// none.
   template <class T>
   Tensor input(Shape shape, std::span<const T> values, bool needs_gradient = false) {
     return copy_in(shape, kDType<T>, values.data(), static_cast<index>(values.size()), needs_gradient);
+  }
+
+  template <class T>
+  Tensor input(Shape shape, std::initializer_list<T> values, bool needs_gradient = false) {
+    return input<T>(shape, std::span(values.begin(), values.size()), needs_gradient);
   }
 
   /// A tensor without gradient that shows memory of the caller, which must not change until reset(). Nothing is copied.
@@ -152,10 +158,11 @@ class Tape {
   /// Computes the derivatives of <dy, y>; dy has y's shape and type.
   void backward(Tensor y, Tensor dy);
 
-  /// After backward: dL/dx of an input that needs a gradient, or null if none arrived.
+  /// After backward: dL/dx of an input that needs a gradient, or of a parameter; null if none arrived. A parameter's is the sum since its
+  /// store's clear_gradients(). Throws Error for any other tensor, and when T is not the element type.
   template <class T>
   const T* gradient(Tensor x) const {
-    return Gradients(pool_).of<T>(x);
+    return static_cast<const T*>(gradient_of(x, kDType<T>));
   }
 
   /// Forgets every tensor.
@@ -190,6 +197,7 @@ class Tape {
   explicit Tape(BufferPool& pool) : arena_("recomputed activation"), pool_(pool), recording_(Recording::off) {}
 
   void keep_gradient(Tensor leaf);
+  const void* gradient_of(Tensor x, DType asked) const;
   Tensor copy_in(Shape shape, DType dtype, const void* values, index count, bool needs_gradient);
   TensorRecord* new_record(Shape shape, DType dtype);
   bool begin_node(const OpRun& run);

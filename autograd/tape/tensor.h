@@ -35,23 +35,34 @@ struct TensorRecord {
   Buffer* storage = nullptr;               // holds the data with Lifetime::until_consumed; null: the data are in the tape's arena
 };
 
+namespace detail {
+
+// Errors of Tensor, which are not inline, so that its accessors are short.
+[[noreturn]] void fail_of_absent_tensor();
+[[noreturn]] void fail_of_data(const TensorRecord& record, DType asked);
+
+}  // namespace detail
+
 /// A value that may take part in a computation: one word, copied freely, immutable once the op that made it has returned.
-/// It lives until its tape is reset, a parameter as long as its store.
+/// It lives until its tape is reset, a parameter as long as its store. Tensor{} is absent: its accessors throw Error.
 class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(TensorRecord* record) : record_(record) {}
 
   explicit operator bool() const { return record_ != nullptr; }
-  const Shape& shape() const { return record_->shape; }
-  DType dtype() const { return record_->dtype; }
-  index size() const { return record_->shape.size(); }
-  bool needs_gradient() const { return record_->needs_gradient; }
+  const Shape& shape() const { return existing().shape; }
+  DType dtype() const { return existing().dtype; }
+  index size() const { return existing().shape.size(); }
+  bool needs_gradient() const { return existing().needs_gradient; }
   /// The tape that made it; null for a parameter.
-  Tape* tape() const { return record_->tape; }
+  Tape* tape() const { return existing().tape; }
+
+  /// The number in a tensor of one element, whatever its type. Throws Error for another size.
+  double item() const;
 
   /// Whether it is a weight that is stored in fewer bytes. Its element type is then the one in which ops compute with it.
-  bool is_packed() const { return record_->packing != PackedType::f32; }
+  bool is_packed() const { return existing().packing != PackedType::f32; }
   /// A packed weight's numbers.
   PackedMatrix packed() const {
     return {.packing = record_->packing,
@@ -61,7 +72,7 @@ class Tensor {
             .keeps_f32 = record_->keeps_f32};
   }
 
-  /// Throws Error when T is not the element type, and for a packed weight.
+  /// Throws Error when T is not the element type, for a packed weight, and for a parameter before ParameterStore::allocate().
   template <class T>
   const T* data() const {
     return mutable_data<T>();
@@ -69,15 +80,25 @@ class Tensor {
   /// Only for the op that computes the tensor.
   template <class T>
   T* mutable_data() const {
-    require(record_->dtype == kDType<T>, "tensor: holds ", record_->dtype, ", asked for as ", kDType<T>);
-    require(!is_packed(), "tensor: is a weight packed as ", name_of(record_->packing), ", which this op does not read");
-    return static_cast<T*>(record_->data);
+    const TensorRecord& record = existing();
+    if (record.dtype != kDType<T> || record.packing != PackedType::f32 || (record.data == nullptr && record.parameter != nullptr))
+        [[unlikely]] {
+      detail::fail_of_data(record, kDType<T>);
+    }
+    return static_cast<T*>(record.data);
   }
 
   TensorRecord* record() const { return record_; }
   bool operator==(const Tensor&) const = default;
 
  private:
+  const TensorRecord& existing() const {
+    if (record_ == nullptr) [[unlikely]] {
+      detail::fail_of_absent_tensor();
+    }
+    return *record_;
+  }
+
   TensorRecord* record_ = nullptr;
 };
 

@@ -101,12 +101,8 @@ Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Option
     tape.backward(y, tape.input<T>(y.shape(), dy));
     for (std::size_t i = 0; i < n; ++i) {
       const index size = sample.operands[i].shape.size();
-      if (o.feed == Feed::parameters) {
-        outcome.gradients[i] =
-            entries[i]->gradient.written ? copy_of(static_cast<const T*>(entries[i]->gradient.data), size) : std::vector<T>{};
-      } else {
-        outcome.gradients[i] = copy_of(tape.gradient<T>(leaves[i]), size);
-      }
+      const Tensor leaf = o.feed == Feed::parameters ? entries[i]->tensor() : leaves[i];
+      outcome.gradients[i] = leaf.needs_gradient() ? copy_of(tape.gradient<T>(leaf), size) : std::vector<T>{};
     }
   }
   tape.reset();

@@ -9,6 +9,7 @@
 #include "tests/gradcheck/cases/indexing.h"
 #include "tests/gradcheck/cases/losses.h"
 #include "tests/gradcheck/cases/products.h"
+#include "tests/gradcheck/cases/recurrent.h"
 #include "tests/gradcheck/cases/reductions.h"
 #include "tests/gradcheck/cases/rows.h"
 #include "tests/gradcheck/cases/shapes.h"

@@ -15,10 +15,7 @@ std::vector<T> values_of(Tensor x) {
 
 /// The numbers of a tensor of any element type, as f64.
 inline std::vector<double> doubles_of(Tensor x) {
-  if (x.dtype() == DType::i32) {
-    return {x.data<std::int32_t>(), x.data<std::int32_t>() + x.size()};
-  }
-  return for_stored(x.dtype(), "test", [&](auto zero) {
+  return for_element(x.dtype(), "test", [&](auto zero) {
     std::vector<double> values;
     for (const auto value : values_of<decltype(zero)>(x)) {
       values.push_back(static_cast<double>(to_computed(value)));

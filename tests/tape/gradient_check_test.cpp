@@ -47,5 +47,19 @@ TEST(GradientCheck, FindsAWrongOneWrong) {
   EXPECT_TRUE(std::isinf(error(std::nan(""))));
 }
 
+TEST(GradientCheck, ComparesTheGradientsOfParameters) {
+  ParameterStore store(DType::f64);
+  const Parameter a = store.add("a", {3}, Init::normal(1), Decay::no, Role::vector);
+  const Parameter b = store.add("b", {3}, Init::normal(1), Decay::no, Role::vector);
+  store.allocate(1);
+  const std::vector<double> before(store.weights<double>(), store.weights<double>() + store.slab_size());
+  const auto error = [&](double slope) {
+    return gradient_error(store, [&](Tape& tape) { return testing::plus(testing::squared(tape.use(a)), wrong(tape.use(b), slope)); });
+  };
+  EXPECT_LT(error(3), 1e-8);
+  EXPECT_NEAR(error(3.3), 0.1, 1e-6) << "gradients of an earlier check do not count";
+  EXPECT_EQ(before, std::vector<double>(store.weights<double>(), store.weights<double>() + store.slab_size()));
+}
+
 }  // namespace
 }  // namespace dikkat

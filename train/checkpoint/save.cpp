@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include "autograd/base/error.h"
 #include "train/checkpoint/checkpoint_index.h"
 #include "train/checkpoint/checkpoint_list.h"
@@ -15,30 +13,11 @@
 #include "train/checkpoint/hdf5_image.h"
 #include "train/checkpoint/header.h"
 #include "train/system/free_space.h"
+#include "train/system/temporary_file.h"
 
 namespace dikkat {
 
 namespace {
-
-/// Removes a file in its destructor, unless keep() was called.
-class ProvisionalFile {
- public:
-  explicit ProvisionalFile(std::filesystem::path path) : path_(std::move(path)) {}
-  ProvisionalFile(const ProvisionalFile&) = delete;
-  ProvisionalFile& operator=(const ProvisionalFile&) = delete;
-  ~ProvisionalFile() {
-    if (exists_) {
-      ::unlink(path_.c_str());
-    }
-  }
-  void created() { exists_ = true; }
-  void keep() { exists_ = false; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-  bool exists_ = false;
-};
 
 void read_back(const File& file, index offset, std::span<std::byte> out) { require_done(file.read(offset, out), Operation::read); }
 
@@ -106,16 +85,15 @@ index bytes_of_all(std::span<const Dataset> datasets) {
   return bytes;
 }
 
-/// Writes a complete checkpoint to a new file at `temporary`, and returns its size.
-index write_checkpoint(ProvisionalFile& temporary, const Snapshot& snapshot, Faults* faults) {
+/// Writes a complete checkpoint to a temporary file in `folder`, and returns its size.
+index write_checkpoint(const std::filesystem::path& folder, const std::string& stem, ProvisionalFile& temporary, const Snapshot& snapshot,
+                       Faults* faults) {
   // Reserve the space.
   std::vector<Dataset> datasets = datasets_of(snapshot);
   const index expected = bytes_of_all(datasets);
-  const std::string lack = lack_of_space(temporary.path().parent_path(), expected);
+  const std::string lack = lack_of_space(folder, expected);
   require(lack.empty(), lack, "; free some space, or keep fewer checkpoints of runs (train.keep_last)");
-  File file;
-  require_done(file.create(temporary.path(), faults), Operation::open);
-  temporary.created();
+  File file = create_temporary(folder, stem, temporary, faults);
   require_done(file.allocate(expected), Operation::allocate);
   // Write image and index, read them back, and only then write the header, without which the file is not a checkpoint.
   write_image(file, datasets);
@@ -147,8 +125,8 @@ void name_new(ProvisionalFile& temporary, const std::filesystem::path& target, F
 }
 
 index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
-  ProvisionalFile temporary(target.parent_path() / concat(".tmp-", snapshot.state.step, "-", ::getpid()));
-  const index bytes = write_checkpoint(temporary, snapshot, faults);
+  ProvisionalFile temporary;
+  const index bytes = write_checkpoint(target.parent_path(), concat(snapshot.state.step), temporary, snapshot, faults);
   name_new(temporary, target, faults);
   return bytes;
 }
@@ -156,11 +134,12 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
 /// As save(), but a file that has the name is replaced.
 index replace(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  ProvisionalFile temporary(folder / concat(".tmp-", target.filename().string(), "-", ::getpid()));
-  const index bytes = write_checkpoint(temporary, snapshot, faults);
+  ProvisionalFile temporary;
+  const index bytes = write_checkpoint(folder, target.filename().string(), temporary, snapshot, faults);
   require_done(rename_file(temporary.path(), target, faults), Operation::rename);
   temporary.keep();
   require_done(sync_directory(folder, faults), Operation::sync_directory);
+  remove_old_temporaries(target);
   return bytes;
 }
 

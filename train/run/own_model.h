@@ -89,16 +89,34 @@ void save(const std::filesystem::path& path, const ParameterStore& parameters, O
 /// Saves the parameters only.
 void save(const std::filesystem::path& path, const ParameterStore& parameters);
 
+/// A model and its optimizer, of a program that trains several, such as a GAN. A file has each parameter as NAME.PARAMETER, so names have
+/// neither dots nor slashes.
+struct NamedModel {
+  std::string_view name;
+  ParameterStore& parameters;
+  Optimizer& optimizer;
+};
+/// Saves several models as one. Also throws Error for names that are not allowed, and for two of one name.
+///
+///   const NamedModel models[] = {{"generator", generator, its_adamw}, {"critic", critic, another_adamw}};
+///   save("gan.h5", models, step, {{"loader", loader.state()}});
+void save(const std::filesystem::path& path, std::span<const NamedModel> models, index step, std::span<const SavedArray> arrays = {});
+void save(const std::filesystem::path& path, std::span<const NamedModel> models, index step, std::initializer_list<SavedArray> arrays);
+
 /// Loads what save() has saved, from a file, or from the newest checkpoint of a run's folder (run_folder.h), and returns the step. The
 /// parameters must have memory (ParameterStore::allocate()); their gradients are cleared. Throws InputError, which names the parameters,
 /// states and arrays that the file lacks, has besides, or has with another type or shape, and for a file that is missing or damaged. Then
 /// nothing was loaded.
 index load(const std::filesystem::path& path, ParameterStore& parameters, Optimizer& optimizer, std::span<const LoadedArray> arrays = {});
 index load(const std::filesystem::path& path, ParameterStore& parameters, Optimizer& optimizer, std::initializer_list<LoadedArray> arrays);
-/// Loads the parameters only, also from a file that has more. Returns the step.
-index load(const std::filesystem::path& path, ParameterStore& parameters);
+index load(const std::filesystem::path& path, std::span<const NamedModel> models, std::span<const LoadedArray> arrays = {});
+index load(const std::filesystem::path& path, std::span<const NamedModel> models, std::initializer_list<LoadedArray> arrays);
+/// Loads the parameters only, also from a file that has more; of a file with several models, those of the model of this name. Returns the
+/// step.
+index load(const std::filesystem::path& path, ParameterStore& parameters, std::string_view name = {});
 
 /// For other code that saves: everything that save() stores. The snapshot has views of the parameters, the state and the arrays.
-Snapshot own_snapshot(const ParameterStore& parameters, Optimizer* optimizer, index step, std::span<const SavedArray> arrays);
+Snapshot own_snapshot(const ParameterStore& parameters, Optimizer& optimizer, index step, std::span<const SavedArray> arrays);
+Snapshot own_snapshot(std::span<const NamedModel> models, index step, std::span<const SavedArray> arrays);
 
 }  // namespace dikkat

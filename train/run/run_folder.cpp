@@ -56,10 +56,23 @@ MetricsLog& RunFolder::log() {
 }
 
 index RunFolder::resume(ParameterStore& parameters, Optimizer& optimizer, std::span<const LoadedArray> arrays) {
+  return begin(parameters.parameter_count(), [&] { return load(path(), parameters, optimizer, arrays); });
+}
+
+index RunFolder::resume(std::span<const NamedModel> models, std::span<const LoadedArray> arrays) {
+  index parameters = 0;
+  for (const NamedModel& model : models) {
+    parameters += model.parameters.parameter_count();
+  }
+  return begin(parameters, [&] { return load(path(), models, arrays); });
+}
+
+/// Loads the newest checkpoint, if there is one, and begins the log of this start.
+index RunFolder::begin(index parameters, const std::function<index()>& load_newest) {
   require(!log_, "run folder: resume() called a second time, expected one call before the loop");
   // Load the newest checkpoint, if there is one.
   const auto newest = directory_.newest();
-  last_step_ = newest ? load(path(), parameters, optimizer, arrays) : 0;
+  last_step_ = newest ? load_newest() : 0;
   saved_step_ = newest ? last_step_ : -1;
   if (const auto best = directory_.best()) {
     const auto evaluation = read_evaluation(path(), best->step);
@@ -72,8 +85,7 @@ index RunFolder::resume(ParameterStore& parameters, Optimizer& optimizer, std::s
     record_best();  // the program may have ended before it could
   }
   if (!log_->has_header()) {
-    log_->write(RunHeader{
-        .provenance = own_provenance(), .step = last_step_, .parameters = parameters.parameter_count(), .settings = options_.settings});
+    log_->write(RunHeader{.provenance = own_provenance(), .step = last_step_, .parameters = parameters, .settings = options_.settings});
   }
   if (newest) {
     if (!log_->has_save_of_last_step()) {  // the program ended between the save and its line
@@ -137,8 +149,17 @@ void RunFolder::log_evaluation(const LoopEvaluation& evaluation) {
 }
 
 void RunFolder::save(const ParameterStore& parameters, Optimizer& optimizer, index step, std::span<const SavedArray> arrays) {
+  save_snapshot(own_snapshot(parameters, optimizer, step, arrays));
+}
+
+void RunFolder::save(std::span<const NamedModel> models, index step, std::span<const SavedArray> arrays) {
+  save_snapshot(own_snapshot(models, step, arrays));
+}
+
+void RunFolder::save_snapshot(const Snapshot& snapshot) {
   MetricsLog& lines = log();
-  const SavedCheckpoint saved = save_checkpoint(directory_.checkpoints_path(), own_snapshot(parameters, &optimizer, step, arrays));
+  const index step = snapshot.state.step;
+  const SavedCheckpoint saved = save_checkpoint(directory_.checkpoints_path(), snapshot);
   saved_step_ = step;
   last_step_ = step;
   record_best();
@@ -153,6 +174,11 @@ void RunFolder::record_best() {
     directory_.record_best(saved_step_);
     best_ = evaluated_;
   }
+}
+
+std::filesystem::path RunFolder::best() const {
+  const auto best = directory_.best();
+  return best ? best->path : std::filesystem::path{};
 }
 
 void RunFolder::finish() { log().write("finish", last_step_); }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -66,6 +67,11 @@ class RunFolder {
   index resume(ParameterStore& parameters, Optimizer& optimizer, std::initializer_list<LoadedArray> arrays) {
     return resume(parameters, optimizer, std::span(arrays.begin(), arrays.size()));
   }
+  /// As above, for several models.
+  index resume(std::span<const NamedModel> models, std::span<const LoadedArray> arrays = {});
+  index resume(std::span<const NamedModel> models, std::initializer_list<LoadedArray> arrays) {
+    return resume(models, std::span(arrays.begin(), arrays.size()));
+  }
 
   // These throw Error before resume(), and if the disk is full or the folder was taken away.
 
@@ -77,6 +83,12 @@ class RunFolder {
   void save(const ParameterStore& parameters, Optimizer& optimizer, index step, std::initializer_list<SavedArray> arrays) {
     save(parameters, optimizer, step, std::span(arrays.begin(), arrays.size()));
   }
+  void save(std::span<const NamedModel> models, index step, std::span<const SavedArray> arrays = {});
+  void save(std::span<const NamedModel> models, index step, std::initializer_list<SavedArray> arrays) {
+    save(models, step, std::span(arrays.begin(), arrays.size()));
+  }
+  /// The checkpoint of the evaluation with the lowest val_loss, for load(); an empty path if there is none.
+  std::filesystem::path best() const;
   /// Records that all steps are done.
   void finish();
 
@@ -87,6 +99,8 @@ class RunFolder {
   };
 
   MetricsLog& log();
+  index begin(index parameters, const std::function<index()>& load_newest);
+  void save_snapshot(const Snapshot& snapshot);
   void record_settings(const Settings& before);
   void record_best();
   double seconds_since_entry();

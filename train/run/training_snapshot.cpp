@@ -8,13 +8,13 @@
 
 namespace dikkat {
 
-std::vector<TensorView> state_of(Optimizer& optimizer) {
+std::vector<TensorView> state_of(Optimizer& optimizer, std::string_view prefix) {
   std::vector<TensorView> views;
   for (const StateSlab* slab : optimizer.state()) {
     for_float(slab->dtype, "optimizer", [&](auto zero) {
       using T = decltype(zero);
       for (const auto& [parameter, shape, offset] : slab->parts) {
-        views.push_back({.path = concat("optimizer/", slab->name, '/', parameter->path),
+        views.push_back({.path = concat("optimizer/", slab->name, '/', prefix, parameter->path),
                          .type = std::is_same_v<T, float> ? ElementType::f32 : ElementType::f64,
                          .shape = shape,
                          .data = slab->data<T>() + offset});

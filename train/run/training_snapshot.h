@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/tape/parameters.h"
@@ -15,8 +16,8 @@ namespace dikkat {
 Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, const ParameterStore& parameters,
                            Optimizer& optimizer);
 
-/// Returns views of the optimizer's state, whose memory must be mapped (Optimizer::reserve()).
-std::vector<TensorView> state_of(Optimizer& optimizer);
+/// Returns views of the optimizer's state, whose memory must be mapped (Optimizer::reserve()). `prefix` comes before the parameters' names.
+std::vector<TensorView> state_of(Optimizer& optimizer, std::string_view prefix = {});
 
 /// Reads the optimizer's state from a checkpoint. Throws InputError unless the checkpoint has exactly the state of the optimizer's
 /// parameters.

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 #include "autograd/base/error.h"
 #include "train/system/file.h"
 #include "train/system/free_space.h"
+#include "train/system/temporary_file.h"
 
 namespace dikkat {
 namespace {
@@ -83,48 +81,11 @@ class ComparingSink : public BlockSink {
   std::vector<std::byte> read_buffer_;
 };
 
-/// The name of a temporary file, which the destructor removes unless renamed() was called.
-class TemporaryName {
- public:
-  TemporaryName() = default;
-  TemporaryName(const TemporaryName&) = delete;
-  TemporaryName& operator=(const TemporaryName&) = delete;
-  ~TemporaryName() {
-    if (exists_) {
-      ::unlink(path_.c_str());
-    }
-  }
-  void set(std::filesystem::path path) { path_ = std::move(path); }
-  void created() { exists_ = true; }
-  void renamed() { exists_ = false; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_{};
-  bool exists_ = false;
-};
-
-/// Creates a file in `folder` whose name begins with ".tmp-STEM-". The process's id does not make names unique: another program may run in
-/// a container or on another machine, and a killed program may have left its file behind.
-File create_temporary(const std::filesystem::path& folder, const std::string& stem, TemporaryName& name, Faults* faults) {
-  constexpr int kMost = 1000;  // names to try
-  for (int i = 1;; ++i) {
-    name.set(folder / (i == 1 ? concat(".tmp-", stem, "-", ::getpid()) : concat(".tmp-", stem, "-", ::getpid(), "-", i)));
-    File file;
-    const int error = file.create(name.path(), faults);
-    if (error != EEXIST || i == kMost) {
-      require_done(error, Operation::open);
-      name.created();
-      return file;
-    }
-  }
-}
-
 /// Writes the file. `place` gives the temporary file its final name, and returns errno, or 0.
 void write(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults,
            const std::function<int(const std::filesystem::path&)>& place) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  TemporaryName temporary;
+  ProvisionalFile temporary;
   try {
     const std::string lack = lack_of_space(folder, bytes);
     require(lack.empty(), lack);
@@ -139,7 +100,7 @@ void write(const std::filesystem::path& path, index bytes, const std::function<v
     comparing.finish();
     require_done(file.close(), Operation::close);
     require_done(place(temporary.path()), Operation::rename);
-    temporary.renamed();
+    temporary.keep();
     require_done(sync_directory(folder, faults), Operation::sync_directory);
   } catch (const InputError&) {
     throw;  // `produce` has refused its data, or `place` the name

@@ -1,16 +1,20 @@
 // A model of a program's own is saved and loaded with all its bits.
 #include "train/run/own_model.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "autograd/tape/no_gradient.h"
 #include "layers/dropout.h"
 #include "layers/linear.h"
 #include "layers/norm.h"
@@ -23,7 +27,9 @@
 #include "tests/support/numbers.h"
 #include "tests/support/temporary_folder.h"
 #include "train/checkpoint/load.h"
+#include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
+#include "train/run/run_folder.h"
 
 namespace dikkat {
 namespace {
@@ -151,6 +157,121 @@ TEST(OwnModel, StoppedAndResumedHasTheBitsOfOneThatWasNot) {
   check_resume<double>("f64", optimizers()[0].second);
 }
 
+/// A small GAN with the losses of least squares (Mao et al., arXiv 1611.04076).
+struct Gan {
+  ParameterStore generator, critic;
+  Linear make{Scope(generator) / "layer", 4, kWidth, true, 0.3};
+  Linear judge{Scope(critic) / "layer", kWidth, 1, true, 0.3};  // a parameter of the same name
+  std::optional<AdamW> of_generator, of_critic;
+  std::int64_t seen = 0;
+
+  Gan() {
+    generator.allocate(1);
+    critic.allocate(2);
+    of_generator.emplace(generator, AdamW::Options{});
+    of_critic.emplace(critic, AdamW::Options{.beta1 = 0.5});
+  }
+
+  void train(index from, index to) {
+    Tape tape;
+    for (index step = from; step < to; ++step) {
+      const auto input = [&](index width, std::uint64_t seed) {
+        return tape.input<float>({kRows, width}, numbers(kRows * width, 2 * static_cast<std::uint64_t>(step) + seed));
+      };
+      {
+        Pass pass{.tape = tape};
+        const Tensor real = judge(pass, input(kWidth, 0)), made = judge(pass, detach(make(pass, input(4, 1))));
+        tape.backward(mean(square(real - 1) + square(made)));
+        of_critic->step(step + 1, 0.01);
+        tape.reset();
+      }
+      Pass pass{.tape = tape};
+      tape.backward(mean(square(judge(pass, make(pass, input(4, 1))) - 1)));
+      of_generator->step(step + 1, 0.01);
+      critic.clear_gradients();
+      tape.reset();
+      seen += kRows;
+    }
+  }
+
+  std::vector<NamedModel> models() { return {{"generator", generator, *of_generator}, {"critic", critic, *of_critic}}; }
+  std::vector<float> weights() const {
+    std::vector<float> all(generator.weights<float>(), generator.weights<float>() + generator.slab_size());
+    all.insert(all.end(), critic.weights<float>(), critic.weights<float>() + critic.slab_size());
+    return all;
+  }
+};
+
+TEST(OwnModel, OfSeveralModelsIsStoppedAndResumedWithTheSameBits) {
+  const TemporaryFolder folder;
+  Gan whole;
+  whole.train(0, 8);
+  save(folder.path("whole.h5"), whole.models(), 8, {{"seen", whole.seen}});
+  for (const index stop : {0, 3, 7}) {
+    const std::string file = folder.path(concat(stop, ".h5"));
+    {
+      Gan first;
+      first.train(0, stop);
+      save(file, first.models(), stop, {{"seen", first.seen}});
+    }
+    Gan second;
+    second.train(0, 2);                                                    // what it has learnt is overwritten
+    const NamedModel models[] = {second.models()[1], second.models()[0]};  // in any order
+    ASSERT_EQ(load(file, models, {{"seen", second.seen}}), stop);
+    second.train(stop, 8);
+    EXPECT_TRUE(same_bits(second.weights(), whole.weights())) << stop;
+    EXPECT_EQ(second.seen, whole.seen);
+    save(file, second.models(), 8, {{"seen", second.seen}});
+    EXPECT_TRUE(contents(file) == contents(folder.path("whole.h5"))) << stop;
+  }
+}
+
+TEST(OwnModel, OfSeveralModelsContinuesInARunFolder) {
+  const TemporaryFolder folder;
+  Gan whole;
+  whole.train(0, 6);
+  for (const index end : {2, 4, 6}) {  // each time as a new program
+    Gan gan;
+    RunFolder run(folder / "run");
+    const index first = run.resume(gan.models(), {{"seen", gan.seen}});
+    ASSERT_EQ(first, end - 2);
+    gan.train(first, end);
+    run.log_step({.step = end, .loss = 1});
+    run.save(gan.models(), end, {{"seen", gan.seen}});
+    EXPECT_EQ(gan.seen, end * kRows);
+    EXPECT_EQ(same_bits(gan.weights(), whole.weights()), end == 6);
+  }
+  EXPECT_EQ(read_history(folder / "run").header->parameters, 4 * kWidth + kWidth + kWidth + 1);
+}
+
+TEST(OwnModel, OfSeveralModelsGivesOneOfThem) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("gan.h5");
+  Gan gan;
+  gan.train(0, 3);
+  save(path, gan.models(), 3);
+  Gan other;
+  EXPECT_EQ(load(path, other.generator, "generator"), 3);
+  EXPECT_EQ(load(path, other.critic, "critic"), 3);
+  EXPECT_TRUE(same_bits(other.weights(), gan.weights()));
+  // Models that the file does not have, or has besides.
+  const auto refusal = [&](auto&& attempt) { return error_of<InputError>(attempt); };
+  EXPECT_TRUE(names(refusal([&] { load(path, other.generator, "critic"); }), {path, "model/critic.layer.weight", "[10, 4]", "[1, 10]"}));
+  EXPECT_TRUE(names(refusal([&] { load(path, other.generator, "gen"); }), {path, "lacks model/gen.layer.weight"}));
+  EXPECT_TRUE(names(refusal([&] { load(path, other.generator); }), {path, "lacks model/layer.weight", "has model/critic.layer.weight"}));
+  const NamedModel one{"critic", other.critic, *other.of_critic};
+  EXPECT_TRUE(names(refusal([&] { load(path, std::span(&one, 1)); }), {path, "has model/generator.layer.weight"}));
+  EXPECT_TRUE(same_bits(other.weights(), gan.weights()));
+  // Names that are not allowed.
+  for (const char* name : {"", "a/b", "a.b"}) {
+    const NamedModel odd{name, gan.critic, *gan.of_critic};
+    EXPECT_TRUE(names(error_of([&] { save(path, std::span(&odd, 1), 3); }), {concat("'", name, "'")}));
+  }
+  const NamedModel alike[] = {{"a", gan.critic, *gan.of_critic}, {"a", gan.generator, *gan.of_generator}};
+  EXPECT_TRUE(names(error_of([&] { save(path, alike, 3); }), {path, "model/a.layer."}));
+  EXPECT_EQ(load(path, other.models()), 3) << "the file has not changed";
+}
+
 TEST(OwnModel, IsReplacedAndLeavesNothingBeside) {
   const TemporaryFolder folder;
   Program<float> program(optimizers()[0].second);
@@ -164,6 +285,29 @@ TEST(OwnModel, IsReplacedAndLeavesNothingBeside) {
     found.insert(entry.path().filename().string());
   }
   EXPECT_EQ(found, std::set<std::string>{"mine.h5"});
+}
+
+// A program that is killed while it saves leaves a temporary file. Later saves remove it, but not that of another program that saves now.
+TEST(OwnModel, RemovesWhatKilledWritersLeft) {
+  const TemporaryFolder folder;
+  const auto leave = [&](const std::string& name, int hours) {
+    folder.write(name, "half");
+    std::filesystem::last_write_time(folder / name, std::filesystem::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  leave(".tmp-mine.h5-123456", 2);
+  leave(".tmp-mine.h5-123456-2", 30);
+  leave(concat(".tmp-mine.h5-", ::getpid()), 2);  // of a program with this process's id
+  leave(".tmp-mine.h5-123457", 0);
+  leave(".tmp-other.h5-123456", 2);
+  leave(".tmp-mine.h5-notes", 2);
+  Program<float> program(optimizers()[0].second);
+  program.save_to(folder.path("mine.h5"), 1);
+  EXPECT_EQ(CheckpointFile::open(folder.path("mine.h5")).state().step, 1);
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    found.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(found, (std::set<std::string>{"mine.h5", ".tmp-mine.h5-123457", ".tmp-other.h5-123456", ".tmp-mine.h5-notes"}));
 }
 
 TEST(OwnModel, OfParametersOnlyIsLoadedFromEitherFile) {

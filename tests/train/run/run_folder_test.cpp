@@ -103,6 +103,7 @@ TEST(RunFolder, KeepsTheLastCheckpointsAndTheBest) {
   EXPECT_EQ(names_in(folder / "run/checkpoints"),
             (std::set<std::string>{"best", "step-000000012.h5", "step-000000016.h5", "step-000000020.h5"}));
   EXPECT_EQ(contents(folder / "run/checkpoints/best"), "step-000000012.h5\n");
+  EXPECT_EQ(RunFolder(folder / "run").best().filename(), "step-000000012.h5");
   // A later start knows the loss of the best one.
   EXPECT_THROW(Loop().run(folder / "stopped", 18), Stopped);
   Loop().run(folder / "stopped", -1);
