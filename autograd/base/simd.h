@@ -9,7 +9,8 @@
 #if defined(DIKKAT_LIBRARY) && defined(__AVX__)
 #define DIKKAT_INTRINSICS
 #include <immintrin.h>
-#elif defined(__SSE2__)
+#elif !defined(DIKKAT_LIBRARY) && defined(__SSE2__) && !defined(__AVX__)
+#define DIKKAT_SSE2_INTRINSICS
 #include <emmintrin.h>
 #endif
 
@@ -155,58 +156,73 @@ inline Vec<float> flip_signs(Vec<float> v, IntVec<float> signs) {
   return reinterpret_cast<Vec<float>>(reinterpret_cast<IntVec<float>>(v) ^ signs);
 }
 
+namespace detail {
+
+/// Half of a vector: the first, or the second.
+template <std::size_t which, class V, std::size_t... i>
+inline auto half(V v, std::index_sequence<i...>) {
+  return __builtin_shufflevector(v, v, static_cast<int>(which * sizeof...(i) + i)...);
+}
+template <class V, std::size_t... i>
+inline auto both_halves(V first, V second, std::index_sequence<i...>) {
+  return __builtin_shufflevector(first, second, static_cast<int>(i)...);
+}
+template <class V>
+inline bool any_bit(V v) {
+  constexpr std::size_t n = sizeof(V) / sizeof(std::int32_t);
+  if constexpr (n == 4) {
+    return ((v[0] | v[2]) | (v[1] | v[3])) != 0;
+  } else {
+    using Indices = std::make_index_sequence<n / 2>;
+    return any_bit(half<0>(v, Indices{}) | half<1>(v, Indices{}));
+  }
+}
+using HalfOfTheFloats = std::make_index_sequence<static_cast<std::size_t>(kLanes<double>)>;
+
+}  // namespace detail
+
 /// Whether a comparison, whose lanes are 0 or -1, holds in some lane.
 inline bool any(IntVec<float> lanes) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(lanes), reinterpret_cast<__m512i>(lanes)) != 0;
-#elif defined(__AVX__)
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_movemask_ps(reinterpret_cast<__m256>(lanes)) != 0;
 #else
-  std::uint64_t words[kBytes / 8], all = 0;
-  std::memcpy(words, &lanes, sizeof lanes);
-  for (const std::uint64_t word : words) {
-    all |= word;
-  }
-  return all != 0;
+  return detail::any_bit(lanes);
 #endif
 }
 
-/// The lanes as f64, in two vectors. These functions name instructions, because gcc 12 converts half of a vector in pieces and joins halves
-/// in memory.
+/// The lanes as f64, in two vectors.
 struct Widened {
   Vec<double> lower, upper;
 };
 inline Widened widened(Vec<float> v) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   const __m256d lower = _mm512_maskz_extractf64x4_pd(0xFF, _mm512_castps_pd(v), 0);
   const __m256d upper = _mm512_maskz_extractf64x4_pd(0xFF, _mm512_castps_pd(v), 1);
   return {_mm512_maskz_cvtps_pd(0xFF, _mm256_castpd_ps(lower)), _mm512_maskz_cvtps_pd(0xFF, _mm256_castpd_ps(upper))};
-#elif defined(__AVX__)
+#elif defined(DIKKAT_INTRINSICS)
   return {_mm256_cvtps_pd(_mm256_castps256_ps128(v)), _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1))};
-#elif defined(__SSE2__) && !defined(DIKKAT_LIBRARY)
+#elif defined(DIKKAT_SSE2_INTRINSICS)
   return {_mm_cvtps_pd(v), _mm_cvtps_pd(_mm_movehl_ps(v, v))};
 #else
-  typedef float Half __attribute__((vector_size(kBytes / 2)));
-  Half both[2];
-  std::memcpy(both, &v, sizeof v);
-  return {__builtin_convertvector(both[0], Vec<double>), __builtin_convertvector(both[1], Vec<double>)};
+  return {__builtin_convertvector(detail::half<0>(v, detail::HalfOfTheFloats{}), Vec<double>),
+          __builtin_convertvector(detail::half<1>(v, detail::HalfOfTheFloats{}), Vec<double>)};
 #endif
 }
 /// The lanes of both as f32.
 inline Vec<float> narrowed(Vec<double> lower, Vec<double> upper) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   const __m512d first = _mm512_castps_pd(_mm512_castps256_ps512(_mm512_maskz_cvtpd_ps(0xFF, lower)));
   return _mm512_castpd_ps(_mm512_maskz_insertf64x4(0xFF, first, _mm256_castps_pd(_mm512_maskz_cvtpd_ps(0xFF, upper)), 1));
-#elif defined(__AVX__)
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lower)), _mm256_cvtpd_ps(upper), 1);
-#elif defined(__SSE2__) && !defined(DIKKAT_LIBRARY)
+#elif defined(DIKKAT_SSE2_INTRINSICS)
   return _mm_movelh_ps(_mm_cvtpd_ps(lower), _mm_cvtpd_ps(upper));
 #else
   typedef float Half __attribute__((vector_size(kBytes / 2)));
-  const Half both[] = {__builtin_convertvector(lower, Half), __builtin_convertvector(upper, Half)};
-  Vec<float> v;
-  std::memcpy(&v, both, sizeof v);
-  return v;
+  return detail::both_halves(__builtin_convertvector(lower, Half), __builtin_convertvector(upper, Half),
+                             std::make_index_sequence<static_cast<std::size_t>(kLanes<float>)>{});
 #endif
 }
 
@@ -328,7 +344,7 @@ inline Vec<float> min<float>(Vec<float> a, Vec<float> b) {
 }
 template <>
 inline Vec<double> max<double>(Vec<double> a, Vec<double> b) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_max_pd(0xFF, a, b);
 #else
   return _mm256_max_pd(a, b);
@@ -336,7 +352,7 @@ inline Vec<double> max<double>(Vec<double> a, Vec<double> b) {
 }
 template <>
 inline Vec<double> min<double>(Vec<double> a, Vec<double> b) {
-#if defined(__AVX512F__)
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_min_pd(0xFF, a, b);
 #else
   return _mm256_min_pd(a, b);
