@@ -13,7 +13,7 @@
 #include "autograd/base/parallel.h"
 #include "tests/support/http_client.h"
 #include "tests/support/throws.h"
-#include "train/text/byte_tokenizer.h"
+#include "tests/train/web/serve/small_model.h"
 #include "train/web/serve/api_error.h"
 
 namespace dikkat {
@@ -26,51 +26,14 @@ using testing::HttpClient;
 using testing::HttpReply;
 using testing::post_request;
 
-constexpr index kVocabulary = 256;
+constexpr index kVocabulary = SmallModel::kVocabulary;
 constexpr const char* kText = "/v1/completions";
 constexpr const char* kChat = "/v1/chat/completions";
-
-/// A model of bytes with random weights, which writes random bytes.
-struct Model {
-  ParameterStore store;
-  Gpt gpt;
-  ByteTokenizer tokenizer;
-
-  explicit Model(index context)
-      : gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = context, .vocab_size = kVocabulary}) {
-    store.allocate(5);
-    for (ParameterStore::Entry* entry : store.entries()) {
-      for (index i = 0; i < entry->size(); ++i) {
-        static_cast<float*>(entry->record.data)[i] *= 12;
-      }
-    }
-  }
-  ServedModel served() const {
-    return {.gpt = gpt,
-            .tokenizer = tokenizer,
-            .name = "tiny",
-            .fingerprint = "print",
-            .form = ChatTemplate(TemplateName::own,
-                                 "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ '\\n' }}{% endfor %}"
-                                 "{% if add_generation_prompt %}<assistant>{% endif %}",
-                                 tokenizer),
-            .created = 5};
-  }
-  /// The model's logits after a text.
-  std::vector<float> logits(const std::string& text) const {
-    Tape tape(Recording::off);
-    Pass pass{.tape = tape};
-    const std::vector<Token> tokens = tokenizer.encode(text);
-    const Tensor all = gpt(pass, tape.input<Token>({1, std::ssize(tokens)}, tokens));
-    const float* last = all.data<float>() + (std::ssize(tokens) - 1) * kVocabulary;
-    return {last, last + kVocabulary};
-  }
-};
 
 /// A server that runs until the end of the test.
 class Running {
  public:
-  explicit Running(const Model& model, CompletionServer::Options options = {}) : model_(model.served()) {
+  explicit Running(const SmallModel& model, CompletionServer::Options options = {}) : model_(model.served()) {
     options.port = 0;
     options.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
@@ -134,8 +97,8 @@ class Running {
   std::thread thread_;
 };
 
-const Model& small_model() {
-  static const Model model(400);
+const SmallModel& small_model() {
+  static const SmallModel model(400);
   return model;
 }
 
@@ -395,8 +358,8 @@ TEST(CompletionServer, WantsItsKey) {
 }
 
 /// A context that takes minutes to fill.
-const Model& large_model() {
-  static const Model model(100'000);
+const SmallModel& large_model() {
+  static const SmallModel model(100'000);
   return model;
 }
 const json kEndless = {{"prompt", "Once"}, {"max_tokens", 99'000}, {"stream", true}};
@@ -420,7 +383,7 @@ TEST(CompletionServer, StopsForAClientThatIsGone) {
 }
 
 TEST(CompletionServer, LetsSomeWaitAndRefusesMore) {
-  Running server(large_model(), {.most_waiting = 2});
+  Running server(large_model(), {.most_waiting = 2, .streams = 1});
   HttpClient runs(server.url());
   runs.send(post_request(kText, kEndless.dump()));
   runs.read("data: ");
@@ -464,7 +427,7 @@ TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
 }
 
 TEST(CompletionServer, ContinuesAfterAModelThatFails) {
-  Model broken(50);
+  SmallModel broken(50);
   broken.store.weights<float>()[broken.store.entry("wte.weight").offset + 'x' * 16] = std::nanf("");
   const Running server(broken);
   const HttpReply failed = server.post(kText, {{"prompt", "x"}});
