@@ -13,7 +13,7 @@
 namespace dikkat {
 namespace {
 
-constexpr int kMoreConnections = 32;  // beside those of running and waiting requests
+constexpr int kMoreConnections = 32;                     // beside those of running and waiting requests
 constexpr auto kMoment = std::chrono::milliseconds(50);  // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
@@ -75,7 +75,7 @@ class CompletionServer::Parts {
   Parts(const ServedModel& model, Options options)
       : model_(model),
         options_(std::move(options)),
-        prompts_(model.gpt),
+        prompts_(kept_prompts()),
         queue_(options_.most_waiting),
         runner_(model.gpt, queue_, runner_options()),
         server_(routes(), http_options()) {}
@@ -91,8 +91,15 @@ class CompletionServer::Parts {
   }
 
  private:
+  std::optional<PromptCache> kept_prompts() const {
+    return options_.prompt_positions == 0
+               ? std::nullopt
+               : std::optional<PromptCache>(std::in_place, model_.gpt,
+                                            PromptCache::Options{.positions = options_.prompt_positions, .cache = options_.cache});
+  }
+
   JobRunner::Options runner_options() {
-    return {.scheduler = {.streams = options_.streams, .cache = options_.cache, .prompts = &prompts_},
+    return {.scheduler = {.streams = options_.streams, .cache = options_.cache, .prompts = prompts_ ? &*prompts_ : nullptr},
             .grace = options_.grace,
             .log = options_.log};
   }
@@ -239,7 +246,7 @@ class CompletionServer::Parts {
 
   const ServedModel& model_;
   const Options options_;
-  PromptCache prompts_;
+  std::optional<PromptCache> prompts_;
   JobQueue queue_;
   JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members

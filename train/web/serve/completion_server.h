@@ -22,6 +22,7 @@ class CompletionServer {
     std::size_t most_waiting = 64;  // waiting requests; more are refused with 503
     index streams = 4;              // samples that are generated together; a request has as many as choices (n)
     std::optional<DType> cache{};   // the type of keys and values; absent: the model's own
+    index prompt_positions = 4096;  // of prompts that are kept, with keys and values; 0: none are kept
     /// The time in which running answers may end after a stop. The requests that wait fail at once.
     std::chrono::milliseconds grace{0};
     /// Gets a line for each request, on several threads. The line has text that clients sent.
