@@ -8,12 +8,14 @@
 
 #include "train/sample/prompt_cache.h"
 #include "train/web/http/http_server.h"
+#include "train/web/http/open_files.h"
 #include "train/web/serve/job_runner.h"
 
 namespace dikkat {
 namespace {
 
 constexpr int kMoreConnections = 32;                     // beside those of running and waiting requests
+constexpr std::size_t kOtherFiles = 320;  // connections that have been answered, and the program's own files
 constexpr auto kMoment = std::chrono::milliseconds(50);  // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
@@ -78,7 +80,11 @@ class CompletionServer::Parts {
         prompts_(kept_prompts()),
         queue_(options_.most_waiting),
         runner_(model.gpt, queue_, runner_options()),
-        server_(routes(), http_options()) {}
+        server_(routes(), http_options()) {
+    const std::size_t wanted = static_cast<std::size_t>(most_connections()) + kOtherFiles, files = permit_open_files(wanted);
+    require_input(wanted <= files, "this process may have ", files, " files open, and ", options_.most_waiting,
+                  " waiting requests (--max-waiting) need ", wanted, ": raise the limit (ulimit -n), or let fewer requests wait");
+  }
 
   std::string url() const { return server_.url(); }
 
@@ -98,6 +104,10 @@ class CompletionServer::Parts {
                                             PromptCache::Options{.positions = options_.prompt_positions, .cache = options_.cache});
   }
 
+  int most_connections() const {
+    return static_cast<int>(options_.most_waiting) + static_cast<int>(options_.streams) + kMoreConnections;
+  }
+
   JobRunner::Options runner_options() {
     return {.scheduler = {.streams = options_.streams, .cache = options_.cache, .prompts = prompts_ ? &*prompts_ : nullptr},
             .grace = options_.grace,
@@ -107,7 +117,7 @@ class CompletionServer::Parts {
   HttpOptions http_options() {
     return {.host = options_.host,
             .port = options_.port,
-            .most_connections = static_cast<int>(options_.most_waiting) + static_cast<int>(options_.streams) + kMoreConnections,
+            .most_connections = most_connections(),
             .largest_body = kLargestRequest,
             .refusal = [](int status, const std::string& what) { return dikkat::refusal({status, what}); },
             .admit = [this](const HttpRequest& request) { return admit(request); },
