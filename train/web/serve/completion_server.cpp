@@ -15,7 +15,7 @@ namespace dikkat {
 namespace {
 
 constexpr int kMoreConnections = 32;                     // beside those of running and waiting requests
-constexpr std::size_t kOtherFiles = 320;  // connections that have been answered, and the program's own files
+constexpr std::size_t kOtherFiles = 320;                 // connections that have been answered, and the program's own files
 constexpr auto kMoment = std::chrono::milliseconds(50);  // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
@@ -104,9 +104,7 @@ class CompletionServer::Parts {
                                             PromptCache::Options{.positions = options_.prompt_positions, .cache = options_.cache});
   }
 
-  int most_connections() const {
-    return static_cast<int>(options_.most_waiting) + static_cast<int>(options_.streams) + kMoreConnections;
-  }
+  int most_connections() const { return static_cast<int>(options_.most_waiting) + static_cast<int>(options_.streams) + kMoreConnections; }
 
   JobRunner::Options runner_options() {
     return {.scheduler = {.streams = options_.streams, .cache = options_.cache, .prompts = prompts_ ? &*prompts_ : nullptr},

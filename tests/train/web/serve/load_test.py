@@ -197,7 +197,7 @@ with tempfile.TemporaryDirectory() as folder:
     run = f"{folder}/run"
     settings = ["tokenizer.kind=bpe", "tokenizer.vocab_size=400", "model.n_layer=2", "model.n_head=2", "model.n_embd=64", "model.block_size=512",
                 "train.max_steps=10", "train.batch_size=2", "train.eval_interval=10", "train.eval_tokens=512", "optim.warmup_steps=2"]
-    trained = subprocess.run([program, "train", "--data", f"{folder}/text.txt", "--out", run, "--set", *settings], capture_output=True, text=True)
+    trained = subprocess.run([program, "train", "--corpus", f"{folder}/text.txt", "--out", run, "--set", *settings], capture_output=True, text=True)
     assert trained.returncode == 0, trained.stderr
     requests = requests_of(text[:5000].split())
 

@@ -15,11 +15,11 @@ TEST(StreamPlan, FollowsFromTheFreeMemory) {
   struct {
     std::size_t free;
     index streams, positions;
-  } cases[] = {{120 * kMega, 1, 0},           // nothing is left for prompts
-               {150 * kMega, 1, 3 * 128},     // the rest
-               {500 * kMega, 2, 12 * 128},    // a half, and a quarter
-               {1300 * kMega, 6, 32 * 128},   // 6.3 streams would fit into a half
-               {9000 * kMega, 8, 82 * 128},   // not more
+  } cases[] = {{120 * kMega, 1, 0},          // nothing is left for prompts
+               {150 * kMega, 1, 3 * 128},    // the rest
+               {500 * kMega, 2, 12 * 128},   // a half, and a quarter
+               {1300 * kMega, 6, 32 * 128},  // 6.3 streams would fit into a half
+               {9000 * kMega, 8, 82 * 128},  // not more
                {kNoLimit, 8, 82 * 128}};
   for (const auto& one : cases) {
     const StreamPlan plan = plan_streams(kNeeds, {}, one.free);
@@ -44,7 +44,8 @@ TEST(StreamPlan, RefusesWhatDoesNotFit) {
   const auto error = [](const StreamWishes& wishes, std::size_t free) {
     return testing::error_of([&] { plan_streams(kNeeds, wishes, free); });
   };
-  EXPECT_TRUE(testing::names(error({.streams = 9, .prompts = 75 * kMega}, 989 * kMega), {"9 streams", "990.0 MB", "989.0 MB", "--parallel 8"}));
+  EXPECT_TRUE(
+      testing::names(error({.streams = 9, .prompts = 75 * kMega}, 989 * kMega), {"9 streams", "990.0 MB", "989.0 MB", "--parallel 8"}));
   EXPECT_TRUE(testing::names(error({.streams = 4}, 130 * kMega), {"4 streams", "420.0 MB", "--parallel 1"}));
   EXPECT_TRUE(testing::names(error({}, 119 * kMega), {"1 stream", "120.0 MB", "119.0 MB", "--cache bf16", "--weights q8"}));
   EXPECT_TRUE(testing::names(error({.prompts = 500 * kMega}, 400 * kMega), {"--prompt-cache", "500.0 MB"}));
