@@ -31,7 +31,7 @@ struct SampleOptions {
   PromptCache* prompts = nullptr;          // keeps prompts from one generation to the next; its type must be that of `cache`
   std::function<bool()> interrupted = {};  // called before each pass of the model; all samples end when it returns true
   /// Makes the constraint of each sample; empty: none. It masks logits last, and a sample that is complete, or that may draw no token at
-  /// all, ends with Ending::end. May be called on any thread.
+  /// all, ends with Ending::end. May be called on any thread, and throws only std::bad_alloc.
   std::function<std::unique_ptr<TokenConstraint>()> constraint = {};
 };
 

@@ -58,21 +58,22 @@ class Scheduler {
   /// Ends a sample that is running or waiting: it gets no more tokens, and the next step has its end. Other numbers are ignored.
   void end(index number, Ending why);
 
-  /// Makes one pass of the model, if something waits for one. Returns the tokens that samples have drawn and the samples' ends, in the
-  /// order of their numbers; each end follows the last token of its sample. The events are valid until the next step. Throws Error if a
-  /// model's logits are NaN; all samples of this model then end with the next step, with Ending::interrupted.
+  /// Makes one pass of the model, or one of each model for single tokens, if something waits for it. Returns the tokens that samples have
+  /// drawn and the samples' ends, in the order of their numbers; each end follows the last token of its sample. The events are valid until
+  /// the next step. Throws Error if a model's logits are NaN, and if there is not enough memory; the scheduler cannot continue then.
   std::span<const Event> step();
+  /// Whether the next step makes a pass of a model.
+  bool reads_next() const;
 
   /// Whether nothing runs or waits, and no event is left to return.
   bool is_idle() const;
   index running() const;  // samples that have a stream
   index waiting() const;  // samples that wait for one
-  /// Tokens of prompts that were read by the model, and that were not because a cache had them.
+  /// Tokens of prompts that models have read so far, and those that they have not because a cache had them.
   index prompt_tokens_read() const;
   index prompt_tokens_cached() const;
-  /// Whether the context of a running sample, or of one that ended in the last step, has been full and has dropped its oldest tokens.
-  /// False for other numbers.
-  bool outgrew_context(index number) const;
+  /// Whether any sample's context has been full and has dropped its oldest tokens.
+  bool outgrew_context() const;
 
  private:
   class State;
