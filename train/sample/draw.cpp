@@ -58,7 +58,8 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
   // Probabilities before they are normalised.
   constexpr double kLeast = 1e-6;  // below this the likeliest token is certain, and numbers overflow f32
   weights_.resize(logits.size());
-  compute_weights(logits, logits[static_cast<std::size_t>(likeliest)], static_cast<float>(std::max(options.temperature, kLeast)), weights_.data());
+  compute_weights(logits, logits[static_cast<std::size_t>(likeliest)], static_cast<float>(std::max(options.temperature, kLeast)),
+                  weights_.data());
   if (options.top_k == 0 && options.top_p == 1 && options.min_p == 0) {
     return draw_of_all(likeliest, uniform);
   }
