@@ -56,7 +56,6 @@ class JobRunner {
   void step();
   void take(const Scheduler::Event& event);
   void drop(Active& active);
-  void begin_anew();
   void fail_all(const ApiError& error);
 
   const Gpt& model_;
@@ -64,7 +63,6 @@ class JobRunner {
   const Options options_;
   std::unique_ptr<Scheduler> scheduler_;
   std::map<index, Choice> choices_;  // by the scheduler's numbers
-  std::optional<ApiError> failure_;  // of the last step; the samples that end with Ending::interrupted now have failed with it
 };
 
 /// Returns the error for clients that stands for the exception that is being handled.
