@@ -163,8 +163,8 @@ Then, from another terminal:
 Clients of OpenAI's protocol need this URL: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
 new OpenAI({baseURL: "http://127.0.0.1:8080/v1", apiKey: "none"}) in JavaScript. /v1/completions continues texts. /v1/chat/completions answers
 conversations, which are written in the template that the run was trained with, or in the model's own. Additional fields are top_k, min_p and
-repetition_penalty. A response has a seed; the request with this seed gives the same text again, whatever
-other requests the server answers at the same time. Up to --parallel answers are generated together; the others wait in turn.)";
+repetition_penalty. A response has a seed; the request with this seed gives the same text again,
+whatever else the server answers at the same time. Up to --parallel answers are generated together; the other requests wait in turn.)";
   const auto a = std::make_shared<ServeArguments>();
   Command command =
       program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });
