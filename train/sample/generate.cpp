@@ -23,9 +23,9 @@ DrawOptions draw_options(const SampleOptions& o) {
 struct Row {
   index number;
   index prompt_size;
-  std::vector<Token> text;      // prompt first
-  std::vector<Token> distinct;  // each token of the text once
-  std::vector<bool> has;        // for each id, whether it is in `distinct`
+  std::vector<Token> text;  // prompt first
+  IdCounts in_text;         // the tokens of the text
+  IdCounts in_answer;       // those without the prompt
   Draw draw;
   std::vector<float> logits;  // (V), after penalties
   index begin;                // where the context begins in the text
@@ -34,26 +34,27 @@ struct Row {
   Row(index sample, const std::vector<Token>& prompt, const TransformerConfig& model)
       : number(sample),
         prompt_size(std::ssize(prompt)),
-        has(static_cast<std::size_t>(model.vocab_size)),
+        text(prompt),
+        in_text(model.vocab_size),
+        in_answer(model.vocab_size),
         draw(model.vocab_size),
         logits(static_cast<std::size_t>(model.vocab_size)),
         begin(std::max<index>(prompt_size - model.block_size, 0)) {
     for (const Token token : prompt) {
-      add(token);
+      in_text.add(token);
     }
   }
   void add(Token token) {
     text.push_back(token);
-    if (!has[static_cast<std::size_t>(token)]) {
-      has[static_cast<std::size_t>(token)] = true;
-      distinct.push_back(token);
-    }
+    in_text.add(token);
+    in_answer.add(token);
   }
   index count() const { return std::ssize(text) - prompt_size; }  // new tokens
   std::span<const Token> context() const { return std::span(text).subspan(static_cast<std::size_t>(begin)); }
 };
 
-void check_tokens(const Gpt& model, const Vocabulary& vocabulary, std::span<const std::vector<Token>> prompts) {
+void check_tokens(const Gpt& model, const Vocabulary& vocabulary, std::span<const std::vector<Token>> prompts,
+                  std::span<const LogitBias> logit_bias) {
   const index width = model.config().vocab_size;
   for (const std::vector<Token>& prompt : prompts) {
     require_input(!prompt.empty(), "the prompt is empty, expected one token or more to continue");
@@ -62,6 +63,9 @@ void check_tokens(const Gpt& model, const Vocabulary& vocabulary, std::span<cons
     }
   }
   const auto is_usable = [&](Token token) { return 0 <= token && token < vocabulary.size; };
+  for (const auto& [token, bias] : logit_bias) {
+    require(is_usable(token), "sample: a bias of token ", token, ", expected 0 to ", vocabulary.size - 1);
+  }
   require(0 < vocabulary.size && vocabulary.size <= width && std::ranges::all_of(vocabulary.suppressed, is_usable) &&
               std::ssize(vocabulary.suppressed) < vocabulary.size,
           "sample: a vocabulary of ", vocabulary.size, " with ", vocabulary.suppressed.size(),
@@ -300,8 +304,10 @@ class Generation::State {
     std::copy_n(of_model.begin(), vocabulary_.size, one.logits.begin());
     const std::span<float> logits = std::span(one.logits).first(static_cast<std::size_t>(vocabulary_.size));
     if (options_.repetition_penalty != 1) {
-      penalize(logits, one.distinct, options_.repetition_penalty);
+      penalize(logits, one.in_text.ids(), options_.repetition_penalty);
     }
+    penalize_counts(logits, one.in_answer, options_.presence_penalty, options_.frequency_penalty);
+    add_bias(logits, options_.logit_bias);
     for (const Token token : vocabulary_.suppressed) {
       logits[static_cast<std::size_t>(token)] = -std::numeric_limits<float>::infinity();
     }
@@ -337,7 +343,7 @@ class Generation::State {
 
 Generation::Generation(const Gpt& model, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts, SampleOptions options) {
   check(options);
-  check_tokens(model, vocabulary, prompts);
+  check_tokens(model, vocabulary, prompts, options.logit_bias);
   state_ = std::make_unique<State>(model, std::move(vocabulary), std::move(prompts), std::move(options));
 }
 Generation::Generation(Generation&&) noexcept = default;
@@ -354,6 +360,14 @@ void check(const SampleOptions& options) {
   check(draw_options(options));
   require_input(options.repetition_penalty > 0 && std::isfinite(options.repetition_penalty), "repetition-penalty is ",
                 options.repetition_penalty, ", expected more than 0 (1: none)");
+  const auto require_finite = [](const char* name, double value) {
+    require_input(std::isfinite(value), name, " is ", value, ", expected a finite number (0: none)");
+  };
+  require_finite("presence-penalty", options.presence_penalty);
+  require_finite("frequency-penalty", options.frequency_penalty);
+  for (const auto& [token, bias] : options.logit_bias) {
+    require_finite("logit-bias", bias);
+  }
 }
 
 void Sample::add(const Generation::Event& event, bool with_log_probability) {

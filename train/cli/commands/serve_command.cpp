@@ -99,7 +99,7 @@ int serve_command(const ServeArguments& arguments) {
   report_chosen_checkpoint(arguments.model, trained.origin);
   const ServedModel model = served_model(arguments, trained);
   const CompletionServer::Options options = server_options(arguments);
-  CompletionServer server(model, options);
+  CompletionServer server({model}, options);
   if (!is_loopback(options.host) && options.api_key.empty()) {
     warn(concat("anyone who can reach this machine can use this model; to require a key from clients, set --api-key or the variable ",
                 kKeyVariable));

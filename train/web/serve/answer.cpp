@@ -26,12 +26,13 @@ TokenScore score_of(Token token, std::span<const float> logits, index usable, in
 }
 
 /// Generates an answer. Returns its number of tokens, for all choices.
-index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, PromptCache& prompts, const std::function<bool()>& stop) {
+index generate_for(Job& job, PromptCache& prompts, ServerMetrics& metrics, const std::function<bool()>& stop) {
   // The options that the request does not give.
+  const ServedModel& model = job.model();
   const ApiRequest& request = job.request();
   SampleOptions options = request.options;
   options.max_new_tokens = most_tokens(model, request, std::ssize(job.prompt()));
-  options.seed = seed;
+  options.seed = request.seed.value().bits;
   options.prompts = &prompts;
   options.interrupted = [&] { return job.is_cancelled() || stop(); };
   Vocabulary vocabulary = vocabulary_of(model.tokenizer);
@@ -59,6 +60,7 @@ index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, Promp
     give({.choice = choice, .text = request.echo ? request.prompt : ""});
   }
 
+  metrics.count_prompt(std::ssize(job.prompt()));
   Generation generation(model.gpt, vocabulary, {job.prompt()}, options);
   index generated = 0;
   while (const auto event = generation.next()) {
@@ -70,7 +72,11 @@ index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, Promp
       give(text.finish(*event->ending));
       continue;
     }
+    if (generated == 0) {
+      metrics.observe_first_token(seconds_since(job.arrived()));
+    }
     ++generated;
+    metrics.count_generated(1);
     give(request.alternatives ? text.push(event->token, score_of(event->token, event->logits, vocabulary.size, *request.alternatives, text))
                               : text.push(event->token));
     if (text.stopped()) {
@@ -82,20 +88,26 @@ index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, Promp
 
 }  // namespace
 
-void answer(const ServedModel& model, Job& job, std::uint64_t seed, PromptCache& prompts, const std::function<bool()>& stop) noexcept {
+void answer(Job& job, PromptCache& prompts, ServerMetrics& metrics, const std::function<bool()>& stop) noexcept {
   using Clock = std::chrono::steady_clock;
   const auto began = Clock::now();
+  const auto observe = [&] { metrics.observe_request(seconds_since(job.arrived())); };  // before the client sees the end
+  const auto fail_job = [&](const ApiError& error) {
+    observe();
+    job.fail(error);
+  };
   try {
-    const index generated = generate_for(model, job, seed, prompts, stop);
+    const index generated = generate_for(job, prompts, metrics, stop);
+    observe();
     job.end(generated, seconds_since(began));
   } catch (const ApiError& error) {
-    job.fail(error);
+    fail_job(error);
   } catch (const Error& error) {
-    job.fail({500, error.what()});
+    fail_job({500, error.what()});
   } catch (const std::bad_alloc&) {
-    job.fail({500, "the server has no memory left for this answer"});
+    fail_job({500, "the server has no memory left for this answer"});
   } catch (const std::exception&) {  // whose message is a library's
-    job.fail({500, "an error in the server; its owner should report it"});
+    fail_job({500, "an error in the server; its owner should report it"});
   }
 }
 

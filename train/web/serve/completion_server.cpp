@@ -1,14 +1,19 @@
 #include "train/web/serve/completion_server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <iterator>
 #include <random>
+#include <set>
 
 #include "train/sample/prompt_cache.h"
+#include "train/system/machine_memory.h"
 #include "train/web/http/http_server.h"
 #include "train/web/serve/answer.h"
+#include "train/web/serve/server_metrics.h"
+#include "train/web/serve/text_endpoints.h"
 
 namespace dikkat {
 namespace {
@@ -62,16 +67,38 @@ std::string note_of(const Job& job) {
                 job.request().ignored.empty() ? "" : concat(", without an effect: ", job.request().ignored));
 }
 
+ListedModel listed(const ServedModel& model) {
+  return {.name = model.name, .created = model.created, .context = model.context(), .base = model.base};
+}
+
+ApiError no_embeddings() {
+  return {400,
+          "this server has no embeddings: its models are trained to continue texts, and their hidden states are no good measure of "
+          "similarity. Use a model that was trained for embeddings, in another program",
+          "", "embeddings_not_supported"};
+}
+
+/// Throws InputError for two models with one name.
+std::vector<ServedModel> with_own_names(std::vector<ServedModel> models) {
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      require_input(models[i].name != models[j].name, "two models have the name ", models[i].name,
+                    ", expected a name of its own for each: clients choose a model by its name");
+    }
+  }
+  return models;
+}
+
 Usage usage_of(const Job& job) { return {.prompt = std::ssize(job.prompt()), .completion = job.generated()}; }
 
 }  // namespace
 
 class CompletionServer::Parts {
  public:
-  Parts(const ServedModel& model, Options options)
-      : model_(model),
+  Parts(std::vector<ServedModel> models, Options options)
+      : models_(with_own_names(std::move(models))),
         options_(std::move(options)),
-        prompts_(model.gpt),
+        prompts_(models_.front().gpt),
         queue_(options_.most_waiting),
         server_(routes(), http_options()) {}
 
@@ -80,7 +107,11 @@ class CompletionServer::Parts {
   void serve(const std::function<bool()>& stop) {
     server_.start();
     const auto ends = [&] { return stop() || !server_.is_running(); };
-    queue_.run(ends, [&](Job& job) { answer(model_, job, job.request().seed->bits, prompts_, ends); });
+    queue_.run(ends, [&](Job& job) {
+      running_ = 1;
+      answer(job, prompts_, metrics_, ends);
+      running_ = 0;
+    });
     const bool was_asked = stop();
     server_.stop();
     require(was_asked, "the server ended: the system gives it no more connections");
@@ -96,6 +127,7 @@ class CompletionServer::Parts {
             .admit = [this](const HttpRequest& request) { return admit(request); },
             .finished =
                 [this](const HttpRequest& request, int status) {
+                  metrics_.count_response(endpoints_.contains(request.path) ? request.path : "other", status);
                   if (options_.log) {
                     options_.log(concat(request.method.empty() ? "(no request)" : request.method, ' ', request.path, ' ', status,
                                         request.note.empty() ? "" : ", ", request.note));
@@ -104,26 +136,67 @@ class CompletionServer::Parts {
   }
 
   std::vector<HttpRoute> routes() {
-    return {
+    std::vector<HttpRoute> routes{
         {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return HttpResponse{.body = page()}; }},
-        {.method = "GET", .path = "/health", .answer = [](HttpRequest&) { return json_response(R"({"status":"ok"})"); }},
-        {.method = "GET",
-         .path = "/v1/models",
-         .answer = [this](HttpRequest&) { return json_response(models_json(model_.name, model_.created, model_.context())); }},
-        {.method = "GET",
-         .path = "/v1/models/" + model_.name,
-         .answer = [this](HttpRequest&) { return json_response(model_json(model_.name, model_.created, model_.context())); }},
+        {.method = "GET", .path = "/health", .answer = [this](HttpRequest&) { return health(); }},
+        {.method = "GET", .path = "/metrics", .answer = [this](HttpRequest&) { return metrics(); }},
         {.method = "POST",
          .path = "/v1/completions",
          .answer = [this](HttpRequest& request) { return respond(request, Endpoint::completions); }},
         {.method = "POST",
          .path = "/v1/chat/completions",
          .answer = [this](HttpRequest& request) { return respond(request, Endpoint::chat); }},
+        text_route("/tokenize", tokenize_json),
+        text_route("/detokenize", detokenize_json),
+        text_route("/apply-template", apply_template_json),
+        {.method = "POST",
+         .path = "/v1/embeddings",
+         .answer = [](HttpRequest&) { return dikkat::refusal(no_embeddings()); },
+         .is_listed = false},
+        {.method = "GET", .path = "/v1/models", .answer = [this](HttpRequest&) { return json_response(models_json(listed_models())); }},
     };
+    for (const ServedModel& model : models_) {
+      routes.push_back({.method = "GET", .path = "/v1/models/" + model.name, .answer = [&model](HttpRequest&) {
+                          return json_response(model_json(listed(model)));
+                        }});
+    }
+    for (const HttpRoute& route : routes) {
+      endpoints_.insert(route.path);
+    }
+    return routes;
+  }
+
+  /// A route whose answer is only a text.
+  HttpRoute text_route(const char* path, std::string (*answer)(const std::vector<ServedModel>& models, std::string_view body)) {
+    return {.method = "POST", .path = path, .answer = [this, answer](HttpRequest& request) {
+              try {
+                return json_response(answer(models_, request.body));
+              } catch (const ApiError& error) {
+                request.note = error.what();
+                return dikkat::refusal(error);
+              }
+            }};
+  }
+
+  std::vector<ListedModel> listed_models() const {
+    std::vector<ListedModel> all;
+    for (const ServedModel& model : models_) {
+      all.push_back(listed(model));
+    }
+    return all;
+  }
+
+  HttpResponse health() const { return queue_.is_closed() ? dikkat::refusal(server_ends()) : json_response(R"({"status":"ok"})"); }
+
+  HttpResponse metrics() const {
+    return {.type = ServerMetrics::kType,
+            .body = metrics_.text(
+                {.running = running_, .waiting = static_cast<index>(queue_.waiting()), .resident = process_memory().resident})};
   }
 
   std::string page() const {
-    return concat("dikkat serves the model ", model_.name, " here, in the protocol of OpenAI's completions.\n\n  curl ", server_.url(),
+    return concat("dikkat serves the model ", models_.front().name, " here, in the protocol of OpenAI's completions.\n\n  curl ",
+                  server_.url(),
                   "v1/chat/completions -H 'Content-Type: application/json' \\\n    -d '{\"messages\": [{\"role\": \"user\", \"content\": "
                   "\"Hello\"}]}'\n  curl ",
                   server_.url(),
@@ -134,7 +207,7 @@ class CompletionServer::Parts {
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
     constexpr std::string_view kScheme = "bearer ";  // in upper or lower case (RFC 9110, 11.1)
-    if (options_.api_key.empty() || !request.path.starts_with("/v1/")) {
+    if (options_.api_key.empty() || request.path == "/" || request.path == "/health") {
       return std::nullopt;
     }
     const std::string_view scheme = std::string_view(request.authorization).substr(0, kScheme.size());
@@ -150,7 +223,8 @@ class CompletionServer::Parts {
 
   HttpResponse respond(HttpRequest& request, Endpoint endpoint) {
     try {
-      ApiRequest wanted = read_api_request(request.body, endpoint, model_.name);
+      ApiRequest wanted = read_api_request(request.body, endpoint, names_of(models_));
+      const ServedModel& model = model_named(models_, wanted.model);
       request.body = {};
       if (!wanted.seed) {
         wanted.seed = Seed{.bits = random_number() >> 11};  // 53 bits, which JavaScript's numbers hold too
@@ -158,12 +232,12 @@ class CompletionServer::Parts {
       const ResponseHead head{.endpoint = endpoint,
                               .id = random_name(endpoint == Endpoint::chat ? "chatcmpl-" : "cmpl-"),
                               .created = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()),
-                              .model = model_.name,
-                              .fingerprint = model_.fingerprint,
+                              .model = model.name,
+                              .fingerprint = model.fingerprint,
                               .seed = *wanted.seed,
                               .has_scores = wanted.alternatives.has_value()};
-      std::vector<Token> prompt = prompt_tokens(model_, wanted);
-      const auto job = std::make_shared<Job>(std::move(wanted), std::move(prompt));
+      std::vector<Token> prompt = prompt_tokens(model, wanted);
+      const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompt));
       queue_.add(job);
       if (job->request().streams) {
         return {.type = "text/event-stream",
@@ -227,14 +301,18 @@ class CompletionServer::Parts {
     job.cancel();
   }
 
-  const ServedModel& model_;
+  const std::vector<ServedModel> models_;
   const Options options_;
+  std::set<std::string> endpoints_;  // the paths of the routes
+  ServerMetrics metrics_;
+  std::atomic<index> running_ = 0;
   PromptCache prompts_;
   JobQueue queue_;
   HttpServer server_;  // declared last, because its threads use the other members
 };
 
-CompletionServer::CompletionServer(const ServedModel& model, const Options& options) : parts_(std::make_unique<Parts>(model, options)) {}
+CompletionServer::CompletionServer(std::vector<ServedModel> models, const Options& options)
+    : parts_(std::make_unique<Parts>(std::move(models), options)) {}
 CompletionServer::~CompletionServer() = default;
 std::string CompletionServer::url() const { return parts_->url(); }
 void CompletionServer::serve(const std::function<bool()>& stop) { parts_->serve(stop); }

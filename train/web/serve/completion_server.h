@@ -8,9 +8,9 @@
 
 namespace dikkat {
 
-/// Serves a model over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
-/// GET /v1/models and /health, and a page of text at /. One answer is generated at a time, on the thread that calls serve(); the others
-/// wait in turn.
+/// Serves models over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
+/// GET /v1/models; POST /tokenize, /detokenize and /apply-template (text_endpoints.h); GET /health, /metrics, and a page of text at /. One
+/// answer is generated at a time, on the thread that calls serve(); the others wait in turn.
 class CompletionServer {
  public:
   struct Options {
@@ -22,8 +22,9 @@ class CompletionServer {
     std::function<void(const std::string& line)> log{};
   };
 
-  /// Throws InputError if it cannot listen there. `model` is kept by reference.
-  CompletionServer(const ServedModel& model, const Options& options);
+  /// The first of the models answers requests that name none. Throws InputError if it cannot listen there, and for two models with the
+  /// same name.
+  CompletionServer(std::vector<ServedModel> models, const Options& options);
   ~CompletionServer();
   CompletionServer(const CompletionServer&) = delete;
   CompletionServer& operator=(const CompletionServer&) = delete;

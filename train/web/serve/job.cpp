@@ -87,6 +87,16 @@ void JobQueue::run(const std::function<bool()>& stop, const std::function<void(J
   waiting_.clear();
 }
 
+bool JobQueue::is_closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+std::size_t JobQueue::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 ApiError server_ends() { return {503, "the server is shutting down: try again when it runs", "", "shutting_down"}; }
 
 }  // namespace dikkat

@@ -11,18 +11,26 @@
 #include <vector>
 
 #include "train/web/serve/api_response.h"
+#include "train/web/serve/served_model.h"
 
 namespace dikkat {
 
 /// A request whose answer is generated on one thread, while another sends it.
 class Job {
  public:
-  Job(ApiRequest request, std::vector<Token> prompt) : request_(std::move(request)), prompt_(std::move(prompt)) {}
+  using Clock = std::chrono::steady_clock;
+
+  /// `model` answers it, and must outlive the job. `prompt` has its tokens. The request has a seed.
+  Job(const ServedModel& model, ApiRequest request, std::vector<Token> prompt)
+      : model_(model), request_(std::move(request)), prompt_(std::move(prompt)) {}
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
+  const ServedModel& model() const { return model_; }
   const ApiRequest& request() const { return request_; }
   const std::vector<Token>& prompt() const { return prompt_; }
+
+  Clock::time_point arrived() const { return arrived_; }
 
   // Functions for the thread that generates.
 
@@ -45,8 +53,10 @@ class Job {
   double seconds() const;   // valid once it is over
 
  private:
+  const ServedModel& model_;
   const ApiRequest request_;
   const std::vector<Token> prompt_;
+  const Clock::time_point arrived_ = Clock::now();
   std::atomic<bool> cancelled_ = false;
   mutable std::mutex mutex_;
   std::condition_variable news_;
@@ -67,10 +77,12 @@ class JobQueue {
   /// Calls `work` for one job after another on this thread, until `stop`, which is called several times a second, returns true. Then the
   /// queue is closed, and the jobs that wait fail.
   void run(const std::function<bool()>& stop, const std::function<void(Job&)>& work);
+  bool is_closed() const;
+  std::size_t waiting() const;
 
  private:
   std::size_t most_waiting_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable news_;
   std::deque<std::shared_ptr<Job>> waiting_;
   bool closed_ = false;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@
 #include "autograd/base/parallel.h"
 #include "tests/support/http_client.h"
 #include "tests/support/throws.h"
-#include "train/text/byte_tokenizer.h"
+#include "tests/train/web/serve/prometheus_text.h"
+#include "tests/train/web/serve/small_model.h"
 #include "train/web/serve/api_error.h"
 
 namespace dikkat {
@@ -26,57 +28,21 @@ using testing::HttpClient;
 using testing::HttpReply;
 using testing::post_request;
 
-constexpr index kVocabulary = 256;
+constexpr index kVocabulary = SmallModel::kVocabulary;
 constexpr const char* kText = "/v1/completions";
 constexpr const char* kChat = "/v1/chat/completions";
-
-/// A model of bytes with random weights, which writes random bytes.
-struct Model {
-  ParameterStore store;
-  Gpt gpt;
-  ByteTokenizer tokenizer;
-
-  explicit Model(index context)
-      : gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = context, .vocab_size = kVocabulary}) {
-    store.allocate(5);
-    for (ParameterStore::Entry* entry : store.entries()) {
-      for (index i = 0; i < entry->size(); ++i) {
-        static_cast<float*>(entry->record.data)[i] *= 12;
-      }
-    }
-  }
-  ServedModel served() const {
-    return {.gpt = gpt,
-            .tokenizer = tokenizer,
-            .name = "tiny",
-            .fingerprint = "print",
-            .form = ChatTemplate(TemplateName::own,
-                                 "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ '\\n' }}{% endfor %}"
-                                 "{% if add_generation_prompt %}<assistant>{% endif %}",
-                                 tokenizer),
-            .created = 5};
-  }
-  /// The model's logits after a text.
-  std::vector<float> logits(const std::string& text) const {
-    Tape tape(Recording::off);
-    Pass pass{.tape = tape};
-    const std::vector<Token> tokens = tokenizer.encode(text);
-    const Tensor all = gpt(pass, tape.input<Token>({1, std::ssize(tokens)}, tokens));
-    const float* last = all.data<float>() + (std::ssize(tokens) - 1) * kVocabulary;
-    return {last, last + kVocabulary};
-  }
-};
 
 /// A server that runs until the end of the test.
 class Running {
  public:
-  explicit Running(const Model& model, CompletionServer::Options options = {}) : model_(model.served()) {
+  explicit Running(const SmallModel& model, CompletionServer::Options options = {}) : Running({model.served()}, std::move(options)) {}
+  explicit Running(std::vector<ServedModel> models, CompletionServer::Options options = {}) {
     options.port = 0;
     options.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
       log_ += line + '\n';
     };
-    server_ = std::make_unique<CompletionServer>(model_, options);
+    server_ = std::make_unique<CompletionServer>(std::move(models), options);
     thread_ = std::thread([this] { server_->serve([this] { return ends_.load(); }); });
     EXPECT_EQ(get("/health").status, 200);
   }
@@ -126,7 +92,6 @@ class Running {
   }
 
  private:
-  ServedModel model_;
   std::mutex mutex_;
   std::string log_;
   std::atomic<bool> ends_ = false;
@@ -134,8 +99,8 @@ class Running {
   std::thread thread_;
 };
 
-const Model& small_model() {
-  static const Model model(400);
+const SmallModel& small_model() {
+  static const SmallModel model(400);
   return model;
 }
 
@@ -176,6 +141,86 @@ TEST(CompletionServer, ReportsItsModelAndHealth) {
   EXPECT_NE(server.get("/").body.find("curl " + server.url() + "v1/chat/completions"), std::string::npos);
 }
 
+TEST(CompletionServer, ShowsHowTextsBecomeTokens) {
+  Running server(small_model());
+  const json tokens = server.answer("/tokenize", {{"content", "Once"}});
+  EXPECT_EQ(tokens["tokens"], (json{'O', 'n', 'c', 'e'}));
+  EXPECT_EQ(server.answer("/detokenize", {{"tokens", tokens["tokens"]}})["content"], "Once");
+  EXPECT_EQ(server.answer("/apply-template", {{"messages", kHello}})["prompt"], "<user>hello\n<assistant>");
+  const HttpReply refused = server.post("/tokenize", {{"text", "Once"}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json::parse(refused.body)["error"]["param"], "text");
+  EXPECT_TRUE(server.has_logged("POST /tokenize 400, "));
+}
+
+TEST(CompletionServer, HonoursPenaltiesAndBiases) {
+  const Running server(small_model());
+  const json forced = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 5}, {"logit_bias", {{"120", 100}}}, {"logprobs", 0}});
+  EXPECT_EQ(forced["choices"][0]["text"], "xxxxx");
+  EXPECT_LT(forced["choices"][0]["logprobs"]["token_logprobs"][0], -0.1) << "the model's own";
+  json request = {{"messages", kHello}, {"max_tokens", 100}, {"temperature", 0}};
+  const auto distinct = [&] {
+    const std::string text = server.answer(kChat, request)["choices"][0]["message"]["content"];
+    return std::set<char>(text.begin(), text.end()).size();
+  };
+  const std::size_t before = distinct();
+  request["frequency_penalty"] = 2;
+  request["presence_penalty"] = 2;
+  EXPECT_GT(distinct(), before);
+  const HttpReply unknown = server.post(kText, {{"prompt", "a"}, {"logit_bias", {{"256", 1}}}});
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_TRUE(testing::names(unknown.body, {"logit_bias", "256", "255"}));
+}
+
+TEST(CompletionServer, CountsWhatItDoes) {
+  const Running server(small_model());
+  const auto metrics = [&] {
+    const HttpReply reply = server.get("/metrics");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_NE(reply.head.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), std::string::npos) << reply.head;
+    return testing::PrometheusText(reply.body);
+  };
+  EXPECT_EQ(metrics().value("dikkat_generated_tokens_total"), 0);
+  server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 9}});
+  server.events(kChat, {{"messages", kHello}, {"max_tokens", 3}, {"n", 2}});
+  server.post(kText, {{"n", 0}});
+  server.get("/nothing/" + std::string(50, 'x'));
+  const auto responses = [&](const testing::PrometheusText& text, const char* endpoint, int status) {
+    return text.value(concat("dikkat_http_requests_total{endpoint=\"", endpoint, "\",status=\"", status, "\"}"));
+  };
+  for (int i = 0; i < 2000 && std::isnan(responses(metrics(), "other", 404)); ++i) {  // it is counted once it has been sent
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const testing::PrometheusText found = metrics();
+  EXPECT_EQ(found.value("dikkat_prompt_tokens_total"), 4 + static_cast<double>(std::string("<user>hello\n<assistant>").size()));
+  EXPECT_EQ(found.value("dikkat_generated_tokens_total"), 9 + 6);
+  EXPECT_EQ(found.value("dikkat_requests_running"), 0);
+  EXPECT_EQ(found.value("dikkat_requests_waiting"), 0);
+  EXPECT_EQ(found.value("dikkat_time_to_first_token_seconds_count"), 2);
+  EXPECT_EQ(found.value("dikkat_request_duration_seconds_count"), 2);
+  EXPECT_GT(found.value("dikkat_request_duration_seconds_sum"), found.value("dikkat_time_to_first_token_seconds_sum"));
+  EXPECT_GT(found.value("process_resident_memory_bytes"), 1e6);
+  EXPECT_EQ(responses(found, kText, 200), 1);
+  EXPECT_EQ(responses(found, kText, 400), 1);
+  EXPECT_EQ(responses(found, kChat, 200), 1);
+  EXPECT_EQ(responses(found, "other", 404), 1);
+}
+
+TEST(CompletionServer, OffersSeveralModels) {
+  const SmallModel other(300);
+  ServedModel second = other.served();
+  second.name = "other";
+  second.base = "tiny";
+  EXPECT_TRUE(testing::names(testing::error_of([&] { CompletionServer({second, second}, {.port = 0}); }), {"other"}));
+  const Running server({small_model().served(), second});
+  const json list = json::parse(server.get("/v1/models").body)["data"];
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0]["id"], "tiny");
+  EXPECT_EQ(list[1]["id"], "other");
+  EXPECT_EQ(list[1]["parent"], "tiny");
+  EXPECT_EQ(json::parse(server.get("/v1/models/other").body)["context_length"], 300);
+}
+
 TEST(CompletionServer, RefusesInTheProtocolsForm) {
   const Running server(small_model());
   const auto error = [](const HttpReply& reply, int status) {
@@ -185,7 +230,11 @@ TEST(CompletionServer, RefusesInTheProtocolsForm) {
     EXPECT_TRUE(object.is_object() && object["error"]["message"].is_string() && object["error"].contains("param")) << reply.body;
     return object["error"];
   };
-  EXPECT_EQ(error(server.get("/other"), 404)["type"], "not_found_error");
+  const json missing = error(server.get("/other"), 404);
+  EXPECT_EQ(missing["type"], "not_found_error");
+  EXPECT_TRUE(testing::names(missing["message"].get<std::string>(), {"POST /v1/chat/completions", "POST /tokenize", "GET /metrics"}));
+  EXPECT_EQ(missing["message"].get<std::string>().find("embeddings"), std::string::npos);
+  EXPECT_EQ(error(server.post("/v1/embeddings", {{"input", "a"}}), 400)["code"], "embeddings_not_supported");
   error(server.get(kText), 405);
   EXPECT_EQ(error(server.post(kText, {{"n", 0}}), 400)["param"], "n");
   EXPECT_EQ(error(server.post(kChat, {{"messages", kHello}, {"model", "gpt-4"}}), 404)["code"], "model_not_found");
@@ -385,7 +434,11 @@ TEST(CompletionServer, LogProbabilitiesAreThoseOfTheModel) {
 TEST(CompletionServer, WantsItsKey) {
   const Running server(small_model(), {.api_key = "secret"});
   EXPECT_EQ(server.get("/health").status, 200);
+  EXPECT_EQ(server.get("/").status, 200);
   EXPECT_EQ(server.get("/v1/models").status, 401);
+  EXPECT_EQ(server.get("/metrics").status, 401);
+  EXPECT_EQ(server.get("/metrics", "Authorization: Bearer secret\r\n").status, 200);
+  EXPECT_EQ(server.post("/tokenize", {{"content", "a"}}).status, 401);
   for (const char* wrong : {"secret", "Bearer secre", "Bearer secrets", "Bearer ", "Bearer Secret", "Basic secret"}) {
     EXPECT_EQ(server.get("/v1/models", concat("Authorization: ", wrong, "\r\n")).status, 401) << wrong;
   }
@@ -395,8 +448,8 @@ TEST(CompletionServer, WantsItsKey) {
 }
 
 /// A context that takes minutes to fill.
-const Model& large_model() {
-  static const Model model(100'000);
+const SmallModel& large_model() {
+  static const SmallModel model(100'000);
   return model;
 }
 const json kEndless = {{"prompt", "Once"}, {"max_tokens", 99'000}, {"stream", true}};
@@ -464,7 +517,7 @@ TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
 }
 
 TEST(CompletionServer, ContinuesAfterAModelThatFails) {
-  Model broken(50);
+  SmallModel broken(50);
   broken.store.weights<float>()[broken.store.entry("wte.weight").offset + 'x' * 16] = std::nanf("");
   const Running server(broken);
   const HttpReply failed = server.post(kText, {{"prompt", "x"}});

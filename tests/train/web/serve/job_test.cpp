@@ -5,13 +5,18 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/throws.h"
+#include "tests/train/web/serve/small_model.h"
 
 namespace dikkat {
 namespace {
 
 using std::chrono::milliseconds;
 
-std::shared_ptr<Job> a_job() { return std::make_shared<Job>(ApiRequest{}, std::vector<Token>{1}); }
+std::shared_ptr<Job> a_job() {
+  static const SmallModel model(16);
+  static const ServedModel served = model.served();
+  return std::make_shared<Job>(served, ApiRequest{}, std::vector<Token>{1});
+}
 
 TEST(Job, HandsPiecesOverInOrder) {
   const auto job = a_job();
