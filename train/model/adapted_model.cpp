@@ -81,8 +81,7 @@ void read_adapters(const CheckpointFile& checkpoint, const ParameterStore& store
   std::vector<TensorView> views;
   for (const ParameterStore::Entry* entry : store.entries()) {
     if (entry->role == Role::adapter) {
-      views.push_back(
-          {.path = concat("adapter/", entry->path), .type = ElementType::f32, .shape = entry->shape(), .data = entry->values});
+      views.push_back({.path = concat("adapter/", entry->path), .type = ElementType::f32, .shape = entry->shape(), .data = entry->values});
     }
   }
   load_tensors(checkpoint, "adapter", views, [&](std::size_t i) {
