@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,15 @@ namespace dikkat {
 class PromptCache {
  public:
   static constexpr index kChunk = 128;
+
+  struct Options {
+    index positions = 0;
+    std::optional<DType> cache{};
+  };
+  PromptCache(const Gpt& model, const Options&) : PromptCache(model) {}
+  static std::size_t bytes(const TransformerConfig& model, const Options& options) {
+    return static_cast<std::size_t>(options.positions * model.n_layer * 2 * model.n_kv_head * model.head_size) * 4;
+  }
 
   /// Throws Error if there is not enough memory.
   explicit PromptCache(const Gpt& model) : keys_and_values_(model.cache(1)) {}

@@ -1,7 +1,6 @@
 #include "train/web/serve/completion_server.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <iterator>
@@ -11,14 +10,16 @@
 #include "train/sample/prompt_cache.h"
 #include "train/system/machine_memory.h"
 #include "train/web/http/http_server.h"
-#include "train/web/serve/answer.h"
+#include "train/web/http/open_files.h"
+#include "train/web/serve/job_runner.h"
 #include "train/web/serve/server_metrics.h"
 #include "train/web/serve/text_endpoints.h"
 
 namespace dikkat {
 namespace {
 
-constexpr int kMostConnections = 32;
+constexpr int kMoreConnections = 32;                     // beside those of running and waiting requests
+constexpr std::size_t kOtherFiles = 320;                 // connections that have been answered, and the program's own files
 constexpr auto kMoment = std::chrono::milliseconds(50);  // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
@@ -60,10 +61,14 @@ HttpResponse refusal(const ApiError& error) {
   return response;
 }
 
-/// Returns an answer's entry in the log: "12 prompt tokens, 30 generated, 41.5 tokens/s".
+double rounded(double value, double digits) { return std::round(value * digits) / digits; }
+
+/// Returns an answer's entry in the log: "12 prompt tokens, 30 generated, first after 0.15 s, 41.5 tokens/s".
 std::string note_of(const Job& job) {
-  const double rate = job.seconds() > 0 ? static_cast<double>(job.generated()) / job.seconds() : 0;
-  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, ", std::round(rate * 10) / 10, " tokens/s",
+  const Job::Times times = job.times();
+  const double rate = times.generating > 0 ? static_cast<double>(job.generated()) / times.generating : 0;
+  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, first after ", rounded(times.first_token, 1000),
+                " s, ", rounded(rate, 10), " tokens/s",
                 job.request().ignored.empty() ? "" : concat(", without an effect: ", job.request().ignored));
 }
 
@@ -98,30 +103,46 @@ class CompletionServer::Parts {
   Parts(std::vector<ServedModel> models, Options options)
       : models_(with_own_names(std::move(models))),
         options_(std::move(options)),
-        prompts_(models_.front().gpt),
+        prompts_(kept_prompts()),
         queue_(options_.most_waiting),
-        server_(routes(), http_options()) {}
+        runner_(models_.front().gpt, queue_, runner_options()),
+        server_(routes(), http_options()) {
+    const std::size_t wanted = static_cast<std::size_t>(most_connections()) + kOtherFiles, files = permit_open_files(wanted);
+    require_input(wanted <= files, "this process may have ", files, " files open, and ", options_.most_waiting,
+                  " waiting requests (--max-waiting) need ", wanted, ": raise the limit (ulimit -n), or let fewer requests wait");
+  }
 
   std::string url() const { return server_.url(); }
 
   void serve(const std::function<bool()>& stop) {
     server_.start();
-    const auto ends = [&] { return stop() || !server_.is_running(); };
-    queue_.run(ends, [&](Job& job) {
-      running_ = 1;
-      answer(job, prompts_, metrics_, ends);
-      running_ = 0;
-    });
+    runner_.run([&] { return stop() || !server_.is_running(); });
     const bool was_asked = stop();
     server_.stop();
     require(was_asked, "the server ended: the system gives it no more connections");
   }
 
  private:
+  std::optional<PromptCache> kept_prompts() const {
+    return options_.prompt_positions == 0
+               ? std::nullopt
+               : std::optional<PromptCache>(std::in_place, models_.front().gpt,
+                                            PromptCache::Options{.positions = options_.prompt_positions, .cache = options_.cache});
+  }
+
+  int most_connections() const { return static_cast<int>(options_.most_waiting) + static_cast<int>(options_.streams) + kMoreConnections; }
+
+  JobRunner::Options runner_options() {
+    return {.scheduler = {.streams = options_.streams, .cache = options_.cache, .prompts = prompts_ ? &*prompts_ : nullptr},
+            .grace = options_.grace,
+            .metrics = &metrics_,
+            .log = options_.log};
+  }
+
   HttpOptions http_options() {
     return {.host = options_.host,
             .port = options_.port,
-            .most_connections = kMostConnections,
+            .most_connections = most_connections(),
             .largest_body = kLargestRequest,
             .refusal = [](int status, const std::string& what) { return dikkat::refusal({status, what}); },
             .admit = [this](const HttpRequest& request) { return admit(request); },
@@ -190,8 +211,7 @@ class CompletionServer::Parts {
 
   HttpResponse metrics() const {
     return {.type = ServerMetrics::kType,
-            .body = metrics_.text(
-                {.running = running_, .waiting = static_cast<index>(queue_.waiting()), .resident = process_memory().resident})};
+            .body = metrics_.text({.waiting = static_cast<index>(queue_.waiting()), .resident = process_memory().resident})};
   }
 
   std::string page() const {
@@ -305,9 +325,9 @@ class CompletionServer::Parts {
   const Options options_;
   std::set<std::string> endpoints_;  // the paths of the routes
   ServerMetrics metrics_;
-  std::atomic<index> running_ = 0;
-  PromptCache prompts_;
+  std::optional<PromptCache> prompts_;
   JobQueue queue_;
+  JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members
 };
 

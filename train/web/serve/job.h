@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "autograd/base/seconds_since.h"
 #include "train/web/serve/api_response.h"
 #include "train/web/serve/served_model.h"
 
@@ -30,13 +31,17 @@ class Job {
   const ApiRequest& request() const { return request_; }
   const std::vector<Token>& prompt() const { return prompt_; }
 
-  Clock::time_point arrived() const { return arrived_; }
-
   // Functions for the thread that generates.
 
+  /// Returns the seconds since the request arrived.
+  double age() const { return seconds_since(arrived_); }
+  /// Records that its generation begins.
+  void begin();
+  /// Records that its first token has been generated. Later calls change nothing.
+  void note_first_token();
   void give(Piece piece);
-  /// Ends the answer after its last piece. `seconds` is the time that it took.
-  void end(index generated, double seconds);
+  /// Ends the answer after its last piece.
+  void end(index generated);
   /// Ends an answer that cannot be generated, or was interrupted.
   void fail(const ApiError& error);
   /// Whether no client waits for the answer any more.
@@ -49,8 +54,15 @@ class Job {
   std::vector<Piece> take(std::chrono::milliseconds moment);
   /// Whether the answer has ended and all its pieces have been taken. Throws the error of fail().
   bool is_over() const;
-  index generated() const;  // valid once it is over
-  double seconds() const;   // valid once it is over
+  /// The times of an answer, in seconds.
+  struct Times {
+    double waited = 0;       // until its generation began
+    double first_token = 0;  // from its arrival until its first token
+    double generating = 0;   // from the beginning of its generation until its end
+  };
+  // These are valid once it is over.
+  index generated() const;
+  Times times() const;
 
  private:
   const ServedModel& model_;
@@ -64,7 +76,7 @@ class Job {
   bool ended_ = false;
   std::optional<ApiError> error_;
   index generated_ = 0;
-  double seconds_ = 0;
+  std::optional<Clock::time_point> began_, first_token_, over_;
 };
 
 /// The jobs that wait for the thread that generates, in the order in which they came.
@@ -74,9 +86,10 @@ class JobQueue {
 
   /// Throws ApiError, a 503, if too many wait, or the queue is closed.
   void add(std::shared_ptr<Job> job);
-  /// Calls `work` for one job after another on this thread, until `stop`, which is called several times a second, returns true. Then the
-  /// queue is closed, and the jobs that wait fail.
-  void run(const std::function<bool()>& stop, const std::function<void(Job&)>& work);
+  /// Returns the first job whose client still waits, or nullptr if none has come after `moment`.
+  std::shared_ptr<Job> take(std::chrono::milliseconds moment);
+  /// Fails the jobs that wait. No more are accepted.
+  void close();
   bool is_closed() const;
   std::size_t waiting() const;
 

@@ -51,9 +51,10 @@ void ServerMetrics::count_response(std::string_view endpoint, int status) {
   ++responses_[{std::string(endpoint), status}];
 }
 
-void ServerMetrics::count_prompt(index tokens) {
+void ServerMetrics::begin_answer(index prompt_tokens) {
   const std::lock_guard lock(mutex_);
-  prompt_tokens_ += static_cast<std::uint64_t>(tokens);
+  prompt_tokens_ += static_cast<std::uint64_t>(prompt_tokens);
+  ++running_;
 }
 
 void ServerMetrics::count_cached(index tokens) {
@@ -61,18 +62,17 @@ void ServerMetrics::count_cached(index tokens) {
   cached_tokens_ += static_cast<std::uint64_t>(tokens);
 }
 
-void ServerMetrics::count_generated(index tokens) {
+void ServerMetrics::count_token(std::optional<double> first_after) {
   const std::lock_guard lock(mutex_);
-  generated_tokens_ += static_cast<std::uint64_t>(tokens);
+  ++generated_tokens_;
+  if (first_after) {
+    first_token_.observe(*first_after);
+  }
 }
 
-void ServerMetrics::observe_first_token(double seconds) {
+void ServerMetrics::end_answer(double seconds) {
   const std::lock_guard lock(mutex_);
-  first_token_.observe(seconds);
-}
-
-void ServerMetrics::observe_request(double seconds) {
-  const std::lock_guard lock(mutex_);
+  --running_;
   request_.observe(seconds);
 }
 
@@ -87,7 +87,7 @@ std::string ServerMetrics::text(const Now& now) const {
   write_value(out, "dikkat_prompt_cache_hit_tokens_total", "counter", "Prompt tokens whose keys and values were in the cache.",
               cached_tokens_);
   write_value(out, "dikkat_generated_tokens_total", "counter", "Tokens that were generated.", generated_tokens_);
-  write_value(out, "dikkat_requests_running", "gauge", "Requests whose answers are being generated.", now.running);
+  write_value(out, "dikkat_requests_running", "gauge", "Requests whose answers are being generated.", running_);
   write_value(out, "dikkat_requests_waiting", "gauge", "Requests that wait for their turn.", now.waiting);
   first_token_.write(out, "dikkat_time_to_first_token_seconds", "Seconds from the arrival of a request to its first token.");
   request_.write(out, "dikkat_request_duration_seconds", "Seconds from the arrival of a request to the end of its answer.");

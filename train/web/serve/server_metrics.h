@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,21 +35,20 @@ class ServerMetrics {
 
   /// Values that are measured when the text is asked for.
   struct Now {
-    index running = 0, waiting = 0;  // requests for answers
-    std::size_t resident = 0;        // bytes of this process in memory
+    index waiting = 0;         // requests that wait for their turn
+    std::size_t resident = 0;  // bytes of this process in memory
   };
 
   /// Counts a response. `endpoint` must be one of a few names, because each has counters of its own from then on.
   void count_response(std::string_view endpoint, int status);
-  /// Counts the tokens of a prompt whose answer begins.
-  void count_prompt(index tokens);
+  /// Counts an answer that begins: it is running now, and its prompt has this many tokens.
+  void begin_answer(index prompt_tokens);
   /// Counts tokens of prompts whose keys and values were in the cache, so that the model did not read them again.
   void count_cached(index tokens);
-  void count_generated(index tokens);
-  /// Records the time from a request's arrival to the first token of its answer.
-  void observe_first_token(double seconds);
-  /// Records the time from a request's arrival to the end of its answer, whatever the reason for the end.
-  void observe_request(double seconds);
+  /// Counts a token of an answer. `first_after`: for the first one, the seconds since its request arrived.
+  void count_token(std::optional<double> first_after = std::nullopt);
+  /// Counts the end of an answer that has begun, whatever the reason, by the seconds since its request arrived.
+  void end_answer(double seconds);
 
   /// Returns all metrics in Prometheus's text format, version 0.0.4.
   std::string text(const Now& now) const;
@@ -57,6 +57,7 @@ class ServerMetrics {
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, std::uint64_t, std::less<>> responses_;  // by endpoint and status
   std::uint64_t prompt_tokens_ = 0, cached_tokens_ = 0, generated_tokens_ = 0;
+  index running_ = 0;
   SecondsHistogram first_token_, request_;
 };
 

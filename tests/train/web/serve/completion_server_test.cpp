@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <set>
+#include <span>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -207,7 +208,10 @@ TEST(CompletionServer, CountsWhatItDoes) {
 }
 
 TEST(CompletionServer, OffersSeveralModels) {
-  const SmallModel other(300);
+  SmallModel other(400);
+  for (float& weight : std::span(other.store.weights<float>(), static_cast<std::size_t>(other.store.slab_size()))) {
+    weight = -weight;
+  }
   ServedModel second = other.served();
   second.name = "other";
   second.base = "tiny";
@@ -218,7 +222,31 @@ TEST(CompletionServer, OffersSeveralModels) {
   EXPECT_EQ(list[0]["id"], "tiny");
   EXPECT_EQ(list[1]["id"], "other");
   EXPECT_EQ(list[1]["parent"], "tiny");
-  EXPECT_EQ(json::parse(server.get("/v1/models/other").body)["context_length"], 300);
+  EXPECT_EQ(json::parse(server.get("/v1/models/other").body)["parent"], "tiny");
+
+  // Each model gives the answers that it gives when it is served alone, one after another and at the same time.
+  const Running only_second({second}), only_first(small_model());
+  const json request = {{"prompt", "Once"}, {"max_tokens", 40}, {"seed", 2}, {"logprobs", 1}};
+  const json of_first = only_first.answer(kText, request)["choices"], of_second = only_second.answer(kText, request)["choices"];
+  EXPECT_NE(of_first, of_second);
+  const auto ask_for = [&](const char* model) {
+    json named = request;
+    named["model"] = model;
+    const json answer = server.answer(kText, named);
+    EXPECT_EQ(answer["model"], model);
+    return answer["choices"];
+  };
+  EXPECT_EQ(server.answer(kText, request)["choices"], of_first) << "the first one by default";
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back([&] {
+      EXPECT_EQ(ask_for("other"), of_second);
+      EXPECT_EQ(ask_for("tiny"), of_first);
+    });
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
 }
 
 TEST(CompletionServer, RefusesInTheProtocolsForm) {
@@ -473,7 +501,7 @@ TEST(CompletionServer, StopsForAClientThatIsGone) {
 }
 
 TEST(CompletionServer, LetsSomeWaitAndRefusesMore) {
-  Running server(large_model(), {.most_waiting = 2});
+  Running server(large_model(), {.most_waiting = 2, .streams = 1});
   HttpClient runs(server.url());
   runs.send(post_request(kText, kEndless.dump()));
   runs.read("data: ");
@@ -495,6 +523,69 @@ TEST(CompletionServer, LetsSomeWaitAndRefusesMore) {
   for (HttpClient& client : waiting) {
     EXPECT_EQ(testing::reply_of(client.read()).status, 200);
   }
+}
+
+TEST(CompletionServer, AnswersManyClientsWithTheirOwnBits) {
+  constexpr std::size_t kClients = 50;  // more than the streams and the threads at the start
+  Running server(small_model());
+  const auto request_of = [](std::size_t i) -> json {
+    return {{"prompt", std::string(1 + 7 * i, static_cast<char>('a' + i % 26))}, {"max_tokens", 10 + i % 20}, {"seed", i}, {"logprobs", 1}};
+  };
+  std::vector<json> alone, together(kClients);
+  for (std::size_t i = 0; i < kClients; ++i) {
+    alone.push_back(server.answer(kText, request_of(i))["choices"]);
+  }
+  std::vector<std::thread> clients;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients.emplace_back([&, i] { together[i] = server.answer(kText, request_of(i))["choices"]; });
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
+  for (std::size_t i = 0; i < kClients; ++i) {
+    EXPECT_EQ(together[i], alone[i]) << i;
+  }
+}
+
+TEST(CompletionServer, AConversationLeavesNoTraceInAnother) {
+  // The conversations share a beginning of more than one chunk of kept prompts. The secret follows it.
+  const auto ask_about = [](const std::string& text) -> json {
+    return {{"messages", {{{"role", "system"}, {"content", std::string(200, 's')}}, {{"role", "user"}, {"content", text}}}},
+            {"max_tokens", 30},
+            {"seed", 4},
+            {"n", 2},
+            {"logprobs", true},
+            {"top_logprobs", 5}};
+  };
+  const json secret = ask_about("my password is swordfish"), probe = ask_about("my password is ");
+  const json expected = Running(small_model()).answer(kChat, probe)["choices"];
+  Running server(small_model());
+  EXPECT_NE(server.answer(kChat, secret)["choices"], expected);
+  EXPECT_EQ(server.answer(kChat, probe)["choices"], expected) << "after the secret";
+  json running = secret;  // and beside it
+  running["stream"] = true;
+  running["max_tokens"] = 150;
+  HttpClient client(server.url());
+  client.send(post_request(kChat, running.dump()));
+  client.read("content");
+  EXPECT_EQ(server.answer(kChat, probe)["choices"], expected) << "beside the secret";
+  client.close();
+  EXPECT_EQ(server.answer(kChat, probe)["choices"], expected) << "after it was broken off";
+}
+
+TEST(CompletionServer, LetsAnswersEndWithinTheGrace) {
+  Running server(large_model(), {.grace = std::chrono::seconds(60)});
+  HttpClient endless(server.url()), runs(server.url());
+  endless.send(post_request(kText, kEndless.dump()));
+  endless.read("data: ");
+  runs.send(post_request(kText, R"({"prompt": "Once", "max_tokens": 2000, "stream": true})"));
+  runs.read("data: ");
+  std::thread ends([&] { server.end(); });
+  EXPECT_TRUE(server.has_logged("60 s"));
+  EXPECT_EQ(server.post(kText, {{"prompt", "a"}}).status, 503);
+  EXPECT_NE(runs.read().find("data: [DONE]\n\n"), std::string::npos);
+  endless.close();
+  ends.join();
 }
 
 TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {

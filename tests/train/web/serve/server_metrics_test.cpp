@@ -54,22 +54,22 @@ TEST(ServerMetrics, AreInPrometheussFormat) {
   metrics.count_response("/v1/completions", 200);
   metrics.count_response("/v1/completions", 400);
   metrics.count_response("a\"\\\nb", 404);
-  metrics.count_prompt(5);
-  metrics.count_prompt(7);
-  metrics.count_cached(3);
-  metrics.count_generated(1);
-  metrics.count_generated(30);
-  for (const double seconds : {0.01, 0.02, 0.3, 1000.0}) {
-    metrics.observe_first_token(seconds);
+  for (const index tokens : {5, 7, 0}) {
+    metrics.begin_answer(tokens);
   }
-  metrics.observe_request(2);
-  const PrometheusText found(metrics.text({.running = 2, .waiting = 9, .resident = 123'456'789'012}));
+  metrics.count_cached(3);
+  for (const double seconds : {0.01, 0.02, 0.3, 1000.0}) {
+    metrics.count_token(seconds);
+    metrics.count_token();
+  }
+  metrics.end_answer(2);
+  const PrometheusText found(metrics.text({.waiting = 9, .resident = 123'456'789'012}));
   EXPECT_EQ(found.value(R"(dikkat_http_requests_total{endpoint="/v1/completions",status="200"})"), 2);
   EXPECT_EQ(found.value(R"(dikkat_http_requests_total{endpoint="/v1/completions",status="400"})"), 1);
   EXPECT_EQ(found.value(R"(dikkat_http_requests_total{endpoint="a\"\\\nb",status="404"})"), 1);
   EXPECT_EQ(found.value("dikkat_prompt_tokens_total"), 12);
   EXPECT_EQ(found.value("dikkat_prompt_cache_hit_tokens_total"), 3);
-  EXPECT_EQ(found.value("dikkat_generated_tokens_total"), 31);
+  EXPECT_EQ(found.value("dikkat_generated_tokens_total"), 8);
   EXPECT_EQ(found.value("dikkat_requests_running"), 2);
   EXPECT_EQ(found.value("dikkat_requests_waiting"), 9);
   EXPECT_EQ(found.value("process_resident_memory_bytes"), 123'456'789'012);
@@ -92,9 +92,10 @@ TEST(ServerMetrics, LoseNothingAmongThreads) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int j = 0; j < 1000; ++j) {
-        metrics.count_generated(1);
+        metrics.count_token();
         metrics.count_response("/", 200);
-        metrics.observe_request(0.1);
+        metrics.begin_answer(2);
+        metrics.end_answer(0.1);
         if (j % 100 == 0) {
           PrometheusText{metrics.text({})};
         }
