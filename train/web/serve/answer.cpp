@@ -23,7 +23,7 @@ SampleRequest sample_for(const Job& job) {
   return sample;
 }
 
-index characters(const std::string& text) {
+index count_of_characters(const std::string& text) {
   index count = 0;
   for (std::size_t at = 0; at < text.size(); ++count) {
     at += static_cast<std::size_t>(utf8::decode(text, static_cast<index>(at)).bytes);
@@ -37,7 +37,7 @@ Answer::Answer(Job& job) : job_(job), sample_(sample_for(job)) {
   const ApiRequest& request = job.request();
   const std::string echo = request.echo ? request.prompt : "";
   for (index choice = 0; choice < request.options.num_samples; ++choice) {
-    texts_.emplace_back(choice, job.model().tokenizer, job.prompt().back(), request.stops, characters(echo));
+    texts_.emplace_back(choice, job.model().tokenizer, job.prompt().back(), request.stops, count_of_characters(echo));
     give({.choice = choice, .text = echo});
   }
 }

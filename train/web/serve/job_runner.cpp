@@ -9,7 +9,7 @@
 namespace dikkat {
 namespace {
 
-constexpr auto kMoment = std::chrono::milliseconds(100);  // between checks whether to stop, while there is nothing to do
+constexpr auto kIdleMoment = std::chrono::milliseconds(100);  // between checks whether to stop, while there is nothing to do
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void JobRunner::run(const std::function<bool()>& stop) {
 /// Begins jobs while there are free streams. Waits a moment for one if there is nothing else to do.
 void JobRunner::begin_jobs() {
   while (has_free_stream()) {
-    const std::shared_ptr<Job> job = queue_.take(scheduler_->is_idle() ? kMoment : kMoment.zero());
+    const std::shared_ptr<Job> job = queue_.take(scheduler_->is_idle() ? kIdleMoment : kIdleMoment.zero());
     if (job == nullptr) {
       return;
     }
@@ -93,6 +93,8 @@ void JobRunner::step() {
     for (const Scheduler::Event& event : scheduler_->step()) {
       take(event);
     }
+    const index cached = scheduler_->prompt_tokens_cached();
+    metrics_.count_cached(cached - std::exchange(cached_, cached));
     failure_.reset();
   } catch (const Error&) {
     const bool is_second = failure_.has_value();
@@ -111,6 +113,7 @@ void JobRunner::begin_anew() {
   fail_all(*std::exchange(failure_, std::nullopt));
   scheduler_.reset();  // before the memory of the next one is allocated
   scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
+  cached_ = 0;
 }
 
 void JobRunner::take(const Scheduler::Event& event) {
