@@ -84,7 +84,7 @@ void JobRunner::end_cancelled() {
 void JobRunner::drop(Active& active) {
   active.is_dropped = true;
   for (const index number : active.samples) {
-    scheduler_->end(number, Ending::interrupted);
+    scheduler_->end(number, Ending::stop);
   }
 }
 
@@ -95,25 +95,12 @@ void JobRunner::step() {
     }
     const index cached = scheduler_->prompt_tokens_cached();
     metrics_.count_cached(cached - std::exchange(cached_, cached));
-    failure_.reset();
-  } catch (const Error&) {
-    const bool is_second = failure_.has_value();
-    failure_ = error_of_answer();  // the next step ends the samples that have failed
-    if (is_second) {
-      begin_anew();
-    }
-  } catch (const std::exception&) {
-    failure_ = error_of_answer();
-    begin_anew();
+  } catch (const std::exception&) {  // the scheduler cannot continue
+    fail_all(error_of_answer());
+    scheduler_.reset();  // before the memory of the next one is allocated
+    scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
+    cached_ = 0;
   }
-}
-
-/// Fails all jobs that have begun, and continues with an empty scheduler.
-void JobRunner::begin_anew() {
-  fail_all(*std::exchange(failure_, std::nullopt));
-  scheduler_.reset();  // before the memory of the next one is allocated
-  scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
-  cached_ = 0;
 }
 
 void JobRunner::take(const Scheduler::Event& event) {
@@ -130,12 +117,10 @@ void JobRunner::take(const Scheduler::Event& event) {
   if (active.is_dropped) {
     return;
   }
-  if (event.ending == Ending::interrupted) {
-    fail(*active.job, failure_.value_or(server_ends()));
-    drop(active);
-    return;
-  }
   try {
+    if (event.failure) {
+      std::rethrow_exception(event.failure);
+    }
     if (!event.ending) {
       metrics_.count_token(active.answer.generated() == 0 ? std::optional(active.job->age()) : std::nullopt);
     }
