@@ -215,14 +215,16 @@ int serve_command(const ServeArguments& arguments) {
 void add_serve(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat serve runs/tuned
   dikkat serve models/qwen2.5-0.5b-instruct --weights q8 --port 9000
+  dikkat serve models/qwen2.5-0.5b-instruct --adapter poems=runs/poems --adapter code=runs/code
 Then, from another terminal:
   curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
     -d '{"messages": [{"role": "user", "content": "What is a tape?"}], "max_tokens": 50}'
 Clients of OpenAI's protocol need this URL: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
 new OpenAI({baseURL: "http://127.0.0.1:8080/v1", apiKey: "none"}) in JavaScript. /v1/completions continues texts. /v1/chat/completions answers
 conversations, which are written in the template that the run was trained with, or in the model's own. Additional fields are top_k, min_p and
-repetition_penalty. A response has a seed; the request with this seed gives the same text again, whatever
-other requests the server answers at the same time. Up to --parallel answers are generated together; the others wait in turn.)";
+repetition_penalty. A response has a seed; the request with this seed gives the same text again, whatever other requests the server answers at the
+same time. Up to --parallel answers are generated together; the others wait in turn. /tokenize, /detokenize and /apply-template show how texts
+become tokens, and /metrics has counters for Prometheus.)";
   const auto a = std::make_shared<ServeArguments>();
   Command command =
       program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });
