@@ -195,6 +195,7 @@ int serve_command(const ServeArguments& arguments) {
     print_json({{"url", server.url()},
                 {"base_url", server.url() + "v1"},
                 {"model", model.name},
+                {"models", names_of(models)},
                 {"parallel", plan.streams},
                 {"max_waiting", options.most_waiting},
                 {"weights_bytes", plan.needs.weights},
@@ -204,8 +205,12 @@ int serve_command(const ServeArguments& arguments) {
     flush_results();
   }
   print_message(plan_text(plan, free));
-  print_message(for_terminal(
-      concat("serving ", model.name, " at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
+  std::string names = model.name;
+  for (const std::string& adapter : loaded.names) {
+    append_to(names, concat(", ", adapter));
+  }
+  print_message(
+      for_terminal(concat("serving ", names, " at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
   return 0;
 }
