@@ -8,6 +8,7 @@
 #include "train/sample/draw.h"
 #include "train/sample/prompt.h"
 #include "train/text/utf8.h"
+#include "train/web/serve/chat_form.h"
 #include "train/web/serve/choice_text.h"
 
 namespace dikkat {
@@ -43,7 +44,7 @@ index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, Promp
 
   // The choices, which may begin with the prompt.
   const auto give = [&](Piece piece) {
-    if (!piece.text.empty() || !piece.tokens.empty() || piece.ending) {
+    if (!piece.is_empty()) {
       job.give(std::move(piece));
     }
   };
@@ -55,7 +56,13 @@ index generate_for(const ServedModel& model, Job& job, std::uint64_t seed, Promp
   }
   std::vector<ChoiceText> texts;
   for (index choice = 0; choice < options.num_samples; ++choice) {
-    texts.emplace_back(choice, model.tokenizer, job.prompt().back(), request.stops, offset);
+    ChoiceText& text = texts.emplace_back(choice, model.tokenizer, job.prompt().back(), request.stops, offset);
+    if (auto reader = reader_of(model, request, job.prompt())) {
+      text.set_reader(*std::move(reader));
+    }
+    if (request.reasoning.is_hidden) {
+      text.hide_reasoning();
+    }
     give({.choice = choice, .text = request.echo ? request.prompt : ""});
   }
 
