@@ -38,6 +38,9 @@ AnswerForm answer_form_of(const ChatTemplate& form);
 /// Returns whether an answer to this prompt begins within reasoning, because the prompt ends with the mark that begins it.
 bool begins_in_reasoning(const AnswerForm& form, std::string_view prompt);
 
+/// Returns the mark that Llama 3 may write before a call without a mark of its own.
+constexpr std::string_view python_tag() { return "<|python_tag|>"; }
+
 /// Returns a text without white space at its ends.
 std::string_view without_space_around(std::string_view text);
 

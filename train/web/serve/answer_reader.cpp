@@ -11,7 +11,6 @@ namespace dikkat {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\n\r";
-constexpr std::string_view kPythonTag = "<|python_tag|>";  // Llama 3 may write it before a call
 
 const CallForm kNoCalls;
 
@@ -265,12 +264,12 @@ bool AnswerReader::read_bare_call(AnswerParts& parts) {
   if (at_begin_) {
     const std::string_view text = std::string_view(rest_).substr(space_at_begin(rest_));
     const std::size_t space = rest_.size() - text.size();
-    if (may_become(text, kPythonTag)) {
+    if (may_become(text, python_tag())) {
       return false;
     }
     at_begin_ = false;
-    if (text.starts_with('{') || text.starts_with(kPythonTag)) {
-      keep_raw(space + (text.starts_with('{') ? 0 : kPythonTag.size()));
+    if (text.starts_with('{') || text.starts_with(python_tag())) {
+      keep_raw(space + (text.starts_with('{') ? 0 : python_tag().size()));
       state_ = State::before_call;
       return true;
     }
