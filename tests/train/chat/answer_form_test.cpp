@@ -56,7 +56,8 @@ TEST(AnswerForm, OfQwen) {
 
 TEST(AnswerForm, OfLlama) {
   DIKKAT_NEEDS_SHARED_DATA("templates/llama3_1.jinja");
-  const CallForm bare{.name_key = "name", .arguments_key = "parameters", .before = "{\"name\": \"", .between = "\", \"parameters\": ", .after = "}"};
+  const CallForm bare{
+      .name_key = "name", .arguments_key = "parameters", .before = "{\"name\": \"", .between = "\", \"parameters\": ", .after = "}"};
   for (const char* name : {"llama3_1", "llama3_2"}) {
     const AnswerForm form = form_of_file(name);
     EXPECT_EQ(form.calls, bare) << name;
@@ -104,12 +105,18 @@ std::string with_calls(const std::string& call) {
 
 TEST(AnswerForm, OfANameBeforeTheArguments) {
   EXPECT_EQ(form_of(with_calls("\n<call>{{ c.function.name }}<args>{{ c.function.arguments | tojson }}</call>")).calls,
-            (CallForm{.begin = "<call>", .end = "</call>", .several = true, .before = "<call>", .between = "<args>", .after = "</call>",
+            (CallForm{.begin = "<call>",
+                      .end = "</call>",
+                      .several = true,
+                      .before = "<call>",
+                      .between = "<args>",
+                      .after = "</call>",
                       .separator = "\n"}));
 }
 
 TEST(AnswerForm, OfOtherKeysAndFields) {
-  const AnswerForm form = form_of(with_calls("<<{\"kind\": 1, \"tool\": \"{{ c.function.name }}\", \"with\": {{ c.function.arguments | tojson }}}>>"));
+  const AnswerForm form =
+      form_of(with_calls("<<{\"kind\": 1, \"tool\": \"{{ c.function.name }}\", \"with\": {{ c.function.arguments | tojson }}}>>"));
   ASSERT_TRUE(form.calls) << form.why_no_calls;
   EXPECT_EQ(form.calls->name_key, "tool");
   EXPECT_EQ(form.calls->arguments_key, "with");
@@ -118,8 +125,9 @@ TEST(AnswerForm, OfOtherKeysAndFields) {
 }
 
 TEST(AnswerForm, OfCallsThatCannotBeRead) {
-  for (const char* call : {"", "<f>{{ c.function.name }}</f>", "{{ c.function.name }}({{ c.function.arguments | tojson }})",
-                           "{{ c | tojson }}", "<c>{\"arguments\": {{ c.function.arguments | tojson }}, \"name\": \"{{ c.function.name }}\"}</c>"}) {
+  for (const char* call :
+       {"", "<f>{{ c.function.name }}</f>", "{{ c.function.name }}({{ c.function.arguments | tojson }})", "{{ c | tojson }}",
+        "<c>{\"arguments\": {{ c.function.arguments | tojson }}, \"name\": \"{{ c.function.name }}\"}</c>"}) {
     const AnswerForm form = form_of(with_calls(call));
     EXPECT_FALSE(form.calls) << call;
     EXPECT_FALSE(form.why_no_calls.empty()) << call;
@@ -128,7 +136,8 @@ TEST(AnswerForm, OfCallsThatCannotBeRead) {
 
 TEST(AnswerForm, ThinksWhereThePromptOrTheTemplateDoes) {
   const AnswerForm form = form_of(
-      "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}[THINK]{{ m.reasoning_content }}[/THINK]\n{% endif %}{{ m.content }}{% endfor %}");
+      "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}[THINK]{{ m.reasoning_content }}[/THINK]\n{% endif %}{{ m.content "
+      "}}{% endfor %}");
   EXPECT_EQ(form.think_begin, "[THINK]");
   EXPECT_EQ(form.think_end, "[/THINK]");
   EXPECT_TRUE(begins_in_reasoning(form, "<assistant>[THINK]\n"));

@@ -60,12 +60,12 @@ class CallScan {
 class AnswerReader {
  public:
   struct Options {
-    const AnswerForm* form = nullptr;      // must outlive the reader
-    bool reads_reasoning = false;          // between its marks, at the beginning
-    bool begins_in_reasoning = false;      // the prompt ends with the mark
-    std::vector<std::string> tools{};      // the names that can be called; empty: no calls are read
-    bool several = false;                  // whether more than one call is read, if the form has more
-    bool is_certain = false;               // every call is well-formed, so its parts are given as they come
+    const AnswerForm* form = nullptr;  // must outlive the reader
+    bool reads_reasoning = false;      // between its marks, at the beginning
+    bool begins_in_reasoning = false;  // the prompt ends with the mark
+    std::vector<std::string> tools{};  // the names that can be called; empty: no calls are read
+    bool several = false;              // whether more than one call is read, if the form has more
+    bool is_certain = false;           // every call is well-formed, so its parts are given as they come
   };
 
   explicit AnswerReader(Options options);
@@ -100,10 +100,10 @@ class AnswerReader {
 
   std::shared_ptr<const Options> options_;  // scan_ refers to it
   State state_ = State::content;
-  std::string rest_;           // text that was not read yet
-  std::string raw_;            // what was read of a call before its object: content, if the call is not well-formed
-  bool at_begin_ = true;       // nothing but reasoning was read
-  bool skips_space_ = false;   // white space is not part of what comes next
+  std::string rest_;          // text that was not read yet
+  std::string raw_;           // what was read of a call before its object: content, if the call is not well-formed
+  bool at_begin_ = true;      // nothing but reasoning was read
+  bool skips_space_ = false;  // white space is not part of what comes next
   bool is_over_ = false;
   bool is_behind_list_ = false;
   CallScan scan_;

@@ -17,8 +17,8 @@ namespace dikkat {
 struct Piece {
   index choice = 0;  // the number of the answer, of ApiRequest::options.num_samples
   std::string text{};
-  std::string reasoning{};          // before the text
-  std::vector<CallPart> calls{};    // behind it
+  std::string reasoning{};           // before the text
+  std::vector<CallPart> calls{};     // behind it
   std::vector<TokenScore> tokens{};  // if the request asks for log probabilities
   std::optional<Ending> ending{};    // only in the last piece of a choice
   bool has_called = false;           // in the last piece: whether the choice has called tools

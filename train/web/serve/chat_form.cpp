@@ -59,9 +59,7 @@ std::string variables_of(const ServedModel& model, const ReasoningRequest& reaso
   return variables.empty() ? "" : json_text(variables);
 }
 
-bool calls_tools(const Message& message) {
-  return !message.fields.empty() && parse_json<Json>(message.fields).contains("tool_calls");
-}
+bool calls_tools(const Message& message) { return !message.fields.empty() && parse_json<Json>(message.fields).contains("tool_calls"); }
 
 }  // namespace
 

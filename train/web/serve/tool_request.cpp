@@ -39,7 +39,8 @@ std::optional<bool> flag(const Json& object, const char* name, const std::string
 
 bool is_name(const std::string& text) {
   return !text.empty() && text.size() <= kLongestName && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_-.:/").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-.:/").find(c) != std::string_view::npos;
   });
 }
 
@@ -59,7 +60,8 @@ Tool read_tool(const Json& tool, const std::string& path) {
   for (const auto& [key, value] : function->items()) {
     constexpr std::array kKnown = {"name", "description", "parameters", "strict"};
     if (std::ranges::find(kKnown, key) == kKnown.end() && !is_nothing(value)) {
-      refuse(concat(path, ".function.", key), "is not a field of a function that this server knows, expected name, description, parameters or strict");
+      refuse(concat(path, ".function.", key),
+             "is not a field of a function that this server knows, expected name, description, parameters or strict");
     }
   }
   const Json* const name = find_value(*function, "name");
@@ -104,7 +106,8 @@ ToolRequest read_tool_request(const Json& request) {
       all.tools.push_back(read_tool((*list)[i], concat("tools[", i, ']')));
       const bool is_second = std::ranges::count(all.tools, all.tools.back().name, &Tool::name) > 1;
       if (is_second) {
-        refuse(concat("tools[", i, "].function.name"), "is ", short_text(Json(all.tools.back().name)), ", which is the name of another tool");
+        refuse(concat("tools[", i, "].function.name"), "is ", short_text(Json(all.tools.back().name)),
+               ", which is the name of another tool");
       }
     }
     all.choice = ToolChoice::automatic;

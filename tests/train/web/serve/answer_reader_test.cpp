@@ -19,7 +19,8 @@ const AnswerForm kHermes{.think_begin = "<think>",
                                            .after = "}\n</tool_call>",
                                            .separator = "\n"}};
 const AnswerForm kBare{
-    .calls = CallForm{.name_key = "name", .arguments_key = "parameters", .before = "{\"name\": \"", .between = "\", \"parameters\": ", .after = "}"}};
+    .calls = CallForm{
+        .name_key = "name", .arguments_key = "parameters", .before = "{\"name\": \"", .between = "\", \"parameters\": ", .after = "}"}};
 const AnswerForm kList{.calls = CallForm{.begin = "[TOOL_CALLS]",
                                          .name_key = "name",
                                          .arguments_key = "arguments",
@@ -117,7 +118,8 @@ const std::string kAdd = R"(<tool_call>
 const std::string kAddRead = R"([add {"a": 1, "b": "}\"{"}])";
 
 TEST(AnswerReader, LeavesAnAnswerWithoutMarksAsItIs) {
-  for (const char* text : {"", "a", " a \n", "\n\n", "a <tool b", "a <", "<tool_call", "a <think>b</think>", "ğüş < 3 \n <", "{\"name\": 1}", "</think>"}) {
+  for (const char* text :
+       {"", "a", " a \n", "\n\n", "a <tool b", "a <", "<tool_call", "a <think>b</think>", "ğüş < 3 \n <", "{\"name\": 1}", "</think>"}) {
     EXPECT_EQ(hermes(text), text);
   }
 }
@@ -139,9 +141,10 @@ TEST(AnswerReader, ReadsCallsBetweenMarks) {
 TEST(AnswerReader, WhatIsNoCallIsContent) {
   for (const char* text :
        {"<tool_call>", "<tool_call>\n", "a\n<tool_call>x</tool_call>", "<tool_call>{\"name\": \"other\", \"arguments\": {}}</tool_call>",
-        "<tool_call>{\"name\": \"add\", \"arguments\": 7}</tool_call>", "<tool_call>{\"name\": \"add\", \"arguments\": {\"a\": }}</tool_call>",
-        "<tool_call>{\"name\": \"add\", \"argu", "<tool_call>{\"name\": \"add\", \"arguments\": {\"a\"", "<tool_call>[]</tool_call>",
-        "<tool_call>{}</tool_call>", "<tool_call>{\"name\" \"add\"}</tool_call>", "<tool_call>{1: 2}"}) {
+        "<tool_call>{\"name\": \"add\", \"arguments\": 7}</tool_call>",
+        "<tool_call>{\"name\": \"add\", \"arguments\": {\"a\": }}</tool_call>", "<tool_call>{\"name\": \"add\", \"argu",
+        "<tool_call>{\"name\": \"add\", \"arguments\": {\"a\"", "<tool_call>[]</tool_call>", "<tool_call>{}</tool_call>",
+        "<tool_call>{\"name\" \"add\"}</tool_call>", "<tool_call>{1: 2}"}) {
     EXPECT_EQ(hermes(text), text);
   }
   EXPECT_EQ(hermes("<tool_call>{\"name\": \"oops\"}\n" + kAdd), "<tool_call>{\"name\": \"oops\"}" + kAddRead) << "and then a call";
@@ -176,8 +179,8 @@ TEST(AnswerReader, ReadsABareObjectOnlyAsTheWholeAnswer) {
   EXPECT_EQ(bare(R"({"name": "add", "parameters": {"a": {"b": [1]}}})"), R"([add {"a": {"b": [1]}}])");
   EXPECT_EQ(bare(R"(<|python_tag|>{"type": "function", "name": "add", "parameters": {}})"), "[add {}]");
   EXPECT_EQ(bare("\n {\"name\": \"add\", \"parameters\": {}} and more"), "[add {}]");
-  for (const char* text : {R"(So: {"name": "add", "parameters": {}})", R"({"city": "Rome"})", R"({"name": "Ada"})", R"({"name": "add"})", "{", "<|python", "{x}",
-                           R"({"name": "add", "age": 3})", R"({"name": "add", "parameters": {})", " \n"}) {
+  for (const char* text : {R"(So: {"name": "add", "parameters": {}})", R"({"city": "Rome"})", R"({"name": "Ada"})", R"({"name": "add"})",
+                           "{", "<|python", "{x}", R"({"name": "add", "age": 3})", R"({"name": "add", "parameters": {})", " \n"}) {
     EXPECT_EQ(bare(text), text);
   }
 }

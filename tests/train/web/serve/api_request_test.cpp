@@ -188,8 +188,8 @@ TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
 }
 
 TEST(ApiRequest, AcceptsFieldsThatDoNotChangeTheText) {
-  for (const char* field : {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
-                            "cache_prompt", "id_slot", "mirostat_tau"}) {
+  for (const char* field :
+       {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "cache_prompt", "id_slot", "mirostat_tau"}) {
     EXPECT_EQ(of_chat(concat('"', field, "\": {\"a\": [1]}")), "accepted") << field;
   }
 }
@@ -247,7 +247,9 @@ TEST(ApiRequest, ReadsTools) {
   EXPECT_TRUE(all.several);
   EXPECT_EQ(all.tools, (std::vector<Tool>{{"add", R"({"type":"object","b":1,"a":2})"}, {"now", ""}})) << "in the order of the keys";
   EXPECT_TRUE(all.text.starts_with(R"([{"type":"function","function":{"name":"add","description":"Adds.")")) << all.text;
-  const auto chosen = [&](const char* choice) { return with(concat(kTools, R"(, "parallel_tool_calls": false, "tool_choice": )", choice)).tools; };
+  const auto chosen = [&](const char* choice) {
+    return with(concat(kTools, R"(, "parallel_tool_calls": false, "tool_choice": )", choice)).tools;
+  };
   EXPECT_EQ(chosen("\"auto\"").tools.size(), 2U);
   EXPECT_FALSE(chosen("\"auto\"").several);
   EXPECT_EQ(chosen("\"required\"").choice, ToolChoice::required);
@@ -278,7 +280,8 @@ TEST(ApiRequest, NamesTheErrorInATool) {
   expect(function(R"("name": "a", "parameters": "x")"), "tools[0].function.parameters", {"\"x\"", "schema"});
   expect(function(R"("name": "a", "strict": 1)"), "tools[0].function.strict", {"1", "true or false"});
   expect(function(R"("name": "a", "input_schema": {"type": "object"})"), "tools[0].function.input_schema", {"parameters"});
-  expect(R"([{"type": "function", "function": {"name": "a"}}, {"type": "function", "function": {"name": "a"}}])", "tools[1].function.name", {"\"a\""});
+  expect(R"([{"type": "function", "function": {"name": "a"}}, {"type": "function", "function": {"name": "a"}}])", "tools[1].function.name",
+         {"\"a\""});
   const auto choice = [](const std::string& value, std::vector<std::string> parts) {
     parts.emplace_back("tool_choice");
     expect_refused(of_chat(concat(kTools, ", \"tool_choice\": ", value)), "400 tool_choice invalid_value", parts);

@@ -80,7 +80,8 @@ TEST(ApiResponse, OfReasoningAndCalls) {
   all.append({.calls = {{.number = 0, .arguments = "{\"a\""}}});
   all.append({.choice = 1, .calls = {{.number = 0, .arguments = ": 1}"}, {.number = 1, .name = "now", .arguments = "{}"}}});
   all.append({.choice = 1, .ending = Ending::end, .has_called = true});
-  EXPECT_EQ(all.calls, (std::vector<CallPart>{{.number = 0, .name = "add", .arguments = "{\"a\": 1}"}, {.number = 1, .name = "now", .arguments = "{}"}}));
+  EXPECT_EQ(all.calls, (std::vector<CallPart>{{.number = 0, .name = "add", .arguments = "{\"a\": 1}"},
+                                              {.number = 1, .name = "now", .arguments = "{}"}}));
   EXPECT_FALSE(all.is_empty());
   const std::string body = response_json(head(Endpoint::chat), {all}, {});
   const std::string choices =

@@ -15,7 +15,8 @@ namespace {
 constexpr const char* kAll =
     "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}{% if topic is defined %}<topic>{{ topic }}{% endif %}"
     "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
-    "{% for c in m.tool_calls %}<c>{\"name\": \"{{ c.function.name }}\", \"arguments\": {{ c.function.arguments | tojson }}}</c>{% endfor %}\n"
+    "{% for c in m.tool_calls %}<c>{\"name\": \"{{ c.function.name }}\", \"arguments\": {{ c.function.arguments | tojson }}}</c>{% endfor "
+    "%}\n"
     "{% endfor %}{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and not enable_thinking %}<think></think>"
     "{% else %}<think>{% endif %}{% endif %}";
 constexpr const char* kPlain =
@@ -28,7 +29,8 @@ struct Model {
   Gpt gpt{Scope(store), {.n_layer = 1, .n_head = 1, .n_embd = 8, .block_size = 4000, .vocab_size = 256}};
 
   ServedModel served(const char* jinja) const {
-    ServedModel model{.gpt = gpt, .tokenizer = tokenizer, .name = "tiny", .fingerprint = "", .form = ChatTemplate(TemplateName::own, jinja, tokenizer)};
+    ServedModel model{
+        .gpt = gpt, .tokenizer = tokenizer, .name = "tiny", .fingerprint = "", .form = ChatTemplate(TemplateName::own, jinja, tokenizer)};
     model.answers = answer_form_of(*model.form);
     return model;
   }
@@ -70,10 +72,11 @@ TEST(ChatForm, GivesTheTemplateToolsAndVariables) {
 }
 
 TEST(ChatForm, WritesEarlierCallsAndReasoning) {
-  EXPECT_EQ(prompt(kAll, request("", R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "reasoning_content": "Hm",
+  EXPECT_EQ(
+      prompt(kAll, request("", R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "reasoning_content": "Hm",
                 "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "add", "arguments": "{\"b\": 1, \"a\": 2}"}}]},
                 {"role": "tool", "tool_call_id": "call_1", "content": "3"}])")),
-            "<user>Hi\n<assistant><think>Hm</think><c>{\"name\": \"add\", \"arguments\": {\"b\": 1, \"a\": 2}}</c>\n<tool>3\n<assistant><think>");
+      "<user>Hi\n<assistant><think>Hm</think><c>{\"name\": \"add\", \"arguments\": {\"b\": 1, \"a\": 2}}</c>\n<tool>3\n<assistant><think>");
 }
 
 TEST(ChatForm, RefusesWhatTheTemplateWouldLose) {
@@ -81,7 +84,8 @@ TEST(ChatForm, RefusesWhatTheTemplateWouldLose) {
   EXPECT_TRUE(refusal(kPlain, request(kTools)).starts_with("tools: "));
   EXPECT_EQ(refusal(kPlain, request(concat(kTools, R"(, "tool_choice": "none")"))), "accepted");
   EXPECT_TRUE(refusal(kPlain, request("", R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "so",
-      "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}])")).starts_with("messages[1].tool_calls: "));
+      "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}])"))
+                  .starts_with("messages[1].tool_calls: "));
   EXPECT_TRUE(names(refusal(kAll, request(R"("chat_template_kwargs": {"topics": 1})")), {"chat_template_kwargs.topics"}));
   EXPECT_TRUE(names(refusal(kAll, request(R"("chat_template_kwargs": {"messages": []})")), {"chat_template_kwargs.messages"}));
   EXPECT_TRUE(refusal(kAll, request(R"("reasoning_effort": "low")")).starts_with("reasoning_effort: "));

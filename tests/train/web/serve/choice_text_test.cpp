@@ -79,9 +79,10 @@ TEST(TokenScores, AreThoseOfASoftmaxInF64) {
 
 TEST(ChoiceText, SplitsReasoningAndCalls) {
   const ByteTokenizer tokenizer;
-  const AnswerForm form{.think_begin = "<think>",
-                        .think_end = "</think>",
-                        .calls = CallForm{.begin = "<c>", .end = "</c>", .name_key = "name", .arguments_key = "arguments", .several = true}};
+  const AnswerForm form{
+      .think_begin = "<think>",
+      .think_end = "</think>",
+      .calls = CallForm{.begin = "<c>", .end = "</c>", .name_key = "name", .arguments_key = "arguments", .several = true}};
   const auto read = [&](const std::string& text, bool hides, bool several) {
     ChoiceText choice(0, tokenizer, 'x', {"STOP"});
     choice.set_reader(AnswerReader({.form = &form, .reads_reasoning = true, .tools = {"f"}, .several = several}));
@@ -101,7 +102,8 @@ TEST(ChoiceText, SplitsReasoningAndCalls) {
   const Piece all = read(text, false, true);
   EXPECT_EQ(all.reasoning, "Hm");
   EXPECT_EQ(all.text, "So");
-  EXPECT_EQ(all.calls, (std::vector<CallPart>{{.number = 0, .name = "f", .arguments = "{}"}, {.number = 1, .name = "f", .arguments = "{}"}}));
+  EXPECT_EQ(all.calls,
+            (std::vector<CallPart>{{.number = 0, .name = "f", .arguments = "{}"}, {.number = 1, .name = "f", .arguments = "{}"}}));
   EXPECT_TRUE(all.has_called);
   EXPECT_EQ(all.tokens.size(), text.size()) << "all tokens are reported";
   EXPECT_EQ(read(text, true, true).reasoning, "");
