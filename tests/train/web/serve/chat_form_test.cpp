@@ -16,8 +16,9 @@ constexpr const char* kWholeTemplate =
     "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}{% if topic is defined %}<topic>{{ topic }}{% endif %}"
     "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
     "{% for c in m.tool_calls %}<c>{\"name\": \"{{ c.function.name }}\", \"arguments\": {{ c.function.arguments | tojson }}}</c>{% endfor "
-    "%}\n"
-    "{% endfor %}{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and not enable_thinking %}<think></think>"
+    "%}"
+    "{{ '\\n' }}{% endfor %}{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and not enable_thinking "
+    "%}<think></think>"
     "{% else %}<think>{% endif %}{% endif %}";
 constexpr const char* kPlainTemplate =
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
