@@ -75,5 +75,7 @@ class Rule {
 Grammar reference(const Rule& rule);
 /// The texts of `start`, in which, as in the rules' own grammars, each reference() means the rule's grammar.
 Grammar with_rules(Grammar start, std::vector<std::pair<Rule, Grammar>> rules);
+/// The grammar itself, for which an automaton has states only once, however often the value that is returned is used.
+inline Grammar shared(Grammar grammar) { return with_rules(std::move(grammar), {}); }
 
 }  // namespace dikkat

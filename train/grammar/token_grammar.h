@@ -2,7 +2,7 @@
 
 #include <functional>
 #include <memory>
-#include <span>
+#include <string_view>
 #include <vector>
 
 #include "train/grammar/grammar.h"
@@ -40,6 +40,7 @@ class TokenGrammar : public std::enable_shared_from_this<TokenGrammar> {
 
  private:
   class Masks;
+  class Sample;
   std::unique_ptr<Masks> masks_;
 };
 

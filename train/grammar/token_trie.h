@@ -28,17 +28,18 @@ class TokenTrie {
   /// Another token with the same text, or -1.
   Token same_as(Token token) const { return same_[static_cast<std::size_t>(token)]; }
   index longest() const { return longest_; }
-  /// The characters of which every text can be written, sorted. Empty: every byte has a token, so all.
+  /// The text of a token; empty if it is left out.
+  const std::string& text(Token token) const { return texts_.at(static_cast<std::size_t>(token)); }
+  /// The characters that the vocabulary can write, sorted. Empty: all, because every byte is a token.
   const std::vector<char32_t>& alphabet() const { return alphabet_; }
-  bool has_all_bytes() const { return has_all_bytes_; }
 
  private:
   index vocab_size_ = 0;
   index longest_ = 0;
   std::vector<Node> nodes_;
-  std::vector<Token> same_;  // by token
+  std::vector<std::string> texts_;  // by token
+  std::vector<Token> same_;         // by token
   std::vector<char32_t> alphabet_;
-  bool has_all_bytes_ = false;
 };
 
 }  // namespace dikkat
