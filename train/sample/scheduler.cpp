@@ -43,11 +43,23 @@ struct Stream {
   bool reads_prompt() const { return need == Need::prompt && !has_prompt && !prompt.empty(); }
 };
 
+/// What models that share a scheduler have in common.
+struct Size {
+  index layers, keys, context, vocabulary;
+
+  explicit Size(const Gpt& model)
+      : layers(model.config().n_layer),
+        keys(model.config().n_kv_head * model.config().head_size),
+        context(model.config().block_size),
+        vocabulary(model.config().vocab_size) {}
+  bool operator==(const Size&) const = default;
+};
+
 }  // namespace
 
 class Scheduler::State {
  public:
-  State(const Gpt& model, const Options& options) : config_(model.config()), cache_(model.cache_type(options.cache)), prompts_(options.prompts) {
+  State(const Gpt& model, const Options& options) : size_(model), cache_(model.cache_type(options.cache)), prompts_(options.prompts) {
     require(options.streams >= 1, "sample: ", options.streams, " streams, expected 1 or more");
     require(prompts_ == nullptr || prompts_->dtype() == cache_, "sample: prompts are kept as ",
             prompts_ == nullptr ? cache_ : prompts_->dtype(), ", expected ", cache_, ", as keys and values of samples");
@@ -55,18 +67,15 @@ class Scheduler::State {
     for (index i = 0; i < options.streams; ++i) {
       streams_.push_back({.keys_and_values = model.cache(1, cache_)});
     }
-    logits_.resize(static_cast<std::size_t>(options.streams * config_.vocab_size));
+    logits_.resize(static_cast<std::size_t>(options.streams * size_.vocabulary));
   }
 
   index add(SampleRequest request) {
     check(request);
-    const TransformerConfig& c = request.model->config();
-    require(c.n_layer == config_.n_layer && c.n_kv_head * c.head_size == config_.n_kv_head * config_.head_size &&
-                c.block_size == config_.block_size && c.vocab_size == config_.vocab_size &&
-                request.model->cache_type(cache_) == cache_,
-            "sample: a model of ", c.n_layer, " layers, ", c.n_kv_head * c.head_size, " columns of keys, contexts of ", c.block_size, " and ",
-            c.vocab_size, " tokens, expected one like the scheduler's: ", config_.n_layer, ", ", config_.n_kv_head * config_.head_size, ", ",
-            config_.block_size, " and ", config_.vocab_size);
+    const Size size(*request.model);
+    require(size == size_ && request.model->cache_type(cache_) == cache_, "sample: a model of ", size.layers, " layers, ", size.keys,
+            " columns of keys, contexts of ", size.context, " and ", size.vocabulary, " tokens, expected one like the scheduler's: ",
+            size_.layers, ", ", size_.keys, ", ", size_.context, " and ", size_.vocabulary);
     if (request.options.max_new_tokens == 0) {
       ended_.push_back({.number = next_, .ending = Ending::length});
       return next_++;
@@ -128,7 +137,7 @@ class Scheduler::State {
   using Waiting = std::pair<index, SampleRequest>;
 
   std::span<float> logits_of(const Stream& one) {
-    const auto width = static_cast<std::size_t>(config_.vocab_size);
+    const auto width = static_cast<std::size_t>(size_.vocabulary);
     return std::span(logits_).subspan(static_cast<std::size_t>(&one - streams_.data()) * width, width);
   }
 
@@ -166,7 +175,7 @@ class Scheduler::State {
 
   /// The part of a prompt that fits into a context.
   std::span<const Token> end_of(std::span<const Token> prompt) const {
-    return prompt.last(std::min(prompt.size(), static_cast<std::size_t>(config_.block_size)));
+    return prompt.last(std::min(prompt.size(), static_cast<std::size_t>(size_.context)));
   }
 
   void begin(Stream& stream, RunningSample sample) {
@@ -296,7 +305,7 @@ class Scheduler::State {
     }
     std::vector<RunningSample::Drawn> drawn(ready.size());
     const auto count = static_cast<index>(ready.size());
-    parallel_for(count, Work::elements(4 * count * config_.vocab_size), [&](index i) {
+    parallel_for(count, Work::elements(4 * count * size_.vocabulary), [&](index i) {
       const auto at = static_cast<std::size_t>(i);
       Stream& one = *ready[at];
       const auto logits = logits_of(one);
@@ -345,7 +354,7 @@ class Scheduler::State {
     one.left = ++leavings_;
   }
 
-  const TransformerConfig config_;
+  const Size size_;
   const DType cache_;
   PromptCache* prompts_;
   ModelPasses passes_;
