@@ -93,6 +93,46 @@ TEST(Serve, WantsTheKeyThatItIsGiven) {
   EXPECT_FALSE(contains(option.end().err, "--api-key"));
 }
 
+TEST(Serve, PlansItsMemory) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=1"});
+  const Serving one(here, {"--parallel", "1", "--prompt-cache", "0"}), half(here, {"--parallel", "3", "--cache", "bf16"}), any(here);
+  EXPECT_EQ(one.said()["parallel"], 1);
+  EXPECT_EQ(one.said()["prompt_cache_bytes"], 0);
+  EXPECT_EQ(half.said()["parallel"], 3);
+  EXPECT_LT(half.said()["stream_bytes"], one.said()["stream_bytes"]);
+  EXPECT_GE(half.said()["cache_bytes"], 3 * half.said()["stream_bytes"].get<std::int64_t>());
+  EXPECT_EQ(any.said()["parallel"], 8) << "there is memory for more";
+  EXPECT_GT(any.said()["weights_bytes"], 0);
+  for (const Serving* serving : {&one, &half, &any}) {
+    EXPECT_EQ(serving->post("/v1/completions", {{"prompt", "the"}, {"n", 3}}).status, 200);
+  }
+  expect_refused(here, {"serve", "run", "--cache", "f16"}, {"--cache", "f16", "bf16"});
+  expect_refused(here, {"serve", "run", "--prompt-cache", "2 bananas"}, {"--prompt-cache", "2 bananas", "512MB"});
+  expect_refused(here, {"serve", "run", "--prompt-cache", "900000TB"}, {"--prompt-cache"});
+}
+
+TEST(Serve, LetsRunningAnswersEndWithinTheGrace) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=1", "model.block_size=4096"});
+  for (const bool is_long : {true, false}) {
+    Serving serving(here, {"--grace", is_long ? "60" : "0"});
+    HttpClient client(serving.url());
+    client.send(post_request("/v1/completions", R"({"prompt": "a", "max_tokens": 4000, "stream": true})"));
+    client.read("data: ");
+    const Outcome ended = serving.end(SIGTERM);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(contains(client.read(), is_long ? "[DONE]" : "shutting_down"), true);
+  }
+  Serving serving(here, {"--grace", "60"});
+  HttpClient client(serving.url());
+  client.send(post_request("/v1/completions", R"({"prompt": "a", "max_tokens": 4000, "n": 8, "stream": true})"));
+  client.read("data: ");
+  serving.program().send(SIGTERM);
+  EXPECT_TRUE(serving.program().until([&] { return contains(serving.program().err(), "60 s"); }));
+  EXPECT_EQ(serving.end(SIGTERM).code, 128 + SIGTERM) << "the second signal";
+}
+
 TEST(Serve, RefusesAnAddressThatItCannotListenAt) {
   const Workspace here;
   here.train("run", {"train.max_steps=1", "tokenizer.kind=bpe", "tokenizer.vocab_size=270"});

@@ -15,12 +15,17 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/run/build_info.h"
+#include "train/system/byte_size.h"
 #include "train/system/format_numbers.h"
+#include "train/system/machine_memory.h"
 #include "train/web/http/loopback.h"
 #include "train/web/serve/completion_server.h"
+#include "train/web/serve/stream_plan.h"
 
 namespace dikkat {
 namespace {
+
+constexpr int kByMemory = 0;  // no number of streams is given
 
 struct ServeArguments {
   ModelArguments model;
@@ -28,7 +33,10 @@ struct ServeArguments {
   TemplateArguments form;
   std::string name;  // empty: the file's name
   CompletionServer::Options server;
-  int most_waiting = 16;
+  int most_waiting = 64;
+  int streams = kByMemory;
+  std::string prompts, cache = "f32";  // --prompt-cache, which may be empty; --cache
+  int grace = 10;                      // seconds
   bool json = false;
 };
 
@@ -82,13 +90,31 @@ ServedModel served_model(const ServeArguments& arguments, const TrainedModel& tr
   return model;
 }
 
-CompletionServer::Options server_options(const ServeArguments& arguments) {
+/// Plans the memory of streams and prompts. The model must be loaded.
+StreamPlan plan_of(const ServeArguments& arguments, const TrainedModel& trained, std::size_t free) {
+  const StreamNeeds needs =
+      stream_needs(trained.model->gpt().config(), trained.model->parameters().weight_bytes(), cache_type_named(arguments.cache));
+  StreamWishes wishes;
+  if (arguments.streams != kByMemory) {
+    wishes.streams = arguments.streams;
+  }
+  if (!arguments.prompts.empty()) {
+    wishes.prompts = parse_bytes(arguments.prompts, "--prompt-cache");
+  }
+  return plan_streams(needs, wishes, free);
+}
+
+CompletionServer::Options server_options(const ServeArguments& arguments, const StreamPlan& plan) {
   CompletionServer::Options options = arguments.server;
   if (const char* key = std::getenv(kKeyVariable);
       key != nullptr && options.api_key.empty()) {  // NOLINT(concurrency-mt-unsafe): no thread sets variables
     options.api_key = key;
   }
   options.most_waiting = static_cast<std::size_t>(arguments.most_waiting);
+  options.streams = plan.streams;
+  options.cache = cache_type_named(arguments.cache);
+  options.prompt_positions = plan.prompt_positions;
+  options.grace = std::chrono::seconds(arguments.grace);
   options.log = [](const std::string& line) { print_message(for_terminal(line)); };
   return options;
 }
@@ -98,7 +124,9 @@ int serve_command(const ServeArguments& arguments) {
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
   report_chosen_checkpoint(arguments.model, trained.origin);
   const ServedModel model = served_model(arguments, trained);
-  const CompletionServer::Options options = server_options(arguments);
+  const std::size_t free = free_memory(machine_memory(), process_memory());
+  const StreamPlan plan = plan_of(arguments, trained, free);
+  const CompletionServer::Options options = server_options(arguments, plan);
   CompletionServer server(model, options);
   if (!is_loopback(options.host) && options.api_key.empty()) {
     warn(concat("anyone who can reach this machine can use this model; to require a key from clients, set --api-key or the variable ",
@@ -106,9 +134,18 @@ int serve_command(const ServeArguments& arguments) {
   }
   stop_in_order();
   if (arguments.json) {
-    print_json({{"url", server.url()}, {"base_url", server.url() + "v1"}, {"model", model.name}});
+    print_json({{"url", server.url()},
+                {"base_url", server.url() + "v1"},
+                {"model", model.name},
+                {"parallel", plan.streams},
+                {"max_waiting", options.most_waiting},
+                {"weights_bytes", plan.needs.weights},
+                {"stream_bytes", plan.needs.stream},
+                {"cache_bytes", plan.all_streams()},
+                {"prompt_cache_bytes", plan.prompts()}});
     flush_results();
   }
+  print_message(plan_text(plan, free));
   print_message(for_terminal(
       concat("serving ", model.name, " at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
@@ -126,7 +163,8 @@ Then, from another terminal:
 Clients of OpenAI's protocol need this URL: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
 new OpenAI({baseURL: "http://127.0.0.1:8080/v1", apiKey: "none"}) in JavaScript. /v1/completions continues texts. /v1/chat/completions answers
 conversations, which are written in the template that the run was trained with, or in the model's own. Additional fields are top_k, min_p and
-repetition_penalty. A response has a seed; the request with this seed gives the same text again. One answer is generated at a time.)";
+repetition_penalty. A response has a seed; the request with this seed gives the same text again, whatever
+other requests the server answers at the same time. Up to --parallel answers are generated together; the others wait in turn.)";
   const auto a = std::make_shared<ServeArguments>();
   Command command =
       program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });
@@ -140,6 +178,15 @@ repetition_penalty. A response has a seed; the request with this seed gives the 
   command.text("--api-key", a->server.api_key, "KEY",
                "The API key that clients must send; or set DIKKAT_API_KEY, which does not appear in process listings");
   command.number("--max-waiting", a->most_waiting, 1, 10'000, "Number of requests that may wait; more are refused");
+  command.number("--parallel", a->streams, 1, 1024,
+                 "Number of answers that are generated together, each choice (n) counted; by default as many as fit into half of the free "
+                 "memory, at most 8. Each one has memory for a full context");
+  command.text("--cache", a->cache, "TYPE", "Type of keys and values: f32, or bf16 for half the memory and slightly different answers");
+  command.text("--prompt-cache", a->prompts, "SIZE",
+               "Memory for the keys and values of conversations that were read before, such as 512MB; 0: none. By default as much as the "
+               "parallel answers take, and at most a quarter of the free memory");
+  command.number("--grace", a->grace, 0, 86'400,
+                 "Seconds that running answers have to end after SIGTERM or Ctrl-C; a second signal ends the server at once");
   command.flag("--json", a->json, "Also print a line of JSON with the URL once it listens");
 }
 

@@ -8,12 +8,14 @@
 
 #include "train/sample/prompt_cache.h"
 #include "train/web/http/http_server.h"
-#include "train/web/serve/answer.h"
+#include "train/web/http/open_files.h"
+#include "train/web/serve/job_runner.h"
 
 namespace dikkat {
 namespace {
 
-constexpr int kMostConnections = 32;
+constexpr int kMoreConnections = 32;                     // beside those of running and waiting requests
+constexpr std::size_t kOtherFiles = 320;                 // connections that have been answered, and the program's own files
 constexpr auto kMoment = std::chrono::milliseconds(50);  // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
@@ -55,10 +57,14 @@ HttpResponse refusal(const ApiError& error) {
   return response;
 }
 
-/// Returns an answer's entry in the log: "12 prompt tokens, 30 generated, 41.5 tokens/s".
+double rounded(double value, double digits) { return std::round(value * digits) / digits; }
+
+/// Returns an answer's entry in the log: "12 prompt tokens, 30 generated, first after 0.15 s, 41.5 tokens/s".
 std::string note_of(const Job& job) {
-  const double rate = job.seconds() > 0 ? static_cast<double>(job.generated()) / job.seconds() : 0;
-  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, ", std::round(rate * 10) / 10, " tokens/s",
+  const Job::Times times = job.times();
+  const double rate = times.generating > 0 ? static_cast<double>(job.generated()) / times.generating : 0;
+  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, first after ", rounded(times.first_token, 1000),
+                " s, ", rounded(rate, 10), " tokens/s",
                 job.request().ignored.empty() ? "" : concat(", without an effect: ", job.request().ignored));
 }
 
@@ -71,26 +77,45 @@ class CompletionServer::Parts {
   Parts(const ServedModel& model, Options options)
       : model_(model),
         options_(std::move(options)),
-        prompts_(model.gpt),
+        prompts_(kept_prompts()),
         queue_(options_.most_waiting),
-        server_(routes(), http_options()) {}
+        runner_(model.gpt, queue_, runner_options()),
+        server_(routes(), http_options()) {
+    const std::size_t wanted = static_cast<std::size_t>(most_connections()) + kOtherFiles, files = permit_open_files(wanted);
+    require_input(wanted <= files, "this process may have ", files, " files open, and ", options_.most_waiting,
+                  " waiting requests (--max-waiting) need ", wanted, ": raise the limit (ulimit -n), or let fewer requests wait");
+  }
 
   std::string url() const { return server_.url(); }
 
   void serve(const std::function<bool()>& stop) {
     server_.start();
-    const auto ends = [&] { return stop() || !server_.is_running(); };
-    queue_.run(ends, [&](Job& job) { answer(model_, job, job.request().seed->bits, prompts_, ends); });
+    runner_.run([&] { return stop() || !server_.is_running(); });
     const bool was_asked = stop();
     server_.stop();
     require(was_asked, "the server ended: the system gives it no more connections");
   }
 
  private:
+  std::optional<PromptCache> kept_prompts() const {
+    return options_.prompt_positions == 0
+               ? std::nullopt
+               : std::optional<PromptCache>(std::in_place, model_.gpt,
+                                            PromptCache::Options{.positions = options_.prompt_positions, .cache = options_.cache});
+  }
+
+  int most_connections() const { return static_cast<int>(options_.most_waiting) + static_cast<int>(options_.streams) + kMoreConnections; }
+
+  JobRunner::Options runner_options() {
+    return {.scheduler = {.streams = options_.streams, .cache = options_.cache, .prompts = prompts_ ? &*prompts_ : nullptr},
+            .grace = options_.grace,
+            .log = options_.log};
+  }
+
   HttpOptions http_options() {
     return {.host = options_.host,
             .port = options_.port,
-            .most_connections = kMostConnections,
+            .most_connections = most_connections(),
             .largest_body = kLargestRequest,
             .refusal = [](int status, const std::string& what) { return dikkat::refusal({status, what}); },
             .admit = [this](const HttpRequest& request) { return admit(request); },
@@ -163,7 +188,7 @@ class CompletionServer::Parts {
                               .seed = *wanted.seed,
                               .has_scores = wanted.alternatives.has_value()};
       std::vector<Token> prompt = prompt_tokens(model_, wanted);
-      const auto job = std::make_shared<Job>(std::move(wanted), std::move(prompt));
+      const auto job = std::make_shared<Job>(model_, std::move(wanted), std::move(prompt));
       queue_.add(job);
       if (job->request().streams) {
         return {.type = "text/event-stream",
@@ -229,8 +254,9 @@ class CompletionServer::Parts {
 
   const ServedModel& model_;
   const Options options_;
-  PromptCache prompts_;
+  std::optional<PromptCache> prompts_;
   JobQueue queue_;
+  JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members
 };
 

@@ -13,7 +13,7 @@
 #include "autograd/base/parallel.h"
 #include "tests/support/http_client.h"
 #include "tests/support/throws.h"
-#include "train/text/byte_tokenizer.h"
+#include "tests/train/web/serve/small_model.h"
 #include "train/web/serve/api_error.h"
 
 namespace dikkat {
@@ -26,51 +26,14 @@ using testing::HttpClient;
 using testing::HttpReply;
 using testing::post_request;
 
-constexpr index kVocabulary = 256;
+constexpr index kVocabulary = SmallModel::kVocabulary;
 constexpr const char* kText = "/v1/completions";
 constexpr const char* kChat = "/v1/chat/completions";
-
-/// A model of bytes with random weights, which writes random bytes.
-struct Model {
-  ParameterStore store;
-  Gpt gpt;
-  ByteTokenizer tokenizer;
-
-  explicit Model(index context)
-      : gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = context, .vocab_size = kVocabulary}) {
-    store.allocate(5);
-    for (ParameterStore::Entry* entry : store.entries()) {
-      for (index i = 0; i < entry->size(); ++i) {
-        static_cast<float*>(entry->record.data)[i] *= 12;
-      }
-    }
-  }
-  ServedModel served() const {
-    return {.gpt = gpt,
-            .tokenizer = tokenizer,
-            .name = "tiny",
-            .fingerprint = "print",
-            .form = ChatTemplate(TemplateName::own,
-                                 "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ '\\n' }}{% endfor %}"
-                                 "{% if add_generation_prompt %}<assistant>{% endif %}",
-                                 tokenizer),
-            .created = 5};
-  }
-  /// The model's logits after a text.
-  std::vector<float> logits(const std::string& text) const {
-    Tape tape(Recording::off);
-    Pass pass{.tape = tape};
-    const std::vector<Token> tokens = tokenizer.encode(text);
-    const Tensor all = gpt(pass, tape.input<Token>({1, std::ssize(tokens)}, tokens));
-    const float* last = all.data<float>() + (std::ssize(tokens) - 1) * kVocabulary;
-    return {last, last + kVocabulary};
-  }
-};
 
 /// A server that runs until the end of the test.
 class Running {
  public:
-  explicit Running(const Model& model, CompletionServer::Options options = {}) : model_(model.served()) {
+  explicit Running(const SmallModel& model, CompletionServer::Options options = {}) : model_(model.served()) {
     options.port = 0;
     options.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
@@ -133,11 +96,6 @@ class Running {
   std::unique_ptr<CompletionServer> server_;
   std::thread thread_;
 };
-
-const Model& small_model() {
-  static const Model model(400);
-  return model;
-}
 
 const json kHello = json::array({{{"role", "user"}, {"content", "hello"}}});
 
@@ -394,11 +352,6 @@ TEST(CompletionServer, WantsItsKey) {
   EXPECT_EQ(server.post(kText, {{"prompt", "a"}}).status, 401);
 }
 
-/// A context that takes minutes to fill.
-const Model& large_model() {
-  static const Model model(100'000);
-  return model;
-}
 const json kEndless = {{"prompt", "Once"}, {"max_tokens", 99'000}, {"stream", true}};
 
 TEST(CompletionServer, StopsForAClientThatIsGone) {
@@ -420,7 +373,7 @@ TEST(CompletionServer, StopsForAClientThatIsGone) {
 }
 
 TEST(CompletionServer, LetsSomeWaitAndRefusesMore) {
-  Running server(large_model(), {.most_waiting = 2});
+  Running server(large_model(), {.most_waiting = 2, .streams = 1});
   HttpClient runs(server.url());
   runs.send(post_request(kText, kEndless.dump()));
   runs.read("data: ");
@@ -444,8 +397,71 @@ TEST(CompletionServer, LetsSomeWaitAndRefusesMore) {
   }
 }
 
+TEST(CompletionServer, AnswersManyClientsWithTheirOwnBits) {
+  constexpr std::size_t kClients = 50;  // more than the streams and the threads at the start
+  Running server(small_model());
+  const auto request_of = [](std::size_t i) -> json {
+    return {{"prompt", std::string(1 + 7 * i, static_cast<char>('a' + i % 26))}, {"max_tokens", 10 + i % 20}, {"seed", i}, {"logprobs", 1}};
+  };
+  std::vector<json> alone, together(kClients);
+  for (std::size_t i = 0; i < kClients; ++i) {
+    alone.push_back(server.answer(kText, request_of(i))["choices"]);
+  }
+  std::vector<std::thread> clients;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients.emplace_back([&, i] { together[i] = server.answer(kText, request_of(i))["choices"]; });
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
+  for (std::size_t i = 0; i < kClients; ++i) {
+    EXPECT_EQ(together[i], alone[i]) << i;
+  }
+}
+
+TEST(CompletionServer, AConversationLeavesNoTraceInAnother) {
+  // The conversations share a beginning of more than one chunk of kept prompts. The secret follows it.
+  const auto ask_about = [](const std::string& text) -> json {
+    return {{"messages", {{{"role", "system"}, {"content", std::string(200, 's')}}, {{"role", "user"}, {"content", text}}}},
+            {"max_tokens", 30},
+            {"seed", 4},
+            {"n", 2},
+            {"logprobs", true},
+            {"top_logprobs", 5}};
+  };
+  const json secret = ask_about("my password is swordfish"), probe = ask_about("my password is ");
+  const json expected = Running(small_model()).answer(kChat, probe)["choices"];
+  Running server(small_model());
+  EXPECT_NE(server.answer(kChat, secret)["choices"], expected);
+  EXPECT_EQ(server.answer(kChat, probe)["choices"], expected) << "after the secret";
+  json running = secret;  // and beside it
+  running["stream"] = true;
+  running["max_tokens"] = 150;
+  HttpClient client(server.url());
+  client.send(post_request(kChat, running.dump()));
+  client.read("content");
+  EXPECT_EQ(server.answer(kChat, probe)["choices"], expected) << "beside the secret";
+  client.close();
+  EXPECT_EQ(server.answer(kChat, probe)["choices"], expected) << "after it was broken off";
+}
+
+TEST(CompletionServer, LetsAnswersEndWithinTheGrace) {
+  Running server(large_model(), {.grace = std::chrono::seconds(60)});
+  HttpClient endless(server.url()), runs(server.url());
+  endless.send(post_request(kText, kEndless.dump()));
+  endless.read("data: ");
+  runs.send(post_request(kText, R"({"prompt": "Once", "max_tokens": 2000, "stream": true})"));
+  runs.read("data: ");
+  std::thread ends([&] { server.end(); });
+  EXPECT_TRUE(server.has_logged("60 s"));
+  EXPECT_EQ(server.post(kText, {{"prompt", "a"}}).status, 503);
+  EXPECT_NE(runs.read().find("data: [DONE]\n\n"), std::string::npos);
+  endless.close();
+  ends.join();
+}
+
 TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
-  Running server(large_model());
+  Running server(large_model(), {.streams = 1});
   HttpClient runs(server.url()), waits(server.url());
   runs.send(post_request(kText, kEndless.dump()));
   runs.read("data: ");
@@ -464,7 +480,7 @@ TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
 }
 
 TEST(CompletionServer, ContinuesAfterAModelThatFails) {
-  Model broken(50);
+  SmallModel broken(50);
   broken.store.weights<float>()[broken.store.entry("wte.weight").offset + 'x' * 16] = std::nanf("");
   const Running server(broken);
   const HttpReply failed = server.post(kText, {{"prompt", "x"}});
