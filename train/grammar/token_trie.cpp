@@ -36,7 +36,7 @@ void require_plain_texts(const Tokenizer& tokenizer, const std::vector<std::stri
 
 }  // namespace
 
-TokenTrie::TokenTrie(const Tokenizer& tokenizer) : vocab_size_(tokenizer.vocab_size()) {
+TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks) : vocab_size_(tokenizer.vocab_size()) {
   // The texts of the tokens that can be part of a text.
   const auto size = static_cast<std::size_t>(vocab_size_);
   texts_.resize(size);
@@ -45,7 +45,9 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer) : vocab_size_(tokenizer.vocab_s
   }
   const auto leave_out = [&](Token id) { texts_.at(static_cast<std::size_t>(id)).clear(); };
   for (const SpecialToken& token : tokenizer.special_tokens()) {
-    leave_out(token.id);
+    if (std::ranges::find(marks, token.id) == marks.end()) {
+      leave_out(token.id);
+    }
   }
   const TextTokens around = tokenizer.text_tokens();
   std::vector<Token> special = tokenizer.suppressed_tokens();

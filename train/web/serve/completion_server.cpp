@@ -9,6 +9,7 @@
 #include "train/sample/prompt_cache.h"
 #include "train/web/http/http_server.h"
 #include "train/web/http/open_files.h"
+#include "train/web/serve/answer_constraints.h"
 #include "train/web/serve/job_runner.h"
 
 namespace dikkat {
@@ -186,8 +187,10 @@ class CompletionServer::Parts {
                               .model = model_.name,
                               .fingerprint = model_.fingerprint,
                               .seed = *wanted.seed,
-                              .has_scores = wanted.alternatives.has_value()};
+                              .has_scores = wanted.alternatives.has_value(),
+                              .has_short_ids = model_.answers.calls && model_.answers.calls->short_ids};
       std::vector<Token> prompt = prompt_tokens(model_, wanted);
+      wanted.options.constraint = constraints_.of(wanted, prompt);
       const auto job = std::make_shared<Job>(model_, std::move(wanted), std::move(prompt));
       queue_.add(job);
       if (job->request().streams) {
@@ -208,10 +211,7 @@ class CompletionServer::Parts {
     while (!job.is_over()) {
       for (Piece& piece : job.take(kMoment)) {
         Piece& choice = choices[static_cast<std::size_t>(piece.choice)];
-        choice.choice = piece.choice;
-        choice.text += piece.text;
-        std::ranges::move(piece.tokens, std::back_inserter(choice.tokens));
-        choice.ending = piece.ending;
+        choice.append(std::move(piece));
       }
       if (request.is_gone()) {
         job.cancel();
@@ -255,6 +255,7 @@ class CompletionServer::Parts {
   const ServedModel& model_;
   const Options options_;
   std::optional<PromptCache> prompts_;
+  AnswerConstraints constraints_{model_};
   JobQueue queue_;
   JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members
