@@ -1,7 +1,7 @@
 // How much faster does a GPT generate several samples at once than one? Measures tokens per second of the scheduler for several numbers of
-// streams, each with a prompt of its own; the time to the first token and between tokens; and what the machine allows: a token of all streams
-// needs the weights once from memory, and the multiply-adds of each stream. Numbers of streams are timed in turn, since the speed of a shared
-// machine varies.
+// streams, each with a prompt of its own; the time to the first token and between tokens; and what the machine allows: a token of all
+// streams needs the weights once from memory, and the multiply-adds of each stream. Numbers of streams are timed in turn, since the speed
+// of a shared machine varies.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -166,8 +166,8 @@ void run(const Arguments& a) {
         one_rate = one_rate == 0 ? rate / static_cast<double>(a.streams[i]) : one_rate;
         const double read = median(read_ms), flop = 2 * needs.multiply_adds * static_cast<double>(a.streams[i]) / peak * 1e-6;
         if (!a.json) {
-          fmt::print("{:>8} {:>10.1f} {:>7.2f} {:>13.2f} {:>10.1f} {:>9.2f} {:>9.2f} {:>8.0f}%\n", a.streams[i], rate, rate / one_rate, step,
-                     median(first_ms[i]), read, flop, 100 * std::max(read, flop) / step);
+          fmt::print("{:>8} {:>10.1f} {:>7.2f} {:>13.2f} {:>10.1f} {:>9.2f} {:>9.2f} {:>8.0f}%\n", a.streams[i], rate, rate / one_rate,
+                     step, median(first_ms[i]), read, flop, 100 * std::max(read, flop) / step);
           std::fflush(stdout);
         }
         list.push_back({{"shape", shape},
@@ -183,7 +183,8 @@ void run(const Arguments& a) {
     }
   }
   if (a.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"threads", thread_count()}, {"cache", a.cache}, {"prompt", a.prompt}, {"cases", list}}.dump());
+    fmt::print("{}\n",
+               nlohmann::ordered_json{{"threads", thread_count()}, {"cache", a.cache}, {"prompt", a.prompt}, {"cases", list}}.dump());
   }
 }
 

@@ -27,14 +27,14 @@ struct Stream {
   Need need = Need::nothing;
   std::optional<RunningSample> sample{};
   KeyValueCache keys_and_values;
-  Stream* leader = nullptr;      // for Need::leader
+  Stream* leader = nullptr;         // for Need::leader
   bool draws_after_prompt = false;  // for Need::draw: from prompt_logits
-  std::int64_t left = 0;         // when its last sample ended, counted in ends
+  std::int64_t left = 0;            // when its last sample ended, counted in ends
 
   // The prompt whose keys and values lie here, from the first position on.
   const Gpt* model = nullptr;
-  std::vector<Token> prompt{};  // as far as it is in a context
-  bool has_prompt = false;      // whether it has been read, and is still there
+  std::vector<Token> prompt{};         // as far as it is in a context
+  bool has_prompt = false;             // whether it has been read, and is still there
   std::vector<float> prompt_logits{};  // (V): after it
 
   bool is_free() const { return need == Need::nothing; }
@@ -74,8 +74,8 @@ class Scheduler::State {
     check(request);
     const Size size(*request.model);
     require(size == size_ && request.model->cache_type(cache_) == cache_, "sample: a model of ", size.layers, " layers, ", size.keys,
-            " columns of keys, contexts of ", size.context, " and ", size.vocabulary, " tokens, expected one like the scheduler's: ",
-            size_.layers, ", ", size_.keys, ", ", size_.context, " and ", size_.vocabulary);
+            " columns of keys, contexts of ", size.context, " and ", size.vocabulary,
+            " tokens, expected one like the scheduler's: ", size_.layers, ", ", size_.keys, ", ", size_.context, " and ", size_.vocabulary);
     if (request.options.max_new_tokens == 0) {
       ended_.push_back({.number = next_, .ending = Ending::length});
       return next_++;
@@ -127,7 +127,9 @@ class Scheduler::State {
     return std::ranges::any_of(streams_, [](const Stream& one) { return one.need == Need::token || one.need == Need::prompt; });
   }
   bool is_idle() const { return running() == 0 && waiting_.empty() && ended_.empty(); }
-  index running() const { return std::ranges::count_if(streams_, [](const Stream& one) { return !one.is_free(); }); }
+  index running() const {
+    return std::ranges::count_if(streams_, [](const Stream& one) { return !one.is_free(); });
+  }
   index waiting() const { return std::ssize(waiting_); }
   index prompt_tokens_read() const { return prompt_tokens_read_; }
   index prompt_tokens_cached() const { return prompt_tokens_cached_; }
@@ -288,8 +290,8 @@ class Scheduler::State {
       const index passes = ceil_div(count, ModelPasses::kMostRows);
       for (index i = 0; i < passes; ++i) {
         const index from = count * i / passes;
-        passes_.read_one_of_each(model, std::span(rows_).subspan(static_cast<std::size_t>(from),
-                                                                 static_cast<std::size_t>(count * (i + 1) / passes - from)));
+        passes_.read_one_of_each(
+            model, std::span(rows_).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count * (i + 1) / passes - from)));
       }
       left = std::move(others);
     }

@@ -429,7 +429,8 @@ TEST(PromptCache, KeepsSeveralConversations) {
   EXPECT_EQ(read(prompts, text(300, 1)), 256);
   EXPECT_EQ(read(prompts, text(256, 2)), 128) << "at least one token is read";
   EXPECT_EQ(read(prompts, text(260, 2)), 256);
-  // A prompt that shares its beginning needs one chunk more, and another one makes room: the end of what was used least recently goes first.
+  // A prompt that shares its beginning needs one chunk more, and another one makes room: the end of what was used least recently goes
+  // first.
   auto branch = text(260, 1);
   branch[200] = (branch[200] + 1) % kStreamedTokens;
   EXPECT_EQ(read(prompts, branch), 128);
