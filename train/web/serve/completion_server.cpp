@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <iterator>
 #include <random>
 #include <set>
@@ -11,6 +12,7 @@
 #include "train/system/machine_memory.h"
 #include "train/web/http/http_server.h"
 #include "train/web/http/open_files.h"
+#include "train/web/serve/answer_constraints.h"
 #include "train/web/serve/job_runner.h"
 #include "train/web/serve/server_metrics.h"
 #include "train/web/serve/text_endpoints.h"
@@ -104,6 +106,7 @@ class CompletionServer::Parts {
       : models_(with_own_names(std::move(models))),
         options_(std::move(options)),
         prompts_(kept_prompts()),
+        constraints_(models_.begin(), models_.end()),
         queue_(options_.most_waiting),
         runner_(models_.front().gpt, queue_, runner_options()),
         server_(routes(), http_options()) {
@@ -255,8 +258,10 @@ class CompletionServer::Parts {
                               .model = model.name,
                               .fingerprint = model.fingerprint,
                               .seed = *wanted.seed,
-                              .has_scores = wanted.alternatives.has_value()};
+                              .has_scores = wanted.alternatives.has_value(),
+                              .has_short_ids = model.answers.calls && model.answers.calls->short_ids};
       std::vector<Token> prompt = prompt_tokens(model, wanted);
+      wanted.options.constraint = constraints_[static_cast<std::size_t>(&model - models_.data())].of(wanted, prompt);
       const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompt));
       queue_.add(job);
       if (job->request().streams) {
@@ -277,10 +282,7 @@ class CompletionServer::Parts {
     while (!job.is_over()) {
       for (Piece& piece : job.take(kMoment)) {
         Piece& choice = choices[static_cast<std::size_t>(piece.choice)];
-        choice.choice = piece.choice;
-        choice.text += piece.text;
-        std::ranges::move(piece.tokens, std::back_inserter(choice.tokens));
-        choice.ending = piece.ending;
+        choice.append(std::move(piece));
       }
       if (request.is_gone()) {
         job.cancel();
@@ -326,6 +328,7 @@ class CompletionServer::Parts {
   std::set<std::string> endpoints_;  // the paths of the routes
   ServerMetrics metrics_;
   std::optional<PromptCache> prompts_;
+  std::deque<AnswerConstraints> constraints_;  // of each model
   JobQueue queue_;
   JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members

@@ -4,6 +4,7 @@
 
 #include "train/sample/prompt.h"
 #include "train/web/serve/api_error.h"
+#include "train/web/serve/chat_form.h"
 
 namespace dikkat {
 namespace {
@@ -60,7 +61,7 @@ ChatText conversation_text(const ServedModel& model, const ApiRequest& request) 
                    "no_chat_template");
   }
   try {
-    return model.form->ask(request.messages);
+    return model.form->ask(conversation_of(model, request));
   } catch (const InputError& error) {
     throw refused_conversation(error);
   }
