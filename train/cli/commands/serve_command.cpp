@@ -22,6 +22,7 @@
 #include "train/system/machine_memory.h"
 #include "train/web/http/loopback.h"
 #include "train/web/serve/completion_server.h"
+#include "train/web/serve/loading_server.h"
 #include "train/web/serve/stream_plan.h"
 
 namespace dikkat {
@@ -176,8 +177,18 @@ CompletionServer::Options server_options(const ServeArguments& arguments, const 
   return options;
 }
 
+/// Answers with 503 at the server's address, if that is known and free, while the model is loaded. (Otherwise the server says why.)
+std::unique_ptr<LoadingServer> loading_server(const CompletionServer::Options& server) {
+  try {
+    return server.port != 0 ? std::make_unique<LoadingServer>(server.host, server.port) : nullptr;
+  } catch (const InputError&) {
+    return nullptr;
+  }
+}
+
 int serve_command(const ServeArguments& arguments) {
   start_threads();
+  std::unique_ptr<LoadingServer> loading = loading_server(arguments.server);
   const LoadedModels loaded = load_models(arguments);
   const TrainedModel& trained = loaded.base.model;
   report_chosen_checkpoint(arguments.model, trained.origin);
@@ -186,6 +197,7 @@ int serve_command(const ServeArguments& arguments) {
   const std::size_t free = free_memory(machine_memory(), process_memory());
   const StreamPlan plan = plan_of(arguments, trained, free);
   const CompletionServer::Options options = server_options(arguments, plan);
+  loading.reset();
   CompletionServer server(models, options);
   if (!is_loopback(options.host) && options.api_key.empty()) {
     warn(concat("anyone who can reach this machine can use this model; to require a key from clients, set --api-key or the variable ",
