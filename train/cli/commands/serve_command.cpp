@@ -77,6 +77,7 @@ ServedModel served_model(const ServeArguments& arguments, const TrainedModel& tr
                     .created = seconds_since_1970()};
   try {
     model.form = template_of(arguments.form, trained);
+    model.answers = answer_form_of(*model.form);
   } catch (const InputError& error) {
     if (arguments.form.name != TemplateArguments().name) {
       throw;

@@ -34,7 +34,7 @@ JsonFields fields_of(const json& object) {
   return {object, "", [](const std::string&, const std::string& name, const std::string& problem) { refuse(name, name, ' ', problem); }};
 }
 
-std::vector<Message> messages_of(const JsonFields& fields, std::string_view body, std::string& ignored) {
+std::vector<Message> messages_of(const JsonFields& fields, const nlohmann::ordered_json& ordered, std::string& ignored) {
   const json* list = fields.find("messages");
   if (list == nullptr) {
     refuse("messages", R"(there are no messages, expected a list of {"role": ..., "content": ...})");
@@ -45,7 +45,7 @@ std::vector<Message> messages_of(const JsonFields& fields, std::string_view body
   }
   try {
     ExampleFindings found;
-    std::vector<Message> messages = read_messages(parse_json<nlohmann::ordered_json>(body, kLimits)["messages"], "messages", found);
+    std::vector<Message> messages = read_messages(ordered["messages"], "messages", found);
     ignored = found.unused_keys();
     return messages;
   } catch (const BadExample& error) {
@@ -165,7 +165,10 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   ApiRequest request{.endpoint = endpoint};
   const bool is_chat = endpoint == Endpoint::chat;
   if (is_chat) {
-    request.messages = messages_of(fields, body, request.ignored);
+    const auto ordered = parse_json<nlohmann::ordered_json>(body, kLimits);  // templates print objects in the order of their keys
+    request.messages = messages_of(fields, ordered, request.ignored);
+    request.tools = read_tool_request(ordered);
+    request.reasoning = read_reasoning_request(ordered);
   } else {
     request.prompt = prompt_of(fields);
     request.echo = fields.flag("echo");

@@ -8,6 +8,7 @@
 
 #include "train/chat/conversation.h"
 #include "train/sample/generate.h"
+#include "train/web/serve/tool_request.h"
 
 namespace dikkat {
 
@@ -33,6 +34,8 @@ struct ApiRequest {
   Endpoint endpoint = Endpoint::completions;
   std::string prompt{};             // completions only; empty: a text from its beginning
   std::vector<Message> messages{};  // chat only: one or more
+  ToolRequest tools{};              // chat only
+  ReasoningRequest reasoning{};     // chat only
   std::optional<index> max_tokens{};
   SampleOptions options{};  // without max_new_tokens and the seed
   std::optional<Seed> seed{};

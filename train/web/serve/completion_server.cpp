@@ -186,7 +186,8 @@ class CompletionServer::Parts {
                               .model = model_.name,
                               .fingerprint = model_.fingerprint,
                               .seed = *wanted.seed,
-                              .has_scores = wanted.alternatives.has_value()};
+                              .has_scores = wanted.alternatives.has_value(),
+                              .has_short_ids = model_.answers.calls && model_.answers.calls->short_ids};
       std::vector<Token> prompt = prompt_tokens(model_, wanted);
       const auto job = std::make_shared<Job>(model_, std::move(wanted), std::move(prompt));
       queue_.add(job);
@@ -208,10 +209,7 @@ class CompletionServer::Parts {
     while (!job.is_over()) {
       for (Piece& piece : job.take(kMoment)) {
         Piece& choice = choices[static_cast<std::size_t>(piece.choice)];
-        choice.choice = piece.choice;
-        choice.text += piece.text;
-        std::ranges::move(piece.tokens, std::back_inserter(choice.tokens));
-        choice.ending = piece.ending;
+        choice.append(std::move(piece));
       }
       if (request.is_gone()) {
         job.cancel();

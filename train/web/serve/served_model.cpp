@@ -4,6 +4,7 @@
 
 #include "train/sample/prompt.h"
 #include "train/web/serve/api_error.h"
+#include "train/web/serve/chat_form.h"
 
 namespace dikkat {
 namespace {
@@ -16,7 +17,7 @@ std::vector<Token> encoded(const ServedModel& model, const ApiRequest& request) 
   }
   try {
     if (is_chat) {
-      return encode(model.tokenizer, model.form->ask(request.messages)).tokens;
+      return encode(model.tokenizer, model.form->ask(conversation_of(model, request))).tokens;
     }
     return request.prompt.empty() ? default_prompt(model.tokenizer) : encode_prompt(model.tokenizer, request.prompt);
   } catch (const InputError& error) {

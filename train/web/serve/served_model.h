@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layers/models/gpt.h"
+#include "train/chat/answer_form.h"
 #include "train/chat/chat_template.h"
 #include "train/text/tokenizer.h"
 #include "train/web/serve/api_request.h"
@@ -20,6 +21,7 @@ struct ServedModel {
   std::string fingerprint;             // identifies program and weights
   std::optional<ChatTemplate> form{};  // the template of conversations; without one they are refused
   std::string why_no_form{};           // the reason, if there is no template
+  AnswerForm answers{};                // of the template: answer_form_of(*form)
   std::int64_t created = 0;            // seconds since 1970
 
   index context() const { return gpt.config().block_size; }

@@ -169,7 +169,6 @@ TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   expect("frequency_penalty", "0.5", "0.0");
   expect("continue_final_message", "true", "false");
   expect("add_generation_prompt", "false", "true");
-  expect("chat_template_kwargs", R"({"enable_thinking": false})", "{}");
   expect("min_tokens", "5", "0");
   expect("ignore_eos", "true", "false");
   expect("skip_special_tokens", "false", "true");
@@ -179,7 +178,8 @@ TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   expect("tool_choice", "\"required\"", "\"auto\"");
   expect("response_format", R"({"type": "json_object"})", R"({"type": "text"})");
   expect("modalities", R"(["audio"])", R"(["text"])");
-  expect("reasoning_effort", "\"high\"", "\"none\"");
+  expect("reasoning_format", "\"deepseek-legacy\"", "\"auto\"");
+  expect("parse_tool_calls", "false", "true");
   expect("echo", "true", "false");
   expect_refused(of_text(R"({"min_tokens": 5})"), "400 min_tokens invalid_value", {"0"});
   expect_refused(of_text(R"({"n_predict": 5})"), "400 n_predict invalid_value", {"max_tokens"});
@@ -188,8 +188,8 @@ TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
 }
 
 TEST(ApiRequest, AcceptsFieldsThatDoNotChangeTheText) {
-  for (const char* field : {"user", "metadata", "store", "service_tier", "parallel_tool_calls", "safety_identifier", "prompt_cache_key",
-                            "cache_prompt", "id_slot", "mirostat_tau"}) {
+  for (const char* field :
+       {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "cache_prompt", "id_slot", "mirostat_tau"}) {
     EXPECT_EQ(of_chat(concat('"', field, "\": {\"a\": [1]}")), "accepted") << field;
   }
 }
@@ -232,6 +232,91 @@ TEST(ApiRequest, NamesTheErrorInAConversation) {
   expect_refused(of_chat(R"("logprobs": true, "top_logprobs": 21)"), "400 top_logprobs invalid_value",
                  {"top_logprobs", "21", "integer", "0", "20"});
   expect_refused(of_chat(R"("top_logprobs": 2)"), "400 top_logprobs invalid_value", {"top_logprobs", "2", "\"logprobs\": true"});
+}
+
+/// The request of a short conversation with these fields.
+ApiRequest with(const std::string& fields) { return chat(R"({"messages": [{"role": "user", "content": "a"}], )" + fields + "}"); }
+
+constexpr const char* kTools =
+    R"("tools": [{"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"type": "object", "b": 1, "a": 2}, "strict": true}},
+    {"type": "function", "function": {"name": "now"}}])";
+
+TEST(ApiRequest, ReadsTools) {
+  const ToolRequest all = with(kTools).tools;
+  EXPECT_EQ(all.choice, ToolChoice::automatic);
+  EXPECT_TRUE(all.several);
+  EXPECT_EQ(all.tools, (std::vector<Tool>{{"add", R"({"type":"object","b":1,"a":2})"}, {"now", ""}})) << "in the order of the keys";
+  EXPECT_TRUE(all.text.starts_with(R"([{"type":"function","function":{"name":"add","description":"Adds.")")) << all.text;
+  const auto chosen = [&](const char* choice) {
+    return with(concat(kTools, R"(, "parallel_tool_calls": false, "tool_choice": )", choice)).tools;
+  };
+  EXPECT_EQ(chosen("\"auto\"").tools.size(), 2U);
+  EXPECT_FALSE(chosen("\"auto\"").several);
+  EXPECT_EQ(chosen("\"required\"").choice, ToolChoice::required);
+  const ToolRequest named = chosen(R"({"type": "function", "function": {"name": "now"}})");
+  EXPECT_EQ(named.choice, ToolChoice::required);
+  EXPECT_EQ(named.tools, (std::vector<Tool>{{"now", ""}}));
+  EXPECT_EQ(named.text, all.text) << "the template writes all of them";
+  const ToolRequest none = chosen("\"none\"");
+  EXPECT_EQ(none.choice, ToolChoice::none);
+  EXPECT_TRUE(none.tools.empty() && none.text.empty());
+  EXPECT_EQ(with(R"("tools": [], "tool_choice": "auto")").tools.choice, ToolChoice::none);
+}
+
+TEST(ApiRequest, NamesTheErrorInATool) {
+  const auto expect = [](const std::string& tools, const std::string& where, std::vector<std::string> parts) {
+    parts.push_back(where);
+    expect_refused(of_chat("\"tools\": " + tools), "400 " + where + " invalid_value", parts);
+  };
+  const auto function = [](const std::string& fields) { return R"([{"type": "function", "function": {)" + fields + "}}]"; };
+  expect("7", "tools", {"7", "128"});
+  expect("[7]", "tools[0]", {"7", "function"});
+  expect(R"([{"type": "web_search"}])", "tools[0].type", {"\"web_search\"", "\"function\""});
+  expect(R"([{"type": "function"}])", "tools[0].function", {"missing"});
+  expect(function(""), "tools[0].function.name", {"missing"});
+  expect(function(R"("name": "a b")"), "tools[0].function.name", {"\"a b\"", "128"});
+  expect(function(R"("name": "\"")"), "tools[0].function.name", {"128"});
+  expect(function(R"("name": "a", "description": 5)"), "tools[0].function.description", {"5"});
+  expect(function(R"("name": "a", "parameters": "x")"), "tools[0].function.parameters", {"\"x\"", "schema"});
+  expect(function(R"("name": "a", "strict": 1)"), "tools[0].function.strict", {"1", "true or false"});
+  expect(function(R"("name": "a", "input_schema": {"type": "object"})"), "tools[0].function.input_schema", {"parameters"});
+  expect(R"([{"type": "function", "function": {"name": "a"}}, {"type": "function", "function": {"name": "a"}}])", "tools[1].function.name",
+         {"\"a\""});
+  const auto choice = [](const std::string& value, std::vector<std::string> parts) {
+    parts.emplace_back("tool_choice");
+    expect_refused(of_chat(concat(kTools, ", \"tool_choice\": ", value)), "400 tool_choice invalid_value", parts);
+  };
+  choice("7", {"7", "\"auto\"", "\"required\""});
+  choice("\"any\"", {"\"any\"", "\"required\""});
+  choice(R"({"type": "function", "name": "add"})", {"function"});
+  choice(R"({"type": "function", "function": {"name": "other"}})", {"\"other\""});
+  expect_refused(of_chat(R"("tool_choice": "required")"), "400 tool_choice invalid_value", {"\"required\"", "tools"});
+  expect_refused(of_chat(R"("parallel_tool_calls": 1)"), "400 parallel_tool_calls invalid_value", {"1", "true or false"});
+}
+
+TEST(ApiRequest, ReadsHowAnAnswerReasons) {
+  const ReasoningRequest nothing = with("\"n\": 1").reasoning;
+  EXPECT_FALSE(nothing.is_on || nothing.stays_in_content || nothing.is_hidden);
+  EXPECT_TRUE(nothing.effort.empty() && nothing.variables.empty());
+  EXPECT_EQ(with(R"("enable_thinking": false)").reasoning.is_on, false);
+  EXPECT_EQ(with(R"("think": true, "enable_thinking": true)").reasoning.is_on, true);
+  const ReasoningRequest variables = with(R"("chat_template_kwargs": {"enable_thinking": false, "b": [1], "a": "x"})").reasoning;
+  EXPECT_EQ(variables.is_on, false);
+  EXPECT_EQ(variables.variables, R"({"b":[1],"a":"x"})");
+  EXPECT_EQ(with(R"("reasoning_effort": "low")").reasoning.effort, "low");
+  EXPECT_TRUE(with(R"("reasoning_format": "none")").reasoning.stays_in_content);
+  EXPECT_TRUE(with(R"("separate_reasoning": false)").reasoning.stays_in_content);
+  EXPECT_TRUE(with(R"("include_reasoning": false)").reasoning.is_hidden);
+  const auto refused = [](const std::string& fields, const std::string& where) {
+    expect_refused(of_chat(fields), "400 " + where + " invalid_value", {});
+  };
+  refused(R"("enable_thinking": 1)", "enable_thinking");
+  refused(R"("think": "high")", "think");
+  refused(R"("enable_thinking": true, "think": false)", "think");
+  refused(R"("chat_template_kwargs": 1)", "chat_template_kwargs");
+  refused(R"("chat_template_kwargs": {"enable_thinking": "no"})", "chat_template_kwargs.enable_thinking");
+  refused(R"("enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false})", "chat_template_kwargs.enable_thinking");
+  refused(R"("reasoning_effort": "much")", "reasoning_effort");
 }
 
 }  // namespace
