@@ -28,6 +28,7 @@ struct ServeArguments {
   TemplateArguments form;
   std::string name;  // empty: the file's name
   CompletionServer::Options server;
+  std::string feedback;  // empty: ratings are not kept
   int most_waiting = 16;
   bool json = false;
 };
@@ -88,6 +89,7 @@ CompletionServer::Options server_options(const ServeArguments& arguments) {
       key != nullptr && options.api_key.empty()) {  // NOLINT(concurrency-mt-unsafe): no thread sets variables
     options.api_key = key;
   }
+  options.feedback = arguments.feedback;
   options.most_waiting = static_cast<std::size_t>(arguments.most_waiting);
   options.log = [](const std::string& line) { print_message(for_terminal(line)); };
   return options;
@@ -110,7 +112,7 @@ int serve_command(const ServeArguments& arguments) {
     flush_results();
   }
   print_message(for_terminal(
-      concat("serving ", model.name, " at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
+      concat("serving ", model.name, ": chat at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
   return 0;
 }
@@ -120,7 +122,8 @@ int serve_command(const ServeArguments& arguments) {
 void add_serve(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat serve runs/tuned
   dikkat serve models/qwen2.5-0.5b-instruct --weights q8 --port 9000
-Then, from another terminal:
+  dikkat serve runs/tuned --feedback ratings.jsonl
+Chat in a browser at http://127.0.0.1:8080/. Or, from another terminal:
   curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
     -d '{"messages": [{"role": "user", "content": "What is a tape?"}], "max_tokens": 50}'
 Clients of OpenAI's protocol need this URL: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
@@ -140,6 +143,8 @@ repetition_penalty. A response has a seed; the request with this seed gives the 
   command.text("--api-key", a->server.api_key, "KEY",
                "The API key that clients must send; or set DIKKAT_API_KEY, which does not appear in process listings");
   command.number("--max-waiting", a->most_waiting, 1, 10'000, "Number of requests that may wait; more are refused");
+  command.text("--feedback", a->feedback, "FILE.jsonl",
+               "Show thumbs below the answers on the page, and append each rating to this file, for preference tuning");
   command.flag("--json", a->json, "Also print a line of JSON with the URL once it listens");
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,15 +10,16 @@
 namespace dikkat {
 
 /// Serves a model over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
-/// GET /v1/models and /health, and a page of text at /. One answer is generated at a time, on the thread that calls serve(); the others
+/// GET /v1/models and /health, and at / a page to chat on. One answer is generated at a time, on the thread that calls serve(); the others
 /// wait in turn.
 class CompletionServer {
  public:
   struct Options {
     std::string host = "127.0.0.1";
-    int port = 8080;                // 0: any free port
-    std::string api_key{};          // the key that clients must send ("Authorization: Bearer KEY"); empty: none
-    std::size_t most_waiting = 16;  // waiting requests; more are refused with 503
+    int port = 8080;                   // 0: any free port
+    std::string api_key{};             // the key that clients must send ("Authorization: Bearer KEY"); empty: none
+    std::size_t most_waiting = 16;     // waiting requests; more are refused with 503
+    std::filesystem::path feedback{};  // the file that collects the ratings of POST /feedback; empty: they are refused
     /// Gets a line for each request, on several threads. The line has text that clients sent.
     std::function<void(const std::string& line)> log{};
   };
