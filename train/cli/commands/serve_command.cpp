@@ -37,6 +37,7 @@ struct ServeArguments {
   int streams = kByMemory;
   std::string prompts, cache = "f32";  // --prompt-cache, which may be empty; --cache
   int grace = 10;                      // seconds
+  std::string feedback;  // empty: ratings are not kept
   bool json = false;
 };
 
@@ -121,6 +122,7 @@ CompletionServer::Options server_options(const ServeArguments& arguments, const 
       key != nullptr && options.api_key.empty()) {  // NOLINT(concurrency-mt-unsafe): no thread sets variables
     options.api_key = key;
   }
+  options.feedback = arguments.feedback;
   options.most_waiting = static_cast<std::size_t>(arguments.most_waiting);
   options.streams = plan.streams;
   options.cache = cache_named(arguments.cache);
@@ -158,7 +160,7 @@ int serve_command(const ServeArguments& arguments) {
   }
   print_message(plan_text(plan, free));
   print_message(for_terminal(
-      concat("serving ", model.name, " at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
+      concat("serving ", model.name, ": chat at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
   return 0;
 }
@@ -168,7 +170,8 @@ int serve_command(const ServeArguments& arguments) {
 void add_serve(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat serve runs/tuned
   dikkat serve models/qwen2.5-0.5b-instruct --weights q8 --port 9000
-Then, from another terminal:
+  dikkat serve runs/tuned --feedback ratings.jsonl
+Chat in a browser at http://127.0.0.1:8080/. Or, from another terminal:
   curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
     -d '{"messages": [{"role": "user", "content": "What is a tape?"}], "max_tokens": 50}'
 Clients of OpenAI's protocol need this URL: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
@@ -198,6 +201,8 @@ other requests the server answers at the same time. Up to --parallel answers are
                "parallel answers take, and at most a quarter of the free memory");
   command.number("--grace", a->grace, 0, 86'400,
                  "Seconds that running answers have to end after SIGTERM or Ctrl-C; a second signal ends the server at once");
+  command.text("--feedback", a->feedback, "FILE.jsonl",
+               "Show thumbs below the answers on the page, and append each rating to this file, for preference tuning");
   command.flag("--json", a->json, "Also print a line of JSON with the URL once it listens");
 }
 

@@ -4,11 +4,14 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <random>
 
 #include "train/sample/prompt_cache.h"
 #include "train/web/http/http_server.h"
 #include "train/web/http/open_files.h"
+#include "train/web/serve/chat_page.h"
+#include "train/web/serve/feedback.h"
 #include "train/web/serve/job_runner.h"
 
 namespace dikkat {
@@ -77,6 +80,8 @@ class CompletionServer::Parts {
   Parts(const ServedModel& model, Options options)
       : model_(model),
         options_(std::move(options)),
+        page_(chat_page({.takes_feedback = !options_.feedback.empty(), .takes_conversations = model.form.has_value()})),
+        feedback_(options_.feedback.empty() ? nullptr : std::make_unique<FeedbackFile>(options_.feedback)),
         prompts_(kept_prompts()),
         queue_(options_.most_waiting),
         runner_(model.gpt, queue_, runner_options()),
@@ -130,7 +135,8 @@ class CompletionServer::Parts {
 
   std::vector<HttpRoute> routes() {
     return {
-        {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return HttpResponse{.body = page()}; }},
+        {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return page_; }},
+        {.method = "POST", .path = "/feedback", .answer = [this](HttpRequest& request) { return note_feedback(request); }},
         {.method = "GET", .path = "/health", .answer = [](HttpRequest&) { return json_response(R"({"status":"ok"})"); }},
         {.method = "GET",
          .path = "/v1/models",
@@ -147,19 +153,22 @@ class CompletionServer::Parts {
     };
   }
 
-  std::string page() const {
-    return concat("dikkat serves the model ", model_.name, " here, in the protocol of OpenAI's completions.\n\n  curl ", server_.url(),
-                  "v1/chat/completions -H 'Content-Type: application/json' \\\n    -d '{\"messages\": [{\"role\": \"user\", \"content\": "
-                  "\"Hello\"}]}'\n  curl ",
-                  server_.url(),
-                  "v1/completions -H 'Content-Type: application/json' -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'\n\nThe base URL for "
-                  "OpenAI's clients is ",
-                  server_.url(), "v1\n");
+  HttpResponse note_feedback(HttpRequest& request) {
+    try {
+      if (!feedback_) {
+        throw ApiError(404, "this server keeps no ratings: start it with --feedback FILE", "", "no_feedback");
+      }
+      feedback_->add(request.body);
+      return json_response(R"({"status":"ok"})");
+    } catch (const ApiError& error) {
+      request.note = error.what();
+      return dikkat::refusal(error);
+    }
   }
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
     constexpr std::string_view kScheme = "bearer ";  // in upper or lower case (RFC 9110, 11.1)
-    if (options_.api_key.empty() || !request.path.starts_with("/v1/")) {
+    if (options_.api_key.empty() || !(request.path.starts_with("/v1/") || request.path == "/feedback")) {
       return std::nullopt;
     }
     const std::string_view scheme = std::string_view(request.authorization).substr(0, kScheme.size());
@@ -252,6 +261,8 @@ class CompletionServer::Parts {
 
   const ServedModel& model_;
   const Options options_;
+  const HttpResponse page_;
+  const std::unique_ptr<FeedbackFile> feedback_;  // null: ratings are not kept
   std::optional<PromptCache> prompts_;
   JobQueue queue_;
   JobRunner runner_;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <deque>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
@@ -12,6 +13,7 @@
 
 #include "autograd/base/parallel.h"
 #include "tests/support/http_client.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 #include "tests/train/web/serve/small_model.h"
 #include "train/web/serve/api_error.h"
@@ -136,7 +138,39 @@ TEST(CompletionServer, ReportsItsModelAndHealth) {
   EXPECT_EQ(json::parse(server.get("/v1/models").body)["data"][0]["id"], "tiny");
   EXPECT_EQ(json::parse(server.get("/v1/models/tiny").body)["context_length"], 400);
   EXPECT_EQ(server.get("/v1/models/other").status, 404);
-  EXPECT_NE(server.get("/").body.find("curl " + server.url() + "v1/chat/completions"), std::string::npos);
+  const HttpReply page = server.get("/");
+  EXPECT_NE(page.head.find("text/html"), std::string::npos);
+  EXPECT_NE(page.body.find(R"({"feedback":false,"chat":true,"thinking":false})"), std::string::npos);
+}
+
+TEST(CompletionServer, KeepsRatingsIfItHasAFile) {
+  const json rating = {
+      {"prompt", kHello}, {"completion", {{{"role", "assistant"}, {"content", "hi"}}}}, {"label", true}, {"model", "tiny"}};
+  {
+    const Running server(small_model());
+    EXPECT_EQ(server.post("/feedback", rating).status, 404);
+  }
+  const TemporaryFolder folder;
+  const Running server(small_model(), {.api_key = "secret", .feedback = folder / "ratings.jsonl"});
+  EXPECT_NE(server.get("/").body.find(R"({"feedback":true,)"), std::string::npos) << "the page itself needs no key";
+  EXPECT_EQ(server.post("/feedback", rating).status, 401);
+  const std::string key = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(ask(server.url(), post_request("/feedback", rating.dump(), key)).status, 200);
+  EXPECT_EQ(ask(server.url(), post_request("/feedback", "{}", key)).status, 400);
+  EXPECT_EQ(ask(server.url(), get_request("/feedback", key)).status, 405);
+  std::string line, other;
+  std::ifstream file(folder / "ratings.jsonl");
+  EXPECT_TRUE(std::getline(file, line));
+  EXPECT_FALSE(std::getline(file, other));
+  const json kept = json::parse(line, nullptr, false);
+  EXPECT_EQ(kept["prompt"], kHello);
+  EXPECT_EQ(kept["completion"][0]["content"], "hi");
+  EXPECT_EQ(kept["label"], true);
+  EXPECT_EQ(kept["model"], "tiny");
+
+  CompletionServer::Options options{.port = 0, .feedback = folder / "no" / "ratings.jsonl"};
+  const ServedModel model = small_model().served();
+  EXPECT_THROW(CompletionServer(model, options), InputError);
 }
 
 TEST(CompletionServer, RefusesInTheProtocolsForm) {
