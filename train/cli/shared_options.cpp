@@ -54,6 +54,12 @@ PackedType packing_named(const std::string& weights) {
   return *packing;
 }
 
+DType cache_type_named(const std::string& cache) {
+  const auto type = value_named<DType>(cache);
+  require_input(type == DType::f32 || type == DType::bf16, "--cache is ", cache, ", expected f32 or bf16");
+  return *type;
+}
+
 void add_import_options(Command& command, ImportOptions& import) {
   command.number("--context", import.context, index{1}, index{10'000'000},
                  "Context length in tokens, for an imported model with rotary positions; by default as in its files");

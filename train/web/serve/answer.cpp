@@ -24,7 +24,7 @@ SampleRequest sample_for(const Job& job) {
   return sample;
 }
 
-index characters(const std::string& text) {
+index count_of_characters(const std::string& text) {
   index count = 0;
   for (std::size_t at = 0; at < text.size(); ++count) {
     at += static_cast<std::size_t>(utf8::decode(text, static_cast<index>(at)).bytes);
@@ -38,7 +38,7 @@ Answer::Answer(Job& job) : job_(job), sample_(sample_for(job)) {
   const ApiRequest& request = job.request();
   const std::string echo = request.echo ? request.prompt : "";
   for (index choice = 0; choice < request.options.num_samples; ++choice) {
-    ChoiceText& text = texts_.emplace_back(choice, job.model().tokenizer, job.prompt().back(), request.stops, characters(echo));
+    ChoiceText& text = texts_.emplace_back(choice, job.model().tokenizer, job.prompt().back(), request.stops, count_of_characters(echo));
     if (auto reader = reader_of(job.model(), request, job.prompt())) {
       text.set_reader(*std::move(reader));
     }

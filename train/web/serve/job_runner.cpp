@@ -9,7 +9,7 @@
 namespace dikkat {
 namespace {
 
-constexpr auto kMoment = std::chrono::milliseconds(100);  // between checks whether to stop, while there is nothing to do
+constexpr auto kIdleMoment = std::chrono::milliseconds(100);  // between checks whether to stop, while there is nothing to do
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void JobRunner::run(const std::function<bool()>& stop) {
 /// Begins jobs while there are free streams. Waits a moment for one if there is nothing else to do.
 void JobRunner::begin_jobs() {
   while (has_free_stream()) {
-    const std::shared_ptr<Job> job = queue_.take(scheduler_->is_idle() ? kMoment : kMoment.zero());
+    const std::shared_ptr<Job> job = queue_.take(scheduler_->is_idle() ? kIdleMoment : kIdleMoment.zero());
     if (job == nullptr) {
       return;
     }

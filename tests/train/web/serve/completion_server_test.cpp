@@ -99,11 +99,6 @@ class Running {
   std::thread thread_;
 };
 
-const SmallModel& small_model() {
-  static const SmallModel model(400);
-  return model;
-}
-
 const json kHello = json::array({{{"role", "user"}, {"content", "hello"}}});
 
 TEST(CompletionServer, ContinuesATextAndAnswersAConversation) {
@@ -391,11 +386,6 @@ TEST(CompletionServer, WantsItsKey) {
   EXPECT_EQ(server.post(kText, {{"prompt", "a"}}).status, 401);
 }
 
-/// A context that takes minutes to fill.
-const SmallModel& large_model() {
-  static const SmallModel model(100'000);
-  return model;
-}
 const json kEndless = {{"prompt", "Once"}, {"max_tokens", 99'000}, {"stream", true}};
 
 TEST(CompletionServer, StopsForAClientThatIsGone) {
@@ -505,7 +495,7 @@ TEST(CompletionServer, LetsAnswersEndWithinTheGrace) {
 }
 
 TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
-  Running server(large_model());
+  Running server(large_model(), {.streams = 1});
   HttpClient runs(server.url()), waits(server.url());
   runs.send(post_request(kText, kEndless.dump()));
   runs.read("data: ");

@@ -67,15 +67,7 @@ void wait_for_text(Job& job) {
   }
 }
 
-const SmallModel& small_model() {
-  static const SmallModel model(400);
-  return model;
-}
-const SmallModel& large_model() {
-  static const SmallModel model(100'000);
-  return model;
-}
-constexpr index kEndless = 99'000;
+constexpr index kManyTokens = 99'000;
 
 TEST(JobRunner, AnswersTogetherAsOneByOne) {
   const ServedModel model = small_model().served();
@@ -104,9 +96,9 @@ TEST(JobRunner, AnswersTogetherAsOneByOne) {
 TEST(JobRunner, GivesEachStreamAToken) {
   const ServedModel model = large_model().served();
   RunnerInThread runner(model, 2);
-  const auto first = runner.add("a", kEndless);
+  const auto first = runner.add("a", kManyTokens);
   wait_for_text(*first);
-  const auto second = runner.add("b", kEndless), third = runner.add("c", 3);
+  const auto second = runner.add("b", kManyTokens), third = runner.add("c", 3);
   wait_for_text(*second);
   EXPECT_TRUE(third->take(milliseconds(100)).empty()) << "both streams are in use";
   EXPECT_EQ(runner.queue().waiting(), 1U);
@@ -131,7 +123,7 @@ TEST(JobRunner, TakesMoreChoicesThanStreams) {
 TEST(JobRunner, AJobThatFailsEndsOnlyItself) {
   const ServedModel model = large_model().served();
   RunnerInThread runner(model, 3);
-  const auto runs = runner.add("a", kEndless);
+  const auto runs = runner.add("a", kManyTokens);
   wait_for_text(*runs);
   const auto fails = runner.add({.prompt = "b", .max_tokens = 5});  // it has no seed
   EXPECT_NE(testing::error_of([&] { texts_of(*fails); }), "");
@@ -177,7 +169,7 @@ TEST(JobRunner, FailsWhatHasNotEndedAfterTheGrace) {
   const ServedModel model = large_model().served();
   for (const int grace : {0, 200}) {
     RunnerInThread runner(model, 2, milliseconds(grace));
-    const auto first = runner.add("a", kEndless), second = runner.add("b", kEndless, 1, 2);
+    const auto first = runner.add("a", kManyTokens), second = runner.add("b", kManyTokens, 1, 2);
     wait_for_text(*first);
     const auto began = std::chrono::steady_clock::now();
     runner.end();

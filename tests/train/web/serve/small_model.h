@@ -47,4 +47,14 @@ struct SmallModel {
   }
 };
 
+inline const SmallModel& small_model() {
+  static const SmallModel model(400);
+  return model;
+}
+/// Returns a model with a context that takes minutes to fill.
+inline const SmallModel& large_model() {
+  static const SmallModel model(100'000);
+  return model;
+}
+
 }  // namespace dikkat
