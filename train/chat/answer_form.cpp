@@ -12,25 +12,25 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // What the conversations that are rendered here say. None of these words occurs in a template.
-constexpr const char* kText = "DikkatProbeText";
-constexpr const char* kReasoning = "DikkatProbeReasoning";
-constexpr const char* kDescription = "DikkatProbeDescription";
-constexpr std::array kNames = {"DikkatProbeOne", "DikkatProbeTwo"};
-constexpr const char* kKey = "DikkatProbeKey";
-constexpr const char* kValue = "DikkatProbeValue";
+constexpr const char* kProbeText = "DikkatProbeText";
+constexpr const char* kProbeReasoning = "DikkatProbeReasoning";
+constexpr const char* kProbeDescription = "DikkatProbeDescription";
+constexpr std::array kProbeNames = {"DikkatProbeOne", "DikkatProbeTwo"};
+constexpr const char* kProbeKey = "DikkatProbeKey";
+constexpr const char* kProbeValue = "DikkatProbeValue";
 constexpr const char* kLongId = "call_0123456789abcdef";
 constexpr const char* kShortId = "DPid00001";  // nine letters and digits, as Mistral's templates want
 
-constexpr std::string_view kWhiteSpace = " \t\n\r";
+constexpr std::string_view kSpaces = " \t\n\r";
 
 std::string tools_text() {
   Json tools = Json::array();
-  for (const char* name : kNames) {
+  for (const char* name : kProbeNames) {
     Json parameters = {{"type", "object"}};
-    parameters["properties"][kKey] = {{"type", "string"}};
-    parameters["required"] = Json::array({kKey});
+    parameters["properties"][kProbeKey] = {{"type", "string"}};
+    parameters["required"] = Json::array({kProbeKey});
     Json tool = {{"type", "function"}};
-    tool["function"] = {{"name", name}, {"description", kDescription}, {"parameters", parameters}};
+    tool["function"] = {{"name", name}, {"description", kProbeDescription}, {"parameters", parameters}};
     tools.push_back(std::move(tool));
   }
   return json_text(tools);
@@ -41,7 +41,7 @@ Conversation with_calls(std::size_t calls, const std::string& content, const cha
   Json fields = Json::object();
   for (std::size_t i = 0; i < calls; ++i) {
     Json call = {{"id", id}, {"type", "function"}};
-    call["function"] = {{"name", kNames[i]}, {"arguments", {{kKey, kValue}}}};
+    call["function"] = {{"name", kProbeNames[i]}, {"arguments", {{kProbeKey, kProbeValue}}}};
     fields["tool_calls"].push_back(std::move(call));
   }
   return {.messages = {{"user", "a"}, {.role = "assistant", .content = content, .fields = json_text(fields)}}, .tools = tools_text()};
@@ -75,24 +75,24 @@ std::size_t json_length(std::string_view text) {
   return 0;
 }
 
-bool is_arguments(const Json& value) { return value.is_object() && value.size() == 1 && value.value(kKey, Json()) == kValue; }
+bool is_arguments(const Json& value) { return value.is_object() && value.size() == 1 && value.value(kProbeKey, Json()) == kProbeValue; }
 
 /// A part of a text, from `first` to `last`, which is not included.
-struct Part {
+struct ProbePart {
   std::size_t first = std::string::npos, last = 0;
 
   bool exists() const { return first != std::string::npos; }
 };
 
-Part part_of(std::string_view text, std::string_view word, std::size_t from = 0) {
+ProbePart part_of(std::string_view text, std::string_view word, std::size_t from = 0) {
   const std::size_t first = text.find(word, from);
   return {first, first == std::string::npos ? 0 : first + word.size()};
 }
 
 /// A call in a rendered text.
 struct FoundCall {
-  Part name{}, arguments{};
-  Part object{};  // the JSON object around both, if there is one
+  ProbePart name{}, arguments{};
+  ProbePart object{};  // the JSON object around both, if there is one
   Json json{};
 };
 
@@ -117,7 +117,7 @@ bool find_object(std::string_view text, std::size_t from, FoundCall& call) {
 /// Returns the call of this name behind byte `from`; nullopt if its parts are not there in this order.
 std::optional<FoundCall> find_call(std::string_view text, const char* name, std::size_t from) {
   FoundCall call{.name = part_of(text, name, from)};
-  const Part key = call.name.exists() ? part_of(text, kKey, call.name.last) : Part();
+  const ProbePart key = call.name.exists() ? part_of(text, kProbeKey, call.name.last) : ProbePart();
   const std::size_t open = key.exists() ? text.rfind('{', key.first) : std::string::npos;
   if (open == std::string::npos || open < call.name.last) {
     return std::nullopt;
@@ -137,7 +137,7 @@ std::optional<FoundCall> find_call(std::string_view text, const char* name, std:
 /// Sets the keys of the object, and the text around name and arguments in it. Returns whether this is an object that can be read.
 bool read_object(std::string_view text, const FoundCall& call, CallForm& form) {
   for (const auto& [key, value] : call.json.items()) {
-    if (value == kNames[0]) {
+    if (value == kProbeNames[0]) {
       form.name_key = key;
     } else if (is_arguments(value)) {
       form.arguments_key = key;
@@ -152,8 +152,8 @@ bool read_object(std::string_view text, const FoundCall& call, CallForm& form) {
 
 /// Returns the text behind a call without what ends every answer.
 std::string_view without_end_of_answer(std::string_view text, const ChatTemplate& form) {
-  const auto plain = try_text(form, {.messages = {{"user", "a"}, {"assistant", kText}}, .tools = tools_text()});
-  const Part said = plain ? part_of(*plain, kText) : Part();
+  const auto plain = try_text(form, {.messages = {{"user", "a"}, {"assistant", kProbeText}}, .tools = tools_text()});
+  const ProbePart said = plain ? part_of(*plain, kProbeText) : ProbePart();
   if (said.exists() && text.ends_with(std::string_view(*plain).substr(said.last))) {
     return text.substr(0, text.size() - (plain->size() - said.last));
   }
@@ -161,12 +161,11 @@ std::string_view without_end_of_answer(std::string_view text, const ChatTemplate
   return text.substr(0, end.empty() ? std::string_view::npos : text.find(end));
 }
 
-/// Finds out how several calls follow each other.
-void read_second_call(const ChatTemplate& form, const std::string& content, const char* id, CallForm& calls) {
-  const std::optional<std::string> two = try_text(form, with_calls(2, content, id));
-  const Part said = two && !content.empty() ? part_of(*two, content) : Part();
-  const auto first = two ? find_call(*two, kNames[0], said.last) : std::nullopt;
-  const auto second = first ? find_call(*two, kNames[1], first->arguments.last) : std::nullopt;
+/// Finds out how several calls follow each other. The answer is behind byte `from`.
+void read_second_call(const ChatTemplate& form, const Conversation& conversation, std::size_t from, CallForm& calls) {
+  const std::optional<std::string> two = try_text(form, conversation);
+  const auto first = two ? find_call(*two, kProbeNames[0], from) : std::nullopt;
+  const auto second = first ? find_call(*two, kProbeNames[1], first->arguments.last) : std::nullopt;
   if (!second) {
     return;
   }
@@ -187,22 +186,22 @@ void read_second_call(const ChatTemplate& form, const std::string& content, cons
 std::optional<CallForm> call_form_of(const ChatTemplate& form, std::string& why, bool& writes_calls) {
   // Render a call. Some templates drop the content beside it, and some refuse long ids.
   const char* id = kLongId;
-  std::optional<std::string> one = try_text(form, with_calls(1, kText, id));
+  std::optional<std::string> one = try_text(form, with_calls(1, kProbeText, id));
   if (!one) {
     id = kShortId;
-    one = try_text(form, with_calls(1, kText, id));
+    one = try_text(form, with_calls(1, kProbeText, id));
   }
   why = "does not write calls of tools";
   if (!one) {
     return std::nullopt;
   }
-  writes_calls = one->find(kValue) != std::string::npos;
-  if (one->find(kDescription) == std::string::npos) {
+  writes_calls = one->find(kProbeValue) != std::string::npos;
+  if (one->find(kProbeDescription) == std::string::npos) {
     why = "does not write tools";
     return std::nullopt;
   }
-  std::string content = kText;
-  std::size_t from = part_of(*one, kText).last;
+  std::string content = kProbeText;
+  std::size_t from = part_of(*one, kProbeText).last;
   if (from == 0) {  // then the call is the whole answer, and follows the prompt
     content = "";
     one = try_text(form, with_calls(1, "", id));
@@ -214,9 +213,9 @@ std::optional<CallForm> call_form_of(const ChatTemplate& form, std::string& why,
   }
   // Find the name and the arguments.
   const std::string_view text = *one;
-  const std::optional<FoundCall> call = find_call(text, kNames[0], from);
+  const std::optional<FoundCall> call = find_call(text, kProbeNames[0], from);
   if (!call) {
-    if (text.find(kNames[0], from) != std::string::npos) {
+    if (text.find(kProbeNames[0], from) != std::string::npos) {
       why = "writes calls of tools in a form that is not JSON, which this program cannot read";
     }
     return std::nullopt;
@@ -227,7 +226,7 @@ std::optional<CallForm> call_form_of(const ChatTemplate& form, std::string& why,
   const std::string_view before = text.substr(from, (in_object ? call->object.first : call->name.first) - from);
   const std::size_t call_end = in_object ? call->object.last : call->arguments.last;
   const std::string_view behind = without_end_of_answer(text.substr(call_end), form);
-  const std::string_view inside = before.substr(std::min(before.find_first_not_of(kWhiteSpace), before.size()));
+  const std::string_view inside = before.substr(std::min(before.find_first_not_of(kSpaces), before.size()));
   calls.begin = without_space_around(before);
   calls.end = without_space_around(behind);
   calls.between = text.substr(call->name.last, call->arguments.first - call->name.last);
@@ -236,7 +235,7 @@ std::optional<CallForm> call_form_of(const ChatTemplate& form, std::string& why,
     calls.begin = std::string(without_space_around(std::string_view(calls.begin).substr(0, calls.begin.size() - 1)));
     calls.end = std::string(without_space_around(std::string_view(calls.end).substr(1)));
     calls.open = inside;
-    calls.close = behind.substr(0, behind.find_last_not_of(kWhiteSpace) + 1);
+    calls.close = behind.substr(0, behind.find_last_not_of(kSpaces) + 1);
   } else {
     calls.before = inside;
   }
@@ -246,9 +245,9 @@ std::optional<CallForm> call_form_of(const ChatTemplate& form, std::string& why,
     return std::nullopt;
   }
   if (!calls.is_list) {
-    calls.after += behind.substr(0, behind.find_last_not_of(kWhiteSpace) + 1);
+    calls.after += behind.substr(0, behind.find_last_not_of(kSpaces) + 1);
   }
-  read_second_call(form, content, id, calls);
+  read_second_call(form, with_calls(2, content, id), from, calls);
   why.clear();
   return calls;
 }
@@ -256,10 +255,11 @@ std::optional<CallForm> call_form_of(const ChatTemplate& form, std::string& why,
 /// Finds the marks around reasoning. The second is as the first, with a slash: <think> and </think>, [THINK] and [/THINK].
 void read_reasoning(const ChatTemplate& form, AnswerForm& answer) {
   Json fields = Json::object();
-  fields["reasoning_content"] = kReasoning;
-  const auto text = try_text(form, {.messages = {{"user", "a"}, {.role = "assistant", .content = kText, .fields = json_text(fields)}}});
-  const Part reasoning = text ? part_of(*text, kReasoning) : Part();
-  const Part said = reasoning.exists() ? part_of(*text, kText, reasoning.last) : Part();
+  fields["reasoning_content"] = kProbeReasoning;
+  const auto text =
+      try_text(form, {.messages = {{"user", "a"}, {.role = "assistant", .content = kProbeText, .fields = json_text(fields)}}});
+  const ProbePart reasoning = text ? part_of(*text, kProbeReasoning) : ProbePart();
+  const ProbePart said = reasoning.exists() ? part_of(*text, kProbeText, reasoning.last) : ProbePart();
   if (said.exists()) {
     const std::string_view all = *text;
     const std::string end(without_space_around(all.substr(reasoning.last, said.first - reasoning.last)));
@@ -282,8 +282,8 @@ void read_reasoning(const ChatTemplate& form, AnswerForm& answer) {
 }  // namespace
 
 std::string_view without_space_around(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kWhiteSpace);
-  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kWhiteSpace) + 1 - first);
+  const std::size_t first = text.find_first_not_of(kSpaces);
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(kSpaces) + 1 - first);
 }
 
 AnswerForm answer_form_of(const ChatTemplate& form) {

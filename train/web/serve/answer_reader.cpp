@@ -10,15 +10,15 @@
 namespace dikkat {
 namespace {
 
-constexpr std::string_view kWhiteSpace = " \t\n\r";
+constexpr std::string_view kSpaceAround = " \t\n\r";
 
 const CallForm kNoCalls;
 
-bool is_space(char c) { return kWhiteSpace.find(c) != std::string_view::npos; }
+bool is_space(char c) { return kSpaceAround.find(c) != std::string_view::npos; }
 
-std::size_t space_at_begin(std::string_view text) { return std::min(text.find_first_not_of(kWhiteSpace), text.size()); }
+std::size_t space_at_begin(std::string_view text) { return std::min(text.find_first_not_of(kSpaceAround), text.size()); }
 
-std::size_t without_space_at_end(std::string_view text) { return text.find_last_not_of(kWhiteSpace) + 1; }
+std::size_t without_space_at_end(std::string_view text) { return text.find_last_not_of(kSpaceAround) + 1; }
 
 /// Returns whether a text may become one that begins with the mark.
 bool may_become(std::string_view text, std::string_view mark) { return text.size() < mark.size() && mark.starts_with(text); }
@@ -328,18 +328,21 @@ bool AnswerReader::read_call(AnswerParts& parts) {
   switch (scan_.scan(rest_)) {
     case CallScan::State::more:
       if (options_->is_certain) {
-        give_call(parts, false);
+        give_call(parts);
       }
       return false;
     case CallScan::State::bad: return fail(parts);
     case CallScan::State::complete: break;
   }
   std::string arguments;
-  if (!is_announced_ && !is_call(arguments)) {
-    return fail(parts);
-  }
+  const bool is_valid = is_call(arguments);
   if (is_announced_) {
-    give_call(parts, true);
+    give_call(parts);
+    if (given_ == 0) {  // they are a text, or missing
+      parts.calls.push_back({.number = calls_ - 1, .arguments = is_valid ? std::move(arguments) : "{}"});
+    }
+  } else if (!is_valid) {
+    return fail(parts);
   } else {
     parts.calls.push_back({.number = calls_++, .name = name_.empty() ? scan_.name() : name_, .arguments = std::move(arguments)});
   }
@@ -400,7 +403,7 @@ bool AnswerReader::fail(AnswerParts& parts) {
 }
 
 /// Gives the part of a call that has come since the last time.
-void AnswerReader::give_call(AnswerParts& parts, bool is_complete) {
+void AnswerReader::give_call(AnswerParts& parts) {
   const std::string_view arguments = scan_.arguments(rest_);
   const std::string& name = name_.empty() ? scan_.name() : name_;
   if (name.empty() || (!arguments.empty() && arguments.front() != '{')) {
@@ -413,9 +416,6 @@ void AnswerReader::give_call(AnswerParts& parts, bool is_complete) {
   if (arguments.size() > given_) {
     parts.calls.push_back({.number = calls_ - 1, .arguments = std::string(arguments.substr(given_))});
     given_ = arguments.size();
-  }
-  if (is_complete && given_ == 0) {
-    parts.calls.push_back({.number = calls_ - 1, .arguments = "{}"});
   }
 }
 

@@ -95,7 +95,7 @@ class AnswerReader {
   void drop(std::size_t bytes) { rest_.erase(0, bytes); }
   void keep_raw(std::size_t bytes);
   bool fail(AnswerParts& parts);
-  void give_call(AnswerParts& parts, bool is_complete);
+  void give_call(AnswerParts& parts);
   bool is_call(std::string& arguments) const;
 
   std::shared_ptr<const Options> options_;  // scan_ refers to it

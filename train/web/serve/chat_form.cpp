@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 template <class... Parts>
-[[noreturn]] void refuse(const std::string& field, const Parts&... parts) {
+[[noreturn]] void refuse_chat(const std::string& field, const Parts&... parts) {
   throw ApiError(400, concat(parts...), field, "invalid_value");
 }
 
@@ -28,10 +28,10 @@ std::string variables_of(const ServedModel& model, const ReasoningRequest& reaso
     for (const auto& [name, value] : variables.items()) {
       const std::string field = "chat_template_kwargs." + name;
       if (std::ranges::find(kOwn, name) != kOwn.end()) {
-        refuse(field, field, " is set by the server, which does not accept another value: leave it out");
+        refuse_chat(field, field, " is set by the server, which does not accept another value: leave it out");
       }
       if (!model.form->mentions(name)) {
-        refuse(field, field, " is not a variable that the model's chat template reads: leave it out");
+        refuse_chat(field, field, " is not a variable that the model's chat template reads: leave it out");
       }
     }
   }
@@ -40,9 +40,9 @@ std::string variables_of(const ServedModel& model, const ReasoningRequest& reaso
     if (model.form->mentions("reasoning_effort")) {
       variables["reasoning_effort"] = reasoning.effort;
     } else if (reasoning.effort != "none" || is_on.value_or(false)) {
-      refuse("reasoning_effort", "reasoning_effort is ", short_text(Json(reasoning.effort)),
-             ", but the model's chat template does not read it, expected \"none\" or no effort at all, and enable_thinking to switch "
-             "reasoning on or off");
+      refuse_chat("reasoning_effort", "reasoning_effort is ", short_text(Json(reasoning.effort)),
+                  ", but the model's chat template does not read it, expected \"none\" or no effort at all, and enable_thinking to switch "
+                  "reasoning on or off");
     } else {
       is_on = false;
     }
@@ -52,8 +52,8 @@ std::string variables_of(const ServedModel& model, const ReasoningRequest& reaso
     if (model.form->mentions(kSwitch)) {
       variables[kSwitch] = *is_on;
     } else if (*is_on != can_think) {
-      refuse(kSwitch, "enable_thinking is ", *is_on ? "true" : "false", ", but answers in the model's chat template always ",
-             can_think ? "may reason" : "come without reasoning", ": leave it out");
+      refuse_chat(kSwitch, "enable_thinking is ", *is_on ? "true" : "false", ", but answers in the model's chat template always ",
+                  can_think ? "may reason" : "come without reasoning", ": leave it out");
     }
   }
   return variables.empty() ? "" : json_text(variables);
@@ -65,13 +65,13 @@ bool calls_tools(const Message& message) { return !message.fields.empty() && par
 
 Conversation conversation_of(const ServedModel& model, const ApiRequest& request) {
   if (request.tools.choice != ToolChoice::none && !model.answers.calls) {
-    refuse("tools", "tools cannot be given to this model, whose chat template ", model.answers.why_no_calls,
-           R"(: leave them out, or set "tool_choice": "none")");
+    refuse_chat("tools", "tools cannot be given to this model, whose chat template ", model.answers.why_no_calls,
+                R"(: leave them out, or set "tool_choice": "none")");
   }
   for (std::size_t i = 0; i < request.messages.size(); ++i) {
     if (!model.answers.writes_calls && calls_tools(request.messages[i])) {
       const std::string field = concat("messages[", i, "].tool_calls");
-      refuse(field, field, " would be lost: the model's chat template does not write calls of tools");
+      refuse_chat(field, field, " would be lost: the model's chat template does not write calls of tools");
     }
   }
   return {.messages = request.messages, .tools = request.tools.text, .variables = variables_of(model, request.reasoning)};

@@ -17,7 +17,7 @@ constexpr std::size_t kMostTools = 128;
 constexpr std::size_t kLongestName = 128;
 
 template <class... Parts>
-[[noreturn]] void refuse(const std::string& field, const Parts&... parts) {
+[[noreturn]] void refuse_tool(const std::string& field, const Parts&... parts) {
   throw ApiError(400, concat(field, ' ', parts...), field, "invalid_value");
 }
 
@@ -32,7 +32,7 @@ std::optional<bool> flag(const Json& object, const char* name, const std::string
     return std::nullopt;
   }
   if (!value->is_boolean()) {
-    refuse(path + name, found(*value), ", expected true or false");
+    refuse_tool(path + name, found(*value), ", expected true or false");
   }
   return value->get<bool>();
 }
@@ -47,35 +47,35 @@ bool is_name(const std::string& text) {
 Tool read_tool(const Json& tool, const std::string& path) {
   constexpr const char* kForm = R"(expected {"type": "function", "function": {"name": ..., "description": ..., "parameters": {...}}})";
   if (!tool.is_object()) {
-    refuse(path, found(tool), ", ", kForm);
+    refuse_tool(path, found(tool), ", ", kForm);
   }
   const Json* const type = find_value(tool, "type");
   if (type == nullptr || *type != "function") {
-    refuse(path + ".type", type == nullptr ? "is missing" : found(*type), ", expected \"function\": other tools are not supported");
+    refuse_tool(path + ".type", type == nullptr ? "is missing" : found(*type), ", expected \"function\": other tools are not supported");
   }
   const Json* const function = find_value(tool, "function");
   if (function == nullptr || !function->is_object()) {
-    refuse(path + ".function", function == nullptr ? "is missing" : found(*function), ", ", kForm);
+    refuse_tool(path + ".function", function == nullptr ? "is missing" : found(*function), ", ", kForm);
   }
   for (const auto& [key, value] : function->items()) {
     constexpr std::array kKnown = {"name", "description", "parameters", "strict"};
     if (std::ranges::find(kKnown, key) == kKnown.end() && !is_nothing(value)) {
-      refuse(concat(path, ".function.", key),
-             "is not a field of a function that this server knows, expected name, description, parameters or strict");
+      refuse_tool(concat(path, ".function.", key),
+                  "is not a field of a function that this server knows, expected name, description, parameters or strict");
     }
   }
   const Json* const name = find_value(*function, "name");
   if (name == nullptr || !name->is_string() || !is_name(name->get_ref<const std::string&>())) {
-    refuse(path + ".function.name", name == nullptr ? "is missing" : found(*name), ", expected 1 to ", kLongestName,
-           " letters, digits and the characters _-.:/");
+    refuse_tool(path + ".function.name", name == nullptr ? "is missing" : found(*name), ", expected 1 to ", kLongestName,
+                " letters, digits and the characters _-.:/");
   }
   if (const Json* const description = find_value(*function, "description"); description != nullptr && !description->is_string()) {
-    refuse(path + ".function.description", found(*description), ", expected a string");
+    refuse_tool(path + ".function.description", found(*description), ", expected a string");
   }
   flag(*function, "strict", path + ".function.");
   const Json* const parameters = find_value(*function, "parameters");
   if (parameters != nullptr && !parameters->is_object()) {
-    refuse(path + ".function.parameters", found(*parameters), ", expected a JSON schema, an object");
+    refuse_tool(path + ".function.parameters", found(*parameters), ", expected a JSON schema, an object");
   }
   return {.name = name->get<std::string>(), .parameters = parameters == nullptr || parameters->empty() ? "" : json_text(*parameters)};
 }
@@ -86,8 +86,8 @@ std::string name_of_choice(const Json& choice) {
   const Json* const function = type != nullptr && *type == "function" ? find_value(choice, "function") : nullptr;
   const Json* const name = function != nullptr && function->is_object() ? find_value(*function, "name") : nullptr;
   if (name == nullptr || !name->is_string()) {
-    refuse("tool_choice", "is ", short_text(choice),
-           R"(, expected "none", "auto", "required" or {"type": "function", "function": {"name": ...}})");
+    refuse_tool("tool_choice", "is ", short_text(choice),
+                R"(, expected "none", "auto", "required" or {"type": "function", "function": {"name": ...}})");
   }
   return name->get<std::string>();
 }
@@ -100,14 +100,14 @@ ToolRequest read_tool_request(const Json& request) {
   const Json* const list = find_value(request, "tools");
   if (list != nullptr && !is_nothing(*list)) {
     if (!list->is_array() || list->size() > kMostTools) {
-      refuse("tools", found(*list), ", expected a list of up to ", kMostTools);
+      refuse_tool("tools", found(*list), ", expected a list of up to ", kMostTools);
     }
     for (std::size_t i = 0; i < list->size(); ++i) {
       all.tools.push_back(read_tool((*list)[i], concat("tools[", i, ']')));
       const bool is_second = std::ranges::count(all.tools, all.tools.back().name, &Tool::name) > 1;
       if (is_second) {
-        refuse(concat("tools[", i, "].function.name"), "is ", short_text(Json(all.tools.back().name)),
-               ", which is the name of another tool");
+        refuse_tool(concat("tools[", i, "].function.name"), "is ", short_text(Json(all.tools.back().name)),
+                    ", which is the name of another tool");
       }
     }
     all.choice = ToolChoice::automatic;
@@ -122,13 +122,13 @@ ToolRequest read_tool_request(const Json& request) {
   }
   const std::string name = *choice == "required" ? "" : name_of_choice(*choice);
   if (all.tools.empty()) {
-    refuse("tool_choice", "is ", short_text(*choice), ", but there are no tools, expected a list in \"tools\"");
+    refuse_tool("tool_choice", "is ", short_text(*choice), ", but there are no tools, expected a list in \"tools\"");
   }
   all.choice = ToolChoice::required;
   if (!name.empty()) {
     std::erase_if(all.tools, [&](const Tool& tool) { return tool.name != name; });
     if (all.tools.empty()) {
-      refuse("tool_choice", "names the function ", short_text(Json(name)), ", which is not one of the tools");
+      refuse_tool("tool_choice", "names the function ", short_text(Json(name)), ", which is not one of the tools");
     }
   }
   return all;
@@ -140,7 +140,7 @@ ReasoningRequest read_reasoning_request(const Json& request) {
   const char* source = nullptr;
   const auto set = [&](const char* name, std::optional<bool> is_on) {
     if (is_on && reasoning.is_on && *is_on != *reasoning.is_on) {
-      refuse(name, "is ", *is_on ? "true" : "false", ", but ", source, " says the opposite: set one of them");
+      refuse_tool(name, "is ", *is_on ? "true" : "false", ", but ", source, " says the opposite: set one of them");
     }
     if (is_on) {
       reasoning.is_on = is_on;
@@ -151,7 +151,7 @@ ReasoningRequest read_reasoning_request(const Json& request) {
   set("think", flag(request, "think"));
   if (const Json* const variables = find_value(request, "chat_template_kwargs"); variables != nullptr && !is_nothing(*variables)) {
     if (!variables->is_object()) {
-      refuse("chat_template_kwargs", found(*variables), ", expected an object such as {\"enable_thinking\": false}");
+      refuse_tool("chat_template_kwargs", found(*variables), ", expected an object such as {\"enable_thinking\": false}");
     }
     Json others = *variables;
     set("chat_template_kwargs.enable_thinking", flag(*variables, "enable_thinking", "chat_template_kwargs."));
@@ -161,7 +161,7 @@ ReasoningRequest read_reasoning_request(const Json& request) {
   if (const Json* const effort = find_value(request, "reasoning_effort")) {
     constexpr std::array kEfforts = {"none", "minimal", "low", "medium", "high", "xhigh"};
     if (!effort->is_string() || std::ranges::find(kEfforts, effort->get_ref<const std::string&>()) == kEfforts.end()) {
-      refuse("reasoning_effort", found(*effort), R"(, expected "none", "minimal", "low", "medium", "high" or "xhigh")");
+      refuse_tool("reasoning_effort", found(*effort), R"(, expected "none", "minimal", "low", "medium", "high" or "xhigh")");
     }
     reasoning.effort = effort->get<std::string>();
   }
@@ -169,7 +169,7 @@ ReasoningRequest read_reasoning_request(const Json& request) {
   if (const Json* const format = find_value(request, "reasoning_format")) {
     constexpr std::array kFormats = {"auto", "deepseek", "none"};
     if (!format->is_string() || std::ranges::find(kFormats, format->get_ref<const std::string&>()) == kFormats.end()) {
-      refuse("reasoning_format", found(*format), R"(, expected "auto", "deepseek" (in reasoning_content) or "none" (in the content))");
+      refuse_tool("reasoning_format", found(*format), R"(, expected "auto", "deepseek" (in reasoning_content) or "none" (in the content))");
     }
     reasoning.stays_in_content = *format == "none";
   }

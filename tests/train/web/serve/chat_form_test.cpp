@@ -12,18 +12,19 @@ namespace dikkat {
 namespace {
 
 // A template with everything: tools, calls, reasoning that can be switched off, and one more variable.
-constexpr const char* kAll =
+constexpr const char* kWholeTemplate =
     "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}{% if topic is defined %}<topic>{{ topic }}{% endif %}"
     "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
     "{% for c in m.tool_calls %}<c>{\"name\": \"{{ c.function.name }}\", \"arguments\": {{ c.function.arguments | tojson }}}</c>{% endfor "
-    "%}\n"
-    "{% endfor %}{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and not enable_thinking %}<think></think>"
+    "%}"
+    "{{ '\\n' }}{% endfor %}{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and not enable_thinking "
+    "%}<think></think>"
     "{% else %}<think>{% endif %}{% endif %}";
-constexpr const char* kPlain =
+constexpr const char* kPlainTemplate =
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
 
 /// A model that is never computed.
-struct Model {
+struct ChatModel {
   ParameterStore store;
   ByteTokenizer tokenizer;
   Gpt gpt{Scope(store), {.n_layer = 1, .n_head = 1, .n_embd = 8, .block_size = 4000, .vocab_size = 256}};
@@ -36,19 +37,19 @@ struct Model {
   }
 };
 
-ApiRequest request(const std::string& fields, const std::string& messages = R"([{"role": "user", "content": "Hi"}])") {
+ApiRequest asked(const std::string& fields, const std::string& messages = R"([{"role": "user", "content": "Hi"}])") {
   return read_api_request(R"({"messages": )" + messages + (fields.empty() ? "" : ", ") + fields + "}", Endpoint::chat, "tiny");
 }
 
-std::string prompt(const char* jinja, const ApiRequest& asked) {
-  const Model model;
-  return model.tokenizer.decode(prompt_tokens(model.served(jinja), asked));
+std::string prompt_for(const char* jinja, const ApiRequest& request) {
+  const ChatModel model;
+  return model.tokenizer.decode(prompt_tokens(model.served(jinja), request));
 }
 
 /// "param: message" of the refusal of a request.
-std::string refusal(const char* jinja, const ApiRequest& asked) {
+std::string refusal_of(const char* jinja, const ApiRequest& request) {
   try {
-    prompt(jinja, asked);
+    prompt_for(jinja, request);
   } catch (const ApiError& error) {
     EXPECT_EQ(error.status(), 400);
     return concat(error.param(), ": ", error.what());
@@ -56,24 +57,25 @@ std::string refusal(const char* jinja, const ApiRequest& asked) {
   return "accepted";
 }
 
-constexpr const char* kTools = R"("tools": [{"type": "function", "function": {"name": "add"}}])";
+constexpr const char* kAddTool = R"("tools": [{"type": "function", "function": {"name": "add"}}])";
 
 TEST(ChatForm, GivesTheTemplateToolsAndVariables) {
-  EXPECT_EQ(prompt(kAll, request("")), "<user>Hi\n<assistant><think>");
-  EXPECT_EQ(prompt(kAll, request(kTools)),
+  EXPECT_EQ(prompt_for(kWholeTemplate, asked("")), "<user>Hi\n<assistant><think>");
+  EXPECT_EQ(prompt_for(kWholeTemplate, asked(kAddTool)),
             "<tools>[{\"type\": \"function\", \"function\": {\"name\": \"add\"}}]</tools><user>Hi\n<assistant><think>");
-  EXPECT_EQ(prompt(kAll, request(concat(kTools, R"(, "tool_choice": "none")"))), "<user>Hi\n<assistant><think>");
+  EXPECT_EQ(prompt_for(kWholeTemplate, asked(concat(kAddTool, R"(, "tool_choice": "none")"))), "<user>Hi\n<assistant><think>");
   for (const char* off : {R"("enable_thinking": false)", R"("think": false)", R"("chat_template_kwargs": {"enable_thinking": false})",
                           R"("reasoning_effort": "none")"}) {
-    EXPECT_EQ(prompt(kAll, request(off)), "<user>Hi\n<assistant><think></think>") << off;
+    EXPECT_EQ(prompt_for(kWholeTemplate, asked(off)), "<user>Hi\n<assistant><think></think>") << off;
   }
-  EXPECT_EQ(prompt(kAll, request(R"("enable_thinking": true, "chat_template_kwargs": {"topic": "sums"})")),
+  EXPECT_EQ(prompt_for(kWholeTemplate, asked(R"("enable_thinking": true, "chat_template_kwargs": {"topic": "sums"})")),
             "<topic>sums<user>Hi\n<assistant><think>");
 }
 
 TEST(ChatForm, WritesEarlierCallsAndReasoning) {
   EXPECT_EQ(
-      prompt(kAll, request("", R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "reasoning_content": "Hm",
+      prompt_for(kWholeTemplate,
+                 asked("", R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "reasoning_content": "Hm",
                 "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "add", "arguments": "{\"b\": 1, \"a\": 2}"}}]},
                 {"role": "tool", "tool_call_id": "call_1", "content": "3"}])")),
       "<user>Hi\n<assistant><think>Hm</think><c>{\"name\": \"add\", \"arguments\": {\"b\": 1, \"a\": 2}}</c>\n<tool>3\n<assistant><think>");
@@ -81,24 +83,24 @@ TEST(ChatForm, WritesEarlierCallsAndReasoning) {
 
 TEST(ChatForm, RefusesWhatTheTemplateWouldLose) {
   using testing::names;
-  EXPECT_TRUE(refusal(kPlain, request(kTools)).starts_with("tools: "));
-  EXPECT_EQ(refusal(kPlain, request(concat(kTools, R"(, "tool_choice": "none")"))), "accepted");
-  EXPECT_TRUE(refusal(kPlain, request("", R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "so",
+  EXPECT_TRUE(refusal_of(kPlainTemplate, asked(kAddTool)).starts_with("tools: "));
+  EXPECT_EQ(refusal_of(kPlainTemplate, asked(concat(kAddTool, R"(, "tool_choice": "none")"))), "accepted");
+  EXPECT_TRUE(refusal_of(kPlainTemplate, asked("", R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "so",
       "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}])"))
                   .starts_with("messages[1].tool_calls: "));
-  EXPECT_TRUE(names(refusal(kAll, request(R"("chat_template_kwargs": {"topics": 1})")), {"chat_template_kwargs.topics"}));
-  EXPECT_TRUE(names(refusal(kAll, request(R"("chat_template_kwargs": {"messages": []})")), {"chat_template_kwargs.messages"}));
-  EXPECT_TRUE(refusal(kAll, request(R"("reasoning_effort": "low")")).starts_with("reasoning_effort: "));
-  EXPECT_TRUE(refusal(kPlain, request(R"("enable_thinking": true)")).starts_with("enable_thinking: "));
-  EXPECT_EQ(refusal(kPlain, request(R"("enable_thinking": false, "reasoning_effort": "none")")), "accepted");
+  EXPECT_TRUE(names(refusal_of(kWholeTemplate, asked(R"("chat_template_kwargs": {"topics": 1})")), {"chat_template_kwargs.topics"}));
+  EXPECT_TRUE(names(refusal_of(kWholeTemplate, asked(R"("chat_template_kwargs": {"messages": []})")), {"chat_template_kwargs.messages"}));
+  EXPECT_TRUE(refusal_of(kWholeTemplate, asked(R"("reasoning_effort": "low")")).starts_with("reasoning_effort: "));
+  EXPECT_TRUE(refusal_of(kPlainTemplate, asked(R"("enable_thinking": true)")).starts_with("enable_thinking: "));
+  EXPECT_EQ(refusal_of(kPlainTemplate, asked(R"("enable_thinking": false, "reasoning_effort": "none")")), "accepted");
 }
 
 TEST(ChatForm, ReadsAnswersThatMayHaveMoreThanContent) {
-  const Model model;
+  const ChatModel model;
   const auto read = [&](const char* jinja, const std::string& fields, const std::string& answer) -> std::string {
     const ServedModel served = model.served(jinja);
-    const ApiRequest asked = request(fields);
-    std::optional<AnswerReader> reader = reader_of(served, asked, prompt_tokens(served, asked));
+    const ApiRequest request = asked(fields);
+    std::optional<AnswerReader> reader = reader_of(served, request, prompt_tokens(served, request));
     if (!reader) {
       return "none";
     }
@@ -106,11 +108,11 @@ TEST(ChatForm, ReadsAnswersThatMayHaveMoreThanContent) {
     return concat(parts.reasoning, '|', parts.content, rest.content, '|', parts.calls.empty() ? "" : parts.calls.front().name);
   };
   const std::string answer = "Hm</think>Yes<c>{\"name\": \"add\"}</c>";
-  EXPECT_EQ(read(kAll, "", answer), "Hm|Yes<c>{\"name\": \"add\"}</c>|");
-  EXPECT_EQ(read(kAll, kTools, answer), "Hm|Yes|add");
-  EXPECT_EQ(read(kAll, R"("enable_thinking": false)", answer), "|" + answer + "|");
-  EXPECT_EQ(read(kAll, concat(kTools, R"(, "reasoning_format": "none")"), answer), "|Hm</think>Yes|add");
-  EXPECT_EQ(read(kPlain, "", answer), "none");
+  EXPECT_EQ(read(kWholeTemplate, "", answer), "Hm|Yes<c>{\"name\": \"add\"}</c>|");
+  EXPECT_EQ(read(kWholeTemplate, kAddTool, answer), "Hm|Yes|add");
+  EXPECT_EQ(read(kWholeTemplate, R"("enable_thinking": false)", answer), "|" + answer + "|");
+  EXPECT_EQ(read(kWholeTemplate, concat(kAddTool, R"(, "reasoning_format": "none")"), answer), "|Hm</think>Yes|add");
+  EXPECT_EQ(read(kPlainTemplate, "", answer), "none");
 }
 
 }  // namespace

@@ -1,0 +1,249 @@
+#include "train/grammar/token_grammar.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+
+#include "train/grammar/matcher.h"
+
+namespace dikkat {
+namespace {
+
+constexpr std::size_t kMostMemory = std::size_t{32} << 20;
+// Limits of the work for one mask. They count the same whatever is known already, so that an answer does not depend on others.
+constexpr index kMostPlaces = 32'000'000;  // over all bytes of all tokens that can follow
+constexpr index kMostNewPlaces = 1'000'000;  // over the states that these bytes lead to
+constexpr index kOfState = 16;               // the cost of a state beside its places
+
+[[noreturn]] void refuse_as_ambiguous() {
+  fail_input("the grammar can be read in too many ways at once: write it without repetitions that overlap, such as (.*a.*){0,100}");
+}
+
+/// The tokens that can follow a text.
+struct Mask {
+  std::vector<std::uint64_t> bits;  // by token
+  bool has_token = false;
+  bool accepts = false;
+
+  std::size_t memory() const { return sizeof(Mask) + bits.capacity() * sizeof(bits[0]) + 64; }
+};
+
+}  // namespace
+
+/// The states and masks that samples have come to. When they take too much memory, all are dropped, and running samples take their own state
+/// along.
+class TokenGrammar::Masks {
+ public:
+  /// A sample's place in the grammar.
+  struct Place {
+    std::shared_ptr<Matcher> matcher;
+    Matcher::State state;
+  };
+
+  Masks(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends)
+      : trie_(std::move(trie)), ends_(std::move(ends)), automaton_(std::make_shared<const Automaton>(grammar, trie_->alphabet())) {
+    renew();
+    require_input(matcher_->continues(matcher_->start()), "the only text that matches the grammar is the empty one, expected some text");
+    // The first mask, because a request that asks for too much should fail before its answer begins.
+    find(matcher_->start());
+  }
+
+  const TokenTrie& trie() const { return *trie_; }
+  const std::vector<Token>& ends() const { return ends_; }
+
+  Place begin() {
+    const std::lock_guard lock(mutex_);
+    return {matcher_, matcher_->start()};
+  }
+
+  std::shared_ptr<const Mask> mask(Place& place) {
+    const std::lock_guard lock(mutex_);
+    if (memory_ > kMostMemory) {
+      renew();
+    }
+    make_current(place);
+    return find(place.state);
+  }
+
+  /// Continues with a text. Returns whether some text of the grammar begins so.
+  bool accept(Place& place, std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    make_current(place);
+    for (const char c : text) {
+      place.state = matcher_->next(place.state, static_cast<std::uint8_t>(c));
+      if (place.state == Matcher::kDead) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool accepts(const Place& place) {
+    const std::lock_guard lock(mutex_);
+    return place.matcher->accepts(place.state);
+  }
+  bool is_complete(const Place& place) {
+    const std::lock_guard lock(mutex_);
+    return place.matcher->accepts(place.state) && !place.matcher->continues(place.state);
+  }
+
+  std::size_t memory() {
+    const std::lock_guard lock(mutex_);
+    return memory_;
+  }
+
+ private:
+  void renew() {
+    matcher_ = std::make_shared<Matcher>(automaton_);
+    masks_.clear();
+    of_masks_ = 0;
+    memory_ = matcher_->memory();
+  }
+
+  void make_current(Place& place) {
+    if (place.matcher != matcher_) {
+      place.state = matcher_->adopt(*place.matcher, place.state);
+      place.matcher = matcher_;
+    }
+  }
+
+  std::shared_ptr<const Mask> find(Matcher::State state) {
+    std::shared_ptr<const Mask>& known = masks_[state];
+    if (known == nullptr) {
+      try {
+        known = std::make_shared<const Mask>(walk(state));
+      } catch (...) {
+        masks_.erase(state);
+        memory_ = of_masks_ + matcher_->memory();
+        throw;
+      }
+      of_masks_ += known->memory();
+      memory_ = of_masks_ + matcher_->memory();
+    }
+    return known;
+  }
+
+  /// Walks the tree of tokens from a state.
+  Mask walk(Matcher::State from) {
+    Mask mask{.bits = std::vector<std::uint64_t>((static_cast<std::size_t>(trie_->vocab_size()) + 63) / 64), .accepts = matcher_->accepts(from)};
+    path_.assign(static_cast<std::size_t>(trie_->longest()) + 1, Matcher::kDead);
+    path_[0] = from;
+    seen_.assign(seen_.size(), false);
+    index places = 0, new_places = 0;
+    Matcher& matcher = *matcher_;
+    const std::vector<TokenTrie::Node>& nodes = trie_->nodes();
+    for (std::size_t at = 0; at < nodes.size();) {
+      const TokenTrie::Node node = nodes[at];
+      const Matcher::State state = matcher.next(path_[node.depth - std::size_t{1}], node.byte);
+      if (state == Matcher::kDead) {
+        at = static_cast<std::size_t>(node.after);
+        continue;
+      }
+      const auto number = static_cast<std::size_t>(state);
+      if (number >= seen_.size()) {
+        seen_.resize(2 * number + 64, false);
+      }
+      const index size = matcher.places(state);
+      places += size;
+      if (!seen_[number]) {
+        seen_[number] = true;
+        new_places += size + kOfState;
+      }
+      if (places > kMostPlaces || new_places > kMostNewPlaces) {
+        refuse_as_ambiguous();
+      }
+      path_[node.depth] = state;
+      for (Token token = node.token; token >= 0; token = trie_->same_as(token)) {
+        mask.bits[static_cast<std::size_t>(token) / 64] |= std::uint64_t{1} << (token % 64);
+        mask.has_token = true;
+      }
+      ++at;
+    }
+    return mask;
+  }
+
+  const std::shared_ptr<const TokenTrie> trie_;
+  const std::vector<Token> ends_;
+  const std::shared_ptr<const Automaton> automaton_;
+  std::mutex mutex_;
+  std::shared_ptr<Matcher> matcher_;
+  std::unordered_map<Matcher::State, std::shared_ptr<const Mask>> masks_;
+  std::size_t of_masks_ = 0, memory_ = 0;
+  std::vector<Matcher::State> path_;  // memory of walk(): the states after each byte of a token
+  std::vector<char> seen_;            // memory of walk(), by state
+};
+
+/// A constraint by a TokenGrammar.
+class TokenGrammar::Sample : public TokenConstraint {
+ public:
+  explicit Sample(std::shared_ptr<const TokenGrammar> grammar) : grammar_(std::move(grammar)), place_(masks().begin()) {}
+
+  void mask(std::span<float> logits) override {
+    constexpr float kNever = -std::numeric_limits<float>::infinity();
+    const std::shared_ptr<const Mask> mask = masks().mask(place_);
+    // The logits of tokens that end the sample are kept apart, because the walk leaves these tokens out.
+    ends_.clear();
+    if (mask->accepts) {
+      for (const Token token : masks().ends()) {
+        if (token >= 0 && token < std::ssize(logits)) {
+          ends_.emplace_back(token, logits[static_cast<std::size_t>(token)]);
+        }
+      }
+    }
+    require(mask->has_token || !ends_.empty(), "the vocabulary has no token that continues the text under its grammar");
+    for (std::size_t begin = 0; begin < logits.size(); begin += 64) {
+      const std::uint64_t bits = begin / 64 < mask->bits.size() ? mask->bits[begin / 64] : 0;
+      const std::size_t count = std::min<std::size_t>(64, logits.size() - begin);
+      if (bits == 0) {
+        std::fill_n(logits.begin() + static_cast<std::ptrdiff_t>(begin), count, kNever);
+      } else if (~bits != 0) {
+        for (std::size_t i = 0; i < count; ++i) {
+          logits[begin + i] = (bits >> i & 1) != 0 ? logits[begin + i] : kNever;
+        }
+      }
+    }
+    for (const auto& [token, logit] : ends_) {
+      logits[static_cast<std::size_t>(token)] = logit;
+    }
+  }
+
+  void accept(Token token) override {
+    const std::string& text = masks().trie().text(token);
+    require(!text.empty() && masks().accept(place_, text), "token ", token, " does not continue the text under its grammar");
+  }
+
+  bool is_complete() const override { return masks().is_complete(place_); }
+
+ private:
+  Masks& masks() const { return *grammar_->masks_; }
+
+  std::shared_ptr<const TokenGrammar> grammar_;
+  Masks::Place place_;
+  std::vector<std::pair<Token, float>> ends_;
+};
+
+TokenGrammar::TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends)
+    : masks_(std::make_unique<Masks>(grammar, std::move(trie), std::move(ends))) {}
+TokenGrammar::~TokenGrammar() = default;
+
+std::unique_ptr<TokenConstraint> TokenGrammar::constraint() const { return std::make_unique<Sample>(shared_from_this()); }
+
+std::function<std::unique_ptr<TokenConstraint>()> TokenGrammar::constraints() const {
+  return [grammar = shared_from_this()] { return grammar->constraint(); };
+}
+
+bool TokenGrammar::matches(std::string_view text) const {
+  Masks::Place place = masks_->begin();
+  return masks_->accept(place, text) && masks_->accepts(place);
+}
+
+bool TokenGrammar::can_continue(std::string_view text) const {
+  Masks::Place place = masks_->begin();
+  return masks_->accept(place, text);
+}
+
+std::size_t TokenGrammar::memory() const { return masks_->memory(); }
+
+}  // namespace dikkat

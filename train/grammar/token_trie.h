@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/text/tokenizer.h"
+
+namespace dikkat {
+
+/// The texts of a tokenizer's tokens as a tree of bytes. Immutable: threads share it. Special tokens, tokens that sampling never draws, and
+/// tokens without text are left out.
+class TokenTrie {
+ public:
+  /// A byte of a token. Nodes are in depth-first order.
+  struct Node {
+    std::uint8_t byte;
+    std::uint16_t depth;  // from 1
+    std::int32_t token;   // the first token that ends here, or -1
+    std::int32_t after;   // the node after this one's descendants
+  };
+
+  /// Throws InputError for a tokenizer whose text is not its tokens' texts one after another ("word").
+  explicit TokenTrie(const Tokenizer& tokenizer);
+
+  index vocab_size() const { return vocab_size_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  /// Another token with the same text, or -1.
+  Token same_as(Token token) const { return same_[static_cast<std::size_t>(token)]; }
+  index longest() const { return longest_; }
+  /// The text of a token; empty if it is left out.
+  const std::string& text(Token token) const { return texts_.at(static_cast<std::size_t>(token)); }
+  /// The characters that the vocabulary can write, sorted. Empty: all, because every byte is a token.
+  const std::vector<char32_t>& alphabet() const { return alphabet_; }
+
+ private:
+  index vocab_size_ = 0;
+  index longest_ = 0;
+  std::vector<Node> nodes_;
+  std::vector<std::string> texts_;  // by token
+  std::vector<Token> same_;         // by token
+  std::vector<char32_t> alphabet_;
+};
+
+}  // namespace dikkat
