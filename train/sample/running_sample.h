@@ -40,9 +40,9 @@ class RunningSample {
   index begin_ = 0;         // where the context begins in the text
   std::vector<Token> text_;  // prompt first
   std::unique_ptr<TokenConstraint> constraint_;
-  std::vector<Token> distinct_;  // each token of the text that may be drawn, once, for the repetition penalty
-  std::vector<bool> has_;        // for each id of the vocabulary, whether it is in distinct_; empty without that penalty
-  std::vector<float> logits_;    // of the vocabulary, after penalties and masks
+  std::optional<IdCounts> in_text_;    // the tokens of the text that may be drawn, if there is a repetition penalty
+  std::optional<IdCounts> in_answer_;  // the tokens after the prompt, if there is another penalty
+  std::vector<float> logits_;          // of the vocabulary, after penalties, biases and masks
   Draw draw_;
 };
 

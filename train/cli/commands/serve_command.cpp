@@ -140,7 +140,7 @@ int serve_command(const ServeArguments& arguments) {
   const std::size_t free = free_memory(machine_memory(), process_memory());
   const StreamPlan plan = plan_of(arguments, trained, free);
   const CompletionServer::Options options = server_options(arguments, plan);
-  CompletionServer server(model, options);
+  CompletionServer server({model}, options);
   if (!is_loopback(options.host) && options.api_key.empty()) {
     warn(concat("anyone who can reach this machine can use this model; to require a key from clients, set --api-key or the variable ",
                 kKeyVariable));

@@ -213,6 +213,9 @@ class Router {
   std::string addresses() const {
     std::string all;
     for (const HttpRoute& route : routes_) {
+      if (!route.is_listed) {
+        continue;
+      }
       append_to(all, concat(all.empty() ? "expected one of " : ", ", route.method, ' ', route.path));
     }
     return all;

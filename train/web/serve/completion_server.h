@@ -11,9 +11,10 @@
 
 namespace dikkat {
 
-/// Serves a model over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
-/// GET /v1/models and /health, and at / a page to chat on. Several answers are generated together, on the thread that calls serve(); the
-/// other requests wait in turn. An answer's bits do not depend on the others.
+/// Serves models over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
+/// GET /v1/models; POST /tokenize, /detokenize and /apply-template (text_endpoints.h); GET /health and /metrics, and at / a page to chat on.
+/// Several answers are generated together, on the thread that calls serve(); the other requests wait in turn. An answer's bits do not
+/// depend on the others.
 class CompletionServer {
  public:
   struct Options {
@@ -31,8 +32,9 @@ class CompletionServer {
     std::function<void(const std::string& line)> log{};
   };
 
-  /// Throws InputError if it cannot listen there. `model` is kept by reference.
-  CompletionServer(const ServedModel& model, const Options& options);
+  /// The first of the models answers requests that name none. Throws InputError if it cannot listen there, and for two models with the
+  /// same name.
+  CompletionServer(std::vector<ServedModel> models, const Options& options);
   ~CompletionServer();
   CompletionServer(const CompletionServer&) = delete;
   CompletionServer& operator=(const CompletionServer&) = delete;
