@@ -1,6 +1,6 @@
 // Checks of the chat page against a server that does what a test plans. chat_test.mjs calls them.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { contrasts, openPage, until } from "./browser.mjs";
@@ -28,6 +28,7 @@ const HOSTILE_TEXTS = [
   "&lt;script&gt;window.attacked=1&lt;/script&gt; &#60;img src=x onerror=window.attacked=1&#62; &amp;",
   "{{config}} {{scripts}} ${window.attacked=1} </script><script>window.attacked=1</script> <!-- --> ]]>",
   "\\<b\\> *a **b* c** ***d*** ~~e~~ __f__ _g_ a*b*c 2 * 3 * 4\r\nline\rline\n\n---\n***\n",
+  "[early] and\n\n[a]: https://example.org/a\n\n[a] [A][] [b][a] [early]\n\n[early]: https://example.org/early \"title\"\n[a]: https://evil.example/\n",
   "__proto__ constructor [__proto__]: x\n\n[toString]\n\n[constructor][__proto__]",
 ];
 
@@ -250,6 +251,7 @@ export async function checkChatPage(browser, page, folder) {
         const view = new MarkdownView(growing);
         for (let i = 1; i <= whole.length; i += whole.length > 2000 ? 53 : 1) view.update(whole.slice(0, i));
         view.update(whole);
+        view.finish();
         const shown = document.querySelector(".answer:last-child .text");
         return [root.innerHTML === growing.innerHTML || [root.innerHTML, growing.innerHTML], root.innerHTML === shown.innerHTML, shown.textContent.length > 0];
       }, text);
@@ -259,7 +261,8 @@ export async function checkChatPage(browser, page, folder) {
     assert.deepEqual(await page.$$eval("#log *", (all) => [...new Set(all.map((one) => one.localName))].filter((name) => /^(img|script|iframe|object|embed|form|input|style|link|base|meta|video|audio)$/.test(name))), []);
     assert.equal(await page.$$eval("#log *", (all) => all.filter((one) => [...one.attributes].some(({ name }) => /^on|^style$|^src$|^srcdoc$/.test(name) && !(name === "style" && /^text-align: \w+;$/.test(one.getAttribute("style"))))).length), 0);
     const links = await page.$$eval("#log a", (all) => all.map(({ href, rel, target }) => ({ href, rel, target })));
-    assert.deepEqual(links.map(({ href }) => href), ["https://evil.example/pixel.png", "https://evil.example/", "https://example.org/a?b=c&d=%22e%22", "https://example.org/", "mailto:a@example.org"]);
+    assert.deepEqual(links.map(({ href }) => href), ["https://evil.example/pixel.png", "https://evil.example/", "https://example.org/a?b=c&d=%22e%22", "https://example.org/", "mailto:a@example.org",
+      "https://example.org/early", "https://example.org/a", "https://example.org/a", "https://example.org/a", "https://example.org/early"]);
     for (const { href, rel, target } of links) assert(/^(https?|mailto):/.test(href) && rel.includes("noopener") && target === "_blank", href);
     assert((await page.$$eval(".control", (all) => all.map((one) => one.textContent))).includes("U+202E"));
     assert.equal(await page.$eval("#log", (one) => /[\u202a-\u202e\u0007\u001b]/.test(one.textContent)), false);
@@ -271,6 +274,7 @@ export async function checkChatPage(browser, page, folder) {
     await page.setViewport({ width: 320, height: 640 });
     assert(await width(page) <= 0, "320 pixels");
     assert.equal(await page.evaluate(() => at("frame").scrollWidth <= at("frame").clientWidth), true);
+    await new Promise((done) => setTimeout(done, 300));  // the list slides away
     await page.screenshot({ path: join(folder, "hostile-narrow.png") });
   }
 

@@ -72,7 +72,7 @@ function toEnd() {
 }
 
 function save(conversation) {
-  if (conversation.messages.length === 0 || isLeaving) return;
+  if (conversation.messages.length === 0 || isLeaving || !conversations.has(conversation.id)) return;
   if (!keep(conversation)) {
     notice("The browser's storage for this page is full, so this conversation is not kept: export and delete some.");
   }
@@ -201,6 +201,7 @@ class AnswerView {
       this.plain = split.text;
     } else {
       this.markdown.update(split.text);
+      if (!isRunning) this.markdown.finish();
     }
     this.wait.hidden = !isRunning || split.text !== "" || thought !== "";
 

@@ -230,7 +230,8 @@ class MarkdownView {
     this.settledNodes = 0;  // and the number of their elements
     this.shown = "";
     this.code = null;  // the last block, if it is one of code
-    this.references = {};
+    this.references = {};  // the link definitions in the settled text
+    this.updates = 0;
     this.root.replaceChildren();
   }
   update(raw) {
@@ -239,7 +240,8 @@ class MarkdownView {
     if (!text.startsWith(this.settled)) this.clear();
     this.shown = text;
     const rest = text.slice(this.settled.length);
-    const tokens = markdown.parse(rest, this.references);
+    const tokens = markdown.parse(rest, { references: { ...this.references } });
+    ++this.updates;
     let begin = -1;
     tokens.forEach((token, i) => { if (token.level === 0 && token.nesting >= 0 && token.map) begin = i; });
     if (begin < 0) {
@@ -261,7 +263,20 @@ class MarkdownView {
     this.code = code;
     let offset = 0;
     for (let line = 0; line < last.map[0]; ++line) offset = rest.indexOf("\n", offset) + 1;
-    this.settled += rest.slice(0, offset);
+    const settles = rest.slice(0, offset);
+    if (settles.includes("]:")) {
+      const found = { references: { ...this.references } };
+      markdown.parse(settles, found);
+      this.references = found.references;
+    }
+    this.settled += settles;
+  }
+  // Call it when the text has ended: links may have been used before their definition.
+  finish() {
+    const text = this.shown;
+    if (this.updates < 2 || !text.includes("]:")) return;
+    this.clear();
+    this.update(text);
   }
 }
 
