@@ -79,6 +79,7 @@ export class FakeServer {
     }
     this.finished = !gone;
     if (plan.cut) {
+      await new Promise((done) => setTimeout(done, 300));  // so that the pieces arrive
       response.destroy();
       return;
     }

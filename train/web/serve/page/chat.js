@@ -2,13 +2,14 @@
 "use strict";
 
 const at = (id) => document.getElementById(id);
-const config = { feedback: false, chat: true, ...parsed(at("config").textContent) };
+const config = { feedback: false, chat: true, thinking: false, ...parsed(at("config").textContent) };
 const conversations = new Map(allKept().map((one) => [one.id, one]));
 const running = new Map();  // the Answer of each conversation that is being answered
 const views = new WeakMap();  // of messages
 let current = null;
 let settings = readSettings();
 let models = [];  // of the server: {id, context_length}
+let isLeaving = false;  // the page is being closed, which ends its requests
 let follows = true;  // whether the newest text is kept in view
 
 // ---- Small things ---------------------------------------------------------------------------------------------------------------------------
@@ -58,7 +59,7 @@ function askUser({ title, text = "", yes, label = "", value = "", type = "text",
 
 function growField(field) {
   field.style.height = "auto";
-  field.style.height = `${field.scrollHeight + 2}px`;
+  field.style.height = `${field.scrollHeight + field.offsetHeight - field.clientHeight}px`;
 }
 
 const isComposing = (event) => event.isComposing || event.keyCode === 229;
@@ -71,7 +72,7 @@ function toEnd() {
 }
 
 function save(conversation) {
-  if (conversation.messages.length === 0) return;
+  if (conversation.messages.length === 0 || isLeaving || !conversations.has(conversation.id)) return;
   if (!keep(conversation)) {
     notice("The browser's storage for this page is full, so this conversation is not kept: export and delete some.");
   }
@@ -90,12 +91,13 @@ class UserView {
     const bubble = element("div", { class: "bubble", dir: "auto" });
     appendText(bubble, this.message.content);
     this.shown = this.message.content;
+    this.isFirst = this.conversation.from > 0 && this.index === this.conversation.from;
     this.node.setAttribute("aria-label", this.conversation.mode === "text" ? "Your text" : "You");
-    this.node.replaceChildren(bubble, element("div", { class: "actions" },
-      iconButton("edit", "Edit and ask again", () => this.edit()), copyButton(() => this.message.content, "Copy")));
+    this.node.replaceChildren(element("h2", { class: "hidden" }, this.node.getAttribute("aria-label")), ...(this.isFirst ? [element("p", { class: "cut" }, "The messages above are no longer sent.")] : []), bubble,
+      element("div", { class: "actions" }, iconButton("edit", "Edit and ask again", () => this.edit()), copyButton(() => this.message.content, "Copy")));
   }
   update() {
-    if (this.shown !== this.message.content) this.show();
+    if (this.shown !== this.message.content || this.isFirst !== (this.conversation.from > 0 && this.index === this.conversation.from)) this.show();
   }
   edit() {
     if (running.has(this.conversation.id)) {
@@ -147,7 +149,7 @@ class AnswerView {
     this.markdown = new MarkdownView(this.text);
     this.wait = element("span", { class: "waiting", "aria-hidden": "true" }, element("i"), element("i"), element("i"));
     this.after = element("div");
-    this.node = element("article", { class: "message answer" }, this.thought, this.text, this.wait, this.after);
+    this.node = element("article", { class: "message answer" }, element("h2", { class: "hidden" }, "Answer"), this.thought, this.text, this.wait, this.after);
     this.thoughtShown = "";
     this.plain = "";
     this.update();
@@ -179,7 +181,7 @@ class AnswerView {
     this.thought.hidden = thought === "";
     const thinks = isRunning && (split.thinks || (variant.reasoning !== "" && split.text.trim() === ""));
     this.thought.classList.toggle("running", thinks);
-    const label = thinks ? "Thinking" : variant.thought !== null ? `Thought for ${seconds(variant.thought)}` : "Thoughts";
+    const label = thinks ? "Thinking" : variant.thought !== null ? `Thought for ${variant.thought < 1 ? "a moment" : seconds(variant.thought)}` : "Thoughts";
     if (this.label.textContent !== label) this.label.textContent = label;
     if (!thought.startsWith(this.thoughtShown)) {
       this.inner.replaceChildren();
@@ -199,6 +201,7 @@ class AnswerView {
       this.plain = split.text;
     } else {
       this.markdown.update(split.text);
+      if (!isRunning) this.markdown.finish();
     }
     this.wait.hidden = !isRunning || split.text !== "" || thought !== "";
 
@@ -245,9 +248,6 @@ class AnswerView {
       parts.push(element("p", { class: "ending" }, "The answer is incomplete: the page was closed meanwhile.", goOn()));
     } else if (isEmpty) {
       parts.push(element("p", { class: "ending" }, "The answer is empty."));
-    }
-    if (this.conversation.from > 0 && this.index === this.conversation.from + 1) {
-      parts.unshift(element("p", { class: "ending" }, "The messages before this one are no longer sent."));
     }
 
     const actions = element("div", { class: "actions" });
@@ -340,7 +340,7 @@ function showFigures() {
   } else if (variant && variant.rate !== null) {
     parts.push(rateText(variant.rate), ...(variant.first !== null ? [`first after ${seconds(variant.first)}`] : []));
   }
-  at("speed").textContent = parts.filter((part) => part).join(" · ");
+  at("speed").replaceChildren(...parts.filter((part) => part).map((part, i) => element("span", { class: part.startsWith("first") ? "extra" : "" }, `${i > 0 ? " · " : ""}${part}`)));
   const room = contextOf(name);
   const used = variant && variant.usage ? variant.usage.prompt_tokens + (answer ? answer.parts : variant.usage.completion_tokens) : null;
   at("room").hidden = room === null || used === null;
@@ -423,7 +423,7 @@ function closeSide() {
 function requestOf(conversation) {
   const { thinking, ...numbers } = settings;
   const body = { model: modelName() || undefined, ...numbers };
-  if (thinking && conversation.mode !== "text") body.chat_template_kwargs = { enable_thinking: thinking === "on" };
+  if (config.thinking && thinking && conversation.mode !== "text") body.enable_thinking = thinking === "on";
   if (conversation.mode === "text" && !body.max_tokens) body.max_tokens = 256;
   return body;
 }
@@ -631,7 +631,7 @@ function showSettings() {
   at("thinking").value = settings.thinking;
   at("system").value = current.system;
   at("system").disabled = current.mode === "text";
-  at("thinking-field").hidden = current.mode === "text";
+  at("thinking-field").hidden = !config.thinking || current.mode === "text";
   at("api-key").value = session.getItem(KEY) || "";
   readNumbers();
 }
@@ -744,7 +744,11 @@ at("import-file").addEventListener("change", () => {
   if (at("import-file").files.length) importFile(at("import-file").files[0]);
   at("import-file").value = "";
 });
-window.addEventListener("pagehide", () => running.forEach(({ conversation }) => keep(conversation)));
+window.addEventListener("pagehide", () => {
+  running.forEach(({ conversation }) => keep(conversation));
+  isLeaving = true;
+});
+window.addEventListener("pageshow", () => { isLeaving = false; });
 window.addEventListener("storage", (event) => {  // another tab
   if (event.key === null || !event.key.startsWith(PREFIX)) return;
   const id = event.key.slice(PREFIX.length);

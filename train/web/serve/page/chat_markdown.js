@@ -21,7 +21,7 @@ const ICONS = {
   down: "M12 5v14M6 13l6 6 6-6", stop: "M6 6h12v12H6z", copy: "M9 9h11v11H9zM5 15H4V4h11v1", check: "M5 13l4 4L19 7", again: "M20 11a8 8 0 1 0-2.3 6.3M20 4v7h-7",
   edit: "M4 20h4L19 9l-4-4L4 16zM13 7l4 4", trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v6M14 11v6", right: "M9 6l6 6-6 6", left: "M15 6l-6 6 6 6",
   sliders: "M4 8h9M19 8h1M4 16h3M13 16h7M16 5.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 1 0 0-5M10 13.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 1 0 0-5",
-  contrast: "M12 3a9 9 0 1 0 0 18 9 9 0 1 0 0-18M12 3v18M15 5v14M18 7.5v9", play: "M7 5l12 7-12 7z",
+  contrast: "M20.500 14.200A8.500 8.500 0 1 1 9.800 3.500a6.800 6.800 0 0 0 10.700 10.700z", play: "M7 5l12 7-12 7z",
   good: "M7 11v9H4v-9zM7 11l4-8c2 0 3 1 3 3l-.6 4H19c1.300 0 2.200 1.200 1.900 2.500l-1.400 6c-.2.900-1 1.500-1.900 1.500H7",
   bad: "M17 13V4h3v9zM17 13l-4 8c-2 0-3-1-3-3l.6-4H5c-1.300 0-2.200-1.200-1.900-2.500l1.400-6C4.700 4.600 5.500 4 6.400 4H17",
 };
@@ -230,7 +230,8 @@ class MarkdownView {
     this.settledNodes = 0;  // and the number of their elements
     this.shown = "";
     this.code = null;  // the last block, if it is one of code
-    this.references = {};
+    this.references = {};  // the link definitions in the settled text
+    this.updates = 0;
     this.root.replaceChildren();
   }
   update(raw) {
@@ -239,7 +240,8 @@ class MarkdownView {
     if (!text.startsWith(this.settled)) this.clear();
     this.shown = text;
     const rest = text.slice(this.settled.length);
-    const tokens = markdown.parse(rest, this.references);
+    const tokens = markdown.parse(rest, { references: { ...this.references } });
+    ++this.updates;
     let begin = -1;
     tokens.forEach((token, i) => { if (token.level === 0 && token.nesting >= 0 && token.map) begin = i; });
     if (begin < 0) {
@@ -261,7 +263,20 @@ class MarkdownView {
     this.code = code;
     let offset = 0;
     for (let line = 0; line < last.map[0]; ++line) offset = rest.indexOf("\n", offset) + 1;
-    this.settled += rest.slice(0, offset);
+    const settles = rest.slice(0, offset);
+    if (settles.includes("]:")) {
+      const found = { references: { ...this.references } };
+      markdown.parse(settles, found);
+      this.references = found.references;
+    }
+    this.settled += settles;
+  }
+  // Call it when the text has ended: links may have been used before their definition.
+  finish() {
+    const text = this.shown;
+    if (this.updates < 2 || !text.includes("]:")) return;
+    this.clear();
+    this.update(text);
   }
 }
 
