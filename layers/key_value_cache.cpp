@@ -79,15 +79,15 @@ void KeyValueCache::copy_sequence(index to, const KeyValueCache& from, index of)
 }
 
 void KeyValueCache::append_positions(index to, const KeyValueCache& from, index of, index begin, index count) {
-  require(from.layers_ == layers_ && from.row_bytes_ == row_bytes_ && from.dtype_ == dtype_,
-          "cache: positions of another size, expected ", layers_, " layers of ", row_bytes_, " bytes");
+  require(from.layers_ == layers_ && from.row_bytes_ == row_bytes_ && from.dtype_ == dtype_, "cache: positions of another size, expected ",
+          layers_, " layers of ", row_bytes_, " bytes");
   require(0 <= begin && 0 <= count && begin + count <= from.length(of), "cache: positions ", begin, " to ", begin + count - 1,
           " of a sequence of ", from.length(of), ", expected positions that it has");
   const index length = this->length(to);
   reserve(length + count);
   for (index i = 0; i < layers_; ++i) {
-    std::memcpy(row(i, to) + static_cast<std::size_t>(length) * row_bytes_,
-                from.row(i, of) + static_cast<std::size_t>(begin) * row_bytes_, static_cast<std::size_t>(count) * row_bytes_);
+    std::memcpy(row(i, to) + static_cast<std::size_t>(length) * row_bytes_, from.row(i, of) + static_cast<std::size_t>(begin) * row_bytes_,
+                static_cast<std::size_t>(count) * row_bytes_);
   }
   lengths_[static_cast<std::size_t>(to)] = static_cast<std::int32_t>(length + count);
 }
@@ -152,8 +152,7 @@ void CachedSequences::reserve(index time) {
 AttentionCache CachedSequences::layer(index i) const {
   require(0 <= i && i < layers_ && std::ssize(rows_) == layers_ * count(), "cache: layer ", i, ", expected 0 to ", layers_ - 1,
           " of sequences with room for more positions");
-  return {.dtype = dtype_,
-          .sequences = std::span(rows_).subspan(static_cast<std::size_t>(i * count()), static_cast<std::size_t>(count()))};
+  return {.dtype = dtype_, .sequences = std::span(rows_).subspan(static_cast<std::size_t>(i * count()), static_cast<std::size_t>(count()))};
 }
 
 void CachedSequences::advance(index time) {

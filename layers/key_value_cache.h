@@ -20,8 +20,8 @@ class KeyValueCache {
   /// there is not enough.
   KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32, index first_positions = 0);
 
-  /// Makes room for `positions` positions of each sequence: doubles what there is until it is enough. The contents move, so pointers from layer() and rows() become invalid. Throws
-  /// Error for more than max_positions(), and if there is not enough memory.
+  /// Makes room for `positions` positions of each sequence: doubles what there is until it is enough. The contents move, so pointers from
+  /// layer() and rows() become invalid. Throws Error for more than max_positions(), and if there is not enough memory.
   void reserve(index positions);
 
   index layers() const { return layers_; }

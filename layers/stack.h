@@ -23,13 +23,13 @@ struct StackKind {
 
 /// The inputs of a stack besides x (B, T, C).
 struct StackInputs {
-  Tensor key_begin{};                    // i32 (B, T): position t sees positions from key_begin[b, t] on; absent: all
-  Tensor key_end{};                      // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
-  Tensor encoder_output{};               // (B, S, C), for a stack with cross-attention
-  Tensor encoder_key_end{};              // i32 (B, T): position t sees the encoder's positions below encoder_key_end[b, t]; absent: all
-  Tensor encoder_row{};                  // i32 (B): the sequence of encoder_cache that row b of x attends to
-  const KeyValueCache* encoder_cache{};  // keys and values of encoder outputs, in place of `encoder_output`
-  Tensor tokens{};                       // i32 (B, T): those that x was made from, for value embeddings
+  Tensor key_begin{};                      // i32 (B, T): position t sees positions from key_begin[b, t] on; absent: all
+  Tensor key_end{};                        // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
+  Tensor encoder_output{};                 // (B, S, C), for a stack with cross-attention
+  Tensor encoder_key_end{};                // i32 (B, T): position t sees the encoder's positions below encoder_key_end[b, t]; absent: all
+  Tensor encoder_row{};                    // i32 (B): the sequence of encoder_cache that row b of x attends to
+  const KeyValueCache* encoder_cache{};    // keys and values of encoder outputs, in place of `encoder_output`
+  Tensor tokens{};                         // i32 (B, T): those that x was made from, for value embeddings
   const CachedSequences* cache = nullptr;  // keys and values of the positions before x, with room for those of x, which are appended
 };
 
@@ -253,8 +253,7 @@ struct Stack {
   /// The angles of rotary positions for x, which begins where the cache ends.
   static Tensor angles(const RotaryPositions& positions, Pass& pass, Tensor x, const CachedSequences* cache) {
     const index time = x.shape()[1];
-    return cache == nullptr ? positions(pass, 0, time, x.dtype())
-                            : positions(pass, cache->lengths(pass.tape), time, x.dtype());
+    return cache == nullptr ? positions(pass, 0, time, x.dtype()) : positions(pass, cache->lengths(pass.tape), time, x.dtype());
   }
 };
 

@@ -115,8 +115,8 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
 
 /// One block of queries of one head with all keys that it sees.
 template <class Operand, class T, class Key>
-void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b, index h,
-                   index query) {
+void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b,
+                   index h, index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
   const ForwardMemory<T> m(s);
@@ -237,8 +237,7 @@ void append_keys(const AppendKeys<Operand, Key>& p) {
     const Operand* v = p.v.of(b) + row * p.v.row_stride;
     Key* to = p.to[b] + row * 2 * width;
     const auto copy = [width](const Operand* from, Key* into) {
-      simd::for_vectors<T>(0, width,
-                           [&](index d, auto lanes) { simd::store_as<T>(into + d, simd::load_as<T>(from + d, lanes), lanes); });
+      simd::for_vectors<T>(0, width, [&](index d, auto lanes) { simd::store_as<T>(into + d, simd::load_as<T>(from + d, lanes), lanes); });
     };
     if (p.rotation == nullptr) {
       copy(k, to);

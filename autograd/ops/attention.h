@@ -26,7 +26,7 @@ struct CachedRows {
 /// Keys and values of earlier positions. attention() appends its own k and v, and its queries see both. The owner of the memory keeps the
 /// lengths up to date.
 struct AttentionCache {
-  DType dtype = DType::f32;  // that of q, k and v, or bf16 if those are f32
+  DType dtype = DType::f32;                 // that of q, k and v, or bf16 if those are f32
   std::span<const CachedRows> sequences{};  // at least as many as a call has
 };
 
@@ -41,12 +41,12 @@ struct AttentionOptions {
   std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
   bool causal = false;            // query i sees keys up to query_offset + i
   index query_offset = 0;
-  index window = 0;                       // if causal: only the last `window` of the keys up to query_offset + i; 0: all
-  Tensor key_begin{}, key_end{};          // i32 (B, queries), or absent: query i of batch b sees keys key_begin[b, i] to key_end[b, i] - 1
-  Tensor key_batch{};                     // for inference only: i32 (B), batch b sees keys and values of batch key_batch[b]; absent: b
-  double dropout = 0;                     // probability that a weight becomes 0
-  RandomStream stream{};                  // the random numbers of dropout
-  index first_batch = 0;                  // number of the first sequence in the step's batch, if this is a part of it
+  index window = 0;               // if causal: only the last `window` of the keys up to query_offset + i; 0: all
+  Tensor key_begin{}, key_end{};  // i32 (B, queries), or absent: query i of batch b sees keys key_begin[b, i] to key_end[b, i] - 1
+  Tensor key_batch{};             // for inference only: i32 (B), batch b sees keys and values of batch key_batch[b]; absent: b
+  double dropout = 0;             // probability that a weight becomes 0
+  RandomStream stream{};          // the random numbers of dropout
+  index first_batch = 0;          // number of the first sequence in the step's batch, if this is a part of it
   /// bf16: keys, rotated, and values that are f32 are rounded first, as a cache of this type stores them. For inference only.
   std::optional<DType> keys{};
   const AttentionCache* cache = nullptr;  // for inference only, without key_begin and key_end; query_offset counts from its end

@@ -32,7 +32,11 @@ class Draw {
   index operator()(std::span<const float> logits, const DrawOptions& options, double uniform);
 
  private:
+  /// Draws among all ids.
+  index draw_of_all(index likeliest, double uniform);
+
   std::vector<float> weights_;
+  std::vector<double> sums_;
   std::vector<index> ids_;  // the ids that can still be drawn
 };
 

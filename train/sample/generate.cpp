@@ -112,8 +112,8 @@ class Generation::State {
   const Vocabulary vocabulary_;
   const std::vector<std::vector<Token>> prompts_;
   const SampleOptions options_;
-  const index total_;    // samples of all prompts
-  const index streams_;  // samples that are generated together
+  const index total_;                   // samples of all prompts
+  const index streams_;                 // samples that are generated together
   std::optional<Scheduler> scheduler_;  // absent if there are no samples
   index next_ = 0;                      // the number of the sample that begins next
   std::set<index> running_;             // numbers whose end the caller has not been given

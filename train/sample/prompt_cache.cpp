@@ -96,8 +96,7 @@ class PromptCache::Tree {
   Chunk* make_room() {
     if (count() < most_) {
       const TransformerConfig& c = config_;
-      return &chunks_.emplace_back(
-          Chunk{.tokens = {}, .keys_and_values = {c.n_layer, 1, kChunk, c.n_kv_head * c.head_size, dtype_}});
+      return &chunks_.emplace_back(Chunk{.tokens = {}, .keys_and_values = {c.n_layer, 1, kChunk, c.n_kv_head * c.head_size, dtype_}});
     }
     Chunk* oldest = nullptr;
     for (Chunk& one : chunks_) {

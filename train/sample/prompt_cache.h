@@ -21,7 +21,7 @@ class PromptCache {
   static constexpr index kChunk = 128;
 
   struct Options {
-    index positions = 0;       // of all chunks, rounded down to whole ones; 0: a context of the model
+    index positions = 0;           // of all chunks, rounded down to whole ones; 0: a context of the model
     std::optional<DType> cache{};  // the type of keys and values; absent: the model's own
   };
   /// The model gives the size of keys and values. Memory is taken as chunks are added.

@@ -37,7 +37,7 @@ class RunningSample {
   index number_;
   SampleRequest request_;
   index prompt_size_;
-  index begin_ = 0;         // where the context begins in the text
+  index begin_ = 0;          // where the context begins in the text
   std::vector<Token> text_;  // prompt first
   std::unique_ptr<TokenConstraint> constraint_;
   std::optional<IdCounts> in_text_;    // the tokens of the text that may be drawn, if there is a repetition penalty

@@ -27,14 +27,14 @@ struct Stream {
   Need need = Need::nothing;
   std::optional<RunningSample> sample{};
   KeyValueCache keys_and_values;
-  Stream* leader = nullptr;      // for Need::leader
+  Stream* leader = nullptr;         // for Need::leader
   bool draws_after_prompt = false;  // for Need::draw: from prompt_logits
-  std::int64_t left = 0;         // when its last sample ended, counted in ends
+  std::int64_t left = 0;            // when its last sample ended, counted in ends
 
   // The prompt whose keys and values lie here, from the first position on.
   const Gpt* model = nullptr;
-  std::vector<Token> prompt{};  // as far as it is in a context
-  bool has_prompt = false;      // whether it has been read, and is still there
+  std::vector<Token> prompt{};         // as far as it is in a context
+  bool has_prompt = false;             // whether it has been read, and is still there
   std::vector<float> prompt_logits{};  // (V): after it
 
   bool is_free() const { return need == Need::nothing; }
@@ -43,11 +43,23 @@ struct Stream {
   bool reads_prompt() const { return need == Need::prompt && !has_prompt && !prompt.empty(); }
 };
 
+/// What models that share a scheduler have in common.
+struct Size {
+  index layers, keys, context, vocabulary;
+
+  explicit Size(const Gpt& model)
+      : layers(model.config().n_layer),
+        keys(model.config().n_kv_head * model.config().head_size),
+        context(model.config().block_size),
+        vocabulary(model.config().vocab_size) {}
+  bool operator==(const Size&) const = default;
+};
+
 }  // namespace
 
 class Scheduler::State {
  public:
-  State(const Gpt& model, const Options& options) : config_(model.config()), cache_(model.cache_type(options.cache)), prompts_(options.prompts) {
+  State(const Gpt& model, const Options& options) : size_(model), cache_(model.cache_type(options.cache)), prompts_(options.prompts) {
     require(options.streams >= 1, "sample: ", options.streams, " streams, expected 1 or more");
     require(prompts_ == nullptr || prompts_->dtype() == cache_, "sample: prompts are kept as ",
             prompts_ == nullptr ? cache_ : prompts_->dtype(), ", expected ", cache_, ", as keys and values of samples");
@@ -55,18 +67,15 @@ class Scheduler::State {
     for (index i = 0; i < options.streams; ++i) {
       streams_.push_back({.keys_and_values = model.cache(1, cache_)});
     }
-    logits_.resize(static_cast<std::size_t>(options.streams * config_.vocab_size));
+    logits_.resize(static_cast<std::size_t>(options.streams * size_.vocabulary));
   }
 
   index add(SampleRequest request) {
     check(request);
-    const TransformerConfig& c = request.model->config();
-    require(c.n_layer == config_.n_layer && c.n_kv_head * c.head_size == config_.n_kv_head * config_.head_size &&
-                c.block_size == config_.block_size && c.vocab_size == config_.vocab_size &&
-                request.model->cache_type(cache_) == cache_,
-            "sample: a model of ", c.n_layer, " layers, ", c.n_kv_head * c.head_size, " columns of keys, contexts of ", c.block_size, " and ",
-            c.vocab_size, " tokens, expected one like the scheduler's: ", config_.n_layer, ", ", config_.n_kv_head * config_.head_size, ", ",
-            config_.block_size, " and ", config_.vocab_size);
+    const Size size(*request.model);
+    require(size == size_ && request.model->cache_type(cache_) == cache_, "sample: a model of ", size.layers, " layers, ", size.keys,
+            " columns of keys, contexts of ", size.context, " and ", size.vocabulary,
+            " tokens, expected one like the scheduler's: ", size_.layers, ", ", size_.keys, ", ", size_.context, " and ", size_.vocabulary);
     if (request.options.max_new_tokens == 0) {
       ended_.push_back({.number = next_, .ending = Ending::length});
       return next_++;
@@ -118,7 +127,9 @@ class Scheduler::State {
     return std::ranges::any_of(streams_, [](const Stream& one) { return one.need == Need::token || one.need == Need::prompt; });
   }
   bool is_idle() const { return running() == 0 && waiting_.empty() && ended_.empty(); }
-  index running() const { return std::ranges::count_if(streams_, [](const Stream& one) { return !one.is_free(); }); }
+  index running() const {
+    return std::ranges::count_if(streams_, [](const Stream& one) { return !one.is_free(); });
+  }
   index waiting() const { return std::ssize(waiting_); }
   index prompt_tokens_read() const { return prompt_tokens_read_; }
   index prompt_tokens_cached() const { return prompt_tokens_cached_; }
@@ -128,7 +139,7 @@ class Scheduler::State {
   using Waiting = std::pair<index, SampleRequest>;
 
   std::span<float> logits_of(const Stream& one) {
-    const auto width = static_cast<std::size_t>(config_.vocab_size);
+    const auto width = static_cast<std::size_t>(size_.vocabulary);
     return std::span(logits_).subspan(static_cast<std::size_t>(&one - streams_.data()) * width, width);
   }
 
@@ -166,7 +177,7 @@ class Scheduler::State {
 
   /// The part of a prompt that fits into a context.
   std::span<const Token> end_of(std::span<const Token> prompt) const {
-    return prompt.last(std::min(prompt.size(), static_cast<std::size_t>(config_.block_size)));
+    return prompt.last(std::min(prompt.size(), static_cast<std::size_t>(size_.context)));
   }
 
   void begin(Stream& stream, RunningSample sample) {
@@ -279,8 +290,8 @@ class Scheduler::State {
       const index passes = ceil_div(count, ModelPasses::kMostRows);
       for (index i = 0; i < passes; ++i) {
         const index from = count * i / passes;
-        passes_.read_one_of_each(model, std::span(rows_).subspan(static_cast<std::size_t>(from),
-                                                                 static_cast<std::size_t>(count * (i + 1) / passes - from)));
+        passes_.read_one_of_each(
+            model, std::span(rows_).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count * (i + 1) / passes - from)));
       }
       left = std::move(others);
     }
@@ -296,7 +307,7 @@ class Scheduler::State {
     }
     std::vector<RunningSample::Drawn> drawn(ready.size());
     const auto count = static_cast<index>(ready.size());
-    parallel_for(count, Work::elements(4 * count * config_.vocab_size), [&](index i) {
+    parallel_for(count, Work::elements(4 * count * size_.vocabulary), [&](index i) {
       const auto at = static_cast<std::size_t>(i);
       Stream& one = *ready[at];
       const auto logits = logits_of(one);
@@ -345,7 +356,7 @@ class Scheduler::State {
     one.left = ++leavings_;
   }
 
-  const TransformerConfig config_;
+  const Size size_;
   const DType cache_;
   PromptCache* prompts_;
   ModelPasses passes_;

@@ -349,8 +349,9 @@ TEST(GenerateMany, ReadsWeightsOnceForAToken) {
   EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 8}), 10) << "eight together";
   EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 16}), 10 + 9) << "the prompt is read once";
   EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 9}, first_ends_early), 10 + 1) << "the ninth replaces it";
-  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10}), 6 + 9) << "different prompts together";
-  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10, .num_samples = 2}), 6 + 2 * 9);
+  // Prompts that differ are read between the tokens of those before them, and then the last one has nine tokens to read.
+  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10}), 5 + 4 + 9) << "one of the six prompts occurs twice";
+  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10, .num_samples = 2}), (3 + 2 + 7) + (2 + 1 + 9)) << "in two rounds";
   EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 0}), 0);
 }
 

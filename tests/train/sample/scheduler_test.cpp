@@ -21,14 +21,14 @@ namespace {
 using testing::error_of;
 using testing::names;
 
-constexpr index kTokens = 20;
-const Vocabulary kAll{.size = kTokens};
+constexpr index kStreamedTokens = 20;
+const Vocabulary kAll{.size = kStreamedTokens};
 
-struct Model {
+struct StreamedModel {
   ParameterStore store;
   Gpt gpt;
 
-  explicit Model(const TransformerConfig& config, std::uint64_t seed = 4) : gpt(Scope(store), config) {
+  explicit StreamedModel(const TransformerConfig& config, std::uint64_t seed = 4) : gpt(Scope(store), config) {
     store.allocate(seed);
     for (ParameterStore::Entry* entry : store.entries()) {
       for (index i = 0; i < entry->size(); ++i) {
@@ -38,13 +38,13 @@ struct Model {
   }
 };
 
-constexpr TransformerConfig kGpt{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 400, .vocab_size = kTokens};
+constexpr TransformerConfig kGpt{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 400, .vocab_size = kStreamedTokens};
 constexpr TransformerConfig kLlama{.n_layer = 2,
                                    .n_head = 4,
                                    .n_kv_head = 2,
                                    .n_embd = 32,
                                    .block_size = 400,
-                                   .vocab_size = kTokens,
+                                   .vocab_size = kStreamedTokens,
                                    .bias = false,
                                    .positions = Positions::rope,
                                    .norm = NormKind::rms_norm,
@@ -55,35 +55,35 @@ constexpr TransformerConfig kLlama{.n_layer = 2,
 std::vector<Token> text(index size, index which) {
   std::vector<Token> tokens;
   for (index i = 0; i < size; ++i) {
-    tokens.push_back(static_cast<Token>((i * i / 3 + which * (i + 7) + i / 11) % kTokens));
+    tokens.push_back(static_cast<Token>((i * i / 3 + which * (i + 7) + i / 11) % kStreamedTokens));
   }
   return tokens;
 }
 
-SampleRequest request(const Model& model, std::vector<Token> prompt, index tokens, std::uint64_t seed = 1) {
+SampleRequest request(const StreamedModel& model, std::vector<Token> prompt, index tokens, std::uint64_t seed = 1) {
   return {.model = &model.gpt,
           .vocabulary = kAll,
           .prompt = std::move(prompt),
           .options = {.max_new_tokens = tokens, .temperature = 1, .seed = seed}};
 }
 
-struct Answer {
+struct StreamedAnswer {
   std::vector<Token> tokens{};
   std::vector<float> logits{};
   std::optional<Ending> ending{};
   std::vector<index> steps{};  // in which its tokens came
 
   /// Without the steps.
-  bool operator==(const Answer& other) const { return tokens == other.tokens && logits == other.logits && ending == other.ending; }
+  bool operator==(const StreamedAnswer& other) const { return tokens == other.tokens && logits == other.logits && ending == other.ending; }
 };
 
 /// A scheduler whose answers are collected.
 struct Running {
   Scheduler scheduler;
-  std::map<index, Answer> answers{};
+  std::map<index, StreamedAnswer> answers{};
   index steps = 0;
 
-  Running(const Model& model, const Scheduler::Options& options) : scheduler(model.gpt, options) {}
+  Running(const StreamedModel& model, const Scheduler::Options& options) : scheduler(model.gpt, options) {}
 
   index add(SampleRequest request) { return scheduler.add(std::move(request)); }
   void step() {
@@ -92,7 +92,7 @@ struct Running {
     for (const Scheduler::Event& event : scheduler.step()) {
       EXPECT_GE(event.number, last) << "events come in the order of numbers";
       last = event.number;
-      Answer& answer = answers[event.number];
+      StreamedAnswer& answer = answers[event.number];
       EXPECT_FALSE(answer.ending) << "an end is the last event";
       if (event.ending) {
         EXPECT_TRUE(event.logits.empty());
@@ -111,7 +111,7 @@ struct Running {
   }
 };
 
-Answer alone(const Model& model, const SampleRequest& one, std::optional<DType> cache = {}) {
+StreamedAnswer alone(const StreamedModel& model, const SampleRequest& one, std::optional<DType> cache = {}) {
   Running running(model, {.streams = 1, .cache = cache});
   running.add(one);
   running.finish();
@@ -120,15 +120,15 @@ Answer alone(const Model& model, const SampleRequest& one, std::optional<DType> 
 
 // An answer's bits depend neither on its neighbours nor on when they come, nor on what is cached, nor on threads.
 void expect_the_same_bits_beside_any_others(const TransformerConfig& config, std::optional<DType> cache = {}) {
-  const Model model(config);
+  const StreamedModel model(config);
   const SampleRequest mine = request(model, text(150, 3), 12);
-  const Answer expected = alone(model, mine, cache);
+  const StreamedAnswer expected = alone(model, mine, cache);
   ASSERT_EQ(expected.tokens.size(), 12U);
-  ASSERT_EQ(expected.logits.size(), static_cast<std::size_t>(12 * kTokens));
+  ASSERT_EQ(expected.logits.size(), static_cast<std::size_t>(12 * kStreamedTokens));
   PromptCache prompts(model.gpt, {.positions = 8 * PromptCache::kChunk, .cache = cache});
   for (const int threads : {1, 2, 4}) {
     const WithThreads with(threads, Work{0});
-    for (const index neighbours : {1, 3, 8, 16, 20}) {
+    for (const index neighbours : threads == 2 ? std::vector<index>{1, 3, 8, 16, 20} : std::vector<index>{3, 20}) {
       for (const bool is_cached : {false, true}) {
         SCOPED_TRACE(concat(neighbours, " neighbours, ", threads, " threads", is_cached ? ", cached" : ""));
         Running running(model, {.streams = neighbours + 1, .cache = cache, .prompts = is_cached ? &prompts : nullptr});
@@ -164,7 +164,7 @@ TEST(Scheduler, OfALlamaGivesTheSameBitsBesideAnyOthers) { expect_the_same_bits_
 TEST(Scheduler, WithNarrowKeysGivesTheSameBitsBesideAnyOthers) { expect_the_same_bits_beside_any_others(kLlama, DType::bf16); }
 
 TEST(Scheduler, AlternatesBetweenPromptsAndTokens) {
-  const Model model(kGpt);
+  const StreamedModel model(kGpt);
   Running running(model, {.streams = 4});
   const index first = running.add(request(model, {1, 2}, 30));
   running.step();
@@ -182,7 +182,7 @@ TEST(Scheduler, AlternatesBetweenPromptsAndTokens) {
 }
 
 TEST(Scheduler, ReadsAPromptOnce) {
-  const Model model(kGpt);
+  const StreamedModel model(kGpt);
   Running running(model, {.streams = 3});
   const auto prompt = text(300, 5);
   for (index i = 0; i < 7; ++i) {
@@ -204,7 +204,7 @@ TEST(Scheduler, ReadsAPromptOnce) {
 }
 
 TEST(Scheduler, ContinuesAPromptWhoseReaderHasEnded) {
-  const Model model(kGpt);
+  const StreamedModel model(kGpt);
   const auto prompt = text(390, 5);
   Running running(model, {.streams = 4});
   const index reader = running.add(request(model, prompt, 5, 1));
@@ -222,7 +222,7 @@ TEST(Scheduler, ContinuesAPromptWhoseReaderHasEnded) {
 }
 
 TEST(Scheduler, EndsRunningAndWaitingSamples) {
-  const Model model(kGpt);
+  const StreamedModel model(kGpt);
   Running running(model, {.streams = 2});
   for (index i = 0; i < 5; ++i) {
     EXPECT_EQ(running.add(request(model, text(10 + i, i), 6)), i);
@@ -256,16 +256,16 @@ TEST(Scheduler, EndsRunningAndWaitingSamples) {
 TEST(Scheduler, ReadsAFullContextAgainInChunks) {
   TransformerConfig config = kLlama;
   config.block_size = 200;
-  const Model model(config);
+  const StreamedModel model(config);
   const SampleRequest mine = request(model, text(190, 3), 80);
-  const Answer expected = alone(model, mine);
+  const StreamedAnswer expected = alone(model, mine);
   EXPECT_EQ(expected.tokens.size(), 80U);
   // The context after it was dropped is that of a prompt which begins there.
   std::vector<Token> rest = text(190, 3);
   rest.insert(rest.end(), expected.tokens.begin(), expected.tokens.begin() + 11);  // 201 tokens, of which 50 are dropped
   rest.erase(rest.begin(), rest.begin() + 50);
-  const Answer after = alone(model, request(model, rest, 1));
-  EXPECT_TRUE(std::equal(after.logits.begin(), after.logits.end(), expected.logits.begin() + 11 * kTokens));
+  const StreamedAnswer after = alone(model, request(model, rest, 1));
+  EXPECT_TRUE(std::equal(after.logits.begin(), after.logits.end(), expected.logits.begin() + 11 * kStreamedTokens));
 
   PromptCache prompts(model.gpt);
   Running running(model, {.streams = 3, .prompts = &prompts});
@@ -284,7 +284,7 @@ TEST(Scheduler, ReadsAFullContextAgainInChunks) {
 }
 
 TEST(Scheduler, HasSeveralModels) {
-  const Model first(kGpt, 1), second(kGpt, 2);
+  const StreamedModel first(kGpt, 1), second(kGpt, 2);
   PromptCache prompts(first.gpt, {.positions = 2000});
   Running running(first, {.streams = 6, .prompts = &prompts});
   for (index i = 0; i < 12; ++i) {
@@ -299,9 +299,9 @@ TEST(Scheduler, HasSeveralModels) {
 
 // No answer has anything of a text that was in its memory before: all that the memory holds beyond a sample's own positions has no effect.
 TEST(Scheduler, LeaksNothingOfEarlierTexts) {
-  const Model model(kLlama);
+  const StreamedModel model(kLlama);
   const SampleRequest mine = request(model, text(140, 1), 10);
-  const Answer expected = alone(model, mine);
+  const StreamedAnswer expected = alone(model, mine);
   PromptCache prompts(model.gpt, {.positions = 2 * PromptCache::kChunk});
   Running running(model, {.streams = 2, .prompts = &prompts});
   for (index i = 0; i < 6; ++i) {
@@ -342,7 +342,7 @@ class InTurn : public TokenConstraint {
 };
 
 TEST(Scheduler, FollowsTheConstraintOfEachSample) {
-  const Model model(kGpt);
+  const StreamedModel model(kGpt);
   Running running(model, {.streams = 4});
   const std::vector<Token> allowed = {7, 3, 3, 19};
   index made = 0;
@@ -360,7 +360,7 @@ TEST(Scheduler, FollowsTheConstraintOfEachSample) {
   ends.vocabulary.ends = {3};
   const index ended = running.add(ends);
   SampleRequest nothing = ends;
-  nothing.vocabulary = {.size = kTokens, .suppressed = {3}};
+  nothing.vocabulary = {.size = kStreamedTokens, .suppressed = {3}};
   const index none = running.add(nothing);
   running.finish();
   EXPECT_EQ(made, 3);
@@ -376,22 +376,24 @@ TEST(Scheduler, FollowsTheConstraintOfEachSample) {
 }
 
 TEST(Scheduler, RefusesWhatDoesNotFit) {
-  const Model model(kGpt), other(kLlama);
+  TransformerConfig wider = kGpt;
+  wider.n_embd = 32;
+  const StreamedModel model(kGpt), other(wider);
   EXPECT_TRUE(names(error_of([&] { Scheduler(model.gpt, {.streams = 0}); }), {"0 streams", "1"}));
   EXPECT_TRUE(names(error_of([&] { Scheduler(model.gpt, {.streams = 1, .cache = DType::f64}); }), {"f64", "f32", "bf16"}));
   PromptCache prompts(model.gpt);
   EXPECT_TRUE(names(error_of([&] { Scheduler(model.gpt, {.streams = 1, .cache = DType::bf16, .prompts = &prompts}); }), {"f32", "bf16"}));
   Scheduler scheduler(model.gpt, {.streams = 1});
-  EXPECT_TRUE(names(error_of([&] { scheduler.add(request(other, {1}, 1)); }), {"model", "2 layers", "16"}));
+  EXPECT_TRUE(names(error_of([&] { scheduler.add(request(other, {1}, 1)); }), {"model", "2 layers", "32", "16"}));
   EXPECT_THROW(scheduler.add(request(model, {}, 1)), InputError);
-  EXPECT_THROW(scheduler.add(request(model, {kTokens}, 1)), Error);
+  EXPECT_THROW(scheduler.add(request(model, {kStreamedTokens}, 1)), Error);
   EXPECT_THROW(scheduler.add(request(model, {1}, -1)), InputError);
   EXPECT_TRUE(scheduler.is_idle());
   EXPECT_EQ(scheduler.add(request(model, {1}, 1)), 0) << "a request that is refused has no number";
 }
 
 TEST(Scheduler, PlansItsMemory) {
-  const Model model(kGpt);
+  const StreamedModel model(kGpt);
   const TransformerConfig& c = model.gpt.config();
   const auto of = [&](index streams, std::optional<DType> cache = {}) { return Scheduler::bytes(c, {.streams = streams, .cache = cache}); };
   const std::size_t keys = key_value_bytes(c, 400, DType::f32);
@@ -410,7 +412,7 @@ TEST(Scheduler, PlansItsMemory) {
 }
 
 TEST(PromptCache, KeepsSeveralConversations) {
-  const Model model(kGpt);
+  const StreamedModel model(kGpt);
   const auto read = [&](PromptCache& prompts, const std::vector<Token>& prompt) {
     Running running(model, {.streams = 1, .prompts = &prompts});
     running.add(request(model, prompt, 3));
@@ -427,9 +429,10 @@ TEST(PromptCache, KeepsSeveralConversations) {
   EXPECT_EQ(read(prompts, text(300, 1)), 256);
   EXPECT_EQ(read(prompts, text(256, 2)), 128) << "at least one token is read";
   EXPECT_EQ(read(prompts, text(260, 2)), 256);
-  // A prompt that shares its beginning needs one chunk more, and another one makes room: the end of what was used least recently goes first.
+  // A prompt that shares its beginning needs one chunk more, and another one makes room: the end of what was used least recently goes
+  // first.
   auto branch = text(260, 1);
-  branch[200] = (branch[200] + 1) % kTokens;
+  branch[200] = (branch[200] + 1) % kStreamedTokens;
   EXPECT_EQ(read(prompts, branch), 128);
   EXPECT_EQ(prompts.positions(), 5 * PromptCache::kChunk);
   EXPECT_EQ(read(prompts, text(140, 3)), 0);
@@ -444,7 +447,7 @@ TEST(PromptCache, KeepsSeveralConversations) {
 }
 
 TEST(PromptCache, KeepsAsMuchOfAPromptAsItHasRoomFor) {
-  const Model model(kGpt);
+  const StreamedModel model(kGpt);
   for (const index chunks : {0, 1, 2}) {
     PromptCache prompts(model.gpt, {.positions = chunks * PromptCache::kChunk + 1});
     for (const index cached : {index{0}, chunks * PromptCache::kChunk}) {
@@ -458,9 +461,9 @@ TEST(PromptCache, KeepsAsMuchOfAPromptAsItHasRoomFor) {
 }
 
 TEST(PromptCache, KeepsModelsApart) {
-  const Model first(kGpt, 1), second(kGpt, 2);
+  const StreamedModel first(kGpt, 1), second(kGpt, 2);
   PromptCache prompts(first.gpt);
-  for (const Model* model : {&first, &second, &first}) {
+  for (const StreamedModel* model : {&first, &second, &first}) {
     Running running(*model, {.streams = 1, .prompts = &prompts});
     running.add(request(*model, text(200, 1), 3));
     running.finish();
