@@ -55,9 +55,8 @@ PackedType packing_named(const std::string& weights) {
 }
 
 DType cache_type_named(const std::string& cache) {
-  const auto type = value_named<DType>(cache);
-  require_input(type == DType::f32 || type == DType::bf16, "--cache is ", cache, ", expected f32 or bf16");
-  return *type;
+  require_input(cache == "f32" || cache == "bf16", "--cache is ", cache, ", expected f32 or bf16");
+  return cache == "bf16" ? DType::bf16 : DType::f32;
 }
 
 void add_import_options(Command& command, ImportOptions& import) {

@@ -92,20 +92,10 @@ ServedModel served_model(const ServeArguments& arguments, const TrainedModel& tr
   return model;
 }
 
-/// Parses the type of keys and values. Throws InputError.
-DType cache_named(const std::string& name) {
-  for (const DType type : {DType::f32, DType::bf16}) {
-    if (name == name_of(type)) {
-      return type;
-    }
-  }
-  fail_input("--cache is ", name, ", expected f32 or bf16");
-}
-
 /// Plans the memory of streams and prompts. The model must be loaded.
 StreamPlan plan_of(const ServeArguments& arguments, const TrainedModel& trained, std::size_t free) {
   const StreamNeeds needs =
-      stream_needs(trained.model->gpt().config(), trained.model->parameters().weight_bytes(), cache_named(arguments.cache));
+      stream_needs(trained.model->gpt().config(), trained.model->parameters().weight_bytes(), cache_type_named(arguments.cache));
   StreamWishes wishes;
   if (arguments.streams != kByMemory) {
     wishes.streams = arguments.streams;
@@ -125,7 +115,7 @@ CompletionServer::Options server_options(const ServeArguments& arguments, const 
   options.feedback = arguments.feedback;
   options.most_waiting = static_cast<std::size_t>(arguments.most_waiting);
   options.streams = plan.streams;
-  options.cache = cache_named(arguments.cache);
+  options.cache = cache_type_named(arguments.cache);
   options.prompt_positions = plan.prompt_positions;
   options.grace = std::chrono::seconds(arguments.grace);
   options.log = [](const std::string& line) { print_message(for_terminal(line)); };

@@ -84,25 +84,26 @@ void JobRunner::end_cancelled() {
 void JobRunner::drop(Active& active) {
   active.is_dropped = true;
   for (const index number : active.samples) {
-    scheduler_->end(number, Ending::interrupted);
+    scheduler_->end(number, Ending::stop);
   }
 }
 
 void JobRunner::step() {
   try {
+    bool ends_after_failure = false;
     for (const Scheduler::Event& event : scheduler_->step()) {
+      ends_after_failure = ends_after_failure || event.ending == Ending::interrupted;
       take(event);
     }
+    require(!failure_ || ends_after_failure, "serve: no sample has ended after a failure");
     failure_.reset();
-  } catch (const Error&) {
-    const bool is_second = failure_.has_value();
-    failure_ = error_of_answer();  // the next step ends the samples that have failed
-    if (is_second) {
-      begin_anew();
-    }
   } catch (const std::exception&) {
-    failure_ = error_of_answer();
-    begin_anew();
+    // The samples that have failed end with the next step. If there is none, the scheduler cannot continue.
+    if (failure_) {
+      begin_anew();
+    } else {
+      failure_ = error_of_answer();
+    }
   }
 }
 
