@@ -95,12 +95,12 @@ std::vector<utf8::Range> common(const std::vector<utf8::Range>& a, const std::ve
 /// No part adds an edge that leads to the state where it begins.
 class AutomatonMaker {
  public:
-  AutomatonMaker(Automaton& made, std::span<const char32_t> alphabet) : made_(made) {
-    for (const char32_t character : alphabet) {
+  AutomatonMaker(Automaton& made, const Alphabet& alphabet)
+      : made_(made), bytes_(alphabet.bytes), is_restricted_(!alphabet.characters.empty()) {
+    for (const char32_t character : alphabet.characters) {
       alphabet_.push_back({character, character});
     }
     alphabet_ = normal_ranges(std::move(alphabet_));
-    is_restricted_ = !alphabet.empty();
   }
 
   void make(const Grammar& grammar) {
@@ -143,6 +143,20 @@ class AutomatonMaker {
     return static_cast<State>(states_++);
   }
 
+  /// Adds edges for the bytes of a range that the vocabulary has.
+  void add_edge(State from, State to, std::uint8_t first, std::uint8_t last) {
+    for (int byte = first; byte <= last; ++byte) {
+      int end = byte;
+      while (end <= last && bytes_[static_cast<std::size_t>(end)]) {
+        ++end;
+      }
+      if (end > byte) {
+        edges_.push_back({from, to, static_cast<std::uint8_t>(byte), static_cast<std::uint8_t>(end - 1)});
+        byte = end;
+      }
+    }
+  }
+
   std::uint32_t new_rule(std::string name) {
     rules_.push_back({.name = std::move(name), .start = new_state(), .end = new_state()});
     return static_cast<std::uint32_t>(rules_.size() - 1);
@@ -162,8 +176,7 @@ class AutomatonMaker {
 
   State add(const Node& node, State from) {
     switch (node.kind) {
-      case Node::Kind::literal:
-        return add_text(node.text, from);
+      case Node::Kind::literal: return add_text(node.text, from);
       case Node::Kind::character: {
         const State to = new_state();
         add_characters(node.ranges, from, to);
@@ -181,19 +194,15 @@ class AutomatonMaker {
         }
         return to;
       }
-      case Node::Kind::repeat:
-        return add_repeat(node, from);
-      case Node::Kind::separated:
-        return add_separated(node, from);
-      case Node::Kind::without:
-        return add_without(characters_of(node.text), from);
+      case Node::Kind::repeat: return add_repeat(node, from);
+      case Node::Kind::separated: return add_separated(node, from);
+      case Node::Kind::without: return add_without(characters_of(node.text), from);
       case Node::Kind::reference: {
         const auto rule = rule_of_.find(node.rules[0].id());
         require(rule != rule_of_.end(), "grammar: the rule ", node.rules[0].name(), " is not defined");
         return add_call(from, rule->second);
       }
-      case Node::Kind::rules:
-        return add_call(from, rule_of(node));
+      case Node::Kind::rules: return add_call(from, rule_of(node));
     }
     fail("grammar: a part of an unknown kind");
   }
@@ -227,7 +236,7 @@ class AutomatonMaker {
     for (const char c : text) {
       const State to = new_state();
       const auto byte = static_cast<std::uint8_t>(c);
-      edges_.push_back({from, to, byte, byte});
+      add_edge(from, to, byte, byte);
       from = to;
     }
     return from;
@@ -239,7 +248,7 @@ class AutomatonMaker {
     std::vector<utf8::Range> others;
     for (const utf8::Range range : written) {
       if (range.first < 0x80) {
-        edges_.push_back({from, to, static_cast<std::uint8_t>(range.first), static_cast<std::uint8_t>(std::min(range.last, char32_t{0x7F}))});
+        add_edge(from, to, static_cast<std::uint8_t>(range.first), static_cast<std::uint8_t>(std::min(range.last, char32_t{0x7F})));
       }
       if (range.last >= 0x80) {
         others.push_back({std::max(range.first, char32_t{0x80}), range.last});
@@ -273,11 +282,11 @@ class AutomatonMaker {
         const auto [tail, is_other] = tails.try_emplace(ByteSequence(sequence.begin() + static_cast<std::ptrdiff_t>(i), sequence.end()), 0);
         if (is_other) {
           tail->second = new_state();
-          edges_.push_back({tail->second, to, sequence[i].first, sequence[i].last});
+          add_edge(tail->second, to, sequence[i].first, sequence[i].last);
         }
         to = tail->second;
       }
-      edges_.push_back({rules_[rule].start, to, sequence[0].first, sequence[0].last});
+      add_edge(rules_[rule].start, to, sequence[0].first, sequence[0].last);
     }
     return rule;
   }
@@ -379,8 +388,9 @@ class AutomatonMaker {
   /// Removes what leads nowhere: states from which no text leads to the end of their rule.
   void remove_dead_ends() {
     mark_reached(true);
-    require_input(rules_[0].is_productive, is_restricted_ ? "no text of the model's vocabulary matches the grammar: it lacks a character that is needed"
-                                                          : "no text matches the grammar, expected one that can be written to its end");
+    require_input(rules_[0].is_productive, "no text matches the grammar",
+                  is_restricted_ ? " that consists of the model's vocabulary: it may lack a character that is needed" : "",
+                  ", expected one that can be written to its end");
     // Backwards from the ends of rules.
     std::vector<std::vector<State>> before(states_);
     for (const Edge& one : edges_) {
@@ -568,8 +578,9 @@ class AutomatonMaker {
   }
 
   Automaton& made_;
+  const std::array<bool, 256>& bytes_;
   std::vector<utf8::Range> alphabet_;
-  bool is_restricted_;
+  bool is_restricted_;  // to alphabet_
   std::size_t states_ = 0;
   std::vector<Edge> edges_;
   std::vector<Call> calls_;
@@ -581,6 +592,6 @@ class AutomatonMaker {
   std::map<std::vector<std::pair<char32_t, char32_t>>, std::uint32_t> characters_;
 };
 
-Automaton::Automaton(const Grammar& grammar, std::span<const char32_t> alphabet) { AutomatonMaker(*this, alphabet).make(grammar); }
+Automaton::Automaton(const Grammar& grammar, const Alphabet& alphabet) { AutomatonMaker(*this, alphabet).make(grammar); }
 
 }  // namespace dikkat

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "train/grammar/grammar.h"
+#include "train/grammar/token_trie.h"
 
 namespace dikkat {
 
-/// A grammar as an automaton over bytes that can call rules, as functions call each other. Immutable. This header is only for the sources of
-/// this project.
+/// A grammar as an automaton over bytes that can call rules, as functions call each other. Immutable. This header is only for the sources
+/// of this project.
 ///
 /// From each state that a text can lead to, some text leads to the end, because states without one are removed.
 class Automaton {
@@ -34,9 +35,9 @@ class Automaton {
     std::uint32_t rank;  // rules that it calls before any byte have a higher one
   };
 
-  /// `alphabet`: sorted characters of which texts may consist; empty: any. Throws InputError for a grammar that is too large, that contains
+  /// Texts consist of the alphabet. Throws InputError for a grammar that is too large, that contains
   /// itself before any byte, or that no text matches.
-  Automaton(const Grammar& grammar, std::span<const char32_t> alphabet);
+  Automaton(const Grammar& grammar, const Alphabet& alphabet);
 
   std::span<const Edge> edges(State state) const { return part(edges_, edges_of_, state); }
   std::span<const Call> calls(State state) const { return part(calls_, calls_of_, state); }

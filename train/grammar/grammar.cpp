@@ -66,9 +66,7 @@ Grammar literal(std::string_view text) {
   return of({.kind = Kind::literal, .text = std::string(text)});
 }
 
-Grammar one_character(std::vector<utf8::Range> ranges) {
-  return of({.kind = Kind::character, .ranges = normal_ranges(std::move(ranges))});
-}
+Grammar one_character(std::vector<utf8::Range> ranges) { return of({.kind = Kind::character, .ranges = normal_ranges(std::move(ranges))}); }
 
 Grammar sequence(std::vector<Grammar> parts) { return of({.kind = Kind::sequence, .parts = std::move(parts)}); }
 

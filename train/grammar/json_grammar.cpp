@@ -44,8 +44,10 @@ Grammar escaped_unit() {
 Grammar any_character() {
   static const Grammar character = any_of({
       one_character({std::begin(kRaw), std::end(kRaw)}),
-      shared(sequence({literal("\\"), any_of({one_character({{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}}),
-                                              sequence({literal("u"), escaped_unit()})})})),
+      shared(sequence(
+          {literal("\\"),
+           any_of({one_character({{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}}),
+                   sequence({literal("u"), escaped_unit()})})})),
   });
   return character;
 }
@@ -68,7 +70,8 @@ const Values& values() {
     const Rule value("a JSON value"), object("a JSON object"), list("a JSON list");
     const Grammar field = sequence({json_string(), json_colon(), reference(value)});
     const std::vector<std::pair<Rule, Grammar>> rules = {
-        {value, any_of({reference(object), reference(list), json_string(), json_number(), literal("true"), literal("false"), literal("null")})},
+        {value,
+         any_of({reference(object), reference(list), json_string(), json_number(), literal("true"), literal("false"), literal("null")})},
         {object, enclosed("{", sequence({field, repeat(sequence({json_comma(), field}), 0)}), "}")},
         {list, enclosed("[", sequence({reference(value), repeat(sequence({json_comma(), reference(value)}), 0)}), "]")},
     };
@@ -81,8 +84,7 @@ const Values& values() {
 }  // namespace
 
 Grammar json_space() {
-  static const Grammar space =
-      shared(optional(any_of({literal(" "), sequence({literal("\n"), repeat(literal(" "), 0, kMostIndent)})})));
+  static const Grammar space = shared(optional(any_of({literal(" "), sequence({literal("\n"), repeat(literal(" "), 0, kMostIndent)})})));
   return space;
 }
 

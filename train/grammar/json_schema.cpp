@@ -31,7 +31,7 @@ constexpr std::size_t kLongestName = 256;  // beside additionalProperties
 enum : unsigned { kNull = 1, kBoolean = 2, kString = 4, kArray = 8, kObject = 16, kInteger = 32, kFraction = 64, kAllTypes = 127 };
 
 constexpr std::pair<std::string_view, unsigned> kTypes[] = {
-    {"object", kObject}, {"array", kArray},     {"string", kString}, {"number", kInteger | kFraction},
+    {"object", kObject},   {"array", kArray},     {"string", kString}, {"number", kInteger | kFraction},
     {"integer", kInteger}, {"boolean", kBoolean}, {"null", kNull},
 };
 
@@ -40,36 +40,40 @@ struct Keyword {
   unsigned types;  // those that it limits; 0: it says nothing about texts
 };
 constexpr Keyword kKeywords[] = {
-    {"properties", kObject}, {"required", kObject}, {"additionalProperties", kObject},
-    {"items", kArray}, {"prefixItems", kArray}, {"minItems", kArray}, {"maxItems", kArray},
-    {"minLength", kString}, {"maxLength", kString}, {"pattern", kString}, {"format", kString},
-    {"minimum", kInteger | kFraction}, {"maximum", kInteger | kFraction}, {"exclusiveMinimum", kInteger | kFraction},
+    {"properties", kObject},
+    {"required", kObject},
+    {"additionalProperties", kObject},
+    {"items", kArray},
+    {"prefixItems", kArray},
+    {"minItems", kArray},
+    {"maxItems", kArray},
+    {"minLength", kString},
+    {"maxLength", kString},
+    {"pattern", kString},
+    {"format", kString},
+    {"minimum", kInteger | kFraction},
+    {"maximum", kInteger | kFraction},
+    {"exclusiveMinimum", kInteger | kFraction},
     {"exclusiveMaximum", kInteger | kFraction},
 };
 /// Keywords that decide the texts by themselves.
 constexpr std::string_view kWhole[] = {"$ref", "anyOf", "oneOf", "allOf", "enum", "const"};
 /// Keywords that say nothing about texts.
-constexpr std::string_view kAnnotations[] = {"title", "description", "default", "examples", "example", "$schema", "$id", "$comment", "$anchor", "deprecated",
-                                             "readOnly", "writeOnly", "$defs", "definitions"};
+constexpr std::string_view kAnnotations[] = {"title",    "description", "default",    "examples", "example",   "$schema", "$id",
+                                             "$comment", "$anchor",     "deprecated", "readOnly", "writeOnly", "$defs",   "definitions"};
 
 unsigned type_of(const Json& value) {
   switch (value.type()) {
-    case Json::value_t::null:
-      return kNull;
-    case Json::value_t::boolean:
-      return kBoolean;
-    case Json::value_t::string:
-      return kString;
-    case Json::value_t::array:
-      return kArray;
-    case Json::value_t::object:
-      return kObject;
+    case Json::value_t::null: return kNull;
+    case Json::value_t::boolean: return kBoolean;
+    case Json::value_t::string: return kString;
+    case Json::value_t::array: return kArray;
+    case Json::value_t::object: return kObject;
     case Json::value_t::number_float: {
       const double number = value.get<double>();
       return number == std::floor(number) ? kInteger : kFraction;
     }
-    default:
-      return kInteger;
+    default: return kInteger;
   }
 }
 
@@ -83,7 +87,9 @@ template <class... Parts>
 
 /// Reads the part of a pointer after "#": "/$defs/node".
 const Json& target_of(const Json& root, const std::string& pointer, const std::string& path) {
-  const auto lost = [&]() { refuse(path, "is ", short_text(Json(pointer)), ", which leads nowhere, expected # or #/$defs/NAME of this schema"); };
+  const auto lost = [&]() {
+    refuse(path, "is ", short_text(Json(pointer)), ", which leads nowhere, expected # or #/$defs/NAME of this schema");
+  };
   if (!pointer.starts_with('#') || (pointer.size() > 1 && pointer[1] != '/')) {
     lost();
   }
@@ -194,7 +200,8 @@ class SchemaReader {
     }
     check_keywords(schema, path);
     Grammar grammar = read_keywords(schema, path, level);
-    if (const Json* nullable = schema.contains("nullable") ? &schema["nullable"] : nullptr; nullable != nullptr && *nullable == Json(true)) {
+    if (const Json* nullable = schema.contains("nullable") ? &schema["nullable"] : nullptr;
+        nullable != nullptr && *nullable == Json(true)) {
       return any_of({std::move(grammar), literal("null")});
     }
     return grammar;
@@ -303,10 +310,12 @@ class SchemaReader {
     const Json list = type.is_array() ? type : Json::array({type});
     unsigned types = 0;
     for (const Json& one : list) {
-      const auto* known = !one.is_string() ? std::end(kTypes)
-                                           : std::ranges::find(kTypes, one.get<std::string>(), [](const auto& t) { return std::string(t.first); });
+      const auto* known = !one.is_string()
+                              ? std::end(kTypes)
+                              : std::ranges::find(kTypes, one.get<std::string>(), [](const auto& t) { return std::string(t.first); });
       if (known == std::end(kTypes)) {
-        refuse(in(path, "type"), "is ", short_text(one), ", expected object, array, string, number, integer, boolean or null, or a list of them");
+        refuse(in(path, "type"), "is ", short_text(one),
+               ", expected object, array, string, number, integer, boolean or null, or a list of them");
       }
       types |= known->second;
     }
@@ -547,7 +556,8 @@ class SchemaReader {
     const index before = std::max<index>(fixed, 1);  // items that stand before the repeated ones
     Grammar rest = sequence({});
     if (has_more && (most < 0 || most > before)) {
-      rest = repeat(sequence({json_comma(), item}), std::max<index>(least - before, 0), most < 0 ? std::nullopt : std::optional(most - before));
+      rest = repeat(sequence({json_comma(), item}), std::max<index>(least - before, 0),
+                    most < 0 ? std::nullopt : std::optional(most - before));
     }
     for (index i = (most < 0 ? before : std::min(before, most)) - 1; i > 0; --i) {
       rest = sequence({json_comma(), parts[static_cast<std::size_t>(i)], std::move(rest)});
@@ -597,7 +607,7 @@ class SchemaReader {
     }
   }
 
-  /// Returns a bound of numbers. Boolean exclusive bounds are those of draft 4.
+  /// Returns the tighter of two bounds of numbers.
   static std::optional<NumberBound> bound_of(const Json& schema, const char* name, const char* exclusive, const std::string& path,
                                              std::int64_t largest, bool is_low) {
     std::optional<NumberBound> bound;

@@ -21,8 +21,8 @@ class SchemaError : public InputError {
 
 /// JSON texts that are valid under a JSON Schema. docs/STRUCTURED.md lists the keywords; others are refused by name, because a text that
 /// ignores them would be wrong. An object's properties come in the order of the schema, and an object with `properties` has no others,
-/// unless additionalProperties asks for them. Not all valid texts match: see json_grammar.h for white space and numbers. Throws SchemaError,
-/// whose text has the path.
+/// unless additionalProperties asks for them. Not all valid texts match: see json_grammar.h for white space and numbers. Throws
+/// SchemaError, whose text has the path.
 Grammar json_schema(const nlohmann::ordered_json& schema);
 
 }  // namespace dikkat

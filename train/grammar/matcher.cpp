@@ -158,7 +158,7 @@ Matcher::State Matcher::state_of(std::vector<Place> places, bool accepts) {
   }
   const std::uint32_t number = sets_.number_of(places);
   if (number == infos_.size()) {
-    infos_.push_back({.begin = sets_.parts[number].first, .size = size, .accepts = accepts});
+    infos_.push_back({.size = size, .accepts = accepts});
     next_.resize(next_.size() + classes_, kUnknown);
   }
   return static_cast<State>(number);
@@ -176,7 +176,7 @@ Matcher::State Matcher::adopt(const Matcher& other, State state) {
       }
     }
   };
-  const std::span<const Place> from = other.places_of(state).first(other.of(state).size);
+  const std::span<const Place> from = other.places_of(state);
   need(from);
   while (!open.empty()) {
     const std::uint32_t frame = open.back();

@@ -51,8 +51,7 @@ class Matcher {
     auto operator<=>(const Place&) const = default;
   };
   struct Info {
-    std::size_t begin;
-    std::uint32_t size;
+    std::uint32_t size;  // places
     bool accepts;
   };
   /// Lists of places that are stored once each.
@@ -61,14 +60,12 @@ class Matcher {
     std::vector<std::pair<std::size_t, std::uint32_t>> parts;  // begin and size
     std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash;
 
-    std::span<const Place> list(std::uint32_t number) const {
-      return std::span(places).subspan(parts[number].first, parts[number].second);
-    }
+    std::span<const Place> list(std::uint32_t number) const { return std::span(places).subspan(parts[number].first, parts[number].second); }
     std::uint32_t number_of(std::span<const Place> list);
   };
 
   const Info& of(State state) const { return infos_[static_cast<std::size_t>(state)]; }
-  std::span<const Place> places_of(State state) const { return sets_.list(static_cast<std::uint32_t>(state)); }
+  std::span<const Place> places_of(State state) const { return sets_.list(static_cast<std::uint32_t>(state)).first(of(state).size); }
   State step(State state, std::size_t at);
   /// Returns the state of places in found_, after jumps, calls and ends of rules.
   State close();
@@ -79,7 +76,7 @@ class Matcher {
   std::size_t classes_;
   std::vector<State> next_;  // (states, classes)
   std::vector<Info> infos_;
-  Lists sets_;    // the places of a state; the first one of a state that accepts is kEnd
+  Lists sets_;    // the places of each state, and after those of a state that accepts one more
   Lists frames_;  // the places to return to
   State start_;
 
@@ -88,7 +85,7 @@ class Matcher {
   std::vector<std::uint64_t> table_;  // open addressing; 0: free
   std::vector<std::uint32_t> stamps_;
   std::uint32_t stamp_ = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_;  // rank and rule, as a heap
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_;   // rank and rule, as a heap
   std::unordered_map<std::uint32_t, std::vector<Place>> returns_;  // by rule
 };
 

@@ -6,7 +6,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kMostDigits = 6;  // after the point
+constexpr index kMostDigits = 6;                          // after the point
 constexpr std::int64_t kLargest = 9'999'999'999'999'999;  // of 16 digits
 
 Grammar digit(char first, char last) { return one_character({{static_cast<char32_t>(first), static_cast<char32_t>(last)}}); }

@@ -159,27 +159,19 @@ class RegexParser {
         ++at_;
         open_group(begin);
         return group(begin);
-      case '[':
-        ++at_;
-        return character(character_class(begin));
-      case '.':
-        ++at_;
-        return character(other_characters(normal_ranges(line_breaks())));
-      case '\\':
-        return character(escape(false));
-      case '^':
-        refuse(begin, "a ^ after the beginning of the pattern is not supported: write \\^ for the character");
+      case '[': ++at_; return character(character_class(begin));
+      case '.': ++at_; return character(other_characters(normal_ranges(line_breaks())));
+      case '\\': return character(escape(false));
+      case '^': refuse(begin, "a ^ after the beginning of the pattern is not supported: write \\^ for the character");
       case '*':
       case '+':
-      case '?':
-        refuse(begin, concat("nothing stands before this ", c, ": write \\", c, " for the character"));
+      case '?': refuse(begin, concat("nothing stands before this ", c, ": write \\", c, " for the character"));
       case '{':
         if (is_quantifier()) {
           refuse(begin, "nothing stands before this repetition: write \\{ for the character");
         }
         break;
-      default:
-        break;
+      default: break;
     }
     const char32_t one = take_character();
     return character({{one, one}});
@@ -200,8 +192,8 @@ class RegexParser {
     if (takes('<')) {
       const index name = at_;
       while (!is_over() && (std::ranges::any_of(word_characters(), [&](Range range) {
-               return range.first <= static_cast<unsigned char>(peek()) && static_cast<unsigned char>(peek()) <= range.last;
-             }))) {
+        return range.first <= static_cast<unsigned char>(peek()) && static_cast<unsigned char>(peek()) <= range.last;
+      }))) {
         ++at_;
       }
       if (at_ > name && takes('>')) {
@@ -227,7 +219,8 @@ class RegexParser {
       return std::nullopt;
     }
     if (error != std::errc{} || value > kMostRepeats) {
-      refuse(at_, concat("a part is repeated more often than ", kMostRepeats, " times, which is not supported; without a bound it can be: *, + or {1,}"));
+      refuse(at_, concat("a part is repeated more often than ", kMostRepeats,
+                         " times, which is not supported; without a bound it can be: *, + or {1,}"));
     }
     at_ += end - rest.data();
     return value;
@@ -240,15 +233,9 @@ class RegexParser {
     }
     const index begin = at_;
     switch (peek()) {
-      case '*':
-        ++at_;
-        return std::pair<index, index>(0, -1);
-      case '+':
-        ++at_;
-        return std::pair<index, index>(1, -1);
-      case '?':
-        ++at_;
-        return std::pair<index, index>(0, 1);
+      case '*': ++at_; return std::pair<index, index>(0, -1);
+      case '+': ++at_; return std::pair<index, index>(1, -1);
+      case '?': ++at_; return std::pair<index, index>(0, 1);
       case '{': {
         ++at_;
         if (!is_over() && peek() == ',') {
@@ -271,8 +258,7 @@ class RegexParser {
         }
         return std::pair(*least, *most);
       }
-      default:
-        return std::nullopt;
+      default: return std::nullopt;
     }
   }
 
@@ -300,35 +286,23 @@ class RegexParser {
     }
     ++at_;
     switch (c) {
-      case 'd':
-        return digits();
-      case 'D':
-        return other_characters(normal_ranges(digits()));
-      case 'w':
-        return word_characters();
-      case 'W':
-        return other_characters(normal_ranges(word_characters()));
-      case 's':
-        return white_space();
-      case 'S':
-        return other_characters(normal_ranges(white_space()));
-      case 'n':
-        return one('\n');
-      case 't':
-        return one('\t');
-      case 'r':
-        return one('\r');
-      case 'f':
-        return one('\f');
-      case 'v':
-        return one('\v');
+      case 'd': return digits();
+      case 'D': return other_characters(normal_ranges(digits()));
+      case 'w': return word_characters();
+      case 'W': return other_characters(normal_ranges(word_characters()));
+      case 's': return white_space();
+      case 'S': return other_characters(normal_ranges(white_space()));
+      case 'n': return one('\n');
+      case 't': return one('\t');
+      case 'r': return one('\r');
+      case 'f': return one('\f');
+      case 'v': return one('\v');
       case '0':
         if (is_over() || peek() < '0' || peek() > '9') {
           return one(0);
         }
         refuse(begin, "octal escapes are not supported: write \\xHH");
-      case 'x':
-        return one(hex(2, begin));
+      case 'x': return one(hex(2, begin));
       case 'u': {
         char32_t character = 0;
         if (takes('{')) {
@@ -357,19 +331,14 @@ class RegexParser {
           return one('\b');
         }
         [[fallthrough]];
-      case 'B':
-        refuse(begin, "word boundaries are not supported");
+      case 'B': refuse(begin, "word boundaries are not supported");
       case 'A':
       case 'Z':
-      case 'z':
-        refuse(begin, concat("\\", c, " is not supported: write ^ or $"));
+      case 'z': refuse(begin, concat("\\", c, " is not supported: write ^ or $"));
       case 'p':
-      case 'P':
-        refuse(begin, concat("Unicode properties (\\", c, ") are not supported: write ranges such as [\\u0370-\\u03FF]"));
-      case 'k':
-        refuse(begin, "references to groups are not supported");
-      default:
-        break;
+      case 'P': refuse(begin, concat("Unicode properties (\\", c, ") are not supported: write ranges such as [\\u0370-\\u03FF]"));
+      case 'k': refuse(begin, "references to groups are not supported");
+      default: break;
     }
     if ('1' <= c && c <= '9') {
       refuse(begin, "references to groups are not supported");

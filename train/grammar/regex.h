@@ -25,11 +25,12 @@ struct RegexOptions {
   std::function<Grammar(const std::vector<utf8::Range>&)> character = {};
 };
 
-/// The texts that a regular expression matches. It has: characters; escapes \n \t \r \f \v \0 \xHH \uHHHH \u{H...} and \ before punctuation;
-/// . (any character except \n); classes [a-z] [^a-z] and \d \w \s \D \W \S (ASCII, but \s is Unicode's white space, as in ECMAScript); groups
-/// (...), (?:...) and (?<name>...); alternatives |; * + ? {m} {m,} {m,n}, also lazy, which match the same texts; and ^ and $ at the ends of the
-/// pattern or of its outermost alternatives. Throws RegexError for everything else (references, lookaround, word boundaries, properties),
-/// and for repetitions that are too large.
+/// The texts that a regular expression matches. It has: characters; escapes \n \t \r \f \v \0 \xHH \uHHHH \u{H...} and \ before
+/// punctuation; . (any character except \n); classes [a-z] [^a-z] and \d \w \s \D \W \S (ASCII, but \s is Unicode's white space, as in
+/// ECMAScript); groups
+/// (...), (?:...) and (?<name>...); alternatives |; * + ? {m} {m,} {m,n}, also lazy, which match the same texts; and ^ and $ at the ends of
+/// the pattern or of its outermost alternatives. Throws RegexError for everything else (references, lookaround, word boundaries,
+/// properties), and for repetitions that are too large.
 Grammar regex(std::string_view pattern, const RegexOptions& options = {});
 
 }  // namespace dikkat

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "train/grammar/matcher.h"
@@ -13,13 +14,12 @@ namespace {
 
 constexpr std::size_t kMostMemory = std::size_t{32} << 20;
 // Limits of the work for one mask. They count the same whatever is known already, so that an answer does not depend on others.
-constexpr index kMostPlaces = 32'000'000;  // over all bytes of all tokens that can follow
+constexpr index kMostPlaces = 32'000'000;    // over all bytes of all tokens that can follow
 constexpr index kMostNewPlaces = 1'000'000;  // over the states that these bytes lead to
 constexpr index kOfState = 16;               // the cost of a state beside its places
-
-[[noreturn]] void refuse_as_ambiguous() {
-  fail_input("the grammar can be read in too many ways at once: write it without repetitions that overlap, such as (.*a.*){0,100}");
-}
+// What a grammar is tried with before its first answer.
+constexpr int kTries = 4, kTriedBytes = 256;
+constexpr index kMostPlacesTried = 2000;
 
 /// The tokens that can follow a text.
 struct Mask {
@@ -32,8 +32,8 @@ struct Mask {
 
 }  // namespace
 
-/// The states and masks that samples have come to. When they take too much memory, all are dropped, and running samples take their own state
-/// along.
+/// The states and masks that samples have come to. When they take too much memory, all are dropped, and running samples take their own
+/// state along.
 class TokenGrammar::Masks {
  public:
   /// A sample's place in the grammar.
@@ -46,7 +46,7 @@ class TokenGrammar::Masks {
       : trie_(std::move(trie)), ends_(std::move(ends)), automaton_(std::make_shared<const Automaton>(grammar, trie_->alphabet())) {
     renew();
     require_input(matcher_->continues(matcher_->start()), "the only text that matches the grammar is the empty one, expected some text");
-    // The first mask, because a request that asks for too much should fail before its answer begins.
+    try_out();
     find(matcher_->start());
   }
 
@@ -95,6 +95,28 @@ class TokenGrammar::Masks {
   }
 
  private:
+  /// Refuses a grammar with too many readings of some texts, because each of their tokens would take long.
+  void try_out() {
+    std::uint64_t random = 1;
+    for (int i = 0; i < kTries; ++i) {
+      Matcher::State state = matcher_->start();
+      for (int j = 0; j < kTriedBytes && matcher_->continues(state); ++j) {
+        // Any byte that can follow.
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        auto byte = static_cast<std::uint8_t>(random >> 56);
+        Matcher::State next = matcher_->next(state, byte);
+        while (next == Matcher::kDead) {
+          next = matcher_->next(state, ++byte);
+        }
+        state = next;
+        require_input(
+            matcher_->places(state) <= kMostPlacesTried,
+            "the grammar can be read in too many ways at once: write it without repetitions that overlap, such as (.*a.*){0,100}");
+      }
+    }
+    memory_ = matcher_->memory();
+  }
+
   void renew() {
     matcher_ = std::make_shared<Matcher>(automaton_);
     masks_.clear();
@@ -112,47 +134,44 @@ class TokenGrammar::Masks {
   std::shared_ptr<const Mask> find(Matcher::State state) {
     std::shared_ptr<const Mask>& known = masks_[state];
     if (known == nullptr) {
-      try {
-        known = std::make_shared<const Mask>(walk(state));
-      } catch (...) {
-        masks_.erase(state);
-        memory_ = of_masks_ + matcher_->memory();
-        throw;
-      }
+      std::optional<Mask> mask = walk(state, std::numeric_limits<int>::max());
+      // Short tokens can write any text, too. Of byte-level vocabularies these are bytes, of others characters.
+      known = std::make_shared<const Mask>(mask ? *std::move(mask) : *walk(state, trie_->alphabet().characters.empty() ? 1 : 4));
       of_masks_ += known->memory();
       memory_ = of_masks_ + matcher_->memory();
     }
     return known;
   }
 
-  /// Walks the tree of tokens from a state.
-  Mask walk(Matcher::State from) {
-    Mask mask{.bits = std::vector<std::uint64_t>((static_cast<std::size_t>(trie_->vocab_size()) + 63) / 64), .accepts = matcher_->accepts(from)};
+  /// Walks the tree of tokens of up to `longest` bytes from a state. Returns nullopt if that is too much work for long tokens.
+  std::optional<Mask> walk(Matcher::State from, int longest) {
+    Mask mask{.bits = std::vector<std::uint64_t>((static_cast<std::size_t>(trie_->vocab_size()) + 63) / 64),
+              .accepts = matcher_->accepts(from)};
     path_.assign(static_cast<std::size_t>(trie_->longest()) + 1, Matcher::kDead);
     path_[0] = from;
-    seen_.assign(seen_.size(), false);
+    std::ranges::fill(seen_, 0);
     index places = 0, new_places = 0;
     Matcher& matcher = *matcher_;
     const std::vector<TokenTrie::Node>& nodes = trie_->nodes();
     for (std::size_t at = 0; at < nodes.size();) {
       const TokenTrie::Node node = nodes[at];
-      const Matcher::State state = matcher.next(path_[node.depth - std::size_t{1}], node.byte);
+      const Matcher::State state = node.depth > longest ? Matcher::kDead : matcher.next(path_[node.depth - std::size_t{1}], node.byte);
       if (state == Matcher::kDead) {
         at = static_cast<std::size_t>(node.after);
         continue;
       }
       const auto number = static_cast<std::size_t>(state);
       if (number >= seen_.size()) {
-        seen_.resize(2 * number + 64, false);
+        seen_.resize(2 * number + 64, 0);
       }
       const index size = matcher.places(state);
       places += size;
-      if (!seen_[number]) {
-        seen_[number] = true;
+      if (seen_[number] == 0) {
+        seen_[number] = 1;
         new_places += size + kOfState;
       }
-      if (places > kMostPlaces || new_places > kMostNewPlaces) {
-        refuse_as_ambiguous();
+      if ((places > kMostPlaces || new_places > kMostNewPlaces) && longest > 4) {
+        return std::nullopt;
       }
       path_[node.depth] = state;
       for (Token token = node.token; token >= 0; token = trie_->same_as(token)) {

@@ -22,7 +22,8 @@ namespace dikkat {
 class TokenGrammar : public std::enable_shared_from_this<TokenGrammar> {
  public:
   /// `ends` are the tokens that end a sample. They are allowed where the text is complete. Throws InputError if the grammar is too large,
-  /// if it contains itself without text before that, if no text matches but the empty one, or if the vocabulary cannot write any that does.
+  /// if it contains itself without text before that, if it has too many readings of a text at once, if no text matches but the empty one,
+  /// or if the vocabulary cannot write any that does. Samples throw nothing later.
   TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends);
   ~TokenGrammar();
 

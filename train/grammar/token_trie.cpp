@@ -27,7 +27,8 @@ void require_plain_texts(const Tokenizer& tokenizer, const std::vector<std::stri
       const std::array both{last, id};
       require_input(text_of(tokenizer, both) == texts[static_cast<std::size_t>(last)] + texts[static_cast<std::size_t>(id)],
                     "the model's tokenizer, ", tokenizer.kind(),
-                    ", puts text between its tokens, so an answer cannot be restricted to a grammar; expected one whose tokens are parts of the text (bpe, byte, char)");
+                    ", puts text between its tokens, so an answer cannot be restricted to a grammar; expected one whose tokens are parts "
+                    "of the text (bpe, byte, char)");
     }
     last = id;
   }
@@ -35,7 +36,7 @@ void require_plain_texts(const Tokenizer& tokenizer, const std::vector<std::stri
 
 }  // namespace
 
-TokenTrie::TokenTrie(const Tokenizer& tokenizer) : vocab_size_(tokenizer.vocab_size()) {
+TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks) : vocab_size_(tokenizer.vocab_size()) {
   // The texts of the tokens that can be part of a text.
   const auto size = static_cast<std::size_t>(vocab_size_);
   texts_.resize(size);
@@ -44,7 +45,9 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer) : vocab_size_(tokenizer.vocab_s
   }
   const auto leave_out = [&](Token id) { texts_.at(static_cast<std::size_t>(id)).clear(); };
   for (const SpecialToken& token : tokenizer.special_tokens()) {
-    leave_out(token.id);
+    if (std::ranges::find(marks, token.id) == marks.end()) {
+      leave_out(token.id);
+    }
   }
   const TextTokens around = tokenizer.text_tokens();
   std::vector<Token> special = tokenizer.suppressed_tokens();
@@ -60,40 +63,7 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer) : vocab_size_(tokenizer.vocab_s
   std::ranges::for_each(special, leave_out);
   require_plain_texts(tokenizer, texts_);
 
-  // A vocabulary without all bytes of UTF-8 writes the characters that are tokens. Tokens with other characters could lead into a text that
-  // it cannot continue.
-  std::array<bool, 256> has{};
-  for (const std::string& text : texts_) {
-    if (text.size() == 1) {
-      has[static_cast<std::uint8_t>(text[0])] = true;
-    }
-    if (const utf8::Character one = text.empty() ? utf8::Character{} : utf8::decode(text, 0);
-        !text.empty() && one.fault == utf8::Fault::none && one.bytes == std::ssize(text)) {
-      alphabet_.push_back(one.code_point);
-    }
-  }
-  const auto is_of_utf8 = [](std::size_t byte) { return byte != 0xC0 && byte != 0xC1 && byte < 0xF5; };
-  bool has_all = true;
-  for (std::size_t byte = 0; byte < has.size(); ++byte) {
-    has_all = has_all && (has[byte] || !is_of_utf8(byte));
-  }
-  if (has_all) {
-    alphabet_.clear();
-  } else {
-    std::ranges::sort(alphabet_);
-    const auto twice = std::ranges::unique(alphabet_);
-    alphabet_.erase(twice.begin(), twice.end());
-    require_input(!alphabet_.empty(), "the model's vocabulary has no token for any single character, so an answer cannot be restricted to a grammar");
-    for (std::string& text : texts_) {
-      for (index at = 0; at < std::ssize(text);) {
-        const utf8::Character one = utf8::decode(text, at);
-        if (one.fault != utf8::Fault::none || !std::ranges::binary_search(alphabet_, one.code_point)) {
-          text.clear();
-        }
-        at += one.bytes;
-      }
-    }
-  }
+  find_alphabet();
 
   // The tree, from the texts in their order.
   std::vector<Token> order;
@@ -131,6 +101,56 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer) : vocab_size_(tokenizer.vocab_s
     longest_ = std::max(longest_, std::ssize(text));
   }
   leave(0);
+}
+
+void TokenTrie::find_alphabet() {
+  // Byte-level vocabularies have tokens of single bytes, with which any text of these bytes can be completed. Some lack rare bytes.
+  std::array<bool, 256> bytes{};
+  bool is_byte_level = false;
+  for (const std::string& text : texts_) {
+    if (text.size() == 1) {
+      const auto byte = static_cast<std::uint8_t>(text[0]);
+      bytes[byte] = true;
+      is_byte_level = is_byte_level || byte >= 0x80;
+    }
+  }
+  const auto is_written = [&](const std::string& text) {
+    return std::ranges::all_of(text, [&](char c) { return bytes[static_cast<std::uint8_t>(c)]; });
+  };
+  if (is_byte_level) {
+    alphabet_.bytes = bytes;
+    for (std::string& text : texts_) {
+      if (!is_written(text)) {
+        text.clear();
+      }
+    }
+    return;
+  }
+  // Other vocabularies write the characters that are tokens.
+  std::vector<char32_t>& characters = alphabet_.characters;
+  for (const std::string& text : texts_) {
+    if (!text.empty()) {
+      const utf8::Character one = utf8::decode(text, 0);
+      if (one.fault == utf8::Fault::none && one.bytes == std::ssize(text)) {
+        characters.push_back(one.code_point);
+      }
+    }
+  }
+  require_input(!characters.empty(),
+                "the model's vocabulary has no token for any single character, so an answer cannot be restricted to a grammar");
+  std::ranges::sort(characters);
+  const auto twice = std::ranges::unique(characters);
+  characters.erase(twice.begin(), twice.end());
+  alphabet_.bytes.fill(true);
+  for (std::string& text : texts_) {
+    for (index at = 0; at < std::ssize(text);) {
+      const utf8::Character one = utf8::decode(text, at);
+      if (one.fault != utf8::Fault::none || !std::ranges::binary_search(characters, one.code_point)) {
+        text.clear();
+      }
+      at += one.bytes;
+    }
+  }
 }
 
 }  // namespace dikkat

@@ -46,14 +46,17 @@ TEST(Grammar, RepeatsWhatMayBeEmpty) {
 }
 
 TEST(Grammar, SeparatesPartsThatMayBeLeftOut) {
-  const Grammar grammar = sequence({literal("("), separated({{literal("a"), true}, {literal("b")}, {literal("c"), true}, {literal("d"), true}}, literal(",")), literal(")")});
+  const Grammar grammar =
+      sequence({literal("("), separated({{literal("a"), true}, {literal("b")}, {literal("c"), true}, {literal("d"), true}}, literal(",")),
+                literal(")")});
   for (const char* text : {"(b)", "(a,b)", "(b,c)", "(b,d)", "(a,b,c,d)"}) {
     EXPECT_TRUE(matches(grammar, text)) << text;
   }
   for (const char* text : {"()", "(a)", "(a,)", "(a,c)", "(b,)", "(,b)", "(b,d,c)", "(b,,d)"}) {
     EXPECT_FALSE(matches(grammar, text)) << text;
   }
-  const Grammar all_optional = sequence({literal("("), separated({{literal("a"), true}, {literal("b"), true}}, literal(",")), literal(")")});
+  const Grammar all_optional =
+      sequence({literal("("), separated({{literal("a"), true}, {literal("b"), true}}, literal(",")), literal(")")});
   for (const char* text : {"()", "(a)", "(b)", "(a,b)"}) {
     EXPECT_TRUE(matches(all_optional, text)) << text;
   }
@@ -71,7 +74,8 @@ TEST(Grammar, CharactersAreAllOfUnicode) {
     std::string text;
     utf8::append(text, c);
     ASSERT_TRUE(of_any->matches(text)) << static_cast<unsigned>(c);
-    const bool is_in = (0x7F <= c && c <= 0x80) || (0x7FE <= c && c <= 0x801) || (0x2028 <= c && c <= 0x3041) || (0xFFFE <= c && c <= 0x10001) || c >= 0x10FFFE;
+    const bool is_in = (0x7F <= c && c <= 0x80) || (0x7FE <= c && c <= 0x801) || (0x2028 <= c && c <= 0x3041) ||
+                       (0xFFFE <= c && c <= 0x10001) || c >= 0x10FFFE;
     ASSERT_EQ(of_some->matches(text), is_in) << static_cast<unsigned>(c);
   }
   for (const char* bad : {"\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80", "\xE2\x28", "\xF5"}) {
@@ -113,8 +117,11 @@ TEST(Grammar, TextWithoutAMarker) {
 
 TEST(Grammar, RulesMayContainThemselves) {
   const Rule list("list"), item("item");
-  const Grammar grammar = with_rules(reference(list), {{list, sequence({literal("("), optional(sequence({reference(item), repeat(sequence({literal(","), reference(item)}), 0)})), literal(")")})},
-                                                       {item, any_of({letters(), reference(list)})}});
+  const Grammar grammar = with_rules(
+      reference(list),
+      {{list, sequence({literal("("), optional(sequence({reference(item), repeat(sequence({literal(","), reference(item)}), 0)})),
+                        literal(")")})},
+       {item, any_of({letters(), reference(list)})}});
   const auto compiled = over_bytes(grammar);
   for (const char* text : {"()", "(a)", "((),(a,b),c)", "((((()))))"}) {
     EXPECT_TRUE(compiled->matches(text)) << text;
@@ -130,8 +137,9 @@ TEST(Grammar, RulesMayContainThemselves) {
 
 TEST(Grammar, RulesThatMayBeEmptyFollowEachOther) {
   const Rule a("a"), b("b"), c("c");
-  const Grammar grammar = with_rules(sequence({reference(a), reference(b), reference(a), literal(".")}),
-                                     {{a, repeat(literal("a"), 0, 2)}, {b, sequence({reference(c), reference(a), reference(c)})}, {c, optional(literal("c"))}});
+  const Grammar grammar =
+      with_rules(sequence({reference(a), reference(b), reference(a), literal(".")}),
+                 {{a, repeat(literal("a"), 0, 2)}, {b, sequence({reference(c), reference(a), reference(c)})}, {c, optional(literal("c"))}});
   const auto compiled = over_bytes(grammar);
   for (const char* text : {".", "a.", "aacaacaa.", "cc.", "aaaaaa.", "caac."}) {
     EXPECT_TRUE(compiled->matches(text)) << text;
@@ -148,11 +156,14 @@ TEST(Grammar, RefusesWhatCannotBeWritten) {
   input_error_of([&] { over_bytes(one_character({})); });
   input_error_of([&] { over_bytes(literal("")); });
   EXPECT_TRUE(testing::names(input_error_of([&] {
-                               over_bytes(with_rules(reference(left), {{left, any_of({literal("x"), reference(right)})}, {right, sequence({optional(literal("y")), reference(left), literal("z")})}}));
+                               over_bytes(with_rules(reference(left),
+                                                     {{left, any_of({literal("x"), reference(right)})},
+                                                      {right, sequence({optional(literal("y")), reference(left), literal("z")})}}));
                              }),
                              {"left"}));
   // What has no end is left out where something else can be written.
-  const auto some = over_bytes(with_rules(any_of({reference(endless), literal("xy")}), {{endless, sequence({literal("x"), reference(endless)})}}));
+  const auto some =
+      over_bytes(with_rules(any_of({reference(endless), literal("xy")}), {{endless, sequence({literal("x"), reference(endless)})}}));
   EXPECT_TRUE(some->matches("xy"));
   EXPECT_FALSE(some->can_continue("xx"));
   // Too large.

@@ -18,8 +18,32 @@ TEST(JsonGrammar, HasJsonValues) {
     EXPECT_TRUE(json::accept(text)) << text;
     EXPECT_TRUE(value->matches(text)) << text;
   }
-  for (const char* text : {"", " 1", "1 ", "01", "1.", ".5", "+1", "nul", "tru e", "[1,]", "[,1]", "{1:2}", R"({"a"})", R"({"a":1,})", "\"\n\"", R"("\x")", R"("\uD800")",
-                           R"("\uD800\u0041")", R"("\uDC00")", "[1  ,2]", "[  1]", "{\"a\" :1}", "{\"a\":  1}", "[1,\n\n2]", "\"\xFF\"", "NaN"}) {
+  for (const char* text : {"",
+                           " 1",
+                           "1 ",
+                           "01",
+                           "1.",
+                           ".5",
+                           "+1",
+                           "nul",
+                           "tru e",
+                           "[1,]",
+                           "[,1]",
+                           "{1:2}",
+                           R"({"a"})",
+                           R"({"a":1,})",
+                           "\"\n\"",
+                           R"("\x")",
+                           R"("\uD800")",
+                           R"("\uD800\u0041")",
+                           R"("\uDC00")",
+                           "[1  ,2]",
+                           "[  1]",
+                           "{\"a\" :1}",
+                           "{\"a\":  1}",
+                           "[1,\n\n2]",
+                           "\"\xFF\"",
+                           "NaN"}) {
     EXPECT_FALSE(value->matches(text)) << text;
   }
   const auto object = over_bytes(json_object());
@@ -88,7 +112,8 @@ TEST(JsonGrammar, CharactersAreEscapedWhereTheyMust) {
 }
 
 TEST(NumberRange, HasTheIntegersBetweenItsBounds) {
-  const std::pair<int, int> bounds[] = {{0, 0}, {0, 9}, {1, 10}, {-3, 5}, {95, 205}, {7, 1234}, {-120, -7}, {-1000, 1000}, {10, 99}, {-1, 1}};
+  const std::pair<int, int> bounds[] = {{0, 0},    {0, 9},     {1, 10},       {-3, 5},  {95, 205},
+                                        {7, 1234}, {-120, -7}, {-1000, 1000}, {10, 99}, {-1, 1}};
   for (const auto& [low, high] : bounds) {
     const auto both = over_bytes(integers_within(NumberBound{low}, NumberBound{high}));
     const auto above = over_bytes(integers_within(NumberBound{low, true}, std::nullopt));
@@ -106,8 +131,9 @@ TEST(NumberRange, HasTheIntegersBetweenItsBounds) {
 }
 
 TEST(NumberRange, HasTheNumbersBetweenItsBounds) {
-  const std::tuple<int, bool, int, bool> bounds[] = {{0, false, 1, false}, {0, true, 1, true}, {-1, false, 1, false}, {-2, true, 3, true}, {3, false, 12, true},
-                                                     {-7, true, -2, false}, {-1, true, 0, true}, {5, false, 5, false}, {0, false, 100, false}};
+  const std::tuple<int, bool, int, bool> bounds[] = {{0, false, 1, false}, {0, true, 1, true},   {-1, false, 1, false},
+                                                     {-2, true, 3, true},  {3, false, 12, true}, {-7, true, -2, false},
+                                                     {-1, true, 0, true},  {5, false, 5, false}, {0, false, 100, false}};
   for (const auto& [low, low_out, high, high_out] : bounds) {
     const auto grammar = over_bytes(numbers_within(NumberBound{low, low_out}, NumberBound{high, high_out}));
     for (int i = -1300; i <= 13000; i += i > 200 && i < 1100 ? 7 : 1) {

@@ -52,8 +52,8 @@ std::string variables_of(const ServedModel& model, const ReasoningRequest& reaso
     if (model.form->mentions(kSwitch)) {
       variables[kSwitch] = *is_on;
     } else if (*is_on != can_think) {
-      refuse_chat(kSwitch, "enable_thinking is ", *is_on ? "true" : "false", ", but answers in the model's chat template always ",
-                  can_think ? "may reason" : "come without reasoning", ": leave it out");
+      refuse_chat(kSwitch, "enable_thinking is ", *is_on ? "true" : "false", ", but the model's chat template ",
+                  can_think ? "cannot switch reasoning off" : "has no reasoning", ": leave it out");
     }
   }
   return variables.empty() ? "" : json_text(variables);
@@ -77,17 +77,22 @@ Conversation conversation_of(const ServedModel& model, const ApiRequest& request
   return {.messages = request.messages, .tools = request.tools.text, .variables = variables_of(model, request.reasoning)};
 }
 
+std::string end_of_prompt(const ServedModel& model, std::span<const Token> prompt) {
+  constexpr std::size_t kTokensOfMark = 32;
+  return model.tokenizer.decode(prompt.last(std::min(prompt.size(), kTokensOfMark)));
+}
+
 std::optional<AnswerReader> reader_of(const ServedModel& model, const ApiRequest& request, std::span<const Token> prompt) {
   const bool reads_reasoning = !model.answers.think_begin.empty() && !request.reasoning.stays_in_content;
   if (request.endpoint != Endpoint::chat || (!reads_reasoning && request.tools.choice == ToolChoice::none)) {
     return std::nullopt;
   }
-  constexpr std::size_t kTokensOfMark = 32;
-  const std::string end = model.tokenizer.decode(prompt.last(std::min(prompt.size(), kTokensOfMark)));
   AnswerReader::Options options{.form = &model.answers,
                                 .reads_reasoning = reads_reasoning,
-                                .begins_in_reasoning = begins_in_reasoning(model.answers, end),
+                                .begins_in_reasoning = begins_in_reasoning(model.answers, end_of_prompt(model, prompt)),
                                 .several = request.tools.several};
+  const bool is_marked = model.answers.calls && !model.answers.calls->begin.empty();
+  options.is_certain = request.options.constraint && (is_marked || request.tools.choice == ToolChoice::required);
   for (const Tool& tool : request.tools.tools) {
     options.tools.push_back(tool.name);
   }

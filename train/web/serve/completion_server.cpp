@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <random>
 #include <set>
@@ -12,6 +13,7 @@
 #include "train/system/machine_memory.h"
 #include "train/web/http/http_server.h"
 #include "train/web/http/open_files.h"
+#include "train/web/serve/answer_constraints.h"
 #include "train/web/serve/chat_page.h"
 #include "train/web/serve/feedback.h"
 #include "train/web/serve/job_runner.h"
@@ -95,6 +97,14 @@ std::vector<ServedModel> with_own_names(std::vector<ServedModel> models) {
     }
   }
   return models;
+}
+
+std::map<std::string, AnswerConstraints> constraints_of(const std::vector<ServedModel>& models) {
+  std::map<std::string, AnswerConstraints> all;
+  for (const ServedModel& model : models) {
+    all.try_emplace(model.name, model);
+  }
+  return all;
 }
 
 Usage usage_of(const Job& job) { return {.prompt = std::ssize(job.prompt()), .completion = job.generated()}; }
@@ -266,6 +276,7 @@ class CompletionServer::Parts {
                               .has_scores = wanted.alternatives.has_value(),
                               .has_short_ids = model.answers.calls && model.answers.calls->short_ids};
       std::vector<Token> prompt = prompt_tokens(model, wanted);
+      wanted.options.constraint = constraints_.at(model.name).of(wanted, prompt);
       const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompt));
       queue_.add(job);
       if (job->request().streams) {
@@ -334,6 +345,7 @@ class CompletionServer::Parts {
   std::set<std::string> endpoints_;               // the paths of the routes
   ServerMetrics metrics_;
   std::optional<PromptCache> prompts_;
+  std::map<std::string, AnswerConstraints> constraints_ = constraints_of(models_);  // by the names of the models
   JobQueue queue_;
   JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members
