@@ -159,7 +159,7 @@ void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double
 }
 
 void IdCounts::add(std::int32_t id) {
-  if (counts_[static_cast<std::size_t>(id)]++ == 0) {
+  if (id < std::ssize(counts_) && counts_[static_cast<std::size_t>(id)]++ == 0) {
     ids_.push_back(id);
   }
 }

@@ -48,9 +48,10 @@ void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double
 /// A number that is added to the logit of one id.
 using LogitBias = std::pair<std::int32_t, double>;
 
-/// Counts how often each id occurs in an answer.
+/// Counts how often each id occurs in a text.
 class IdCounts {
  public:
+  /// Ids from `vocab_size` on are not counted.
   explicit IdCounts(index vocab_size) : counts_(static_cast<std::size_t>(vocab_size)) {}
 
   void add(std::int32_t id);

@@ -38,14 +38,13 @@ RunningSample::RunningSample(index number, SampleRequest request)
       prompt_size_(std::ssize(request_.prompt)),
       begin_(std::max<index>(prompt_size_ - request_.model->config().block_size, 0)),
       constraint_(request_.options.constraint ? request_.options.constraint() : nullptr),
+      in_text_(request_.options.repetition_penalty != 1 ? request_.vocabulary.size : 0),
+      in_answer_(request_.options.presence_penalty != 0 || request_.options.frequency_penalty != 0 ? request_.vocabulary.size : 0),
       logits_(static_cast<std::size_t>(request_.vocabulary.size)),
       draw_(request_.vocabulary.size) {
-  const SampleOptions& options = request_.options;
-  if (options.repetition_penalty != 1) {
-    in_text_.emplace(request_.vocabulary.size);
-  }
-  for (const Token token : std::exchange(request_.prompt, {})) {
-    add(token);
+  text_ = std::exchange(request_.prompt, {});
+  for (const Token token : text_) {
+    in_text_.add(token);
   }
   if (options.presence_penalty != 0 || options.frequency_penalty != 0) {
     in_answer_.emplace(request_.vocabulary.size);
@@ -54,13 +53,17 @@ RunningSample::RunningSample(index number, SampleRequest request)
 
 void RunningSample::add(Token token) {
   text_.push_back(token);
-  if (token < request_.vocabulary.size) {
-    for (std::optional<IdCounts>* counts : {&in_text_, &in_answer_}) {
-      if (*counts) {
-        (*counts)->add(token);
-      }
-    }
+  in_text_.add(token);
+  in_answer_.add(token);
+}
+
+void RunningSample::change_logits() {
+  const SampleOptions& options = request_.options;
+  if (options.repetition_penalty != 1) {
+    penalize(logits_, in_text_.ids(), options.repetition_penalty);
   }
+  penalize_counts(logits_, in_answer_, options.presence_penalty, options.frequency_penalty);
+  add_bias(logits_, options.logit_bias);
 }
 
 bool RunningSample::drop_oldest() {
@@ -77,13 +80,7 @@ RunningSample::Drawn RunningSample::draw(std::span<const float> of_model) {
   const Vocabulary& vocabulary = request_.vocabulary;
   std::copy_n(of_model.begin(), vocabulary.size, logits_.begin());
   // Penalties and biases, then what must not be drawn.
-  if (in_text_) {
-    penalize(logits_, in_text_->ids(), options.repetition_penalty);
-  }
-  if (in_answer_) {
-    penalize_counts(logits_, *in_answer_, options.presence_penalty, options.frequency_penalty);
-  }
-  add_bias(logits_, options.logit_bias);
+  change_logits();
   for (const Token token : vocabulary.suppressed) {
     logits_[static_cast<std::size_t>(token)] = kNever;
   }

@@ -183,7 +183,7 @@ TEST(RepetitionPenalty, MakesTokensThatOccurLessLikely) {
 
 TEST(IdCounts, CountsEachIdAndListsItOnce) {
   IdCounts counts(5);
-  for (const std::int32_t id : {3, 1, 3, 3}) {
+  for (const std::int32_t id : {3, 1, 3, 5, 3}) {
     counts.add(id);
   }
   EXPECT_EQ(std::vector(counts.ids().begin(), counts.ids().end()), (std::vector<std::int32_t>{3, 1}));

@@ -96,6 +96,8 @@ void JobRunner::step() {
       take(event);
     }
     require(!failure_ || ends_after_failure, "serve: no sample has ended after a failure");
+    const index cached = scheduler_->prompt_tokens_cached();
+    metrics_.count_cached(cached - std::exchange(cached_, cached));
     failure_.reset();
   } catch (const std::exception&) {
     // The samples that have failed end with the next step. If there is none, the scheduler cannot continue.
@@ -112,6 +114,7 @@ void JobRunner::begin_anew() {
   fail_all(*std::exchange(failure_, std::nullopt));
   scheduler_.reset();  // before the memory of the next one is allocated
   scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
+  cached_ = 0;
 }
 
 void JobRunner::take(const Scheduler::Event& event) {

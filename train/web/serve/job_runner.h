@@ -69,6 +69,7 @@ class JobRunner {
   ServerMetrics own_metrics_;
   ServerMetrics& metrics_;  // those of the options, or own_metrics_
   std::unique_ptr<Scheduler> scheduler_;
+  index cached_ = 0;                 // the scheduler's number of prompt tokens that were cached, after the last step
   std::map<index, Choice> choices_;  // by the scheduler's numbers
   std::optional<ApiError> failure_;  // of the last step; the samples that end with Ending::interrupted now have failed with it
 };
