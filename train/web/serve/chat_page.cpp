@@ -28,9 +28,9 @@ std::string base64(const Digest& bytes) {
 }
 
 /// Returns the source expression of Content-Security-Policy that permits this script or style.
-std::string hash_of(std::string_view text) { return concat("'sha256-", base64(sha256(text)), '\''); }
+std::string permission_of(std::string_view text) { return concat("'sha256-", base64(sha256(text)), '\''); }
 
-std::string with_entities(std::string_view text) {
+std::string html_text(std::string_view text) {
   std::string safe;
   for (const char c : text) {
     if (c == '<') {
@@ -63,7 +63,7 @@ HttpResponse chat_page(const ChatPageConfig& config) {
     if (name == "library") {
       return std::string(library);
     }
-    return name == "scripts" ? scripts : name == "config" ? data : with_entities(embedded_file("markdown-it.LICENSE"));
+    return name == "scripts" ? scripts : name == "config" ? data : html_text(embedded_file("markdown-it.LICENSE"));
   };
 
   // The parts in place of {{their names}}. Text that was inserted is not searched again.
@@ -80,7 +80,7 @@ HttpResponse chat_page(const ChatPageConfig& config) {
   // The icon of the page is a data: URL. The other headers are for browsers that other sites try to trick.
   response.headers = {
       {"Content-Security-Policy",
-       concat("default-src 'none'; script-src ", hash_of(library), ' ', hash_of(scripts), "; style-src ", hash_of(styles),
+       concat("default-src 'none'; script-src ", permission_of(library), ' ', permission_of(scripts), "; style-src ", permission_of(styles),
               "; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
               "require-trusted-types-for 'script'; trusted-types 'none'")},
       {"Referrer-Policy", "no-referrer"},

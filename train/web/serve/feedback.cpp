@@ -23,40 +23,40 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMostMessages = 2048;
-constexpr std::size_t kLongestName = 256;
-constexpr JsonLimits kLimits{.bytes = kLargestRequest, .levels = 32, .values = std::size_t{1} << 17};
+constexpr std::size_t kMostTurns = 2048;
+constexpr std::size_t kLongestModelName = 256;
+constexpr JsonLimits kRatingLimits{.bytes = kLargestRequest, .levels = 32, .values = std::size_t{1} << 17};
 
-[[noreturn]] void refuse(const std::string& field, const std::string& what) { throw ApiError(400, what, field, "invalid_value"); }
+[[noreturn]] void reject(const std::string& field, const std::string& what) { throw ApiError(400, what, field, "invalid_value"); }
 
 /// Throws ApiError unless the field is a text, or messages that examples may have.
-void check_side(const ordered_json& object, const std::string& name) {
+void check_messages(const ordered_json& object, const std::string& name) {
   const auto found = object.find(name);
   if (found == object.end()) {
-    refuse(name, concat("there is no ", name, ", expected a list of messages, or a string"));
+    reject(name, concat("there is no ", name, ", expected a list of messages, or a string"));
   }
   if (found->is_string()) {
     return;
   }
-  if (!found->is_array() || found->empty() || found->size() > kMostMessages) {
-    refuse(name, concat(name, " is ", short_text(*found), ", expected a list of 1 to ", kMostMessages, " messages, or a string"));
+  if (!found->is_array() || found->empty() || found->size() > kMostTurns) {
+    reject(name, concat(name, " is ", short_text(*found), ", expected a list of 1 to ", kMostTurns, " messages, or a string"));
   }
   try {
     ExampleFindings findings;
     read_messages(*found, name, findings);
     if (const std::string unused = findings.unused_keys(); !unused.empty()) {
-      refuse(name, concat(name, " has keys that are not known: ", unused));
+      reject(name, concat(name, " has keys that are not known: ", unused));
     }
   } catch (const BadExample& error) {
-    refuse(error.path(), error.what());
+    reject(error.path(), error.what());
   }
 }
 
 /// Returns the line for a request.
-std::string line_of(std::string_view body) {
+std::string rating_line(std::string_view body) {
   ordered_json object;
   try {
-    object = parse_json<ordered_json>(body, kLimits);
+    object = parse_json<ordered_json>(body, kRatingLimits);
   } catch (const JsonError& error) {
     throw ApiError(400, concat("the body ", error.what()), "", "invalid_json");
   }
@@ -66,30 +66,30 @@ std::string line_of(std::string_view body) {
   }
   for (const auto& [name, value] : object.items()) {
     if (name != "prompt" && name != "completion" && name != "label" && name != "model") {
-      refuse(name, concat("the field ", short_text(ordered_json(name)), " is not known, expected prompt, completion, label and model"));
+      reject(name, concat("the field ", short_text(ordered_json(name)), " is not known, expected prompt, completion, label and model"));
     }
   }
-  check_side(object, "prompt");
-  check_side(object, "completion");
+  check_messages(object, "prompt");
+  check_messages(object, "completion");
   const ordered_json& completion = object["completion"];
   if (completion.is_string() != object["prompt"].is_string()) {
-    refuse("completion", "one of prompt and completion is a string and the other a list, expected two strings or two lists of messages");
+    reject("completion", "one of prompt and completion is a string and the other a list, expected two strings or two lists of messages");
   }
   if (completion.is_array() && (completion.size() != 1 || completion[0]["role"] != "assistant")) {
-    refuse("completion", "the completion has other messages, expected one of the assistant");
+    reject("completion", "the completion has other messages, expected one of the assistant");
   }
   if (completion.is_string() && completion.get_ref<const std::string&>().empty()) {
-    refuse("completion", "the completion is empty, expected a text");
+    reject("completion", "the completion is empty, expected a text");
   }
   const auto label = object.find("label");
   if (label == object.end() || !label->is_boolean()) {
-    refuse("label", label == object.end() ? "there is no label, expected true or false"
+    reject("label", label == object.end() ? "there is no label, expected true or false"
                                           : concat("label is ", short_text(*label), ", expected true or false"));
   }
   ordered_json line = {{"prompt", object["prompt"]}, {"completion", completion}, {"label", *label}};
   if (const auto model = object.find("model"); model != object.end()) {
-    if (!model->is_string() || model->get_ref<const std::string&>().size() > kLongestName) {
-      refuse("model", concat("model is ", short_text(*model), ", expected a name of up to ", kLongestName, " bytes"));
+    if (!model->is_string() || model->get_ref<const std::string&>().size() > kLongestModelName) {
+      reject("model", concat("model is ", short_text(*model), ", expected a name of up to ", kLongestModelName, " bytes"));
     }
     line["model"] = *model;
   }
@@ -98,7 +98,7 @@ std::string line_of(std::string_view body) {
 }
 
 /// Opens the file. `descriptor` is -1 if that fails. Returns errno, or 0.
-int open_file(const std::filesystem::path& path, Descriptor& descriptor) {
+int open_ratings(const std::filesystem::path& path, Descriptor& descriptor) {
   descriptor = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
   if (descriptor.get() < 0) {
     return errno;
@@ -111,7 +111,7 @@ int open_file(const std::filesystem::path& path, Descriptor& descriptor) {
 }
 
 /// Waits a moment for the lock of another program. A file system without locks counts as one whose lock is free.
-bool lock(int descriptor) {
+bool lock_for_a_moment(int descriptor) {
   constexpr int kTries = 40;
   constexpr auto kPause = std::chrono::milliseconds(50);
   for (int i = 0; i < kTries; ++i) {
@@ -124,7 +124,7 @@ bool lock(int descriptor) {
 }
 
 /// Appends a line, after a line break if the file ends without one. Returns errno, or 0. After an error the file has its old size.
-int append(int descriptor, std::string line) {
+int append_line(int descriptor, std::string line) {
   struct stat before{};
   if (::fstat(descriptor, &before) != 0) {
     return errno;
@@ -151,11 +151,11 @@ int append(int descriptor, std::string line) {
   return 0;
 }
 
-std::string problem(int error) { return error == EINVAL ? "it is not a regular file" : describe_errno(error); }
+std::string write_problem(int error) { return error == EINVAL ? "it is not a regular file" : describe_errno(error); }
 
-[[noreturn]] void refuse_write(int error) {
+[[noreturn]] void reject_write(int error) {
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  throw ApiError(is_full ? 507 : 500, concat("the rating was not kept, because its file cannot be written: ", problem(error)), "",
+  throw ApiError(is_full ? 507 : 500, concat("the rating was not kept, because its file cannot be written: ", write_problem(error)), "",
                  is_full ? "storage_full" : "");
 }
 
@@ -163,24 +163,24 @@ std::string problem(int error) { return error == EINVAL ? "it is not a regular f
 
 FeedbackFile::FeedbackFile(std::filesystem::path path) : path_(std::move(path)) {
   Descriptor descriptor(-1);
-  if (const int error = open_file(path_, descriptor)) {
+  if (const int error = open_ratings(path_, descriptor)) {
     require_input(error != EINVAL, path_.string(), " is not a regular file, expected one to which ratings are appended");
     require_path(error, path_.string(), ": ratings cannot be appended");
   }
 }
 
 void FeedbackFile::add(std::string_view body) {
-  const std::string line = line_of(body);
+  const std::string line = rating_line(body);
   const std::lock_guard guard(mutex_);
   Descriptor descriptor(-1);  // opened each time, because the file may be moved away meanwhile
-  if (const int error = open_file(path_, descriptor)) {
-    refuse_write(error);
+  if (const int error = open_ratings(path_, descriptor)) {
+    reject_write(error);
   }
-  if (!lock(descriptor.get())) {
+  if (!lock_for_a_moment(descriptor.get())) {
     throw ApiError(503, "the file of ratings is locked by another program: try again in a moment", "", "overloaded");
   }
-  if (const int error = append(descriptor.get(), line)) {
-    refuse_write(error);
+  if (const int error = append_line(descriptor.get(), line)) {
+    reject_write(error);
   }
 }
 

@@ -329,8 +329,8 @@ function contextOf(name) {
 
 // The line under the prompt: the speed of the last answer, and how much of the context is used.
 function showFigures() {
-  const last = current.messages.at(-1);
-  const variant = last && last.role === "assistant" ? shownOf(last) : null;
+  const last = current.messages.findLast((message) => message.role === "assistant" && shownOf(message).usage !== null);
+  const variant = last ? shownOf(last) : null;
   const answer = running.get(current.id);
   const name = modelName();
   const parts = [models.length > 1 ? "" : name];
@@ -342,7 +342,7 @@ function showFigures() {
   }
   at("speed").replaceChildren(...parts.filter((part) => part).map((part, i) => element("span", { class: part.startsWith("first") ? "extra" : "" }, `${i > 0 ? " · " : ""}${part}`)));
   const room = contextOf(name);
-  const used = variant && variant.usage ? variant.usage.prompt_tokens + (answer ? answer.parts : variant.usage.completion_tokens) : null;
+  const used = variant ? variant.usage.prompt_tokens + (answer && answer.variant === variant ? 0 : variant.usage.completion_tokens) + (answer ? answer.parts : 0) : null;
   at("room").hidden = room === null || used === null;
   if (room !== null && used !== null) {
     at("room-text").textContent = `${count(used)} of ${count(room)} tokens`;
