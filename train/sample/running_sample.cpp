@@ -46,9 +46,6 @@ RunningSample::RunningSample(index number, SampleRequest request)
   for (const Token token : text_) {
     in_text_.add(token);
   }
-  if (options.presence_penalty != 0 || options.frequency_penalty != 0) {
-    in_answer_.emplace(request_.vocabulary.size);
-  }
 }
 
 void RunningSample::add(Token token) {
