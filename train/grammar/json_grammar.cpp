@@ -13,9 +13,9 @@ namespace {
 
 using utf8::Range;
 
-constexpr index kMostDigits = 16, kMostIndent = 16;
+constexpr index kMostJsonDigits = 16, kMostIndent = 16;
 
-Grammar digits(index least, index most) { return repeat(one_character({{'0', '9'}}), least, most); }
+Grammar json_digits(index least, index most) { return repeat(one_character({{'0', '9'}}), least, most); }
 Grammar hex(const char* digits_of) {
   std::vector<Range> ranges;
   for (const char* c = digits_of; *c != '\0'; ++c) {
@@ -102,16 +102,16 @@ Grammar json_string(index least, std::optional<index> most) {
 }
 
 Grammar json_integer() {
-  static const Grammar integer =
-      sequence({optional(literal("-")), any_of({literal("0"), sequence({one_character({{'1', '9'}}), digits(0, kMostDigits - 1)})})});
+  static const Grammar integer = sequence(
+      {optional(literal("-")), any_of({literal("0"), sequence({one_character({{'1', '9'}}), json_digits(0, kMostJsonDigits - 1)})})});
   return integer;
 }
 
 Grammar json_number() {
   static const Grammar number = shared(sequence({
       json_integer(),
-      optional(sequence({literal("."), digits(1, kMostDigits)})),
-      optional(sequence({one_character({{'e', 'e'}, {'E', 'E'}}), optional(one_character({{'+', '+'}, {'-', '-'}})), digits(1, 2)})),
+      optional(sequence({literal("."), json_digits(1, kMostJsonDigits)})),
+      optional(sequence({one_character({{'e', 'e'}, {'E', 'E'}}), optional(one_character({{'+', '+'}, {'-', '-'}})), json_digits(1, 2)})),
   }));
   return number;
 }

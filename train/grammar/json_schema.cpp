@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMostLevels = 64;
+constexpr int kMostSchemaLevels = 64;
 constexpr index kMostItems = 100'000;
 constexpr std::size_t kLongestName = 256;  // beside additionalProperties
 
@@ -189,8 +189,8 @@ class SchemaReader {
   }
 
   Grammar read(const Json& schema, const std::string& path, int level) {
-    if (level > kMostLevels) {
-      refuse(path, "is nested more than ", kMostLevels, " levels deep");
+    if (level > kMostSchemaLevels) {
+      refuse(path, "is nested more than ", kMostSchemaLevels, " levels deep");
     }
     if (schema == Json(true)) {
       return json_value();

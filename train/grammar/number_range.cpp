@@ -6,11 +6,11 @@
 namespace dikkat {
 namespace {
 
-constexpr index kMostDigits = 6;                          // after the point
+constexpr index kMostFraction = 6;                        // after the point
 constexpr std::int64_t kLargest = 9'999'999'999'999'999;  // of 16 digits
 
 Grammar digit(char first, char last) { return one_character({{static_cast<char32_t>(first), static_cast<char32_t>(last)}}); }
-Grammar digits(index least, index most) { return repeat(digit('0', '9'), least, most); }
+Grammar decimal_digits(index least, index most) { return repeat(digit('0', '9'), least, most); }
 
 /// Numerals from `low` to `high`, which have the same number of digits, leading zeros included.
 Grammar numerals(std::string_view low, std::string_view high) {
@@ -31,7 +31,7 @@ Grammar numerals(std::string_view low, std::string_view high) {
     ways.push_back(sequence({digit(low[0], low[0]), numerals(low_rest, nines)}));
   }
   if (first <= last) {
-    ways.push_back(sequence({digit(first, last), digits(count, count)}));
+    ways.push_back(sequence({digit(first, last), decimal_digits(count, count)}));
   }
   if (!to_nines) {
     ways.push_back(sequence({digit(high[0], high[0]), numerals(zeros, high_rest)}));
@@ -55,16 +55,16 @@ Grammar natural_numbers(std::int64_t low, std::int64_t high) {
 /// A point and digits, of which one at least is not 0 if `above_zero`.
 Grammar fraction(bool above_zero) {
   if (!above_zero) {
-    return sequence({literal("."), digits(1, kMostDigits)});
+    return sequence({literal("."), decimal_digits(1, kMostFraction)});
   }
-  return sequence({literal("."), digits(0, kMostDigits / 2), digit('1', '9'), digits(0, kMostDigits / 2 - 1)});
+  return sequence({literal("."), decimal_digits(0, kMostFraction / 2), digit('1', '9'), decimal_digits(0, kMostFraction / 2 - 1)});
 }
 
 /// Numbers from `low` to `high`, 0 <= low <= high <= kLargest, with their fractions.
 Grammar positive_numbers(NumberBound low, NumberBound high) {
   std::vector<Grammar> ways;
   if (!low.is_exclusive || !high.is_exclusive || low.value < high.value) {
-    const Grammar zeros = optional(sequence({literal("."), repeat(digit('0', '0'), 1, kMostDigits)}));
+    const Grammar zeros = optional(sequence({literal("."), repeat(digit('0', '0'), 1, kMostFraction)}));
     if (low.value < high.value) {
       // The lower bound's own integer.
       const Grammar whole = natural_numbers(low.value, low.value);

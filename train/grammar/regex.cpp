@@ -12,15 +12,15 @@ namespace {
 using utf8::Range;
 using Ranges = std::vector<Range>;
 
-constexpr index kMostRepeats = 10'000;
-constexpr int kMostLevels = 100;
+constexpr index kMostQuantified = 10'000;
+constexpr int kMostGroups = 100;
 constexpr index kLongestPattern = 10'000;
 
 const Ranges& line_breaks() {
   static const Ranges all = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
   return all;
 }
-const Ranges& digits() {
+const Ranges& ascii_digits() {
   static const Ranges all = {{'0', '9'}};
   return all;
 }
@@ -113,8 +113,8 @@ class RegexParser {
   }
 
   Grammar group(index opened) {
-    if (++level_ > kMostLevels) {
-      refuse(opened, concat("groups are nested more than ", kMostLevels, " levels deep"));
+    if (++level_ > kMostGroups) {
+      refuse(opened, concat("groups are nested more than ", kMostGroups, " levels deep"));
     }
     std::vector<Grammar> ways;
     do {
@@ -218,8 +218,8 @@ class RegexParser {
     if (end == rest.data() || rest[0] == '-') {
       return std::nullopt;
     }
-    if (error != std::errc{} || value > kMostRepeats) {
-      refuse(at_, concat("a part is repeated more often than ", kMostRepeats,
+    if (error != std::errc{} || value > kMostQuantified) {
+      refuse(at_, concat("a part is repeated more often than ", kMostQuantified,
                          " times, which is not supported; without a bound it can be: *, + or {1,}"));
     }
     at_ += end - rest.data();
@@ -286,8 +286,8 @@ class RegexParser {
     }
     ++at_;
     switch (c) {
-      case 'd': return digits();
-      case 'D': return other_characters(normal_ranges(digits()));
+      case 'd': return ascii_digits();
+      case 'D': return other_characters(normal_ranges(ascii_digits()));
       case 'w': return word_characters();
       case 'W': return other_characters(normal_ranges(word_characters()));
       case 's': return white_space();

@@ -172,8 +172,9 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
 
   // The values of the fields.
   const bool is_chat = endpoint == Endpoint::chat;
+  const auto ordered = parse_json<nlohmann::ordered_json>(body, kBodyLimits);  // for templates and schemas, where the order of keys counts
+  request.structure = read_structured_request(ordered);
   if (is_chat) {
-    const auto ordered = parse_json<nlohmann::ordered_json>(body, kBodyLimits);  // templates print objects in the order of their keys
     request.messages = messages_of(fields, ordered, request.ignored);
     request.tools = read_tool_request(ordered);
     request.reasoning = read_reasoning_request(ordered);
