@@ -49,6 +49,9 @@ class Generation::State {
         if (!running_.contains(event.number)) {
           continue;  // the caller was given its end already
         }
+        if (event.failure) {
+          std::rethrow_exception(event.failure);
+        }
         if (event.ending) {
           running_.erase(event.number);
         } else {

@@ -90,31 +90,17 @@ void JobRunner::drop(Active& active) {
 
 void JobRunner::step() {
   try {
-    bool ends_after_failure = false;
     for (const Scheduler::Event& event : scheduler_->step()) {
-      ends_after_failure = ends_after_failure || event.ending == Ending::interrupted;
       take(event);
     }
-    require(!failure_ || ends_after_failure, "serve: no sample has ended after a failure");
     const index cached = scheduler_->prompt_tokens_cached();
     metrics_.count_cached(cached - std::exchange(cached_, cached));
-    failure_.reset();
-  } catch (const std::exception&) {
-    // The samples that have failed end with the next step. If there is none, the scheduler cannot continue.
-    if (failure_) {
-      begin_anew();
-    } else {
-      failure_ = error_of_answer();
-    }
+  } catch (const std::exception&) {  // the scheduler cannot continue
+    fail_all(error_of_answer());
+    scheduler_.reset();  // before the memory of the next one is allocated
+    scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
+    cached_ = 0;
   }
-}
-
-/// Fails all jobs that have begun, and continues with an empty scheduler.
-void JobRunner::begin_anew() {
-  fail_all(*std::exchange(failure_, std::nullopt));
-  scheduler_.reset();  // before the memory of the next one is allocated
-  scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
-  cached_ = 0;
 }
 
 void JobRunner::take(const Scheduler::Event& event) {
@@ -131,12 +117,10 @@ void JobRunner::take(const Scheduler::Event& event) {
   if (active.is_dropped) {
     return;
   }
-  if (event.ending == Ending::interrupted) {
-    fail(*active.job, failure_.value_or(server_ends()));
-    drop(active);
-    return;
-  }
   try {
+    if (event.failure) {
+      std::rethrow_exception(event.failure);
+    }
     if (!event.ending) {
       metrics_.count_token(active.answer.generated() == 0 ? std::optional(active.job->age()) : std::nullopt);
     }

@@ -58,7 +58,6 @@ class JobRunner {
   void step();
   void take(const Scheduler::Event& event);
   void drop(Active& active);
-  void begin_anew();
   void fail_all(const ApiError& error);
   void end(Job& job, index generated);
   void fail(Job& job, const ApiError& error);
@@ -71,7 +70,6 @@ class JobRunner {
   std::unique_ptr<Scheduler> scheduler_;
   index cached_ = 0;                 // the scheduler's number of prompt tokens that were cached, after the last step
   std::map<index, Choice> choices_;  // by the scheduler's numbers
-  std::optional<ApiError> failure_;  // of the last step; the samples that end with Ending::interrupted now have failed with it
 };
 
 /// Returns the error for clients that stands for the exception that is being handled.

@@ -2,9 +2,9 @@
 
 It trains a small model, asks each of its requests by itself, and then has 50 clients send REQUESTS (2,000) of them at once. It fails unless
 - every complete answer is the one that the request gets by itself, from a server with one stream that keeps no prompts,
-- the longest wait for a first token is at most 5 times the median,
-- the server's resident memory at the end is within 5 % of that after the first quarter,
-- and the server answers afterwards, and ends in order.
+- and the server answers afterwards, and ends in order;
+- of 1,000 requests or more: the longest wait for a first token is at most 5 times the median, and the resident memory at the end is within 5 % of
+  that after the first quarter.
 It prints the waits, the memory and the throughput."""
 import http.client
 import json
@@ -219,5 +219,7 @@ print(f"{REQUESTS} requests by {CLIENTS} clients, {server.told['parallel']} stre
 print(f"first token of {len(waits)} streams: median {median * 1000:.0f} ms, longest {longest * 1000:.0f} ms ({longest / median:.1f} times)")
 print(f"resident memory after each quarter: {', '.join(f'{one / 1000:.1f}' for one in memory)} MB ({growth:+.1%})")
 assert complete >= REQUESTS / 2, "most answers should be complete"
+if REQUESTS < 1000:
+    sys.exit()  # few waits, most of them of the start
 assert longest <= MOST_WAIT * median, f"the longest wait is {longest / median:.1f} times the median, expected at most {MOST_WAIT}"
 assert abs(growth) <= MOST_GROWTH, f"resident memory changed by {growth:+.1%}, expected at most {MOST_GROWTH:.0%}"
