@@ -427,12 +427,12 @@ TEST_F(Generate, APenaltyKeepsTokensFromComingAgain) {
 TEST_F(Generate, PenaltiesAndBiasesChangeTheLogitsByTheirDefinitions) {
   prompt = {1, 5, 2, 5};
   const std::vector<SampleOptions> all = {
-      {.presence_penalty = 1.5},
-      {.presence_penalty = -2},
-      {.frequency_penalty = 0.8},
-      {.frequency_penalty = -0.3},
+      {.presence_penalty = 15},
+      {.presence_penalty = -20},
+      {.frequency_penalty = 8},
+      {.frequency_penalty = -3},
       {.logit_bias = {{3, 2.5}, {0, -100}}},
-      {.repetition_penalty = 1.3, .presence_penalty = 0.7, .frequency_penalty = 0.4, .logit_bias = {{8, 1}, {5, -1}}},
+      {.repetition_penalty = 1.3, .presence_penalty = 7, .frequency_penalty = 4, .logit_bias = {{8, 1}, {5, -1}}},
   };
   for (SampleOptions options : all) {
     options.max_new_tokens = 30;
