@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { join, resolve } from "node:path";
 import { openBrowser, openPage, until } from "./browser.mjs";
-import { checkChatPage } from "./chat_page.mjs";
+import { checkChatPage, unexpected } from "./chat_page.mjs";
 import { pageOf } from "./fake_server.mjs";
 
 const [program, folder, repository] = process.argv.slice(2).map((path) => resolve(path));
@@ -81,7 +81,7 @@ try {
   await page.evaluate(() => { settings = { thinking: "" }; });
   await say("word ".repeat(300));
   assert.equal((await shown()).error.code, "context_length_exceeded");
-  assert.deepEqual(errors.filter((text) => !/status of (400|401)/.test(text)), []);
+  assert.deepEqual(unexpected(errors, /status of (400|401)/), []);
   await page.close();
 
   await checkChatPage(browser, served, folder);

@@ -17,7 +17,7 @@ let follows = true;  // whether the newest text is kept in view
 const count = (value) => value.toLocaleString("en");
 const plural = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
 const seconds = (value) => (value < 10 ? `${value.toFixed(value < 1 ? 2 : 1)} s` : value < 90 ? `${Math.round(value)} s` : `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`);
-const rateText = (value) => `${value >= 100 ? Math.round(value) : value.toFixed(1)} tokens/s`;
+const rateText = (value) => `${value >= 100 ? count(Math.round(value)) : value.toFixed(1)} tokens/s`;
 
 // Says something to people who hear the page.
 function announce(text) {
@@ -192,6 +192,7 @@ class AnswerView {
 
     // Text
     this.text.classList.toggle("plain", isText);
+    this.text.classList.toggle("large", split.text.length > 200_000);
     if (isText) {
       if (!split.text.startsWith(this.plain)) {
         this.text.replaceChildren();
@@ -695,6 +696,7 @@ at("frame").addEventListener("scroll", () => {
   at("jump").hidden = follows;
   document.querySelector(".bar").classList.toggle("lined", at("frame").scrollTop > 0);
 }, { passive: true });
+new ResizeObserver(keepInView).observe(at("frame"));
 at("jump").addEventListener("click", () => { toEnd(); at("prompt").focus(); });
 at("new").addEventListener("click", () => { fresh(); closeSide(); at("prompt").focus(); });
 at("open-side").addEventListener("click", () => { setSide(true); at("close-side").focus(); });

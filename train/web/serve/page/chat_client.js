@@ -35,15 +35,17 @@ async function request(method, path, body, signal) {
 // Calls act(object) for each event of a stream, until [DONE]. Throws ServerError if the stream ends before.
 async function readEvents(response, act) {
   const reader = response.body.getReader(), decoder = new TextDecoder();
-  let rest = "";
+  let rest = "", isComplete = false;
   for (;;) {
     let some;
     try {
       some = await reader.read();
     } catch (error) {
+      if (isComplete) return;
       if (error.name === "AbortError") throw error;
       throw new ServerError("The connection to the server was lost in the middle of the answer.");
     }
+    if (isComplete && some.done) return;
     if (some.done) throw new ServerError("The server went away in the middle of the answer.");
     rest += decoder.decode(some.value, { stream: true });
     const lines = rest.split("\n");
@@ -51,7 +53,10 @@ async function readEvents(response, act) {
     for (const line of lines) {
       if (!line.startsWith("data:")) continue;
       const data = line.slice(5).trim();
-      if (data === "[DONE]") return;
+      if (data === "[DONE]") {
+        isComplete = true;  // the end of the response follows
+        continue;
+      }
       const object = parsed(data);
       if (object && object.error) throw errorFrom(object, 500);
       if (object) act(object);
