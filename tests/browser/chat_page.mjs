@@ -393,6 +393,27 @@ export async function checkChatPage(browser, page, folder) {
     assert.equal(at_once.server.requests[0].path, "/v1/completions");
   }
 
+  // ---- Texts are copied as they were written, also where the browser has no clipboard for pages (without TLS, from another machine).
+  {
+    const { server, context, page, errors } = await open();
+    await context.overridePermissions(server.url.slice(0, -1), ["clipboard-read", "clipboard-write", "clipboard-sanitized-write"]);
+    const code = `int x;\u202e // ${HOSTILE}\n`;
+    server.plan = () => ({ pieces: ["<think>hm</think>**Code**:\n```c\n", code, "```"] });
+    await say(page, "code");
+    const copied = async (label) => {
+      await page.evaluate(() => navigator.clipboard.writeText("before"));
+      await page.click(`.answer [aria-label="${label}"]`);
+      await until("the copy", async () => (await page.evaluate(() => navigator.clipboard.readText())) !== "before");
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    assert.equal(await copied("Copy the code"), code);
+    assert.equal(await copied("Copy the answer"), `**Code**:\n\`\`\`c\n${code}\`\`\``);
+    await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("no")); });
+    await page.click(".answer [aria-label='Copy the code']");
+    await until("the other copy", async () => (await page.evaluate(() => navigator.clipboard.readText())) === code);
+    assert.deepEqual(unexpected(errors), []);
+  }
+
   // ---- Ratings, and several models.
   {
     const { server, page, errors } = await open({ models: [{ id: "one", context_length: 100 }, { id: `two ${HOSTILE}`, context_length: 200 }] });
