@@ -198,6 +198,7 @@ int serve_command(const ServeArguments& arguments) {
     print_json({{"url", server.url()},
                 {"base_url", server.url() + "v1"},
                 {"model", model.name},
+                {"models", names_of(models)},
                 {"parallel", plan.streams},
                 {"max_waiting", options.most_waiting},
                 {"weights_bytes", plan.needs.weights},
@@ -207,8 +208,12 @@ int serve_command(const ServeArguments& arguments) {
     flush_results();
   }
   print_message(plan_text(plan, free));
-  print_message(for_terminal(
-      concat("serving ", model.name, ": chat at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
+  std::string names = model.name;
+  for (const std::string& adapter : loaded.names) {
+    append_to(names, concat(", ", adapter));
+  }
+  print_message(
+      for_terminal(concat("serving ", names, ": chat at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
   return 0;
 }
@@ -219,14 +224,16 @@ void add_serve(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat serve runs/tuned
   dikkat serve models/qwen2.5-0.5b-instruct --weights q8 --port 9000
   dikkat serve runs/tuned --feedback ratings.jsonl
+  dikkat serve models/qwen2.5-0.5b-instruct --adapter poems=runs/poems --adapter code=runs/code
 Chat in a browser at http://127.0.0.1:8080/. Or, from another terminal:
   curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
     -d '{"messages": [{"role": "user", "content": "What is a tape?"}], "max_tokens": 50}'
 Clients of OpenAI's protocol need this URL: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
 new OpenAI({baseURL: "http://127.0.0.1:8080/v1", apiKey: "none"}) in JavaScript. /v1/completions continues texts. /v1/chat/completions answers
 conversations, which are written in the template that the run was trained with, or in the model's own. Additional fields are top_k, min_p and
-repetition_penalty. A response has a seed; the request with this seed gives the same text again, whatever
-other requests the server answers at the same time. Up to --parallel answers are generated together; the others wait in turn.)";
+repetition_penalty. A response has a seed; the request with this seed gives the same text again, whatever other requests the server answers at the
+same time. Up to --parallel answers are generated together; the others wait in turn. /tokenize, /detokenize and /apply-template show how texts
+become tokens, and /metrics has counters for Prometheus.)";
   const auto a = std::make_shared<ServeArguments>();
   Command command =
       program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });

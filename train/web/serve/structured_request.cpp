@@ -35,7 +35,7 @@ void require_only(const Json& object, const std::string& field, const std::array
     if (std::ranges::find(known, name) == known.end() && !is_nothing(value)) {
       std::string names;
       for (const char* const one : known) {
-        append_to(names, names.empty() ? "" : ", ", one);
+        names += concat(names.empty() ? "" : ", ", one);
       }
       refuse_structure(concat(field, '.', name), "is not supported, expected one of ", names);
     }

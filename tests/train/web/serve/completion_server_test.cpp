@@ -170,7 +170,7 @@ TEST(CompletionServer, KeepsRatingsIfItHasAFile) {
 
   CompletionServer::Options options{.port = 0, .feedback = folder / "no" / "ratings.jsonl"};
   const ServedModel model = small_model().served();
-  EXPECT_THROW(CompletionServer(model, options), InputError);
+  EXPECT_THROW(CompletionServer({model}, options), InputError);
 }
 
 TEST(CompletionServer, ShowsHowTextsBecomeTokens) {
