@@ -18,7 +18,7 @@ std::string key_of(const ApiRequest& request, const AnswerRules& rules) {
                            rules.begins_in_reasoning, rules.reasons ? static_cast<int>(*rules.reasons) : 2,
                            static_cast<int>(request.structure.kind), request.structure.text.size(), ' ', request.structure.text);
   for (const Tool& tool : request.tools.tools) {
-    append_to(key, '\n', tool.name, ' ', tool.parameters);
+    key += concat('\n', tool.name, ' ', tool.parameters);
   }
   return key;
 }
@@ -28,7 +28,7 @@ std::vector<Token> marks_of(const ServedModel& model) {
   const AnswerForm& form = model.answers;
   std::string text = form.think_begin + '\n' + form.think_end;
   if (form.calls) {
-    append_to(text, '\n', form.calls->open, '\n', form.calls->before, '\n', form.calls->between, '\n', form.calls->after, '\n',
+    text += concat('\n', form.calls->open, '\n', form.calls->before, '\n', form.calls->between, '\n', form.calls->after, '\n',
               form.calls->separator, '\n', form.calls->close, '\n', form.calls->begin.empty() ? python_tag() : "");
   }
   std::vector<Token> marks;
