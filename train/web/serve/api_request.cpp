@@ -10,6 +10,7 @@
 #include "train/system/json_fields.h"
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/request_fields.h"
+#include "train/web/serve/structured_fields.h"
 
 namespace dikkat {
 namespace {
