@@ -99,7 +99,7 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
     assert.deepEqual({ ...error, ...matches }, { ...error }, `${error}`);
     return true;
   });
-  const long = prompt.repeat(60);
+  const long = prompt.repeat(150);
   await refused(client.completions.create({ model: "gpt-4o", prompt }), OpenAI.NotFoundError, { status: 404, code: "model_not_found", param: "model" });
   await refused(client.completions.create({ model, prompt: long }), OpenAI.BadRequestError, { status: 400, code: "context_length_exceeded", param: "prompt" });
   await refused(client.completions.create({ model, prompt, temperature: 3 }), OpenAI.BadRequestError, { param: "temperature" });
@@ -114,7 +114,7 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
 
 // Tools and reasoning, in a template that has both. The model has learnt neither, so calls are valid only because they are forced to be.
 const template = join(work, "tools.jinja");
-writeFileSync(template, `{% for tool in tools %}{{ tool.function.name }}: {{ tool.function.description }}
+writeFileSync(template, `{% for tool in tools or [] %}{{ tool.function.name }}: {{ tool.function.description }}
 {% endfor %}{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}
 {%- for call in m.tool_calls %}<tool_call>{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}</tool_call>{% endfor %}
 {% endfor %}{% if add_generation_prompt %}<assistant>{{ "<think></think>" if enable_thinking is defined and not enable_thinking else "<think>" }}{% endif %}`);
@@ -125,7 +125,6 @@ await serving(["--template", template], async ({ base_url: baseURL, model }) => 
     required: ["city", "days"], additionalProperties: false };
   const tools = [{ type: "function", function: { name: "weather", description: "A", parameters } }, { type: "function", function: { name: "now", description: "B", parameters: { type: "object", properties: {} } } }];
   const asked = { model, messages, tools, tool_choice: "required", parallel_tool_calls: false, enable_thinking: false, max_completion_tokens: 100 };
-  const seen = new Set();
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
     const { choices: [{ message, finish_reason }] } = await client.chat.completions.create({ ...asked, seed });
     assert.equal(finish_reason, "tool_calls");
@@ -134,8 +133,8 @@ await serving(["--template", template], async ({ base_url: baseURL, model }) => 
     const [{ id, type, function: { name, arguments: text } }] = message.tool_calls;
     assert.match(id, /^call_/);
     assert.equal(type, "function");
-    seen.add(name);
     const given = JSON.parse(text);
+    assert(["weather", "now"].includes(name), name);
     if (name === "weather") {
       assert(parameters.properties.city.enum.includes(given.city) && Number.isInteger(given.days) && given.days >= 1 && given.days <= 9, text);
     }
@@ -143,7 +142,6 @@ await serving(["--template", template], async ({ base_url: baseURL, model }) => 
     assert.equal(whole.choices[0].finish_reason, "tool_calls");
     assert.deepEqual(whole.choices[0].message.tool_calls.map((call) => call.function), message.tool_calls.map((call) => call.function));
   }
-  assert.deepEqual([...seen].filter((name) => !["weather", "now"].includes(name)), []);
 
   // A function that is named is called, and its result goes back.
   let called = 0;

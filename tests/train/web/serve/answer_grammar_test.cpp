@@ -40,7 +40,7 @@ AnswerForm thinking(AnswerForm form) {
   return form;
 }
 
-ToolRequest tools(ToolChoice choice, bool several = true) {
+ToolRequest some_tools(ToolChoice choice, bool several = true) {
   return {.choice = choice,
           .tools = {{"add",
                      R"({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false})"},
@@ -56,8 +56,8 @@ std::shared_ptr<const TokenGrammar> compiled(const AnswerForm& form, const Answe
 }
 
 /// Checks which texts match.
-void expect(const AnswerForm& form, const AnswerRules& rules, const std::vector<std::string>& matching,
-            const std::vector<std::string>& others) {
+void expect_texts(const AnswerForm& form, const AnswerRules& rules, const std::vector<std::string>& matching,
+                  const std::vector<std::string>& others) {
   const auto grammar = compiled(form, rules);
   ASSERT_TRUE(grammar);
   for (const std::string& text : matching) {
@@ -68,45 +68,49 @@ void expect(const AnswerForm& form, const AnswerRules& rules, const std::vector<
   }
 }
 
-const std::string kAdd = R"(<call>{"name": "add", "arguments": {"a": 1}}</call>)",
-                  kNow = R"(<call>{"name": "now", "arguments": {"x": [1, {}]}}</call>)";
+const std::string kAddCall = R"(<call>{"name": "add", "arguments": {"a": 1}}</call>)",
+                  kNowCall = R"(<call>{"name": "now", "arguments": {"x": [1, {}]}}</call>)";
 
 TEST(AnswerGrammar, ForcesCalls) {
-  const ToolRequest several = tools(ToolChoice::required), one = tools(ToolChoice::required, false);
-  expect(kMarked, {.tools = several}, {kAdd, kNow, kAdd + "\n" + kNow + "\n" + kAdd},
-         {"", "a", kAdd + kNow, "a" + kAdd, kAdd + "a", R"(<call>{"name": "sub", "arguments": {}}</call>)",
-          R"(<call>{"name": "add", "arguments": {}}</call>)", R"(<call>{"name": "add", "arguments": {"a": "1"}}</call>)",
-          R"(<call>{"name": "now", "arguments": 1}</call>)"});
-  expect(kMarked, {.tools = one}, {kAdd}, {kAdd + "\n" + kAdd});
-  expect(kListed, {.tools = several}, {R"([CALLS][{"name": "add", "arguments": {"a": 1}}, {"name": "now", "arguments": {}}])"},
-         {R"([CALLS][])", R"([CALLS][{"name": "add", "arguments": {"a": 1}})"});
-  expect(kUnmarked, {.tools = several}, {R"({"name": "add", "parameters": {"a": 1}})"},
-         {"", R"({"name": "add", "parameters": {"a": 1}}{"name": "add", "parameters": {"a": 1}})"});
+  const ToolRequest several = some_tools(ToolChoice::required), one = some_tools(ToolChoice::required, false);
+  expect_texts(kMarked, {.tools = several}, {kAddCall, kNowCall, kAddCall + "\n" + kNowCall + "\n" + kAddCall},
+               {"", "a", kAddCall + kNowCall, "a" + kAddCall, kAddCall + "a", R"(<call>{"name": "sub", "arguments": {}}</call>)",
+                R"(<call>{"name": "add", "arguments": {}}</call>)", R"(<call>{"name": "add", "arguments": {"a": "1"}}</call>)",
+                R"(<call>{"name": "now", "arguments": 1}</call>)"});
+  expect_texts(kMarked, {.tools = one}, {kAddCall}, {kAddCall + "\n" + kAddCall});
+  expect_texts(kListed, {.tools = several}, {R"([CALLS][{"name": "add", "arguments": {"a": 1}}, {"name": "now", "arguments": {}}])"},
+               {R"([CALLS][])", R"([CALLS][{"name": "add", "arguments": {"a": 1}})"});
+  expect_texts(kUnmarked, {.tools = several}, {R"({"name": "add", "parameters": {"a": 1}})"},
+               {"", R"({"name": "add", "parameters": {"a": 1}}{"name": "add", "parameters": {"a": 1}})"});
 }
 
 TEST(AnswerGrammar, LeavesTheChoiceToTheModel) {
-  const ToolRequest several = tools(ToolChoice::automatic), one = tools(ToolChoice::automatic, false);
-  expect(kMarked, {.tools = several}, {"", "a", "1 < 2 <cal", kAdd, "Well.\n" + kAdd + "\n" + kNow + " so", "{\"name\": 1}"},
-         {"<call>", "a <call>b</call>", kAdd + "<call>"});
-  expect(kMarked, {.tools = one}, {"a", kAdd, "a" + kAdd + "b"}, {kAdd + kAdd});
-  expect(kUnmarked, {.tools = several},
-         {"", " ", "a", "<b>", "{", "{\"city\": 1}", "{}", "<|", "<|python", "Say {\"name\": \"add\"",
-          R"({"name": "add", "parameters": {"a": 1}})", R"( <|python_tag|>{"name": "now", "parameters": {}})"},
-         {R"({"name": "sub")", R"({"name": "add", "parameters": {}})", R"( {"name": "add", "parameters": {}})",
-          R"({"name": "add", "parameters": {"a": 1}} so)", "<|python_tag|>print(1)"});
+  const ToolRequest several = some_tools(ToolChoice::automatic), one = some_tools(ToolChoice::automatic, false);
+  expect_texts(kMarked, {.tools = several},
+               {"", "a", "1 < 2 <cal", kAddCall, "Well.\n" + kAddCall + "\n" + kNowCall + " so", "{\"name\": 1}"},
+               {"<call>", "a <call>b</call>", kAddCall + "<call>"});
+  expect_texts(kMarked, {.tools = one}, {"a", kAddCall, "a" + kAddCall + "b"}, {kAddCall + kAddCall});
+  expect_texts(kUnmarked, {.tools = several},
+               {"", " ", "a", "<b>", "{", "{\"city\": 1}", "{}", "<|", "<|python", "Say {\"name\": \"add\"",
+                R"({"name": "add", "parameters": {"a": 1}})", R"( <|python_tag|>{"name": "now", "parameters": {}})"},
+               {R"({"name": "sub")", R"({"name": "add", "parameters": {}})", R"( {"name": "add", "parameters": {}})",
+                R"({"name": "add", "parameters": {"a": 1}} so)", "<|python_tag|>print(1)"});
 }
 
 TEST(AnswerGrammar, ReasoningComesFirst) {
-  const ToolRequest required = tools(ToolChoice::required), free = tools(ToolChoice::automatic);
+  const ToolRequest required = some_tools(ToolChoice::required), free = some_tools(ToolChoice::automatic);
   const AnswerForm form = thinking(kMarked);
-  expect(form, {.tools = required}, {kAdd, "<think>a <call> b</think>\n\n" + kAdd, "\n<think></think>" + kAdd},
-         {"<think>a</think>", "<think>" + kAdd, "<think>a</think>b" + kAdd});
-  expect(form, {.tools = required, .reasons = false}, {kAdd}, {"<think>a</think>" + kAdd});
-  expect(form, {.tools = required, .begins_in_reasoning = true}, {"</think>" + kAdd, "a\n</think>\n" + kAdd}, {kAdd, "a"});
-  expect(form, {.tools = free}, {"<think>a <call>b</think>c", "a", "<think>a</think>" + kAdd + kNow}, {"<think>a</think><call>"});
+  expect_texts(form, {.tools = required}, {kAddCall, "<think>a <call> b</think>\n\n" + kAddCall, "\n<think></think>" + kAddCall},
+               {"<think>a</think>", "<think>" + kAddCall, "<think>a</think>b" + kAddCall});
+  expect_texts(form, {.tools = required, .reasons = false}, {kAddCall}, {"<think>a</think>" + kAddCall});
+  expect_texts(form, {.tools = required, .begins_in_reasoning = true}, {"</think>" + kAddCall, "a\n</think>\n" + kAddCall},
+               {kAddCall, "a"});
+  expect_texts(form, {.tools = free}, {"<think>a <call>b</think>c", "a", "<think>a</think>" + kAddCall + kNowCall},
+               {"<think>a</think><call>"});
   const ToolRequest none;
-  expect(form, {.tools = none, .content = literal("yes")}, {"yes", "<think>no</think> yes"}, {"no", "<think>yes"});
-  expect(kMarked, {.tools = free, .content = literal("yes")}, {"yes", kAdd, kAdd + "\n" + kAdd}, {"no", "yes" + kAdd});
+  expect_texts(form, {.tools = none, .content = literal("yes")}, {"yes", "<think>no</think> yes"}, {"no", "<think>yes"});
+  expect_texts(kMarked, {.tools = free, .content = literal("yes")}, {"yes", kAddCall, kAddCall + "\n" + kAddCall},
+               {"no", "yes" + kAddCall});
   EXPECT_FALSE(answer_grammar(form, {.tools = none}));
 }
 

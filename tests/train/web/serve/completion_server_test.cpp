@@ -33,7 +33,8 @@ constexpr const char* kChat = "/v1/chat/completions";
 /// A server that runs until the end of the test.
 class Running {
  public:
-  explicit Running(const SmallModel& model, CompletionServer::Options options = {}) : model_(model.served()) {
+  explicit Running(const SmallModel& model, CompletionServer::Options options = {}) : Running(model.served(), std::move(options)) {}
+  explicit Running(ServedModel model, CompletionServer::Options options = {}) : model_(std::move(model)) {
     options.port = 0;
     options.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
@@ -543,6 +544,104 @@ TEST(CompletionServer, ContinuesAfterAModelThatFails) {
   EXPECT_EQ(failed.status, 500);
   EXPECT_TRUE(testing::names(failed.body, {"logits", "NaN"}));
   EXPECT_EQ(server.get("/health").status, 200);
+}
+
+/// The small model with a template that has tools and reasoning.
+ServedModel model_with_tools() {
+  ServedModel model = small_model().served();
+  model.form =
+      ChatTemplate(TemplateName::own,
+                   "{% for t in tools or [] %}{{ t.function.name }}{{ t.function.description }};{% endfor %}"
+                   "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}"
+                   "{{ m.content }}{% for c in m.tool_calls %}<c>{\"name\": \"{{ c.function.name }}\", \"arguments\": "
+                   "{{ c.function.arguments | tojson }}}</c>{% endfor %}{{ '\\n' }}{% endfor %}"
+                   "{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and not enable_thinking %}<think></think>"
+                   "{% else %}<think>{% endif %}{% endif %}",
+                   model.tokenizer);
+  model.answers = answer_form_of(*model.form);
+  return model;
+}
+
+TEST(CompletionServer, ForcesCallsOfTools) {
+  const Running server(model_with_tools());
+  const json parameters = {
+      {"type", "object"},
+      {"properties", {{"city", {{"enum", {"Rome", "Oslo"}}}}, {"days", {{"type", "integer"}, {"minimum", 1}, {"maximum", 9}}}}},
+      {"required", {"city", "days"}},
+      {"additionalProperties", false}};
+  const auto tool = [](const char* name, const json& schema) {
+    return json{{"type", "function"}, {"function", {{"name", name}, {"description", ""}, {"parameters", schema}}}};
+  };
+  json request = {{"messages", kHello},
+                  {"tools", {tool("weather", parameters), tool("now", {{"type", "object"}, {"properties", json::object()}})}},
+                  {"tool_choice", "required"},
+                  {"parallel_tool_calls", false},
+                  {"enable_thinking", false}};
+  for (const int seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
+    request["seed"] = seed;
+    const json choice = server.answer(kChat, request)["choices"][0];
+    EXPECT_EQ(choice["finish_reason"], "tool_calls") << choice;
+    EXPECT_TRUE(choice["message"]["content"].is_null()) << choice;
+    ASSERT_EQ(choice["message"]["tool_calls"].size(), 1U) << choice;
+    const json call = choice["message"]["tool_calls"][0];
+    EXPECT_TRUE(call["id"].get<std::string>().starts_with("call_")) << call;
+    const json arguments = json::parse(call["function"]["arguments"].get<std::string>(), nullptr, false);
+    if (call["function"]["name"] == "weather") {
+      EXPECT_TRUE(arguments["city"] == "Rome" || arguments["city"] == "Oslo") << arguments;
+      EXPECT_TRUE(arguments["days"].is_number_integer() && arguments["days"] >= 1 && arguments["days"] <= 9) << arguments;
+    } else {
+      EXPECT_EQ(arguments, json::object());
+    }
+    // The stream has the name first, and then the same arguments.
+    std::string name, streamed, ending;
+    for (const json& event : server.events(kChat, request)) {
+      const json part = event["choices"][0];
+      EXPECT_EQ(part["delta"].value("content", ""), "");
+      for (const json& one : part["delta"].value("tool_calls", json::array())) {
+        EXPECT_EQ(one["index"], 0);
+        EXPECT_EQ(one.contains("id"), one["function"].contains("name"));
+        name += one["function"].value("name", "");
+        EXPECT_FALSE(name.empty());
+        streamed += one["function"]["arguments"].get<std::string>();
+      }
+      ending = part["finish_reason"].is_null() ? ending : part["finish_reason"].get<std::string>();
+    }
+    EXPECT_EQ(name, call["function"]["name"]);
+    EXPECT_EQ(streamed, call["function"]["arguments"]);
+    EXPECT_EQ(ending, "tool_calls");
+  }
+
+  request["tool_choice"] = {{"type", "function"}, {"function", {{"name", "now"}}}};
+  const json named = server.answer(kChat, request)["choices"][0]["message"]["tool_calls"];
+  ASSERT_EQ(named.size(), 1U);
+  EXPECT_EQ(named[0]["function"]["name"], "now");
+  EXPECT_EQ(named[0]["function"]["arguments"], "{}");
+
+  request["tools"][0]["function"]["parameters"]["properties"]["days"] = {{"type", "integer"}, {"multipleOf", 2.5}};
+  request["tool_choice"] = "auto";
+  const HttpReply refused = server.post(kChat, request);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json::parse(refused.body)["error"]["param"], "tools.weather.parameters.properties.days.multipleOf");
+}
+
+TEST(CompletionServer, SeparatesReasoning) {
+  const Running server(model_with_tools());
+  const json request = {{"messages", kHello}, {"seed", 2}, {"max_tokens", 30}};
+  const json thinks = server.answer(kChat, request)["choices"][0]["message"];
+  EXPECT_FALSE(thinks["reasoning_content"].get<std::string>().empty()) << "the prompt begins it, and the model does not end it";
+  EXPECT_EQ(thinks["content"], "");
+  const auto with = [&](const json& fields) {
+    json all = request;
+    all.update(fields);
+    return server.answer(kChat, all)["choices"][0]["message"];
+  };
+  const json left = with({{"reasoning_format", "none"}});
+  EXPECT_FALSE(left.contains("reasoning_content"));
+  EXPECT_NE(left["content"].get<std::string>().find(thinks["reasoning_content"].get<std::string>()), std::string::npos);
+  EXPECT_EQ(with({{"include_reasoning", false}}), (json{{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}}));
+  const json off = with({{"enable_thinking", false}});
+  EXPECT_FALSE(off.contains("reasoning_content"));
+  EXPECT_FALSE(off["content"].get<std::string>().empty());
 }
 
 }  // namespace
