@@ -13,6 +13,7 @@
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/request_body.h"
 #include "train/web/serve/request_fields.h"
+#include "train/web/serve/structured_fields.h"
 
 namespace dikkat {
 namespace {

@@ -3,8 +3,6 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "train/grammar/grammar.h"
 
 namespace dikkat {
@@ -19,10 +17,6 @@ struct StructuredRequest {
 
   bool operator==(const StructuredRequest&) const = default;
 };
-
-/// Reads the fields of a request that restrict its answer: OpenAI's response_format, SGLang's regex, vLLM's guided_json, guided_regex,
-/// guided_choice and structured_outputs, and llama.cpp's json_schema. Throws ApiError for a wrong value, and for more than one of them.
-StructuredRequest read_structured_request(const nlohmann::ordered_json& request);
 
 /// Returns the texts that a request asks for; nullopt if they may be any. Throws ApiError, which names the keyword or the position, for a
 /// schema or a regular expression that cannot be used.
