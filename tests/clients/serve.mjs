@@ -99,7 +99,7 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
     assert.deepEqual({ ...error, ...matches }, { ...error }, `${error}`);
     return true;
   });
-  const long = prompt.repeat(60);
+  const long = prompt.repeat(150);
   await refused(client.completions.create({ model: "gpt-4o", prompt }), OpenAI.NotFoundError, { status: 404, code: "model_not_found", param: "model" });
   await refused(client.completions.create({ model, prompt: long }), OpenAI.BadRequestError, { status: 400, code: "context_length_exceeded", param: "prompt" });
   await refused(client.completions.create({ model, prompt, temperature: 3 }), OpenAI.BadRequestError, { param: "temperature" });

@@ -437,8 +437,7 @@ TEST(AttentionCache, OfNarrowNumbersLosesOnlyTheirRounding) {
             {.data = memory.data() + b * (kBefore + count) * kRow, .max_positions = kBefore + count, .length = kBefore - 3 * b});
       }
       const AttentionCache cache{.dtype = dtype, .sequences = sequences};
-      const Tensor y =
-          self_attention(x, {.heads = kHeads, .head_size = kSize, .key_heads = kKeyHeads, .causal = true, .cache = &cache});
+      const Tensor y = self_attention(x, {.heads = kHeads, .head_size = kSize, .key_heads = kKeyHeads, .causal = true, .cache = &cache});
       return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
     };
     EXPECT_EQ(attend(DType::bf16, narrow), attend(DType::f32, wide)) << count;

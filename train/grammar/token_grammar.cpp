@@ -12,7 +12,7 @@
 namespace dikkat {
 namespace {
 
-constexpr std::size_t kMostMemory = std::size_t{32} << 20;
+constexpr std::size_t kMostMemory = std::size_t{16} << 20;
 // Limits of the work for one mask. They count the same whatever is known already, so that an answer does not depend on others.
 constexpr index kMostPlaces = 32'000'000;    // over all bytes of all tokens that can follow
 constexpr index kMostNewPlaces = 1'000'000;  // over the states that these bytes lead to

@@ -10,7 +10,6 @@
 namespace dikkat {
 namespace {
 
-constexpr index kStreams = 8;  // samples generated together
 constexpr index kNone = -1;
 
 }  // namespace

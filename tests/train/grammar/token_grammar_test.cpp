@@ -159,8 +159,8 @@ TEST_F(Gpt2Grammar, MemoryIsBounded) {
     constraint->mask(logits);
     most = std::max(most, grammar->memory());
   }
-  EXPECT_LE(most, std::size_t{64} << 20);
-  EXPECT_GE(most, std::size_t{16} << 20) << "the limit has been reached, and states were dropped";
+  EXPECT_LE(most, std::size_t{32} << 20);
+  EXPECT_GE(most, std::size_t{8} << 20) << "the limit has been reached, and states were dropped";
   const Token close = tokenizer_->encode("]")[0];
   for (int i = 0; i < 6000; ++i) {
     EXPECT_FALSE(constraint->is_complete());

@@ -2,7 +2,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -45,7 +44,7 @@ class Throws : public TokenConstraint {
  private:
   void count() {
     if (left_-- == 0) {
-      throw std::runtime_error("the constraint broke");
+      throw Error("the constraint broke");
     }
   }
   int left_;
@@ -69,7 +68,7 @@ std::map<index, Outcome> run(Scheduler& scheduler) {
       }
       outcome.ending = event.ending;
       if (event.failure) {
-        outcome.failure = testing::error_of<std::exception>([&] { std::rethrow_exception(event.failure); });
+        outcome.failure = testing::error_of([&] { std::rethrow_exception(event.failure); });
       }
     }
   }
@@ -137,7 +136,7 @@ TEST(SchedulerFailure, EndsOnlySamplesWhoseConstraintThrows) {
       if (i % 2 == 0) {
         one.options.constraint = [i]() -> std::unique_ptr<TokenConstraint> {
           if (i == 4) {
-            throw std::runtime_error("the constraint broke");
+            throw Error("the constraint broke");
           }
           return std::make_unique<Throws>(i);
         };

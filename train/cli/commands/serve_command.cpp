@@ -41,6 +41,7 @@ struct ServeArguments {
   int streams = kByMemory;
   std::string prompts, cache = "f32";  // --prompt-cache, which may be empty; --cache
   int grace = 10;                      // seconds
+  std::string feedback;  // empty: ratings are not kept
   bool json = false;
 };
 
@@ -168,6 +169,7 @@ CompletionServer::Options server_options(const ServeArguments& arguments, const 
       key != nullptr && options.api_key.empty()) {  // NOLINT(concurrency-mt-unsafe): no thread sets variables
     options.api_key = key;
   }
+  options.feedback = arguments.feedback;
   options.most_waiting = static_cast<std::size_t>(arguments.most_waiting);
   options.streams = plan.streams;
   options.cache = cache_type_named(arguments.cache);
@@ -223,7 +225,7 @@ int serve_command(const ServeArguments& arguments) {
     append_to(names, concat(", ", adapter));
   }
   print_message(
-      for_terminal(concat("serving ", names, " at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
+      for_terminal(concat("serving ", names, ": chat at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
   return 0;
 }
@@ -233,8 +235,9 @@ int serve_command(const ServeArguments& arguments) {
 void add_serve(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat serve runs/tuned
   dikkat serve models/qwen2.5-0.5b-instruct --weights q8 --port 9000
+  dikkat serve runs/tuned --feedback ratings.jsonl
   dikkat serve models/qwen2.5-0.5b-instruct --adapter poems=runs/poems --adapter code=runs/code
-Then, from another terminal:
+Chat in a browser at http://127.0.0.1:8080/. Or, from another terminal:
   curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
     -d '{"messages": [{"role": "user", "content": "What is a tape?"}], "max_tokens": 50}'
 Clients of OpenAI's protocol need this URL: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
@@ -268,6 +271,8 @@ become tokens, and /metrics has counters for Prometheus.)";
                "parallel answers take, and at most a quarter of the free memory");
   command.number("--grace", a->grace, 0, 86'400,
                  "Seconds that running answers have to end after SIGTERM or Ctrl-C; a second signal ends the server at once");
+  command.text("--feedback", a->feedback, "FILE.jsonl",
+               "Show thumbs below the answers on the page, and append each rating to this file, for preference tuning");
   command.flag("--json", a->json, "Also print a line of JSON with the URL once it listens");
 }
 

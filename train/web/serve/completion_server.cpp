@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <deque>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -13,6 +14,8 @@
 #include "train/web/http/http_server.h"
 #include "train/web/http/open_files.h"
 #include "train/web/serve/answer_constraints.h"
+#include "train/web/serve/chat_page.h"
+#include "train/web/serve/feedback.h"
 #include "train/web/serve/job_runner.h"
 #include "train/web/serve/server_metrics.h"
 #include "train/web/serve/text_endpoints.h"
@@ -96,6 +99,14 @@ std::vector<ServedModel> with_own_names(std::vector<ServedModel> models) {
   return models;
 }
 
+std::map<std::string, AnswerConstraints> constraints_of(const std::vector<ServedModel>& models) {
+  std::map<std::string, AnswerConstraints> all;
+  for (const ServedModel& model : models) {
+    all.try_emplace(model.name, model);
+  }
+  return all;
+}
+
 Usage usage_of(const Job& job) { return {.prompt = std::ssize(job.prompt()), .completion = job.generated()}; }
 
 }  // namespace
@@ -105,8 +116,9 @@ class CompletionServer::Parts {
   Parts(std::vector<ServedModel> models, Options options)
       : models_(with_own_names(std::move(models))),
         options_(std::move(options)),
+        page_(chat_page({.takes_feedback = !options_.feedback.empty(), .takes_conversations = models_.front().form.has_value()})),
+        feedback_(options_.feedback.empty() ? nullptr : std::make_unique<FeedbackFile>(options_.feedback)),
         prompts_(kept_prompts()),
-        constraints_(models_.begin(), models_.end()),
         queue_(options_.most_waiting),
         runner_(models_.front().gpt, queue_, runner_options()),
         server_(routes(), http_options()) {
@@ -161,7 +173,8 @@ class CompletionServer::Parts {
 
   std::vector<HttpRoute> routes() {
     std::vector<HttpRoute> routes{
-        {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return HttpResponse{.body = page()}; }},
+        {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return page_; }},
+        {.method = "POST", .path = "/feedback", .answer = [this](HttpRequest& request) { return note_feedback(request); }},
         {.method = "GET", .path = "/health", .answer = [this](HttpRequest&) { return health(); }},
         {.method = "GET", .path = "/metrics", .answer = [this](HttpRequest&) { return metrics(); }},
         {.method = "POST",
@@ -217,15 +230,17 @@ class CompletionServer::Parts {
             .body = metrics_.text({.waiting = static_cast<index>(queue_.waiting()), .resident = process_memory().resident})};
   }
 
-  std::string page() const {
-    return concat("dikkat serves the model ", models_.front().name, " here, in the protocol of OpenAI's completions.\n\n  curl ",
-                  server_.url(),
-                  "v1/chat/completions -H 'Content-Type: application/json' \\\n    -d '{\"messages\": [{\"role\": \"user\", \"content\": "
-                  "\"Hello\"}]}'\n  curl ",
-                  server_.url(),
-                  "v1/completions -H 'Content-Type: application/json' -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'\n\nThe base URL for "
-                  "OpenAI's clients is ",
-                  server_.url(), "v1\n");
+  HttpResponse note_feedback(HttpRequest& request) {
+    try {
+      if (!feedback_) {
+        throw ApiError(404, "this server keeps no ratings: start it with --feedback FILE", "", "no_feedback");
+      }
+      feedback_->add(request.body);
+      return json_response(R"({"status":"ok"})");
+    } catch (const ApiError& error) {
+      request.note = error.what();
+      return dikkat::refusal(error);
+    }
   }
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
@@ -261,7 +276,7 @@ class CompletionServer::Parts {
                               .has_scores = wanted.alternatives.has_value(),
                               .has_short_ids = model.answers.calls && model.answers.calls->short_ids};
       std::vector<Token> prompt = prompt_tokens(model, wanted);
-      wanted.options.constraint = constraints_[static_cast<std::size_t>(&model - models_.data())].of(wanted, prompt);
+      wanted.options.constraint = constraints_.at(model.name).of(wanted, prompt);
       const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompt));
       queue_.add(job);
       if (job->request().streams) {
@@ -325,10 +340,12 @@ class CompletionServer::Parts {
 
   const std::vector<ServedModel> models_;
   const Options options_;
-  std::set<std::string> endpoints_;  // the paths of the routes
+  const HttpResponse page_;
+  const std::unique_ptr<FeedbackFile> feedback_;  // null: ratings are not kept
+  std::set<std::string> endpoints_;               // the paths of the routes
   ServerMetrics metrics_;
   std::optional<PromptCache> prompts_;
-  std::deque<AnswerConstraints> constraints_;  // of each model
+  std::map<std::string, AnswerConstraints> constraints_ = constraints_of(models_);  // by the names of the models
   JobQueue queue_;
   JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members
