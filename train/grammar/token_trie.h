@@ -27,7 +27,8 @@ class TokenTrie {
     std::int32_t after;   // the node after this one's descendants
   };
 
-  /// `marks` are special tokens that are not left out: their names are text, such as <tool_call>. Throws InputError for a tokenizer whose text is not its tokens' texts one after another ("word").
+  /// `marks` are special tokens that are not left out: their names are text, such as <tool_call>. Throws InputError for a tokenizer whose
+  /// text is not its tokens' texts one after another ("word").
   explicit TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks = {});
 
   index vocab_size() const { return vocab_size_; }

@@ -28,7 +28,7 @@ std::vector<Token> marks_of(const ServedModel& model) {
   std::string text = form.think_begin + '\n' + form.think_end;
   if (form.calls) {
     text += concat('\n', form.calls->open, '\n', form.calls->before, '\n', form.calls->between, '\n', form.calls->after, '\n',
-              form.calls->separator, '\n', form.calls->close, '\n', form.calls->begin.empty() ? python_tag() : "");
+                   form.calls->separator, '\n', form.calls->close, '\n', form.calls->begin.empty() ? python_tag() : "");
   }
   std::vector<Token> marks;
   for (const SpecialToken& token : model.tokenizer.special_tokens()) {
