@@ -127,8 +127,7 @@ Matcher::State Matcher::close() {
     pending_.pop_back();
     std::vector<Place>& returns = returns_[rule];
     std::ranges::sort(returns);
-    const auto twice = std::ranges::unique(returns);
-    returns.erase(twice.begin(), twice.end());
+    returns.erase(std::unique(returns.begin(), returns.end()), returns.end());
     const std::uint32_t frame = frames_.number_of(returns);
     returns.clear();
     add({automaton_->rule(rule).start, frame});

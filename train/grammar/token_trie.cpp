@@ -139,8 +139,7 @@ void TokenTrie::find_alphabet() {
   require_input(!characters.empty(),
                 "the model's vocabulary has no token for any single character, so an answer cannot be restricted to a grammar");
   std::ranges::sort(characters);
-  const auto twice = std::ranges::unique(characters);
-  characters.erase(twice.begin(), twice.end());
+  characters.erase(std::unique(characters.begin(), characters.end()), characters.end());
   alphabet_.bytes.fill(true);
   for (std::string& text : texts_) {
     for (index at = 0; at < std::ssize(text);) {

@@ -14,8 +14,9 @@ constexpr std::size_t kMostGrammars = 8;
 
 /// Returns what decides the grammar of a request.
 std::string key_of(const ApiRequest& request, const AnswerRules& rules) {
-  std::string key = concat(static_cast<int>(request.tools.choice), request.tools.several, rules.begins_in_reasoning,
-                           rules.reasons ? static_cast<int>(*rules.reasons) : 2);
+  std::string key = concat(static_cast<int>(request.endpoint), static_cast<int>(request.tools.choice), request.tools.several,
+                           rules.begins_in_reasoning, rules.reasons ? static_cast<int>(*rules.reasons) : 2,
+                           static_cast<int>(request.structure.kind), request.structure.text.size(), ' ', request.structure.text);
   for (const Tool& tool : request.tools.tools) {
     key += concat('\n', tool.name, ' ', tool.parameters);
   }
@@ -50,13 +51,14 @@ std::shared_ptr<const TokenTrie> AnswerConstraints::trie() {
 }
 
 AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std::span<const Token> prompt) {
-  if (request.endpoint != Endpoint::chat || request.tools.choice == ToolChoice::none) {
+  const bool is_chat = request.endpoint == Endpoint::chat;
+  if (request.tools.choice == ToolChoice::none && request.structure.kind == StructuredRequest::Kind::any) {
     return {};
   }
   // A grammar of an earlier request.
-  const AnswerRules rules{.tools = request.tools,
-                          .begins_in_reasoning = begins_in_reasoning(model_.answers, end_of_prompt(model_, prompt)),
-                          .reasons = request.reasoning.is_on};
+  AnswerRules rules{.tools = request.tools,
+                    .begins_in_reasoning = is_chat && begins_in_reasoning(model_.answers, end_of_prompt(model_, prompt)),
+                    .reasons = request.reasoning.is_on};
   const std::string key = key_of(request, rules);
   {
     const std::lock_guard lock(mutex_);
@@ -67,15 +69,18 @@ AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std:
     }
   }
   // A new one.
-  std::optional<Grammar> grammar = answer_grammar(model_.answers, rules);
+  rules.content = content_grammar(request.structure);
+  const std::optional<Grammar> grammar = is_chat ? answer_grammar(model_.answers, rules) : rules.content;
   if (!grammar) {
     return {};
   }
   std::vector<Token> ends = vocabulary_of(model_.tokenizer).ends;
-  if (const auto end = model_.form->end_token()) {
+  if (const auto end = is_chat ? model_.form->end_token() : std::nullopt) {
     ends.push_back(*end);
   }
   try {
+    // One at a time, so that many clients cannot take all processors and much memory.
+    const std::lock_guard turn(making_);
     const auto made = std::make_shared<const TokenGrammar>(*grammar, trie(), std::move(ends));
     const std::lock_guard lock(mutex_);
     grammars_.emplace_front(key, made);
@@ -84,7 +89,8 @@ AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std:
     }
     return made->constraints();
   } catch (const InputError& error) {
-    throw ApiError(400, concat("the tools cannot be used: ", error.what()), "tools", "invalid_value");
+    const std::string field = rules.content ? request.structure.field : "tools";
+    throw ApiError(400, concat(field, " cannot be used: ", error.what()), field, "invalid_value");
   }
 }
 

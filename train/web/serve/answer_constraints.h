@@ -13,7 +13,8 @@
 
 namespace dikkat {
 
-/// Makes the constraints of a model's answers: calls of tools. Keeps the grammars of the last requests. Thread-safe.
+/// Makes the constraints of a model's answers: calls of tools, and the form of the content. Keeps the grammars of the last requests.
+/// Thread-safe.
 class AnswerConstraints {
  public:
   using Factory = std::function<std::unique_ptr<TokenConstraint>()>;
@@ -29,7 +30,7 @@ class AnswerConstraints {
   std::shared_ptr<const TokenTrie> trie();
 
   const ServedModel& model_;
-  std::mutex mutex_;
+  std::mutex mutex_, making_;
   std::shared_ptr<const TokenTrie> trie_;                                            // made for the first request that needs it
   std::list<std::pair<std::string, std::shared_ptr<const TokenGrammar>>> grammars_;  // the last one that was used comes first
 };

@@ -10,6 +10,7 @@
 #include "train/system/json_fields.h"
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/request_fields.h"
+#include "train/web/serve/structured_fields.h"
 
 namespace dikkat {
 namespace {
@@ -164,8 +165,9 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   // The values of the fields.
   ApiRequest request{.endpoint = endpoint};
   const bool is_chat = endpoint == Endpoint::chat;
+  const auto ordered = parse_json<nlohmann::ordered_json>(body, kLimits);  // for templates and schemas, where the order of keys counts
+  request.structure = read_structured_request(ordered);
   if (is_chat) {
-    const auto ordered = parse_json<nlohmann::ordered_json>(body, kLimits);  // templates print objects in the order of their keys
     request.messages = messages_of(fields, ordered, request.ignored);
     request.tools = read_tool_request(ordered);
     request.reasoning = read_reasoning_request(ordered);

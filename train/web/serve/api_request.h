@@ -8,6 +8,7 @@
 
 #include "train/chat/conversation.h"
 #include "train/sample/generate.h"
+#include "train/web/serve/structured_request.h"
 #include "train/web/serve/tool_request.h"
 
 namespace dikkat {
@@ -36,6 +37,7 @@ struct ApiRequest {
   std::vector<Message> messages{};  // chat only: one or more
   ToolRequest tools{};              // chat only
   ReasoningRequest reasoning{};     // chat only
+  StructuredRequest structure{};    // what the content of the answer must be
   std::optional<index> max_tokens{};
   SampleOptions options{};  // without max_new_tokens and the seed
   std::optional<Seed> seed{};

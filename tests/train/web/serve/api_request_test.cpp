@@ -157,7 +157,7 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
 TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   for (const char* field :
        {"tools", "functions", "function_call", "logit_bias", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs",
-        "documents", "grammar", "json_schema", "guided_json", "structured_outputs", "stop_token_ids", "bad_words", "options"}) {
+        "documents", "grammar", "ebnf", "guided_grammar", "structural_tag", "stop_token_ids", "bad_words", "options"}) {
     expect_refused(of_text(concat("{\"", field, "\": [1]}")), concat("400 ", field, " invalid_value"), {field, "a list of 1", "supported"});
     EXPECT_EQ(of_text(concat("{\"", field, "\": null}")), "accepted");
   }
@@ -176,7 +176,6 @@ TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   expect("repeat_penalty", "1.1", "1.0");
   expect("n_predict", "5", "null");
   expect("tool_choice", "\"required\"", "\"auto\"");
-  expect("response_format", R"({"type": "json_object"})", R"({"type": "text"})");
   expect("modalities", R"(["audio"])", R"(["text"])");
   expect("reasoning_format", "\"deepseek-legacy\"", "\"auto\"");
   expect("parse_tool_calls", "false", "true");

@@ -135,6 +135,62 @@ TEST(CompletionServer, ReportsItsModelAndHealth) {
   EXPECT_NE(server.get("/").body.find("curl " + server.url() + "v1/chat/completions"), std::string::npos);
 }
 
+TEST(CompletionServer, AnswersHaveTheFormThatIsAskedFor) {
+  const Running server(small_model());
+  const json schema = {
+      {"type", "object"},
+      {"properties", {{"name", {{"type", "string"}, {"maxLength", 8}}}, {"size", {{"type", "integer"}, {"minimum", 1}, {"maximum", 40}}}}},
+      {"required", {"name", "size"}},
+      {"additionalProperties", false}};
+  // A model that has learnt nothing writes these texts, too.
+  for (int seed = 1; seed <= 5; ++seed) {
+    const json chat = server.answer(
+        kChat,
+        {{"messages", kHello},
+         {"seed", seed},
+         {"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "thing"}, {"schema", schema}, {"strict", true}}}}}});
+    EXPECT_EQ(chat["choices"][0]["finish_reason"], "stop") << chat;
+    const json thing = json::parse(chat["choices"][0]["message"]["content"].get<std::string>());
+    EXPECT_LE(thing["name"].get<std::string>().size(), 32U);
+    EXPECT_TRUE(1 <= thing["size"] && thing["size"] <= 40) << thing;
+    EXPECT_EQ(thing.size(), 2U);
+    const json text = server.answer(
+        kText, {{"prompt", "Once"}, {"max_tokens", 60}, {"seed", seed}, {"regex", "[a-f]{3,9}, 20\\d\\d"}, {"n", 3}, {"temperature", 2}});
+    for (const json& choice : text["choices"]) {
+      const std::string found = choice["text"];
+      EXPECT_EQ(choice["finish_reason"], "stop");
+      const std::size_t comma = found.find(", 20");
+      EXPECT_TRUE(3 <= comma && comma <= 9 && found.size() == comma + 6) << found;
+    }
+    const json choice = server.answer(kText, {{"prompt", "Is it?"}, {"seed", seed}, {"guided_choice", {"yes", "no"}}});
+    EXPECT_TRUE(choice["choices"][0]["text"] == "yes" || choice["choices"][0]["text"] == "no") << choice;
+  }
+  // Streams, and answers that are cut.
+  std::string streamed;
+  std::string last;
+  for (const json& event : server.events(kChat, {{"messages", kHello}, {"seed", 2}, {"guided_json", schema}})) {
+    const json& one = event["choices"][0];
+    streamed += one["delta"].value("content", "");
+    last = one["finish_reason"].is_string() ? one["finish_reason"].get<std::string>() : last;
+  }
+  EXPECT_TRUE(json::accept(streamed)) << streamed;
+  EXPECT_EQ(last, "stop");
+  const json cut = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 5}, {"response_format", {{"type", "json_object"}}}});
+  EXPECT_EQ(cut["choices"][0]["finish_reason"], "length");
+  EXPECT_TRUE(cut["choices"][0]["text"].get<std::string>().starts_with("{"));
+
+  // Refusals.
+  const auto param = [&](const json& body) {
+    const HttpReply reply = server.post(kText, body);
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    return json::parse(reply.body)["error"]["param"];
+  };
+  EXPECT_EQ(param({{"prompt", "a"}, {"guided_json", {{"type", "object"}, {"minProperties", 1}}}}), "guided_json.minProperties");
+  EXPECT_EQ(param({{"prompt", "a"}, {"regex", "(a{1000}){1000}"}}), "regex");
+  EXPECT_EQ(param({{"prompt", "a"}, {"guided_json", {{"$ref", "#"}}}}), "guided_json");
+  EXPECT_EQ(param({{"prompt", "a"}, {"ebnf", "root ::= a"}}), "ebnf");
+}
+
 TEST(CompletionServer, RefusesInTheProtocolsForm) {
   const Running server(small_model());
   const auto error = [](const HttpReply& reply, int status) {
