@@ -115,6 +115,7 @@ TEST(Serve, PlansItsMemory) {
 
 TEST(Serve, LetsRunningAnswersEndWithinTheGrace) {
   const Workspace here;
+  here.write("text.txt", tiny_text(3000));
   here.train("run", {"train.max_steps=1", "model.block_size=4096"});
   for (const bool is_long : {true, false}) {
     Serving serving(here, {"--grace", is_long ? "60" : "0"});
