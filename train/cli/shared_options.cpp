@@ -56,7 +56,7 @@ PackedType packing_named(const std::string& weights) {
 
 DType cache_type_named(const std::string& cache) {
   require_input(cache == "f32" || cache == "bf16", "--cache is ", cache, ", expected f32 or bf16");
-  return cache == "f32" ? DType::f32 : DType::bf16;
+  return cache == "bf16" ? DType::bf16 : DType::f32;
 }
 
 void add_import_options(Command& command, ImportOptions& import) {

@@ -3,6 +3,7 @@
 #include "train/sample/draw.h"
 #include "train/sample/prompt.h"
 #include "train/text/utf8.h"
+#include "train/web/serve/chat_form.h"
 
 namespace dikkat {
 namespace {
@@ -37,7 +38,13 @@ Answer::Answer(Job& job) : job_(job), sample_(sample_for(job)) {
   const ApiRequest& request = job.request();
   const std::string echo = request.echo ? request.prompt : "";
   for (index choice = 0; choice < request.options.num_samples; ++choice) {
-    texts_.emplace_back(choice, job.model().tokenizer, job.prompt().back(), request.stops, count_of_characters(echo));
+    ChoiceText& text = texts_.emplace_back(choice, job.model().tokenizer, job.prompt().back(), request.stops, count_of_characters(echo));
+    if (auto reader = reader_of(job.model(), request, job.prompt())) {
+      text.set_reader(*std::move(reader));
+    }
+    if (request.reasoning.is_hidden) {
+      text.hide_reasoning();
+    }
     give({.choice = choice, .text = echo});
   }
 }
@@ -63,7 +70,7 @@ bool Answer::take(index choice, const Scheduler::Event& event) {
 }
 
 void Answer::give(Piece piece) const {
-  if (!piece.text.empty() || !piece.tokens.empty() || piece.ending) {
+  if (!piece.is_empty()) {
     job_.give(std::move(piece));
   }
 }

@@ -14,7 +14,11 @@ constexpr auto kIdleMoment = std::chrono::milliseconds(100);  // between checks 
 }  // namespace
 
 JobRunner::JobRunner(const Gpt& model, JobQueue& queue, Options options)
-    : model_(model), queue_(queue), options_(std::move(options)), scheduler_(std::make_unique<Scheduler>(model_, options_.scheduler)) {}
+    : model_(model),
+      queue_(queue),
+      options_(std::move(options)),
+      metrics_(options_.metrics != nullptr ? *options_.metrics : own_metrics_),
+      scheduler_(std::make_unique<Scheduler>(model_, options_.scheduler)) {}
 
 void JobRunner::run(const std::function<bool()>& stop) {
   std::optional<Clock::time_point> deadline;  // once it has been asked to stop
@@ -52,6 +56,7 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
   std::shared_ptr<Active> active;
   try {
     job->begin();
+    metrics_.begin_answer(std::ssize(job->prompt()));
     active = std::make_shared<Active>(Active{.job = job, .answer = Answer(*job)});
     active->samples.reserve(static_cast<std::size_t>(active->answer.choices()));  // from here on, drop() knows all that were added
     for (index choice = 0; choice < active->answer.choices(); ++choice) {
@@ -60,7 +65,7 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
       choices_.emplace(number, Choice{active, choice});
     }
   } catch (const std::exception&) {
-    job->fail(error_of_answer());
+    fail(*job, error_of_answer());
     if (active != nullptr) {
       drop(*active);
     }
@@ -70,6 +75,7 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
 void JobRunner::end_cancelled() {
   for (auto& [number, choice] : choices_) {
     if (!choice.of->is_dropped && choice.of->job->is_cancelled()) {
+      metrics_.end_answer(choice.of->job->age());
       drop(*choice.of);
     }
   }
@@ -88,10 +94,13 @@ void JobRunner::step() {
     for (const Scheduler::Event& event : scheduler_->step()) {
       take(event);
     }
+    const index cached = scheduler_->prompt_tokens_cached();
+    metrics_.count_cached(cached - std::exchange(cached_, cached));
   } catch (const std::exception&) {  // the scheduler cannot continue
     fail_all(error_of_answer());
     scheduler_.reset();  // before the memory of the next one is allocated
     scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
+    cached_ = 0;
   }
 }
 
@@ -113,14 +122,17 @@ void JobRunner::take(const Scheduler::Event& event) {
     if (event.failure) {
       std::rethrow_exception(event.failure);
     }
+    if (!event.ending) {
+      metrics_.count_token(active.answer.generated() == 0 ? std::optional(active.job->age()) : std::nullopt);
+    }
     const bool continues = active.answer.take(choice.choice, event);
     if (active.answer.is_over()) {
-      active.job->end(active.answer.generated());
+      end(*active.job, active.answer.generated());
     } else if (!continues && !event.ending) {
       scheduler_->end(event.number, Ending::stop);
     }
   } catch (const std::exception&) {
-    active.job->fail(error_of_answer());
+    fail(*active.job, error_of_answer());
     drop(active);
   }
 }
@@ -129,9 +141,21 @@ void JobRunner::take(const Scheduler::Event& event) {
 void JobRunner::fail_all(const ApiError& error) {
   for (auto& [number, choice] : std::exchange(choices_, {})) {
     if (!std::exchange(choice.of->is_dropped, true)) {
-      choice.of->job->fail(error);
+      fail(*choice.of->job, error);
     }
   }
+}
+
+// The metrics of an answer are complete before its client sees the end.
+
+void JobRunner::end(Job& job, index generated) {
+  metrics_.end_answer(job.age());
+  job.end(generated);
+}
+
+void JobRunner::fail(Job& job, const ApiError& error) {
+  metrics_.end_answer(job.age());
+  job.fail(error);
 }
 
 ApiError error_of_answer() {
