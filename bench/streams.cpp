@@ -115,8 +115,8 @@ Round run_round(const LanguageModel& model, Scheduler& scheduler, index streams,
 }
 
 void run(const Arguments& a) {
-  const auto cache = value_named<DType>(a.cache);
-  require_input(cache == DType::f32 || cache == DType::bf16, "--cache is ", a.cache, ", expected f32 or bf16");
+  require_input(a.cache == "f32" || a.cache == "bf16", "--cache is ", a.cache, ", expected f32 or bf16");
+  const DType cache = a.cache == "f32" ? DType::f32 : DType::bf16;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   const double peak = peak_flops();
   if (!a.json) {
@@ -138,7 +138,7 @@ void run(const Arguments& a) {
       std::vector<double> read_ms;
       std::vector<Scheduler> schedulers;
       for (const index streams : a.streams) {
-        schedulers.emplace_back(model.gpt(), Scheduler::Options{.streams = streams, .cache = *cache});
+        schedulers.emplace_back(model.gpt(), Scheduler::Options{.streams = streams, .cache = cache});
       }
       for (int round = -1; round < a.rounds; ++round) {  // the first one warms up
         for (std::size_t i = 0; i < a.streams.size(); ++i) {

@@ -107,7 +107,7 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
   await refused(client.chat.completions.create({ model, messages, tools: [{ type: "function", function: { name: "f" } }] }), OpenAI.BadRequestError, { param: "tools" });
   await refused(client.chat.completions.create({ model, messages: [{ role: "user", content: "", tool_call_id: "1" }] }), OpenAI.BadRequestError,
     { param: "messages[0].tool_call_id" });
-  await refused(client.embeddings.create({ model, input: "a" }), OpenAI.NotFoundError, { status: 404 });
+  await refused(client.embeddings.create({ model, input: "a" }), OpenAI.BadRequestError, { status: 400, code: "embeddings_not_supported" });
   await refused(new OpenAI({ baseURL, apiKey: "wrong", maxRetries: 0 }).models.list(), OpenAI.AuthenticationError, { status: 401, code: "invalid_api_key" });
   console.log("serve: OpenAI's client reads texts, conversations, streams and log probabilities, and knows eight errors by their types");
 });

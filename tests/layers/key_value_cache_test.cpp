@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,6 +133,70 @@ TEST(KeyValueCache, GrowsWithItsSequencesAndGivesTheSameBits) {
   EXPECT_EQ(large.capacity(), 32);
   EXPECT_EQ(large.max_positions(), 1'000'000'000);
   EXPECT_TRUE(names(error_of([&] { large.reserve(1'000'000'001); }), {"cache", "1000000001 positions", "1000000000"}));
+}
+
+// What memory holds beyond a sequence's own positions, such as another text's, has no effect.
+TEST(KeyValueCache, GivesTheSameBitsInMemoryThatHoldsNaN) {
+  for (const TransformerConfig& config : kinds()) {
+    const TinyGpt model(config);
+    const std::vector<std::int32_t> tokens = some_tokens(2 * 140, kCachedVocabulary);
+    const std::vector<index> pieces = {40, 1, 1, 60, 20, 1, 17};
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      KeyValueCache dirty = model.gpt.cache(2, dtype);
+      for (index i = 0; i < dirty.layers(); ++i) {
+        for (const index sequence : {0, 1}) {
+          std::memset(dirty.layer(i, sequence).data, 0xFF, dirty.bytes(dirty.capacity()) / static_cast<std::size_t>(dirty.layers()));
+        }
+      }
+      EXPECT_EQ(in_pieces(model, tokens, 2, pieces, std::move(dirty)), in_pieces(model, tokens, 2, pieces, model.gpt.cache(2, dtype)));
+    }
+  }
+}
+
+TEST(KeyValueCache, OfNarrowNumbersTakesHalfAndGivesAboutTheSameLogits) {
+  for (const TransformerConfig& config : kinds()) {
+    const TinyGpt model(config);
+    const std::vector<std::int32_t> tokens = some_tokens(2 * 100, kCachedVocabulary);
+    std::vector<index> pieces = {60};
+    pieces.insert(pieces.end(), 40, 1);
+    KeyValueCache narrow = model.gpt.cache(2, DType::bf16);
+    EXPECT_EQ(2 * narrow.bytes(10), model.gpt.cache(2).bytes(10));
+    const auto rounded = in_pieces(model, tokens, 2, pieces, std::move(narrow));
+    const auto exact = in_pieces(model, tokens, 2, pieces);
+    EXPECT_NE(rounded, exact);
+    EXPECT_LE(relative_error(rounded, exact), 0.02);
+  }
+  const TinyGpt model(kCachedGpt);
+  EXPECT_TRUE(names(error_of([&] { model.gpt.cache(1, DType::f64); }), {"cache", "f64", "f32", "bf16"}));
+}
+
+// Sequences of one pass may lie in several caches, in any order.
+TEST(KeyValueCache, MayBeOneOfSeveralInAPass) {
+  const TinyGpt model(kCachedLlama);
+  const std::vector<std::int32_t> tokens = some_tokens(3, kCachedVocabulary);
+  KeyValueCache together = model.gpt.cache(3);
+  std::vector<KeyValueCache> own;
+  for (int i = 0; i < 3; ++i) {
+    own.push_back(model.gpt.cache(1));
+  }
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const auto logits = [](Tensor y) { return std::vector<float>(y.data<float>(), y.data<float>() + y.size()); };
+  const std::vector<KeyValueCache*> caches = {&own[2], &own[0], &own[1]};
+  for (int step = 0; step < 5; ++step) {
+    CachedSequences sequences(caches);
+    const Tensor input = tape.input<std::int32_t>({3, 1}, tokens);
+    EXPECT_EQ(logits(model.gpt.logits(pass, model.gpt.features(pass, input, sequences))),
+              logits(model.gpt.logits(pass, model.gpt.features(pass, input, together))));
+  }
+  EXPECT_EQ(own[0].length(), 5);
+  const KeyValueCache other(2, 1, 150, 10), narrow = model.gpt.cache(1, DType::bf16);
+  KeyValueCache moved = model.gpt.cache(1);
+  moved.append_positions(0, own[1], 0, 2, 3);
+  EXPECT_EQ(moved.length(), 3);
+  EXPECT_NE(error_of([&] { moved.append_positions(0, own[1], 0, 3, 3); }), "");
+  EXPECT_NE(error_of([&] { moved.append_positions(0, other, 0, 0, 0); }), "");
+  EXPECT_NE(error_of([&] { moved.append_positions(0, narrow, 0, 0, 0); }), "");
 }
 
 TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {

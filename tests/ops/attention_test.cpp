@@ -413,6 +413,47 @@ TEST(AttentionCache, HasSequencesOfDifferentLengths) {
   }
 }
 
+// Keys and values that bf16 holds give the same bits from a cache of it, and with AttentionOptions::keys.
+TEST(AttentionCache, OfNarrowNumbersLosesOnlyTheirRounding) {
+  constexpr index kBatch = 2, kHeads = 4, kKeyHeads = 2, kSize = 6, kBefore = 70;
+  constexpr index kWidth = (kHeads + 2 * kKeyHeads) * kSize, kRow = 2 * kKeyHeads * kSize;
+  for (const index count : {1, 5, 80}) {
+    auto qkv = numbers(kBatch * count * kWidth, 1, -2, 2);
+    for (std::size_t i = 0; i < qkv.size(); ++i) {
+      qkv[i] = static_cast<index>(i) % kWidth < kHeads * kSize ? qkv[i] : to_float(to_bf16(qkv[i]));
+    }
+    std::vector<bf16> narrow;
+    std::vector<float> wide;
+    for (const float x : numbers(kBatch * (kBefore + count) * kRow, 3, -2, 2)) {
+      narrow.push_back(to_bf16(x));
+      wide.push_back(to_float(narrow.back()));
+    }
+    Tape tape(Recording::off);
+    const Tensor x = tape.input<float>({kBatch, count, kWidth}, qkv);
+    const auto attend = [&](DType dtype, auto& memory) {
+      std::vector<CachedRows> sequences;
+      for (index b = 0; b < kBatch; ++b) {
+        sequences.push_back(
+            {.data = memory.data() + b * (kBefore + count) * kRow, .max_positions = kBefore + count, .length = kBefore - 3 * b});
+      }
+      const AttentionCache cache{.dtype = dtype, .sequences = sequences};
+      const Tensor y = self_attention(x, {.heads = kHeads, .head_size = kSize, .key_heads = kKeyHeads, .causal = true, .cache = &cache});
+      return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
+    };
+    EXPECT_EQ(attend(DType::bf16, narrow), attend(DType::f32, wide)) << count;
+    const AttentionOptions plain{.heads = kHeads, .head_size = kSize, .key_heads = kKeyHeads, .causal = true};
+    AttentionOptions rounded = plain;
+    rounded.keys = DType::bf16;
+    const Tensor expected = self_attention(x, plain), found = self_attention(x, rounded);
+    EXPECT_TRUE(std::equal(found.data<float>(), found.data<float>() + found.size(), expected.data<float>())) << count;
+    EXPECT_TRUE(names(error_of([&] { attend(DType::f64, wide); }), {"cache", "f64", "f32"}));
+  }
+  Tape recording;
+  AttentionOptions options{.heads = 1, .head_size = 2, .keys = DType::bf16};
+  const HeadColumns x{recording.input<float>({1, 1, 2}, numbers(2, 1))};
+  EXPECT_TRUE(names(error_of([&] { attention(x, x, x, options); }), {"attention", "rounded", "tape"}));
+}
+
 TEST(AttentionCache, NamesASequenceWithoutRoom) {
   Tape tape(Recording::off);
   std::vector<float> memory(2 * 8 * 4);

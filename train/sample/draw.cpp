@@ -158,6 +158,25 @@ void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double
   }
 }
 
+void IdCounts::add(std::int32_t id) {
+  if (id < std::ssize(counts_) && counts_[static_cast<std::size_t>(id)]++ == 0) {
+    ids_.push_back(id);
+  }
+}
+
+void penalize_counts(std::span<float> logits, const IdCounts& answer, double presence, double frequency) {
+  for (const std::int32_t id : answer.ids()) {
+    const double penalty = presence + frequency * static_cast<double>(answer.of(id));
+    logits[static_cast<std::size_t>(id)] -= static_cast<float>(penalty);
+  }
+}
+
+void add_bias(std::span<float> logits, std::span<const LogitBias> bias) {
+  for (const auto& [id, more] : bias) {
+    logits[static_cast<std::size_t>(id)] += static_cast<float>(more);
+  }
+}
+
 std::vector<std::int32_t> likeliest_tokens(std::span<const float> logits, index usable, index count) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(usable));
   std::iota(ids.begin(), ids.end(), 0);

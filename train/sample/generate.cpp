@@ -10,7 +10,6 @@
 namespace dikkat {
 namespace {
 
-constexpr index kStreams = 8;  // samples generated together
 constexpr index kNone = -1;
 
 }  // namespace
@@ -48,6 +47,9 @@ class Generation::State {
         }
         if (!running_.contains(event.number)) {
           continue;  // the caller was given its end already
+        }
+        if (event.failure) {
+          std::rethrow_exception(event.failure);
         }
         if (event.ending) {
           running_.erase(event.number);

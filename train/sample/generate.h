@@ -30,6 +30,7 @@ class Generation {
  public:
   /// A sample's next token, or its end. Logits are valid until next() is called again.
   using Event = SampleEvent;
+  static constexpr index kStreams = 8;  // samples that are generated together
 
   /// Keeps a reference to the model. Throws InputError for an option out of range or an empty prompt, and Error for unknown tokens.
   Generation(const Gpt& model, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts, SampleOptions options);

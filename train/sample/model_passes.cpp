@@ -9,8 +9,6 @@
 namespace dikkat {
 namespace {
 
-constexpr const char* kNan = "sample: the model's logits are NaN, expected finite weights: take an earlier checkpoint";
-
 /// Copies logits. Returns whether one of them is NaN.
 bool copy(const float* from, std::span<float> to) {
   std::copy_n(from, to.size(), to.begin());
@@ -30,12 +28,14 @@ void ModelPasses::read(const Gpt& model, std::span<const Token> tokens, KeyValue
   const Tensor features = model.features(pass, tape_.input<Token>({1, std::ssize(tokens)}, tokens), one);
   if (!logits.empty()) {
     const Tensor last = model.logits(pass, slice(features, 1, std::ssize(tokens) - 1, 1));
-    require(!copy(last.data<float>(), logits), kNan);
+    if (copy(last.data<float>(), logits)) {
+      throw nan_error();
+    }
   }
   tape_.reset();
 }
 
-void ModelPasses::read_one_of_each(const Gpt& model, std::span<const Row> rows) {
+std::span<const char> ModelPasses::read_one_of_each(const Gpt& model, std::span<const Row> rows) {
   require(std::ssize(rows) <= kMostRows, "sample: a pass of ", rows.size(), " sequences, expected at most ", kMostRows);
   tape_.reset();
   tokens_.clear();
@@ -54,7 +54,9 @@ void ModelPasses::read_one_of_each(const Gpt& model, std::span<const Row> rows) 
     is_nan_[static_cast<std::size_t>(i)] = copy(logits.data<float>() + i * width, rows[static_cast<std::size_t>(i)].logits) ? 1 : 0;
   });
   tape_.reset();
-  require(std::ranges::find(is_nan_, 1) == is_nan_.end(), kNan);
+  return is_nan_;
 }
+
+Error ModelPasses::nan_error() { return Error("sample: the model's logits are NaN, expected finite weights: take an earlier checkpoint"); }
 
 }  // namespace dikkat

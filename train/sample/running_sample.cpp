@@ -23,6 +23,9 @@ void check(const SampleRequest& request) {
   }
   const Vocabulary& vocabulary = request.vocabulary;
   const auto is_usable = [&](Token token) { return 0 <= token && token < vocabulary.size; };
+  for (const auto& [token, bias] : request.options.logit_bias) {
+    require(is_usable(token), "sample: a bias of token ", token, ", expected 0 to ", vocabulary.size - 1);
+  }
   require(0 < vocabulary.size && vocabulary.size <= width && std::ranges::all_of(vocabulary.suppressed, is_usable) &&
               std::ssize(vocabulary.suppressed) < vocabulary.size,
           "sample: a vocabulary of ", vocabulary.size, " with ", vocabulary.suppressed.size(),
@@ -35,20 +38,29 @@ RunningSample::RunningSample(index number, SampleRequest request)
       prompt_size_(std::ssize(request_.prompt)),
       begin_(std::max<index>(prompt_size_ - request_.model->config().block_size, 0)),
       constraint_(request_.options.constraint ? request_.options.constraint() : nullptr),
-      has_(static_cast<std::size_t>(request_.options.repetition_penalty != 1 ? request_.vocabulary.size : 0)),
+      in_text_(request_.options.repetition_penalty != 1 ? request_.vocabulary.size : 0),
+      in_answer_(request_.options.presence_penalty != 0 || request_.options.frequency_penalty != 0 ? request_.vocabulary.size : 0),
       logits_(static_cast<std::size_t>(request_.vocabulary.size)),
       draw_(request_.vocabulary.size) {
-  for (const Token token : std::exchange(request_.prompt, {})) {
-    add(token);
+  text_ = std::exchange(request_.prompt, {});
+  for (const Token token : text_) {
+    in_text_.add(token);
   }
 }
 
 void RunningSample::add(Token token) {
   text_.push_back(token);
-  if (token < std::ssize(has_) && !has_[static_cast<std::size_t>(token)]) {
-    has_[static_cast<std::size_t>(token)] = true;
-    distinct_.push_back(token);
+  in_text_.add(token);
+  in_answer_.add(token);
+}
+
+void RunningSample::change_logits() {
+  const SampleOptions& options = request_.options;
+  if (options.repetition_penalty != 1) {
+    penalize(logits_, in_text_.ids(), options.repetition_penalty);
   }
+  penalize_counts(logits_, in_answer_, options.presence_penalty, options.frequency_penalty);
+  add_bias(logits_, options.logit_bias);
 }
 
 bool RunningSample::drop_oldest() {
@@ -64,10 +76,8 @@ RunningSample::Drawn RunningSample::draw(std::span<const float> of_model) {
   const SampleOptions& options = request_.options;
   const Vocabulary& vocabulary = request_.vocabulary;
   std::copy_n(of_model.begin(), vocabulary.size, logits_.begin());
-  // Penalties, then what must not be drawn.
-  if (options.repetition_penalty != 1) {
-    penalize(logits_, distinct_, options.repetition_penalty);
-  }
+  // Penalties and biases, then what must not be drawn.
+  change_logits();
   for (const Token token : vocabulary.suppressed) {
     logits_[static_cast<std::size_t>(token)] = kNever;
   }

@@ -33,6 +33,8 @@ class RunningSample {
  private:
   index new_tokens() const { return std::ssize(text_) - prompt_size_; }
   void add(Token token);
+  /// Changes the logits by the penalties and biases of the options.
+  void change_logits();
 
   index number_;
   SampleRequest request_;
@@ -40,9 +42,9 @@ class RunningSample {
   index begin_ = 0;          // where the context begins in the text
   std::vector<Token> text_;  // prompt first
   std::unique_ptr<TokenConstraint> constraint_;
-  std::vector<Token> distinct_;  // each token of the text that may be drawn, once, for the repetition penalty
-  std::vector<bool> has_;        // for each id of the vocabulary, whether it is in distinct_; empty without that penalty
-  std::vector<float> logits_;    // of the vocabulary, after penalties and masks
+  IdCounts in_text_;           // the tokens of the text, if there is a repetition penalty
+  IdCounts in_answer_;         // those without the prompt, if there is one of the other penalties
+  std::vector<float> logits_;  // of the vocabulary, after penalties and masks
   Draw draw_;
 };
 

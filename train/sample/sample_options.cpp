@@ -16,6 +16,14 @@ void check(const SampleOptions& options) {
   check(draw_options(options));
   require_input(options.repetition_penalty > 0 && std::isfinite(options.repetition_penalty), "repetition-penalty is ",
                 options.repetition_penalty, ", expected more than 0 (1: none)");
+  const auto require_finite = [](const char* name, double value) {
+    require_input(std::isfinite(value), name, " is ", value, ", expected a finite number (0: none)");
+  };
+  require_finite("presence-penalty", options.presence_penalty);
+  require_finite("frequency-penalty", options.frequency_penalty);
+  for (const auto& [token, bias] : options.logit_bias) {
+    require_finite("logit-bias", bias);
+  }
 }
 
 }  // namespace dikkat

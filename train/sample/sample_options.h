@@ -23,7 +23,11 @@ struct SampleOptions {
   index top_k = 0;
   double top_p = 1;
   double min_p = 0;
-  double repetition_penalty = 1;  // above 1: makes tokens of the prompt and of the text so far less likely, see penalize()
+  // The next four change the model's logits before a token is drawn, in this order.
+  double repetition_penalty = 1;           // above 1: makes tokens of the prompt and of the text so far less likely, see penalize()
+  double presence_penalty = 0;             // subtracted from the logits of tokens that the sample has, without the prompt
+  double frequency_penalty = 0;            // subtracted from these logits for each time that the sample has the token
+  std::vector<LogitBias> logit_bias = {};  // added to the logits of tokens
   std::uint64_t seed = 1337;
   index first_sample = 0;                  // number of each prompt's first sample, which selects its random numbers
   bool log_probabilities = false;          // whether Sample::add() computes them

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,7 @@ struct SampleEvent {
   Token token = 0;                  // if it has not ended
   std::span<const float> logits{};  // (V): the model's own, from which the token was drawn
   std::optional<Ending> ending{};   // why the sample has ended; this event has no token
+  std::exception_ptr failure{};     // if it has ended because of an exception; its ending is then Ending::interrupted
 };
 
 }  // namespace dikkat

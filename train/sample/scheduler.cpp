@@ -153,7 +153,12 @@ class Scheduler::State {
       }
       auto [number, request] = std::move(waiting_.front());
       waiting_.pop_front();
-      begin(*stream, RunningSample(number, std::move(request)));
+      try {
+        begin(*stream, RunningSample(number, std::move(request)));
+      } catch (const std::exception&) {
+        ended_.push_back(failed(number, std::current_exception()));
+        forget(*stream);
+      }
     }
   }
 
@@ -234,10 +239,38 @@ class Scheduler::State {
   /// Reads a chunk of the context that has waited longest.
   void read_chunk() {
     Stream& one = *reading_.front();
+    const bool is_prompt = one.reads_prompt();
+    bool is_last = false;
+    try {
+      is_last = read_chunk_of(one, is_prompt);
+    } catch (const std::exception&) {
+      fail_sample(one, std::current_exception());
+      return;
+    }
     reading_.pop_front();
+    if (!is_last) {
+      reading_.push_back(&one);
+      return;
+    }
+    if (is_prompt) {
+      one.has_prompt = true;
+    }
+    one.need = Need::draw;
+    for (Stream& other : streams_) {
+      if (other.need == Need::leader && other.leader == &one) {
+        try {
+          take_prompt(other, one);
+        } catch (const std::exception&) {
+          fail_sample(other, std::current_exception());
+        }
+      }
+    }
+  }
+
+  /// Reads a chunk of a sample's context. Returns whether it was the last one.
+  bool read_chunk_of(Stream& one, bool is_prompt) {
     const Gpt& model = one.sample->model();
     const auto context = one.sample->context();
-    const bool is_prompt = one.reads_prompt();
     if (prompts_ != nullptr && is_prompt) {
       prompt_tokens_cached_ += prompts_->extend(model, context, one.keys_and_values);
     }
@@ -249,20 +282,10 @@ class Scheduler::State {
     if (prompts_ != nullptr && is_prompt && count == PromptCache::kChunk) {
       prompts_->add(model, context, one.keys_and_values);
     }
-    if (!is_last) {
-      reading_.push_back(&one);
-      return;
-    }
-    if (is_prompt) {
+    if (is_last && is_prompt) {
       one.prompt_logits.assign(logits_of(one).begin(), logits_of(one).end());
-      one.has_prompt = true;
     }
-    one.need = Need::draw;
-    for (Stream& other : streams_) {
-      if (other.need == Need::leader && other.leader == &one) {
-        take_prompt(other, one);
-      }
-    }
+    return is_last;
   }
 
   /// Reads the last token of all samples that have one more, in passes of one model.
@@ -275,25 +298,44 @@ class Scheduler::State {
     }
     while (!left.empty()) {
       const Gpt& model = left.front()->sample->model();
-      std::vector<Stream*> others;
+      std::vector<Stream*> others, streams;  // of other models, and of the rows
       rows_.clear();
       for (Stream* one : left) {
         if (&one->sample->model() != &model) {
           others.push_back(one);
           continue;
         }
+        streams.push_back(one);
         rows_.push_back({.token = one->sample->context().back(), .sequence = &one->keys_and_values, .logits = logits_of(*one)});
-        one->need = Need::draw;
       }
       // Passes of about the same size.
       const index count = std::ssize(rows_);
       const index passes = ceil_div(count, ModelPasses::kMostRows);
       for (index i = 0; i < passes; ++i) {
         const index from = count * i / passes;
-        passes_.read_one_of_each(
-            model, std::span(rows_).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count * (i + 1) / passes - from)));
+        const auto of_pass = [&](auto& all) {
+          return std::span(all).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count * (i + 1) / passes - from));
+        };
+        read_pass(model, of_pass(rows_), of_pass(streams));
       }
       left = std::move(others);
+    }
+  }
+
+  void read_pass(const Gpt& model, std::span<const ModelPasses::Row> rows, std::span<Stream* const> streams) {
+    try {
+      const std::span<const char> is_nan = passes_.read_one_of_each(model, rows);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (is_nan[i] != 0) {
+          fail_sample(*streams[i], std::make_exception_ptr(ModelPasses::nan_error()));
+        } else {
+          streams[i]->need = Need::draw;
+        }
+      }
+    } catch (const std::exception&) {
+      for (Stream* one : streams) {
+        fail_sample(*one, std::current_exception());
+      }
     }
   }
 
@@ -306,6 +348,7 @@ class Scheduler::State {
       }
     }
     std::vector<RunningSample::Drawn> drawn(ready.size());
+    std::vector<std::exception_ptr> failures(ready.size());
     const auto count = static_cast<index>(ready.size());
     parallel_for(count, Work::elements(4 * count * size_.vocabulary), [&](index i) {
       const auto at = static_cast<std::size_t>(i);
@@ -314,11 +357,19 @@ class Scheduler::State {
       if (std::exchange(one.draws_after_prompt, false)) {
         std::ranges::copy(one.prompt_logits, logits.begin());
       }
-      drawn[at] = one.sample->draw(logits);
+      try {
+        drawn[at] = one.sample->draw(logits);
+      } catch (const std::exception&) {
+        failures[at] = std::current_exception();
+      }
     });
     for (std::size_t i = 0; i < ready.size(); ++i) {
       Stream& one = *ready[i];
       const index number = one.sample->number();
+      if (failures[i]) {
+        fail_sample(one, failures[i]);
+        continue;
+      }
       one.need = Need::token;
       if (drawn[i].token) {
         events_.push_back({.number = number, .token = *drawn[i].token, .logits = logits_of(one)});
@@ -328,6 +379,30 @@ class Scheduler::State {
         leave(one);
       }
     }
+  }
+
+  static Event failed(index number, std::exception_ptr failure) {
+    return {.number = number, .ending = Ending::interrupted, .failure = std::move(failure)};
+  }
+
+  /// Ends a sample after an exception. Its keys and values may be incomplete.
+  void fail_sample(Stream& one, std::exception_ptr failure) {
+    events_.push_back(failed(one.sample->number(), std::move(failure)));
+    one.keys_and_values.clear();
+    leave(one);
+    one.has_prompt = false;
+    one.prompt.clear();
+  }
+
+  /// Frees a stream whose sample could not begin.
+  static void forget(Stream& one) {
+    one.keys_and_values.clear();
+    one.sample.reset();
+    one.has_prompt = false;
+    one.prompt.clear();
+    one.leader = nullptr;
+    one.draws_after_prompt = false;
+    one.need = Need::nothing;
   }
 
   /// Frees a stream. Its prompt stays, if it has been read. If not, the first stream that waits for it continues to read it.

@@ -60,7 +60,8 @@ class Scheduler {
 
   /// Makes one pass of the model, or one of each model for single tokens, if something waits for it. Returns the tokens that samples have
   /// drawn and the samples' ends, in the order of their numbers; each end follows the last token of its sample. The events are valid until
-  /// the next step. Throws Error if a model's logits are NaN, and if there is not enough memory; the scheduler cannot continue then.
+  /// the next step. A sample whose logits are NaN, whose constraint throws, or that needs more memory than there is, ends with
+  /// SampleEvent::failure, and the others continue. If step() itself throws, the scheduler cannot continue.
   std::span<const Event> step();
   /// Whether the next step makes a pass of a model.
   bool reads_next() const;

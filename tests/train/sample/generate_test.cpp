@@ -424,6 +424,40 @@ TEST_F(Generate, APenaltyKeepsTokensFromComingAgain) {
   EXPECT_GT(distinct(1e6), distinct(1));
 }
 
+TEST_F(Generate, PenaltiesAndBiasesChangeTheLogitsByTheirDefinitions) {
+  prompt = {1, 5, 2, 5};
+  const std::vector<SampleOptions> all = {
+      {.presence_penalty = 15},
+      {.presence_penalty = -20},
+      {.frequency_penalty = 8},
+      {.frequency_penalty = -3},
+      {.logit_bias = {{3, 2.5}, {0, -100}}},
+      {.repetition_penalty = 1.3, .presence_penalty = 7, .frequency_penalty = 4, .logit_bias = {{8, 1}, {5, -1}}},
+  };
+  for (SampleOptions options : all) {
+    options.max_new_tokens = 30;
+    for (const double temperature : {0.0, 1.0}) {
+      options.temperature = temperature;
+      const auto expected = generate_without_cache(model.gpt, kVocabulary.size, prompt, options, 1);
+      EXPECT_EQ(texts(options)[0], expected) << temperature;
+      EXPECT_NE(expected,
+                generate_without_cache(model.gpt, kVocabulary.size, prompt, {.max_new_tokens = 30, .temperature = temperature}, 1))
+          << "the options matter here";
+    }
+  }
+}
+
+TEST_F(Generate, ABiasForcesOrBansAToken) {
+  EXPECT_EQ(texts({.max_new_tokens = 5, .logit_bias = {{4, 100}}})[0], (std::vector<Token>{4, 4, 4, 4, 4}));
+  SampleOptions options{.max_new_tokens = 50};
+  for (Token banned = 0; banned < 8; ++banned) {
+    options.logit_bias.emplace_back(banned, -100);
+  }
+  EXPECT_EQ(texts(options)[0], std::vector<Token>(50, 8));
+  const Vocabulary ends{.size = 9, .ends = {4}};
+  EXPECT_EQ(generate(model.gpt, ends, prompt, {.logit_bias = {{4, 100}}})[0].ending, Ending::end);
+}
+
 TEST_F(Generate, GivesLogProbabilitiesOfThePlainSoftmax) {
   const SampleOptions options{.max_new_tokens = 3, .temperature = 0.5, .top_k = 2, .repetition_penalty = 1.5, .log_probabilities = true};
   const auto samples = generate(model.gpt, kVocabulary, prompt, options);
@@ -453,6 +487,14 @@ TEST_F(Generate, RefusesOptionsOutOfRange) {
   EXPECT_THROW(texts({.max_new_tokens = -1}), InputError);
   for (const double penalty : {0.0, -1.0, std::nan("")}) {
     EXPECT_TRUE(names(error_of([&] { texts({.repetition_penalty = penalty}); }), {"repetition-penalty", concat(penalty), "0"}));
+  }
+  for (const double penalty : {std::nan(""), HUGE_VAL}) {
+    EXPECT_TRUE(names(error_of([&] { texts({.presence_penalty = penalty}); }), {"presence-penalty", concat(penalty)}));
+    EXPECT_TRUE(names(error_of([&] { texts({.frequency_penalty = penalty}); }), {"frequency-penalty", concat(penalty)}));
+    EXPECT_TRUE(names(error_of([&] { texts({.logit_bias = {{3, penalty}}}); }), {"logit-bias", concat(penalty)}));
+  }
+  for (const Token token : {-1, 9}) {
+    EXPECT_TRUE(names(error_of([&] { texts({.logit_bias = {{token, 1}}}); }), {"bias", concat(token), "8"}));
   }
   EXPECT_TRUE(texts({.max_new_tokens = 0})[0].empty());
   EXPECT_TRUE(generate(model.gpt, kVocabulary, std::vector<std::vector<Token>>{}, {}).empty());

@@ -214,9 +214,9 @@ int eval_command(const EvalArguments& arguments) {
                 ", expected refuse or skip");
   require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(),
                 "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
+  const DType cache = cache_type_named(arguments.cache);
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
   report_chosen_checkpoint(arguments.model, trained.origin);
-  const DType cache = cache_type_named(arguments.cache);
   require_input(cache == DType::f32 || trained.model->is_gpt(), "--cache is for a GPT, but ", trained.origin.path().string(),
                 " is an encoder-decoder");
   if (!arguments.tasks.empty()) {

@@ -84,6 +84,7 @@ const char* reason_of(int status) {
     case 500: return "Internal Server Error";
     case 503: return "Service Unavailable";
     case 505: return "HTTP Version Not Supported";
+    case 507: return "Insufficient Storage";
     default: return status < 400 ? "Success" : "Refused";
   }
 }
@@ -212,6 +213,9 @@ class Router {
   std::string addresses() const {
     std::string all;
     for (const HttpRoute& route : routes_) {
+      if (!route.is_listed) {
+        continue;
+      }
       append_to(all, concat(all.empty() ? "expected one of " : ", ", route.method, ' ', route.path));
     }
     return all;

@@ -33,6 +33,7 @@ struct Seed {
 /// A request of the protocol. All values are in range.
 struct ApiRequest {
   Endpoint endpoint = Endpoint::completions;
+  std::string model{};              // one of those that are served
   std::string prompt{};             // completions only; empty: a text from its beginning
   std::vector<Message> messages{};  // chat only: one or more
   ToolRequest tools{};              // chat only
@@ -49,8 +50,8 @@ struct ApiRequest {
   std::string ignored{};  // keys of messages that have no effect, for the log
 };
 
-/// Reads the body of a request. `model` is the name of the model that is served. Throws ApiError for a body that is not a valid request,
-/// and for fields that this server does not support (request_fields.h).
-ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::string& model);
+/// Reads the body of a request. `models` are the names of the models that are served; the first one answers a request without a name.
+/// Throws ApiError for a body that is not a valid request, and for fields that this server does not support (request_fields.h).
+ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::vector<std::string>& models);
 
 }  // namespace dikkat

@@ -195,8 +195,13 @@ ordered_json only(ordered_json choice) {
   return list;
 }
 
-ordered_json description(const std::string& model, std::int64_t created, index context) {
-  return {{"id", model}, {"object", "model"}, {"created", created}, {"owned_by", "dikkat"}, {"context_length", context}};
+ordered_json description(const ListedModel& model) {
+  ordered_json object = {
+      {"id", model.name}, {"object", "model"}, {"created", model.created}, {"owned_by", "dikkat"}, {"context_length", model.context}};
+  if (!model.base.empty()) {
+    object["parent"] = model.base;
+  }
+  return object;
 }
 
 }  // namespace
@@ -226,15 +231,17 @@ std::string error_json(const ApiError& error) {
   return json_text(object);
 }
 
-std::string models_json(const std::string& model, std::int64_t created, index context) {
+std::string models_json(const std::vector<ListedModel>& models) {
+  ordered_json list = ordered_json::array();
+  for (const ListedModel& model : models) {
+    list.push_back(description(model));
+  }
   ordered_json object = {{"object", "list"}};
-  object["data"] = only(description(model, created, context));
+  object["data"] = std::move(list);
   return json_text(object);
 }
 
-std::string model_json(const std::string& model, std::int64_t created, index context) {
-  return json_text(description(model, created, context));
-}
+std::string model_json(const ListedModel& model) { return json_text(description(model)); }
 
 std::string response_json(const ResponseHead& head, const std::vector<Piece>& choices, const Usage& usage) {
   ordered_json list = ordered_json::array();

@@ -49,10 +49,17 @@ struct ResponseHead {
 
 /// Returns {"error": {"message", "type", "param", "code"}}.
 std::string error_json(const ApiError& error);
-/// Returns the list of models, which has one entry.
-std::string models_json(const std::string& model, std::int64_t created, index context);
-/// Returns the entry of this model.
-std::string model_json(const std::string& model, std::int64_t created, index context);
+/// A model in the list of models.
+struct ListedModel {
+  std::string name{};
+  std::int64_t created = 0;  // seconds since 1970
+  index context = 0;
+  std::string base{};  // the name of the model whose weights an adapter shares; empty for others
+};
+/// Returns the list of models.
+std::string models_json(const std::vector<ListedModel>& models);
+/// Returns the entry of a model.
+std::string model_json(const ListedModel& model);
 /// Returns a whole response, with one piece for each choice.
 std::string response_json(const ResponseHead& head, const std::vector<Piece>& choices, const Usage& usage);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,9 +11,10 @@
 
 namespace dikkat {
 
-/// Serves a model over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
-/// GET /v1/models and /health, and a page of text at /. Several answers are generated together, on the thread that calls serve(); the
-/// other requests wait in turn. An answer's bits do not depend on the others.
+/// Serves models over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
+/// GET /v1/models; POST /tokenize, /detokenize and /apply-template (text_endpoints.h); GET /health and /metrics, and at / a page to chat on.
+/// Several answers are generated together, on the thread that calls serve(); the other requests wait in turn. An answer's bits do not
+/// depend on the others.
 class CompletionServer {
  public:
   struct Options {
@@ -25,12 +27,14 @@ class CompletionServer {
     index prompt_positions = 4096;  // of prompts that are kept, with keys and values; 0: none are kept
     /// The time in which running answers may end after a stop. The requests that wait fail at once.
     std::chrono::milliseconds grace{0};
+    std::filesystem::path feedback{};  // the file that collects the ratings of POST /feedback; empty: they are refused
     /// Gets a line for each request, on several threads. The line has text that clients sent.
     std::function<void(const std::string& line)> log{};
   };
 
-  /// Throws InputError if it cannot listen there. `model` is kept by reference.
-  CompletionServer(const ServedModel& model, const Options& options);
+  /// The first of the models answers requests that name none. Throws InputError if it cannot listen there, and for two models with the
+  /// same name.
+  CompletionServer(std::vector<ServedModel> models, const Options& options);
   ~CompletionServer();
   CompletionServer(const CompletionServer&) = delete;
   CompletionServer& operator=(const CompletionServer&) = delete;

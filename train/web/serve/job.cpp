@@ -76,7 +76,9 @@ void JobQueue::add(std::shared_ptr<Job> job) {
     std::erase_if(waiting_, [](const auto& one) { return one->is_cancelled(); });
   }
   if (waiting_.size() >= most_waiting_) {
-    throw ApiError(503, concat(most_waiting_, " requests are already waiting, the most that this server accepts: try again in a moment"),
+    throw ApiError(503,
+                   concat("the queue is full: ", most_waiting_, most_waiting_ == 1 ? " request waits" : " requests wait",
+                          ", the most that this server accepts; try again in a moment"),
                    "", "overloaded");
   }
   waiting_.push_back(std::move(job));

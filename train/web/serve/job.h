@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "autograd/base/seconds_since.h"
 #include "train/web/serve/api_response.h"
 #include "train/web/serve/served_model.h"
 
@@ -32,6 +33,8 @@ class Job {
 
   // Functions for the thread that generates.
 
+  /// Returns the seconds since the request arrived.
+  double age() const { return seconds_since(arrived_); }
   /// Records that its generation begins.
   void begin();
   /// Records that its first token has been generated. Later calls change nothing.

@@ -14,7 +14,11 @@ constexpr auto kIdleMoment = std::chrono::milliseconds(100);  // between checks 
 }  // namespace
 
 JobRunner::JobRunner(const Gpt& model, JobQueue& queue, Options options)
-    : model_(model), queue_(queue), options_(std::move(options)), scheduler_(std::make_unique<Scheduler>(model_, options_.scheduler)) {}
+    : model_(model),
+      queue_(queue),
+      options_(std::move(options)),
+      metrics_(options_.metrics != nullptr ? *options_.metrics : own_metrics_),
+      scheduler_(std::make_unique<Scheduler>(model_, options_.scheduler)) {}
 
 void JobRunner::run(const std::function<bool()>& stop) {
   std::optional<Clock::time_point> deadline;  // once it has been asked to stop
@@ -52,6 +56,7 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
   std::shared_ptr<Active> active;
   try {
     job->begin();
+    metrics_.begin_answer(std::ssize(job->prompt()));
     active = std::make_shared<Active>(Active{.job = job, .answer = Answer(*job)});
     for (index choice = 0; choice < active->answer.choices(); ++choice) {
       const index number = scheduler_->add(active->answer.sample(choice));
@@ -59,7 +64,7 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
       active->samples.push_back(number);
     }
   } catch (const std::exception&) {
-    job->fail(error_of_answer());
+    fail(*job, error_of_answer());
     if (active != nullptr) {
       drop(*active);
     }
@@ -69,6 +74,7 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
 void JobRunner::end_cancelled() {
   for (auto& [number, choice] : choices_) {
     if (!choice.of->is_dropped && choice.of->job->is_cancelled()) {
+      metrics_.end_answer(choice.of->job->age());
       drop(*choice.of);
     }
   }
@@ -84,28 +90,17 @@ void JobRunner::drop(Active& active) {
 
 void JobRunner::step() {
   try {
-    bool ends_after_failure = false;
     for (const Scheduler::Event& event : scheduler_->step()) {
-      ends_after_failure = ends_after_failure || event.ending == Ending::interrupted;
       take(event);
     }
-    require(!failure_ || ends_after_failure, "serve: no sample has ended after a failure");
-    failure_.reset();
-  } catch (const std::exception&) {
-    // The samples that have failed end with the next step. If there is none, the scheduler cannot continue.
-    if (failure_) {
-      begin_anew();
-    } else {
-      failure_ = error_of_answer();
-    }
+    const index cached = scheduler_->prompt_tokens_cached();
+    metrics_.count_cached(cached - std::exchange(cached_, cached));
+  } catch (const std::exception&) {  // the scheduler cannot continue
+    fail_all(error_of_answer());
+    scheduler_.reset();  // before the memory of the next one is allocated
+    scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
+    cached_ = 0;
   }
-}
-
-/// Fails all jobs that have begun, and continues with an empty scheduler.
-void JobRunner::begin_anew() {
-  fail_all(*std::exchange(failure_, std::nullopt));
-  scheduler_.reset();  // before the memory of the next one is allocated
-  scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
 }
 
 void JobRunner::take(const Scheduler::Event& event) {
@@ -122,20 +117,21 @@ void JobRunner::take(const Scheduler::Event& event) {
   if (active.is_dropped) {
     return;
   }
-  if (event.ending == Ending::interrupted) {
-    active.job->fail(failure_.value_or(server_ends()));
-    drop(active);
-    return;
-  }
   try {
+    if (event.failure) {
+      std::rethrow_exception(event.failure);
+    }
+    if (!event.ending) {
+      metrics_.count_token(active.answer.generated() == 0 ? std::optional(active.job->age()) : std::nullopt);
+    }
     const bool continues = active.answer.take(choice.choice, event);
     if (active.answer.is_over()) {
-      active.job->end(active.answer.generated());
+      end(*active.job, active.answer.generated());
     } else if (!continues && !event.ending) {
       scheduler_->end(event.number, Ending::stop);
     }
   } catch (const std::exception&) {
-    active.job->fail(error_of_answer());
+    fail(*active.job, error_of_answer());
     drop(active);
   }
 }
@@ -144,9 +140,21 @@ void JobRunner::take(const Scheduler::Event& event) {
 void JobRunner::fail_all(const ApiError& error) {
   for (auto& [number, choice] : std::exchange(choices_, {})) {
     if (!std::exchange(choice.of->is_dropped, true)) {
-      choice.of->job->fail(error);
+      fail(*choice.of->job, error);
     }
   }
+}
+
+// The metrics of an answer are complete before its client sees the end.
+
+void JobRunner::end(Job& job, index generated) {
+  metrics_.end_answer(job.age());
+  job.end(generated);
+}
+
+void JobRunner::fail(Job& job, const ApiError& error) {
+  metrics_.end_answer(job.age());
+  job.fail(error);
 }
 
 ApiError error_of_answer() {

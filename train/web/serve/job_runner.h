@@ -11,6 +11,7 @@
 #include "train/sample/scheduler.h"
 #include "train/web/serve/answer.h"
 #include "train/web/serve/job.h"
+#include "train/web/serve/server_metrics.h"
 
 namespace dikkat {
 
@@ -22,6 +23,7 @@ class JobRunner {
   struct Options {
     Scheduler::Options scheduler{};
     std::chrono::milliseconds grace{0};  // the time that running answers have after a stop
+    ServerMetrics* metrics = nullptr;    // counts answers and tokens, if it is given
     /// Gets a line when the runner ends answers later than it was asked to.
     std::function<void(const std::string& line)> log{};
   };
@@ -56,15 +58,18 @@ class JobRunner {
   void step();
   void take(const Scheduler::Event& event);
   void drop(Active& active);
-  void begin_anew();
   void fail_all(const ApiError& error);
+  void end(Job& job, index generated);
+  void fail(Job& job, const ApiError& error);
 
   const Gpt& model_;
   JobQueue& queue_;
   const Options options_;
+  ServerMetrics own_metrics_;
+  ServerMetrics& metrics_;  // those of the options, or own_metrics_
   std::unique_ptr<Scheduler> scheduler_;
+  index cached_ = 0;                 // the scheduler's number of prompt tokens that were cached, after the last step
   std::map<index, Choice> choices_;  // by the scheduler's numbers
-  std::optional<ApiError> failure_;  // of the last step; the samples that end with Ending::interrupted now have failed with it
 };
 
 /// Returns the error for clients that stands for the exception that is being handled.

@@ -10,13 +10,13 @@ namespace {
 
 using testing::names;
 
-ApiRequest text(const std::string& body) { return read_api_request(body, Endpoint::completions, "tiny"); }
-ApiRequest chat(const std::string& body) { return read_api_request(body, Endpoint::chat, "tiny"); }
+ApiRequest text(const std::string& body) { return read_api_request(body, Endpoint::completions, {"tiny"}); }
+ApiRequest chat(const std::string& body) { return read_api_request(body, Endpoint::chat, {"tiny"}); }
 
 /// "status param code: message" of a refusal.
 std::string refusal(Endpoint endpoint, const std::string& body) {
   try {
-    read_api_request(body, endpoint, "tiny");
+    read_api_request(body, endpoint, {"tiny"});
   } catch (const ApiError& error) {
     return concat(error.status(), ' ', error.param(), ' ', error.code(), ": ", error.what());
   }
@@ -50,7 +50,7 @@ TEST(ApiRequest, ReadsEveryField) {
   const ApiRequest request =
       text(R"({"model": "tiny", "prompt": ["Once"], "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "top_k": 40, "min_p": 0.1,
       "repetition_penalty": 1.2, "seed": -1, "stop": ["a", "b"], "stream": true, "stream_options": {"include_usage": true}, "logprobs": 5, "n": 3, "best_of": 3,
-      "presence_penalty": 0, "frequency_penalty": 0.0, "logit_bias": {}, "suffix": null, "user": "me", "unknown": null})");
+      "presence_penalty": 1.5, "frequency_penalty": -2, "logit_bias": {"270": -100, "3": 0.5}, "suffix": null, "user": "me", "unknown": null})");
   EXPECT_EQ(request.prompt, "Once");
   EXPECT_EQ(request.max_tokens, 7);
   EXPECT_EQ(request.options.temperature, 0.5);
@@ -58,6 +58,10 @@ TEST(ApiRequest, ReadsEveryField) {
   EXPECT_EQ(request.options.top_k, 40);
   EXPECT_EQ(request.options.min_p, 0.1);
   EXPECT_EQ(request.options.repetition_penalty, 1.2);
+  EXPECT_EQ(request.options.presence_penalty, 1.5);
+  EXPECT_EQ(request.options.frequency_penalty, -2);
+  EXPECT_EQ(request.options.logit_bias, (std::vector<LogitBias>{{3, 0.5}, {270, -100}}));
+  EXPECT_TRUE(text(R"({"logit_bias": {}})").options.logit_bias.empty());
   EXPECT_EQ(request.options.num_samples, 3);
   EXPECT_EQ(request.seed, (Seed{.bits = std::numeric_limits<std::uint64_t>::max(), .is_negative = true}));
   EXPECT_EQ(request.stops, (std::vector<std::string>{"a", "b"}));
@@ -111,6 +115,12 @@ TEST(ApiRequest, KnowsItsModel) {
   expect_refused(of_text(R"({"model": "gpt-4"})"), "404 model model_not_found", {"\"gpt-4\"", "\"tiny\""});
   expect_refused(of_text(R"({"model": 7})"), "404 model model_not_found", {"7", "\"tiny\""});
   EXPECT_EQ(of_text(R"({"model": null})"), "accepted");
+  const std::vector<std::string> two = {"base", "tuned"};
+  const auto model_of = [&](const std::string& body) { return read_api_request(body, Endpoint::completions, two).model; };
+  EXPECT_EQ(model_of(R"({"model": "tuned"})"), "tuned");
+  EXPECT_EQ(model_of(R"({"model": "base"})"), "base");
+  EXPECT_EQ(model_of("{}"), "base") << "the first one by default";
+  EXPECT_TRUE(names(testing::error_of([&] { model_of(R"({"model": "tiny"})"); }), {"\"tiny\"", "\"base\"", "\"tuned\""}));
 }
 
 TEST(ApiRequest, NamesTheFieldThatIsWrong) {
@@ -133,6 +143,17 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
   expect("min_p", "\"a\"", {"\"a\"", "number", "0", "1"});
   expect("top_k", "-2", {"-2", "integer", "-1", "1000000000"});
   expect("repetition_penalty", "0", {"0", "number", "0.01", "100"});
+  expect("presence_penalty", "2.1", {"2.1", "number", "-2", "2"});
+  expect("frequency_penalty", "-3", {"-3", "number", "-2", "2"});
+  expect("frequency_penalty", "\"1\"", {"\"1\"", "number", "-2", "2"});
+  expect("logit_bias", "7", {"7", "object"});
+  expect("logit_bias", R"([["a", 1]])", {"list of 1", "object"});
+  expect("logit_bias", R"({"5": 100.5})", {"token 5", "100.5", "-100", "100"});
+  expect("logit_bias", R"({"5": "1"})", {"token 5", "\"1\"", "-100", "100"});
+  expect("logit_bias", R"({"5": null})", {"token 5", "null", "-100", "100"});
+  for (const char* id : {"the", "", "-1", "05", "+5", "5 ", "1.5", "99999999999"}) {
+    expect("logit_bias", concat("{\"", id, "\": 1}"), {concat('"', id, '"'), "id", "/tokenize"});
+  }
   expect("seed", "1.5", {"1.5", "integer", "64 bits"});
   expect("seed", "{}", {"object", "integer", "64 bits"});
   expect("stop", "7", {"7", "string", "1", "1024", "4"});
@@ -156,7 +177,7 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
 
 TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   for (const char* field :
-       {"tools", "functions", "function_call", "logit_bias", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs",
+       {"tools", "functions", "function_call", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs",
         "documents", "grammar", "ebnf", "guided_grammar", "structural_tag", "stop_token_ids", "bad_words", "options"}) {
     expect_refused(of_text(concat("{\"", field, "\": [1]}")), concat("400 ", field, " invalid_value"), {field, "a list of 1", "supported"});
     EXPECT_EQ(of_text(concat("{\"", field, "\": null}")), "accepted");
@@ -165,8 +186,6 @@ TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
     expect_refused(of_chat(concat('"', field, "\": ", refused)), concat("400 ", field, " invalid_value"), {});
     EXPECT_EQ(of_chat(concat('"', field, "\": ", neutral)), "accepted");
   };
-  expect("presence_penalty", "0.5", "0");
-  expect("frequency_penalty", "0.5", "0.0");
   expect("continue_final_message", "true", "false");
   expect("add_generation_prompt", "false", "true");
   expect("min_tokens", "5", "0");

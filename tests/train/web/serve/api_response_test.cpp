@@ -69,9 +69,12 @@ TEST(ApiResponse, OfARefusal) {
 }
 
 TEST(ApiResponse, OfTheModels) {
-  EXPECT_EQ(models_json("a\"b", 5, 64),
-            R"({"object":"list","data":[{"id":"a\"b","object":"model","created":5,"owned_by":"dikkat","context_length":64}]})");
-  EXPECT_EQ(model_json("m", 5, 64), R"({"id":"m","object":"model","created":5,"owned_by":"dikkat","context_length":64})");
+  const ListedModel base{.name = "a\"b", .created = 5, .context = 64}, adapted{.name = "m", .created = 6, .context = 64, .base = "b"};
+  const std::string of_base = R"({"id":"a\"b","object":"model","created":5,"owned_by":"dikkat","context_length":64})";
+  const std::string of_adapted = R"({"id":"m","object":"model","created":6,"owned_by":"dikkat","context_length":64,"parent":"b"})";
+  EXPECT_EQ(models_json({base}), R"({"object":"list","data":[)" + of_base + "]}");
+  EXPECT_EQ(models_json({base, adapted}), R"({"object":"list","data":[)" + of_base + ',' + of_adapted + "]}");
+  EXPECT_EQ(model_json(adapted), of_adapted);
 }
 
 TEST(ApiResponse, OfReasoningAndCalls) {

@@ -38,7 +38,7 @@ struct ChatModel {
 };
 
 ApiRequest asked(const std::string& fields, const std::string& messages = R"([{"role": "user", "content": "Hi"}])") {
-  return read_api_request(R"({"messages": )" + messages + (fields.empty() ? "" : ", ") + fields + "}", Endpoint::chat, "tiny");
+  return read_api_request(R"({"messages": )" + messages + (fields.empty() ? "" : ", ") + fields + "}", Endpoint::chat, {"tiny"});
 }
 
 std::string prompt_for(const char* jinja, const ApiRequest& request) {

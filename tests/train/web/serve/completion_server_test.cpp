@@ -4,7 +4,10 @@
 #include <atomic>
 #include <cmath>
 #include <deque>
+#include <fstream>
 #include <mutex>
+#include <set>
+#include <span>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -12,7 +15,9 @@
 
 #include "autograd/base/parallel.h"
 #include "tests/support/http_client.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
+#include "tests/train/web/serve/prometheus_text.h"
 #include "tests/train/web/serve/small_model.h"
 #include "train/web/serve/api_error.h"
 
@@ -34,13 +39,15 @@ constexpr const char* kChat = "/v1/chat/completions";
 class Running {
  public:
   explicit Running(const SmallModel& model, CompletionServer::Options options = {}) : Running(model.served(), std::move(options)) {}
-  explicit Running(ServedModel model, CompletionServer::Options options = {}) : model_(std::move(model)) {
+  explicit Running(ServedModel model, CompletionServer::Options options = {})
+      : Running(std::vector<ServedModel>{std::move(model)}, std::move(options)) {}
+  explicit Running(std::vector<ServedModel> models, CompletionServer::Options options = {}) {
     options.port = 0;
     options.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
       log_ += line + '\n';
     };
-    server_ = std::make_unique<CompletionServer>(model_, options);
+    server_ = std::make_unique<CompletionServer>(std::move(models), options);
     thread_ = std::thread([this] { server_->serve([this] { return ends_.load(); }); });
     EXPECT_EQ(get("/health").status, 200);
   }
@@ -90,7 +97,6 @@ class Running {
   }
 
  private:
-  ServedModel model_;
   std::mutex mutex_;
   std::string log_;
   std::atomic<bool> ends_ = false;
@@ -132,7 +138,146 @@ TEST(CompletionServer, ReportsItsModelAndHealth) {
   EXPECT_EQ(json::parse(server.get("/v1/models").body)["data"][0]["id"], "tiny");
   EXPECT_EQ(json::parse(server.get("/v1/models/tiny").body)["context_length"], 400);
   EXPECT_EQ(server.get("/v1/models/other").status, 404);
-  EXPECT_NE(server.get("/").body.find("curl " + server.url() + "v1/chat/completions"), std::string::npos);
+  const HttpReply page = server.get("/");
+  EXPECT_NE(page.head.find("text/html"), std::string::npos);
+  EXPECT_NE(page.body.find(R"({"feedback":false,"chat":true,"thinking":false})"), std::string::npos);
+}
+
+TEST(CompletionServer, KeepsRatingsIfItHasAFile) {
+  const json rating = {
+      {"prompt", kHello}, {"completion", {{{"role", "assistant"}, {"content", "hi"}}}}, {"label", true}, {"model", "tiny"}};
+  {
+    const Running server(small_model());
+    EXPECT_EQ(server.post("/feedback", rating).status, 404);
+  }
+  const TemporaryFolder folder;
+  const Running server(small_model(), {.api_key = "secret", .feedback = folder / "ratings.jsonl"});
+  EXPECT_NE(server.get("/").body.find(R"({"feedback":true,)"), std::string::npos) << "the page itself needs no key";
+  EXPECT_EQ(server.post("/feedback", rating).status, 401);
+  const std::string key = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(ask(server.url(), post_request("/feedback", rating.dump(), key)).status, 200);
+  EXPECT_EQ(ask(server.url(), post_request("/feedback", "{}", key)).status, 400);
+  EXPECT_EQ(ask(server.url(), get_request("/feedback", key)).status, 405);
+  std::string line, other;
+  std::ifstream file(folder / "ratings.jsonl");
+  EXPECT_TRUE(std::getline(file, line));
+  EXPECT_FALSE(std::getline(file, other));
+  const json kept = json::parse(line, nullptr, false);
+  EXPECT_EQ(kept["prompt"], kHello);
+  EXPECT_EQ(kept["completion"][0]["content"], "hi");
+  EXPECT_EQ(kept["label"], true);
+  EXPECT_EQ(kept["model"], "tiny");
+
+  CompletionServer::Options options{.port = 0, .feedback = folder / "no" / "ratings.jsonl"};
+  const ServedModel model = small_model().served();
+  EXPECT_THROW(CompletionServer({model}, options), InputError);
+}
+
+TEST(CompletionServer, ShowsHowTextsBecomeTokens) {
+  Running server(small_model());
+  const json tokens = server.answer("/tokenize", {{"content", "Once"}});
+  EXPECT_EQ(tokens["tokens"], (json{'O', 'n', 'c', 'e'}));
+  EXPECT_EQ(server.answer("/detokenize", {{"tokens", tokens["tokens"]}})["content"], "Once");
+  EXPECT_EQ(server.answer("/apply-template", {{"messages", kHello}})["prompt"], "<user>hello\n<assistant>");
+  const HttpReply refused = server.post("/tokenize", {{"text", "Once"}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json::parse(refused.body)["error"]["param"], "text");
+  EXPECT_TRUE(server.has_logged("POST /tokenize 400, "));
+}
+
+TEST(CompletionServer, HonoursPenaltiesAndBiases) {
+  const Running server(small_model());
+  const json forced = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 5}, {"logit_bias", {{"120", 100}}}, {"logprobs", 0}});
+  EXPECT_EQ(forced["choices"][0]["text"], "xxxxx");
+  EXPECT_LT(forced["choices"][0]["logprobs"]["token_logprobs"][0], -0.1) << "the model's own";
+  json request = {{"messages", kHello}, {"max_tokens", 100}, {"temperature", 0}};
+  const auto distinct = [&] {
+    const std::string text = server.answer(kChat, request)["choices"][0]["message"]["content"];
+    return std::set<char>(text.begin(), text.end()).size();
+  };
+  const std::size_t before = distinct();
+  request["frequency_penalty"] = 2;
+  request["presence_penalty"] = 2;
+  EXPECT_GT(distinct(), before);
+  const HttpReply unknown = server.post(kText, {{"prompt", "a"}, {"logit_bias", {{"256", 1}}}});
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_TRUE(testing::names(unknown.body, {"logit_bias", "256", "255"}));
+}
+
+TEST(CompletionServer, CountsWhatItDoes) {
+  const Running server(small_model());
+  const auto metrics = [&] {
+    const HttpReply reply = server.get("/metrics");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_NE(reply.head.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), std::string::npos) << reply.head;
+    return testing::PrometheusText(reply.body);
+  };
+  EXPECT_EQ(metrics().value("dikkat_generated_tokens_total"), 0);
+  server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 9}});
+  server.events(kChat, {{"messages", kHello}, {"max_tokens", 3}, {"n", 2}});
+  server.post(kText, {{"n", 0}});
+  server.get("/nothing/" + std::string(50, 'x'));
+  const auto responses = [&](const testing::PrometheusText& text, const char* endpoint, int status) {
+    return text.value(concat("dikkat_http_requests_total{endpoint=\"", endpoint, "\",status=\"", status, "\"}"));
+  };
+  for (int i = 0; i < 2000 && std::isnan(responses(metrics(), "other", 404)); ++i) {  // it is counted once it has been sent
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const testing::PrometheusText found = metrics();
+  EXPECT_EQ(found.value("dikkat_prompt_tokens_total"), 4 + static_cast<double>(std::string("<user>hello\n<assistant>").size()));
+  EXPECT_EQ(found.value("dikkat_generated_tokens_total"), 9 + 6);
+  EXPECT_EQ(found.value("dikkat_requests_running"), 0);
+  EXPECT_EQ(found.value("dikkat_requests_waiting"), 0);
+  EXPECT_EQ(found.value("dikkat_time_to_first_token_seconds_count"), 2);
+  EXPECT_EQ(found.value("dikkat_request_duration_seconds_count"), 2);
+  EXPECT_GT(found.value("dikkat_request_duration_seconds_sum"), found.value("dikkat_time_to_first_token_seconds_sum"));
+  EXPECT_GT(found.value("process_resident_memory_bytes"), 1e6);
+  EXPECT_EQ(responses(found, kText, 200), 1);
+  EXPECT_EQ(responses(found, kText, 400), 1);
+  EXPECT_EQ(responses(found, kChat, 200), 1);
+  EXPECT_EQ(responses(found, "other", 404), 1);
+}
+
+TEST(CompletionServer, OffersSeveralModels) {
+  SmallModel other(400);
+  for (float& weight : std::span(other.store.weights<float>(), static_cast<std::size_t>(other.store.slab_size()))) {
+    weight = -weight;
+  }
+  ServedModel second = other.served();
+  second.name = "other";
+  second.base = "tiny";
+  EXPECT_TRUE(testing::names(testing::error_of([&] { CompletionServer({second, second}, {.port = 0}); }), {"other"}));
+  const Running server({small_model().served(), second});
+  const json list = json::parse(server.get("/v1/models").body)["data"];
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0]["id"], "tiny");
+  EXPECT_EQ(list[1]["id"], "other");
+  EXPECT_EQ(list[1]["parent"], "tiny");
+  EXPECT_EQ(json::parse(server.get("/v1/models/other").body)["parent"], "tiny");
+
+  // Each model gives the answers that it gives when it is served alone, one after another and at the same time.
+  const Running only_second({second}), only_first(small_model());
+  const json request = {{"prompt", "Once"}, {"max_tokens", 40}, {"seed", 2}, {"logprobs", 1}};
+  const json of_first = only_first.answer(kText, request)["choices"], of_second = only_second.answer(kText, request)["choices"];
+  EXPECT_NE(of_first, of_second);
+  const auto ask_for = [&](const char* model) {
+    json named = request;
+    named["model"] = model;
+    const json answer = server.answer(kText, named);
+    EXPECT_EQ(answer["model"], model);
+    return answer["choices"];
+  };
+  EXPECT_EQ(server.answer(kText, request)["choices"], of_first) << "the first one by default";
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back([&] {
+      EXPECT_EQ(ask_for("other"), of_second);
+      EXPECT_EQ(ask_for("tiny"), of_first);
+    });
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
 }
 
 TEST(CompletionServer, AnswersHaveTheFormThatIsAskedFor) {
@@ -200,7 +345,11 @@ TEST(CompletionServer, RefusesInTheProtocolsForm) {
     EXPECT_TRUE(object.is_object() && object["error"]["message"].is_string() && object["error"].contains("param")) << reply.body;
     return object["error"];
   };
-  EXPECT_EQ(error(server.get("/other"), 404)["type"], "not_found_error");
+  const json missing = error(server.get("/other"), 404);
+  EXPECT_EQ(missing["type"], "not_found_error");
+  EXPECT_TRUE(testing::names(missing["message"].get<std::string>(), {"POST /v1/chat/completions", "POST /tokenize", "GET /metrics"}));
+  EXPECT_EQ(missing["message"].get<std::string>().find("embeddings"), std::string::npos);
+  EXPECT_EQ(error(server.post("/v1/embeddings", {{"input", "a"}}), 400)["code"], "embeddings_not_supported");
   error(server.get(kText), 405);
   EXPECT_EQ(error(server.post(kText, {{"n", 0}}), 400)["param"], "n");
   EXPECT_EQ(error(server.post(kChat, {{"messages", kHello}, {"model", "gpt-4"}}), 404)["code"], "model_not_found");
@@ -400,7 +549,11 @@ TEST(CompletionServer, LogProbabilitiesAreThoseOfTheModel) {
 TEST(CompletionServer, WantsItsKey) {
   const Running server(small_model(), {.api_key = "secret"});
   EXPECT_EQ(server.get("/health").status, 200);
+  EXPECT_EQ(server.get("/").status, 200);
   EXPECT_EQ(server.get("/v1/models").status, 401);
+  EXPECT_EQ(server.get("/metrics").status, 401);
+  EXPECT_EQ(server.get("/metrics", "Authorization: Bearer secret\r\n").status, 200);
+  EXPECT_EQ(server.post("/tokenize", {{"content", "a"}}).status, 401);
   for (const char* wrong : {"secret", "Bearer secre", "Bearer secrets", "Bearer ", "Bearer Secret", "Basic secret"}) {
     EXPECT_EQ(server.get("/v1/models", concat("Authorization: ", wrong, "\r\n")).status, 401) << wrong;
   }

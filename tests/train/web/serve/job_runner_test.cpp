@@ -1,6 +1,8 @@
 #include "train/web/serve/job_runner.h"
 
 #include <atomic>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <thread>
 
@@ -67,6 +69,17 @@ void wait_for_text(Job& job) {
   }
 }
 
+class OnlyA : public TokenConstraint {
+ public:
+  void mask(std::span<float> logits) override {
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      logits[i] = i == 'a' ? 0 : -std::numeric_limits<float>::infinity();
+    }
+  }
+  void accept(Token) override {}
+  bool is_complete() const override { return false; }
+};
+
 constexpr index kManyTokens = 99'000;
 
 TEST(JobRunner, AnswersTogetherAsOneByOne) {
@@ -132,14 +145,31 @@ TEST(JobRunner, AJobThatFailsEndsOnlyItself) {
   runs->cancel();
 }
 
-TEST(JobRunner, ContinuesAfterAModelThatFails) {
-  SmallModel broken(50);
+TEST(JobRunner, AModelThatFailsEndsOnlyItsJob) {
+  SmallModel broken(4000, false);  // otherwise the logit of 'x' would be NaN too, after any text
   broken.store.weights<float>()[broken.store.entry("wte.weight").offset + 'x' * 16] = std::nanf("");
   const ServedModel model = broken.served();
+  ApiRequest request{.prompt = "a", .max_tokens = 3000, .seed = Seed{.bits = 1}};
+  request.options.constraint = [] { return std::make_unique<OnlyA>(); };
+  const std::string all(3000, 'a');
+  RunnerInThread runner(model, 3);
+  const auto runs = runner.add(request);
+  for (int i = 0; i < 3; ++i) {
+    const auto fails = runner.add("x", 5, 1, 2);
+    EXPECT_TRUE(testing::names(testing::error_of([&] { texts_of(*fails); }), {"NaN"}));
+  }
+  EXPECT_EQ(texts_of(*runs)[0], all);
+}
+
+TEST(JobRunner, AConstraintThatThrowsEndsOnlyItsJob) {
+  const ServedModel model = small_model().served();
   RunnerInThread runner(model, 2);
   for (int i = 0; i < 3; ++i) {
-    const auto fails = runner.add("x", 5);
-    EXPECT_TRUE(testing::names(testing::error_of([&] { texts_of(*fails); }), {"NaN"}));
+    ApiRequest request{.prompt = "a", .max_tokens = 30, .seed = Seed{.bits = 1}};
+    request.options.constraint = []() -> std::unique_ptr<TokenConstraint> { throw ApiError(400, "too many states"); };
+    const auto fails = runner.add(std::move(request)), one = runner.add("b", 30);
+    EXPECT_EQ(testing::error_of([&] { texts_of(*fails); }), "too many states");
+    EXPECT_FALSE(texts_of(*one)[0].empty());
   }
 }
 

@@ -16,8 +16,9 @@ struct SmallModel {
   Gpt gpt;
   ByteTokenizer tokenizer;
 
-  explicit SmallModel(index context)
-      : gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = context, .vocab_size = kVocabulary}) {
+  explicit SmallModel(index context, bool tied = true)
+      : gpt(Scope(store),
+            {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = context, .vocab_size = kVocabulary, .tie_embeddings = tied}) {
     store.allocate(5);
     for (ParameterStore::Entry* entry : store.entries()) {
       for (index i = 0; i < entry->size(); ++i) {

@@ -71,7 +71,7 @@ TEST(StructuredRequest, RefusesByField) {
       {R"({"guided_json": "{"})", "guided_json"},
       {R"({"guided_json": 3})", "guided_json"},
       {R"({"regex": 3})", "regex"},
-      {R"x({"regex": "a(?=b)"})x", "regex"},
+      {R"_({"regex": "a(?=b)"})_", "regex"},
       {R"({"guided_choice": "a"})", "guided_choice"},
       {R"({"guided_choice": ["a", ""]})", "guided_choice"},
       {R"({"structured_outputs": {"grammar": "root ::= a"}})", "structured_outputs.grammar"},
