@@ -56,7 +56,7 @@ TEST(AnswerConstraints, AllowMarksThatAreSpecialTokens) {
         concat(
             R"({"messages": [{"role": "user", "content": "a"}], "parallel_tool_calls": false, "tools": [{"type": "function", "function": )",
             R"({"name": "f", "parameters": {"type": "object", "properties": {}}}}], "tool_choice": )", choice, '}'),
-        Endpoint::chat, "tiny");
+        Endpoint::chat, {"tiny"});
   };
   const std::vector<Token> prompt = {'a'};
 
