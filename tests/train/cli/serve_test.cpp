@@ -148,6 +148,7 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
                    "--out",
                    out,
                    "--set",
+                   "optim.warmup_steps=0",
                    "optim.learning_rate=0.05",
                    "train.max_steps=12",
                    "train.batch_size=4",
