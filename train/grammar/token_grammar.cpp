@@ -67,16 +67,18 @@ class TokenGrammar::Masks {
     return find(place.state);
   }
 
-  /// Continues with a text. Returns whether some text of the grammar begins so.
+  /// Continues with a text, unless no text of the grammar begins so. Returns whether one does.
   bool accept(Place& place, std::string_view text) {
     const std::lock_guard lock(mutex_);
     make_current(place);
+    Matcher::State state = place.state;
     for (const char c : text) {
-      place.state = matcher_->next(place.state, static_cast<std::uint8_t>(c));
-      if (place.state == Matcher::kDead) {
+      state = matcher_->next(state, static_cast<std::uint8_t>(c));
+      if (state == Matcher::kDead) {
         return false;
       }
     }
+    place.state = state;
     return true;
   }
 
@@ -202,16 +204,14 @@ class TokenGrammar::Sample : public TokenConstraint {
   void mask(std::span<float> logits) override {
     constexpr float kNever = -std::numeric_limits<float>::infinity();
     const std::shared_ptr<const Mask> mask = masks().mask(place_);
-    // The logits of tokens that end the sample are kept apart, because the walk leaves these tokens out.
+    // Tokens that end the sample are allowed where the text is complete, whatever their own text is.
     ends_.clear();
-    if (mask->accepts) {
-      for (const Token token : masks().ends()) {
-        if (token >= 0 && token < std::ssize(logits)) {
-          ends_.emplace_back(token, logits[static_cast<std::size_t>(token)]);
-        }
+    for (const Token token : masks().ends()) {
+      if (token >= 0 && token < std::ssize(logits)) {
+        ends_.emplace_back(token, mask->accepts ? logits[static_cast<std::size_t>(token)] : kNever);
       }
     }
-    require(mask->has_token || !ends_.empty(), "the vocabulary has no token that continues the text under its grammar");
+    require(mask->has_token || (mask->accepts && !ends_.empty()), "the vocabulary has no token that continues the text under its grammar");
     for (std::size_t begin = 0; begin < logits.size(); begin += 64) {
       const std::uint64_t bits = begin / 64 < mask->bits.size() ? mask->bits[begin / 64] : 0;
       const std::size_t count = std::min<std::size_t>(64, logits.size() - begin);

@@ -126,6 +126,19 @@ TEST_F(Gpt2Grammar, EndsWhereTheTextIsComplete) {
   EXPECT_FALSE(testing::error_of([&] { constraint->accept(kEnd); }).empty());
 }
 
+TEST_F(Gpt2Grammar, ATokenThatEndsIsNeverPartOfTheText) {
+  const Token end = tokenizer_->encode(" end")[0];
+  const auto grammar = std::make_shared<const TokenGrammar>(regex("x?[a-z ]{4,9}"), trie_, std::vector<Token>{end});
+  const auto constraint = grammar->constraint();
+  std::vector<Token> tokens = allowed(*constraint, 50257);
+  EXPECT_EQ(std::ranges::find(tokens, end), tokens.end());
+  EXPECT_FALSE(testing::error_of([&] { constraint->accept(tokenizer_->encode("7")[0]); }).empty());
+  EXPECT_EQ(allowed(*constraint, 50257), tokens) << "after a token that it refused";
+  constraint->accept(tokenizer_->encode("word")[0]);
+  tokens = allowed(*constraint, 50257);
+  EXPECT_NE(std::ranges::find(tokens, end), tokens.end());
+}
+
 TEST_F(Gpt2Grammar, ThreadsShareAGrammar) {
   const Grammar grammar = json_value();
   std::vector<std::string> alone;

@@ -194,10 +194,10 @@ int serve_command(const ServeArguments& arguments) {
   const LoadedModels loaded = load_models(arguments);
   const TrainedModel& trained = loaded.base.model;
   report_chosen_checkpoint(arguments.model, trained.origin);
-  const std::vector<ServedModel> models = served_models(arguments, loaded);
-  const ServedModel& model = models.front();
   const std::size_t free = free_memory(machine_memory(), process_memory());
   const StreamPlan plan = plan_of(arguments, trained, free);
+  const std::vector<ServedModel> models = served_models(arguments, loaded);
+  const ServedModel& model = models.front();
   const CompletionServer::Options options = server_options(arguments, plan);
   loading.reset();
   CompletionServer server(models, options);

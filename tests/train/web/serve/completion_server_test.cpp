@@ -777,6 +777,49 @@ TEST(CompletionServer, ForcesCallsOfTools) {
   EXPECT_EQ(json::parse(refused.body)["error"]["param"], "tools.weather.parameters.properties.days.multipleOf");
 }
 
+TEST(CompletionServer, LetsTheModelCallTools) {
+  // The mark of a call is a byte that the model writes sooner or later.
+  ServedModel model = small_model().served();
+  model.form =
+      ChatTemplate(TemplateName::own,
+                   "{% for t in tools or [] %}{{ t.function.name }}{{ t.function.description }};{% endfor %}"
+                   "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls %}!{\"name\": \"{{ c.function.name }}\", "
+                   "\"arguments\": {{ c.function.arguments | tojson }}}{% endfor %}{{ '\\n' }}{% endfor %}<assistant>",
+                   model.tokenizer);
+  model.answers = answer_form_of(*model.form);
+  ASSERT_TRUE(model.answers.calls) << model.answers.why_no_calls;
+  const Running server(model);
+  const json parameters = {{"type", "object"}, {"properties", {{"a", {{"type", "boolean"}}}}}, {"required", {"a"}}};
+  json request = {{"messages", kHello},
+                  {"tools", {{{"type", "function"}, {"function", {{"name", "f"}, {"description", ""}, {"parameters", parameters}}}}}},
+                  {"parallel_tool_calls", false},
+                  {"temperature", 2},
+                  {"max_tokens", 100}};
+  int called = 0, answered = 0;
+  for (int seed = 0; seed < 20 || (called == 0 && seed < 400); ++seed) {
+    request["seed"] = seed;
+    const json choice = server.answer(kChat, request)["choices"][0];
+    const json& message = choice["message"];
+    EXPECT_TRUE(message["content"].is_null() || message["content"].get<std::string>().find('!') == std::string::npos) << message;
+    if (message.contains("tool_calls")) {
+      ++called;
+      EXPECT_EQ(message["tool_calls"].size(), 1U);
+      const json function = message["tool_calls"][0]["function"];
+      EXPECT_EQ(function["name"], "f");
+      if (choice["finish_reason"] == "tool_calls") {
+        EXPECT_TRUE(json::parse(function["arguments"].get<std::string>())["a"].is_boolean()) << function;
+      }
+    } else {
+      ++answered;
+      EXPECT_EQ(choice["finish_reason"], "length");
+    }
+  }
+  EXPECT_GT(called, 0);
+  request["tool_choice"] = "none";
+  request["seed"] = 0;
+  EXPECT_FALSE(server.answer(kChat, request)["choices"][0]["message"].contains("tool_calls"));
+}
+
 TEST(CompletionServer, SeparatesReasoning) {
   const Running server(model_with_tools());
   const json request = {{"messages", kHello}, {"seed", 2}, {"max_tokens", 30}};
