@@ -157,7 +157,8 @@ void run(const Arguments& a) {
       peak = std::max(peak, peak_flops());  // others may have been busy before
       const double bandwidth = needs.bytes / median(read_ms) * 1e-6;
       if (!a.json) {
-        fmt::print("\n{}, {}: {:.0f} MB of weights, read at {:.1f} GB/s; {:.0f} GFLOP/s\n", shape, weights, needs.bytes * 1e-6, bandwidth, peak);
+        fmt::print("\n{}, {}: {:.0f} MB of weights, read at {:.1f} GB/s; {:.0f} GFLOP/s\n", shape, weights, needs.bytes * 1e-6, bandwidth,
+                   peak);
         fmt::print("{:>8} {:>10} {:>7} {:>13} {:>10} {:>9} {:>9} {:>9}\n", "streams", "tokens/s", "ratio", "between (ms)", "first (ms)",
                    "read (ms)", "flop (ms)", "of floor");
       }
