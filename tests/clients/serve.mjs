@@ -1,5 +1,5 @@
 // Checks `dikkat serve` with OpenAI's own client for JavaScript: texts, conversations, streams, log probabilities, stop strings, seeds,
-// calls of tools, reasoning, and the errors that it knows by type.
+// JSON under a schema, calls of tools, reasoning, and the errors that it knows by type.
 //
 //     node serve.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does)
 import assert from "node:assert/strict";
@@ -85,6 +85,28 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
   }
   assert.deepEqual(whole.usage, chat.usage);
 
+  // Answers in a form. The model has learnt none of them.
+  const schema = { type: "object", properties: { city: { type: "string", maxLength: 12 }, days: { type: "integer", minimum: 1, maximum: 31 },
+    sights: { type: "array", items: { enum: ["tower", "bridge"] }, maxItems: 3 }, next: { anyOf: [{ $ref: "#" }, { type: "null" }] } },
+    required: ["city", "days", "sights", "next"], additionalProperties: false };
+  const isPlan = (value) => typeof value.city === "string" && [...value.city].length <= 12 && Number.isInteger(value.days) && value.days >= 1 && value.days <= 31 &&
+    value.sights.length <= 3 && value.sights.every((sight) => schema.properties.sights.items.enum.includes(sight)) &&
+    Object.keys(value).length === 4 && (value.next === null || isPlan(value.next));
+  let complete = 0;
+  for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+    const form = { model, messages, ...likely, seed, max_completion_tokens: 180, response_format: { type: "json_schema", json_schema: { name: "plan", schema, strict: true } } };
+    const answer = (await client.chat.completions.create(form)).choices[0];
+    if (answer.finish_reason === "stop") {
+      ++complete;
+      assert(isPlan(JSON.parse(answer.message.content)), answer.message.content);
+      const { parsed } = (await client.chat.completions.stream(form).finalChatCompletion()).choices[0].message;
+      assert(parsed === null || isPlan(parsed));
+    }
+    const date = await client.completions.create({ model, prompt, seed, max_tokens: 20, regex: "[12]\\d{3}-(0[1-9]|1[0-2])" });
+    assert.match(date.choices[0].text, /^[12]\d{3}-(0[1-9]|1[0-2])$/);
+  }
+  assert(complete >= 3, `${complete} of 8 answers were complete`);
+
   // A client leaves: the next one gets its turn.
   const left = await client.completions.create({ model, prompt, max_tokens: 100, stream: true });
   for await (const part of left) {
@@ -105,11 +127,13 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
   await refused(client.completions.create({ model, prompt, temperature: 3 }), OpenAI.BadRequestError, { param: "temperature" });
   await refused(client.completions.create({ model, prompt, stream: true, n: 99 }), OpenAI.BadRequestError, { param: "n" });
   await refused(client.chat.completions.create({ model, messages, tools: [{ type: "function", function: { name: "f" } }] }), OpenAI.BadRequestError, { param: "tools" });
+  await refused(client.chat.completions.create({ model, messages, response_format: { type: "json_schema", json_schema: { name: "n", schema: { type: "integer", multipleOf: 3 } } } }),
+    OpenAI.BadRequestError, { param: "response_format.json_schema.schema.multipleOf" });
   await refused(client.chat.completions.create({ model, messages: [{ role: "user", content: "", tool_call_id: "1" }] }), OpenAI.BadRequestError,
     { param: "messages[0].tool_call_id" });
   await refused(client.embeddings.create({ model, input: "a" }), OpenAI.BadRequestError, { status: 400, code: "embeddings_not_supported" });
   await refused(new OpenAI({ baseURL, apiKey: "wrong", maxRetries: 0 }).models.list(), OpenAI.AuthenticationError, { status: 401, code: "invalid_api_key" });
-  console.log("serve: OpenAI's client reads texts, conversations, streams and log probabilities, and knows eight errors by their types");
+  console.log("serve: OpenAI's client reads texts, conversations, streams, log probabilities and JSON under a schema, and knows nine errors by their types");
 });
 
 // Tools and reasoning, in a template that has both. The model has learnt neither, so calls are valid only because they are forced to be.

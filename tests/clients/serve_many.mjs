@@ -4,19 +4,23 @@
 //     node serve_many.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does)
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { join, resolve } from "node:path";
 import { ChatOpenAI } from "@langchain/openai";
 import OpenAI from "openai";
 
 const [program, work, repository] = process.argv.slice(2).map((path) => resolve(path));
-const base = join(work, "shared"), corpus = join(repository, "data/tales.txt");
-const train = (out, ...settings) => execFileSync(program, ["train", "--corpus", corpus, "--out", out, "--quiet", "--set", "train.batch_size=8", "train.eval_tokens=128", ...settings]);
-train(base, "tokenizer.kind=bpe", "tokenizer.vocab_size=400", "model.n_layer=2", "model.n_embd=64", "model.block_size=192", "optim.learning_rate=0.01", "train.max_steps=60");
+const base = join(work, "shared");
+const train = (out, corpus, ...settings) => execFileSync(program, ["train", "--corpus", corpus, "--out", out, "--quiet", "--set", "train.batch_size=8", "train.eval_tokens=128", ...settings]);
+train(base, join(repository, "data/tales.txt"), "tokenizer.kind=bpe", "tokenizer.vocab_size=400", "model.n_layer=2", "model.n_embd=64", "model.block_size=192", "optim.learning_rate=0.01", "train.max_steps=60");
 const runs = { first: join(work, "first"), second: join(work, "second") };
-const tune = (out, ...settings) => train(out, `train.init_from="${base}"`, "optim.learning_rate=0.02", "train.max_steps=15", ...settings);
-tune(runs.first, "lora.rank=2");
-tune(runs.second, "lora.rank=4", 'lora.targets=["attention"]', "train.seed=3");
+const tune = (name, sentence, ...settings) => {  // on a text that is learnt quickly
+  writeFileSync(join(work, `${name}.txt`), sentence.repeat(2000));
+  train(runs[name], join(work, `${name}.txt`), `train.init_from="${base}"`, "optim.learning_rate=0.02", "optim.warmup_steps=0", "train.max_steps=25", ...settings);
+};
+tune("first", "The king sailed to a far island. ", "lora.rank=2");
+tune("second", "A fox and a crow sat in an old tree.\n", "lora.rank=4", 'lora.targets=["attention"]');
 
 /// A server in a process of its own.
 async function serve(...words) {

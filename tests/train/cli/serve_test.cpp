@@ -139,7 +139,11 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
   // Two runs of adapters, and what each of them answers when it is served alone.
   const Workspace here;
   here.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=270", "model.block_size=48", "model.dropout=0"});
-  here.write("new.txt", tiny_text(1200).substr(3));
+  std::string text;  // which is learnt quickly
+  for (int i = 0; i < 500; ++i) {
+    text += "the lamp and the ships at night ";
+  }
+  here.write("new.txt", text);
   const auto tune = [&](const std::string& out, const Words& settings) {
     Words words = {"train",
                    "--init-from",
@@ -149,8 +153,9 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
                    "--out",
                    out,
                    "--set",
-                   "optim.learning_rate=0.05",
-                   "train.max_steps=12",
+                   "optim.warmup_steps=0",
+                   "optim.learning_rate=0.02",
+                   "train.max_steps=25",
                    "train.batch_size=4",
                    "train.eval_tokens=64"};
     words.insert(words.end(), settings.begin(), settings.end());
@@ -169,8 +174,7 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
     EXPECT_EQ(answer["model"], model);
     return answer["choices"][0]["logprobs"]["token_logprobs"].get<std::vector<double>>();
   };
-  const std::string last = "/checkpoints/step-000000012.h5";  // the best checkpoint may be that of step 0, whose adapters change nothing
-  Serving all(here, {"--adapter", "first=one" + last, "--adapter", "second=two" + last});
+  Serving all(here, {"--adapter", "first=one", "--adapter", "second=two"});
   EXPECT_EQ(all.said()["model"], "run");
   EXPECT_EQ(all.said()["models"], (Json{"run", "first", "second"}));
   const Serving base(here);
@@ -178,7 +182,7 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
   EXPECT_NE(scores(all, "first"), scores(all, "run"));
   EXPECT_NE(scores(all, "second"), scores(all, "first"));
   for (const auto& [name, run] : {std::pair("first", "one"), std::pair("second", "two")}) {
-    const Serving alone(here, {"--name", name}, {}, run + last);
+    const Serving alone(here, {"--name", name}, {}, run);
     const std::vector<double> expected = scores(alone, name), found = scores(all, name);
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {

@@ -77,7 +77,8 @@ class AnswerReader {
 
   /// Whether nothing can follow: the only call that the answer may have is complete.
   bool is_over() const { return is_over_; }
-  bool has_calls() const { return calls_ > 0; }
+  /// Whether there were calls, of which none is cut off.
+  bool has_calls() const { return calls_ > 0 && !is_announced_; }
 
  private:
   enum class State { start, reasoning, content, before_list, before_call, in_call, behind_call };

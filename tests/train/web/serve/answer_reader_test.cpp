@@ -237,8 +237,8 @@ TEST(AnswerReader, GivesArgumentsAsTheyComeWhereTheyAreCertain) {
   EXPECT_TRUE(reader.push("}\n</tool_ca").calls.empty());
   EXPECT_EQ(reader.push("ll>\n<tool_call>\n{\"name\": \"get_time\", \"arguments\": {").calls,
             (std::vector<CallPart>{{.number = 1, .name = "get_time"}, {.number = 1, .arguments = "{"}}));
-  EXPECT_TRUE(reader.finish().content.empty()) << "a length ended the call";
-  EXPECT_TRUE(reader.has_calls());
+  EXPECT_TRUE(reader.finish().content.empty()) << "a length or a stop string ended the call";
+  EXPECT_FALSE(reader.has_calls()) << "the last one is cut off";
 }
 
 }  // namespace

@@ -177,8 +177,8 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
 
 TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   for (const char* field :
-       {"tools", "functions", "function_call", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs",
-        "documents", "grammar", "ebnf", "guided_grammar", "structural_tag", "stop_token_ids", "bad_words", "options"}) {
+       {"tools", "functions", "function_call", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs", "documents",
+        "grammar", "ebnf", "guided_grammar", "structural_tag", "stop_token_ids", "bad_words", "options"}) {
     expect_refused(of_text(concat("{\"", field, "\": [1]}")), concat("400 ", field, " invalid_value"), {field, "a list of 1", "supported"});
     EXPECT_EQ(of_text(concat("{\"", field, "\": null}")), "accepted");
   }
