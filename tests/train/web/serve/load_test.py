@@ -51,7 +51,7 @@ class Server:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
 
     def send(self, path, body):
-        connection = http.client.HTTPConnection(self.address, timeout=120)
+        connection = http.client.HTTPConnection(self.address, timeout=300)
         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         return connection
 
