@@ -172,14 +172,14 @@ AnswerParts AnswerReader::finish() {
     case State::reasoning: parts.reasoning = rest_; break;
     case State::start:
     case State::content:
-      if (!skips_space_ || space_at_begin(rest_) < rest_.size()) {
+      if (!options_->has_only_calls && (!skips_space_ || space_at_begin(rest_) < rest_.size())) {
         parts.content = rest_;
       }
       break;
     case State::before_list:
     case State::before_call:
     case State::in_call:
-      if (!is_announced_) {
+      if (!is_announced_ && !options_->is_certain) {
         parts.content = raw_ + rest_;
       }
       break;

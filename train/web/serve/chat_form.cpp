@@ -108,6 +108,7 @@ std::optional<AnswerReader> reader_of(const ServedModel& model, const ApiRequest
                                 .begins_in_reasoning = begins_in_reasoning(model.answers, end_of_prompt(model, prompt)),
                                 .several = request.tools.several};
   const bool is_marked = model.answers.calls && !model.answers.calls->begin.empty();
+  options.has_only_calls = request.options.constraint && request.tools.choice == ToolChoice::required;
   options.is_certain = request.options.constraint && (is_marked || request.tools.choice == ToolChoice::required);
   for (const Tool& tool : request.tools.tools) {
     options.tools.push_back(tool.name);

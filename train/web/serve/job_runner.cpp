@@ -56,7 +56,7 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
   std::shared_ptr<Active> active;
   try {
     job->begin();
-    metrics_.begin_answer(std::ssize(job->prompt()));
+    metrics_.begin_answer(std::ssize(job->prompt()) * job->request().options.num_samples);
     active = std::make_shared<Active>(Active{.job = job, .answer = Answer(*job)});
     active->samples.reserve(static_cast<std::size_t>(active->answer.choices()));  // from here on, drop() knows all that were added
     for (index choice = 0; choice < active->answer.choices(); ++choice) {

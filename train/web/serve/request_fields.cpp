@@ -231,7 +231,7 @@ std::string value_to_set(const json& accepted) {
   throw ApiError(
       400,
       concat(short_text(json(name)), is_of_other ? " is a field of the other endpoint" : " is not a field that this server knows",
-             meant.empty() ? "; leave it out" : concat("; did you mean \"", meant, "\"?")),
+             meant.empty() || is_of_other ? "; leave it out" : concat("; did you mean \"", meant, "\"?")),
       name, "unknown_parameter");
 }
 

@@ -72,11 +72,13 @@ std::vector<Token> prompt_tokens(const ServedModel& model, const ApiRequest& req
   std::vector<Token> tokens = encoded(model, request);
   if (std::ssize(tokens) >= model.context()) {
     const bool is_chat = request.endpoint == Endpoint::chat;
-    throw ApiError(
-        400,
-        concat(is_chat ? "the messages have " : "the prompt has ", tokens.size(), " tokens, expected fewer than the model's context of ",
-               model.context(), is_chat ? ": leave out the oldest" : ": shorten it"),
-        is_chat ? "messages" : "prompt", "context_length_exceeded");
+    const char* const what = !is_chat                     ? "the prompt has "
+                             : request.tools.text.empty() ? "the messages have "
+                                                          : "the messages and tools have ";
+    throw ApiError(400,
+                   concat(what, tokens.size(), " tokens, expected fewer than the model's context of ", model.context(),
+                          is_chat ? ": leave out the oldest" : ": shorten it"),
+                   is_chat ? "messages" : "prompt", "context_length_exceeded");
   }
   return tokens;
 }

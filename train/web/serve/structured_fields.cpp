@@ -58,8 +58,8 @@ StructuredRequest schema_of(const Json& schema, const std::string& field) {
 }
 
 StructuredRequest regex_of(const Json& pattern, const std::string& field) {
-  if (!pattern.is_string()) {
-    refuse_structure(field, seen(pattern), ", expected a regular expression, a string");
+  if (!pattern.is_string() || pattern.get_ref<const std::string&>().empty()) {
+    refuse_structure(field, seen(pattern), ", expected a regular expression, a string that is not empty");
   }
   return {.kind = Kind::regex, .text = pattern.get<std::string>(), .field = field};
 }
@@ -126,21 +126,27 @@ StructuredRequest structured_outputs_of(const Json& outputs, const std::string& 
   StructuredRequest found;
   for (const auto& [name, value] : outputs.items()) {
     const std::string within = concat(field, '.', name);
-    if (is_nothing(value) && name != "json") {
+    if (value.is_null() || (name == "json_object" && value == false)) {
       continue;
     }
     if (found.kind != Kind::any) {
       refuse_structure(within, "stands beside ", found.field, ": an answer can have only one form");
     }
-    if (name == "json" && !value.is_null()) {
+    if (name == "json") {
       found = schema_of(value, within);
     } else if (name == "regex") {
       found = regex_of(value, within);
     } else if (name == "choice") {
       found = choice_of(value, within);
     } else if (name == "json_object") {
+      if (value != true) {
+        refuse_structure(within, seen(value), ", expected true or false");
+      }
       found = {.kind = Kind::object, .field = within};
     }
+  }
+  if (found.kind == Kind::any) {
+    refuse_structure(field, R"(has no form, expected {"json": {...}}, {"regex": ...}, {"choice": [...]} or {"json_object": true})");
   }
   return found;
 }
@@ -151,21 +157,20 @@ StructuredRequest read_structured_request(const Json& request) {
   struct Field {
     const char* name;
     StructuredRequest (*read)(const Json& value, const std::string& field);
-    bool is_set_by_nothing;  // "" and {} are values, too
   };
   constexpr Field kFields[] = {
-      {"response_format", response_format_of, true},
-      {"regex", regex_of, false},
-      {"guided_regex", regex_of, false},
-      {"guided_json", schema_of, true},
-      {"json_schema", schema_of, true},
-      {"guided_choice", choice_of, false},
-      {"structured_outputs", structured_outputs_of, false},
+      {"response_format", response_format_of},
+      {"regex", regex_of},
+      {"guided_regex", regex_of},
+      {"guided_json", schema_of},
+      {"json_schema", schema_of},
+      {"guided_choice", choice_of},
+      {"structured_outputs", structured_outputs_of},
   };
   StructuredRequest found;
   for (const Field& field : kFields) {
     const Json* const value = find_value(request, field.name);
-    if (value == nullptr || (is_nothing(*value) && !(field.is_set_by_nothing && value->is_object()))) {
+    if (value == nullptr || value->is_null()) {
       continue;
     }
     const StructuredRequest one = field.read(*value, field.name);

@@ -241,5 +241,21 @@ TEST(AnswerReader, GivesArgumentsAsTheyComeWhereTheyAreCertain) {
   EXPECT_FALSE(reader.has_calls()) << "the last one is cut off";
 }
 
+TEST(AnswerReader, APartOfACallIsNoContentWhereCallsAreCertain) {
+  const auto content_of = [](const AnswerReader::Options& options, const std::string& text) {
+    AnswerReader reader(options);
+    const std::string content = reader.push(text).content;
+    return content + reader.finish().content;
+  };
+  AnswerReader::Options options = options_of(kHermes);
+  const std::string begun = "<tool_call>\n{\"na", mark = "<too";
+  EXPECT_EQ(content_of(options, begun), begun);
+  options.is_certain = true;
+  EXPECT_EQ(content_of(options, begun), "");
+  EXPECT_EQ(content_of(options, mark), mark) << "it may be content";
+  options.has_only_calls = true;
+  EXPECT_EQ(content_of(options, mark), "");
+}
+
 }  // namespace
 }  // namespace dikkat

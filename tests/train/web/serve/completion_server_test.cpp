@@ -224,7 +224,8 @@ TEST(CompletionServer, CountsWhatItDoes) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   const testing::PrometheusText found = metrics();
-  EXPECT_EQ(found.value("dikkat_prompt_tokens_total"), 4 + static_cast<double>(std::string("<user>hello\n<assistant>").size()));
+  EXPECT_EQ(found.value("dikkat_prompt_tokens_total"), 4 + 2 * static_cast<double>(std::string("<user>hello\n<assistant>").size()))
+      << "a prompt counts for each choice";
   EXPECT_EQ(found.value("dikkat_generated_tokens_total"), 9 + 6);
   EXPECT_EQ(found.value("dikkat_requests_running"), 0);
   EXPECT_EQ(found.value("dikkat_requests_waiting"), 0);
