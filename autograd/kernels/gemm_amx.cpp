@@ -334,7 +334,7 @@ class Product {
 
   void multiply(Range chunk, index first, index end) const {
     const index most = end - first;
-    const auto on_thread = [&] { const Own asked(cut_, most); };
+    auto on_thread = [&] { const Own asked(cut_, most); };
     const double products = Work::products(std::min((end - first) * kRows, p_.m), p_.n, chunk.depth()).multiply_adds;
     const Work work{products / kFaster + Work::elements(p_.n * chunk.depth()).multiply_adds / kFaster};
     // The strips of all groups are numbered one after another, and the threads get equal ranges of them.

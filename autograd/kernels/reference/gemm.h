@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm_tiles.h"
+#include "autograd/kernels/instruction_set.h"
 
 namespace dikkat::kernels::reference {
 
@@ -117,6 +119,16 @@ void gemm_in_blocks(const Problem& p, const T* a, const T* b, index depth) {
         is_base = true;
       }
     }
+  }
+}
+
+/// gemm() of bf16 in the order of the product that this processor runs, bit for bit.
+template <class Problem>
+void gemm_of_bf16(const Problem& p, const bf16* a, const bf16* b) {
+  if (has_amx_products()) {
+    gemm_by_amx(p, a, b);
+  } else {
+    gemm_in_blocks(p, a, b, gemm_block_depth(p.k));
   }
 }
 
