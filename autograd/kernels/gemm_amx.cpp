@@ -19,24 +19,29 @@
 //
 // A strip is 32 rows of A and C, a panel 32 columns of B and C, and a group some adjacent panels. A thread packs B of a group into its own
 // memory, so that it stays in L2, and multiplies strip after strip by it. Within a strip, a part of k at a time is multiplied by all panels
-// of the group: this part of A stays in L1. Sums between the parts are in C. A is read in place, or packed for all threads if it is
-// transposed or must be rounded.
+// of the group: this part of A stays in L1, and the next part is fetched meanwhile. Sums between the parts are in C, or in the thread's
+// memory if C is bf16. A is read in place, or packed for all threads if it is transposed or must be rounded.
 //
-// Threads get equal numbers of strips, group after group. An element's bits depend only on k, because a tile of 32 k is added to C as it is.
+// Threads get equal numbers of strips, group after group. An element's bits depend only on k, because the products of 32 k are added to C at
+// once.
 namespace dikkat::kernels {
 namespace {
 
-constexpr index kTile = 16;                // rows of a tile, and its columns of C
-constexpr index kStep = 32;                // k of a tile
-constexpr index kRows = 2 * kTile;         // of a strip
-constexpr index kCols = 2 * kTile;         // of a panel
-constexpr index kStepWords = kStep / 2;    // of a column of B
-constexpr index kTileBytes = 1024;         // of a whole tile
-constexpr index kPartSteps = 16;           // of a part of k, at most: 32 rows of A are 32 KiB, two thirds of L1
-constexpr index kMostDepth = 6144;         // of a block of k for which B is packed, about
-constexpr index kGroupBytes = 640 << 10;   // of B of a group, about: a third of L2
-constexpr index kPackedAtOnce = 3 << 20;   // elements of A that are packed for all threads, about
-constexpr double kFaster = 8;              // multiply-adds that take as long as one of f32
+constexpr index kTile = 16;               // rows of a tile, and its columns of C
+constexpr index kStep = 32;               // k of a tile
+constexpr index kRows = 2 * kTile;        // of a strip
+constexpr index kCols = 2 * kTile;        // of a panel
+constexpr index kStepWords = kStep / 2;   // of a column of B
+constexpr index kTileBytes = 1024;        // of a whole tile
+constexpr index kPartDepth = 256;         // of a part of k, at most: A and B of a strip and a panel are two thirds of L1
+constexpr index kMostDepth = 1536;        // of a block of k for which B is packed
+constexpr index kGroupBytes = 960 << 10;  // of B of a group, about: half of L2
+constexpr index kLowerGroup = 4;          // panels of a group if only elements below the diagonal are computed
+constexpr index kPackedAtOnce = 3 << 20;  // elements of A that are packed for all threads, about
+constexpr index kSumsOfStrips = 64;       // strips whose sums over blocks of k a thread keeps, at most
+constexpr double kFaster = 8;             // multiply-adds that take as long as one of f32
+
+using Words = simd::Vec<std::uint32_t>;
 
 /// The configuration of the tile registers: 0 to 3 are C, 4 and 5 A, 6 and 7 B.
 struct alignas(64) TileConfig {
@@ -84,6 +89,18 @@ struct TilesOfA {
   index row, below, next;
 };
 
+/// A part of A that is fetched, some lines in each step.
+struct Ahead {
+  TilesOfA a;
+  index line, in_step;
+
+  void fetch() {
+    for (index i = 0; i < in_step; ++i, ++line) {
+      __builtin_prefetch(a.at + line % kRows * a.row + line / kRows * a.next);
+    }
+  }
+};
+
 /// What a tile's sums are added to: rows `row_bytes` apart (0: the same row for all), or nothing.
 struct Base {
   const float* at;
@@ -93,9 +110,9 @@ struct Base {
 // gcc's intrinsics do not say that they read memory.
 inline void finish_stores() { __asm__ volatile("" ::: "memory"); }
 
-/// c (kRowTiles x kColTiles tiles) = base + a b, for `steps` tiles of k. b is a panel.
+/// c (kRowTiles x kColTiles tiles) = base + a b, for `steps` tiles of k. b is a panel. Fetches `ahead` meanwhile.
 template <int kRowTiles, int kColTiles>
-void multiply_tiles(index steps, TilesOfA a, const std::uint32_t* b, Base base, float* c, index c_bytes) {
+void multiply_tiles(index steps, TilesOfA a, const std::uint32_t* b, Base base, float* c, index c_bytes, Ahead ahead) {
   constexpr bool kRight = kColTiles == 2, kBelow = kRowTiles == 2;
   constexpr index kPanelBytes = kCols * 4;
   finish_stores();
@@ -123,6 +140,7 @@ void multiply_tiles(index steps, TilesOfA a, const std::uint32_t* b, Base base, 
     _tile_loadd(6, b, kPanelBytes);
     _tile_loadd(4, a.at, a.row);
     _tile_dpbf16ps(0, 4, 6);
+    ahead.fetch();
     if constexpr (kBelow) {
       _tile_loadd(5, a.at + a.below, a.row);
       _tile_dpbf16ps(2, 5, 6);
@@ -154,35 +172,136 @@ using MultiplyTiles = decltype(&multiply_tiles<1, 1>);
 /// multiply_tiles() for one or two tiles of rows and of columns.
 constexpr MultiplyTiles kMultiply[2][2] = {{multiply_tiles<1, 1>, multiply_tiles<1, 2>}, {multiply_tiles<2, 1>, multiply_tiles<2, 2>}};
 
-/// to (16, 16) = from (16, 16) transposed.
-void transpose_words(const std::uint32_t* from, std::uint32_t* to) {
-  for (index i = 0; i < kTile; i += kTransposeSize) {
-    for (index j = 0; j < kTile; j += kTransposeSize) {
-      transpose_block(from + i * kTile + j, kTile, kTransposeSize, to + j * kTile + i, kTile);
+/// The rows of a tile of words become its columns.
+void transpose(Words (&rows)[kTile]) {
+  Words pairs[kTile], fours[kTile];
+  for (index i = 0; i < kTile; i += 2) {
+    pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  }
+  for (index i = 0; i < kTile; i += 4) {
+    for (index half = 0; half < 2; ++half) {
+      const Words a = pairs[i + half], b = pairs[i + 2 + half];
+      fours[i + 2 * half] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+      fours[i + 2 * half + 1] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
     }
+  }
+  // The four words at 4 l of fours[4 i + j] are rows 4 i to 4 i + 3 of column 4 l + j.
+  const auto even = [](Words a, Words b) { return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27); };
+  const auto odd = [](Words a, Words b) { return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31); };
+  for (index j = 0; j < 4; ++j) {
+    const Words upper_even = even(fours[j], fours[4 + j]), lower_even = even(fours[8 + j], fours[12 + j]);
+    const Words upper_odd = odd(fours[j], fours[4 + j]), lower_odd = odd(fours[8 + j], fours[12 + j]);
+    rows[j] = even(upper_even, lower_even);
+    rows[4 + j] = even(upper_odd, lower_odd);
+    rows[8 + j] = odd(upper_even, lower_even);
+    rows[12 + j] = odd(upper_odd, lower_odd);
   }
 }
 
-/// Packs 32 k of some rows of A, as one or two tiles. Rows and k from `rows` and `depth` on are zero.
+/// 32 numbers that follow each other, as words.
+Words words_of_row(const float* from) {
+  return reinterpret_cast<Words>(_mm512_cvtne2ps_pbh(simd::load(from + kTile), simd::load(from)));
+}
+Words words_of_row(const bf16* from) { return simd::load(reinterpret_cast<const std::uint32_t*>(from)); }
+/// As above, for the first `count` of them; the others are zero.
 template <class From>
-void pack_rows_of_a(const From* from, index ld, index rows, index depth, bf16* to) {
-  for (index row = 0; row < kRows; ++row, to += kStep) {
-    const index count = row < rows ? depth : 0;
-    if (count > 0) {
-      round_row(from + row * ld, count, to);
+Words words_of_row(const From* from, index count) {
+  if (count == kStep) {
+    return words_of_row(from);
+  }
+  bf16 numbers[kStep] = {};
+  round_row(from, count, numbers);
+  return words_of_row(numbers);
+}
+
+/// The words of two rows of 32 columns: a number of each.
+struct WordPair {
+  Words left, right;
+};
+WordPair words_of_columns(const float* upper, const float* lower) {
+  return {simd::bf16_words(simd::load(upper), simd::load(lower)), simd::bf16_words(simd::load(upper + kTile), simd::load(lower + kTile))};
+}
+WordPair words_of_columns(const bf16* upper, const bf16* lower) {
+  typedef std::uint16_t Halves __attribute__((vector_size(simd::kBytes)));
+  const auto a = reinterpret_cast<Halves>(words_of_row(upper)), b = reinterpret_cast<Halves>(words_of_row(lower));
+  return {reinterpret_cast<Words>(__builtin_shufflevector(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42,
+                                                          11, 43, 12, 44, 13, 45, 14, 46, 15, 47)),
+          reinterpret_cast<Words>(__builtin_shufflevector(a, b, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25,
+                                                          57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63))};
+}
+
+/// Calls put(word, words) for the 16 words of `depth` rows of 32 columns. Columns and rows from `count` and `depth` on are zero. Fetches the
+/// next 32 rows.
+template <class From, class F>
+void for_columns_of_words(const From* from, index ld, index count, index depth, F&& put) {
+  constexpr index kLine = 64 / sizeof(From);
+  for (index row = kStep; row < 2 * kStep; ++row) {
+    for (index at = 0; at < kCols; at += kLine) {
+      __builtin_prefetch(from + row * ld + at);
     }
-    std::fill_n(to + count, kStep - count, bf16{0});
+  }
+  if (count >= kCols && depth == kStep) {
+    for (index word = 0; word < kStepWords; ++word, from += 2 * ld) {
+      put(word, words_of_columns(from, from + ld));
+    }
+    return;
+  }
+  std::uint32_t words[kStepWords * kCols];
+  pack_columns<kCols>(from, ld, std::min(count, kCols), depth, words);
+  std::fill(words + words_of<bf16>(depth) * kCols, std::end(words), 0U);
+  for (index word = 0; word < kStepWords; ++word) {
+    put(word, WordPair{simd::load(words + word * kCols), simd::load(words + word * kCols + kTile)});
+  }
+}
+
+/// Packs 32 k of `rows` rows of A, as two tiles. Rows and k from `rows` and `depth` on are zero.
+template <class From>
+void pack_rows_of_a(const From* from, index ld, index rows, index depth, std::uint32_t* to) {
+  for (index row = 0; row < kRows; ++row) {
+    simd::store(to + row * kStepWords, row < rows ? words_of_row(from + row * ld, depth) : Words{});
   }
 }
 /// As above, from A transposed.
 template <class From>
-void pack_columns_of_a(const From* from, index ld, index rows, index depth, bf16* to) {
-  const index words = words_of<bf16>(depth);
-  for (index tile = 0; tile < 2; ++tile, to += kTileBytes / 2) {
-    std::uint32_t columns[kStepWords * kTile];
-    pack_columns<kTile>(from + tile * kTile, ld, std::clamp<index>(rows - tile * kTile, 0, kTile), depth, columns);
-    std::fill(columns + words * kTile, std::end(columns), 0U);
-    transpose_words(columns, reinterpret_cast<std::uint32_t*>(to));
+void pack_columns_of_a(const From* from, index ld, index rows, index depth, std::uint32_t* to) {
+  Words upper[kTile], lower[kTile];
+  for_columns_of_words(from, ld, rows, depth, [&](index word, WordPair words) {
+    upper[word] = words.left;
+    lower[word] = words.right;
+  });
+  transpose(upper);
+  transpose(lower);
+  for (index row = 0; row < kTile; ++row) {
+    simd::store(to + row * kStepWords, upper[row]);
+    simd::store(to + (kTile + row) * kStepWords, lower[row]);
+  }
+}
+
+/// Packs 32 k of `cols` columns of B, as two tiles beside each other.
+template <class From>
+void pack_columns_of_b(const From* from, index ld, index cols, index depth, std::uint32_t* to) {
+  for_columns_of_words(from, ld, cols, depth, [&](index word, WordPair words) {
+    simd::store(to + word * kCols, words.left);
+    simd::store(to + word * kCols + kTile, words.right);
+  });
+}
+/// As above, from B transposed.
+template <class From>
+void pack_rows_of_b(const From* from, index ld, index cols, index depth, std::uint32_t* to) {
+  constexpr index kAhead = 4 * kStep;
+  for (index tile = 0; tile < kCols; tile += kTile) {
+    Words words[kTile] = {};
+    for (index row = tile; row < std::min(cols, tile + kTile); ++row) {
+      const From* at = from + row * ld;
+      words[row - tile] = words_of_row(at, depth);
+      __builtin_prefetch(at + kAhead);
+      __builtin_prefetch(at + kAhead + kStep / 2);
+    }
+    transpose(words);
+    for (index word = 0; word < kStepWords; ++word) {
+      simd::store(to + word * kCols + tile, words[word]);
+    }
   }
 }
 
@@ -212,24 +331,29 @@ struct Cut {
       : strips(ceil_div(p.m, kRows)),
         panels(ceil_div(p.n, kCols)),
         depth(equal_depth(p.k, kMostDepth)),
-        part(equal_depth(std::min(p.k, depth), kPartSteps * kStep)),
+        part(equal_depth(std::min(p.k, depth), kPartDepth)),
         a_in_place(p.a.is_bf16() && !p.transpose_a && p.k % kStep == 0),
         rounds_c(p.c.is_bf16()),
         keeps_sums(rounds_c && p.k > depth),
-        group(keeps_sums || p.lower
-                  ? 1
-                  : std::clamp<index>(std::min(kGroupBytes / (2 * kCols * depth), ceil_div(panels, thread_count())), 1, panels)),
+        group(panels_of_group(p)),
         groups(ceil_div(panels, group)),
         chunk_depth(a_in_place || rounds_c ? std::max<index>(p.k, 1)
                                            : depth * std::max<index>(1, kPackedAtOnce / (depth * strips * kRows))),
         chunk_strips(a_in_place ? strips : std::clamp<index>(kPackedAtOnce / (std::min(chunk_depth, p.k + kStep) * kRows), 1, strips)) {}
+
+  /// As many panels as fit into L2, but enough groups for all threads, and groups of about equal size.
+  index panels_of_group(const Bf16Gemm& p) const {
+    const index most = p.lower ? kLowerGroup : kGroupBytes / (2 * kCols * depth);
+    const index in_group = std::clamp<index>(std::min(most, ceil_div(panels, thread_count())), 1, panels);
+    return ceil_div(panels, ceil_div(panels, in_group));
+  }
 
   index strips, panels;
   index depth;  // of a block of k, for which B is packed
   index part;   // of a block, for which A stays in L1
   bool a_in_place;
   bool rounds_c;
-  bool keeps_sums;     // C is rounded, and the sums of one block are not the last
+  bool keeps_sums;     // C is rounded, and there are several blocks
   index group;         // panels of a group
   index groups;
   index chunk_depth;   // of k at a time, and
@@ -245,7 +369,7 @@ class Product {
     for_ranges({0, p_.k}, cut_.chunk_depth, [&](Range chunk) {
       for (index first = 0; first < cut_.strips; first += cut_.chunk_strips) {
         const index end = std::min(first + cut_.chunk_strips, cut_.strips);
-        const Scratch<bf16> packed(cut_.a_in_place ? 0 : (end - first) * chunk.steps() * kRows * kStep);
+        const Scratch<std::uint32_t> packed(cut_.a_in_place ? 0 : (end - first) * chunk.steps() * kRows * kStepWords);
         a_ = packed;
         if (!cut_.a_in_place) {
           p_.a.visit([&](const auto* a) { pack_a(a, chunk, first, end); });
@@ -259,13 +383,13 @@ class Product {
   /// A thread's memory: B of a group in a block of k, and the sums that cannot be in C.
   struct Own {
     Own(const Cut& cut, index strips)
-        : b(ceil_div(cut.depth, kStep) * kStepWords * kCols * cut.group),
-          sums((cut.keeps_sums ? strips : 1) * (cut.rounds_c ? cut.group : 1) * kRows * kCols) {}
+        : b(cut.depth / kStep * kStepWords * kCols * cut.group),
+          sums((cut.keeps_sums ? std::min(strips, kSumsOfStrips) : 1) * (cut.rounds_c ? cut.group : 1) * kRows * kCols) {}
     Scratch<std::uint32_t> b;
     Scratch<float> sums;
   };
 
-  bf16* packed_strip(Range chunk, index strip) const { return a_ + strip * chunk.steps() * kRows * kStep; }
+  std::uint32_t* packed_strip(Range chunk, index strip) const { return a_ + strip * chunk.steps() * kRows * kStepWords; }
 
   /// A of the strips, 32 k after 32 k: adjacent rows of A transposed are read one after another.
   template <class From>
@@ -274,7 +398,7 @@ class Product {
     parallel_ranges(
         end - first, work, [] {},
         [&](index from, index to) {
-          constexpr index kAtOnce = 4;  // with more, strips' memory for 32 k could be in the same sets of the cache
+          constexpr index kAtOnce = 4;
           for (index some = from; some < to; some += kAtOnce) {
             for (index step = 0; step < chunk.steps(); ++step) {
               const index k = chunk.begin + step * kStep;
@@ -282,7 +406,7 @@ class Product {
               for (index strip = some; strip < std::min(some + kAtOnce, to); ++strip) {
                 const index row = (first + strip) * kRows;
                 const index rows = std::min(kRows, p_.m - row);
-                bf16* packed = packed_strip(chunk, strip) + step * kRows * kStep;
+                std::uint32_t* packed = packed_strip(chunk, strip) + step * kRows * kStepWords;
                 if (p_.transpose_a) {
                   pack_columns_of_a(a + k * p_.lda + row, p_.lda, rows, depth, packed);
                 } else {
@@ -298,36 +422,41 @@ class Product {
 
   /// Packs panels first to end - 1 of op(B).
   void pack_b(index first, index end, Range block, std::uint32_t* to) const {
-    if (p_.packed_b == nullptr && !p_.transpose_b) {
-      p_.b.visit([&](const auto* b) { pack_columns_of_b(b, first, end, block, to); });
+    if (p_.packed_b == nullptr) {
+      p_.b.visit([&](const auto* b) { pack_b_of(b, first, end, block, to); });
       return;
     }
     for (index panel = first; panel < end; ++panel) {
       std::uint32_t* const words = panel_in(to, block, panel - first);
-      const index col = panel * kCols;
-      if (p_.packed_b == nullptr) {
-        p_.b.visit([&](const auto* b) {
-          pack_rows<kCols>(b + col * p_.ldb + block.begin, p_.ldb, std::min(kCols, p_.n - col), block.depth(), words);
-        });
-      } else if (p_.transpose_b) {
-        unpack_panels<kCols>(*p_.packed_b, col, block.begin, block.end, words);
+      if (p_.transpose_b) {
+        unpack_panels<kCols>(*p_.packed_b, panel * kCols, block.begin, block.end, words);
       } else {
-        unpack_rows<kCols>(*p_.packed_b, col, block.begin, block.end, words);
+        unpack_rows<kCols>(*p_.packed_b, panel * kCols, block.begin, block.end, words);
       }
       std::fill(words + words_of<bf16>(block.depth()) * kCols, words + block.steps() * kStepWords * kCols, 0U);
     }
   }
-  /// Packs B that is not transposed 32 k at a time: rows are read across the group.
   template <class From>
-  void pack_columns_of_b(const From* b, index first, index end, Range block, std::uint32_t* to) const {
-    for (index step = 0; step < block.steps(); ++step) {
-      const index k = block.begin + step * kStep;
-      const index depth = std::min(kStep, block.end - k);
+  void pack_b_of(const From* b, index first, index end, Range block, std::uint32_t* to) const {
+    const auto pack = [&](index panel, index step) {
+      const index k = block.begin + step * kStep, col = panel * kCols;
+      const index depth = std::min(kStep, block.end - k), cols = std::min(kCols, p_.n - col);
+      std::uint32_t* const words = panel_in(to, block, panel - first) + step * kStepWords * kCols;
+      if (p_.transpose_b) {
+        pack_rows_of_b(b + col * p_.ldb + k, p_.ldb, cols, depth, words);
+      } else {
+        pack_columns_of_b(b + k * p_.ldb + col, p_.ldb, cols, depth, words);
+      }
+    };
+    // Read along the rows of B.
+    for (index panel = first; panel < end && p_.transpose_b; ++panel) {
+      for (index step = 0; step < block.steps(); ++step) {
+        pack(panel, step);
+      }
+    }
+    for (index step = 0; step < block.steps() && !p_.transpose_b; ++step) {
       for (index panel = first; panel < end; ++panel) {
-        std::uint32_t* const words = panel_in(to, block, panel - first) + step * kStepWords * kCols;
-        const index col = panel * kCols;
-        pack_columns<kCols>(b + k * p_.ldb + col, p_.ldb, std::min(kCols, p_.n - col), depth, words);
-        std::fill(words + words_of<bf16>(depth) * kCols, words + kStepWords * kCols, 0U);
+        pack(panel, step);
       }
     }
   }
@@ -363,23 +492,28 @@ class Product {
   /// Strips begin to end - 1 times the group of panels from `panel` on.
   void multiply_group(Range chunk, index chunk_first, index begin, index end, index panel, const Own& own, TileRegisters& registers) const {
     const index panels_end = std::min(panel + cut_.group, cut_.panels);
-    for_ranges(chunk, cut_.depth, [&](Range block) {
-      pack_b(panel, panels_end, block, own.b);
-      for (index strip = begin; strip < end; ++strip) {
-        float* sums = own.sums + (cut_.keeps_sums ? (strip - begin) * kRows * kCols : 0);
-        multiply_strip(chunk, block, strip, strip - chunk_first, panel, panels_end, own.b, sums, registers);
-      }
-    });
+    const index strips_at_once = cut_.keeps_sums ? kSumsOfStrips : end - begin;
+    for (index first = begin; first < end; first += strips_at_once) {
+      const index stop = std::min(first + strips_at_once, end);
+      for_ranges(chunk, cut_.depth, [&](Range block) {
+        pack_b(panel, panels_end, block, own.b);
+        for (index strip = first; strip < stop; ++strip) {
+          float* sums = own.sums + (cut_.keeps_sums ? (strip - first) * cut_.group * kRows * kCols : 0);
+          multiply_strip(chunk, block, strip, chunk_first, strip + 1 < stop, panel, panels_end, own.b, sums, registers);
+        }
+      });
+    }
   }
 
-  void multiply_strip(Range chunk, Range block, index strip, index packed, index panel, index panels_end, std::uint32_t* b, float* sums,
-                      TileRegisters& registers) const {
+  void multiply_strip(Range chunk, Range block, index strip, index chunk_first, bool has_next, index panel, index panels_end,
+                      std::uint32_t* b, float* sums, TileRegisters& registers) const {
     const index row = strip * kRows;
     const index rows = std::min(kRows, p_.m - row);
     registers.configure(rows);
     for_ranges(block, cut_.part, [&](Range part) {
-      const TilesOfA a = tiles_of_a(chunk, part, row, packed);
-      for (index at = panel; at < panels_end; ++at) {
+      const TilesOfA a = tiles_of_a(chunk, part, strip, chunk_first);
+      Ahead ahead = next_part(chunk, block, part, strip, chunk_first, has_next, panels_end - panel);
+      for (index at = panel; at < panels_end; ++at, ahead.line += ahead.in_step * part.steps()) {
         const index col = at * kCols;
         if (p_.lower && col >= row + rows) {
           break;  // it lies above the diagonal
@@ -390,14 +524,14 @@ class Product {
         float* own = sums + (cut_.rounds_c ? (at - panel) * kRows * kCols : 0);
         if (!cut_.rounds_c && (cols == kCols || cols == kTile)) {
           float* c = p_.c.as_f32() + row * p_.ldc + col;
-          multiply(part.steps(), a, tiles, base_in_c(part, rows, cols, col, c), c, p_.ldc * 4);
+          multiply(part.steps(), a, tiles, base_in_c(part, rows, cols, col, c), c, p_.ldc * 4, ahead);
         } else {
           const bool has_base = part.begin > 0 || p_.add || p_.bias != nullptr;
-          if (part.begin == 0 || (!cut_.rounds_c && part.begin == block.begin)) {
+          if (part.begin == 0 || !cut_.rounds_c) {
             p_.c.visit([&](const auto* c) { copy_base(part, rows, cols, col, c + row * p_.ldc + col, own); });
           }
-          multiply(part.steps(), a, tiles, {has_base ? own : nullptr, kCols * 4}, own, kCols * 4);
-          if (part.end == (cut_.rounds_c ? p_.k : block.end)) {
+          multiply(part.steps(), a, tiles, {has_base ? own : nullptr, kCols * 4}, own, kCols * 4, ahead);
+          if (part.end == p_.k || !cut_.rounds_c) {
             p_.c.visit([&](auto* c) { put_sums(own, rows, cols, c + row * p_.ldc + col); });
           }
         }
@@ -405,13 +539,23 @@ class Product {
     });
   }
 
-  TilesOfA tiles_of_a(Range chunk, Range part, index row, index packed) const {
+  TilesOfA tiles_of_a(Range chunk, Range part, index strip, index chunk_first) const {
     if (cut_.a_in_place) {
-      const bf16* at = p_.a.as_bf16() + row * p_.lda + part.begin;
+      const bf16* at = p_.a.as_bf16() + strip * kRows * p_.lda + part.begin;
       return {reinterpret_cast<const std::byte*>(at), 2 * p_.lda, 2 * kTile * p_.lda, 2 * kStep};
     }
-    const bf16* at = packed_strip(chunk, packed) + (part.begin - chunk.begin) * kRows;
+    const std::uint32_t* at = packed_strip(chunk, strip - chunk_first) + (part.begin - chunk.begin) / 2 * kRows;
     return {reinterpret_cast<const std::byte*>(at), 2 * kStep, kTileBytes, 2 * kTileBytes};
+  }
+  /// The part of A that is multiplied after this one, of which each step with `panels` panels fetches its share.
+  Ahead next_part(Range chunk, Range block, Range part, index strip, index chunk_first, bool has_next, index panels) const {
+    const bool same_strip = part.end < block.end;
+    if (!same_strip && !has_next) {
+      return {{}, 0, 0};
+    }
+    const index begin = same_strip ? part.end : block.begin;
+    const Range next{begin, std::min(begin + cut_.part, block.end)};
+    return {tiles_of_a(chunk, next, same_strip ? strip : strip + 1, chunk_first), 0, ceil_div(kRows * next.steps(), std::max<index>(1, panels * part.steps()))};
   }
 
   /// What the sums of this part are added to if they are stored in C.
@@ -455,7 +599,7 @@ class Product {
 
   const Bf16Gemm& p_;
   Cut cut_;
-  bf16* a_ = nullptr;  // A packed, of one chunk
+  std::uint32_t* a_ = nullptr;  // A packed, of one chunk
 };
 
 }  // namespace
