@@ -22,8 +22,8 @@
 // of the group: this part of A stays in L1, and the next part is fetched meanwhile. Sums between the parts are in C, or in the thread's
 // memory if C is bf16. A is read in place, or packed for all threads if it is transposed or must be rounded.
 //
-// Threads get equal numbers of strips, group after group. An element's bits depend only on k, because the products of 32 k are added to C at
-// once.
+// Threads get equal numbers of strips, group after group. An element's bits depend only on k, because the products of 32 k are added to C
+// at once.
 namespace dikkat::kernels {
 namespace {
 
@@ -187,8 +187,12 @@ void transpose(Words (&rows)[kTile]) {
     }
   }
   // The four words at 4 l of fours[4 i + j] are rows 4 i to 4 i + 3 of column 4 l + j.
-  const auto even = [](Words a, Words b) { return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27); };
-  const auto odd = [](Words a, Words b) { return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31); };
+  const auto even = [](Words a, Words b) {
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+  };
+  const auto odd = [](Words a, Words b) {
+    return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+  };
   for (index j = 0; j < 4; ++j) {
     const Words upper_even = even(fours[j], fours[4 + j]), lower_even = even(fours[8 + j], fours[12 + j]);
     const Words upper_odd = odd(fours[j], fours[4 + j]), lower_odd = odd(fours[8 + j], fours[12 + j]);
@@ -200,9 +204,7 @@ void transpose(Words (&rows)[kTile]) {
 }
 
 /// 32 numbers that follow each other, as words.
-Words words_of_row(const float* from) {
-  return reinterpret_cast<Words>(_mm512_cvtne2ps_pbh(simd::load(from + kTile), simd::load(from)));
-}
+Words words_of_row(const float* from) { return reinterpret_cast<Words>(_mm512_cvtne2ps_pbh(simd::load(from + kTile), simd::load(from))); }
 Words words_of_row(const bf16* from) { return simd::load(reinterpret_cast<const std::uint32_t*>(from)); }
 /// As above, for the first `count` of them; the others are zero.
 template <class From>
@@ -225,14 +227,14 @@ WordPair words_of_columns(const float* upper, const float* lower) {
 WordPair words_of_columns(const bf16* upper, const bf16* lower) {
   typedef std::uint16_t Halves __attribute__((vector_size(simd::kBytes)));
   const auto a = reinterpret_cast<Halves>(words_of_row(upper)), b = reinterpret_cast<Halves>(words_of_row(lower));
-  return {reinterpret_cast<Words>(__builtin_shufflevector(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42,
-                                                          11, 43, 12, 44, 13, 45, 14, 46, 15, 47)),
+  return {reinterpret_cast<Words>(__builtin_shufflevector(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10,
+                                                          42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47)),
           reinterpret_cast<Words>(__builtin_shufflevector(a, b, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25,
                                                           57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63))};
 }
 
-/// Calls put(word, words) for the 16 words of `depth` rows of 32 columns. Columns and rows from `count` and `depth` on are zero. Fetches the
-/// next 32 rows.
+/// Calls put(word, words) for the 16 words of `depth` rows of 32 columns. Columns and rows from `count` and `depth` on are zero. Fetches
+/// the next 32 rows.
 template <class From, class F>
 void for_columns_of_words(const From* from, index ld, index count, index depth, F&& put) {
   constexpr index kLine = 64 / sizeof(From);
@@ -321,9 +323,7 @@ void for_ranges(Range all, index depth, F&& f) {
 }
 
 /// A length of ranges, a multiple of kStep and about equal for all, of which k needs as few as possible that are no longer than `most`.
-index equal_depth(index k, index most) {
-  return std::max(kStep, round_up(ceil_div(k, std::max<index>(1, ceil_div(k, most))), kStep));
-}
+index equal_depth(index k, index most) { return std::max(kStep, round_up(ceil_div(k, std::max<index>(1, ceil_div(k, most))), kStep)); }
 
 /// How a product is split. Bits do not depend on it.
 struct Cut {
@@ -353,8 +353,8 @@ struct Cut {
   index part;   // of a block, for which A stays in L1
   bool a_in_place;
   bool rounds_c;
-  bool keeps_sums;     // C is rounded, and there are several blocks
-  index group;         // panels of a group
+  bool keeps_sums;  // C is rounded, and there are several blocks
+  index group;      // panels of a group
   index groups;
   index chunk_depth;   // of k at a time, and
   index chunk_strips;  // strips at a time, for which A is packed
@@ -555,7 +555,8 @@ class Product {
     }
     const index begin = same_strip ? part.end : block.begin;
     const Range next{begin, std::min(begin + cut_.part, block.end)};
-    return {tiles_of_a(chunk, next, same_strip ? strip : strip + 1, chunk_first), 0, ceil_div(kRows * next.steps(), std::max<index>(1, panels * part.steps()))};
+    return {tiles_of_a(chunk, next, same_strip ? strip : strip + 1, chunk_first), 0,
+            ceil_div(kRows * next.steps(), std::max<index>(1, panels * part.steps()))};
   }
 
   /// What the sums of this part are added to if they are stored in C.

@@ -72,9 +72,9 @@ struct Operands {
 TEST(GemmAmx, ReferenceGivesTheBitsOfAProcessor) {
   const Operands all({16, 16, 32, false, false, true});
   const auto found = all.expected(all.before);
-  const std::pair<std::size_t, std::uint32_t> kMeasured[] = {
-      {0, 0xBF70'DF44},   {17, 0xC07C'FA06},  {34, 0xBE58'7A10},  {100, 0x3F64'AE26},
-      {101, 0x3FB6'147C}, {150, 0x4028'FC3E}, {200, 0xBF8F'274A}, {255, 0xC029'CB5E}};
+  const std::pair<std::size_t, std::uint32_t> kMeasured[] = {{0, 0xBF70'DF44},   {17, 0xC07C'FA06},  {34, 0xBE58'7A10},
+                                                             {100, 0x3F64'AE26}, {101, 0x3FB6'147C}, {150, 0x4028'FC3E},
+                                                             {200, 0xBF8F'274A}, {255, 0xC029'CB5E}};
   for (const auto& [at, bits] : kMeasured) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(found[at]), bits) << at;
   }
@@ -133,7 +133,8 @@ TEST(GemmAmx, OfAnyNumbersEqualsItsReferenceBitForBit) {
     std::uint32_t least, most;          // exponents of operands
     std::uint32_t least_sum, most_sum;  // of the numbers that are added to
   };
-  constexpr Regime kRegimes[] = {{0, 255, 0, 255}, {120, 134, 120, 134}, {60, 67, 0, 4}, {0, 2, 0, 2}, {0, 127, 0, 3}, {186, 191, 250, 254}};
+  constexpr Regime kRegimes[] = {{0, 255, 0, 255}, {120, 134, 120, 134}, {60, 67, 0, 4},
+                                 {0, 2, 0, 2},     {0, 127, 0, 3},       {186, 191, 250, 254}};
   constexpr index kSize = 16, kDepth = 64;
   const RandomStream stream(1, "tiles", 0);
   index drawn = 0;
@@ -170,7 +171,8 @@ TEST(GemmAmx, OfAnyNumbersEqualsItsReferenceBitForBit) {
       for (std::size_t i = 0; i < found.size(); ++i) {
         ASSERT_TRUE(std::bit_cast<std::uint32_t>(found[i]) == std::bit_cast<std::uint32_t>(expected[i]) ||
                     (std::isnan(found[i]) && std::isnan(expected[i])))
-            << "exponents from " << regime.least << ", run " << run << ", element " << i << ": " << found[i] << ", expected " << expected[i];
+            << "exponents from " << regime.least << ", run " << run << ", element " << i << ": " << found[i] << ", expected "
+            << expected[i];
       }
     }
   }

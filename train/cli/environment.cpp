@@ -36,7 +36,10 @@ std::string_view name_of_set() {
 void check_instruction_set(std::string_view wanted) {
   const std::string_view own = name_of_set();
   require_input(wanted.empty() || wanted == own, "DIKKAT_ISA is ", schema::in_quotes(wanted), ", expected ",
-                own.empty() ? "it to be unset" : own == "amx" ? "amx or avx512bf16" : own, ": this build was compiled for one instruction set (", kernels::instruction_set(),
+                own.empty()    ? "it to be unset"
+                : own == "amx" ? "amx or avx512bf16"
+                               : own,
+                ": this build was compiled for one instruction set (", kernels::instruction_set(),
                 "); a build with the preset portable has several");
 }
 
