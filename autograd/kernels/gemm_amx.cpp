@@ -43,6 +43,10 @@ constexpr double kFaster = 8;             // multiply-adds that take as long as 
 
 using Words = simd::Vec<std::uint32_t>;
 
+/// gcc's intrinsics do not say which memory they read: call this before them. `written` is what was written for them, if it is a local
+/// variable.
+inline void finish_stores(const void* written = nullptr) { __asm__ volatile("" : : "r"(written) : "memory"); }
+
 /// The configuration of the tile registers: 0 to 3 are C, 4 and 5 A, 6 and 7 B.
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1;
@@ -76,6 +80,7 @@ class TileRegisters {
     std::fill_n(config.row_bytes, 8, std::uint16_t{64});
     const std::uint8_t of_register[8] = {upper, upper, lower, lower, upper, lower, kTile, kTile};
     std::copy_n(of_register, 8, config.rows);
+    finish_stores(&config);
     _tile_loadconfig(&config);
   }
 
@@ -106,9 +111,6 @@ struct Base {
   const float* at;
   index row_bytes;
 };
-
-// gcc's intrinsics do not say that they read memory.
-inline void finish_stores() { __asm__ volatile("" ::: "memory"); }
 
 /// c (kRowTiles x kColTiles tiles) = base + a b, for `steps` tiles of k. b is a panel. Fetches `ahead` meanwhile.
 template <int kRowTiles, int kColTiles>
