@@ -82,6 +82,7 @@ struct MultiHead {
                                    .dropout = pass.training ? dropout : 0,
                                    .stream = pass.stream(site),
                                    .first_batch = pass.first_sequence,
+                                   .keys = pass.keys,
                                    .cache = context.cache};
     if (pass.attention_observer != nullptr) {
       (*pass.attention_observer)(path, attention_weights(q, k, options));

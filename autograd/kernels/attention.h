@@ -9,11 +9,15 @@
 
 namespace dikkat::kernels {
 
-/// Rows of H heads of D elements each: head h of row t of batch b begins at data + b * batch_stride + t * row_stride + h * D.
+/// Rows of H heads of D elements each: head h of row t of batch b begins at of(b) + t * row_stride + h * D.
 template <class T>
 struct Heads {
   T* data = nullptr;
   index batch_stride = 0, row_stride = 0;
+  T* const* batches = nullptr;  // (batch): where each batch begins, in place of data and batch_stride; or null
+  index column = 0;             // of head 0 there
+
+  constexpr T* of(index b) const { return batches == nullptr ? data + b * batch_stride : batches[b] + column; }
 };
 
 /// Where a gradient is written: nowhere (null), over the old contents of the memory, or added to them.
@@ -64,20 +68,21 @@ struct AttentionShape {
 
 /// y = softmax(scale q k^T) v for each head, in tiles with an online softmax, without a (queries, keys) matrix (Milakov and Gimelshein,
 /// arXiv 1805.02867; Dao et al., arXiv 2205.14135). Saves log2 of the sum of e^score for each query, +inf if it sees no key. Tensors are
-/// stored as Operand. Computations, and the saved sums, are in Sum. With a rotation (kernels/rotation.h), queries and keys are rotated as
-/// they are read: query i by row i, key j by row j.
-template <class Operand, class Sum = Operand>
+/// stored as Operand, keys and values as Key. Computations, and the saved sums, are in Sum. With a rotation (kernels/rotation.h), queries
+/// and keys are rotated as they are read: query i by row i, key j by row j.
+template <class Operand, class Sum = Operand, class Key = Operand>
 struct AttentionForward {
   AttentionShape shape;
-  Heads<const Operand> q, k, v;
+  Heads<const Operand> q;
+  Heads<const Key> k, v;
   Heads<Operand> y;
   Sum* log2_sum = nullptr;            // (batch, heads, queries)
   const Sum* q_rotation = nullptr;    // (queries, head_size), or null: none
   const Sum* k_rotation = nullptr;    // (keys, head_size), or null: none
   index q_rotation_batch_stride = 0;  // from the rows of a batch to those of the next; 0: all batches have the same rows
 };
-template <class Operand, class Sum = Operand>
-void attention_forward(const AttentionForward<Operand, Sum>& p);
+template <class Operand, class Sum = Operand, class Key = Operand>
+void attention_forward(const AttentionForward<Operand, Sum, Key>& p);
 
 /// Let f = <dy, y>. Writes df/dq, df/dk and df/dv; a null output is skipped. Recomputes the weights from the saved sums.
 template <class Operand, class Sum = Operand>
@@ -104,6 +109,18 @@ struct RotateHeads {
 };
 template <class T>
 void rotate_heads(const RotateHeads<T>& p);
+
+/// Writes keys, rotated, and values behind each other: rows k | v of Key, rounded if that is a narrower type.
+template <class Operand, class Key = Operand>
+struct AppendKeys {
+  index batch = 0, rows = 0, heads = 0, head_size = 0;
+  Heads<const Operand> k, v;
+  const Computed<Operand>* rotation = nullptr;  // (rows, head_size), or null: none
+  index rotation_batch_stride = 0;              // from the rows of a batch to those of the next; 0: all batches have the same rows
+  Key* const* to = nullptr;                     // (batch): where the first row of each batch is written
+};
+template <class Operand, class Key = Operand>
+void append_keys(const AppendKeys<Operand, Key>& p);
 
 /// The element of the stream that decides whether dropout drops the weight of (batch, head, query, key). Batches are counted in the step's
 /// whole batch. Four adjacent keys share one call of the generator.

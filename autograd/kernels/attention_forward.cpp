@@ -114,9 +114,9 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
 }
 
 /// One block of queries of one head with all keys that it sees.
-template <class Operand, class T>
-void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b, index h,
-                   index query) {
+template <class Operand, class T, class Key>
+void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b,
+                   index h, index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
   const ForwardMemory<T> m(s);
@@ -186,8 +186,8 @@ void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>
 
 }  // namespace
 
-template <class Operand, class T>
-void attention_forward(const AttentionForward<Operand, T>& p) {
+template <class Operand, class T, class Key>
+void attention_forward(const AttentionForward<Operand, T, Key>& p) {
   const AttentionShape& s = p.shape;
   if constexpr (std::is_same_v<Operand, T>) {
     if (is_one_query(s) && p.k_rotation == nullptr) {
@@ -203,7 +203,7 @@ void attention_forward(const AttentionForward<Operand, T>& p) {
   const Scratch<T> own_k(gathered), own_v(gathered);
   if (blocks > 1) {
     k = gather_heads(p.k, s, p.k_rotation, begin, own_k.data());
-    v = gather_heads<Operand, T>(p.v, s, nullptr, begin, own_v.data());
+    v = gather_heads<Key, T>(p.v, s, nullptr, begin, own_v.data());
   }
   parallel_for_uneven(
       heads * blocks, work_of(s, 2), [&] { ForwardMemory<T>{s}; },
@@ -226,6 +226,35 @@ void rotate_heads(const RotateHeads<T>& p) {
   });
 }
 
+template <class Operand, class Key>
+void append_keys(const AppendKeys<Operand, Key>& p) {
+  using T = Computed<Operand>;
+  const index width = p.heads * p.head_size;
+  parallel_for(p.batch * p.rows, Work::elements(2 * p.batch * p.rows * width), [&](index task) {
+    const index b = task / p.rows;
+    const index row = task % p.rows;
+    const Operand* k = p.k.of(b) + row * p.k.row_stride;
+    const Operand* v = p.v.of(b) + row * p.v.row_stride;
+    Key* to = p.to[b] + row * 2 * width;
+    const auto copy = [width](const Operand* from, Key* into) {
+      simd::for_vectors<T>(0, width, [&](index d, auto lanes) { simd::store_as<T>(into + d, simd::load_as<T>(from + d, lanes), lanes); });
+    };
+    if (p.rotation == nullptr) {
+      copy(k, to);
+    } else {
+      const T* angles = p.rotation + b * p.rotation_batch_stride + row * p.head_size;
+      for (index h = 0; h < p.heads; ++h) {
+        rotate_head(p.head_size, k + h * p.head_size, angles, to + h * p.head_size);
+      }
+    }
+    copy(v, to + width);
+  });
+}
+
+template void append_keys(const AppendKeys<float>&);
+template void append_keys(const AppendKeys<double>&);
+template void append_keys(const AppendKeys<bf16>&);
+template void append_keys(const AppendKeys<float, bf16>&);
 template void rotate_heads(const RotateHeads<float>&);
 template void rotate_heads(const RotateHeads<double>&);
 template void rotate_heads(const RotateHeads<bf16>&);
@@ -233,5 +262,6 @@ template void attention_forward(const AttentionForward<float>&);
 template void attention_forward(const AttentionForward<double>&);
 template void attention_forward(const AttentionForward<float, double>&);
 template void attention_forward(const AttentionForward<bf16, float>&);
+template void attention_forward(const AttentionForward<float, float, bf16>&);
 
 }  // namespace dikkat::kernels

@@ -66,11 +66,11 @@ struct Groups {
 };
 
 /// Scores, in base 2, of `count` keys (up to kLanes); -inf in the other lanes. Prefetches their values, which begin at v.
-template <class T>
-Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, const T* v, index stride, index count) {
+template <class T, class Key>
+Vec<T> scores_of(const AttentionShape& s, const T* q, const Key* k, const Key* v, index stride, index count) {
   constexpr int kIntoL2 = 2;
   Vec<T> sums[kLanes<T>] = {};
-  const T* rows[kLanes<T>];
+  const Key* rows[kLanes<T>];
   const index to_values = simd::elements_between(k, v);
   for (index j = 0; j < kLanes<T>; ++j) {
     rows[j] = k + std::min(j, count - 1) * stride;
@@ -79,7 +79,7 @@ Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, const T* v, in
     const Vec<T> factor = simd::load(q + d, lanes);
 #pragma GCC unroll 16
     for (index j = 0; j < kLanes<T>; ++j) {
-      sums[j] += factor * simd::load(rows[j] + d, lanes);
+      sums[j] += factor * simd::load_as<T>(rows[j] + d, lanes);
       simd::prefetch<kIntoL2>(rows[j] + d, to_values);
       simd::prefetch<kIntoL2>(rows[j] + d, kLanes<T> * stride);  // keys that come next
     }
@@ -92,8 +92,8 @@ Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, const T* v, in
 }
 
 /// Computes the part of keys begin to end of a batch, for all heads. q: the queries of its heads.
-template <class T>
-void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, index end, const Parts<T>& parts, index part) {
+template <class T, class Key>
+void one_group(const AttentionForward<T, T, Key>& p, const T* q, index b, index begin, index end, const Parts<T>& parts, index part) {
   const AttentionShape& s = p.shape;
   const index size = s.head_size;
   T* highest = parts.highest(part);
@@ -104,8 +104,8 @@ void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, i
   // The online softmax continues over groups of kLanes keys.
   for (index key = begin; key < end; key += kLanes<T>) {
     const index count = std::min(kLanes<T>, end - key);
-    const T* k = p.k.data + s.keys_of(b) * p.k.batch_stride + key * p.k.row_stride;
-    const T* v = p.v.data + s.keys_of(b) * p.v.batch_stride + key * p.v.row_stride;
+    const Key* k = p.k.of(s.keys_of(b)) + key * p.k.row_stride;
+    const Key* v = p.v.of(s.keys_of(b)) + key * p.v.row_stride;
     for (index h = 0; h < s.heads; ++h) {
       const index of_keys = h / s.group() * size;
       const Vec<T> scores = scores_of(s, q + h * size, k + of_keys, v + of_keys, p.k.row_stride, count);
@@ -122,7 +122,7 @@ void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, i
         T* y = parts.y(part) + d;
         Vec<T> mixed = factor * simd::load(y, lanes);
         for (index j = 0; j < count; ++j) {
-          mixed += w[j] * simd::load(v + j * p.v.row_stride + d - h * size + of_keys, lanes);
+          mixed += w[j] * simd::load_as<T>(v + j * p.v.row_stride + d - h * size + of_keys, lanes);
         }
         simd::store(y, mixed, lanes);
       });
@@ -131,8 +131,8 @@ void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, i
 }
 
 /// Adds the parts of a batch, `first` to `last` - 1, in this order.
-template <class T>
-void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, index first, index last) {
+template <class T, class Key>
+void add_parts(const AttentionForward<T, T, Key>& p, index b, const Parts<T>& parts, index first, index last) {
   const AttentionShape& s = p.shape;
   T* y = p.y.data + b * p.y.batch_stride;
   simd::for_vectors<T>(0, s.heads, [&](index h, auto lanes) {
@@ -165,8 +165,8 @@ void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, ind
 
 }  // namespace
 
-template <class T>
-void attention_one_query(const AttentionForward<T>& p) {
+template <class T, class Key>
+void attention_one_query(const AttentionForward<T, T, Key>& p) {
   const AttentionShape& s = p.shape;
   const Groups groups(s);
   const Parts<T> parts(s, groups.count());
@@ -194,7 +194,8 @@ void attention_one_query(const AttentionForward<T>& p) {
   parallel_for(s.batch, Work::elements(all * width), [&](index b) { add_parts(p, b, parts, groups.begin(b), groups.end(b)); });
 }
 
-template void attention_one_query<float>(const AttentionForward<float>&);
-template void attention_one_query<double>(const AttentionForward<double>&);
+template void attention_one_query(const AttentionForward<float>&);
+template void attention_one_query(const AttentionForward<double>&);
+template void attention_one_query(const AttentionForward<float, float, bf16>&);
 
 }  // namespace dikkat::kernels

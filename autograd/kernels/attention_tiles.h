@@ -34,7 +34,7 @@ inline Work work_of(const AttentionShape& s, index products) {
 
 template <class T>
 T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
-  return heads.data + b * heads.batch_stride + h * s.head_size;
+  return heads.of(b) + h * s.head_size;
 }
 
 /// Copies `count` rows of a head to `to` (rows, width), and fills the other rows with zeros. Each row is padded with zeros to whole

@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <type_traits>
 
+#include "autograd/base/scratch.h"
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/strided_copy.h"
@@ -167,7 +169,7 @@ kernels::AttentionShape with_cache(kernels::AttentionShape s, const AttentionCac
                                    std::int32_t* ends) {
   const index added = s.keys;
   for (index b = 0; b < s.batch; ++b) {
-    const index length = cache.lengths[b];
+    const index length = cache.sequences[static_cast<std::size_t>(b)].length;
     for (index i = 0; i < s.queries; ++i) {
       const index end = s.causal ? length + std::clamp(query_offset, -length - s.queries, added) + i + 1 : length + added;
       ends[b * s.queries + i] = static_cast<std::int32_t>(std::clamp<index>(end, 0, length + added));
@@ -196,37 +198,100 @@ index angle_stride_of(const AttentionOptions& options) {
   return options.rotation && options.rotation.shape().rank() == 3 ? options.rotation.shape()[1] * options.head_size : 0;
 }
 
-/// Appends keys, rotated, and values to the cache. Throws Error where they do not fit.
-template <class T>
-void append(const AttentionCache& cache, const Operands& operands, const AttentionOptions& options) {
-  const Shape& shape = operands.of[1].x.shape();
-  const index width = operands.columns[1];
-  require(shape[0] <= cache.batch, "attention: ", shape[0], " sequences for a cache of ", cache.batch, ", expected room for them");
-  require(cache.dtype == kDType<T>, "attention: the cache is ", cache.dtype, ", expected ", kDType<T>);
-  for (index b = 0; b < shape[0]; ++b) {
-    const index length = cache.lengths[b];
-    require(0 <= length && shape[1] <= cache.max_positions - length, "attention: ", shape[1], " keys for a cache of ", cache.max_positions,
-            " that has ", length, ", expected room for them");
-    for (const bool is_value : {false, true}) {
-      const HeadColumns& columns = operands.of[is_value ? 2 : 1];
-      const auto from = heads_in(columns.x.data<T>(), columns);
-      const T* rows = from.data + b * from.batch_stride;
-      T* to = static_cast<T*>(cache.data) + (b * cache.max_positions + length) * 2 * width + (is_value ? width : 0);
-      if (options.rotation && !is_value) {
-        kernels::rotate_heads<T>({.rows = shape[1],
-                                  .heads = width / options.head_size,
-                                  .head_size = options.head_size,
-                                  .from = rows,
-                                  .from_stride = from.row_stride,
-                                  .rotation = angles_of<T>(options) + b * angle_stride_of(options),
-                                  .to = to,
-                                  .to_stride = 2 * width});
-      } else {
-        kernels::strided_copy<T>(
-            {.shape = {shape[1], width}, .from = rows, .from_strides = {from.row_stride, 1}, .to = {to}, .to_strides = {2 * width, 1}});
-      }
-    }
+/// Checks that keys and values fit into a cache.
+void require_room_in(const AttentionCache& cache, const Shape& shape, DType dtype) {
+  require(shape[0] <= std::ssize(cache.sequences), "attention: ", shape[0], " sequences for a cache of ", cache.sequences.size(),
+          ", expected room for them");
+  require(cache.dtype == dtype || (cache.dtype == DType::bf16 && dtype == DType::f32), "attention: the cache is ", cache.dtype,
+          ", expected ", dtype);
+  for (const CachedRows& rows : cache.sequences.first(static_cast<std::size_t>(shape[0]))) {
+    require(0 <= rows.length && shape[1] <= rows.max_positions - rows.length, "attention: ", shape[1], " keys for a cache of ",
+            rows.max_positions, " that has ", rows.length, ", expected room for them");
   }
+}
+
+/// Appends keys, rotated, and values to a cache that has room for them.
+template <class T, class Key>
+void append(const AttentionCache& cache, const Operands& operands, const AttentionOptions& options) {
+  const HeadColumns& k = operands.of[1];
+  const HeadColumns& v = operands.of[2];
+  const Shape& shape = k.x.shape();
+  const index width = operands.columns[1];
+  const Scratch<Key*> to(shape[0]);
+  for (index b = 0; b < shape[0]; ++b) {
+    const CachedRows& rows = cache.sequences[static_cast<std::size_t>(b)];
+    to[b] = static_cast<Key*>(rows.data) + rows.length * 2 * width;
+  }
+  kernels::append_keys<T, Key>({.batch = shape[0],
+                                .rows = shape[1],
+                                .heads = width / options.head_size,
+                                .head_size = options.head_size,
+                                .k = heads_in(k.x.data<T>(), k),
+                                .v = heads_in(v.x.data<T>(), v),
+                                .rotation = angles_of<T>(options),
+                                .rotation_batch_stride = angle_stride_of(options),
+                                .to = to});
+}
+
+/// attention() of queries that see the keys and values of a cache, once theirs are appended.
+template <class T, class Key>
+void attend_to_cache(const Operands& operands, const AttentionOptions& options, kernels::AttentionShape& shape, Tensor y,
+                     Computed<T>* log2_sum) {
+  const AttentionCache& cache = *options.cache;
+  append<T, Key>(cache, operands, options);
+  Tape& tape = *y.tape();
+  const index queries = shape.batch * shape.queries;
+  auto* begins = shape.window > 0 ? tape.save<std::int32_t>(queries) : nullptr;
+  shape = with_cache(shape, cache, options.query_offset, begins, tape.save<std::int32_t>(queries));
+  const index width = operands.columns[1];
+  const Scratch<const Key*> rows(shape.batch);
+  for (index b = 0; b < shape.batch; ++b) {
+    rows[b] = static_cast<const Key*>(cache.sequences[static_cast<std::size_t>(b)].data);
+  }
+  const auto columns_from = [&](index column) {
+    return kernels::Heads<const Key>{.row_stride = 2 * width, .batches = rows, .column = column};
+  };
+  kernels::attention_forward<T, Computed<T>, Key>({.shape = shape,
+                                                   .q = heads_in(operands.of[0].x.data<T>(), operands.of[0]),
+                                                   .k = columns_from(0),
+                                                   .v = columns_from(width),
+                                                   .y = heads_in(y.mutable_data<T>(), {y}),
+                                                   .log2_sum = log2_sum,
+                                                   .q_rotation = angles_of<T>(options),
+                                                   .q_rotation_batch_stride = angle_stride_of(options)});
+}
+
+/// attention() with keys and values that are rounded to Key.
+template <class T, class Key>
+void attend_to_rounded(const Operands& operands, const AttentionOptions& options, const kernels::AttentionShape& shape, Tensor y,
+                       Computed<T>* log2_sum) {
+  const HeadColumns& k = operands.of[1];
+  const HeadColumns& v = operands.of[2];
+  const index batch = k.x.shape()[0];
+  const index width = operands.columns[1];
+  const Scratch<Key> rounded(batch * shape.keys * 2 * width);
+  const Scratch<Key*> to(batch);
+  for (index b = 0; b < batch; ++b) {
+    to[b] = rounded + b * shape.keys * 2 * width;
+  }
+  kernels::append_keys<T, Key>({.batch = batch,
+                                .rows = shape.keys,
+                                .heads = shape.heads_of_keys(),
+                                .head_size = shape.head_size,
+                                .k = heads_in(k.x.data<T>(), k),
+                                .v = heads_in(v.x.data<T>(), v),
+                                .rotation = angles_of<T>(options),
+                                .rotation_batch_stride = angle_stride_of(options),
+                                .to = to});
+  const auto columns_from = [&](index column) { return kernels::Heads<const Key>{rounded + column, shape.keys * 2 * width, 2 * width}; };
+  kernels::attention_forward<T, Computed<T>, Key>({.shape = shape,
+                                                   .q = heads_in(operands.of[0].x.data<T>(), operands.of[0]),
+                                                   .k = columns_from(0),
+                                                   .v = columns_from(width),
+                                                   .y = heads_in(y.mutable_data<T>(), {y}),
+                                                   .log2_sum = log2_sum,
+                                                   .q_rotation = angles_of<T>(options),
+                                                   .q_rotation_batch_stride = angle_stride_of(options)});
 }
 
 /// Number of (query, key) pairs where the query sees the key, in all batches.
@@ -252,32 +317,31 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     const Operands operands(q, k, v, options);
     kernels::AttentionShape shape = shape_of(operands, options);
     const index width = shape.heads * shape.head_size;
-    const index key_width = operands.columns[1];
     const Sum* angles = angles_of<T>(options);
     const Tensor y = tape.make({shape.batch, shape.queries, width}, q.x.dtype());
     Sum* log2_sum = tape.save<Sum>(shape.batch * shape.heads * shape.queries);
-    auto seen_k = heads_in(k.x.data<T>(), k);
-    auto seen_v = heads_in(v.x.data<T>(), v);
-    // With a cache, the queries see its keys and values, after the new ones are appended.
     if (options.cache != nullptr) {
       require(!tape.recording(), "attention: a cache has no gradients, expected a tape that does not record");
-      append<T>(*options.cache, operands, options);
-      const index queries = shape.batch * shape.queries;
-      auto* begins = shape.window > 0 ? tape.save<std::int32_t>(queries) : nullptr;
-      shape = with_cache(shape, *options.cache, options.query_offset, begins, tape.save<std::int32_t>(queries));
-      const T* rows = static_cast<const T*>(options.cache->data);
-      seen_k = {rows, options.cache->max_positions * 2 * key_width, 2 * key_width};
-      seen_v = {rows + key_width, options.cache->max_positions * 2 * key_width, 2 * key_width};
+      require_room_in(*options.cache, k.x.shape(), kDType<T>);
+      if (std::is_same_v<T, float> && options.cache->dtype == DType::bf16) {
+        attend_to_cache<T, std::conditional_t<std::is_same_v<T, float>, bf16, T>>(operands, options, shape, y, log2_sum);
+      } else {
+        attend_to_cache<T, T>(operands, options, shape, y, log2_sum);
+      }
+    } else if (std::is_same_v<T, float> && options.keys == DType::bf16) {
+      require(!tape.recording(), "attention: rounded keys have no gradients, expected a tape that does not record");
+      attend_to_rounded<T, std::conditional_t<std::is_same_v<T, float>, bf16, T>>(operands, options, shape, y, log2_sum);
+    } else {
+      kernels::attention_forward<T, Sum>({.shape = shape,
+                                          .q = heads_in(q.x.data<T>(), q),
+                                          .k = heads_in(k.x.data<T>(), k),
+                                          .v = heads_in(v.x.data<T>(), v),
+                                          .y = heads_in(y.mutable_data<T>(), {y}),
+                                          .log2_sum = log2_sum,
+                                          .q_rotation = angles,
+                                          .k_rotation = angles,
+                                          .q_rotation_batch_stride = angle_stride_of(options)});
     }
-    kernels::attention_forward<T, Sum>({.shape = shape,
-                                        .q = heads_in(q.x.data<T>(), q),
-                                        .k = seen_k,
-                                        .v = seen_v,
-                                        .y = heads_in(y.mutable_data<T>(), {y}),
-                                        .log2_sum = log2_sum,
-                                        .q_rotation = angles,
-                                        .k_rotation = options.cache != nullptr ? nullptr : angles,
-                                        .q_rotation_batch_stride = angle_stride_of(options)});
     // Record the cost and the backward pass.
     OpCost cost;
     if (tape.observed()) {  // counting the pairs takes a while

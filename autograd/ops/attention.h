@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "autograd/base/philox.h"
 #include "autograd/tape/tensor.h"
@@ -15,14 +16,18 @@ struct HeadColumns {
   index column = 0;
 };
 
-/// Keys and values of earlier positions. A row is k | v, of key_heads * head_size columns each; keys are rotated already. attention()
-/// appends its own k and v, and its queries see both. The owner of the memory keeps the lengths up to date.
+/// Keys and values of a sequence's earlier positions. A row is k | v, of key_heads * head_size columns each; keys are rotated already.
+struct CachedRows {
+  void* data = nullptr;     // (max_positions, 2 * key_heads * head_size)
+  index max_positions = 0;  // rows that there is memory for
+  index length = 0;         // rows that the sequence has
+};
+
+/// Keys and values of earlier positions. attention() appends its own k and v, and its queries see both. The owner of the memory keeps the
+/// lengths up to date.
 struct AttentionCache {
-  DType dtype = DType::f32;
-  void* data = nullptr;                   // (batch, max_positions, 2 * key_heads * head_size)
-  index batch = 0;                        // sequences that there is memory for; a call may have fewer
-  index max_positions = 0;                // rows of a sequence that there is memory for
-  const std::int32_t* lengths = nullptr;  // (batch): rows that each sequence has
+  DType dtype = DType::f32;                 // that of q, k and v, or bf16 if those are f32
+  std::span<const CachedRows> sequences{};  // at least as many as a call has
 };
 
 struct AttentionOptions {
@@ -36,12 +41,14 @@ struct AttentionOptions {
   std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
   bool causal = false;            // query i sees keys up to query_offset + i
   index query_offset = 0;
-  index window = 0;                       // if causal: only the last `window` of the keys up to query_offset + i; 0: all
-  Tensor key_begin{}, key_end{};          // i32 (B, queries), or absent: query i of batch b sees keys key_begin[b, i] to key_end[b, i] - 1
-  Tensor key_batch{};                     // for inference only: i32 (B), batch b sees keys and values of batch key_batch[b]; absent: b
-  double dropout = 0;                     // probability that a weight becomes 0
-  RandomStream stream{};                  // the random numbers of dropout
-  index first_batch = 0;                  // number of the first sequence in the step's batch, if this is a part of it
+  index window = 0;               // if causal: only the last `window` of the keys up to query_offset + i; 0: all
+  Tensor key_begin{}, key_end{};  // i32 (B, queries), or absent: query i of batch b sees keys key_begin[b, i] to key_end[b, i] - 1
+  Tensor key_batch{};             // for inference only: i32 (B), batch b sees keys and values of batch key_batch[b]; absent: b
+  double dropout = 0;             // probability that a weight becomes 0
+  RandomStream stream{};          // the random numbers of dropout
+  index first_batch = 0;          // number of the first sequence in the step's batch, if this is a part of it
+  /// bf16: keys, rotated, and values that are f32 are rounded first, as a cache of this type stores them. For inference only.
+  std::optional<DType> keys{};
   const AttentionCache* cache = nullptr;  // for inference only, without key_begin and key_end; query_offset counts from its end
 };
 

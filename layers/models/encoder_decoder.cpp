@@ -68,7 +68,7 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const EncoderOutput&
 }
 
 Tensor EncoderDecoder::decode(Pass& pass, Tensor targets, const StackInputs& inputs) const {
-  const Tensor first = inputs.cache != nullptr ? inputs.cache->lengths(pass.tape, targets.shape()[0]) : Tensor{};
+  const Tensor first = inputs.cache != nullptr ? inputs.cache->lengths(pass.tape) : Tensor{};
   const Tensor x = decoder_(pass, decoder_embed_(pass, targets, first), inputs);
   return head_input(pass, decoder_ln_f_, x, config_.logit_scale);
 }
@@ -100,13 +100,15 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, std::span<const std:
             ", expected a number from 0");
     lengths.push_back(cache.lengths[static_cast<std::size_t>(source)]);
   }
+  CachedSequences sequences(cache.targets, batch);
+  sequences.reserve(targets.shape()[1]);
   const Tensor y = decode(pass, targets,
                           {.encoder_key_end = key_ends(pass, pass.tape.input<std::int32_t>({batch}, lengths), targets.shape()[1]),
                            .encoder_row = pass.tape.input<std::int32_t>({batch}, sources),
                            .encoder_cache = &cache.sources,
                            .tokens = targets,
-                           .cache = &cache.targets});
-  cache.targets.advance(batch, targets.shape()[1]);
+                           .cache = &sequences});
+  sequences.advance(targets.shape()[1]);
   return y;
 }
 

@@ -33,24 +33,41 @@ Tensor Gpt::features(Pass& pass, Tensor tokens, Tensor starts) const {
   return normed(pass, h_(pass, embed_(pass, tokens, positions), {.key_begin = starts, .tokens = tokens}));
 }
 
-Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
-  const bool is_batch = tokens.shape().rank() == 2 && tokens.size() > 0;
-  const index before = cache != nullptr && is_batch ? cache->longest(tokens.shape()[0]) : 0;
-  require_tokens(tokens, before);
+Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache& cache) const {
+  require_tokens(tokens, 0);
+  CachedSequences sequences(cache, tokens.shape()[0]);
+  return features(pass, tokens, &sequences);
+}
+
+Tensor Gpt::features(Pass& pass, Tensor tokens, CachedSequences* cache) const {
+  require_tokens(tokens, cache != nullptr ? cache->longest() : 0);
   if (cache != nullptr) {
-    cache->reserve(before + tokens.shape()[1]);
+    require(cache->count() == tokens.shape()[0], "gpt: tokens are ", tokens.shape(), ", expected a row for each of ", cache->count(),
+            " sequences");
+    cache->reserve(tokens.shape()[1]);
   }
-  const Tensor first = cache != nullptr ? cache->lengths(pass.tape, tokens.shape()[0]) : Tensor{};
+  const Tensor first = cache != nullptr ? cache->lengths(pass.tape) : Tensor{};
   const Tensor x = h_(pass, embed_(pass, tokens, first), {.tokens = tokens, .cache = cache});
   if (cache != nullptr) {
-    cache->advance(tokens.shape()[0], tokens.shape()[1]);
+    cache->advance(tokens.shape()[1]);
   }
   return normed(pass, x);
 }
 
-KeyValueCache Gpt::cache(index sequences) const {
-  constexpr index kFirst = 1024;  // most texts are short, and a context may be very long
-  return {config_.n_layer, sequences, config_.block_size, config_.n_kv_head * config_.head_size, Tensor(head_).dtype(), kFirst};
+DType Gpt::cache_type(std::optional<DType> dtype) const {
+  const DType own = Tensor(head_).dtype();
+  const DType type = dtype.value_or(own);
+  require(type == own || (type == DType::bf16 && own == DType::f32), "gpt: a cache of ", type, ", expected ", own,
+          own == DType::f32 ? " or bf16" : "");
+  return type;
+}
+
+KeyValueCache Gpt::cache(index sequences, std::optional<DType> dtype) const {
+  return {config_.n_layer, sequences, config_.block_size, config_.n_kv_head * config_.head_size, cache_type(dtype), kFirstPositions};
+}
+
+std::size_t key_value_bytes(const TransformerConfig& config, index positions, DType dtype) {
+  return static_cast<std::size_t>(config.n_layer * positions * 2 * config.n_kv_head * config.head_size) * size_of(dtype);
 }
 
 Tensor Gpt::logits(Pass& pass, Tensor features) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "layers/embedding.h"
@@ -20,16 +21,24 @@ class Gpt {
   Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
   /// The two halves of the model: tokens (B, T) to the features that the output head reads, (B, T, C), in the element type that products
   /// read; and features (..., C) to logits (..., V).
-  Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, static_cast<KeyValueCache*>(nullptr)); }
+  Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, static_cast<CachedSequences*>(nullptr)); }
   Tensor logits(Pass& pass, Tensor features) const;
   /// features() for rows that hold several sequences: `starts`, i32 (B, T), has the position in the row where each token's sequence begins.
   /// A token sees only its own sequence, and its position counts from there.
   Tensor features(Pass& pass, Tensor tokens, Tensor starts) const;
   /// features() for tokens that follow those in the cache, in its first B sequences; they are added to it. T is at most block_size minus
   /// the longest of their lengths. The tape must not record.
-  Tensor features(Pass& pass, Tensor tokens, KeyValueCache& cache) const { return features(pass, tokens, &cache); }
-  /// An empty cache for `sequences` sequences. Throws Error if there is not enough memory.
-  KeyValueCache cache(index sequences) const;
+  Tensor features(Pass& pass, Tensor tokens, KeyValueCache& cache) const;
+  /// features() for tokens that follow those in B sequences of any caches.
+  Tensor features(Pass& pass, Tensor tokens, CachedSequences& sequences) const { return features(pass, tokens, &sequences); }
+  static constexpr index kFirstPositions = 1024;  // most texts are short, and a context may be very long
+  /// An empty cache for `sequences` sequences of up to block_size positions. It has memory for kFirstPositions
+  /// positions at first, which grows with the longest sequence. Keys and values are
+  /// stored as `dtype`, by default as the model's products are read; bf16 takes half the memory of f32. Throws Error if there is not enough
+  /// memory, and for a type that attention() does not read.
+  KeyValueCache cache(index sequences, std::optional<DType> dtype = {}) const;
+  /// The type of keys and values in cache(): `dtype`, or that of the model. Throws Error as cache() does.
+  DType cache_type(std::optional<DType> dtype) const;
   /// The output head's weight, (V, C).
   Tensor head() const { return head_; }
 
@@ -37,7 +46,7 @@ class Gpt {
   const TransformerConfig& config() const { return config_; }
 
  private:
-  Tensor features(Pass& pass, Tensor tokens, KeyValueCache* cache) const;
+  Tensor features(Pass& pass, Tensor tokens, CachedSequences* cache) const;
   void require_tokens(Tensor tokens, index before) const;
   Tensor normed(Pass& pass, Tensor x) const;
 
@@ -48,5 +57,8 @@ class Gpt {
   std::optional<Norm> ln_f_;
   Parameter head_;  // (V, C)
 };
+
+/// The bytes of a sequence's keys and values of `positions` positions, for a configuration as Gpt::config() returns it.
+std::size_t key_value_bytes(const TransformerConfig& config, index positions, DType dtype);
 
 }  // namespace dikkat

@@ -17,9 +17,10 @@ set(boxes
   "train/data:autograd/base autograd/tape train/system train/text train/chat train/config train/checkpoint"
   "train/model:autograd/base autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/exchange train/data"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
+  "train/grammar:autograd/base train/system train/text train/sample"
   "train/run:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample"
-  "train/web:autograd/base layers train/system train/text train/chat train/config train/checkpoint train/metrics train/exchange train/sample"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/chat train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample train/run train/web")
+  "train/web:autograd/base layers train/system train/text train/chat train/config train/checkpoint train/metrics train/exchange train/sample train/grammar"
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/chat train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample train/grammar train/run train/web")
 
 # std::filesystem's functions that throw: those without an argument for the error. Their messages are for programmers.
 # (A loop over a directory_iterator throws in ++, even if its constructor got such an argument.)

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto endpoint = fuzz::choice(input, 2) == 0 ? Endpoint::completions : Endpoint::chat;
   ApiRequest request;
   try {
-    request = read_api_request(input, endpoint, "tiny");
+    request = read_api_request(input, endpoint, {"tiny"});
   } catch (const ApiError& error) {
     fuzz::hold(error.status() == 400 || error.status() == 404, "a refusal is the client's fault");
     const auto object = nlohmann::json::parse(error_json(error), nullptr, false);

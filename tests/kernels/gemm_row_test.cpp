@@ -82,10 +82,14 @@ TEST(GemmOfFewRows, GivesTheSameBitsOnAnyNumberOfThreads) {
 
 TEST(GemmOfFewRows, GivesARowTheSameBitsBesideAnyOthersAndAColumnToo) {
   const index n = 61;
-  for (const index k : {1, 15, 100, 768}) {
+  for (const index k : {1, 15, 100, 768, 1540, 3072}) {  // long rows are multiplied in ranges
     const auto all = by_kernel<float>(kFewRows, n, k, {.bias = true});
     for (index m = 1; m < kFewRows; ++m) {
       EXPECT_TRUE(same_bits(by_kernel<float>(m, n, k, {.bias = true}), {all.begin(), all.begin() + m * n})) << m << " rows of " << k;
+    }
+    const auto doubles = by_kernel<double>(kFewRows, n, k);
+    for (const index m : {1, 5, 8, 11}) {
+      EXPECT_TRUE(same_bits(by_kernel<double>(m, n, k), {doubles.begin(), doubles.begin() + m * n})) << m << " rows of " << k;
     }
     const auto narrow = by_kernel<float>(1, n - 5, k, {.bias = true});
     const auto wide = by_kernel<float>(1, n, k, {.bias = true});

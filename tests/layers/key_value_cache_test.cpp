@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -125,13 +126,77 @@ TEST(KeyValueCache, GrowsWithItsSequencesAndGivesTheSameBits) {
   const std::vector<index> pieces = {3, 5, 1, 1, 90, 50};
   const TransformerConfig& c = model.gpt.config();
   KeyValueCache small(c.n_layer, 3, c.block_size, c.n_kv_head * c.head_size, DType::f32, 8);
-  EXPECT_EQ(small.layer(0).max_positions, 8);
+  EXPECT_EQ(small.capacity(), 8);
   EXPECT_EQ(in_pieces(model, tokens, 3, pieces, std::move(small)), in_pieces(model, tokens, 3, pieces));
   KeyValueCache large(2, 1, 1'000'000'000, 4, DType::f32, 16);
   large.reserve(17);
-  EXPECT_EQ(large.layer(0).max_positions, 32);
+  EXPECT_EQ(large.capacity(), 32);
   EXPECT_EQ(large.max_positions(), 1'000'000'000);
   EXPECT_TRUE(names(error_of([&] { large.reserve(1'000'000'001); }), {"cache", "1000000001 positions", "1000000000"}));
+}
+
+// What memory holds beyond a sequence's own positions, such as another text's, has no effect.
+TEST(KeyValueCache, GivesTheSameBitsInMemoryThatHoldsNaN) {
+  for (const TransformerConfig& config : kinds()) {
+    const TinyGpt model(config);
+    const std::vector<std::int32_t> tokens = some_tokens(2 * 140, kCachedVocabulary);
+    const std::vector<index> pieces = {40, 1, 1, 60, 20, 1, 17};
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      KeyValueCache dirty = model.gpt.cache(2, dtype);
+      for (index i = 0; i < dirty.layers(); ++i) {
+        for (const index sequence : {0, 1}) {
+          std::memset(dirty.layer(i, sequence).data, 0xFF, dirty.bytes(dirty.capacity()) / static_cast<std::size_t>(dirty.layers()));
+        }
+      }
+      EXPECT_EQ(in_pieces(model, tokens, 2, pieces, std::move(dirty)), in_pieces(model, tokens, 2, pieces, model.gpt.cache(2, dtype)));
+    }
+  }
+}
+
+TEST(KeyValueCache, OfNarrowNumbersTakesHalfAndGivesAboutTheSameLogits) {
+  for (const TransformerConfig& config : kinds()) {
+    const TinyGpt model(config);
+    const std::vector<std::int32_t> tokens = some_tokens(2 * 100, kCachedVocabulary);
+    std::vector<index> pieces = {60};
+    pieces.insert(pieces.end(), 40, 1);
+    KeyValueCache narrow = model.gpt.cache(2, DType::bf16);
+    EXPECT_EQ(2 * narrow.bytes(10), model.gpt.cache(2).bytes(10));
+    const auto rounded = in_pieces(model, tokens, 2, pieces, std::move(narrow));
+    const auto exact = in_pieces(model, tokens, 2, pieces);
+    EXPECT_NE(rounded, exact);
+    EXPECT_LE(relative_error(rounded, exact), 0.02);
+  }
+  const TinyGpt model(kCachedGpt);
+  EXPECT_TRUE(names(error_of([&] { model.gpt.cache(1, DType::f64); }), {"cache", "f64", "f32", "bf16"}));
+}
+
+// Sequences of one pass may lie in several caches, in any order.
+TEST(KeyValueCache, MayBeOneOfSeveralInAPass) {
+  const TinyGpt model(kCachedLlama);
+  const std::vector<std::int32_t> tokens = some_tokens(3, kCachedVocabulary);
+  KeyValueCache together = model.gpt.cache(3);
+  std::vector<KeyValueCache> own;
+  for (int i = 0; i < 3; ++i) {
+    own.push_back(model.gpt.cache(1));
+  }
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const auto logits = [](Tensor y) { return std::vector<float>(y.data<float>(), y.data<float>() + y.size()); };
+  const std::vector<KeyValueCache*> caches = {&own[2], &own[0], &own[1]};
+  for (int step = 0; step < 5; ++step) {
+    CachedSequences sequences(caches);
+    const Tensor input = tape.input<std::int32_t>({3, 1}, tokens);
+    EXPECT_EQ(logits(model.gpt.logits(pass, model.gpt.features(pass, input, sequences))),
+              logits(model.gpt.logits(pass, model.gpt.features(pass, input, together))));
+  }
+  EXPECT_EQ(own[0].length(), 5);
+  const KeyValueCache other(2, 1, 150, 10), narrow = model.gpt.cache(1, DType::bf16);
+  KeyValueCache moved = model.gpt.cache(1);
+  moved.append_positions(0, own[1], 0, 2, 3);
+  EXPECT_EQ(moved.length(), 3);
+  EXPECT_NE(error_of([&] { moved.append_positions(0, own[1], 0, 3, 3); }), "");
+  EXPECT_NE(error_of([&] { moved.append_positions(0, other, 0, 0, 0); }), "");
+  EXPECT_NE(error_of([&] { moved.append_positions(0, narrow, 0, 0, 0); }), "");
 }
 
 TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {
@@ -236,8 +301,8 @@ TEST(KeyValueCache, HasSequencesOfDifferentLengths) {
 
 TEST(KeyValueCache, GrowsInItsFirstSequences) {
   KeyValueCache cache(1, 3, 10, 4);
-  cache.advance(2, 4);
-  cache.advance(1, 3);
+  cache.advance(0, 7);
+  cache.advance(1, 4);
   EXPECT_EQ(cache.length(), 7);
   EXPECT_EQ(cache.length(1), 4);
   EXPECT_EQ(cache.length(2), 0);
@@ -246,13 +311,13 @@ TEST(KeyValueCache, GrowsInItsFirstSequences) {
   cache.copy_sequence(2, cache, 1);
   EXPECT_EQ(cache.length(2), 4);
   Tape tape(Recording::off);
-  const Tensor lengths = cache.lengths(tape, 3);
+  const Tensor lengths = CachedSequences(cache, 3).lengths(tape);
   EXPECT_EQ(std::vector<std::int32_t>(lengths.data<std::int32_t>(), lengths.data<std::int32_t>() + 3),
             (std::vector<std::int32_t>{7, 4, 4}));
-  EXPECT_TRUE(names(error_of([&] { cache.advance(3, 4); }), {"cache", "4", "positions", "3"}));
-  EXPECT_EQ(cache.length(1), 4) << "nothing has changed";
-  EXPECT_TRUE(names(error_of([&] { cache.advance(4, 1); }), {"cache", "4 sequences", "3"}));
-  EXPECT_TRUE(names(error_of([&] { cache.lengths(tape, 4); }), {"cache", "4 sequences", "3"}));
+  EXPECT_TRUE(names(error_of([&] { cache.advance(0, 4); }), {"cache", "4", "positions", "3"}));
+  EXPECT_EQ(cache.length(), 7) << "nothing has changed";
+  EXPECT_TRUE(names(error_of([&] { cache.advance(3, 1); }), {"cache", "sequence 3", "0", "2"}));
+  EXPECT_TRUE(names(error_of([&] { CachedSequences(cache, 4); }), {"cache", "4 sequences", "3"}));
   EXPECT_TRUE(names(error_of([&] { cache.length(3); }), {"cache", "sequence 3", "0", "2"}));
   cache.clear();
   EXPECT_EQ(cache.longest(3), 0);
@@ -292,8 +357,8 @@ TEST(KeyValueCache, IsAsLargeAsItsHeadsOfKeys) {
   const TinyGpt apart(config);
   for (const auto& [model, heads] : {std::pair<const TinyGpt*, index>{&grouped, 2}, {&apart, 6}}) {
     const KeyValueCache cache = model->gpt.cache(4);
-    const auto* first = static_cast<const std::byte*>(cache.layer(0).data);
-    const auto* second = static_cast<const std::byte*>(cache.layer(1).data);
+    const auto* first = static_cast<const std::byte*>(cache.layer(0, 0).data);
+    const auto* second = static_cast<const std::byte*>(cache.layer(1, 0).data);
     EXPECT_EQ(second - first, static_cast<std::ptrdiff_t>(sizeof(float)) * 4 * 150 * 2 * heads * 10);
   }
 }
@@ -335,7 +400,7 @@ TEST(KeyValueCache, NamesOperandsThatDoNotFit) {
   EXPECT_NE(error_of([&] { cache.copy_sequence(0, other, 0); }), "");
   EXPECT_NE(error_of([&] { cache.copy_sequence(2, cache, 0); }), "");
   EXPECT_NE(error_of([&] { cache.advance(1, 151); }), "");
-  EXPECT_NE(error_of([&] { cache.layer(2); }), "");
+  EXPECT_NE(error_of([&] { cache.layer(2, 0); }), "");
   EXPECT_TRUE(names(error_of([&] {
                       Tape tape(Recording::off);
                       Pass pass{.tape = tape};
@@ -354,7 +419,7 @@ TEST(KeyValueCache, TakesKeysAndValuesThatAreComputedAtOnce) {
   cache.set_rows(1, 2, tape.input<float>({1, 3, 10}, some));
   const Tensor first = cache.rows(tape, 0), second = cache.rows(tape, 1);
   ASSERT_EQ(second.shape(), (Shape{3, 4, 10}));
-  EXPECT_EQ(second.data<float>(), cache.layer(1).data) << "no copy";
+  EXPECT_EQ(second.data<float>(), cache.layer(1, 0).data) << "no copy";
   EXPECT_EQ(std::vector<float>(second.data<float>() + 2 * 40, second.data<float>() + 2 * 40 + 30), some);
   const auto is_nothing = [](float x) { return x == 0; };
   EXPECT_TRUE(std::all_of(first.data<float>(), first.data<float>() + first.size(), is_nothing));

@@ -162,13 +162,14 @@ TEST(SteadyState, HoldsForSamplingFromACache) {
       const WithThreads some(threads, Work{0});
       const TinyGpt model(config);
       KeyValueCache cache = model.gpt.cache(2);
+      CachedSequences sequences(cache, 2);
       Tape tape(Recording::off);
       const std::vector<std::int32_t> tokens = some_tokens(2, config.vocab_size);
       const auto fill_the_context = [&] {
         cache.clear();
         while (cache.length() < cache.max_positions()) {
           Pass pass{.tape = tape};
-          model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({2, 1}, tokens), cache));
+          model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({2, 1}, tokens), sequences));
           tape.reset();
         }
       };

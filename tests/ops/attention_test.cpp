@@ -337,8 +337,11 @@ void expect_pieces_give_the_whole(index heads, index key_heads, index size, bool
         const Tensor all = tape.input<float>({batch, time, width + 2 * key_width}, qkv);
         const Tensor rotations = tape.input<float>({time, size}, angles);
         AttentionOptions options{.heads = heads, .head_size = size, .key_heads = key_heads, .causal = causal};
-        const std::vector<std::int32_t> lengths(static_cast<std::size_t>(batch), static_cast<std::int32_t>(at));
-        const AttentionCache cache{.data = memory.data(), .batch = batch, .max_positions = time, .lengths = lengths.data()};
+        std::vector<CachedRows> sequences;
+        for (index b = 0; b < batch; ++b) {
+          sequences.push_back({.data = memory.data() + b * time * 2 * key_width, .max_positions = time, .length = at});
+        }
+        const AttentionCache cache{.sequences = sequences};
         options.cache = &cache;
         options.rotation = rotary ? slice(rotations, 0, at, count) : Tensor{};
         const Tensor found = self_attention(slice(all, 1, at, count), options);
@@ -376,8 +379,12 @@ TEST(AttentionCache, HasSequencesOfDifferentLengths) {
             return tape.input<float>({batch, count, width}, std::span(all).subspan(static_cast<std::size_t>(first * count * width),
                                                                                    static_cast<std::size_t>(batch * count * width)));
           };
-          const AttentionCache cache{
-              .data = memory.data() + first * kMost * kRow, .batch = batch, .max_positions = kMost, .lengths = lengths.data() + first};
+          std::vector<CachedRows> sequences;
+          for (index b = first; b < first + batch; ++b) {
+            sequences.push_back(
+                {.data = memory.data() + b * kMost * kRow, .max_positions = kMost, .length = lengths[static_cast<std::size_t>(b)]});
+          }
+          const AttentionCache cache{.sequences = sequences};
           const Tensor y = self_attention(rows(qkv, kWidth), {.heads = kHeads,
                                                               .head_size = kSize,
                                                               .key_heads = kKeyHeads,
@@ -406,11 +413,53 @@ TEST(AttentionCache, HasSequencesOfDifferentLengths) {
   }
 }
 
+// Keys and values that bf16 holds give the same bits from a cache of it, and with AttentionOptions::keys.
+TEST(AttentionCache, OfNarrowNumbersLosesOnlyTheirRounding) {
+  constexpr index kBatch = 2, kHeads = 4, kKeyHeads = 2, kSize = 6, kBefore = 70;
+  constexpr index kWidth = (kHeads + 2 * kKeyHeads) * kSize, kRow = 2 * kKeyHeads * kSize;
+  for (const index count : {1, 5, 80}) {
+    auto qkv = numbers(kBatch * count * kWidth, 1, -2, 2);
+    for (std::size_t i = 0; i < qkv.size(); ++i) {
+      qkv[i] = static_cast<index>(i) % kWidth < kHeads * kSize ? qkv[i] : to_float(to_bf16(qkv[i]));
+    }
+    std::vector<bf16> narrow;
+    std::vector<float> wide;
+    for (const float x : numbers(kBatch * (kBefore + count) * kRow, 3, -2, 2)) {
+      narrow.push_back(to_bf16(x));
+      wide.push_back(to_float(narrow.back()));
+    }
+    Tape tape(Recording::off);
+    const Tensor x = tape.input<float>({kBatch, count, kWidth}, qkv);
+    const auto attend = [&](DType dtype, auto& memory) {
+      std::vector<CachedRows> sequences;
+      for (index b = 0; b < kBatch; ++b) {
+        sequences.push_back(
+            {.data = memory.data() + b * (kBefore + count) * kRow, .max_positions = kBefore + count, .length = kBefore - 3 * b});
+      }
+      const AttentionCache cache{.dtype = dtype, .sequences = sequences};
+      const Tensor y = self_attention(x, {.heads = kHeads, .head_size = kSize, .key_heads = kKeyHeads, .causal = true, .cache = &cache});
+      return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
+    };
+    EXPECT_EQ(attend(DType::bf16, narrow), attend(DType::f32, wide)) << count;
+    const AttentionOptions plain{.heads = kHeads, .head_size = kSize, .key_heads = kKeyHeads, .causal = true};
+    AttentionOptions rounded = plain;
+    rounded.keys = DType::bf16;
+    const Tensor expected = self_attention(x, plain), found = self_attention(x, rounded);
+    EXPECT_TRUE(std::equal(found.data<float>(), found.data<float>() + found.size(), expected.data<float>())) << count;
+    EXPECT_TRUE(names(error_of([&] { attend(DType::f64, wide); }), {"cache", "f64", "f32"}));
+  }
+  Tape recording;
+  AttentionOptions options{.heads = 1, .head_size = 2, .keys = DType::bf16};
+  const HeadColumns x{recording.input<float>({1, 1, 2}, numbers(2, 1))};
+  EXPECT_TRUE(names(error_of([&] { attention(x, x, x, options); }), {"attention", "rounded", "tape"}));
+}
+
 TEST(AttentionCache, NamesASequenceWithoutRoom) {
   Tape tape(Recording::off);
   std::vector<float> memory(2 * 8 * 4);
-  const std::vector<std::int32_t> lengths = {0, 7};
-  const AttentionCache cache{.data = memory.data(), .batch = 2, .max_positions = 8, .lengths = lengths.data()};
+  const std::vector<CachedRows> sequences = {{.data = memory.data(), .max_positions = 8},
+                                             {.data = memory.data() + 32, .max_positions = 8, .length = 7}};
+  const AttentionCache cache{.sequences = sequences};
   const auto reading = [&](index batch, index time) {
     const HeadColumns x{tape.input<float>({batch, time, 2}, numbers(batch * time * 2, 1))};
     return error_of([&] { attention(x, x, x, {.heads = 1, .head_size = 2, .cache = &cache}); });
@@ -423,8 +472,8 @@ TEST(AttentionCache, NamesASequenceWithoutRoom) {
 
 TEST(AttentionCache, IsForNothingElse) {
   Tape tape(Recording::off);
-  const std::int32_t length = 0;
-  const AttentionCache cache{.batch = 1, .max_positions = 1, .lengths = &length};
+  const std::vector<CachedRows> sequences = {{.max_positions = 1}};
+  const AttentionCache cache{.sequences = sequences};
   const HeadColumns x{tape.input<float>({1, 1, 2}, numbers(2, 1))};
   AttentionOptions options{.heads = 1, .head_size = 2, .cache = &cache};
   EXPECT_TRUE(names(error_of([&] { attention_weights(x, x, options); }), {"attention", "weights", "cache"}));
@@ -465,7 +514,8 @@ TEST(AttentionOfSharedKeys, NamesOperandsThatDoNotFit) {
   const auto of = [](const std::vector<std::int32_t>& rows, Recording recording = Recording::off, bool cached = false) {
     return error_of([&] {
       Tape tape(recording);
-      const AttentionCache cache{.batch = 2, .max_positions = 1};
+      const std::vector<CachedRows> sequences(2, {.max_positions = 1});
+      const AttentionCache cache{.sequences = sequences};
       const HeadColumns q{tape.input<float>({2, 1, 4}, numbers(8, 1))}, kv{tape.input<float>({3, 1, 4}, numbers(12, 2))};
       const Tensor key_batch = tape.input<std::int32_t>({std::ssize(rows)}, rows);
       attention(q, kv, kv, {.heads = 1, .head_size = 4, .key_batch = key_batch, .cache = cached ? &cache : nullptr});

@@ -19,8 +19,22 @@ namespace dikkat::testing {
 
 // The definitions of generate() and translate(), without a key/value cache: the model reads its whole context again for each token.
 
-/// Continues a prompt. A full context loses its `dropped` oldest tokens. Of the options, it uses max_new_tokens, temperature, seed and
-/// first_sample.
+/// Returns a logit after the penalties and biases of a sample, by their definitions.
+inline float changed_logit(float logit, Token id, std::span<const Token> text, std::ptrdiff_t prompt_size, const SampleOptions& options) {
+  if (std::ranges::find(text, id) != text.end()) {
+    const auto penalty = static_cast<float>(options.repetition_penalty);
+    logit = logit > 0 ? logit / penalty : logit * penalty;
+  }
+  const auto count = std::count(text.begin() + prompt_size, text.end(), id);
+  logit -= static_cast<float>((count > 0 ? options.presence_penalty : 0) + options.frequency_penalty * static_cast<double>(count));
+  for (const auto& [biased, bias] : options.logit_bias) {
+    logit += biased == id ? static_cast<float>(bias) : 0;
+  }
+  return logit;
+}
+
+/// Continues a prompt. A full context loses its `dropped` oldest tokens. Of the options, it uses max_new_tokens, temperature, seed,
+/// first_sample, the penalties and logit_bias.
 inline std::vector<Token> generate_without_cache(const Gpt& model, index vocabulary, std::vector<Token> text, const SampleOptions& options,
                                                  index dropped) {
   const auto given = static_cast<std::ptrdiff_t>(text.size());
@@ -36,7 +50,11 @@ inline std::vector<Token> generate_without_cache(const Gpt& model, index vocabul
     Pass pass{.tape = tape};
     const Tensor features = model.features(pass, tape.input<Token>({1, last + 1}, context));
     const Tensor logits = model.logits(pass, slice(features, 1, last, 1));
-    const std::span drawn_from(logits.data<float>(), static_cast<std::size_t>(vocabulary));
+    std::vector<float> drawn_from(logits.data<float>(), logits.data<float>() + vocabulary);
+    for (Token id = 0; id < vocabulary; ++id) {
+      float& logit = drawn_from[static_cast<std::size_t>(id)];
+      logit = changed_logit(logit, id, text, given, options);
+    }
     text.push_back(static_cast<Token>(draw(drawn_from, {.temperature = options.temperature}, random.uniform(i))));
     tape.reset();
   }

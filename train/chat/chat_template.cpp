@@ -245,6 +245,14 @@ jinja::Value ChatTemplate::variables_for(const Conversation& conversation, std::
   if (!conversation.tools.empty()) {
     add(variables, "tools", Value::from_json(parse_json<Json>(conversation.tools), kOther));
   }
+  if (!conversation.variables.empty()) {
+    const Value more = Value::from_json(parse_json<Json>(conversation.variables), kOther);
+    require_input(more.dict() != nullptr, "the variables of the chat template are ", conversation.variables,
+                  ", expected a JSON object such as {\"enable_thinking\": false}");
+    for (const auto& [key, value] : more.dict()->items) {
+      add(variables, key.bytes(), value);
+    }
+  }
   return Value::dict(std::move(variables));
 }
 
@@ -365,6 +373,13 @@ ChatText ChatTemplate::ask(const Conversation& conversation) const {
 ChatText ChatTemplate::ask(std::span<const Message> messages) const {
   return ask(Conversation{.messages = {messages.begin(), messages.end()}});
 }
+
+std::string ChatTemplate::text(const Conversation& conversation, bool asks) const {
+  const Conversation whole = with_system_message(conversation, variables_.system);
+  return render(whole, whole.messages.size(), asks).bytes();
+}
+
+bool ChatTemplate::mentions(std::string_view word) const { return program_->program.source().find(word) != std::string::npos; }
 
 std::vector<ChatText> ChatTemplate::learn(const Conversation& conversation, ScoredText scored) const {
   const Conversation whole = with_system_message(conversation, variables_.system);

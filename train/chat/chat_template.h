@@ -64,6 +64,10 @@ class ChatTemplate {
   /// refuses the messages, and if it drops something that the conversation has.
   ChatText ask(const Conversation& conversation) const;
   ChatText ask(std::span<const Message> messages) const;
+  /// Returns the text of a conversation without any check; with `asks`, the beginning of an answer follows. Throws TemplateError.
+  std::string text(const Conversation& conversation, bool asks) const;
+  /// Returns whether a word occurs in the template: a variable that it reads, or a mark that it writes.
+  bool mentions(std::string_view word) const;
 
   /// Returns the texts on which a conversation is learnt. This is one text, unless the template writes an answer otherwise once others
   /// follow it (Qwen 3 drops its reasoning): then there is a text for each scored answer. Throws InputError as ask() does.

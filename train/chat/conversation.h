@@ -20,8 +20,9 @@ struct Message {
 struct Conversation {
   std::vector<Message> messages{};  // empty: `text` is the example
   std::string text{};
-  bool learn = true;    // false if the data excludes the whole example from training
-  std::string tools{};  // the tools that the assistant may call, as a JSON array; empty if there are none
+  bool learn = true;        // false if the data excludes the whole example from training
+  std::string tools{};      // the tools that the assistant may call, as a JSON array; empty if there are none
+  std::string variables{};  // more variables of the template for this conversation, as a JSON object; empty if there are none
 
   bool operator==(const Conversation&) const = default;
 };

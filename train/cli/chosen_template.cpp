@@ -10,9 +10,9 @@ void add_template(Command& command, TemplateArguments& arguments) {
   command.any_text("--system", arguments.system, "TEXT", "System message at the beginning of the conversation");
 }
 
-ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel& trained) {
-  ChatConfig chat = trained.origin.config().chat;
-  std::string where = trained.origin.path().string();
+ChatTemplate template_of(const TemplateArguments& arguments, const ModelOrigin& origin, const Tokenizer& tokenizer) {
+  ChatConfig chat = origin.config().chat;
+  std::string where = origin.path().string();
   if (arguments.name != "auto") {
     chat.template_name = arguments.name;
     where = value_named<TemplateName>(arguments.name) ? where : arguments.name;
@@ -22,7 +22,7 @@ ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel&
     chat.system = *arguments.system;
   }
   settle_date(chat);
-  return chat_form(chat, *trained.tokenizer, where, " with --template chatml, llama3 or plain");
+  return chat_form(chat, tokenizer, where, " with --template chatml, llama3 or plain");
 }
 
 }  // namespace dikkat

@@ -17,6 +17,9 @@ struct TemplateArguments {
 void add_template(Command& command, TemplateArguments& arguments);
 
 /// Returns the chat template: the one that was asked for, that of the run, or the model's own. Throws InputError if there is none.
-ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel& trained);
+ChatTemplate template_of(const TemplateArguments& arguments, const ModelOrigin& origin, const Tokenizer& tokenizer);
+inline ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel& trained) {
+  return template_of(arguments, trained.origin, *trained.tokenizer);
+}
 
 }  // namespace dikkat

@@ -13,6 +13,7 @@ namespace dikkat {
 struct SampleArguments {
   ModelArguments model;
   std::string weights = "f32";
+  std::string cache = "f32";
   std::optional<std::string> prompt;  // "-" reads standard input
   std::string prompt_file;
   std::string prompts;  // a JSONL file of prompts; "-" reads standard input

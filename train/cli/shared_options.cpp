@@ -54,6 +54,11 @@ PackedType packing_named(const std::string& weights) {
   return *packing;
 }
 
+DType cache_type_named(const std::string& cache) {
+  require_input(cache == "f32" || cache == "bf16", "--cache is ", cache, ", expected f32 or bf16");
+  return cache == "bf16" ? DType::bf16 : DType::f32;
+}
+
 void add_import_options(Command& command, ImportOptions& import) {
   command.number("--context", import.context, index{1}, index{10'000'000},
                  "Context length in tokens, for an imported model with rotary positions; by default as in its files");

@@ -44,6 +44,8 @@ void add_model(Command& command, ModelArguments& arguments);
 void add_weights(Command& command, std::string& weights);
 /// Parses the value of --weights. Throws InputError for an unknown type.
 PackedType packing_named(const std::string& weights);
+/// Returns the type of keys and values that --cache names: f32 or bf16.
+DType cache_type_named(const std::string& cache);
 /// Adds --context and --tokenizer, which apply to imported models.
 void add_import_options(Command& command, ImportOptions& import);
 /// Adds --text-field and --replace-invalid, which say how texts are read.

@@ -98,7 +98,8 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
       directory, {.state = state, .config = to_toml(config), .tokenizer = tokenizer.to_json(), .tensors = weights_of(model.parameters())});
 }
 
-TrainedModel load_trained_model(const std::string& name, const ModelOptions& options, PackedType weights) {
+TrainedModel load_trained_model(const std::string& name, const ModelOptions& options, PackedType weights,
+                                const ParameterStore::Loaded& loaded) {
   ModelOrigin origin = ModelOrigin::open(name, options);
   Config config = origin.config();
   validate(config);
@@ -115,7 +116,12 @@ TrainedModel load_trained_model(const std::string& name, const ModelOptions& opt
   }
   ParameterStore& parameters = model->parameters();
   parameters.reserve();  // without initial values, because every weight is loaded
-  origin.load_weights(parameters, [&](ParameterStore::Entry& entry) { pack_weight(parameters, entry, weights); });
+  origin.load_weights(parameters, [&](ParameterStore::Entry& entry) {
+    if (loaded) {
+      loaded(entry);
+    }
+    pack_weight(parameters, entry, weights);
+  });
   config.lora = {};  // adapters are part of the weights now
   return {std::move(origin), std::move(config), std::move(tokenizer), std::move(model)};
 }

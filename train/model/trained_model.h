@@ -27,8 +27,9 @@ struct TrainedModel {
 /// Loads RUN_DIR (by default its checkpoint with the lowest validation loss), FILE.h5, or another program's files
 /// (train/exchange/model_files.h). Throws InputError as ModelOrigin::open() does.
 /// With a packing, matrices are packed as pack_weights() does. The model then takes less memory and generates faster, but it cannot be
-/// trained or saved.
-TrainedModel load_trained_model(const std::string& source, const ModelOptions& options = {}, PackedType weights = PackedType::f32);
+/// trained or saved. `loaded` is called for each parameter as soon as it is complete, before it is packed.
+TrainedModel load_trained_model(const std::string& source, const ModelOptions& options = {}, PackedType weights = PackedType::f32,
+                                const ParameterStore::Loaded& loaded = {});
 
 /// Saves a model as a checkpoint without optimizer state, which load_trained_model() and `dikkat eval`, `sample`, `inspect` and `train
 /// --init-from` read. Makes the directory and writes `directory`/step-NNNNNNNNN.h5 for state.step; when this returns, the file has been

@@ -43,7 +43,8 @@ Evaluation mean(std::span<const WeightedEvaluation> evaluations) {
 
 /// Writes the losses of the batch's targets to terms_.
 void Evaluator::compute_losses(Tape& tape, index rows, const RowLengths& lengths) {
-  Pass pass{.tape = tape, .recompute = Recompute::block, .operands = operands_};  // keeps only the results of the model's blocks
+  Pass pass{
+      .tape = tape, .recompute = Recompute::block, .operands = operands_, .keys = keys_};  // keeps only the results of the model's blocks
   terms_.resize(static_cast<std::size_t>(rows * lengths.cols));
   model_.loss(pass, batch_, 1, 0, terms_.data());
 }

@@ -52,6 +52,9 @@ class Evaluator {
   explicit Evaluator(const LanguageModel& model, DType operands = DType::f32, std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>())
       : model_(model), operands_(operands), ranks_(std::move(ranks)) {}
 
+  /// bf16: attention rounds keys and values, as sampling with a cache of this type does.
+  void round_keys(DType keys) { keys_ = keys; }
+
   /// Calls `stop` between blocks, and returns nothing if it returns true. Calls `progress` with the share that is done.
   std::optional<Evaluation> operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop = {},
                                        const std::function<void(double)>& progress = {});
@@ -72,6 +75,7 @@ class Evaluator {
 
   const LanguageModel& model_;
   DType operands_;
+  std::optional<DType> keys_{};
   Tape tape_{Recording::off};
   Batch batch_;
   Listener listener_;

@@ -4,6 +4,7 @@
 
 #include "autograd/base/error.h"
 #include "train/sample/prompt.h"
+#include "train/sample/scheduler.h"
 #include "train/sample/text_generation.h"
 
 namespace dikkat {
@@ -27,32 +28,31 @@ PromptSampler::PromptSampler(const TrainConfig& config, const LanguageModel& mod
 
 std::optional<std::vector<PromptSampler::Continuation>> PromptSampler::operator()(index step, const std::function<bool()>& stop) const {
   std::vector<Continuation> all;
-  for (std::size_t i = 0; i < prompts_.size(); ++i) {
-    TextGeneration generation(model_.gpt(), tokenizer_, vocabulary_of(tokenizer_), {tokens_[i]},
-                              {.max_new_tokens = length_, .seed = seed_, .first_sample = step, .interrupted = stop});
-    Continuation& one = all.emplace_back(Continuation{.prompt = prompts_[i], .text = {}});
-    while (const auto event = generation.next()) {
-      if (event->ended && event->ended->sample.ending == Ending::interrupted) {
-        return std::nullopt;
-      }
-      one.text += event->text;
+  for (const std::string& prompt : prompts_) {
+    all.push_back({.prompt = prompt, .text = {}});
+  }
+  TextGeneration generation(model_.gpt(), tokenizer_, vocabulary_of(tokenizer_), tokens_,
+                            {.max_new_tokens = length_, .seed = seed_, .first_sample = step, .interrupted = stop});
+  while (const auto event = generation.next()) {
+    if (event->ended && event->ended->sample.ending == Ending::interrupted) {
+      return std::nullopt;
     }
+    all[static_cast<std::size_t>(event->number)].text += event->text;
   }
   return all;
 }
 
 std::size_t PromptSampler::bytes() const {
-  constexpr std::size_t kSequences = 2;  // the sequence that reads the prompt, and the sequence that is continued
-  constexpr std::size_t kKeyAndValue = 2;
-  const TransformerConfig& c = model_.config();
-  index longest = 0;
-  for (const std::vector<Token>& prompt : tokens_) {
-    longest = std::max(longest, std::ssize(prompt));
+  if (tokens_.empty()) {
+    return 0;
   }
-  constexpr index kLeast = 1024;  // a cache has room for at least this many positions, and grows by doubling
-  const index positions = std::min(c.block_size, std::max(kLeast, 2 * (longest + length_)));
-  const auto numbers = static_cast<std::size_t>(c.n_layer * positions * c.n_kv_head * c.head_size);
-  return prompts_.empty() ? 0 : kSequences * kKeyAndValue * numbers * sizeof(float);
+  index longest = 0;
+  for (const std::vector<Token>& tokens : tokens_) {
+    longest = std::max(longest, std::ssize(tokens));
+  }
+  TransformerConfig c = model_.config();
+  c.block_size = std::min<index>(c.block_size, std::max(Gpt::kFirstPositions, 2 * (longest + length_)));  // a cache grows by doubling
+  return Scheduler::bytes(c, {.streams = std::min(std::ssize(tokens_), Generation::kStreams)});
 }
 
 }  // namespace dikkat

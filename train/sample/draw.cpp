@@ -19,6 +19,17 @@ void compute_weights(std::span<const float> logits, float highest, float tempera
   });
 }
 
+/// The first of the largest logits.
+index likeliest_of(std::span<const float> logits) {
+  const auto count = static_cast<index>(logits.size());
+  simd::Vec<float> largest = simd::broadcast(-std::numeric_limits<float>::infinity());
+  simd::for_vectors<float>(0, count, [&](index at, auto lanes) {
+    largest = simd::max<float>(simd::load(logits.data() + at, lanes, -std::numeric_limits<float>::infinity()), largest);
+  });
+  const index found = std::ranges::find(logits, simd::max<float>(largest)) - logits.begin();
+  return found < count ? found : 0;
+}
+
 }  // namespace
 
 void check(const DrawOptions& o) {
@@ -39,15 +50,19 @@ Draw::Draw(index vocab_size) {
 }
 
 index Draw::operator()(std::span<const float> logits, const DrawOptions& options, double uniform) {
-  const auto likeliest = std::max_element(logits.begin(), logits.end());
+  const index likeliest = likeliest_of(logits);
   if (options.temperature == 0) {
-    return likeliest - logits.begin();
+    return likeliest;
   }
 
   // Probabilities before they are normalised.
   constexpr double kLeast = 1e-6;  // below this the likeliest token is certain, and numbers overflow f32
   weights_.resize(logits.size());
-  compute_weights(logits, *likeliest, static_cast<float>(std::max(options.temperature, kLeast)), weights_.data());
+  compute_weights(logits, logits[static_cast<std::size_t>(likeliest)], static_cast<float>(std::max(options.temperature, kLeast)),
+                  weights_.data());
+  if (options.top_k == 0 && options.top_p == 1 && options.min_p == 0) {
+    return draw_of_all(likeliest, uniform);
+  }
   const auto weight = [&](index id) { return static_cast<double>(weights_[static_cast<std::size_t>(id)]); };
   const auto logit = [&](index id) { return logits[static_cast<std::size_t>(id)]; };
   const auto likelier = [&](index a, index b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; };
@@ -97,7 +112,7 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
   }
   const double wanted = uniform * total;
   double sum = 0;
-  index last = likeliest - logits.begin();
+  index last = likeliest;
   for (const index id : ids_) {
     if (weight(id) > 0) {
       last = id;
@@ -110,11 +125,55 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
   return last;
 }
 
+index Draw::draw_of_all(index likeliest, double uniform) {
+  // As above, with the cumulative sums at the ends of blocks, so that only the block with the id is searched.
+  constexpr std::size_t kBlock = 64;
+  sums_.clear();
+  double total = 0;
+  for (std::size_t begin = 0; begin < weights_.size(); begin += kBlock) {
+    const std::size_t end = std::min(begin + kBlock, weights_.size());
+    for (std::size_t id = begin; id < end; ++id) {
+      total += static_cast<double>(weights_[id]);
+    }
+    sums_.push_back(total);
+  }
+  const double wanted = uniform * total;
+  const auto block = std::ranges::upper_bound(sums_, wanted) - sums_.begin();
+  double sum = block == 0 ? 0 : sums_[static_cast<std::size_t>(block - 1)];
+  for (std::size_t id = static_cast<std::size_t>(block) * kBlock; id < weights_.size(); ++id) {
+    sum += static_cast<double>(weights_[id]);
+    if (sum > wanted) {
+      return static_cast<index>(id);
+    }
+  }
+  const auto last = std::find_if(weights_.rbegin(), weights_.rend(), [](float weight) { return weight > 0; });
+  return last == weights_.rend() ? likeliest : static_cast<index>(weights_.rend() - last) - 1;
+}
+
 void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty) {
   const auto factor = static_cast<float>(penalty);
   for (const std::int32_t id : ids) {
     float& logit = logits[static_cast<std::size_t>(id)];
     logit = logit > 0 ? logit / factor : logit * factor;
+  }
+}
+
+void IdCounts::add(std::int32_t id) {
+  if (id < std::ssize(counts_) && counts_[static_cast<std::size_t>(id)]++ == 0) {
+    ids_.push_back(id);
+  }
+}
+
+void penalize_counts(std::span<float> logits, const IdCounts& answer, double presence, double frequency) {
+  for (const std::int32_t id : answer.ids()) {
+    const double penalty = presence + frequency * static_cast<double>(answer.of(id));
+    logits[static_cast<std::size_t>(id)] -= static_cast<float>(penalty);
+  }
+}
+
+void add_bias(std::span<float> logits, std::span<const LogitBias> bias) {
+  for (const auto& [id, more] : bias) {
+    logits[static_cast<std::size_t>(id)] += static_cast<float>(more);
   }
 }
 

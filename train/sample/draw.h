@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "autograd/base/index.h"
@@ -31,7 +32,11 @@ class Draw {
   index operator()(std::span<const float> logits, const DrawOptions& options, double uniform);
 
  private:
+  /// Draws among all ids.
+  index draw_of_all(index likeliest, double uniform);
+
   std::vector<float> weights_;
+  std::vector<double> sums_;
   std::vector<index> ids_;  // the ids that can still be drawn
 };
 
@@ -39,6 +44,31 @@ class Draw {
 /// is multiplied by it. This makes tokens that a text already has less likely (Keskar et al., arXiv 1909.05858, section 4.1, for logits
 /// above 0).
 void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty);
+
+/// A number that is added to the logit of one id.
+using LogitBias = std::pair<std::int32_t, double>;
+
+/// Counts how often each id occurs in a text.
+class IdCounts {
+ public:
+  /// Ids from `vocab_size` on are not counted.
+  explicit IdCounts(index vocab_size) : counts_(static_cast<std::size_t>(vocab_size)) {}
+
+  void add(std::int32_t id);
+  /// The ids that occur, each once, in the order in which they came.
+  std::span<const std::int32_t> ids() const { return ids_; }
+  index of(std::int32_t id) const { return counts_[static_cast<std::size_t>(id)]; }
+
+ private:
+  std::vector<std::int32_t> counts_, ids_;
+};
+
+/// Applies the penalties of OpenAI's protocol to each id that occurs in an answer: subtracts `presence` from its logit, and `frequency` for
+/// each time that it occurs.
+void penalize_counts(std::span<float> logits, const IdCounts& answer, double presence, double frequency);
+
+/// Adds the biases to the logits. An id that is listed twice gets both.
+void add_bias(std::span<float> logits, std::span<const LogitBias> bias);
 
 /// Returns the ids of the `count` likeliest of the first `usable` tokens, likeliest first, and the lower id first between equal ones.
 /// Tokens that cannot occur (-inf) are left out.

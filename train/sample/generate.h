@@ -1,57 +1,16 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "autograd/base/names.h"
 #include "layers/models/gpt.h"
-#include "train/sample/draw.h"
+#include "train/sample/sample_options.h"
+#include "train/sample/sample_request.h"
 #include "train/text/token.h"
 
 namespace dikkat {
-
-class PromptCache;
-
-struct SampleOptions {
-  index max_new_tokens = 500;
-  index num_samples = 1;     // samples of each prompt
-  double temperature = 0.8;  // this and the next three as in DrawOptions
-  index top_k = 0;
-  double top_p = 1;
-  double min_p = 0;
-  double repetition_penalty = 1;  // above 1: makes tokens of the prompt and of the text so far less likely, see penalize()
-  std::uint64_t seed = 1337;
-  index first_sample = 0;                  // number of each prompt's first sample, which selects its random numbers
-  bool log_probabilities = false;          // whether Sample::add() computes them
-  PromptCache* prompts = nullptr;          // a cache of this model, kept from one generation to the next
-  std::function<bool()> interrupted = {};  // called before each pass of the model; all samples end when it returns true
-};
-
-/// Throws InputError for an option out of range, with the command line's names of options.
-void check(const SampleOptions& options);
-
-/// The ids that sampling may draw.
-struct Vocabulary {
-  index size = 0;                   // ids from here on are padding of the embedding table
-  std::vector<Token> suppressed{};  // ids that are never drawn
-  std::vector<Token> ends{};        // a sample ends when it draws one of these ids, which is not part of it
-};
-
-/// Why a sample ended.
-enum class Ending {
-  length,       // it has max_new_tokens
-  end,          // it drew one of Vocabulary::ends
-  stop,         // Generation::end() was called
-  interrupted,  // SampleOptions::interrupted returned true
-};
-template <>
-struct Names<Ending> {
-  static constexpr std::string_view of[] = {"length", "end", "stop", "interrupted"};
-};
 
 /// Continues prompts with a GPT. It is an iterator over the tokens of all samples:
 ///
@@ -63,19 +22,15 @@ struct Names<Ending> {
 ///   }
 ///
 /// Sample s of prompt p has the number p * num_samples + s. The random number for its token i depends only on (seed, s, i), and a sample
-/// does not depend on the samples that are generated with it. The model reads the last block_size tokens of a prompt once for all its
-/// samples. Then it reads one token at a time for up to eight samples together, of any prompts, with a key/value cache. When a sample ends,
-/// the next one begins. A full context drops its oldest quarter; positions then count from the first remaining token, so all keys and
-/// values are computed again.
+/// does not depend on the samples that are generated with it. Up to eight samples, of any prompts, are generated together with a key/value
+/// cache, by a Scheduler, which reads the last block_size tokens of a prompt once for all samples of it that it has streams for. When a
+/// sample ends, the next one begins. A full context drops its oldest quarter; positions then count from the first remaining token, so all
+/// keys and values are computed again.
 class Generation {
  public:
-  /// A sample's next token, or its end.
-  struct Event {
-    index number = 0;                 // the sample's number
-    Token token = 0;                  // if it has not ended
-    std::span<const float> logits{};  // (V): the model's own, from which the token was drawn; valid until next() is called again
-    std::optional<Ending> ending{};   // why the sample has ended; this event has no token
-  };
+  /// A sample's next token, or its end. Logits are valid until next() is called again.
+  using Event = SampleEvent;
+  static constexpr index kStreams = 8;  // samples that are generated together
 
   /// Keeps a reference to the model. Throws InputError for an option out of range or an empty prompt, and Error for unknown tokens.
   Generation(const Gpt& model, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts, SampleOptions options);

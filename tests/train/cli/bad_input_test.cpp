@@ -180,6 +180,8 @@ const Case kCases[] = {
     {"sample run --num-samples 0", 2, {"--num-samples", " 0", "1000000"}},
     {"sample run --seed -1", 2, {"--seed", "-1", "18446744073709551615"}},
     {"sample run --weights q5", 2, {"--weights", "q5", "q4"}},
+    {"sample run --cache f16", 2, {"--cache", "f16", "bf16"}},
+    {"eval run --cache q8", 2, {"--cache", "q8", "bf16"}},
     {"sample run --stop ''", 2, {"--stop"}},
     {"sample run --logprobs", 2, {"--logprobs", "--json", "--prompts"}},
     {"sample run -i --num-samples 2", 2, {"--interactive", "--num-samples"}},

@@ -57,6 +57,24 @@ TEST_F(SampleTest, WeightsMayBeStoredInFewerBytes) {
   }
 }
 
+TEST_F(SampleTest, KeysAndValuesMayBeStoredInFewerBytes) {
+  const Words words = {"--prompt", "the lamp turns and ", "--max-new-tokens", "20", "--temperature", "0", "--logprobs"};
+  const Json plain = json(words)["samples"][0];
+  Words as = words;
+  as.insert(as.end(), {"--cache", "f32"});
+  EXPECT_EQ(json(as)["samples"][0], plain);
+  as.back() = "bf16";
+  const Json narrow = json(as)["samples"][0];
+  EXPECT_NE(narrow, plain) << "the first bits differ";
+  EXPECT_NEAR(narrow["log_probabilities"][0].get<double>(), plain["log_probabilities"][0].get<double>(), 0.1);
+  const Json evaluated = Json::parse(here_.run({"eval", "run", "--cache", "bf16", "--json"}).out);
+  const Json exact = Json::parse(here_.run({"eval", "run", "--json"}).out);
+  EXPECT_EQ(evaluated["cache"], "bf16");
+  EXPECT_EQ(exact["cache"], "f32");
+  EXPECT_NE(evaluated["loss"], exact["loss"]);
+  EXPECT_NEAR(evaluated["loss"].get<double>(), exact["loss"].get<double>(), 0.01);
+}
+
 TEST_F(SampleTest, AStopStringEndsATextBeforeIt) {
   const Words words = {"--prompt", "the ", "--max-new-tokens", "60", "--seed", "3", "--num-samples", "3"};
   const Json plain = json(words);

@@ -181,6 +181,45 @@ TEST(RepetitionPenalty, MakesTokensThatOccurLessLikely) {
   EXPECT_EQ(logits, (std::vector<float>{1, -4, 1, 0}));
 }
 
+TEST(IdCounts, CountsEachIdAndListsItOnce) {
+  IdCounts counts(5);
+  for (const std::int32_t id : {3, 1, 3, 5, 3}) {
+    counts.add(id);
+  }
+  EXPECT_EQ(std::vector(counts.ids().begin(), counts.ids().end()), (std::vector<std::int32_t>{3, 1}));
+  EXPECT_EQ(counts.of(3), 3);
+  EXPECT_EQ(counts.of(1), 1);
+  EXPECT_EQ(counts.of(0), 0);
+}
+
+TEST(CountPenalties, AreThoseOfTheProtocol) {
+  // logit - (count > 0) presence - count frequency, computed for every id.
+  const std::vector<float> logits = testing::numbers(40, 1, -6, 6);
+  IdCounts counts(40);
+  std::vector<int> times(40);
+  for (const int id : {7, 8, 7, 39, 7, 0, 8}) {
+    counts.add(id);
+    ++times[static_cast<std::size_t>(id)];
+  }
+  for (const double presence : {0.0, 1.5, -2.0}) {
+    for (const double frequency : {0.0, 0.25, -1.0}) {
+      std::vector<float> found = logits;
+      penalize_counts(found, counts, presence, frequency);
+      for (std::size_t id = 0; id < 40; ++id) {
+        const double expected = static_cast<double>(logits[id]) - (times[id] > 0 ? presence : 0) - times[id] * frequency;
+        EXPECT_NEAR(found[id], expected, 2e-6) << id << ": " << presence << ' ' << frequency;
+        EXPECT_TRUE(times[id] > 0 || found[id] == logits[id]) << "other ids keep their bits";
+      }
+    }
+  }
+}
+
+TEST(LogitBias, IsAdded) {
+  std::vector<float> logits = {1, 2, 3, 4};
+  add_bias(logits, std::vector<LogitBias>{{3, -100}, {0, 0.5}, {0, 0.25}});
+  EXPECT_EQ(logits, (std::vector<float>{1.75, 2, 3, -96}));
+}
+
 TEST(LogSumExp, ReportsLogitsThatAreNaN) {
   std::vector<float> logits = {1, 2, 3};
   EXPECT_NEAR(log_sum_exp(logits), std::log(std::exp(1.0) + std::exp(2.0) + std::exp(3.0)), 1e-6);

@@ -265,8 +265,8 @@ using Events = std::vector<std::string>;
 
 TEST_F(Generate, GivesTheTokensOfARoundBetweenTwoPassesAndEachEndAfterTheLastToken) {
   const SampleOptions two{.max_new_tokens = 2, .num_samples = 2, .temperature = 1};
-  EXPECT_EQ(events_of(model.gpt, {{1, 5}}, two), (Events{"?", "1", "0", "?", "1", "1 length", "0", "0 length"}));
-  EXPECT_EQ(events_of(model.gpt, {{1}, {2}}, {.max_new_tokens = 1}), (Events{"?", "?", "1", "1 length", "0", "0 length"}));
+  EXPECT_EQ(events_of(model.gpt, {{1, 5}}, two), (Events{"?", "0", "1", "?", "0", "0 length", "1", "1 length"}));
+  EXPECT_EQ(events_of(model.gpt, {{1}, {2}}, {.max_new_tokens = 1}), (Events{"?", "0", "0 length", "?", "1", "1 length"}));
   EXPECT_EQ(events_of(model.gpt, {{1}, {2}}, {.max_new_tokens = 0}), (Events{"0 length", "1 length"})) << "the model reads nothing";
   EXPECT_EQ(events_of(model.gpt, {}, two), Events());
 }
@@ -279,22 +279,22 @@ TEST_F(Generate, EndsASampleWhenAsked) {
     }
   };
   EXPECT_EQ(events_of(model.gpt, {{1, 5}}, three, kVocabulary, ends_itself),
-            (Events{"?", "2", "1", "1 stop", "0", "?", "2", "2 length", "0", "0 length"}));
+            (Events{"?", "0", "1", "1 stop", "2", "?", "0", "0 length", "2", "2 length"}));
   const auto ends_another = [](Generation& generation, index number) {
     if (number == 1) {
-      generation.end(0);
+      generation.end(2);
       generation.end(7);  // there is none
     }
   };
   EXPECT_EQ(events_of(model.gpt, {{1, 5}}, three, kVocabulary, ends_another),
-            (Events{"?", "2", "1", "0 stop", "?", "1", "1 length", "2", "2 length"}));
-  const auto ends_the_one_before = [](Generation& generation, index number) { generation.end(number + 1); };
+            (Events{"?", "0", "1", "2 stop", "?", "0", "0 length", "1", "1 length"}));
+  const auto ends_the_one_before = [](Generation& generation, index number) { generation.end(number - 1); };
   EXPECT_EQ(events_of(model.gpt, {{1, 5}}, three, kVocabulary, ends_the_one_before),
-            (Events{"?", "2", "1", "0", "?", "2 stop", "1 stop", "0", "0 length"}));
+            (Events{"?", "0", "1", "2", "?", "0 stop", "1 stop", "2", "2 length"}));
   SampleOptions interrupted = three;
   interrupted.interrupted = [asked = 0]() mutable { return ++asked > 1; };
   EXPECT_EQ(events_of(model.gpt, {{1, 5}}, interrupted, kVocabulary, ends_the_one_before),
-            (Events{"?", "2", "1", "0", "?", "0 interrupted", "1 stop", "2 stop"}));
+            (Events{"?", "0", "1", "2", "?", "0 stop", "1 stop", "2 interrupted"}));
   const auto ends_the_last = [](Generation& generation, index number) { generation.end(number); };
   EXPECT_EQ(events_of(model.gpt, {{1, 5}}, {.max_new_tokens = 1}, kVocabulary, ends_the_last), (Events{"?", "0", "0 stop"}));
 }
@@ -306,7 +306,7 @@ TEST_F(Generate, IsInterruptedBetweenTokens) {
     options.interrupted = [asked = 0, after]() mutable { return ++asked > after; };
     Events expected;
     for (int round = 0; round < after; ++round) {
-      expected.insert(expected.end(), {"?", "7", "6", "5", "4", "3", "2", "1", "0"});
+      expected.insert(expected.end(), {"?", "0", "1", "2", "3", "4", "5", "6", "7"});
     }
     expected.emplace_back("?");
     for (int sample = 0; sample < 10; ++sample) {
@@ -322,9 +322,9 @@ TEST_F(Generate, NeedNotBeFinished) {
   options.interrupted = [&] { return ++asked < 0; };
   Generation first(model.gpt, kVocabulary, {{1}}, options);
   EXPECT_EQ(asked, 0) << "only next() computes";
-  EXPECT_EQ(first.next()->number, 7);
+  EXPECT_EQ(first.next()->number, 0);
   Generation moved = std::move(first);
-  EXPECT_EQ(moved.next()->number, 6);
+  EXPECT_EQ(moved.next()->number, 1);
   EXPECT_EQ(asked, 1);
 }
 
@@ -349,8 +349,9 @@ TEST(GenerateMany, ReadsWeightsOnceForAToken) {
   EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 8}), 10) << "eight together";
   EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 16}), 10 + 9) << "the prompt is read once";
   EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 9}, first_ends_early), 10 + 1) << "the ninth replaces it";
-  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10}), 6 + 9) << "different prompts together";
-  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10, .num_samples = 2}), 6 + 2 * 9);
+  // Prompts that differ are read between the tokens of those before them, and then the last one has nine tokens to read.
+  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10}), 5 + 4 + 9) << "one of the six prompts occurs twice";
+  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10, .num_samples = 2}), (3 + 2 + 7) + (2 + 1 + 9)) << "in two rounds";
   EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 0}), 0);
 }
 
@@ -423,6 +424,40 @@ TEST_F(Generate, APenaltyKeepsTokensFromComingAgain) {
   EXPECT_GT(distinct(1e6), distinct(1));
 }
 
+TEST_F(Generate, PenaltiesAndBiasesChangeTheLogitsByTheirDefinitions) {
+  prompt = {1, 5, 2, 5};
+  const std::vector<SampleOptions> all = {
+      {.presence_penalty = 15},
+      {.presence_penalty = -20},
+      {.frequency_penalty = 8},
+      {.frequency_penalty = -3},
+      {.logit_bias = {{3, 2.5}, {0, -100}}},
+      {.repetition_penalty = 1.3, .presence_penalty = 7, .frequency_penalty = 4, .logit_bias = {{8, 1}, {5, -1}}},
+  };
+  for (SampleOptions options : all) {
+    options.max_new_tokens = 30;
+    for (const double temperature : {0.0, 1.0}) {
+      options.temperature = temperature;
+      const auto expected = generate_without_cache(model.gpt, kVocabulary.size, prompt, options, 1);
+      EXPECT_EQ(texts(options)[0], expected) << temperature;
+      EXPECT_NE(expected,
+                generate_without_cache(model.gpt, kVocabulary.size, prompt, {.max_new_tokens = 30, .temperature = temperature}, 1))
+          << "the options matter here";
+    }
+  }
+}
+
+TEST_F(Generate, ABiasForcesOrBansAToken) {
+  EXPECT_EQ(texts({.max_new_tokens = 5, .logit_bias = {{4, 100}}})[0], (std::vector<Token>{4, 4, 4, 4, 4}));
+  SampleOptions options{.max_new_tokens = 50};
+  for (Token banned = 0; banned < 8; ++banned) {
+    options.logit_bias.emplace_back(banned, -100);
+  }
+  EXPECT_EQ(texts(options)[0], std::vector<Token>(50, 8));
+  const Vocabulary ends{.size = 9, .ends = {4}};
+  EXPECT_EQ(generate(model.gpt, ends, prompt, {.logit_bias = {{4, 100}}})[0].ending, Ending::end);
+}
+
 TEST_F(Generate, GivesLogProbabilitiesOfThePlainSoftmax) {
   const SampleOptions options{.max_new_tokens = 3, .temperature = 0.5, .top_k = 2, .repetition_penalty = 1.5, .log_probabilities = true};
   const auto samples = generate(model.gpt, kVocabulary, prompt, options);
@@ -452,6 +487,14 @@ TEST_F(Generate, RefusesOptionsOutOfRange) {
   EXPECT_THROW(texts({.max_new_tokens = -1}), InputError);
   for (const double penalty : {0.0, -1.0, std::nan("")}) {
     EXPECT_TRUE(names(error_of([&] { texts({.repetition_penalty = penalty}); }), {"repetition-penalty", concat(penalty), "0"}));
+  }
+  for (const double penalty : {std::nan(""), HUGE_VAL}) {
+    EXPECT_TRUE(names(error_of([&] { texts({.presence_penalty = penalty}); }), {"presence-penalty", concat(penalty)}));
+    EXPECT_TRUE(names(error_of([&] { texts({.frequency_penalty = penalty}); }), {"frequency-penalty", concat(penalty)}));
+    EXPECT_TRUE(names(error_of([&] { texts({.logit_bias = {{3, penalty}}}); }), {"logit-bias", concat(penalty)}));
+  }
+  for (const Token token : {-1, 9}) {
+    EXPECT_TRUE(names(error_of([&] { texts({.logit_bias = {{token, 1}}}); }), {"bias", concat(token), "8"}));
   }
   EXPECT_TRUE(texts({.max_new_tokens = 0})[0].empty());
   EXPECT_TRUE(generate(model.gpt, kVocabulary, std::vector<std::vector<Token>>{}, {}).empty());
@@ -533,9 +576,9 @@ TEST(PromptCache, GivesTheSameBitsAfterAnyEarlierPrompts) {
   follow(first(300), counted);
   EXPECT_EQ(asked, 3 + kTokensAfter);
   follow(first(300), counted);
-  EXPECT_EQ(asked, 2 + kTokensAfter) << "the last 44 tokens; it asks once more before a pass that is not the first";
+  EXPECT_EQ(asked, 1 + kTokensAfter) << "the last 44 tokens";
   follow(first(500), counted);
-  EXPECT_EQ(asked, 3 + kTokensAfter) << "from token 256 on";
+  EXPECT_EQ(asked, 2 + kTokensAfter) << "from token 256 on";
 }
 
 TEST(PromptCache, SurvivesAPromptThatIsBrokenOff) {

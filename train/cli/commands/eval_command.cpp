@@ -41,6 +41,7 @@ namespace {
 struct EvalArguments {
   ModelArguments model;
   std::string weights = "f32";
+  std::string cache = "f32";
   std::vector<std::string> corpus;
   index stride = 0;
   std::string unknown = "refuse";
@@ -213,11 +214,15 @@ int eval_command(const EvalArguments& arguments) {
                 ", expected refuse or skip");
   require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(),
                 "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
+  const DType cache = cache_type_named(arguments.cache);
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
   report_chosen_checkpoint(arguments.model, trained.origin);
+  require_input(cache == DType::f32 || trained.model->is_gpt(), "--cache is for a GPT, but ", trained.origin.path().string(),
+                " is an encoder-decoder");
   if (!arguments.tasks.empty()) {
     require_input(arguments.corpus.empty() && arguments.html.empty() && arguments.stride == 0 && !arguments.exact_match,
                   "--tasks asks questions instead of measuring a loss: leave out --corpus, --html, --stride and --exact-match");
+    require_input(cache == DType::f32, "--tasks asks questions instead of measuring a loss: leave out --cache");
     stop_in_order();
     return eval_tasks(trained, arguments.tasks, arguments.json);
   }
@@ -246,6 +251,7 @@ int eval_command(const EvalArguments& arguments) {
   };
   LossPage page(tokenizer);
   Evaluator evaluator(*trained.model);
+  evaluator.round_keys(cache);
   if (!arguments.html.empty()) {
     require_page_name(arguments.html);
     evaluator.listen([&](const Batch& batch, std::span<const double> losses) { page.add(batch, losses); });
@@ -295,6 +301,7 @@ int eval_command(const EvalArguments& arguments) {
                                   {"tokens", result.tokens},
                                   {"scored", {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}}},
                                   {"weights", arguments.weights},
+                                  {"cache", arguments.cache},
                                   {"step", trained.origin.state().step},
                                   {"checkpoint", trained.origin.path().string()}};
     if (parts.size() > 1) {
@@ -340,6 +347,7 @@ void add_eval(Commands& program) {
   dikkat eval runs/mine --corpus book.txt --stride 16
   dikkat eval runs/mine --corpus foreign.txt --unknown skip
   dikkat eval runs/mine --weights q8
+  dikkat eval runs/mine --cache bf16
   dikkat eval runs/mine --corpus letter.txt --html letter.html
   dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match
   dikkat eval runs/tuned --tasks questions.jsonl
@@ -352,6 +360,8 @@ intervals.)";
                                 [a] { return eval_command(*a); });
   add_model(command, a->model);
   add_weights(command, a->weights);
+  command.text("--cache", a->cache, "TYPE",
+               "f32, or bf16: round keys and values in attention, to measure what sample and serve --cache bf16 cost in loss");
   command.texts("--corpus", a->corpus, "PATH",
                 "Text files or folders to evaluate as a whole; by default the validation part of the run's corpus");
   command.number("--stride", a->stride, index{1}, index{1'000'000},

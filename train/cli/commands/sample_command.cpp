@@ -66,9 +66,12 @@ void check(const SampleArguments& a) {
   }
 }
 
-int sample_command(const SampleArguments& arguments) {
+int sample_command(SampleArguments arguments) {
   start_threads();
   check(arguments);
+  if (arguments.cache != "f32") {
+    arguments.options.cache = cache_type_named(arguments.cache);
+  }
 
   // The model, and the prompt unless it comes from standard input.
   const bool is_list = !arguments.prompts.empty();
@@ -156,6 +159,10 @@ dropped, and a message reports it.)";
   command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens that the text already has less likely")
       .note_in(gpt);
   command.repeated("--stop", a->stop, "TEXT", "End a text before this string; can be given several times").note_in(gpt);
+  command
+      .text("--cache", a->cache, "TYPE",
+            "How keys and values of earlier tokens lie in memory: f32, or bf16 in half of it, which changes answers slightly")
+      .note_in(gpt);
   command
       .number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
               "The same seed gives the same text, on any number of threads")

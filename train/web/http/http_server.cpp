@@ -26,6 +26,7 @@ constexpr std::size_t kLargestHead = std::size_t{64} << 10;
 constexpr std::size_t kLargestTarget = 8192;
 constexpr auto kHeadTime = std::chrono::seconds(10);     // for the request line and headers
 constexpr auto kRequestTime = std::chrono::seconds(30);  // for all of a request
+constexpr int kThreadsAtFirst = 32;                      // others are started when they are needed
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string lower(std::string text) {
@@ -83,6 +84,7 @@ const char* reason_of(int status) {
     case 500: return "Internal Server Error";
     case 503: return "Service Unavailable";
     case 505: return "HTTP Version Not Supported";
+    case 507: return "Insufficient Storage";
     default: return status < 400 ? "Success" : "Refused";
   }
 }
@@ -211,6 +213,9 @@ class Router {
   std::string addresses() const {
     std::string all;
     for (const HttpRoute& route : routes_) {
+      if (!route.is_listed) {
+        continue;
+      }
       append_to(all, concat(all.empty() ? "expected one of " : ", ", route.method, ' ', route.path));
     }
     return all;
@@ -354,19 +359,21 @@ class HttpServer::Parts {
   void start() {
     const HttpResponse busy = router_.refusal(503);
     busy_ = head_of(busy, length_header(busy)) + busy.body;
+    const int at_first = std::min(router_.options().most_connections, kThreadsAtFirst);
     try {
-      for (int i = 0; i < router_.options().most_connections; ++i) {
+      for (int i = 0; i < at_first; ++i) {
         threads_.emplace_back([this] { work(); });
       }
       listens_ = true;
-      threads_.emplace_back([this] {
+      listening_ = std::thread([this] {
         listener_.run([this](int socket) { take(socket); }, ending_);
         listens_ = false;
       });
     } catch (const std::system_error& error) {
+      const std::size_t started = threads_.size();
       stop();
-      fail("the server could start only ", threads_.size(), " threads, expected ", router_.options().most_connections + 1, ": ",
-           describe_errno(error.code().value()), "; raise the limit for this user (ulimit -u), or end other programs");
+      fail("the server could start only ", started, " threads, expected ", at_first + 1, ": ", describe_errno(error.code().value()),
+           "; raise the limit for this user (ulimit -u), or end other programs");
     }
   }
 
@@ -379,6 +386,9 @@ class HttpServer::Parts {
     }
     listener_.wake();
     has_work_.notify_all();
+    if (listening_.joinable()) {
+      listening_.join();  // it starts threads
+    }
     for (std::thread& thread : threads_) {
       thread.join();
     }
@@ -390,11 +400,11 @@ class HttpServer::Parts {
   }
 
  private:
-  /// Queues a new connection for the threads, or refuses it at once if all are busy.
+  /// Queues a new connection for the threads. Refuses it at once if too many are open, or no thread can be started for it.
   void take(int socket) {
     {
       const std::lock_guard lock(mutex_);
-      if (open_ < router_.options().most_connections) {
+      if (open_ < router_.options().most_connections && has_thread_for_another()) {
         ++open_;
         waiting_.push_back(socket);
         has_work_.notify_one();
@@ -403,6 +413,19 @@ class HttpServer::Parts {
     }
     send_at_once(socket, busy_);
     listener_.end(socket);
+  }
+
+  /// Whether a thread is free for one more connection; starts one if none is.
+  bool has_thread_for_another() {
+    if (open_ < std::ssize(threads_)) {
+      return true;
+    }
+    try {
+      threads_.emplace_back([this] { work(); });
+      return true;
+    } catch (const std::exception&) {  // the system has no more threads or memory
+      return false;
+    }
   }
 
   /// Answers connections, one after another.
@@ -437,8 +460,9 @@ class HttpServer::Parts {
   std::mutex mutex_;  // guards the next three members
   std::condition_variable has_work_;
   std::deque<int> waiting_;
-  int open_ = 0;  // connections that wait or are being answered
-  std::vector<std::thread> threads_;
+  int open_ = 0;                      // connections that wait or are being answered
+  std::vector<std::thread> threads_;  // started as connections need them; only start(), the listening thread and then stop() use them
+  std::thread listening_;
 };
 
 HttpServer::HttpServer(std::vector<HttpRoute> routes, HttpOptions options)

@@ -35,6 +35,7 @@ struct HttpResponse {
 struct HttpRoute {
   std::string method, path;  // the path of a POST consists of letters, digits, '/', '-' and '_'
   std::function<HttpResponse(HttpRequest& request)> answer;
+  bool is_listed = true;  // whether the error for an unknown path names it
 };
 
 struct HttpOptions {

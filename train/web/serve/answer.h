@@ -1,14 +1,38 @@
 #pragma once
 
-#include <functional>
+#include <vector>
 
+#include "train/sample/scheduler.h"
+#include "train/web/serve/choice_text.h"
 #include "train/web/serve/job.h"
-#include "train/web/serve/served_model.h"
 
 namespace dikkat {
 
-/// Generates the answer of a job with the random numbers of `seed`, and gives it to the job piece by piece. If the job is cancelled, or
-/// `stop`, which is called before each token, returns true, the answer ends early and the job fails. Throws nothing.
-void answer(const ServedModel& model, Job& job, std::uint64_t seed, PromptCache& prompts, const std::function<bool()>& stop) noexcept;
+/// The state of one answer while it is generated: turns the events of its samples, one for each choice, into pieces for its job.
+class Answer {
+ public:
+  /// Gives the job the beginning of each choice. `job` must outlive the answer.
+  explicit Answer(Job& job);
+
+  index choices() const { return std::ssize(texts_); }
+  /// Returns the request for the sample of a choice.
+  SampleRequest sample(index choice) const;
+  /// Takes an event of the sample of a choice. Returns whether the sample should continue: false after a stop string, or after its end.
+  bool take(index choice, const Scheduler::Event& event);
+  /// Whether all choices have ended.
+  bool is_over() const { return ended_ == choices(); }
+  /// The number of tokens so far, for all choices.
+  index generated() const { return generated_; }
+
+ private:
+  void give(Piece piece) const;
+  TokenScore score_of(const Scheduler::Event& event, const ChoiceText& text) const;
+
+  Job& job_;
+  SampleRequest sample_{};  // of the first choice
+  std::vector<ChoiceText> texts_;
+  index generated_ = 0;
+  index ended_ = 0;
+};
 
 }  // namespace dikkat

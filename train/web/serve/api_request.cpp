@@ -1,15 +1,20 @@
 #include "train/web/serve/api_request.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <limits>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
 #include "train/chat/read_messages.h"
 #include "train/system/json.h"
-#include "train/system/json_fields.h"
 #include "train/web/serve/api_error.h"
+#include "train/web/serve/request_body.h"
 #include "train/web/serve/request_fields.h"
+#include "train/web/serve/structured_fields.h"
+#include "train/web/serve/tool_fields.h"
 
 namespace dikkat {
 namespace {
@@ -21,20 +26,10 @@ constexpr std::size_t kMostStops = 4;
 constexpr std::size_t kLongestStop = 1024;
 constexpr index kMostChoices = 8;  // the model generates up to eight samples together
 constexpr index kMostTokens = 1'000'000'000;
+constexpr double kMostPenalty = 2;
 constexpr index kMostAlternativesOfText = 5, kMostAlternativesOfChat = 20;
-constexpr JsonLimits kLimits{.bytes = kLargestRequest, .levels = 32, .values = std::size_t{1} << 17};
 
-template <class... Parts>
-[[noreturn]] void refuse(const std::string& field, const Parts&... parts) {
-  throw ApiError(400, concat(parts...), field, "invalid_value");
-}
-
-/// Returns the fields of an object, whose errors are ApiErrors.
-JsonFields fields_of(const json& object) {
-  return {object, "", [](const std::string&, const std::string& name, const std::string& problem) { refuse(name, name, ' ', problem); }};
-}
-
-std::vector<Message> messages_of(const JsonFields& fields, std::string_view body, std::string& ignored) {
+std::vector<Message> messages_of(const JsonFields& fields, const nlohmann::ordered_json& ordered, std::string& ignored) {
   const json* list = fields.find("messages");
   if (list == nullptr) {
     refuse("messages", R"(there are no messages, expected a list of {"role": ..., "content": ...})");
@@ -45,7 +40,7 @@ std::vector<Message> messages_of(const JsonFields& fields, std::string_view body
   }
   try {
     ExampleFindings found;
-    std::vector<Message> messages = read_messages(parse_json<nlohmann::ordered_json>(body, kLimits)["messages"], "messages", found);
+    std::vector<Message> messages = read_messages(ordered["messages"], "messages", found);
     ignored = found.unused_keys();
     return messages;
   } catch (const BadExample& error) {
@@ -88,13 +83,31 @@ std::vector<std::string> stops_of(const JsonFields& fields) {
   return stops;
 }
 
-void require_model(const JsonFields& fields, const std::string& model) {
-  const json* name = fields.find("model");
-  if (name != nullptr && *name != model) {
-    throw ApiError(
-        404, concat("the model ", short_text(*name), " is not served here, expected ", short_text(json(model)), ", or no model at all"),
-        "model", "model_not_found");
+/// Returns the biases of tokens, by ascending id: {"50256": -100}.
+std::vector<LogitBias> biases_of(const JsonFields& fields) {
+  constexpr double kMost = 100;
+  const json* biases = fields.find("logit_bias");
+  if (biases == nullptr || is_nothing(*biases)) {
+    return {};
   }
+  if (!biases->is_object()) {
+    refuse("logit_bias", "logit_bias ", found_value(*biases),
+           R"(, expected an object such as {"50256": -100}, with a bias for each token id)");
+  }
+  std::map<Token, double> found;
+  for (const auto& [name, bias] : biases->items()) {
+    Token id = 0;
+    const char* const end = name.data() + name.size();
+    const auto [last, problem] = std::from_chars(name.data(), end, id);
+    if (problem != std::errc() || last != end || std::to_string(id) != name || id < 0) {
+      refuse("logit_bias", "logit_bias has the key ", short_text(json(name)), ", expected the id of a token: POST /tokenize returns ids");
+    }
+    if (!bias.is_number() || std::abs(bias.get<double>()) > kMost) {
+      refuse("logit_bias", "logit_bias of token ", id, ' ', found_value(bias), ", expected a number from ", -kMost, " to ", kMost);
+    }
+    found[id] = bias.get<double>();
+  }
+  return {found.begin(), found.end()};
 }
 
 void read_sampling(const JsonFields& fields, ApiRequest& request) {
@@ -103,6 +116,9 @@ void read_sampling(const JsonFields& fields, ApiRequest& request) {
   o.top_p = fields.number("top_p", 0, 1).value_or(o.top_p);
   o.min_p = fields.number("min_p", 0, 1).value_or(o.min_p);
   o.repetition_penalty = fields.number("repetition_penalty", 0.01, 100).value_or(o.repetition_penalty);
+  o.presence_penalty = fields.number("presence_penalty", -kMostPenalty, kMostPenalty).value_or(o.presence_penalty);
+  o.frequency_penalty = fields.number("frequency_penalty", -kMostPenalty, kMostPenalty).value_or(o.frequency_penalty);
+  o.logit_bias = biases_of(fields);
   o.top_k = std::max<index>(fields.integer("top_k", -1, kMostTokens).value_or(0), 0);
   // The sampler refuses options that have no effect at temperature 0, but clients send all of them.
   if (o.temperature == 0 || o.top_p == 0 || o.min_p == 1) {
@@ -149,23 +165,21 @@ void read_log_probabilities(const JsonFields& fields, ApiRequest& request) {
 
 }  // namespace
 
-ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::string& model) {
+ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::vector<std::string>& models) {
   // The object and the names of its fields.
-  json object;
-  try {
-    object = parse_json_object(body, "the body", "one with the fields of a request", kLimits);
-  } catch (const InputError& error) {
-    throw ApiError(400, error.what(), "", "invalid_json");
-  }
+  const json object = parse_body(body);
   const JsonFields fields = fields_of(object);
-  require_model(fields, model);
+  ApiRequest request{.endpoint = endpoint, .model = read_model(fields, models)};
   check_fields(object, endpoint);
 
   // The values of the fields.
-  ApiRequest request{.endpoint = endpoint};
   const bool is_chat = endpoint == Endpoint::chat;
+  const auto ordered = parse_json<nlohmann::ordered_json>(body, kBodyLimits);  // for templates and schemas, where the order of keys counts
+  request.structure = read_structured_request(ordered);
   if (is_chat) {
-    request.messages = messages_of(fields, body, request.ignored);
+    request.messages = messages_of(fields, ordered, request.ignored);
+    request.tools = read_tool_request(ordered);
+    request.reasoning = read_reasoning_request(ordered);
   } else {
     request.prompt = prompt_of(fields);
     request.echo = fields.flag("echo");

@@ -8,6 +8,8 @@
 
 #include "train/chat/conversation.h"
 #include "train/sample/generate.h"
+#include "train/web/serve/structured_request.h"
+#include "train/web/serve/tool_request.h"
 
 namespace dikkat {
 
@@ -31,8 +33,12 @@ struct Seed {
 /// A request of the protocol. All values are in range.
 struct ApiRequest {
   Endpoint endpoint = Endpoint::completions;
+  std::string model{};              // one of those that are served
   std::string prompt{};             // completions only; empty: a text from its beginning
   std::vector<Message> messages{};  // chat only: one or more
+  ToolRequest tools{};              // chat only
+  ReasoningRequest reasoning{};     // chat only
+  StructuredRequest structure{};    // what the content of the answer must be
   std::optional<index> max_tokens{};
   SampleOptions options{};  // without max_new_tokens and the seed
   std::optional<Seed> seed{};
@@ -44,8 +50,8 @@ struct ApiRequest {
   std::string ignored{};  // keys of messages that have no effect, for the log
 };
 
-/// Reads the body of a request. `model` is the name of the model that is served. Throws ApiError for a body that is not a valid request,
-/// and for fields that this server does not support (request_fields.h).
-ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::string& model);
+/// Reads the body of a request. `models` are the names of the models that are served; the first one answers a request without a name.
+/// Throws ApiError for a body that is not a valid request, and for fields that this server does not support (request_fields.h).
+ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::vector<std::string>& models);
 
 }  // namespace dikkat

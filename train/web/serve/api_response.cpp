@@ -1,5 +1,8 @@
 #include "train/web/serve/api_response.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <nlohmann/json.hpp>
 
 #include "train/system/json.h"
@@ -23,8 +26,77 @@ const char* type_of(int status) {
 
 ordered_json text_or_null(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
 
-ordered_json reason(const std::optional<Ending>& ending) {
-  return ending ? ordered_json(*ending == Ending::length ? "length" : "stop") : ordered_json();
+ordered_json reason(const Piece& piece) {
+  if (!piece.ending) {
+    return nullptr;
+  }
+  return *piece.ending == Ending::length ? "length" : piece.has_called ? "tool_calls" : "stop";
+}
+
+/// Returns the id of a call: the response's id, and the numbers of the choice and the call.
+std::string id_of(const ResponseHead& head, index choice, const CallPart& call) {
+  constexpr const char* kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+  const std::string name = head.id.substr(head.id.find('-') + 1);
+  if (!head.has_short_ids) {
+    return concat("call_", name, choice, '_', call.number);
+  }
+  std::string id = name.substr(0, 6);
+  for (const index digit : {choice, call.number / 36, call.number}) {
+    id += kDigits[digit % 36];
+  }
+  return id;
+}
+
+/// Returns a call, or a part of one in a stream, where only the first part has the name.
+ordered_json json_of(const ResponseHead& head, index choice, const CallPart& call, bool is_part) {
+  ordered_json one = ordered_json::object();
+  if (is_part) {
+    one["index"] = call.number;
+  }
+  ordered_json function = ordered_json::object();
+  if (!call.name.empty()) {
+    one["id"] = id_of(head, choice, call);
+    one["type"] = "function";
+    function["name"] = call.name;
+  }
+  function["arguments"] = call.arguments;
+  one["function"] = std::move(function);
+  return one;
+}
+
+ordered_json json_of_calls(const ResponseHead& head, const Piece& piece, bool is_part) {
+  ordered_json list = ordered_json::array();
+  for (const CallPart& call : piece.calls) {
+    list.push_back(json_of(head, piece.choice, call, is_part));
+  }
+  return list;
+}
+
+ordered_json message_of(const ResponseHead& head, const Piece& piece) {
+  ordered_json message = {{"role", "assistant"}};
+  message["content"] = piece.text.empty() && !piece.calls.empty() ? ordered_json() : ordered_json(piece.text);
+  message["refusal"] = nullptr;
+  if (!piece.reasoning.empty()) {
+    message["reasoning_content"] = piece.reasoning;
+  }
+  if (!piece.calls.empty()) {
+    message["tool_calls"] = json_of_calls(head, piece, false);
+  }
+  return message;
+}
+
+ordered_json delta_of(const ResponseHead& head, const Piece& piece) {
+  ordered_json delta = ordered_json::object();
+  if (!piece.reasoning.empty()) {
+    delta["reasoning_content"] = piece.reasoning;
+  }
+  if (!piece.text.empty()) {
+    delta["content"] = piece.text;
+  }
+  if (!piece.calls.empty()) {
+    delta["tool_calls"] = json_of_calls(head, piece, true);
+  }
+  return delta;
 }
 
 /// Returns the number that the client sent, which may be negative.
@@ -123,11 +195,32 @@ ordered_json only(ordered_json choice) {
   return list;
 }
 
-ordered_json description(const std::string& model, std::int64_t created, index context) {
-  return {{"id", model}, {"object", "model"}, {"created", created}, {"owned_by", "dikkat"}, {"context_length", context}};
+ordered_json description(const ListedModel& model) {
+  ordered_json object = {
+      {"id", model.name}, {"object", "model"}, {"created", model.created}, {"owned_by", "dikkat"}, {"context_length", model.context}};
+  if (!model.base.empty()) {
+    object["parent"] = model.base;
+  }
+  return object;
 }
 
 }  // namespace
+
+void Piece::append(Piece next) {
+  choice = next.choice;
+  text += next.text;
+  reasoning += next.reasoning;
+  for (CallPart& call : next.calls) {
+    if (call.name.empty()) {
+      calls.back().arguments += call.arguments;
+    } else {
+      calls.push_back(std::move(call));
+    }
+  }
+  std::ranges::move(next.tokens, std::back_inserter(tokens));
+  ending = next.ending;
+  has_called = next.has_called;
+}
 
 std::string error_json(const ApiError& error) {
   ordered_json inner = {{"message", error.what()}, {"type", type_of(error.status())}};
@@ -138,27 +231,29 @@ std::string error_json(const ApiError& error) {
   return json_text(object);
 }
 
-std::string models_json(const std::string& model, std::int64_t created, index context) {
+std::string models_json(const std::vector<ListedModel>& models) {
+  ordered_json list = ordered_json::array();
+  for (const ListedModel& model : models) {
+    list.push_back(description(model));
+  }
   ordered_json object = {{"object", "list"}};
-  object["data"] = only(description(model, created, context));
+  object["data"] = std::move(list);
   return json_text(object);
 }
 
-std::string model_json(const std::string& model, std::int64_t created, index context) {
-  return json_text(description(model, created, context));
-}
+std::string model_json(const ListedModel& model) { return json_text(description(model)); }
 
 std::string response_json(const ResponseHead& head, const std::vector<Piece>& choices, const Usage& usage) {
   ordered_json list = ordered_json::array();
   for (const Piece& piece : choices) {
     ordered_json choice = {{"index", piece.choice}};
     if (head.endpoint == Endpoint::chat) {
-      choice["message"] = {{"role", "assistant"}, {"content", piece.text}, {"refusal", nullptr}};
+      choice["message"] = message_of(head, piece);
     } else {
       choice["text"] = piece.text;
     }
     choice["logprobs"] = scores(head, piece.tokens);
-    choice["finish_reason"] = reason(piece.ending);
+    choice["finish_reason"] = reason(piece);
     list.push_back(std::move(choice));
   }
   ordered_json object = begun(head, false);
@@ -178,15 +273,12 @@ std::string role_event(const ResponseHead& head, index number, bool streams_usag
 std::string piece_event(const ResponseHead& head, const Piece& piece, bool streams_usage) {
   ordered_json choice = {{"index", piece.choice}};
   if (head.endpoint == Endpoint::chat) {
-    ordered_json& delta = choice["delta"] = ordered_json::object();
-    if (!piece.text.empty()) {
-      delta["content"] = piece.text;
-    }
+    choice["delta"] = delta_of(head, piece);
   } else {
     choice["text"] = piece.text;
   }
   choice["logprobs"] = piece.tokens.empty() ? ordered_json() : scores(head, piece.tokens);
-  choice["finish_reason"] = reason(piece.ending);
+  choice["finish_reason"] = reason(piece);
   return part(head, only(std::move(choice)), streams_usage);
 }
 

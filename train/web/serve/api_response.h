@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/sample/generate.h"
+#include "train/web/serve/answer_reader.h"
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/api_request.h"
 #include "train/web/serve/token_score.h"
@@ -16,8 +17,15 @@ namespace dikkat {
 struct Piece {
   index choice = 0;  // the number of the answer, of ApiRequest::options.num_samples
   std::string text{};
+  std::string reasoning{};           // before the text
+  std::vector<CallPart> calls{};     // behind it
   std::vector<TokenScore> tokens{};  // if the request asks for log probabilities
   std::optional<Ending> ending{};    // only in the last piece of a choice
+  bool has_called = false;           // in the last piece: whether the choice has called tools
+
+  bool is_empty() const { return text.empty() && reasoning.empty() && calls.empty() && tokens.empty() && !ending; }
+  /// Continues the choice with its next piece.
+  void append(Piece next);
 };
 
 struct Usage {
@@ -34,16 +42,24 @@ struct ResponseHead {
   std::string fingerprint{};
   Seed seed{};  // the request gives the same text with this seed
   bool has_scores = false;
+  bool has_short_ids = false;  // CallForm::short_ids
 };
 
 // These functions return the protocol's JSON. Bytes that are not UTF-8 become U+FFFD.
 
 /// Returns {"error": {"message", "type", "param", "code"}}.
 std::string error_json(const ApiError& error);
-/// Returns the list of models, which has one entry.
-std::string models_json(const std::string& model, std::int64_t created, index context);
-/// Returns the entry of this model.
-std::string model_json(const std::string& model, std::int64_t created, index context);
+/// A model in the list of models.
+struct ListedModel {
+  std::string name{};
+  std::int64_t created = 0;  // seconds since 1970
+  index context = 0;
+  std::string base{};  // the name of the model whose weights an adapter shares; empty for others
+};
+/// Returns the list of models.
+std::string models_json(const std::vector<ListedModel>& models);
+/// Returns the entry of a model.
+std::string model_json(const ListedModel& model);
 /// Returns a whole response, with one piece for each choice.
 std::string response_json(const ResponseHead& head, const std::vector<Piece>& choices, const Usage& usage);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace dikkat {
 namespace {
@@ -35,7 +36,12 @@ Piece ChoiceText::push(Token token, TokenScore score) {
 
 Piece ChoiceText::piece_of(std::string text) {
   released_ += text.size();
-  Piece piece{.choice = choice_, .text = std::move(text)};
+  Piece piece{.choice = choice_};
+  if (reader_) {
+    take(reader_->push(text), piece);
+  } else {
+    piece.text = std::move(text);
+  }
   while (!waiting_.empty() && waiting_.front().end <= released_) {
     piece.tokens.push_back(std::move(waiting_.front().score));
     waiting_.pop_front();
@@ -43,8 +49,19 @@ Piece ChoiceText::piece_of(std::string text) {
   return piece;
 }
 
+/// Adds the parts of a text to a piece.
+void ChoiceText::take(AnswerParts parts, Piece& piece) const {
+  piece.text += parts.content;
+  piece.reasoning += hides_reasoning_ ? "" : parts.reasoning;
+  std::ranges::move(parts.calls, std::back_inserter(piece.calls));
+}
+
 Piece ChoiceText::finish(Ending ending) {
   Piece piece = piece_of(text_.finish());
+  if (reader_) {
+    take(reader_->finish(), piece);
+    piece.has_called = reader_->has_calls();
+  }
   piece.ending = ending;
   for (Waiting& one : waiting_) {
     if (one.begin < released_) {  // a stop string begins within this token; later tokens have no part in the text

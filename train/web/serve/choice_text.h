@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,12 @@ class ChoiceText {
   /// Returns the text that was held back. Call it after the last token.
   Piece finish(Ending ending);
 
-  bool stopped() const { return text_.stopped(); }
+  /// Splits the text into content, reasoning and calls. Call it before the first token.
+  void set_reader(AnswerReader reader) { reader_ = std::move(reader); }
+  /// Leaves the reasoning out.
+  void hide_reasoning() { hides_reasoning_ = true; }
+
+  bool stopped() const { return text_.stopped() || (reader_ && reader_->is_over()); }
 
  private:
   struct Waiting {
@@ -33,9 +39,12 @@ class ChoiceText {
     std::size_t begin, end;  // its bytes in the text
   };
   Piece piece_of(std::string text);
+  void take(AnswerParts parts, Piece& piece) const;
 
   const Tokenizer* tokenizer_;
   TextStream text_;
+  std::optional<AnswerReader> reader_;
+  bool hides_reasoning_ = false;
   index choice_;
   Token last_;
   index offset_;

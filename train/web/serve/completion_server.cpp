@@ -4,16 +4,27 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <random>
+#include <set>
 
 #include "train/sample/prompt_cache.h"
+#include "train/system/machine_memory.h"
 #include "train/web/http/http_server.h"
-#include "train/web/serve/answer.h"
+#include "train/web/http/open_files.h"
+#include "train/web/serve/answer_constraints.h"
+#include "train/web/serve/chat_page.h"
+#include "train/web/serve/feedback.h"
+#include "train/web/serve/job_runner.h"
+#include "train/web/serve/server_metrics.h"
+#include "train/web/serve/text_endpoints.h"
 
 namespace dikkat {
 namespace {
 
-constexpr int kMostConnections = 32;
+constexpr int kMoreConnections = 32;                     // beside those of running and waiting requests
+constexpr std::size_t kOtherFiles = 320;                 // connections that have been answered, and the program's own files
 constexpr auto kMoment = std::chrono::milliseconds(50);  // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
@@ -55,11 +66,45 @@ HttpResponse refusal(const ApiError& error) {
   return response;
 }
 
-/// Returns an answer's entry in the log: "12 prompt tokens, 30 generated, 41.5 tokens/s".
+double rounded(double value, double digits) { return std::round(value * digits) / digits; }
+
+/// Returns an answer's entry in the log: "12 prompt tokens, 30 generated, first after 0.15 s, 41.5 tokens/s".
 std::string note_of(const Job& job) {
-  const double rate = job.seconds() > 0 ? static_cast<double>(job.generated()) / job.seconds() : 0;
-  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, ", std::round(rate * 10) / 10, " tokens/s",
+  const Job::Times times = job.times();
+  const double rate = times.generating > 0 ? static_cast<double>(job.generated()) / times.generating : 0;
+  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, first after ", rounded(times.first_token, 1000),
+                " s, ", rounded(rate, 10), " tokens/s",
                 job.request().ignored.empty() ? "" : concat(", without an effect: ", job.request().ignored));
+}
+
+ListedModel listed(const ServedModel& model) {
+  return {.name = model.name, .created = model.created, .context = model.context(), .base = model.base};
+}
+
+ApiError no_embeddings() {
+  return {400,
+          "this server has no embeddings: its models are trained to continue texts, and their hidden states are no good measure of "
+          "similarity. Use a model that was trained for embeddings, in another program",
+          "", "embeddings_not_supported"};
+}
+
+/// Throws InputError for two models with one name.
+std::vector<ServedModel> with_own_names(std::vector<ServedModel> models) {
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      require_input(models[i].name != models[j].name, "two models have the name ", models[i].name,
+                    ", expected a name of its own for each: clients choose a model by its name");
+    }
+  }
+  return models;
+}
+
+std::map<std::string, AnswerConstraints> constraints_of(const std::vector<ServedModel>& models) {
+  std::map<std::string, AnswerConstraints> all;
+  for (const ServedModel& model : models) {
+    all.try_emplace(model.name, model);
+  }
+  return all;
 }
 
 Usage usage_of(const Job& job) { return {.prompt = std::ssize(job.prompt()), .completion = job.generated()}; }
@@ -68,34 +113,60 @@ Usage usage_of(const Job& job) { return {.prompt = std::ssize(job.prompt()), .co
 
 class CompletionServer::Parts {
  public:
-  Parts(const ServedModel& model, Options options)
-      : model_(model),
+  Parts(std::vector<ServedModel> models, Options options)
+      : models_(with_own_names(std::move(models))),
         options_(std::move(options)),
-        prompts_(model.gpt),
+        page_(chat_page({.takes_feedback = !options_.feedback.empty(),
+                         .takes_conversations = models_.front().form.has_value(),
+                         .can_switch_thinking = std::ranges::all_of(
+                             models_, [](const ServedModel& one) { return one.form && one.form->mentions("enable_thinking"); })})),
+        feedback_(options_.feedback.empty() ? nullptr : std::make_unique<FeedbackFile>(options_.feedback)),
+        prompts_(kept_prompts()),
         queue_(options_.most_waiting),
-        server_(routes(), http_options()) {}
+        runner_(models_.front().gpt, queue_, runner_options()),
+        server_(routes(), http_options()) {
+    const std::size_t wanted = static_cast<std::size_t>(most_connections()) + kOtherFiles, files = permit_open_files(wanted);
+    require_input(wanted <= files, "this process may have ", files, " files open, and ", options_.most_waiting,
+                  " waiting requests (--max-waiting) need ", wanted, ": raise the limit (ulimit -n), or let fewer requests wait");
+  }
 
   std::string url() const { return server_.url(); }
 
   void serve(const std::function<bool()>& stop) {
     server_.start();
-    const auto ends = [&] { return stop() || !server_.is_running(); };
-    queue_.run(ends, [&](Job& job) { answer(model_, job, job.request().seed->bits, prompts_, ends); });
+    runner_.run([&] { return stop() || !server_.is_running(); });
     const bool was_asked = stop();
     server_.stop();
     require(was_asked, "the server ended: the system gives it no more connections");
   }
 
  private:
+  std::optional<PromptCache> kept_prompts() const {
+    return options_.prompt_positions == 0
+               ? std::nullopt
+               : std::optional<PromptCache>(std::in_place, models_.front().gpt,
+                                            PromptCache::Options{.positions = options_.prompt_positions, .cache = options_.cache});
+  }
+
+  int most_connections() const { return static_cast<int>(options_.most_waiting) + static_cast<int>(options_.streams) + kMoreConnections; }
+
+  JobRunner::Options runner_options() {
+    return {.scheduler = {.streams = options_.streams, .cache = options_.cache, .prompts = prompts_ ? &*prompts_ : nullptr},
+            .grace = options_.grace,
+            .metrics = &metrics_,
+            .log = options_.log};
+  }
+
   HttpOptions http_options() {
     return {.host = options_.host,
             .port = options_.port,
-            .most_connections = kMostConnections,
+            .most_connections = most_connections(),
             .largest_body = kLargestRequest,
             .refusal = [](int status, const std::string& what) { return dikkat::refusal({status, what}); },
             .admit = [this](const HttpRequest& request) { return admit(request); },
             .finished =
                 [this](const HttpRequest& request, int status) {
+                  metrics_.count_response(endpoints_.contains(request.path) ? request.path : "other", status);
                   if (options_.log) {
                     options_.log(concat(request.method.empty() ? "(no request)" : request.method, ' ', request.path, ' ', status,
                                         request.note.empty() ? "" : ", ", request.note));
@@ -104,37 +175,80 @@ class CompletionServer::Parts {
   }
 
   std::vector<HttpRoute> routes() {
-    return {
-        {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return HttpResponse{.body = page()}; }},
-        {.method = "GET", .path = "/health", .answer = [](HttpRequest&) { return json_response(R"({"status":"ok"})"); }},
-        {.method = "GET",
-         .path = "/v1/models",
-         .answer = [this](HttpRequest&) { return json_response(models_json(model_.name, model_.created, model_.context())); }},
-        {.method = "GET",
-         .path = "/v1/models/" + model_.name,
-         .answer = [this](HttpRequest&) { return json_response(model_json(model_.name, model_.created, model_.context())); }},
+    std::vector<HttpRoute> routes{
+        {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return page_; }},
+        {.method = "POST", .path = "/feedback", .answer = [this](HttpRequest& request) { return note_feedback(request); }},
+        {.method = "GET", .path = "/health", .answer = [this](HttpRequest&) { return health(); }},
+        {.method = "GET", .path = "/metrics", .answer = [this](HttpRequest&) { return metrics(); }},
         {.method = "POST",
          .path = "/v1/completions",
          .answer = [this](HttpRequest& request) { return respond(request, Endpoint::completions); }},
         {.method = "POST",
          .path = "/v1/chat/completions",
          .answer = [this](HttpRequest& request) { return respond(request, Endpoint::chat); }},
+        text_route("/tokenize", tokenize_json),
+        text_route("/detokenize", detokenize_json),
+        text_route("/apply-template", apply_template_json),
+        {.method = "POST",
+         .path = "/v1/embeddings",
+         .answer = [](HttpRequest&) { return dikkat::refusal(no_embeddings()); },
+         .is_listed = false},
+        {.method = "GET", .path = "/v1/models", .answer = [this](HttpRequest&) { return json_response(models_json(listed_models())); }},
     };
+    for (const ServedModel& model : models_) {
+      routes.push_back({.method = "GET", .path = "/v1/models/" + model.name, .answer = [&model](HttpRequest&) {
+                          return json_response(model_json(listed(model)));
+                        }});
+    }
+    for (const HttpRoute& route : routes) {
+      endpoints_.insert(route.path);
+    }
+    return routes;
   }
 
-  std::string page() const {
-    return concat("dikkat serves the model ", model_.name, " here, in the protocol of OpenAI's completions.\n\n  curl ", server_.url(),
-                  "v1/chat/completions -H 'Content-Type: application/json' \\\n    -d '{\"messages\": [{\"role\": \"user\", \"content\": "
-                  "\"Hello\"}]}'\n  curl ",
-                  server_.url(),
-                  "v1/completions -H 'Content-Type: application/json' -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'\n\nThe base URL for "
-                  "OpenAI's clients is ",
-                  server_.url(), "v1\n");
+  /// A route whose answer is only a text.
+  HttpRoute text_route(const char* path, std::string (*answer)(const std::vector<ServedModel>& models, std::string_view body)) {
+    return {.method = "POST", .path = path, .answer = [this, answer](HttpRequest& request) {
+              try {
+                return json_response(answer(models_, request.body));
+              } catch (const ApiError& error) {
+                request.note = error.what();
+                return dikkat::refusal(error);
+              }
+            }};
+  }
+
+  std::vector<ListedModel> listed_models() const {
+    std::vector<ListedModel> all;
+    for (const ServedModel& model : models_) {
+      all.push_back(listed(model));
+    }
+    return all;
+  }
+
+  HttpResponse health() const { return queue_.is_closed() ? dikkat::refusal(server_ends()) : json_response(R"({"status":"ok"})"); }
+
+  HttpResponse metrics() const {
+    return {.type = ServerMetrics::kType,
+            .body = metrics_.text({.waiting = static_cast<index>(queue_.waiting()), .resident = process_memory().resident})};
+  }
+
+  HttpResponse note_feedback(HttpRequest& request) {
+    try {
+      if (!feedback_) {
+        throw ApiError(404, "this server keeps no ratings: start it with --feedback FILE", "", "no_feedback");
+      }
+      feedback_->add(request.body);
+      return json_response(R"({"status":"ok"})");
+    } catch (const ApiError& error) {
+      request.note = error.what();
+      return dikkat::refusal(error);
+    }
   }
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
     constexpr std::string_view kScheme = "bearer ";  // in upper or lower case (RFC 9110, 11.1)
-    if (options_.api_key.empty() || !request.path.starts_with("/v1/")) {
+    if (options_.api_key.empty() || request.path == "/" || request.path == "/health") {
       return std::nullopt;
     }
     const std::string_view scheme = std::string_view(request.authorization).substr(0, kScheme.size());
@@ -150,7 +264,8 @@ class CompletionServer::Parts {
 
   HttpResponse respond(HttpRequest& request, Endpoint endpoint) {
     try {
-      ApiRequest wanted = read_api_request(request.body, endpoint, model_.name);
+      ApiRequest wanted = read_api_request(request.body, endpoint, names_of(models_));
+      const ServedModel& model = model_named(models_, wanted.model);
       request.body = {};
       if (!wanted.seed) {
         wanted.seed = Seed{.bits = random_number() >> 11};  // 53 bits, which JavaScript's numbers hold too
@@ -158,12 +273,14 @@ class CompletionServer::Parts {
       const ResponseHead head{.endpoint = endpoint,
                               .id = random_name(endpoint == Endpoint::chat ? "chatcmpl-" : "cmpl-"),
                               .created = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()),
-                              .model = model_.name,
-                              .fingerprint = model_.fingerprint,
+                              .model = model.name,
+                              .fingerprint = model.fingerprint,
                               .seed = *wanted.seed,
-                              .has_scores = wanted.alternatives.has_value()};
-      std::vector<Token> prompt = prompt_tokens(model_, wanted);
-      const auto job = std::make_shared<Job>(std::move(wanted), std::move(prompt));
+                              .has_scores = wanted.alternatives.has_value(),
+                              .has_short_ids = model.answers.calls && model.answers.calls->short_ids};
+      std::vector<Token> prompt = prompt_tokens(model, wanted);
+      wanted.options.constraint = constraints_.at(model.name).of(wanted, prompt);
+      const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompt));
       queue_.add(job);
       if (job->request().streams) {
         return {.type = "text/event-stream",
@@ -183,10 +300,7 @@ class CompletionServer::Parts {
     while (!job.is_over()) {
       for (Piece& piece : job.take(kMoment)) {
         Piece& choice = choices[static_cast<std::size_t>(piece.choice)];
-        choice.choice = piece.choice;
-        choice.text += piece.text;
-        std::ranges::move(piece.tokens, std::back_inserter(choice.tokens));
-        choice.ending = piece.ending;
+        choice.append(std::move(piece));
       }
       if (request.is_gone()) {
         job.cancel();
@@ -227,14 +341,21 @@ class CompletionServer::Parts {
     job.cancel();
   }
 
-  const ServedModel& model_;
+  const std::vector<ServedModel> models_;
   const Options options_;
-  PromptCache prompts_;
+  const HttpResponse page_;
+  const std::unique_ptr<FeedbackFile> feedback_;  // null: ratings are not kept
+  std::set<std::string> endpoints_;               // the paths of the routes
+  ServerMetrics metrics_;
+  std::optional<PromptCache> prompts_;
+  std::map<std::string, AnswerConstraints> constraints_ = constraints_of(models_);  // by the names of the models
   JobQueue queue_;
+  JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members
 };
 
-CompletionServer::CompletionServer(const ServedModel& model, const Options& options) : parts_(std::make_unique<Parts>(model, options)) {}
+CompletionServer::CompletionServer(std::vector<ServedModel> models, const Options& options)
+    : parts_(std::make_unique<Parts>(std::move(models), options)) {}
 CompletionServer::~CompletionServer() = default;
 std::string CompletionServer::url() const { return parts_->url(); }
 void CompletionServer::serve(const std::function<bool()>& stop) { parts_->serve(stop); }

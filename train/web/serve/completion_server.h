@@ -1,29 +1,40 @@
 #pragma once
 
+#include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "train/web/serve/served_model.h"
 
 namespace dikkat {
 
-/// Serves a model over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
-/// GET /v1/models and /health, and a page of text at /. One answer is generated at a time, on the thread that calls serve(); the others
-/// wait in turn.
+/// Serves models over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
+/// GET /v1/models; POST /tokenize, /detokenize and /apply-template (text_endpoints.h); GET /health and /metrics, and at / a page to chat on.
+/// Several answers are generated together, on the thread that calls serve(); the other requests wait in turn. An answer's bits do not
+/// depend on the others.
 class CompletionServer {
  public:
   struct Options {
     std::string host = "127.0.0.1";
     int port = 8080;                // 0: any free port
     std::string api_key{};          // the key that clients must send ("Authorization: Bearer KEY"); empty: none
-    std::size_t most_waiting = 16;  // waiting requests; more are refused with 503
+    std::size_t most_waiting = 64;  // waiting requests; more are refused with 503
+    index streams = 4;              // samples that are generated together; a request has as many as choices (n)
+    std::optional<DType> cache{};   // the type of keys and values; absent: the model's own
+    index prompt_positions = 4096;  // of prompts that are kept, with keys and values; 0: none are kept
+    /// The time in which running answers may end after a stop. The requests that wait fail at once.
+    std::chrono::milliseconds grace{0};
+    std::filesystem::path feedback{};  // the file that collects the ratings of POST /feedback; empty: they are refused
     /// Gets a line for each request, on several threads. The line has text that clients sent.
     std::function<void(const std::string& line)> log{};
   };
 
-  /// Throws InputError if it cannot listen there. `model` is kept by reference.
-  CompletionServer(const ServedModel& model, const Options& options);
+  /// The first of the models answers requests that name none. Throws InputError if it cannot listen there, and for two models with the
+  /// same name.
+  CompletionServer(std::vector<ServedModel> models, const Options& options);
   ~CompletionServer();
   CompletionServer(const CompletionServer&) = delete;
   CompletionServer& operator=(const CompletionServer&) = delete;
@@ -31,8 +42,8 @@ class CompletionServer {
   /// "http://127.0.0.1:8080/"
   std::string url() const;
 
-  /// Serves until `stop`, which is called several times a second and between tokens, returns true. An answer that is being generated fails
-  /// then.
+  /// Serves until `stop`, which is called several times a second and between tokens, returns true. Then new requests are refused with 503,
+  /// and answers that do not end within Options::grace fail.
   void serve(const std::function<bool()>& stop);
 
  private:

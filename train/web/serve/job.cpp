@@ -1,6 +1,23 @@
 #include "train/web/serve/job.h"
 
 namespace dikkat {
+namespace {
+
+double seconds_between(Job::Clock::time_point begin, Job::Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+}  // namespace
+
+void Job::begin() {
+  const std::lock_guard lock(mutex_);
+  began_ = Clock::now();
+}
+
+void Job::note_first_token() {
+  const std::lock_guard lock(mutex_);
+  first_token_ = first_token_.value_or(Clock::now());
+}
 
 void Job::give(Piece piece) {
   const std::lock_guard lock(mutex_);
@@ -8,10 +25,10 @@ void Job::give(Piece piece) {
   news_.notify_one();
 }
 
-void Job::end(index generated, double seconds) {
+void Job::end(index generated) {
   const std::lock_guard lock(mutex_);
   generated_ = generated;
-  seconds_ = seconds;
+  over_ = Clock::now();
   ended_ = true;
   news_.notify_one();
 }
@@ -42,9 +59,12 @@ index Job::generated() const {
   return generated_;
 }
 
-double Job::seconds() const {
+Job::Times Job::times() const {
   const std::lock_guard lock(mutex_);
-  return seconds_;
+  const Clock::time_point end = over_.value_or(arrived_), began = began_.value_or(end);
+  return {.waited = seconds_between(arrived_, began),
+          .first_token = seconds_between(arrived_, first_token_.value_or(end)),
+          .generating = seconds_between(began, end)};
 }
 
 void JobQueue::add(std::shared_ptr<Job> job) {
@@ -56,35 +76,46 @@ void JobQueue::add(std::shared_ptr<Job> job) {
     std::erase_if(waiting_, [](const auto& one) { return one->is_cancelled(); });
   }
   if (waiting_.size() >= most_waiting_) {
-    throw ApiError(503, concat(most_waiting_, " requests are already waiting, the most that this server accepts: try again in a moment"),
+    throw ApiError(503,
+                   concat("the queue is full: ", most_waiting_, most_waiting_ == 1 ? " request waits" : " requests wait",
+                          ", the most that this server accepts; try again in a moment"),
                    "", "overloaded");
   }
   waiting_.push_back(std::move(job));
   news_.notify_one();
 }
 
-void JobQueue::run(const std::function<bool()>& stop, const std::function<void(Job&)>& work) {
-  constexpr auto kMoment = std::chrono::milliseconds(100);
-  while (!stop()) {
-    std::shared_ptr<Job> job;
-    {
-      std::unique_lock lock(mutex_);
-      if (!news_.wait_for(lock, kMoment, [&] { return !waiting_.empty(); })) {
-        continue;
-      }
-      job = std::move(waiting_.front());
-      waiting_.pop_front();
-    }
+std::shared_ptr<Job> JobQueue::take(std::chrono::milliseconds moment) {
+  std::unique_lock lock(mutex_);
+  news_.wait_for(lock, moment, [&] { return !waiting_.empty() || closed_; });
+  while (!waiting_.empty()) {
+    const std::shared_ptr<Job> job = std::move(waiting_.front());
+    waiting_.pop_front();
     if (!job->is_cancelled()) {
-      work(*job);
+      return job;
     }
   }
+  return nullptr;
+}
+
+void JobQueue::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   for (const auto& job : waiting_) {
     job->fail(server_ends());
   }
   waiting_.clear();
+  news_.notify_all();
+}
+
+bool JobQueue::is_closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+std::size_t JobQueue::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
 }
 
 ApiError server_ends() { return {503, "the server is shutting down: try again when it runs", "", "shutting_down"}; }

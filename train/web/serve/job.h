@@ -10,25 +10,38 @@
 #include <optional>
 #include <vector>
 
+#include "autograd/base/seconds_since.h"
 #include "train/web/serve/api_response.h"
+#include "train/web/serve/served_model.h"
 
 namespace dikkat {
 
 /// A request whose answer is generated on one thread, while another sends it.
 class Job {
  public:
-  Job(ApiRequest request, std::vector<Token> prompt) : request_(std::move(request)), prompt_(std::move(prompt)) {}
+  using Clock = std::chrono::steady_clock;
+
+  /// `model` answers it, and must outlive the job. `prompt` has its tokens. The request has a seed.
+  Job(const ServedModel& model, ApiRequest request, std::vector<Token> prompt)
+      : model_(model), request_(std::move(request)), prompt_(std::move(prompt)) {}
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
+  const ServedModel& model() const { return model_; }
   const ApiRequest& request() const { return request_; }
   const std::vector<Token>& prompt() const { return prompt_; }
 
   // Functions for the thread that generates.
 
+  /// Returns the seconds since the request arrived.
+  double age() const { return seconds_since(arrived_); }
+  /// Records that its generation begins.
+  void begin();
+  /// Records that its first token has been generated. Later calls change nothing.
+  void note_first_token();
   void give(Piece piece);
-  /// Ends the answer after its last piece. `seconds` is the time that it took.
-  void end(index generated, double seconds);
+  /// Ends the answer after its last piece.
+  void end(index generated);
   /// Ends an answer that cannot be generated, or was interrupted.
   void fail(const ApiError& error);
   /// Whether no client waits for the answer any more.
@@ -41,12 +54,21 @@ class Job {
   std::vector<Piece> take(std::chrono::milliseconds moment);
   /// Whether the answer has ended and all its pieces have been taken. Throws the error of fail().
   bool is_over() const;
-  index generated() const;  // valid once it is over
-  double seconds() const;   // valid once it is over
+  /// The times of an answer, in seconds.
+  struct Times {
+    double waited = 0;       // until its generation began
+    double first_token = 0;  // from its arrival until its first token
+    double generating = 0;   // from the beginning of its generation until its end
+  };
+  // These are valid once it is over.
+  index generated() const;
+  Times times() const;
 
  private:
+  const ServedModel& model_;
   const ApiRequest request_;
   const std::vector<Token> prompt_;
+  const Clock::time_point arrived_ = Clock::now();
   std::atomic<bool> cancelled_ = false;
   mutable std::mutex mutex_;
   std::condition_variable news_;
@@ -54,7 +76,7 @@ class Job {
   bool ended_ = false;
   std::optional<ApiError> error_;
   index generated_ = 0;
-  double seconds_ = 0;
+  std::optional<Clock::time_point> began_, first_token_, over_;
 };
 
 /// The jobs that wait for the thread that generates, in the order in which they came.
@@ -64,13 +86,16 @@ class JobQueue {
 
   /// Throws ApiError, a 503, if too many wait, or the queue is closed.
   void add(std::shared_ptr<Job> job);
-  /// Calls `work` for one job after another on this thread, until `stop`, which is called several times a second, returns true. Then the
-  /// queue is closed, and the jobs that wait fail.
-  void run(const std::function<bool()>& stop, const std::function<void(Job&)>& work);
+  /// Returns the first job whose client still waits, or nullptr if none has come after `moment`.
+  std::shared_ptr<Job> take(std::chrono::milliseconds moment);
+  /// Fails the jobs that wait. No more are accepted.
+  void close();
+  bool is_closed() const;
+  std::size_t waiting() const;
 
  private:
   std::size_t most_waiting_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable news_;
   std::deque<std::shared_ptr<Job>> waiting_;
   bool closed_ = false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layers/models/gpt.h"
+#include "train/chat/answer_form.h"
 #include "train/chat/chat_template.h"
 #include "train/text/tokenizer.h"
 #include "train/web/serve/api_request.h"
@@ -20,12 +21,23 @@ struct ServedModel {
   std::string fingerprint;             // identifies program and weights
   std::optional<ChatTemplate> form{};  // the template of conversations; without one they are refused
   std::string why_no_form{};           // the reason, if there is no template
+  AnswerForm answers{};                // of the template: answer_form_of(*form)
   std::int64_t created = 0;            // seconds since 1970
+  std::string base{};                  // the name of the model whose weights it shares; empty for others
 
   index context() const { return gpt.config().block_size; }
 };
 
-/// Returns the tokens of a request's prompt or conversation. Throws ApiError if it cannot be encoded, or leaves no room for an answer.
+/// Returns the model with this name, which must be among them.
+const ServedModel& model_named(const std::vector<ServedModel>& models, const std::string& name);
+/// Returns the names of the models.
+std::vector<std::string> names_of(const std::vector<ServedModel>& models);
+
+/// Returns the text of a request's conversation in the model's template. Throws ApiError if the model has no template, or the template
+/// refuses the conversation.
+ChatText conversation_text(const ServedModel& model, const ApiRequest& request);
+/// Returns the tokens of a request's prompt or conversation. Throws ApiError if it cannot be encoded, or leaves no room for an answer,
+/// or if the request has a bias of a token that is not in the vocabulary.
 std::vector<Token> prompt_tokens(const ServedModel& model, const ApiRequest& request);
 
 /// Returns the most tokens of an answer to a prompt of `prompt_tokens`: the request's limit, by default 16 for a text and no limit for a

@@ -10,13 +10,13 @@ namespace {
 
 using testing::names;
 
-ApiRequest text(const std::string& body) { return read_api_request(body, Endpoint::completions, "tiny"); }
-ApiRequest chat(const std::string& body) { return read_api_request(body, Endpoint::chat, "tiny"); }
+ApiRequest text(const std::string& body) { return read_api_request(body, Endpoint::completions, {"tiny"}); }
+ApiRequest chat(const std::string& body) { return read_api_request(body, Endpoint::chat, {"tiny"}); }
 
 /// "status param code: message" of a refusal.
 std::string refusal(Endpoint endpoint, const std::string& body) {
   try {
-    read_api_request(body, endpoint, "tiny");
+    read_api_request(body, endpoint, {"tiny"});
   } catch (const ApiError& error) {
     return concat(error.status(), ' ', error.param(), ' ', error.code(), ": ", error.what());
   }
@@ -50,7 +50,7 @@ TEST(ApiRequest, ReadsEveryField) {
   const ApiRequest request =
       text(R"({"model": "tiny", "prompt": ["Once"], "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "top_k": 40, "min_p": 0.1,
       "repetition_penalty": 1.2, "seed": -1, "stop": ["a", "b"], "stream": true, "stream_options": {"include_usage": true}, "logprobs": 5, "n": 3, "best_of": 3,
-      "presence_penalty": 0, "frequency_penalty": 0.0, "logit_bias": {}, "suffix": null, "user": "me", "unknown": null})");
+      "presence_penalty": 1.5, "frequency_penalty": -2, "logit_bias": {"270": -100, "3": 0.5}, "suffix": null, "user": "me", "unknown": null})");
   EXPECT_EQ(request.prompt, "Once");
   EXPECT_EQ(request.max_tokens, 7);
   EXPECT_EQ(request.options.temperature, 0.5);
@@ -58,6 +58,10 @@ TEST(ApiRequest, ReadsEveryField) {
   EXPECT_EQ(request.options.top_k, 40);
   EXPECT_EQ(request.options.min_p, 0.1);
   EXPECT_EQ(request.options.repetition_penalty, 1.2);
+  EXPECT_EQ(request.options.presence_penalty, 1.5);
+  EXPECT_EQ(request.options.frequency_penalty, -2);
+  EXPECT_EQ(request.options.logit_bias, (std::vector<LogitBias>{{3, 0.5}, {270, -100}}));
+  EXPECT_TRUE(text(R"({"logit_bias": {}})").options.logit_bias.empty());
   EXPECT_EQ(request.options.num_samples, 3);
   EXPECT_EQ(request.seed, (Seed{.bits = std::numeric_limits<std::uint64_t>::max(), .is_negative = true}));
   EXPECT_EQ(request.stops, (std::vector<std::string>{"a", "b"}));
@@ -111,6 +115,12 @@ TEST(ApiRequest, KnowsItsModel) {
   expect_refused(of_text(R"({"model": "gpt-4"})"), "404 model model_not_found", {"\"gpt-4\"", "\"tiny\""});
   expect_refused(of_text(R"({"model": 7})"), "404 model model_not_found", {"7", "\"tiny\""});
   EXPECT_EQ(of_text(R"({"model": null})"), "accepted");
+  const std::vector<std::string> two = {"base", "tuned"};
+  const auto model_of = [&](const std::string& body) { return read_api_request(body, Endpoint::completions, two).model; };
+  EXPECT_EQ(model_of(R"({"model": "tuned"})"), "tuned");
+  EXPECT_EQ(model_of(R"({"model": "base"})"), "base");
+  EXPECT_EQ(model_of("{}"), "base") << "the first one by default";
+  EXPECT_TRUE(names(testing::error_of([&] { model_of(R"({"model": "tiny"})"); }), {"\"tiny\"", "\"base\"", "\"tuned\""}));
 }
 
 TEST(ApiRequest, NamesTheFieldThatIsWrong) {
@@ -133,6 +143,17 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
   expect("min_p", "\"a\"", {"\"a\"", "number", "0", "1"});
   expect("top_k", "-2", {"-2", "integer", "-1", "1000000000"});
   expect("repetition_penalty", "0", {"0", "number", "0.01", "100"});
+  expect("presence_penalty", "2.1", {"2.1", "number", "-2", "2"});
+  expect("frequency_penalty", "-3", {"-3", "number", "-2", "2"});
+  expect("frequency_penalty", "\"1\"", {"\"1\"", "number", "-2", "2"});
+  expect("logit_bias", "7", {"7", "object"});
+  expect("logit_bias", R"([["a", 1]])", {"list of 1", "object"});
+  expect("logit_bias", R"({"5": 100.5})", {"token 5", "100.5", "-100", "100"});
+  expect("logit_bias", R"({"5": "1"})", {"token 5", "\"1\"", "-100", "100"});
+  expect("logit_bias", R"({"5": null})", {"token 5", "null", "-100", "100"});
+  for (const char* id : {"the", "", "-1", "05", "+5", "5 ", "1.5", "99999999999"}) {
+    expect("logit_bias", concat("{\"", id, "\": 1}"), {concat('"', id, '"'), "id", "/tokenize"});
+  }
   expect("seed", "1.5", {"1.5", "integer", "64 bits"});
   expect("seed", "{}", {"object", "integer", "64 bits"});
   expect("stop", "7", {"7", "string", "1", "1024", "4"});
@@ -156,8 +177,8 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
 
 TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   for (const char* field :
-       {"tools", "functions", "function_call", "logit_bias", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs",
-        "documents", "grammar", "json_schema", "guided_json", "structured_outputs", "stop_token_ids", "bad_words", "options"}) {
+       {"tools", "functions", "function_call", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs",
+        "documents", "grammar", "ebnf", "guided_grammar", "structural_tag", "stop_token_ids", "bad_words", "options"}) {
     expect_refused(of_text(concat("{\"", field, "\": [1]}")), concat("400 ", field, " invalid_value"), {field, "a list of 1", "supported"});
     EXPECT_EQ(of_text(concat("{\"", field, "\": null}")), "accepted");
   }
@@ -165,11 +186,8 @@ TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
     expect_refused(of_chat(concat('"', field, "\": ", refused)), concat("400 ", field, " invalid_value"), {});
     EXPECT_EQ(of_chat(concat('"', field, "\": ", neutral)), "accepted");
   };
-  expect("presence_penalty", "0.5", "0");
-  expect("frequency_penalty", "0.5", "0.0");
   expect("continue_final_message", "true", "false");
   expect("add_generation_prompt", "false", "true");
-  expect("chat_template_kwargs", R"({"enable_thinking": false})", "{}");
   expect("min_tokens", "5", "0");
   expect("ignore_eos", "true", "false");
   expect("skip_special_tokens", "false", "true");
@@ -177,9 +195,9 @@ TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   expect("repeat_penalty", "1.1", "1.0");
   expect("n_predict", "5", "null");
   expect("tool_choice", "\"required\"", "\"auto\"");
-  expect("response_format", R"({"type": "json_object"})", R"({"type": "text"})");
   expect("modalities", R"(["audio"])", R"(["text"])");
-  expect("reasoning_effort", "\"high\"", "\"none\"");
+  expect("reasoning_format", "\"deepseek-legacy\"", "\"auto\"");
+  expect("parse_tool_calls", "false", "true");
   expect("echo", "true", "false");
   expect_refused(of_text(R"({"min_tokens": 5})"), "400 min_tokens invalid_value", {"0"});
   expect_refused(of_text(R"({"n_predict": 5})"), "400 n_predict invalid_value", {"max_tokens"});
@@ -188,8 +206,8 @@ TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
 }
 
 TEST(ApiRequest, AcceptsFieldsThatDoNotChangeTheText) {
-  for (const char* field : {"user", "metadata", "store", "service_tier", "parallel_tool_calls", "safety_identifier", "prompt_cache_key",
-                            "cache_prompt", "id_slot", "mirostat_tau"}) {
+  for (const char* field :
+       {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "cache_prompt", "id_slot", "mirostat_tau"}) {
     EXPECT_EQ(of_chat(concat('"', field, "\": {\"a\": [1]}")), "accepted") << field;
   }
 }
@@ -232,6 +250,91 @@ TEST(ApiRequest, NamesTheErrorInAConversation) {
   expect_refused(of_chat(R"("logprobs": true, "top_logprobs": 21)"), "400 top_logprobs invalid_value",
                  {"top_logprobs", "21", "integer", "0", "20"});
   expect_refused(of_chat(R"("top_logprobs": 2)"), "400 top_logprobs invalid_value", {"top_logprobs", "2", "\"logprobs\": true"});
+}
+
+/// The request of a short conversation with these fields.
+ApiRequest with(const std::string& fields) { return chat(R"({"messages": [{"role": "user", "content": "a"}], )" + fields + "}"); }
+
+constexpr const char* kTools =
+    R"("tools": [{"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"type": "object", "b": 1, "a": 2}, "strict": true}},
+    {"type": "function", "function": {"name": "now"}}])";
+
+TEST(ApiRequest, ReadsTools) {
+  const ToolRequest all = with(kTools).tools;
+  EXPECT_EQ(all.choice, ToolChoice::automatic);
+  EXPECT_TRUE(all.several);
+  EXPECT_EQ(all.tools, (std::vector<Tool>{{"add", R"({"type":"object","b":1,"a":2})"}, {"now", ""}})) << "in the order of the keys";
+  EXPECT_TRUE(all.text.starts_with(R"([{"type":"function","function":{"name":"add","description":"Adds.")")) << all.text;
+  const auto chosen = [&](const char* choice) {
+    return with(concat(kTools, R"(, "parallel_tool_calls": false, "tool_choice": )", choice)).tools;
+  };
+  EXPECT_EQ(chosen("\"auto\"").tools.size(), 2U);
+  EXPECT_FALSE(chosen("\"auto\"").several);
+  EXPECT_EQ(chosen("\"required\"").choice, ToolChoice::required);
+  const ToolRequest named = chosen(R"({"type": "function", "function": {"name": "now"}})");
+  EXPECT_EQ(named.choice, ToolChoice::required);
+  EXPECT_EQ(named.tools, (std::vector<Tool>{{"now", ""}}));
+  EXPECT_EQ(named.text, all.text) << "the template writes all of them";
+  const ToolRequest none = chosen("\"none\"");
+  EXPECT_EQ(none.choice, ToolChoice::none);
+  EXPECT_TRUE(none.tools.empty() && none.text.empty());
+  EXPECT_EQ(with(R"("tools": [], "tool_choice": "auto")").tools.choice, ToolChoice::none);
+}
+
+TEST(ApiRequest, NamesTheErrorInATool) {
+  const auto expect = [](const std::string& tools, const std::string& where, std::vector<std::string> parts) {
+    parts.push_back(where);
+    expect_refused(of_chat("\"tools\": " + tools), "400 " + where + " invalid_value", parts);
+  };
+  const auto function = [](const std::string& fields) { return R"([{"type": "function", "function": {)" + fields + "}}]"; };
+  expect("7", "tools", {"7", "128"});
+  expect("[7]", "tools[0]", {"7", "function"});
+  expect(R"([{"type": "web_search"}])", "tools[0].type", {"\"web_search\"", "\"function\""});
+  expect(R"([{"type": "function"}])", "tools[0].function", {"missing"});
+  expect(function(""), "tools[0].function.name", {"missing"});
+  expect(function(R"("name": "a b")"), "tools[0].function.name", {"\"a b\"", "128"});
+  expect(function(R"("name": "\"")"), "tools[0].function.name", {"128"});
+  expect(function(R"("name": "a", "description": 5)"), "tools[0].function.description", {"5"});
+  expect(function(R"("name": "a", "parameters": "x")"), "tools[0].function.parameters", {"\"x\"", "schema"});
+  expect(function(R"("name": "a", "strict": 1)"), "tools[0].function.strict", {"1", "true or false"});
+  expect(function(R"("name": "a", "input_schema": {"type": "object"})"), "tools[0].function.input_schema", {"parameters"});
+  expect(R"([{"type": "function", "function": {"name": "a"}}, {"type": "function", "function": {"name": "a"}}])", "tools[1].function.name",
+         {"\"a\""});
+  const auto choice = [](const std::string& value, std::vector<std::string> parts) {
+    parts.emplace_back("tool_choice");
+    expect_refused(of_chat(concat(kTools, ", \"tool_choice\": ", value)), "400 tool_choice invalid_value", parts);
+  };
+  choice("7", {"7", "\"auto\"", "\"required\""});
+  choice("\"any\"", {"\"any\"", "\"required\""});
+  choice(R"({"type": "function", "name": "add"})", {"function"});
+  choice(R"({"type": "function", "function": {"name": "other"}})", {"\"other\""});
+  expect_refused(of_chat(R"("tool_choice": "required")"), "400 tool_choice invalid_value", {"\"required\"", "tools"});
+  expect_refused(of_chat(R"("parallel_tool_calls": 1)"), "400 parallel_tool_calls invalid_value", {"1", "true or false"});
+}
+
+TEST(ApiRequest, ReadsHowAnAnswerReasons) {
+  const ReasoningRequest nothing = with("\"n\": 1").reasoning;
+  EXPECT_FALSE(nothing.is_on || nothing.stays_in_content || nothing.is_hidden);
+  EXPECT_TRUE(nothing.effort.empty() && nothing.variables.empty());
+  EXPECT_EQ(with(R"("enable_thinking": false)").reasoning.is_on, false);
+  EXPECT_EQ(with(R"("think": true, "enable_thinking": true)").reasoning.is_on, true);
+  const ReasoningRequest variables = with(R"("chat_template_kwargs": {"enable_thinking": false, "b": [1], "a": "x"})").reasoning;
+  EXPECT_EQ(variables.is_on, false);
+  EXPECT_EQ(variables.variables, R"({"b":[1],"a":"x"})");
+  EXPECT_EQ(with(R"("reasoning_effort": "low")").reasoning.effort, "low");
+  EXPECT_TRUE(with(R"("reasoning_format": "none")").reasoning.stays_in_content);
+  EXPECT_TRUE(with(R"("separate_reasoning": false)").reasoning.stays_in_content);
+  EXPECT_TRUE(with(R"("include_reasoning": false)").reasoning.is_hidden);
+  const auto refused = [](const std::string& fields, const std::string& where) {
+    expect_refused(of_chat(fields), "400 " + where + " invalid_value", {});
+  };
+  refused(R"("enable_thinking": 1)", "enable_thinking");
+  refused(R"("think": "high")", "think");
+  refused(R"("enable_thinking": true, "think": false)", "think");
+  refused(R"("chat_template_kwargs": 1)", "chat_template_kwargs");
+  refused(R"("chat_template_kwargs": {"enable_thinking": "no"})", "chat_template_kwargs.enable_thinking");
+  refused(R"("enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false})", "chat_template_kwargs.enable_thinking");
+  refused(R"("reasoning_effort": "much")", "reasoning_effort");
 }
 
 }  // namespace

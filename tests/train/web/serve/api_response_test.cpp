@@ -69,9 +69,48 @@ TEST(ApiResponse, OfARefusal) {
 }
 
 TEST(ApiResponse, OfTheModels) {
-  EXPECT_EQ(models_json("a\"b", 5, 64),
-            R"({"object":"list","data":[{"id":"a\"b","object":"model","created":5,"owned_by":"dikkat","context_length":64}]})");
-  EXPECT_EQ(model_json("m", 5, 64), R"({"id":"m","object":"model","created":5,"owned_by":"dikkat","context_length":64})");
+  const ListedModel base{.name = "a\"b", .created = 5, .context = 64}, adapted{.name = "m", .created = 6, .context = 64, .base = "b"};
+  const std::string of_base = R"({"id":"a\"b","object":"model","created":5,"owned_by":"dikkat","context_length":64})";
+  const std::string of_adapted = R"({"id":"m","object":"model","created":6,"owned_by":"dikkat","context_length":64,"parent":"b"})";
+  EXPECT_EQ(models_json({base}), R"({"object":"list","data":[)" + of_base + "]}");
+  EXPECT_EQ(models_json({base, adapted}), R"({"object":"list","data":[)" + of_base + ',' + of_adapted + "]}");
+  EXPECT_EQ(model_json(adapted), of_adapted);
+}
+
+TEST(ApiResponse, OfReasoningAndCalls) {
+  Piece all{.text = "So.", .reasoning = "Hm"};
+  all.append({.calls = {{.number = 0, .name = "add"}}});
+  all.append({.calls = {{.number = 0, .arguments = "{\"a\""}}});
+  all.append({.choice = 1, .calls = {{.number = 0, .arguments = ": 1}"}, {.number = 1, .name = "now", .arguments = "{}"}}});
+  all.append({.choice = 1, .ending = Ending::end, .has_called = true});
+  EXPECT_EQ(all.calls, (std::vector<CallPart>{{.number = 0, .name = "add", .arguments = "{\"a\": 1}"},
+                                              {.number = 1, .name = "now", .arguments = "{}"}}));
+  EXPECT_FALSE(all.is_empty());
+  const std::string body = response_json(head(Endpoint::chat), {all}, {});
+  const std::string choices =
+      R"([{"index":1,"message":{"role":"assistant","content":"So.","refusal":null,"reasoning_content":"Hm","tool_calls":[)"
+      R"({"id":"call_11_0","type":"function","function":{"name":"add","arguments":"{\"a\": 1}"}},)"
+      R"({"id":"call_11_1","type":"function","function":{"name":"now","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}])";
+  EXPECT_NE(body.find(choices), std::string::npos) << body;
+
+  const auto delta = [](const Piece& piece) {
+    const std::string event = piece_event(head(Endpoint::chat), piece, false);
+    const std::size_t begin = event.find("\"delta\":") + 8;
+    return event.substr(begin, event.find(",\"logprobs\"") - begin);
+  };
+  EXPECT_EQ(delta({.reasoning = "H"}), R"({"reasoning_content":"H"})");
+  EXPECT_EQ(delta({.calls = {{.number = 1, .name = "now"}}}),
+            R"({"tool_calls":[{"index":1,"id":"call_10_1","type":"function","function":{"name":"now","arguments":""}}]})");
+  EXPECT_EQ(delta({.calls = {{.number = 1, .arguments = "{"}}}), R"({"tool_calls":[{"index":1,"function":{"arguments":"{"}}]})");
+
+  Piece only_calls{.calls = {{.name = "now", .arguments = "{}"}}, .ending = Ending::length, .has_called = true};
+  ResponseHead short_head = head(Endpoint::chat);
+  short_head.id = "chatcmpl-0123456789abcdef";
+  short_head.has_short_ids = true;
+  const std::string cut = response_json(short_head, {only_calls}, {});
+  EXPECT_NE(cut.find(R"("content":null)"), std::string::npos) << cut;
+  EXPECT_NE(cut.find(R"("id":"012345000")"), std::string::npos) << cut;
+  EXPECT_NE(cut.find(R"("finish_reason":"length")"), std::string::npos) << "a call that may not be complete";
 }
 
 }  // namespace

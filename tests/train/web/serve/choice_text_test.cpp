@@ -77,5 +77,43 @@ TEST(TokenScores, AreThoseOfASoftmaxInF64) {
   EXPECT_NEAR(log_probabilities(large, std::vector<Token>{0})[0], -std::log(2), 1e-12) << "nothing overflows";
 }
 
+TEST(ChoiceText, SplitsReasoningAndCalls) {
+  const ByteTokenizer tokenizer;
+  const AnswerForm form{
+      .think_begin = "<think>",
+      .think_end = "</think>",
+      .calls = CallForm{.begin = "<c>", .end = "</c>", .name_key = "name", .arguments_key = "arguments", .several = true}};
+  const auto read = [&](const std::string& text, bool hides, bool several) {
+    ChoiceText choice(0, tokenizer, 'x', {"STOP"});
+    choice.set_reader(AnswerReader({.form = &form, .reads_reasoning = true, .tools = {"f"}, .several = several}));
+    if (hides) {
+      choice.hide_reasoning();
+    }
+    Piece all;
+    for (const char c : text) {
+      if (!choice.stopped()) {
+        all.append(choice.push(static_cast<unsigned char>(c), TokenScore{}));
+      }
+    }
+    all.append(choice.finish(Ending::end));
+    return all;
+  };
+  const std::string text = "<think>\nHm\n</think>\nSo <c>{\"name\": \"f\", \"arguments\": {}}</c> <c>{\"name\": \"f\"}</c>";
+  const Piece all = read(text, false, true);
+  EXPECT_EQ(all.reasoning, "Hm");
+  EXPECT_EQ(all.text, "So");
+  EXPECT_EQ(all.calls,
+            (std::vector<CallPart>{{.number = 0, .name = "f", .arguments = "{}"}, {.number = 1, .name = "f", .arguments = "{}"}}));
+  EXPECT_TRUE(all.has_called);
+  EXPECT_EQ(all.tokens.size(), text.size()) << "all tokens are reported";
+  EXPECT_EQ(read(text, true, true).reasoning, "");
+  const Piece one = read(text, false, false);
+  EXPECT_EQ(one.calls.size(), 1U);
+  EXPECT_LT(one.tokens.size(), text.size() - 10) << "one call ends the answer";
+  const Piece stopped = read("<think>a STOP</think>", false, true);
+  EXPECT_EQ(stopped.reasoning, "a ");
+  EXPECT_FALSE(stopped.has_called);
+}
+
 }  // namespace
 }  // namespace dikkat

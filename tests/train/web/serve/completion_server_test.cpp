@@ -4,7 +4,10 @@
 #include <atomic>
 #include <cmath>
 #include <deque>
+#include <fstream>
 #include <mutex>
+#include <set>
+#include <span>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -12,8 +15,10 @@
 
 #include "autograd/base/parallel.h"
 #include "tests/support/http_client.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
-#include "train/text/byte_tokenizer.h"
+#include "tests/train/web/serve/prometheus_text.h"
+#include "tests/train/web/serve/small_model.h"
 #include "train/web/serve/api_error.h"
 
 namespace dikkat {
@@ -26,57 +31,23 @@ using testing::HttpClient;
 using testing::HttpReply;
 using testing::post_request;
 
-constexpr index kVocabulary = 256;
+constexpr index kVocabulary = SmallModel::kVocabulary;
 constexpr const char* kText = "/v1/completions";
 constexpr const char* kChat = "/v1/chat/completions";
-
-/// A model of bytes with random weights, which writes random bytes.
-struct Model {
-  ParameterStore store;
-  Gpt gpt;
-  ByteTokenizer tokenizer;
-
-  explicit Model(index context)
-      : gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = context, .vocab_size = kVocabulary}) {
-    store.allocate(5);
-    for (ParameterStore::Entry* entry : store.entries()) {
-      for (index i = 0; i < entry->size(); ++i) {
-        static_cast<float*>(entry->record.data)[i] *= 12;
-      }
-    }
-  }
-  ServedModel served() const {
-    return {.gpt = gpt,
-            .tokenizer = tokenizer,
-            .name = "tiny",
-            .fingerprint = "print",
-            .form = ChatTemplate(TemplateName::own,
-                                 "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ '\\n' }}{% endfor %}"
-                                 "{% if add_generation_prompt %}<assistant>{% endif %}",
-                                 tokenizer),
-            .created = 5};
-  }
-  /// The model's logits after a text.
-  std::vector<float> logits(const std::string& text) const {
-    Tape tape(Recording::off);
-    Pass pass{.tape = tape};
-    const std::vector<Token> tokens = tokenizer.encode(text);
-    const Tensor all = gpt(pass, tape.input<Token>({1, std::ssize(tokens)}, tokens));
-    const float* last = all.data<float>() + (std::ssize(tokens) - 1) * kVocabulary;
-    return {last, last + kVocabulary};
-  }
-};
 
 /// A server that runs until the end of the test.
 class Running {
  public:
-  explicit Running(const Model& model, CompletionServer::Options options = {}) : model_(model.served()) {
+  explicit Running(const SmallModel& model, CompletionServer::Options options = {}) : Running(model.served(), std::move(options)) {}
+  explicit Running(ServedModel model, CompletionServer::Options options = {})
+      : Running(std::vector<ServedModel>{std::move(model)}, std::move(options)) {}
+  explicit Running(std::vector<ServedModel> models, CompletionServer::Options options = {}) {
     options.port = 0;
     options.log = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
       log_ += line + '\n';
     };
-    server_ = std::make_unique<CompletionServer>(model_, options);
+    server_ = std::make_unique<CompletionServer>(std::move(models), options);
     thread_ = std::thread([this] { server_->serve([this] { return ends_.load(); }); });
     EXPECT_EQ(get("/health").status, 200);
   }
@@ -126,18 +97,12 @@ class Running {
   }
 
  private:
-  ServedModel model_;
   std::mutex mutex_;
   std::string log_;
   std::atomic<bool> ends_ = false;
   std::unique_ptr<CompletionServer> server_;
   std::thread thread_;
 };
-
-const Model& small_model() {
-  static const Model model(400);
-  return model;
-}
 
 const json kHello = json::array({{{"role", "user"}, {"content", "hello"}}});
 
@@ -173,7 +138,202 @@ TEST(CompletionServer, ReportsItsModelAndHealth) {
   EXPECT_EQ(json::parse(server.get("/v1/models").body)["data"][0]["id"], "tiny");
   EXPECT_EQ(json::parse(server.get("/v1/models/tiny").body)["context_length"], 400);
   EXPECT_EQ(server.get("/v1/models/other").status, 404);
-  EXPECT_NE(server.get("/").body.find("curl " + server.url() + "v1/chat/completions"), std::string::npos);
+  const HttpReply page = server.get("/");
+  EXPECT_NE(page.head.find("text/html"), std::string::npos);
+  EXPECT_NE(page.body.find(R"({"feedback":false,"chat":true,"thinking":false})"), std::string::npos);
+}
+
+TEST(CompletionServer, KeepsRatingsIfItHasAFile) {
+  const json rating = {
+      {"prompt", kHello}, {"completion", {{{"role", "assistant"}, {"content", "hi"}}}}, {"label", true}, {"model", "tiny"}};
+  {
+    const Running server(small_model());
+    EXPECT_EQ(server.post("/feedback", rating).status, 404);
+  }
+  const TemporaryFolder folder;
+  const Running server(small_model(), {.api_key = "secret", .feedback = folder / "ratings.jsonl"});
+  EXPECT_NE(server.get("/").body.find(R"({"feedback":true,)"), std::string::npos) << "the page itself needs no key";
+  EXPECT_EQ(server.post("/feedback", rating).status, 401);
+  const std::string key = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(ask(server.url(), post_request("/feedback", rating.dump(), key)).status, 200);
+  EXPECT_EQ(ask(server.url(), post_request("/feedback", "{}", key)).status, 400);
+  EXPECT_EQ(ask(server.url(), get_request("/feedback", key)).status, 405);
+  std::string line, other;
+  std::ifstream file(folder / "ratings.jsonl");
+  EXPECT_TRUE(std::getline(file, line));
+  EXPECT_FALSE(std::getline(file, other));
+  const json kept = json::parse(line, nullptr, false);
+  EXPECT_EQ(kept["prompt"], kHello);
+  EXPECT_EQ(kept["completion"][0]["content"], "hi");
+  EXPECT_EQ(kept["label"], true);
+  EXPECT_EQ(kept["model"], "tiny");
+
+  CompletionServer::Options options{.port = 0, .feedback = folder / "no" / "ratings.jsonl"};
+  const ServedModel model = small_model().served();
+  EXPECT_THROW(CompletionServer({model}, options), InputError);
+}
+
+TEST(CompletionServer, ShowsHowTextsBecomeTokens) {
+  Running server(small_model());
+  const json tokens = server.answer("/tokenize", {{"content", "Once"}});
+  EXPECT_EQ(tokens["tokens"], (json{'O', 'n', 'c', 'e'}));
+  EXPECT_EQ(server.answer("/detokenize", {{"tokens", tokens["tokens"]}})["content"], "Once");
+  EXPECT_EQ(server.answer("/apply-template", {{"messages", kHello}})["prompt"], "<user>hello\n<assistant>");
+  const HttpReply refused = server.post("/tokenize", {{"text", "Once"}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json::parse(refused.body)["error"]["param"], "text");
+  EXPECT_TRUE(server.has_logged("POST /tokenize 400, "));
+}
+
+TEST(CompletionServer, HonoursPenaltiesAndBiases) {
+  const Running server(small_model());
+  const json forced = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 5}, {"logit_bias", {{"120", 100}}}, {"logprobs", 0}});
+  EXPECT_EQ(forced["choices"][0]["text"], "xxxxx");
+  EXPECT_LT(forced["choices"][0]["logprobs"]["token_logprobs"][0], -0.1) << "the model's own";
+  json request = {{"messages", kHello}, {"max_tokens", 100}, {"temperature", 0}};
+  const auto distinct = [&] {
+    const std::string text = server.answer(kChat, request)["choices"][0]["message"]["content"];
+    return std::set<char>(text.begin(), text.end()).size();
+  };
+  const std::size_t before = distinct();
+  request["frequency_penalty"] = 2;
+  request["presence_penalty"] = 2;
+  EXPECT_GT(distinct(), before);
+  const HttpReply unknown = server.post(kText, {{"prompt", "a"}, {"logit_bias", {{"256", 1}}}});
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_TRUE(testing::names(unknown.body, {"logit_bias", "256", "255"}));
+}
+
+TEST(CompletionServer, CountsWhatItDoes) {
+  const Running server(small_model());
+  const auto metrics = [&] {
+    const HttpReply reply = server.get("/metrics");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_NE(reply.head.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), std::string::npos) << reply.head;
+    return testing::PrometheusText(reply.body);
+  };
+  EXPECT_EQ(metrics().value("dikkat_generated_tokens_total"), 0);
+  server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 9}});
+  server.events(kChat, {{"messages", kHello}, {"max_tokens", 3}, {"n", 2}});
+  server.post(kText, {{"n", 0}});
+  server.get("/nothing/" + std::string(50, 'x'));
+  const auto responses = [&](const testing::PrometheusText& text, const char* endpoint, int status) {
+    return text.value(concat("dikkat_http_requests_total{endpoint=\"", endpoint, "\",status=\"", status, "\"}"));
+  };
+  for (int i = 0; i < 2000 && std::isnan(responses(metrics(), "other", 404)); ++i) {  // it is counted once it has been sent
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const testing::PrometheusText found = metrics();
+  EXPECT_EQ(found.value("dikkat_prompt_tokens_total"), 4 + static_cast<double>(std::string("<user>hello\n<assistant>").size()));
+  EXPECT_EQ(found.value("dikkat_generated_tokens_total"), 9 + 6);
+  EXPECT_EQ(found.value("dikkat_requests_running"), 0);
+  EXPECT_EQ(found.value("dikkat_requests_waiting"), 0);
+  EXPECT_EQ(found.value("dikkat_time_to_first_token_seconds_count"), 2);
+  EXPECT_EQ(found.value("dikkat_request_duration_seconds_count"), 2);
+  EXPECT_GT(found.value("dikkat_request_duration_seconds_sum"), found.value("dikkat_time_to_first_token_seconds_sum"));
+  EXPECT_GT(found.value("process_resident_memory_bytes"), 1e6);
+  EXPECT_EQ(responses(found, kText, 200), 1);
+  EXPECT_EQ(responses(found, kText, 400), 1);
+  EXPECT_EQ(responses(found, kChat, 200), 1);
+  EXPECT_EQ(responses(found, "other", 404), 1);
+}
+
+TEST(CompletionServer, OffersSeveralModels) {
+  SmallModel other(400);
+  for (float& weight : std::span(other.store.weights<float>(), static_cast<std::size_t>(other.store.slab_size()))) {
+    weight = -weight;
+  }
+  ServedModel second = other.served();
+  second.name = "other";
+  second.base = "tiny";
+  EXPECT_TRUE(testing::names(testing::error_of([&] { CompletionServer({second, second}, {.port = 0}); }), {"other"}));
+  const Running server({small_model().served(), second});
+  const json list = json::parse(server.get("/v1/models").body)["data"];
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0]["id"], "tiny");
+  EXPECT_EQ(list[1]["id"], "other");
+  EXPECT_EQ(list[1]["parent"], "tiny");
+  EXPECT_EQ(json::parse(server.get("/v1/models/other").body)["parent"], "tiny");
+
+  // Each model gives the answers that it gives when it is served alone, one after another and at the same time.
+  const Running only_second({second}), only_first(small_model());
+  const json request = {{"prompt", "Once"}, {"max_tokens", 40}, {"seed", 2}, {"logprobs", 1}};
+  const json of_first = only_first.answer(kText, request)["choices"], of_second = only_second.answer(kText, request)["choices"];
+  EXPECT_NE(of_first, of_second);
+  const auto ask_for = [&](const char* model) {
+    json named = request;
+    named["model"] = model;
+    const json answer = server.answer(kText, named);
+    EXPECT_EQ(answer["model"], model);
+    return answer["choices"];
+  };
+  EXPECT_EQ(server.answer(kText, request)["choices"], of_first) << "the first one by default";
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back([&] {
+      EXPECT_EQ(ask_for("other"), of_second);
+      EXPECT_EQ(ask_for("tiny"), of_first);
+    });
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
+}
+
+TEST(CompletionServer, AnswersHaveTheFormThatIsAskedFor) {
+  const Running server(small_model());
+  const json schema = {
+      {"type", "object"},
+      {"properties", {{"name", {{"type", "string"}, {"maxLength", 8}}}, {"size", {{"type", "integer"}, {"minimum", 1}, {"maximum", 40}}}}},
+      {"required", {"name", "size"}},
+      {"additionalProperties", false}};
+  // A model that has learnt nothing writes these texts, too.
+  for (int seed = 1; seed <= 5; ++seed) {
+    const json chat = server.answer(
+        kChat,
+        {{"messages", kHello},
+         {"seed", seed},
+         {"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "thing"}, {"schema", schema}, {"strict", true}}}}}});
+    EXPECT_EQ(chat["choices"][0]["finish_reason"], "stop") << chat;
+    const json thing = json::parse(chat["choices"][0]["message"]["content"].get<std::string>());
+    EXPECT_LE(thing["name"].get<std::string>().size(), 32U);
+    EXPECT_TRUE(1 <= thing["size"] && thing["size"] <= 40) << thing;
+    EXPECT_EQ(thing.size(), 2U);
+    const json text = server.answer(
+        kText, {{"prompt", "Once"}, {"max_tokens", 60}, {"seed", seed}, {"regex", "[a-f]{3,9}, 20\\d\\d"}, {"n", 3}, {"temperature", 2}});
+    for (const json& choice : text["choices"]) {
+      const std::string found = choice["text"];
+      EXPECT_EQ(choice["finish_reason"], "stop");
+      const std::size_t comma = found.find(", 20");
+      EXPECT_TRUE(3 <= comma && comma <= 9 && found.size() == comma + 6) << found;
+    }
+    const json choice = server.answer(kText, {{"prompt", "Is it?"}, {"seed", seed}, {"guided_choice", {"yes", "no"}}});
+    EXPECT_TRUE(choice["choices"][0]["text"] == "yes" || choice["choices"][0]["text"] == "no") << choice;
+  }
+  // Streams, and answers that are cut.
+  std::string streamed;
+  std::string last;
+  for (const json& event : server.events(kChat, {{"messages", kHello}, {"seed", 2}, {"guided_json", schema}})) {
+    const json& one = event["choices"][0];
+    streamed += one["delta"].value("content", "");
+    last = one["finish_reason"].is_string() ? one["finish_reason"].get<std::string>() : last;
+  }
+  EXPECT_TRUE(json::accept(streamed)) << streamed;
+  EXPECT_EQ(last, "stop");
+  const json cut = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 5}, {"response_format", {{"type", "json_object"}}}});
+  EXPECT_EQ(cut["choices"][0]["finish_reason"], "length");
+  EXPECT_TRUE(cut["choices"][0]["text"].get<std::string>().starts_with("{"));
+
+  // Refusals.
+  const auto param = [&](const json& body) {
+    const HttpReply reply = server.post(kText, body);
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    return json::parse(reply.body)["error"]["param"];
+  };
+  EXPECT_EQ(param({{"prompt", "a"}, {"guided_json", {{"type", "object"}, {"minProperties", 1}}}}), "guided_json.minProperties");
+  EXPECT_EQ(param({{"prompt", "a"}, {"regex", "(a{1000}){1000}"}}), "regex");
+  EXPECT_EQ(param({{"prompt", "a"}, {"guided_json", {{"$ref", "#"}}}}), "guided_json");
+  EXPECT_EQ(param({{"prompt", "a"}, {"ebnf", "root ::= a"}}), "ebnf");
 }
 
 TEST(CompletionServer, RefusesInTheProtocolsForm) {
@@ -185,7 +345,11 @@ TEST(CompletionServer, RefusesInTheProtocolsForm) {
     EXPECT_TRUE(object.is_object() && object["error"]["message"].is_string() && object["error"].contains("param")) << reply.body;
     return object["error"];
   };
-  EXPECT_EQ(error(server.get("/other"), 404)["type"], "not_found_error");
+  const json missing = error(server.get("/other"), 404);
+  EXPECT_EQ(missing["type"], "not_found_error");
+  EXPECT_TRUE(testing::names(missing["message"].get<std::string>(), {"POST /v1/chat/completions", "POST /tokenize", "GET /metrics"}));
+  EXPECT_EQ(missing["message"].get<std::string>().find("embeddings"), std::string::npos);
+  EXPECT_EQ(error(server.post("/v1/embeddings", {{"input", "a"}}), 400)["code"], "embeddings_not_supported");
   error(server.get(kText), 405);
   EXPECT_EQ(error(server.post(kText, {{"n", 0}}), 400)["param"], "n");
   EXPECT_EQ(error(server.post(kChat, {{"messages", kHello}, {"model", "gpt-4"}}), 404)["code"], "model_not_found");
@@ -385,7 +549,11 @@ TEST(CompletionServer, LogProbabilitiesAreThoseOfTheModel) {
 TEST(CompletionServer, WantsItsKey) {
   const Running server(small_model(), {.api_key = "secret"});
   EXPECT_EQ(server.get("/health").status, 200);
+  EXPECT_EQ(server.get("/").status, 200);
   EXPECT_EQ(server.get("/v1/models").status, 401);
+  EXPECT_EQ(server.get("/metrics").status, 401);
+  EXPECT_EQ(server.get("/metrics", "Authorization: Bearer secret\r\n").status, 200);
+  EXPECT_EQ(server.post("/tokenize", {{"content", "a"}}).status, 401);
   for (const char* wrong : {"secret", "Bearer secre", "Bearer secrets", "Bearer ", "Bearer Secret", "Basic secret"}) {
     EXPECT_EQ(server.get("/v1/models", concat("Authorization: ", wrong, "\r\n")).status, 401) << wrong;
   }
@@ -394,11 +562,6 @@ TEST(CompletionServer, WantsItsKey) {
   EXPECT_EQ(server.post(kText, {{"prompt", "a"}}).status, 401);
 }
 
-/// A context that takes minutes to fill.
-const Model& large_model() {
-  static const Model model(100'000);
-  return model;
-}
 const json kEndless = {{"prompt", "Once"}, {"max_tokens", 99'000}, {"stream", true}};
 
 TEST(CompletionServer, StopsForAClientThatIsGone) {
@@ -420,7 +583,7 @@ TEST(CompletionServer, StopsForAClientThatIsGone) {
 }
 
 TEST(CompletionServer, LetsSomeWaitAndRefusesMore) {
-  Running server(large_model(), {.most_waiting = 2});
+  Running server(large_model(), {.most_waiting = 2, .streams = 1});
   HttpClient runs(server.url());
   runs.send(post_request(kText, kEndless.dump()));
   runs.read("data: ");
@@ -444,8 +607,71 @@ TEST(CompletionServer, LetsSomeWaitAndRefusesMore) {
   }
 }
 
+TEST(CompletionServer, AnswersManyClientsWithTheirOwnBits) {
+  constexpr std::size_t kClients = 50;  // more than the streams and the threads at the start
+  Running server(small_model());
+  const auto request_of = [](std::size_t i) -> json {
+    return {{"prompt", std::string(1 + 7 * i, static_cast<char>('a' + i % 26))}, {"max_tokens", 10 + i % 20}, {"seed", i}, {"logprobs", 1}};
+  };
+  std::vector<json> alone, together(kClients);
+  for (std::size_t i = 0; i < kClients; ++i) {
+    alone.push_back(server.answer(kText, request_of(i))["choices"]);
+  }
+  std::vector<std::thread> clients;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients.emplace_back([&, i] { together[i] = server.answer(kText, request_of(i))["choices"]; });
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
+  for (std::size_t i = 0; i < kClients; ++i) {
+    EXPECT_EQ(together[i], alone[i]) << i;
+  }
+}
+
+TEST(CompletionServer, AConversationLeavesNoTraceInAnother) {
+  // The conversations share a beginning of more than one chunk of kept prompts. The secret follows it.
+  const auto ask_about = [](const std::string& text) -> json {
+    return {{"messages", {{{"role", "system"}, {"content", std::string(200, 's')}}, {{"role", "user"}, {"content", text}}}},
+            {"max_tokens", 30},
+            {"seed", 4},
+            {"n", 2},
+            {"logprobs", true},
+            {"top_logprobs", 5}};
+  };
+  const json secret = ask_about("my password is swordfish"), probe = ask_about("my password is ");
+  const json expected = Running(small_model()).answer(kChat, probe)["choices"];
+  Running server(small_model());
+  EXPECT_NE(server.answer(kChat, secret)["choices"], expected);
+  EXPECT_EQ(server.answer(kChat, probe)["choices"], expected) << "after the secret";
+  json running = secret;  // and beside it
+  running["stream"] = true;
+  running["max_tokens"] = 150;
+  HttpClient client(server.url());
+  client.send(post_request(kChat, running.dump()));
+  client.read("content");
+  EXPECT_EQ(server.answer(kChat, probe)["choices"], expected) << "beside the secret";
+  client.close();
+  EXPECT_EQ(server.answer(kChat, probe)["choices"], expected) << "after it was broken off";
+}
+
+TEST(CompletionServer, LetsAnswersEndWithinTheGrace) {
+  Running server(large_model(), {.grace = std::chrono::seconds(60)});
+  HttpClient endless(server.url()), runs(server.url());
+  endless.send(post_request(kText, kEndless.dump()));
+  endless.read("data: ");
+  runs.send(post_request(kText, R"({"prompt": "Once", "max_tokens": 2000, "stream": true})"));
+  runs.read("data: ");
+  std::thread ends([&] { server.end(); });
+  EXPECT_TRUE(server.has_logged("60 s"));
+  EXPECT_EQ(server.post(kText, {{"prompt", "a"}}).status, 503);
+  EXPECT_NE(runs.read().find("data: [DONE]\n\n"), std::string::npos);
+  endless.close();
+  ends.join();
+}
+
 TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
-  Running server(large_model());
+  Running server(large_model(), {.streams = 1});
   HttpClient runs(server.url()), waits(server.url());
   runs.send(post_request(kText, kEndless.dump()));
   runs.read("data: ");
@@ -464,13 +690,154 @@ TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
 }
 
 TEST(CompletionServer, ContinuesAfterAModelThatFails) {
-  Model broken(50);
+  SmallModel broken(50);
   broken.store.weights<float>()[broken.store.entry("wte.weight").offset + 'x' * 16] = std::nanf("");
   const Running server(broken);
   const HttpReply failed = server.post(kText, {{"prompt", "x"}});
   EXPECT_EQ(failed.status, 500);
   EXPECT_TRUE(testing::names(failed.body, {"logits", "NaN"}));
   EXPECT_EQ(server.get("/health").status, 200);
+}
+
+/// The small model with a template that has tools and reasoning.
+ServedModel model_with_tools() {
+  ServedModel model = small_model().served();
+  model.form =
+      ChatTemplate(TemplateName::own,
+                   "{% for t in tools or [] %}{{ t.function.name }}{{ t.function.description }};{% endfor %}"
+                   "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}"
+                   "{{ m.content }}{% for c in m.tool_calls %}<c>{\"name\": \"{{ c.function.name }}\", \"arguments\": "
+                   "{{ c.function.arguments | tojson }}}</c>{% endfor %}{{ '\\n' }}{% endfor %}"
+                   "{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and not enable_thinking %}<think></think>"
+                   "{% else %}<think>{% endif %}{% endif %}",
+                   model.tokenizer);
+  model.answers = answer_form_of(*model.form);
+  return model;
+}
+
+TEST(CompletionServer, ForcesCallsOfTools) {
+  const Running server(model_with_tools());
+  const json parameters = {
+      {"type", "object"},
+      {"properties", {{"city", {{"enum", {"Rome", "Oslo"}}}}, {"days", {{"type", "integer"}, {"minimum", 1}, {"maximum", 9}}}}},
+      {"required", {"city", "days"}},
+      {"additionalProperties", false}};
+  const auto tool = [](const char* name, const json& schema) {
+    return json{{"type", "function"}, {"function", {{"name", name}, {"description", ""}, {"parameters", schema}}}};
+  };
+  json request = {{"messages", kHello},
+                  {"tools", {tool("weather", parameters), tool("now", {{"type", "object"}, {"properties", json::object()}})}},
+                  {"tool_choice", "required"},
+                  {"parallel_tool_calls", false},
+                  {"enable_thinking", false}};
+  for (const int seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
+    request["seed"] = seed;
+    const json choice = server.answer(kChat, request)["choices"][0];
+    EXPECT_EQ(choice["finish_reason"], "tool_calls") << choice;
+    EXPECT_TRUE(choice["message"]["content"].is_null()) << choice;
+    ASSERT_EQ(choice["message"]["tool_calls"].size(), 1U) << choice;
+    const json call = choice["message"]["tool_calls"][0];
+    EXPECT_TRUE(call["id"].get<std::string>().starts_with("call_")) << call;
+    const json arguments = json::parse(call["function"]["arguments"].get<std::string>(), nullptr, false);
+    if (call["function"]["name"] == "weather") {
+      EXPECT_TRUE(arguments["city"] == "Rome" || arguments["city"] == "Oslo") << arguments;
+      EXPECT_TRUE(arguments["days"].is_number_integer() && arguments["days"] >= 1 && arguments["days"] <= 9) << arguments;
+    } else {
+      EXPECT_EQ(arguments, json::object());
+    }
+    // The stream has the name first, and then the same arguments.
+    std::string name, streamed, ending;
+    for (const json& event : server.events(kChat, request)) {
+      const json part = event["choices"][0];
+      EXPECT_EQ(part["delta"].value("content", ""), "");
+      for (const json& one : part["delta"].value("tool_calls", json::array())) {
+        EXPECT_EQ(one["index"], 0);
+        EXPECT_EQ(one.contains("id"), one["function"].contains("name"));
+        name += one["function"].value("name", "");
+        EXPECT_FALSE(name.empty());
+        streamed += one["function"]["arguments"].get<std::string>();
+      }
+      ending = part["finish_reason"].is_null() ? ending : part["finish_reason"].get<std::string>();
+    }
+    EXPECT_EQ(name, call["function"]["name"]);
+    EXPECT_EQ(streamed, call["function"]["arguments"]);
+    EXPECT_EQ(ending, "tool_calls");
+  }
+
+  request["tool_choice"] = {{"type", "function"}, {"function", {{"name", "now"}}}};
+  const json named = server.answer(kChat, request)["choices"][0]["message"]["tool_calls"];
+  ASSERT_EQ(named.size(), 1U);
+  EXPECT_EQ(named[0]["function"]["name"], "now");
+  EXPECT_EQ(named[0]["function"]["arguments"], "{}");
+
+  request["tools"][0]["function"]["parameters"]["properties"]["days"] = {{"type", "integer"}, {"multipleOf", 2.5}};
+  request["tool_choice"] = "auto";
+  const HttpReply refused = server.post(kChat, request);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json::parse(refused.body)["error"]["param"], "tools.weather.parameters.properties.days.multipleOf");
+}
+
+TEST(CompletionServer, LetsTheModelCallTools) {
+  // The mark of a call is a byte that the model writes sooner or later.
+  ServedModel model = small_model().served();
+  model.form =
+      ChatTemplate(TemplateName::own,
+                   "{% for t in tools or [] %}{{ t.function.name }}{{ t.function.description }};{% endfor %}"
+                   "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls %}!{\"name\": \"{{ c.function.name }}\", "
+                   "\"arguments\": {{ c.function.arguments | tojson }}}{% endfor %}{{ '\\n' }}{% endfor %}<assistant>",
+                   model.tokenizer);
+  model.answers = answer_form_of(*model.form);
+  ASSERT_TRUE(model.answers.calls) << model.answers.why_no_calls;
+  const Running server(model);
+  const json parameters = {{"type", "object"}, {"properties", {{"a", {{"type", "boolean"}}}}}, {"required", {"a"}}};
+  json request = {{"messages", kHello},
+                  {"tools", {{{"type", "function"}, {"function", {{"name", "f"}, {"description", ""}, {"parameters", parameters}}}}}},
+                  {"parallel_tool_calls", false},
+                  {"temperature", 2},
+                  {"max_tokens", 100}};
+  int called = 0, answered = 0;
+  for (int seed = 0; seed < 20 || (called == 0 && seed < 400); ++seed) {
+    request["seed"] = seed;
+    const json choice = server.answer(kChat, request)["choices"][0];
+    const json& message = choice["message"];
+    EXPECT_TRUE(message["content"].is_null() || message["content"].get<std::string>().find('!') == std::string::npos) << message;
+    if (message.contains("tool_calls")) {
+      ++called;
+      EXPECT_EQ(message["tool_calls"].size(), 1U);
+      const json function = message["tool_calls"][0]["function"];
+      EXPECT_EQ(function["name"], "f");
+      if (choice["finish_reason"] == "tool_calls") {
+        EXPECT_TRUE(json::parse(function["arguments"].get<std::string>())["a"].is_boolean()) << function;
+      }
+    } else {
+      ++answered;
+      EXPECT_EQ(choice["finish_reason"], "length");
+    }
+  }
+  EXPECT_GT(called, 0);
+  request["tool_choice"] = "none";
+  request["seed"] = 0;
+  EXPECT_FALSE(server.answer(kChat, request)["choices"][0]["message"].contains("tool_calls"));
+}
+
+TEST(CompletionServer, SeparatesReasoning) {
+  const Running server(model_with_tools());
+  const json request = {{"messages", kHello}, {"seed", 2}, {"max_tokens", 30}};
+  const json thinks = server.answer(kChat, request)["choices"][0]["message"];
+  EXPECT_FALSE(thinks["reasoning_content"].get<std::string>().empty()) << "the prompt begins it, and the model does not end it";
+  EXPECT_EQ(thinks["content"], "");
+  const auto with = [&](const json& fields) {
+    json all = request;
+    all.update(fields);
+    return server.answer(kChat, all)["choices"][0]["message"];
+  };
+  const json left = with({{"reasoning_format", "none"}});
+  EXPECT_FALSE(left.contains("reasoning_content"));
+  EXPECT_NE(left["content"].get<std::string>().find(thinks["reasoning_content"].get<std::string>()), std::string::npos);
+  EXPECT_EQ(with({{"include_reasoning", false}}), (json{{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}}));
+  const json off = with({{"enable_thinking", false}});
+  EXPECT_FALSE(off.contains("reasoning_content"));
+  EXPECT_FALSE(off["content"].get<std::string>().empty());
 }
 
 }  // namespace

@@ -5,21 +5,28 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/throws.h"
+#include "tests/train/web/serve/small_model.h"
 
 namespace dikkat {
 namespace {
 
 using std::chrono::milliseconds;
 
-std::shared_ptr<Job> a_job() { return std::make_shared<Job>(ApiRequest{}, std::vector<Token>{1}); }
+std::shared_ptr<Job> a_job() {
+  static const SmallModel model(16);
+  static const ServedModel served = model.served();
+  return std::make_shared<Job>(served, ApiRequest{}, std::vector<Token>{1});
+}
 
 TEST(Job, HandsPiecesOverInOrder) {
   const auto job = a_job();
+  job->begin();
   std::thread gives([&] {
+    job->note_first_token();
     for (int i = 0; i < 1000; ++i) {
       job->give({.text = concat(i, ' ')});
     }
-    job->end(1000, 0.5);
+    job->end(1000);
   });
   std::string text, expected;
   while (!job->is_over()) {
@@ -33,7 +40,10 @@ TEST(Job, HandsPiecesOverInOrder) {
   }
   EXPECT_EQ(text, expected);
   EXPECT_EQ(job->generated(), 1000);
-  EXPECT_EQ(job->seconds(), 0.5);
+  const Job::Times times = job->times();
+  EXPECT_GE(times.waited, 0);
+  EXPECT_GE(times.first_token, times.waited);
+  EXPECT_GE(times.waited + times.generating, times.first_token);
 }
 
 TEST(Job, ThatFailsReportsItAfterItsPieces) {
@@ -53,18 +63,31 @@ TEST(JobQueue, RefusesMoreThanMayWait) {
   EXPECT_TRUE(testing::names(testing::error_of([&] { queue.add(third); }), {"2 requests"}));
   second->cancel();
   queue.add(third);  // replaces one that nobody waits for
-  std::vector<Job*> done;
-  queue.run([&] { return done.size() == 2; }, [&](Job& job) { done.push_back(&job); });
-  EXPECT_EQ(done, (std::vector<Job*>{first.get(), third.get()}));
+  EXPECT_EQ(queue.take(milliseconds(0)), first);
+  EXPECT_EQ(queue.waiting(), 1U);
+  EXPECT_EQ(queue.take(milliseconds(0)), third);
+  EXPECT_EQ(queue.take(milliseconds(1)), nullptr);
 }
 
-TEST(JobQueue, FailsWaitingJobsWhenItEnds) {
+TEST(JobQueue, SkipsJobsThatNobodyWaitsFor) {
+  JobQueue queue(3);
+  const auto first = a_job(), second = a_job();
+  queue.add(first);
+  queue.add(second);
+  first->cancel();
+  EXPECT_EQ(queue.take(milliseconds(0)), second);
+}
+
+TEST(JobQueue, FailsWaitingJobsWhenItCloses) {
   JobQueue queue(2);
   const auto job = a_job();
   queue.add(job);
-  queue.run([] { return true; }, [](Job&) { FAIL() << "no work after the end"; });
+  EXPECT_FALSE(queue.is_closed());
+  queue.close();
+  EXPECT_TRUE(queue.is_closed());
   EXPECT_EQ(testing::error_of([&] { job->is_over(); }), server_ends().what());
   EXPECT_EQ(testing::error_of([&] { queue.add(a_job()); }), server_ends().what());
+  EXPECT_EQ(queue.take(milliseconds(0)), nullptr);
 }
 
 }  // namespace

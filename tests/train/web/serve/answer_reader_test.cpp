@@ -1,0 +1,245 @@
+#include "train/web/serve/answer_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+const AnswerForm kHermes{.think_begin = "<think>",
+                         .think_end = "</think>",
+                         .calls = CallForm{.begin = "<tool_call>",
+                                           .end = "</tool_call>",
+                                           .name_key = "name",
+                                           .arguments_key = "arguments",
+                                           .several = true,
+                                           .before = "<tool_call>\n{\"name\": \"",
+                                           .between = "\", \"arguments\": ",
+                                           .after = "}\n</tool_call>",
+                                           .separator = "\n"}};
+const AnswerForm kBare{
+    .calls = CallForm{
+        .name_key = "name", .arguments_key = "parameters", .before = "{\"name\": \"", .between = "\", \"parameters\": ", .after = "}"}};
+const AnswerForm kList{.calls = CallForm{.begin = "[TOOL_CALLS]",
+                                         .name_key = "name",
+                                         .arguments_key = "arguments",
+                                         .is_list = true,
+                                         .several = true,
+                                         .before = "{\"name\": \"",
+                                         .between = "\", \"arguments\": ",
+                                         .after = "}",
+                                         .open = "[TOOL_CALLS] [",
+                                         .separator = ", ",
+                                         .close = "]"}};
+const AnswerForm kSplit{.calls = CallForm{.begin = "<call>",
+                                          .end = "</call>",
+                                          .several = true,
+                                          .before = "<call>",
+                                          .between = "<args>",
+                                          .after = "</call>",
+                                          .separator = "\n"}};
+
+/// Parts of one kind, joined: "(reasoning)content[name arguments][name arguments]".
+struct Joined {
+  std::string reasoning{}, content{};
+  std::vector<CallPart> calls{};
+
+  void add(const AnswerParts& parts) {
+    reasoning += parts.reasoning;
+    content += parts.content;
+    for (const CallPart& call : parts.calls) {
+      if (call.name.empty()) {
+        ASSERT_EQ(call.number + 1, std::ssize(calls));
+        calls.back().arguments += call.arguments;
+      } else {
+        ASSERT_EQ(call.number, std::ssize(calls));
+        calls.push_back(call);
+      }
+    }
+  }
+  std::string text() const {
+    std::string all = reasoning.empty() ? "" : concat('(', reasoning, ')');
+    all += content;
+    for (const CallPart& call : calls) {
+      all += concat('[', call.name, ' ', call.arguments, ']');
+    }
+    return all;
+  }
+};
+
+AnswerReader::Options options_of(const AnswerForm& form) {
+  return {.form = &form, .reads_reasoning = true, .tools = {"add", "get_time"}, .several = true};
+}
+
+/// Reads a text in two parts, split at each byte, and byte by byte. All must give the parts of the whole, which are returned.
+std::string read(const AnswerReader::Options& options, const std::string& text) {
+  const auto joined = [&](const std::vector<std::string>& pieces) {
+    AnswerReader reader(options);
+    Joined all;
+    for (const std::string& piece : pieces) {
+      all.add(reader.push(piece));
+    }
+    all.add(reader.finish());
+    EXPECT_EQ(reader.has_calls(), !all.calls.empty());
+    return all.text();
+  };
+  const std::string whole = joined({text});
+  std::vector<std::string> bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    EXPECT_EQ(joined({text.substr(0, i), text.substr(i)}), whole) << i << " of " << text;
+    bytes.push_back(text.substr(i, 1));
+  }
+  EXPECT_EQ(joined(bytes), whole) << text;
+  AnswerReader::Options certain = options;
+  certain.is_certain = true;
+  AnswerReader moved(certain);
+  Joined all;
+  for (const std::string& byte : bytes) {
+    AnswerReader next = std::move(moved);
+    all.add(next.push(byte));
+    moved = std::move(next);
+  }
+  all.add(moved.finish());
+  if (whole.find('[') != std::string::npos && whole.find("{\"") != std::string::npos && whole.find('<') == std::string::npos) {
+    EXPECT_EQ(all.text(), whole) << "as it comes: " << text;
+  }
+  return whole;
+}
+
+std::string hermes(const std::string& text) { return read(options_of(kHermes), text); }
+std::string bare(const std::string& text) { return read(options_of(kBare), text); }
+std::string list(const std::string& text) { return read(options_of(kList), text); }
+std::string split(const std::string& text) { return read(options_of(kSplit), text); }
+
+const std::string kAdd = R"(<tool_call>
+{"name": "add", "arguments": {"a": 1, "b": "}\"{"}}
+</tool_call>)";
+const std::string kAddRead = R"([add {"a": 1, "b": "}\"{"}])";
+
+TEST(AnswerReader, LeavesAnAnswerWithoutMarksAsItIs) {
+  for (const char* text :
+       {"", "a", " a \n", "\n\n", "a <tool b", "a <", "<tool_call", "a <think>b</think>", "ğüş < 3 \n <", "{\"name\": 1}", "</think>"}) {
+    EXPECT_EQ(hermes(text), text);
+  }
+}
+
+TEST(AnswerReader, ReadsCallsBetweenMarks) {
+  EXPECT_EQ(hermes(kAdd), kAddRead);
+  EXPECT_EQ(hermes("Let me see.\n\n" + kAdd + "\n" + kAdd + "\n"), "Let me see." + kAddRead + kAddRead);
+  EXPECT_EQ(hermes("<tool_call>{\"arguments\":{},\"name\":\"get_time\"}</tool_call>"), "[get_time {}]");
+  EXPECT_EQ(hermes("<tool_call>\n{\"name\": \"get_time\"}\n</tool_call>"), "[get_time {}]") << "no arguments";
+  EXPECT_EQ(hermes(kAdd + "\n\nDone. \n"), "Done. \n" + kAddRead) << "text behind a call";
+  EXPECT_EQ(hermes(kAdd.substr(0, kAdd.size() - 4)), kAddRead) << "a mark that is not complete";
+  EXPECT_EQ(hermes(kAdd.substr(0, kAdd.find("\n</"))), kAddRead) << "no mark behind it";
+  EXPECT_EQ(hermes(R"(<tool_call>{"name": "add", "arguments": "{\"a\": [1, 2]}"}</tool_call>)"), R"([add {"a": [1, 2]}])")
+      << "arguments as a text";
+  EXPECT_EQ(hermes(R"(<tool_call>{"id": 7, "type": "function", "name": "add", "arguments": {"name": "x"}, "more": [{}]}</tool_call>)"),
+            R"([add {"name": "x"}])");
+}
+
+TEST(AnswerReader, WhatIsNoCallIsContent) {
+  for (const char* text :
+       {"<tool_call>", "<tool_call>\n", "a\n<tool_call>x</tool_call>", "<tool_call>{\"name\": \"other\", \"arguments\": {}}</tool_call>",
+        "<tool_call>{\"name\": \"add\", \"arguments\": 7}</tool_call>",
+        "<tool_call>{\"name\": \"add\", \"arguments\": {\"a\": }}</tool_call>", "<tool_call>{\"name\": \"add\", \"argu",
+        "<tool_call>{\"name\": \"add\", \"arguments\": {\"a\"", "<tool_call>[]</tool_call>", "<tool_call>{}</tool_call>",
+        "<tool_call>{\"name\" \"add\"}</tool_call>", "<tool_call>{1: 2}"}) {
+    EXPECT_EQ(hermes(text), text);
+  }
+  EXPECT_EQ(hermes("<tool_call>{\"name\": \"oops\"}\n" + kAdd), "<tool_call>{\"name\": \"oops\"}" + kAddRead) << "and then a call";
+}
+
+TEST(AnswerReader, ReadsReasoningAtTheBeginning) {
+  EXPECT_EQ(hermes("<think>\nOne\n\ntwo\n</think>\n\nThree \n"), "(One\n\ntwo)Three \n");
+  EXPECT_EQ(hermes("\n<think>\n\n</think>\n\n" + kAdd), kAddRead);
+  EXPECT_EQ(hermes("<think>a <tool_call> b</think>c"), "(a <tool_call> b)c");
+  EXPECT_EQ(hermes("<think>never ends </thin"), "(never ends </thin)");
+  EXPECT_EQ(hermes("<think>"), "");
+  EXPECT_EQ(hermes("<thin"), "<thin");
+  AnswerReader::Options within = options_of(kHermes);
+  within.begins_in_reasoning = true;
+  EXPECT_EQ(read(within, "\nOne\n</think>\n\n" + kAdd), "(One)" + kAddRead);
+  EXPECT_EQ(read(within, "</think>two"), "two");
+  AnswerReader::Options left = options_of(kHermes);
+  left.reads_reasoning = false;
+  EXPECT_EQ(read(left, "<think>\na\n</think>\n\nb"), "<think>\na\n</think>\n\nb");
+}
+
+TEST(AnswerReader, WithoutToolsLeavesCallsInTheContent) {
+  AnswerReader::Options without = options_of(kHermes);
+  without.tools.clear();
+  EXPECT_EQ(read(without, kAdd + " \n"), kAdd + " \n");
+  EXPECT_EQ(read(without, "<think>a</think>\n" + kAdd), "(a)" + kAdd);
+  AnswerForm plain;
+  EXPECT_EQ(read(options_of(plain), kAdd), kAdd) << "no form of calls";
+}
+
+TEST(AnswerReader, ReadsABareObjectOnlyAsTheWholeAnswer) {
+  EXPECT_EQ(bare(R"({"name": "add", "parameters": {"a": {"b": [1]}}})"), R"([add {"a": {"b": [1]}}])");
+  EXPECT_EQ(bare(R"(<|python_tag|>{"type": "function", "name": "add", "parameters": {}})"), "[add {}]");
+  EXPECT_EQ(bare("\n {\"name\": \"add\", \"parameters\": {}} and more"), "[add {}]");
+  for (const char* text : {R"(So: {"name": "add", "parameters": {}})", R"({"city": "Rome"})", R"({"name": "Ada"})", R"({"name": "add"})",
+                           "{", "<|python", "{x}", R"({"name": "add", "age": 3})", R"({"name": "add", "parameters": {})", " \n"}) {
+    EXPECT_EQ(bare(text), text);
+  }
+}
+
+TEST(AnswerReader, ReadsAList) {
+  EXPECT_EQ(list(R"(Well [TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}}, {"name": "get_time", "arguments": {}, "id": "abc"}])"),
+            R"(Well[add {"a": 1}][get_time {}])");
+  EXPECT_EQ(list(R"([TOOL_CALLS][{"name": "add", "arguments": {"a": 1}}, {"name": "x")"), R"(, {"name": "x"[add {"a": 1}])");
+  EXPECT_EQ(list("[TOOL_CALLS] {}"), "[TOOL_CALLS] {}");
+}
+
+TEST(AnswerReader, ReadsANameBeforeTheArguments) {
+  EXPECT_EQ(split("<call>add<args>{\"a\": \"<args>\"}</call>\n<call>get_time<args> {} </call>"), "[add {\"a\": \"<args>\"}][get_time {}]");
+  for (const char* text : {"<call>adds<args>{}</call>", "<call>add<args>x</call>", "<call>ad", "<call>add<ar", "<call>nothing"}) {
+    EXPECT_EQ(split(text), text);
+  }
+}
+
+TEST(AnswerReader, OneCallEndsTheAnswerWhereOnlyOneIsWanted) {
+  AnswerReader::Options one = options_of(kHermes);
+  one.several = false;
+  EXPECT_EQ(read(one, kAdd + "\n" + kAdd), kAddRead);
+  AnswerReader reader(one);
+  reader.push(kAdd.substr(0, kAdd.size() - 20));
+  EXPECT_FALSE(reader.is_over());
+  reader.push(kAdd.substr(kAdd.size() - 20));
+  EXPECT_TRUE(reader.is_over());
+}
+
+TEST(AnswerReader, HoldsNoMoreThanMayBeAMark) {
+  AnswerReader reader(options_of(kHermes));
+  EXPECT_EQ(reader.push("a").content, "a");
+  EXPECT_EQ(reader.push(" b <").content, " b");
+  EXPECT_EQ(reader.push("tool").content, "");
+  EXPECT_EQ(reader.push("s <tool_call").content, " <tools");
+  EXPECT_EQ(reader.push(" >").content, " <tool_call >");
+  AnswerReader plain(options_of(kBare));
+  EXPECT_EQ(plain.push("{\"cit").content, "");
+  EXPECT_EQ(plain.push("y\"").content, "{\"city\"");
+  EXPECT_EQ(plain.push(" ").content, " ");
+  AnswerReader fast(options_of(kBare));
+  EXPECT_EQ(fast.push("{\"name\": \"x\"").content, "{\"name\": \"x\"") << "not a tool";
+}
+
+TEST(AnswerReader, GivesArgumentsAsTheyComeWhereTheyAreCertain) {
+  AnswerReader::Options certain = options_of(kHermes);
+  certain.is_certain = true;
+  AnswerReader reader(certain);
+  EXPECT_TRUE(reader.push("<tool_call>\n{\"name\": \"ad").calls.empty());
+  EXPECT_EQ(reader.push("d\"").calls, (std::vector<CallPart>{{.number = 0, .name = "add"}}));
+  EXPECT_TRUE(reader.push(", \"arguments\":").calls.empty());
+  EXPECT_EQ(reader.push(" {\"a\"").calls, (std::vector<CallPart>{{.arguments = "{\"a\""}}));
+  EXPECT_EQ(reader.push(": 1}").calls, (std::vector<CallPart>{{.arguments = ": 1}"}}));
+  EXPECT_TRUE(reader.push("}\n</tool_ca").calls.empty());
+  EXPECT_EQ(reader.push("ll>\n<tool_call>\n{\"name\": \"get_time\", \"arguments\": {").calls,
+            (std::vector<CallPart>{{.number = 1, .name = "get_time"}, {.number = 1, .arguments = "{"}}));
+  EXPECT_TRUE(reader.finish().content.empty()) << "a length or a stop string ended the call";
+  EXPECT_FALSE(reader.has_calls()) << "the last one is cut off";
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,268 @@
+#include "train/grammar/token_grammar.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "train/grammar/matcher.h"
+
+namespace dikkat {
+namespace {
+
+constexpr std::size_t kMostMemory = std::size_t{16} << 20;
+// Limits of the work for one mask. They count the same whatever is known already, so that an answer does not depend on others.
+constexpr index kMostPlaces = 32'000'000;    // over all bytes of all tokens that can follow
+constexpr index kMostNewPlaces = 1'000'000;  // over the states that these bytes lead to
+constexpr index kOfState = 16;               // the cost of a state beside its places
+// What a grammar is tried with before its first answer.
+constexpr int kTries = 4, kTriedBytes = 256;
+constexpr index kMostPlacesTried = 2000;
+
+/// The tokens that can follow a text.
+struct Mask {
+  std::vector<std::uint64_t> bits;  // by token
+  bool has_token = false;
+  bool accepts = false;
+
+  std::size_t memory() const { return sizeof(Mask) + bits.capacity() * sizeof(bits[0]) + 64; }
+};
+
+}  // namespace
+
+/// The states and masks that samples have come to. When they take too much memory, all are dropped, and running samples take their own
+/// state along.
+class TokenGrammar::Masks {
+ public:
+  /// A sample's place in the grammar.
+  struct Place {
+    std::shared_ptr<Matcher> matcher;
+    Matcher::State state;
+  };
+
+  Masks(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends)
+      : trie_(std::move(trie)), ends_(std::move(ends)), automaton_(std::make_shared<const Automaton>(grammar, trie_->alphabet())) {
+    renew();
+    require_input(matcher_->continues(matcher_->start()), "the only text that matches the grammar is the empty one, expected some text");
+    try_out();
+    find(matcher_->start());
+  }
+
+  const TokenTrie& trie() const { return *trie_; }
+  const std::vector<Token>& ends() const { return ends_; }
+
+  Place begin() {
+    const std::lock_guard lock(mutex_);
+    return {matcher_, matcher_->start()};
+  }
+
+  std::shared_ptr<const Mask> mask(Place& place) {
+    const std::lock_guard lock(mutex_);
+    if (memory_ > kMostMemory) {
+      renew();
+    }
+    make_current(place);
+    return find(place.state);
+  }
+
+  /// Continues with a text, unless no text of the grammar begins so. Returns whether one does.
+  bool accept(Place& place, std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    make_current(place);
+    Matcher::State state = place.state;
+    for (const char c : text) {
+      state = matcher_->next(state, static_cast<std::uint8_t>(c));
+      if (state == Matcher::kDead) {
+        return false;
+      }
+    }
+    place.state = state;
+    return true;
+  }
+
+  bool accepts(const Place& place) {
+    const std::lock_guard lock(mutex_);
+    return place.matcher->accepts(place.state);
+  }
+  bool is_complete(const Place& place) {
+    const std::lock_guard lock(mutex_);
+    return place.matcher->accepts(place.state) && !place.matcher->continues(place.state);
+  }
+
+  std::size_t memory() {
+    const std::lock_guard lock(mutex_);
+    return memory_;
+  }
+
+ private:
+  /// Refuses a grammar with too many readings of some texts, because each of their tokens would take long.
+  void try_out() {
+    std::uint64_t random = 1;
+    for (int i = 0; i < kTries; ++i) {
+      Matcher::State state = matcher_->start();
+      for (int j = 0; j < kTriedBytes && matcher_->continues(state); ++j) {
+        // Any byte that can follow.
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        auto byte = static_cast<std::uint8_t>(random >> 56);
+        Matcher::State next = matcher_->next(state, byte);
+        while (next == Matcher::kDead) {
+          next = matcher_->next(state, ++byte);
+        }
+        state = next;
+        require_input(
+            matcher_->places(state) <= kMostPlacesTried,
+            "the grammar can be read in too many ways at once: write it without repetitions that overlap, such as (.*a.*){0,100}");
+      }
+    }
+    memory_ = matcher_->memory();
+  }
+
+  void renew() {
+    matcher_ = std::make_shared<Matcher>(automaton_);
+    masks_.clear();
+    of_masks_ = 0;
+    memory_ = matcher_->memory();
+  }
+
+  void make_current(Place& place) {
+    if (place.matcher != matcher_) {
+      place.state = matcher_->adopt(*place.matcher, place.state);
+      place.matcher = matcher_;
+    }
+  }
+
+  std::shared_ptr<const Mask> find(Matcher::State state) {
+    std::shared_ptr<const Mask>& known = masks_[state];
+    if (known == nullptr) {
+      std::optional<Mask> mask = walk(state, std::numeric_limits<int>::max());
+      // Short tokens can write any text, too. Of byte-level vocabularies these are bytes, of others characters.
+      known = std::make_shared<const Mask>(mask ? *std::move(mask) : *walk(state, trie_->alphabet().characters.empty() ? 1 : 4));
+      of_masks_ += known->memory();
+      memory_ = of_masks_ + matcher_->memory();
+    }
+    return known;
+  }
+
+  /// Walks the tree of tokens of up to `longest` bytes from a state. Returns nullopt if that is too much work for long tokens.
+  std::optional<Mask> walk(Matcher::State from, int longest) {
+    Mask mask{.bits = std::vector<std::uint64_t>((static_cast<std::size_t>(trie_->vocab_size()) + 63) / 64),
+              .accepts = matcher_->accepts(from)};
+    path_.assign(static_cast<std::size_t>(trie_->longest()) + 1, Matcher::kDead);
+    path_[0] = from;
+    std::ranges::fill(seen_, 0);
+    index places = 0, new_places = 0;
+    Matcher& matcher = *matcher_;
+    const std::vector<TokenTrie::Node>& nodes = trie_->nodes();
+    for (std::size_t at = 0; at < nodes.size();) {
+      const TokenTrie::Node node = nodes[at];
+      const Matcher::State state = node.depth > longest ? Matcher::kDead : matcher.next(path_[node.depth - std::size_t{1}], node.byte);
+      if (state == Matcher::kDead) {
+        at = static_cast<std::size_t>(node.after);
+        continue;
+      }
+      const auto number = static_cast<std::size_t>(state);
+      if (number >= seen_.size()) {
+        seen_.resize(2 * number + 64, 0);
+      }
+      const index size = matcher.places(state);
+      places += size;
+      if (seen_[number] == 0) {
+        seen_[number] = 1;
+        new_places += size + kOfState;
+      }
+      if ((places > kMostPlaces || new_places > kMostNewPlaces) && longest > 4) {
+        return std::nullopt;
+      }
+      path_[node.depth] = state;
+      for (Token token = node.token; token >= 0; token = trie_->same_as(token)) {
+        mask.bits[static_cast<std::size_t>(token) / 64] |= std::uint64_t{1} << (token % 64);
+        mask.has_token = true;
+      }
+      ++at;
+    }
+    return mask;
+  }
+
+  const std::shared_ptr<const TokenTrie> trie_;
+  const std::vector<Token> ends_;
+  const std::shared_ptr<const Automaton> automaton_;
+  std::mutex mutex_;
+  std::shared_ptr<Matcher> matcher_;
+  std::unordered_map<Matcher::State, std::shared_ptr<const Mask>> masks_;
+  std::size_t of_masks_ = 0, memory_ = 0;
+  std::vector<Matcher::State> path_;  // memory of walk(): the states after each byte of a token
+  std::vector<char> seen_;            // memory of walk(), by state
+};
+
+/// A constraint by a TokenGrammar.
+class TokenGrammar::Sample : public TokenConstraint {
+ public:
+  explicit Sample(std::shared_ptr<const TokenGrammar> grammar) : grammar_(std::move(grammar)), place_(masks().begin()) {}
+
+  void mask(std::span<float> logits) override {
+    constexpr float kNever = -std::numeric_limits<float>::infinity();
+    const std::shared_ptr<const Mask> mask = masks().mask(place_);
+    // Tokens that end the sample are allowed where the text is complete, whatever their own text is.
+    ends_.clear();
+    for (const Token token : masks().ends()) {
+      if (token >= 0 && token < std::ssize(logits)) {
+        ends_.emplace_back(token, mask->accepts ? logits[static_cast<std::size_t>(token)] : kNever);
+      }
+    }
+    require(mask->has_token || (mask->accepts && !ends_.empty()), "the vocabulary has no token that continues the text under its grammar");
+    for (std::size_t begin = 0; begin < logits.size(); begin += 64) {
+      const std::uint64_t bits = begin / 64 < mask->bits.size() ? mask->bits[begin / 64] : 0;
+      const std::size_t count = std::min<std::size_t>(64, logits.size() - begin);
+      if (bits == 0) {
+        std::fill_n(logits.begin() + static_cast<std::ptrdiff_t>(begin), count, kNever);
+      } else if (~bits != 0) {
+        for (std::size_t i = 0; i < count; ++i) {
+          logits[begin + i] = (bits >> i & 1) != 0 ? logits[begin + i] : kNever;
+        }
+      }
+    }
+    for (const auto& [token, logit] : ends_) {
+      logits[static_cast<std::size_t>(token)] = logit;
+    }
+  }
+
+  void accept(Token token) override {
+    const std::string& text = masks().trie().text(token);
+    require(!text.empty() && masks().accept(place_, text), "token ", token, " does not continue the text under its grammar");
+  }
+
+  bool is_complete() const override { return masks().is_complete(place_); }
+
+ private:
+  Masks& masks() const { return *grammar_->masks_; }
+
+  std::shared_ptr<const TokenGrammar> grammar_;
+  Masks::Place place_;
+  std::vector<std::pair<Token, float>> ends_;
+};
+
+TokenGrammar::TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends)
+    : masks_(std::make_unique<Masks>(grammar, std::move(trie), std::move(ends))) {}
+TokenGrammar::~TokenGrammar() = default;
+
+std::unique_ptr<TokenConstraint> TokenGrammar::constraint() const { return std::make_unique<Sample>(shared_from_this()); }
+
+std::function<std::unique_ptr<TokenConstraint>()> TokenGrammar::constraints() const {
+  return [grammar = shared_from_this()] { return grammar->constraint(); };
+}
+
+bool TokenGrammar::matches(std::string_view text) const {
+  Masks::Place place = masks_->begin();
+  return masks_->accept(place, text) && masks_->accepts(place);
+}
+
+bool TokenGrammar::can_continue(std::string_view text) const {
+  Masks::Place place = masks_->begin();
+  return masks_->accept(place, text);
+}
+
+std::size_t TokenGrammar::memory() const { return masks_->memory(); }
+
+}  // namespace dikkat

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "train/grammar/grammar.h"
+#include "train/grammar/token_trie.h"
+#include "train/sample/token_constraint.h"
+
+namespace dikkat {
+
+/// A grammar for the tokens of a vocabulary. After each token it knows the tokens that can follow, and keeps this knowledge for all samples
+/// that use it. Thread-safe.
+///
+///   const auto grammar = std::make_shared<const TokenGrammar>(json_schema(schema), trie, ends);
+///   options.constraint = grammar->constraints();
+///
+/// Every text that the tokens allow can be completed: no sample ends up where nothing may follow. A sample that reaches its most tokens is
+/// cut off all the same.
+class TokenGrammar : public std::enable_shared_from_this<TokenGrammar> {
+ public:
+  /// `ends` are the tokens that end a sample. They are allowed where the text is complete. Throws InputError if the grammar is too large,
+  /// if it contains itself without text before that, if it has too many readings of a text at once, if no text matches but the empty one,
+  /// or if the vocabulary cannot write any that does. Samples throw nothing later.
+  TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends);
+  ~TokenGrammar();
+
+  /// Returns a constraint for a sample from its beginning. It keeps this object alive.
+  std::unique_ptr<TokenConstraint> constraint() const;
+  /// Returns a function that makes constraints, for SampleOptions::constraint. It keeps this object alive.
+  std::function<std::unique_ptr<TokenConstraint>()> constraints() const;
+
+  /// Returns whether a text matches, and whether one begins with it. For tests.
+  bool matches(std::string_view text) const;
+  bool can_continue(std::string_view text) const;
+
+  /// Returns the bytes that are kept in memory.
+  std::size_t memory() const;
+
+ private:
+  class Masks;
+  class Sample;
+  std::unique_ptr<Masks> masks_;
+};
+
+}  // namespace dikkat

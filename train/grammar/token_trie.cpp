@@ -1,0 +1,157 @@
+#include "train/grammar/token_trie.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+constexpr std::size_t kLongestText = std::numeric_limits<std::uint16_t>::max();
+
+std::string text_of(const Tokenizer& tokenizer, std::span<const Token> tokens) { return tokenizer.decode_inside(tokens); }
+
+/// Throws InputError if the text of two tokens is not always their texts one after another.
+void require_plain_texts(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+  constexpr Token kTried = 64;
+  Token last = -1;
+  for (Token id = 0, tried = 0; id < tokenizer.vocab_size() && tried < kTried; ++id) {
+    if (texts[static_cast<std::size_t>(id)].empty()) {
+      continue;
+    }
+    ++tried;
+    if (last >= 0) {
+      const std::array both{last, id};
+      require_input(text_of(tokenizer, both) == texts[static_cast<std::size_t>(last)] + texts[static_cast<std::size_t>(id)],
+                    "the model's tokenizer, ", tokenizer.kind(),
+                    ", puts text between its tokens, so an answer cannot be restricted to a grammar; expected one whose tokens are parts "
+                    "of the text (bpe, byte, char)");
+    }
+    last = id;
+  }
+}
+
+}  // namespace
+
+TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks) : vocab_size_(tokenizer.vocab_size()) {
+  // The texts of the tokens that can be part of a text.
+  const auto size = static_cast<std::size_t>(vocab_size_);
+  texts_.resize(size);
+  for (Token id = 0; id < vocab_size_; ++id) {
+    texts_[static_cast<std::size_t>(id)] = text_of(tokenizer, std::span(&id, 1));
+  }
+  const auto leave_out = [&](Token id) {
+    if (std::ranges::find(marks, id) == marks.end()) {
+      texts_.at(static_cast<std::size_t>(id)).clear();
+    }
+  };
+  for (const SpecialToken& token : tokenizer.special_tokens()) {
+    leave_out(token.id);
+  }
+  const TextTokens around = tokenizer.text_tokens();
+  std::vector<Token> special = tokenizer.suppressed_tokens();
+  special.insert(special.end(), around.ends.begin(), around.ends.end());
+  for (const std::optional<Token>& one : {around.bos, around.eos, around.before, around.after, tokenizer.separator()}) {
+    if (one) {
+      special.push_back(*one);
+    }
+  }
+  if (const auto around_texts = tokenizer.sequence_tokens()) {
+    special.insert(special.end(), {around_texts->pad, around_texts->start, around_texts->end});
+  }
+  std::ranges::for_each(special, leave_out);
+  require_plain_texts(tokenizer, texts_);
+
+  find_alphabet();
+
+  // The tree, from the texts in their order.
+  std::vector<Token> order;
+  for (Token id = 0; id < vocab_size_; ++id) {
+    const std::string& text = texts_[static_cast<std::size_t>(id)];
+    if (!text.empty() && text.size() <= kLongestText) {
+      order.push_back(id);
+    }
+  }
+  std::ranges::stable_sort(order, {}, [&](Token id) -> const std::string& { return texts_[static_cast<std::size_t>(id)]; });
+  same_.assign(size, -1);
+  std::vector<std::size_t> path;  // the nodes of the last text
+  const std::string* last = nullptr;
+  const auto leave = [&](std::size_t depth) {
+    while (path.size() > depth) {
+      nodes_[path.back()].after = static_cast<std::int32_t>(nodes_.size());
+      path.pop_back();
+    }
+  };
+  for (const Token id : order) {
+    const std::string& text = texts_[static_cast<std::size_t>(id)];
+    std::size_t equal = 0;
+    while (last != nullptr && equal < std::min(last->size(), text.size()) && (*last)[equal] == text[equal]) {
+      ++equal;
+    }
+    leave(equal);
+    for (std::size_t at = equal; at < text.size(); ++at) {
+      path.push_back(nodes_.size());
+      nodes_.push_back({static_cast<std::uint8_t>(text[at]), static_cast<std::uint16_t>(at + 1), -1, 0});
+    }
+    std::int32_t& token = nodes_[path.back()].token;
+    same_[static_cast<std::size_t>(id)] = token;
+    token = id;
+    last = &text;
+    longest_ = std::max(longest_, std::ssize(text));
+  }
+  leave(0);
+}
+
+void TokenTrie::find_alphabet() {
+  // Byte-level vocabularies have tokens of single bytes, with which any text of these bytes can be completed. Some lack rare bytes.
+  std::array<bool, 256> bytes{};
+  bool is_byte_level = false;
+  for (const std::string& text : texts_) {
+    if (text.size() == 1) {
+      const auto byte = static_cast<std::uint8_t>(text[0]);
+      bytes[byte] = true;
+      is_byte_level = is_byte_level || byte >= 0x80;
+    }
+  }
+  const auto is_written = [&](const std::string& text) {
+    return std::ranges::all_of(text, [&](char c) { return bytes[static_cast<std::uint8_t>(c)]; });
+  };
+  if (is_byte_level) {
+    alphabet_.bytes = bytes;
+    for (std::string& text : texts_) {
+      if (!is_written(text)) {
+        text.clear();
+      }
+    }
+    return;
+  }
+  // Other vocabularies write the characters that are tokens.
+  std::vector<char32_t>& characters = alphabet_.characters;
+  for (const std::string& text : texts_) {
+    if (!text.empty()) {
+      const utf8::Character one = utf8::decode(text, 0);
+      if (one.fault == utf8::Fault::none && one.bytes == std::ssize(text)) {
+        characters.push_back(one.code_point);
+      }
+    }
+  }
+  require_input(!characters.empty(),
+                "the model's vocabulary has no token for any single character, so an answer cannot be restricted to a grammar");
+  std::ranges::sort(characters);
+  characters.erase(std::unique(characters.begin(), characters.end()), characters.end());
+  alphabet_.bytes.fill(true);
+  for (std::string& text : texts_) {
+    for (index at = 0; at < std::ssize(text);) {
+      const utf8::Character one = utf8::decode(text, at);
+      if (one.fault != utf8::Fault::none || !std::ranges::binary_search(characters, one.code_point)) {
+        text.clear();
+      }
+      at += one.bytes;
+    }
+  }
+}
+
+}  // namespace dikkat

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "train/sample/sample_request.h"
+
+namespace dikkat {
+
+/// A sample that is being generated: its text, and how its next token is drawn.
+class RunningSample {
+ public:
+  /// The request must be valid, see check(). Its text begins with the prompt. Of a prompt that is longer than a context, the model reads
+  /// the end.
+  RunningSample(index number, SampleRequest request);
+
+  index number() const { return number_; }
+  const Gpt& model() const { return *request_.model; }
+  /// The tokens that the model reads. Their positions count from the first.
+  std::span<const Token> context() const { return std::span(text_).subspan(static_cast<std::size_t>(begin_)); }
+  /// Drops the oldest quarter of a context that is longer than the model's. Returns whether it did.
+  bool drop_oldest();
+
+  struct Drawn {
+    std::optional<Token> token{};    // absent if the sample ends without one more
+    std::optional<Ending> ending{};  // if the sample ends
+  };
+  /// Draws the next token from the model's logits, (V), and adds it to the text. Different samples may draw on different threads.
+  Drawn draw(std::span<const float> of_model);
+
+ private:
+  index new_tokens() const { return std::ssize(text_) - prompt_size_; }
+  void add(Token token);
+  /// Changes the logits by the penalties and biases of the options.
+  void change_logits();
+
+  index number_;
+  SampleRequest request_;
+  index prompt_size_;
+  index begin_ = 0;          // where the context begins in the text
+  std::vector<Token> text_;  // prompt first
+  std::unique_ptr<TokenConstraint> constraint_;
+  IdCounts in_text_;           // the tokens of the text, if there is a repetition penalty
+  IdCounts in_answer_;         // those without the prompt, if there is one of the other penalties
+  std::vector<float> logits_;  // of the vocabulary, after penalties and masks
+  Draw draw_;
+};
+
+}  // namespace dikkat

@@ -1,0 +1,481 @@
+#include "train/sample/scheduler.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "autograd/base/parallel.h"
+#include "train/sample/model_passes.h"
+#include "train/sample/prompt_cache.h"
+#include "train/sample/running_sample.h"
+
+namespace dikkat {
+namespace {
+
+/// What a stream's sample needs next.
+enum class Need {
+  nothing,  // there is no sample
+  prompt,   // chunks of its context must be read
+  leader,   // another stream reads the same prompt
+  draw,     // its logits are there
+  token,    // its last token must be read
+};
+
+/// Memory for one running sample, and the sample. It keeps the prompt, as it was read, when the sample has ended.
+struct Stream {
+  Need need = Need::nothing;
+  std::optional<RunningSample> sample{};
+  KeyValueCache keys_and_values;
+  Stream* leader = nullptr;         // for Need::leader
+  bool draws_after_prompt = false;  // for Need::draw: from prompt_logits
+  std::int64_t left = 0;            // when its last sample ended, counted in ends
+
+  // The prompt whose keys and values lie here, from the first position on.
+  const Gpt* model = nullptr;
+  std::vector<Token> prompt{};         // as far as it is in a context
+  bool has_prompt = false;             // whether it has been read, and is still there
+  std::vector<float> prompt_logits{};  // (V): after it
+
+  bool is_free() const { return need == Need::nothing; }
+  bool is_of(const Gpt& of, std::span<const Token> context) const { return model == &of && std::ranges::equal(prompt, context); }
+  /// Whether the sample's context is its prompt, which has not been read yet.
+  bool reads_prompt() const { return need == Need::prompt && !has_prompt && !prompt.empty(); }
+};
+
+/// What models that share a scheduler have in common.
+struct Size {
+  index layers, keys, context, vocabulary;
+
+  explicit Size(const Gpt& model)
+      : layers(model.config().n_layer),
+        keys(model.config().n_kv_head * model.config().head_size),
+        context(model.config().block_size),
+        vocabulary(model.config().vocab_size) {}
+  bool operator==(const Size&) const = default;
+};
+
+}  // namespace
+
+class Scheduler::State {
+ public:
+  State(const Gpt& model, const Options& options) : size_(model), cache_(model.cache_type(options.cache)), prompts_(options.prompts) {
+    require(options.streams >= 1, "sample: ", options.streams, " streams, expected 1 or more");
+    require(prompts_ == nullptr || prompts_->dtype() == cache_, "sample: prompts are kept as ",
+            prompts_ == nullptr ? cache_ : prompts_->dtype(), ", expected ", cache_, ", as keys and values of samples");
+    streams_.reserve(static_cast<std::size_t>(options.streams));
+    for (index i = 0; i < options.streams; ++i) {
+      streams_.push_back({.keys_and_values = model.cache(1, cache_)});
+    }
+    logits_.resize(static_cast<std::size_t>(options.streams * size_.vocabulary));
+  }
+
+  index add(SampleRequest request) {
+    check(request);
+    const Size size(*request.model);
+    require(size == size_ && request.model->cache_type(cache_) == cache_, "sample: a model of ", size.layers, " layers, ", size.keys,
+            " columns of keys, contexts of ", size.context, " and ", size.vocabulary,
+            " tokens, expected one like the scheduler's: ", size_.layers, ", ", size_.keys, ", ", size_.context, " and ", size_.vocabulary);
+    if (request.options.max_new_tokens == 0) {
+      ended_.push_back({.number = next_, .ending = Ending::length});
+      return next_++;
+    }
+    waiting_.emplace_back(next_, std::move(request));
+    admit();
+    return next_++;
+  }
+
+  void end(index number, Ending why) {
+    const auto found = std::ranges::find_if(streams_, [&](const Stream& one) { return one.sample && one.sample->number() == number; });
+    if (found != streams_.end()) {
+      leave(*found);
+    } else if (std::erase_if(waiting_, [&](const Waiting& one) { return one.first == number; }) == 0) {
+      return;
+    }
+    ended_.push_back({.number = number, .ending = why});
+    admit();
+  }
+
+  std::span<const Event> step() {
+    events_ = std::exchange(ended_, {});
+    // Read a chunk of a prompt, or the last tokens, if there are any. They take turns.
+    for (Stream& one : streams_) {
+      if (one.need == Need::token && one.sample->drop_oldest()) {
+        outgrew_context_ = true;
+        one.keys_and_values.clear();
+        one.has_prompt = false;
+        one.prompt.clear();
+        one.need = Need::prompt;
+        reading_.push_back(&one);
+      }
+    }
+    const bool has_tokens = std::ranges::any_of(streams_, [](const Stream& one) { return one.need == Need::token; });
+    is_turn_of_prompts_ = !reading_.empty() && (is_turn_of_prompts_ || !has_tokens);
+    if (is_turn_of_prompts_) {
+      read_chunk();
+    } else if (has_tokens) {
+      read_tokens();
+    }
+    is_turn_of_prompts_ = !is_turn_of_prompts_;
+    draw();
+    std::ranges::stable_sort(events_, {}, &Event::number);
+    admit();
+    return events_;
+  }
+
+  bool reads_next() const {
+    return std::ranges::any_of(streams_, [](const Stream& one) { return one.need == Need::token || one.need == Need::prompt; });
+  }
+  bool is_idle() const { return running() == 0 && waiting_.empty() && ended_.empty(); }
+  index running() const {
+    return std::ranges::count_if(streams_, [](const Stream& one) { return !one.is_free(); });
+  }
+  index waiting() const { return std::ssize(waiting_); }
+  index prompt_tokens_read() const { return prompt_tokens_read_; }
+  index prompt_tokens_cached() const { return prompt_tokens_cached_; }
+  bool outgrew_context() const { return outgrew_context_; }
+
+ private:
+  using Waiting = std::pair<index, SampleRequest>;
+
+  std::span<float> logits_of(const Stream& one) {
+    const auto width = static_cast<std::size_t>(size_.vocabulary);
+    return std::span(logits_).subspan(static_cast<std::size_t>(&one - streams_.data()) * width, width);
+  }
+
+  /// Gives free streams to the requests that have waited longest.
+  void admit() {
+    while (!waiting_.empty()) {
+      const SampleRequest& next = waiting_.front().second;
+      Stream* stream = free_stream_for(next);
+      if (stream == nullptr) {
+        return;
+      }
+      auto [number, request] = std::move(waiting_.front());
+      waiting_.pop_front();
+      try {
+        begin(*stream, RunningSample(number, std::move(request)));
+      } catch (const std::exception&) {
+        ended_.push_back(failed(number, std::current_exception()));
+        forget(*stream);
+      }
+    }
+  }
+
+  /// The free stream that has this prompt, or else one without a prompt, or else the one that was left first. Null if none is free.
+  Stream* free_stream_for(const SampleRequest& request) {
+    Stream* found = nullptr;
+    const auto context = end_of(request.prompt);
+    for (Stream& one : streams_) {
+      if (!one.is_free()) {
+        continue;
+      }
+      if (one.has_prompt && one.is_of(*request.model, context)) {
+        return &one;
+      }
+      if (found == nullptr || (found->has_prompt && (!one.has_prompt || one.left < found->left))) {
+        found = &one;
+      }
+    }
+    return found;
+  }
+
+  /// The part of a prompt that fits into a context.
+  std::span<const Token> end_of(std::span<const Token> prompt) const {
+    return prompt.last(std::min(prompt.size(), static_cast<std::size_t>(size_.context)));
+  }
+
+  void begin(Stream& stream, RunningSample sample) {
+    const auto context = sample.context();
+    const Gpt& model = sample.model();
+    // A stream has read the prompt, or reads it.
+    const auto has = [&](const Stream& one) { return one.has_prompt && one.is_of(model, context); };
+    const auto reads = [&](const Stream& one) { return one.reads_prompt() && one.is_of(model, context); };
+    Stream* with = has(stream) ? &stream : find(has);
+    Stream* reader = with == nullptr ? find(reads) : nullptr;
+    if (with == nullptr) {
+      stream.keys_and_values.clear();
+      stream.has_prompt = false;
+      stream.model = &model;
+      stream.prompt.assign(context.begin(), context.end());
+    }
+    stream.sample.emplace(std::move(sample));
+    if (with != nullptr) {
+      take_prompt(stream, *with);
+    } else if (reader != nullptr) {
+      stream.need = Need::leader;
+      stream.leader = reader;
+    } else {
+      stream.need = Need::prompt;
+      reading_.push_back(&stream);
+    }
+  }
+
+  template <class F>
+  Stream* find(F&& is_wanted) {
+    const auto found = std::ranges::find_if(streams_, is_wanted);
+    return found == streams_.end() ? nullptr : &*found;
+  }
+
+  /// Begins with a prompt that another stream, or this one, has.
+  void take_prompt(Stream& to, const Stream& from) {
+    const index size = std::ssize(from.prompt);
+    if (&to == &from) {
+      to.keys_and_values.truncate(0, size);
+    } else {
+      to.keys_and_values.clear();
+      to.keys_and_values.append_positions(0, from.keys_and_values, 0, 0, size);
+      to.model = from.model;
+      to.prompt = from.prompt;
+      to.prompt_logits = from.prompt_logits;
+      to.has_prompt = true;
+    }
+    prompt_tokens_cached_ += size;
+    to.leader = nullptr;
+    to.need = Need::draw;
+    to.draws_after_prompt = true;  // logits of the last step may still be in use
+  }
+
+  /// Reads a chunk of the context that has waited longest.
+  void read_chunk() {
+    Stream& one = *reading_.front();
+    const bool is_prompt = one.reads_prompt();
+    bool is_last = false;
+    try {
+      is_last = read_chunk_of(one, is_prompt);
+    } catch (const std::exception&) {
+      fail_sample(one, std::current_exception());
+      return;
+    }
+    reading_.pop_front();
+    if (!is_last) {
+      reading_.push_back(&one);
+      return;
+    }
+    if (is_prompt) {
+      one.has_prompt = true;
+    }
+    one.need = Need::draw;
+    for (Stream& other : streams_) {
+      if (other.need == Need::leader && other.leader == &one) {
+        try {
+          take_prompt(other, one);
+        } catch (const std::exception&) {
+          fail_sample(other, std::current_exception());
+        }
+      }
+    }
+  }
+
+  /// Reads a chunk of a sample's context. Returns whether it was the last one.
+  bool read_chunk_of(Stream& one, bool is_prompt) {
+    const Gpt& model = one.sample->model();
+    const auto context = one.sample->context();
+    if (prompts_ != nullptr && is_prompt) {
+      prompt_tokens_cached_ += prompts_->extend(model, context, one.keys_and_values);
+    }
+    const auto begin = static_cast<std::size_t>(one.keys_and_values.length());
+    const std::size_t count = std::min(static_cast<std::size_t>(PromptCache::kChunk), context.size() - begin);
+    const bool is_last = begin + count == context.size();
+    passes_.read(model, context.subspan(begin, count), one.keys_and_values, is_last ? logits_of(one) : std::span<float>{});
+    prompt_tokens_read_ += static_cast<index>(count);
+    if (prompts_ != nullptr && is_prompt && count == PromptCache::kChunk) {
+      prompts_->add(model, context, one.keys_and_values);
+    }
+    if (is_last && is_prompt) {
+      one.prompt_logits.assign(logits_of(one).begin(), logits_of(one).end());
+    }
+    return is_last;
+  }
+
+  /// Reads the last token of all samples that have one more, in passes of one model.
+  void read_tokens() {
+    std::vector<Stream*> left;
+    for (Stream& one : streams_) {
+      if (one.need == Need::token) {
+        left.push_back(&one);
+      }
+    }
+    while (!left.empty()) {
+      const Gpt& model = left.front()->sample->model();
+      std::vector<Stream*> others, streams;  // of other models, and of the rows
+      rows_.clear();
+      for (Stream* one : left) {
+        if (&one->sample->model() != &model) {
+          others.push_back(one);
+          continue;
+        }
+        streams.push_back(one);
+        rows_.push_back({.token = one->sample->context().back(), .sequence = &one->keys_and_values, .logits = logits_of(*one)});
+      }
+      // Passes of about the same size.
+      const index count = std::ssize(rows_);
+      const index passes = ceil_div(count, ModelPasses::kMostRows);
+      for (index i = 0; i < passes; ++i) {
+        const index from = count * i / passes;
+        const auto of_pass = [&](auto& all) {
+          return std::span(all).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count * (i + 1) / passes - from));
+        };
+        read_pass(model, of_pass(rows_), of_pass(streams));
+      }
+      left = std::move(others);
+    }
+  }
+
+  void read_pass(const Gpt& model, std::span<const ModelPasses::Row> rows, std::span<Stream* const> streams) {
+    try {
+      const std::span<const char> is_nan = passes_.read_one_of_each(model, rows);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (is_nan[i] != 0) {
+          fail_sample(*streams[i], std::make_exception_ptr(ModelPasses::nan_error()));
+        } else {
+          streams[i]->need = Need::draw;
+        }
+      }
+    } catch (const std::exception&) {
+      for (Stream* one : streams) {
+        fail_sample(*one, std::current_exception());
+      }
+    }
+  }
+
+  /// Draws a token for every sample that can, and ends those that are complete.
+  void draw() {
+    std::vector<Stream*> ready;
+    for (Stream& one : streams_) {
+      if (one.need == Need::draw) {
+        ready.push_back(&one);
+      }
+    }
+    std::vector<RunningSample::Drawn> drawn(ready.size());
+    std::vector<std::exception_ptr> failures(ready.size());
+    const auto count = static_cast<index>(ready.size());
+    parallel_for(count, Work::elements(4 * count * size_.vocabulary), [&](index i) {
+      const auto at = static_cast<std::size_t>(i);
+      Stream& one = *ready[at];
+      const auto logits = logits_of(one);
+      if (std::exchange(one.draws_after_prompt, false)) {
+        std::ranges::copy(one.prompt_logits, logits.begin());
+      }
+      try {
+        drawn[at] = one.sample->draw(logits);
+      } catch (const std::exception&) {
+        failures[at] = std::current_exception();
+      }
+    });
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      Stream& one = *ready[i];
+      const index number = one.sample->number();
+      if (failures[i]) {
+        fail_sample(one, failures[i]);
+        continue;
+      }
+      one.need = Need::token;
+      if (drawn[i].token) {
+        events_.push_back({.number = number, .token = *drawn[i].token, .logits = logits_of(one)});
+      }
+      if (drawn[i].ending) {
+        events_.push_back({.number = number, .ending = drawn[i].ending});
+        leave(one);
+      }
+    }
+  }
+
+  static Event failed(index number, std::exception_ptr failure) {
+    return {.number = number, .ending = Ending::interrupted, .failure = std::move(failure)};
+  }
+
+  /// Ends a sample after an exception. Its keys and values may be incomplete.
+  void fail_sample(Stream& one, std::exception_ptr failure) {
+    events_.push_back(failed(one.sample->number(), std::move(failure)));
+    one.keys_and_values.clear();
+    leave(one);
+    one.has_prompt = false;
+    one.prompt.clear();
+  }
+
+  /// Frees a stream whose sample could not begin.
+  static void forget(Stream& one) {
+    one.keys_and_values.clear();
+    one.sample.reset();
+    one.has_prompt = false;
+    one.prompt.clear();
+    one.leader = nullptr;
+    one.draws_after_prompt = false;
+    one.need = Need::nothing;
+  }
+
+  /// Frees a stream. Its prompt stays, if it has been read. If not, the first stream that waits for it continues to read it.
+  void leave(Stream& one) {
+    const auto follows = [&](const Stream& other) { return other.need == Need::leader && other.leader == &one; };
+    if (one.need == Need::prompt) {
+      const auto at = std::ranges::find(reading_, &one);
+      if (Stream* next = find(follows); next != nullptr) {
+        std::swap(next->keys_and_values, one.keys_and_values);
+        next->need = Need::prompt;
+        next->leader = nullptr;
+        *at = next;
+        for (Stream& other : streams_) {
+          if (follows(other)) {
+            other.leader = next;
+          }
+        }
+      } else {
+        reading_.erase(at);
+      }
+    }
+    one.sample.reset();
+    one.leader = nullptr;
+    one.draws_after_prompt = false;
+    one.need = Need::nothing;
+    one.left = ++leavings_;
+  }
+
+  const Size size_;
+  const DType cache_;
+  PromptCache* prompts_;
+  ModelPasses passes_;
+  std::vector<Stream> streams_;
+  std::vector<float> logits_;  // (streams, V): those that the last tokens were drawn from
+  std::deque<Waiting> waiting_;
+  std::deque<Stream*> reading_;  // streams that need chunks, in turn
+  bool is_turn_of_prompts_ = true;
+  std::vector<ModelPasses::Row> rows_;
+  std::vector<Event> events_;  // of the last step
+  std::vector<Event> ended_;   // of the next step
+  index next_ = 0;             // the number of the next request
+  std::int64_t leavings_ = 0;
+  index prompt_tokens_read_ = 0, prompt_tokens_cached_ = 0;
+  bool outgrew_context_ = false;
+};
+
+Scheduler::Scheduler(const Gpt& model, const Options& options) : state_(std::make_unique<State>(model, options)) {}
+Scheduler::Scheduler(Scheduler&&) noexcept = default;
+Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
+Scheduler::~Scheduler() = default;
+
+std::size_t Scheduler::bytes(const TransformerConfig& model, const Options& options) {
+  const DType dtype = options.cache.value_or(DType::f32);
+  // While a cache grows, the old one is there too.
+  index before = 0;
+  for (index positions = Gpt::kFirstPositions; positions < model.block_size; positions *= 2) {
+    before = positions;
+  }
+  // Logits of the last token, after the prompt, and after penalties; weights and ids that are drawn from; tokens of the text.
+  constexpr std::size_t kOfAToken = 3 * sizeof(float) + sizeof(float) + sizeof(index) + sizeof(Token) + 1;
+  const std::size_t stream = key_value_bytes(model, model.block_size, dtype) + kOfAToken * static_cast<std::size_t>(model.vocab_size);
+  return static_cast<std::size_t>(options.streams) * stream + key_value_bytes(model, before, dtype);
+}
+
+index Scheduler::add(SampleRequest request) { return state_->add(std::move(request)); }
+void Scheduler::end(index number, Ending why) { state_->end(number, why); }
+std::span<const Scheduler::Event> Scheduler::step() { return state_->step(); }
+bool Scheduler::reads_next() const { return state_->reads_next(); }
+bool Scheduler::is_idle() const { return state_->is_idle(); }
+index Scheduler::running() const { return state_->running(); }
+index Scheduler::waiting() const { return state_->waiting(); }
+index Scheduler::prompt_tokens_read() const { return state_->prompt_tokens_read(); }
+index Scheduler::prompt_tokens_cached() const { return state_->prompt_tokens_cached(); }
+bool Scheduler::outgrew_context() const { return state_->outgrew_context(); }
+
+}  // namespace dikkat

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "train/grammar/token_grammar.h"
+#include "train/web/serve/served_model.h"
+
+namespace dikkat {
+
+/// Makes the constraints of a model's answers: calls of tools, and the form of the content. Keeps the grammars of the last requests.
+/// Thread-safe.
+class AnswerConstraints {
+ public:
+  using Factory = std::function<std::unique_ptr<TokenConstraint>()>;
+
+  /// Keeps a reference to the model.
+  explicit AnswerConstraints(const ServedModel& model) : model_(model) {}
+
+  /// Returns the constraint of the samples that answer a prompt, for SampleOptions::constraint; empty if they may be any text. Throws
+  /// ApiError for what a request asks for and no constraint can give.
+  Factory of(const ApiRequest& request, std::span<const Token> prompt);
+
+ private:
+  std::shared_ptr<const TokenTrie> trie();
+
+  const ServedModel& model_;
+  std::mutex mutex_, making_;
+  std::shared_ptr<const TokenTrie> trie_;                                            // made for the first request that needs it
+  std::list<std::pair<std::string, std::shared_ptr<const TokenGrammar>>> grammars_;  // the last one that was used comes first
+};
+
+}  // namespace dikkat

@@ -1,0 +1,129 @@
+#include "train/web/serve/answer_grammar.h"
+
+#include <nlohmann/json.hpp>
+
+#include "train/grammar/json_grammar.h"
+#include "train/grammar/json_schema.h"
+#include "train/system/json.h"
+#include "train/web/serve/api_error.h"
+
+namespace dikkat {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr index kMostSpace = 8;  // characters of white space between marks
+
+/// Returns the characters that are not one of `characters`, which are ASCII and in ascending order.
+Grammar character_except(std::string_view characters) {
+  std::vector<utf8::Range> ranges;
+  char32_t first = 0;
+  for (const char c : characters) {
+    const auto code_point = static_cast<char32_t>(static_cast<unsigned char>(c));
+    if (first < code_point) {
+      ranges.push_back({first, code_point - 1});
+    }
+    first = code_point + 1;
+  }
+  ranges.push_back({first, 0xD7FF});
+  ranges.push_back({0xE000, utf8::kLastCodePoint});
+  return one_character(std::move(ranges));
+}
+
+Grammar any_text() { return repeat(character_except(""), 0); }
+
+Grammar white_space() { return repeat(one_character({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0, kMostSpace); }
+
+/// Returns the JSON of a tool's arguments. `number` is the tool's in the request.
+Grammar arguments_of(const Tool& tool) {
+  if (tool.parameters.empty()) {
+    return json_object();
+  }
+  const std::string field = concat("tools.", tool.name, ".parameters");
+  Json schema = parse_json<Json>(tool.parameters);
+  const Json* const type = find_value(schema, "type");
+  if (type != nullptr && *type != "object") {
+    throw ApiError(400, concat(field, ".type is ", short_text(*type), ", expected \"object\", because arguments have names"),
+                   field + ".type", "invalid_value");
+  }
+  schema["type"] = "object";
+  try {
+    return json_schema(schema);
+  } catch (const SchemaError& error) {
+    const std::string path = error.path().empty() ? field : concat(field, '.', error.path());
+    throw ApiError(400, concat("the parameters of the tool ", tool.name, " cannot be used: ", error.what()), path, "invalid_value");
+  }
+}
+
+/// Returns one call of any of the tools.
+Grammar call_of(const CallForm& form, const std::vector<Tool>& tools) {
+  std::vector<Grammar> calls;
+  for (const Tool& tool : tools) {
+    calls.push_back(sequence({literal(tool.name + form.between), arguments_of(tool)}));
+  }
+  return shared(sequence({literal(form.before), any_of(std::move(calls)), literal(form.after)}));
+}
+
+/// Returns one call, or several if that is possible.
+Grammar calls_of(const CallForm& form, const ToolRequest& tools) {
+  const Grammar call = call_of(form, tools.tools);
+  std::vector<Grammar> parts = {literal(form.open), call};
+  if (form.several && tools.several) {
+    parts.push_back(repeat(sequence({literal(form.separator), call}), 0));
+  }
+  parts.push_back(literal(form.close));
+  return sequence(std::move(parts));
+}
+
+/// Returns the texts that begin with the first character of `words` and then differ from it, or end before it ends.
+Grammar departing_from(const std::string& word) {
+  std::vector<Grammar> texts;
+  for (std::size_t i = 1; i < word.size(); ++i) {
+    texts.push_back(sequence({literal(word.substr(0, i)), optional(sequence({character_except(word.substr(i, 1)), any_text()}))}));
+  }
+  return any_of(std::move(texts));
+}
+
+/// Returns the texts that are not a call, where a call has no mark: those that do not begin as one.
+Grammar text_beside_bare_call(const CallForm& form) {
+  const std::string tag = std::string(python_tag());
+  return sequence({white_space(), optional(any_of({sequence({character_except("\t\n\r <{"), any_text()}), departing_from(form.before),
+                                                   departing_from(tag)}))});
+}
+
+/// Returns the answers of a model that decides whether it calls tools.
+Grammar free_answer(const CallForm& form, const ToolRequest& tools, const std::optional<Grammar>& content) {
+  const Grammar calls = calls_of(form, tools);
+  if (form.begin.empty()) {
+    const Grammar call = sequence({white_space(), optional(literal(python_tag())), calls});
+    return any_of({content ? *content : text_beside_bare_call(form), call});
+  }
+  if (content) {
+    return any_of({*content, calls});
+  }
+  const Grammar text = text_without(form.begin);
+  const bool several = form.several && tools.several;
+  return sequence({text, repeat(sequence({calls, text}), 0, several ? std::nullopt : std::optional<index>(1))});
+}
+
+}  // namespace
+
+std::optional<Grammar> answer_grammar(const AnswerForm& form, const AnswerRules& rules) {
+  // The answer behind its reasoning.
+  std::optional<Grammar> answer = rules.content;
+  if (rules.tools.choice == ToolChoice::required) {
+    answer = calls_of(form.calls.value(), rules.tools);
+  } else if (rules.tools.choice == ToolChoice::automatic) {
+    answer = free_answer(form.calls.value(), rules.tools, rules.content);
+  }
+  if (!answer || form.think_begin.empty()) {
+    return answer;
+  }
+  const Grammar rest = sequence({text_without(form.think_end), literal(form.think_end), white_space(), *answer});
+  if (rules.begins_in_reasoning) {
+    return rest;
+  }
+  return rules.reasons.value_or(true) ? any_of({*answer, sequence({white_space(), literal(form.think_begin), rest})}) : *answer;
+}
+
+}  // namespace dikkat

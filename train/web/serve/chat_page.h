@@ -1,0 +1,19 @@
+#pragma once
+
+#include "train/web/http/http_server.h"
+
+namespace dikkat {
+
+/// What the chat page must know before its first request.
+struct ChatPageConfig {
+  bool takes_feedback = false;       // whether the page shows thumbs, which are sent to /feedback
+  bool takes_conversations = true;   // whether the model has a template; otherwise the page continues texts
+  bool can_switch_thinking = false;  // whether the template of conversations reads enable_thinking
+};
+
+/// Makes the response to GET /: the chat page, in one file that needs nothing else. Its headers permit only the page's own script and
+/// styles, by their hashes, and requests only to this server. The page shows the texts of models and servers without ever reading them as
+/// markup (page/chat_markdown.js).
+HttpResponse chat_page(const ChatPageConfig& config);
+
+}  // namespace dikkat

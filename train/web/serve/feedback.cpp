@@ -1,0 +1,187 @@
+#include "train/web/serve/feedback.h"
+
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "train/chat/read_messages.h"
+#include "train/system/descriptor.h"
+#include "train/system/file.h"
+#include "train/system/json.h"
+#include "train/web/serve/api_error.h"
+#include "train/web/serve/api_request.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostTurns = 2048;
+constexpr std::size_t kLongestModelName = 256;
+constexpr JsonLimits kRatingLimits{.bytes = kLargestRequest, .levels = 32, .values = std::size_t{1} << 17};
+
+[[noreturn]] void reject(const std::string& field, const std::string& what) { throw ApiError(400, what, field, "invalid_value"); }
+
+/// Throws ApiError unless the field is a text, or messages that examples may have.
+void check_messages(const ordered_json& object, const std::string& name) {
+  const auto found = object.find(name);
+  if (found == object.end()) {
+    reject(name, concat("there is no ", name, ", expected a list of messages, or a string"));
+  }
+  if (found->is_string()) {
+    return;
+  }
+  if (!found->is_array() || found->empty() || found->size() > kMostTurns) {
+    reject(name, concat(name, " is ", short_text(*found), ", expected a list of 1 to ", kMostTurns, " messages, or a string"));
+  }
+  try {
+    ExampleFindings findings;
+    read_messages(*found, name, findings);
+    if (const std::string unused = findings.unused_keys(); !unused.empty()) {
+      reject(name, concat(name, " has keys that are not known: ", unused));
+    }
+  } catch (const BadExample& error) {
+    reject(error.path(), error.what());
+  }
+}
+
+/// Returns the line for a request.
+std::string rating_line(std::string_view body) {
+  ordered_json object;
+  try {
+    object = parse_json<ordered_json>(body, kRatingLimits);
+  } catch (const JsonError& error) {
+    throw ApiError(400, concat("the body ", error.what()), "", "invalid_json");
+  }
+  if (!object.is_object()) {
+    throw ApiError(400, R"(the body is not an object, expected {"prompt": ..., "completion": ..., "label": true or false})", "",
+                   "invalid_json");
+  }
+  for (const auto& [name, value] : object.items()) {
+    if (name != "prompt" && name != "completion" && name != "label" && name != "model") {
+      reject(name, concat("the field ", short_text(ordered_json(name)), " is not known, expected prompt, completion, label and model"));
+    }
+  }
+  check_messages(object, "prompt");
+  check_messages(object, "completion");
+  const ordered_json& completion = object["completion"];
+  if (completion.is_string() != object["prompt"].is_string()) {
+    reject("completion", "one of prompt and completion is a string and the other a list, expected two strings or two lists of messages");
+  }
+  if (completion.is_array() && (completion.size() != 1 || completion[0]["role"] != "assistant")) {
+    reject("completion", "the completion has other messages, expected one of the assistant");
+  }
+  if (completion.is_string() && completion.get_ref<const std::string&>().empty()) {
+    reject("completion", "the completion is empty, expected a text");
+  }
+  const auto label = object.find("label");
+  if (label == object.end() || !label->is_boolean()) {
+    reject("label", label == object.end() ? "there is no label, expected true or false"
+                                          : concat("label is ", short_text(*label), ", expected true or false"));
+  }
+  ordered_json line = {{"prompt", object["prompt"]}, {"completion", completion}, {"label", *label}};
+  if (const auto model = object.find("model"); model != object.end()) {
+    if (!model->is_string() || model->get_ref<const std::string&>().size() > kLongestModelName) {
+      reject("model", concat("model is ", short_text(*model), ", expected a name of up to ", kLongestModelName, " bytes"));
+    }
+    line["model"] = *model;
+  }
+  line["time"] = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return json_text(line) + '\n';
+}
+
+/// Opens the file. `descriptor` is -1 if that fails. Returns errno, or 0.
+int open_ratings(const std::filesystem::path& path, Descriptor& descriptor) {
+  descriptor = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
+  if (descriptor.get() < 0) {
+    return errno;
+  }
+  struct stat status{};
+  if (::fstat(descriptor.get(), &status) != 0) {
+    return errno;
+  }
+  return S_ISREG(status.st_mode) ? 0 : EINVAL;
+}
+
+/// Waits a moment for the lock of another program. A file system without locks counts as one whose lock is free.
+bool lock_for_a_moment(int descriptor) {
+  constexpr int kTries = 40;
+  constexpr auto kPause = std::chrono::milliseconds(50);
+  for (int i = 0; i < kTries; ++i) {
+    if (lock_descriptor(descriptor, nullptr) != EWOULDBLOCK) {
+      return true;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return false;
+}
+
+/// Appends a line, after a line break if the file ends without one. Returns errno, or 0. After an error the file has its old size.
+int append_line(int descriptor, std::string line) {
+  struct stat before{};
+  if (::fstat(descriptor, &before) != 0) {
+    return errno;
+  }
+  if (std::byte last{}; before.st_size > 0) {
+    if (const int error = read_all(descriptor, before.st_size - 1, {&last, 1})) {
+      return error;
+    }
+    line = last == std::byte{'\n'} ? std::move(line) : '\n' + line;
+  }
+  for (std::string_view rest = line; !rest.empty();) {  // one call, unless the disk is full
+    const ssize_t written = ::write(descriptor, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      const int error = written < 0 ? errno : EIO;
+      while (::ftruncate(descriptor, before.st_size) != 0 && errno == EINTR) {
+      }
+      return error;
+    }
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+std::string write_problem(int error) { return error == EINVAL ? "it is not a regular file" : describe_errno(error); }
+
+[[noreturn]] void reject_write(int error) {
+  const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  throw ApiError(is_full ? 507 : 500, concat("the rating was not kept, because its file cannot be written: ", write_problem(error)), "",
+                 is_full ? "storage_full" : "");
+}
+
+}  // namespace
+
+FeedbackFile::FeedbackFile(std::filesystem::path path) : path_(std::move(path)) {
+  Descriptor descriptor(-1);
+  if (const int error = open_ratings(path_, descriptor)) {
+    require_input(error != EINVAL, path_.string(), " is not a regular file, expected one to which ratings are appended");
+    require_path(error, path_.string(), ": ratings cannot be appended");
+  }
+}
+
+void FeedbackFile::add(std::string_view body) {
+  const std::string line = rating_line(body);
+  const std::lock_guard guard(mutex_);
+  Descriptor descriptor(-1);  // opened each time, because the file may be moved away meanwhile
+  if (const int error = open_ratings(path_, descriptor)) {
+    reject_write(error);
+  }
+  if (!lock_for_a_moment(descriptor.get())) {
+    throw ApiError(503, "the file of ratings is locked by another program: try again in a moment", "", "overloaded");
+  }
+  if (const int error = append_line(descriptor.get(), line)) {
+    reject_write(error);
+  }
+}
+
+}  // namespace dikkat

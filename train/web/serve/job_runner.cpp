@@ -1,0 +1,175 @@
+#include "train/web/serve/job_runner.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+constexpr auto kIdleMoment = std::chrono::milliseconds(100);  // between checks whether to stop, while there is nothing to do
+
+}  // namespace
+
+JobRunner::JobRunner(const Gpt& model, JobQueue& queue, Options options)
+    : model_(model),
+      queue_(queue),
+      options_(std::move(options)),
+      metrics_(options_.metrics != nullptr ? *options_.metrics : own_metrics_),
+      scheduler_(std::make_unique<Scheduler>(model_, options_.scheduler)) {}
+
+void JobRunner::run(const std::function<bool()>& stop) {
+  std::optional<Clock::time_point> deadline;  // once it has been asked to stop
+  while (!deadline || (!choices_.empty() && Clock::now() < *deadline)) {
+    if (!deadline && stop()) {
+      queue_.close();
+      deadline = Clock::now() + options_.grace;
+      if (!choices_.empty() && options_.grace > options_.grace.zero() && options_.log) {
+        options_.log(concat("stopping: running answers have ", std::chrono::duration<double>(options_.grace).count(),
+                            " s to end; another signal ends the server at once"));
+      }
+      continue;
+    }
+    begin_jobs();
+    end_cancelled();
+    if (!scheduler_->is_idle()) {
+      step();
+    }
+  }
+  fail_all(server_ends());
+}
+
+/// Begins jobs while there are free streams. Waits a moment for one if there is nothing else to do.
+void JobRunner::begin_jobs() {
+  while (has_free_stream()) {
+    const std::shared_ptr<Job> job = queue_.take(scheduler_->is_idle() ? kIdleMoment : kIdleMoment.zero());
+    if (job == nullptr) {
+      return;
+    }
+    begin(job);
+  }
+}
+
+void JobRunner::begin(const std::shared_ptr<Job>& job) {
+  std::shared_ptr<Active> active;
+  try {
+    job->begin();
+    metrics_.begin_answer(std::ssize(job->prompt()));
+    active = std::make_shared<Active>(Active{.job = job, .answer = Answer(*job)});
+    active->samples.reserve(static_cast<std::size_t>(active->answer.choices()));  // from here on, drop() knows all that were added
+    for (index choice = 0; choice < active->answer.choices(); ++choice) {
+      const index number = scheduler_->add(active->answer.sample(choice));
+      active->samples.push_back(number);
+      choices_.emplace(number, Choice{active, choice});
+    }
+  } catch (const std::exception&) {
+    fail(*job, error_of_answer());
+    if (active != nullptr) {
+      drop(*active);
+    }
+  }
+}
+
+void JobRunner::end_cancelled() {
+  for (auto& [number, choice] : choices_) {
+    if (!choice.of->is_dropped && choice.of->job->is_cancelled()) {
+      metrics_.end_answer(choice.of->job->age());
+      drop(*choice.of);
+    }
+  }
+}
+
+/// Ends the samples of a job that gets no more pieces. Their events are ignored.
+void JobRunner::drop(Active& active) {
+  active.is_dropped = true;
+  for (const index number : active.samples) {
+    scheduler_->end(number, Ending::stop);
+  }
+}
+
+void JobRunner::step() {
+  try {
+    for (const Scheduler::Event& event : scheduler_->step()) {
+      take(event);
+    }
+    const index cached = scheduler_->prompt_tokens_cached();
+    metrics_.count_cached(cached - std::exchange(cached_, cached));
+  } catch (const std::exception&) {  // the scheduler cannot continue
+    fail_all(error_of_answer());
+    scheduler_.reset();  // before the memory of the next one is allocated
+    scheduler_ = std::make_unique<Scheduler>(model_, options_.scheduler);
+    cached_ = 0;
+  }
+}
+
+void JobRunner::take(const Scheduler::Event& event) {
+  const auto found = choices_.find(event.number);
+  if (found == choices_.end()) {
+    return;
+  }
+  const Choice choice = found->second;
+  Active& active = *choice.of;
+  if (event.ending) {
+    choices_.erase(found);
+    std::erase(active.samples, event.number);
+  }
+  if (active.is_dropped) {
+    return;
+  }
+  try {
+    if (event.failure) {
+      std::rethrow_exception(event.failure);
+    }
+    if (!event.ending) {
+      metrics_.count_token(active.answer.generated() == 0 ? std::optional(active.job->age()) : std::nullopt);
+    }
+    const bool continues = active.answer.take(choice.choice, event);
+    if (active.answer.is_over()) {
+      end(*active.job, active.answer.generated());
+    } else if (!continues && !event.ending) {
+      scheduler_->end(event.number, Ending::stop);
+    }
+  } catch (const std::exception&) {
+    fail(*active.job, error_of_answer());
+    drop(active);
+  }
+}
+
+/// Fails all jobs that have begun.
+void JobRunner::fail_all(const ApiError& error) {
+  for (auto& [number, choice] : std::exchange(choices_, {})) {
+    if (!std::exchange(choice.of->is_dropped, true)) {
+      fail(*choice.of->job, error);
+    }
+  }
+}
+
+// The metrics of an answer are complete before its client sees the end.
+
+void JobRunner::end(Job& job, index generated) {
+  metrics_.end_answer(job.age());
+  job.end(generated);
+}
+
+void JobRunner::fail(Job& job, const ApiError& error) {
+  metrics_.end_answer(job.age());
+  job.fail(error);
+}
+
+ApiError error_of_answer() {
+  try {
+    throw;
+  } catch (const ApiError& error) {
+    return error;
+  } catch (const Error& error) {
+    return {500, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {500, "the server has no memory left for this answer"};
+  } catch (const std::exception&) {  // whose message is a library's
+    return {500, "an error in the server; its owner should report it"};
+  }
+}
+
+}  // namespace dikkat

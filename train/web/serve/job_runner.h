@@ -1,0 +1,78 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/sample/scheduler.h"
+#include "train/web/serve/answer.h"
+#include "train/web/serve/job.h"
+#include "train/web/serve/server_metrics.h"
+
+namespace dikkat {
+
+/// Generates the answers of the jobs of a queue, several at once, on the thread that calls run(). A job begins when a stream is free, in
+/// the order in which the jobs came, and leaves when its last choice has ended or its client is gone. What goes wrong with one job ends
+/// only this job.
+class JobRunner {
+ public:
+  struct Options {
+    Scheduler::Options scheduler{};
+    std::chrono::milliseconds grace{0};  // the time that running answers have after a stop
+    ServerMetrics* metrics = nullptr;    // counts answers and tokens, if it is given
+    /// Gets a line when the runner ends answers later than it was asked to.
+    std::function<void(const std::string& line)> log{};
+  };
+
+  /// `model` has the shape of all models that answer. It and `queue` are kept by reference.
+  JobRunner(const Gpt& model, JobQueue& queue, Options options);
+
+  /// Answers jobs until `stop`, which is called several times a second and between tokens, returns true. Then the queue is closed, running
+  /// answers have the time of Options::grace to end, and the others fail.
+  void run(const std::function<bool()>& stop);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// A job that has begun.
+  struct Active {
+    std::shared_ptr<Job> job;
+    Answer answer;
+    std::vector<index> samples{};  // the scheduler's numbers of its choices that have not ended
+    bool is_dropped = false;       // its job has been told the end; only its samples have to end
+  };
+  /// A sample of the scheduler.
+  struct Choice {
+    std::shared_ptr<Active> of;
+    index choice;
+  };
+
+  bool has_free_stream() const { return scheduler_->running() + scheduler_->waiting() < options_.scheduler.streams; }
+  void begin_jobs();
+  void begin(const std::shared_ptr<Job>& job);
+  void end_cancelled();
+  void step();
+  void take(const Scheduler::Event& event);
+  void drop(Active& active);
+  void fail_all(const ApiError& error);
+  void end(Job& job, index generated);
+  void fail(Job& job, const ApiError& error);
+
+  const Gpt& model_;
+  JobQueue& queue_;
+  const Options options_;
+  ServerMetrics own_metrics_;
+  ServerMetrics& metrics_;  // those of the options, or own_metrics_
+  std::unique_ptr<Scheduler> scheduler_;
+  index cached_ = 0;                 // the scheduler's number of prompt tokens that were cached, after the last step
+  std::map<index, Choice> choices_;  // by the scheduler's numbers
+};
+
+/// Returns the error for clients that stands for the exception that is being handled.
+ApiError error_of_answer();
+
+}  // namespace dikkat

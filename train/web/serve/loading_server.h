@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "train/web/http/http_server.h"
+
+namespace dikkat {
+
+/// Answers requests with 503 at the address of a CompletionServer that cannot be made yet, because its model is being loaded. So a program
+/// that waits for GET /health sees the difference between a server that starts and one that is not there.
+class LoadingServer {
+ public:
+  /// Throws InputError if it cannot listen there.
+  LoadingServer(const std::string& host, int port);
+
+  std::string url() const { return server_.url(); }
+
+ private:
+  HttpServer server_;
+};
+
+}  // namespace dikkat

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "train/grammar/grammar.h"
+
+namespace dikkat {
+
+/// The texts that a request restricts its answer to.
+struct StructuredRequest {
+  enum class Kind { any, object, schema, regex, choice };
+
+  Kind kind = Kind::any;
+  std::string text{};   // schema and choice: JSON; regex: the pattern
+  std::string field{};  // where it stands in the request: "response_format.json_schema.schema"
+
+  bool operator==(const StructuredRequest&) const = default;
+};
+
+/// Returns the texts that a request asks for; nullopt if they may be any. Throws ApiError, which names the keyword or the position, for a
+/// schema or a regular expression that cannot be used.
+std::optional<Grammar> content_grammar(const StructuredRequest& request);
+
+}  // namespace dikkat

@@ -1,0 +1,129 @@
+#include "train/web/serve/text_endpoints.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "train/sample/prompt.h"
+#include "train/text/utf8.h"
+#include "train/web/serve/request_body.h"
+#include "train/web/serve/request_fields.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+/// Returns a token's text; its bytes as numbers if they are not UTF-8.
+ordered_json piece_of(const Tokenizer& tokenizer, Token token) {
+  const std::string text = tokenizer.decode_inside(std::span(&token, 1));
+  if (!utf8::first_invalid(text)) {
+    return text;
+  }
+  ordered_json bytes = ordered_json::array();
+  for (const char c : text) {
+    bytes.push_back(static_cast<unsigned>(static_cast<unsigned char>(c)));
+  }
+  return bytes;
+}
+
+std::string tokens_json(const ServedModel& model, const std::vector<Token>& tokens, bool with_pieces) {
+  ordered_json list = ordered_json::array();
+  for (const Token token : tokens) {
+    if (with_pieces) {
+      list.push_back({{"id", token}, {"piece", piece_of(model.tokenizer, token)}});
+    } else {
+      list.push_back(token);
+    }
+  }
+  ordered_json object;
+  object["tokens"] = std::move(list);
+  object["count"] = tokens.size();
+  object["max_model_len"] = model.context();
+  return json_text(object);
+}
+
+/// The tokens of a text: with `add_special` after the token that begins every text, as /v1/completions does.
+std::vector<Token> tokens_of(const Tokenizer& tokenizer, const std::string& text, bool add_special, bool parse_special) {
+  std::vector<Token> tokens = parse_special ? tokenizer.encode_with_special(text) : tokenizer.encode(text);
+  const std::optional<Token> before = tokenizer.text_tokens().before;
+  if (add_special && before && (tokens.empty() || tokens.front() != *before)) {
+    tokens.insert(tokens.begin(), *before);
+  }
+  return tokens;
+}
+
+}  // namespace
+
+std::string tokenize_json(const std::vector<ServedModel>& models, std::string_view body) {
+  const json object = parse_body(body);
+  const JsonFields fields = fields_of(object);
+  const ServedModel& model = model_named(models, read_model(fields, names_of(models)));
+  const bool with_pieces = fields.flag("with_pieces");
+
+  // A conversation.
+  if (fields.find("messages") != nullptr) {
+    auto chat = parse_json<ordered_json>(body, kBodyLimits);
+    chat.erase("with_pieces");
+    const ApiRequest request = read_api_request(json_text(chat), Endpoint::chat, names_of(models));
+    try {
+      return tokens_json(model, encode(model.tokenizer, conversation_text(model, request)).tokens, with_pieces);
+    } catch (const EncodeError& error) {
+      refuse("messages", "the conversation cannot be encoded: ", error.what());
+    }
+  }
+
+  // A text.
+  require_names(object, {"content", "prompt", "messages", "add_special", "add_special_tokens", "parse_special", "with_pieces", "model"});
+  const bool is_prompt = fields.find("content") == nullptr;
+  const char* const name = is_prompt ? "prompt" : "content";
+  const json* const text = fields.find(name);
+  if (text == nullptr || !text->is_string()) {
+    refuse("content", text == nullptr ? "there is no content" : concat(name, ' ', found_value(*text)),
+           R"(, expected the text as a string: {"content": "..."}, or {"messages": [...]})");
+  }
+  if (!is_prompt && fields.find("prompt") != nullptr) {
+    refuse("prompt", "the request has content and prompt, expected one of them: leave one out");
+  }
+  const bool add_special = fields.flag("add_special_tokens", fields.flag("add_special", is_prompt));
+  try {
+    return tokens_json(model,
+                       tokens_of(model.tokenizer, text->get_ref<const std::string&>(), add_special, fields.flag("parse_special", true)),
+                       with_pieces);
+  } catch (const EncodeError& error) {
+    refuse(name, name, ": ", error.what());
+  }
+}
+
+std::string detokenize_json(const std::vector<ServedModel>& models, std::string_view body) {
+  const json object = parse_body(body);
+  const JsonFields fields = fields_of(object);
+  const ServedModel& model = model_named(models, read_model(fields, names_of(models)));
+  require_names(object, {"tokens", "model"});
+  const json* const list = fields.find("tokens");
+  if (list == nullptr || !list->is_array()) {
+    refuse("tokens", list == nullptr ? "there are no tokens" : concat("tokens ", found_value(*list)), ", expected a list of ids");
+  }
+  const index size = model.tokenizer.vocab_size();
+  std::vector<Token> tokens;
+  for (const json& one : *list) {
+    if (!one.is_number_integer() || one < 0 || one >= size) {
+      refuse("tokens", "tokens[", tokens.size(), "] ", found_value(one), ", expected the id of a token, 0 to ", size - 1);
+    }
+    tokens.push_back(one.get<Token>());
+  }
+  ordered_json response;
+  response["content"] = model.tokenizer.decode(tokens);
+  return json_text(response);
+}
+
+std::string apply_template_json(const std::vector<ServedModel>& models, std::string_view body) {
+  const ApiRequest request = read_api_request(body, Endpoint::chat, names_of(models));
+  ordered_json response;
+  response["prompt"] = conversation_text(model_named(models, request.model), request).text;
+  return json_text(response);
+}
+
+}  // namespace dikkat

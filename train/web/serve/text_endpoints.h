@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/web/serve/served_model.h"
+
+// Endpoints that generate nothing: they show how a text or a conversation becomes tokens. Their requests and responses are those of
+// llama.cpp's server; /tokenize also accepts those of vLLM's. A request may name its model. All throw ApiError for a request that is not
+// valid.
+namespace dikkat {
+
+/// POST /tokenize: {"content": "...", "add_special": false, "parse_special": true, "with_pieces": false}, {"prompt": "..."}, which adds
+/// special tokens by default, or {"messages": [...]} with the fields of a chat request. Returns {"tokens": [...], "count",
+/// "max_model_len"}.
+std::string tokenize_json(const std::vector<ServedModel>& models, std::string_view body);
+/// POST /detokenize: {"tokens": [...]}. Returns {"content": "..."}.
+std::string detokenize_json(const std::vector<ServedModel>& models, std::string_view body);
+/// POST /apply-template: the body of a chat request. Returns {"prompt": "..."}, the text that the model would get.
+std::string apply_template_json(const std::vector<ServedModel>& models, std::string_view body);
+
+}  // namespace dikkat
