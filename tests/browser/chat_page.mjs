@@ -235,6 +235,19 @@ export async function checkChatPage(browser, page, folder) {
     assert.equal((await shown()).hidden, true, "a word about thinking is not a thought");
     assert.equal(await page.evaluate(() => window.attacked), undefined);
     assert.deepEqual(unexpected(errors), []);
+
+    // They can be switched off where the template can.
+    await page.click("#open-settings");
+    assert.equal(await page.$eval("#thinking-field", (one) => one.hidden), true);
+    const can = await open({ config: { thinking: true } });
+    await can.page.click("#open-settings");
+    for (const [value, sent] of [["off", false], ["on", true], ["", undefined]]) {
+      await can.page.select("#thinking", value);
+      await can.page.keyboard.press("Escape");
+      await say(can.page, value || "as the template does");
+      assert.equal(can.server.requests.at(-1).body.enable_thinking, sent);
+      await can.page.click("#open-settings");
+    }
   }
 
   // ---- Hostile texts, in pieces of any length, become what they become as a whole, and nothing else.

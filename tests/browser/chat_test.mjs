@@ -2,7 +2,7 @@
 // checks plan, which serves the same page with the same headers.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { join, resolve } from "node:path";
 import { openBrowser, openPage, until } from "./browser.mjs";
@@ -16,12 +16,25 @@ const run = join(folder, "run");
 execFileSync(program, ["train", "--corpus", join(repository, "data/tales.txt"), "--out", run, "--quiet", "--set", "tokenizer.kind=bpe", "tokenizer.vocab_size=400",
   "model.n_layer=2", "model.n_embd=64", "model.block_size=256", "optim.learning_rate=0.01", "train.batch_size=4", "train.max_steps=40", "train.eval_tokens=128"]);
 
+// Starts the server. Returns it, and what it prints.
+async function serve(...words) {
+  const server = spawn(program, ["serve", run, "--port", "0", "--json", ...words], { stdio: ["ignore", "pipe", "ignore"] });
+  const ended = new Promise((done) => server.once("exit", done));
+  const { url } = JSON.parse(await new Promise((done) => createInterface(server.stdout).once("line", done)));
+  return { url, end: () => { server.kill(); return ended; } };
+}
+
+// A template that can switch its thoughts.
+const template = join(folder, "template.jinja");
+writeFileSync(template, "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% if not enable_thinking %}.{% endif %}{% endif %}");
+const switching = await serve("--template", template);
+assert.match((await pageOf(switching.url)).text, /id="config">{"feedback":false,"chat":true,"thinking":true}</);
+await switching.end();
+
 const ratings = join(folder, "ratings.jsonl");
-const server = spawn(program, ["serve", run, "--port", "0", "--json", "--api-key", "secret", "--feedback", ratings], { stdio: ["ignore", "pipe", "ignore"] });
-const ended = new Promise((done) => server.once("exit", done));
+const { url, end } = await serve("--api-key", "secret", "--feedback", ratings);
 const browser = await openBrowser();
 try {
-  const { url } = JSON.parse(await new Promise((done) => createInterface(server.stdout).once("line", done)));
   const served = await pageOf(url);
   const policy = served.headers["content-security-policy"];
   assert(policy.includes("default-src 'none'") && policy.includes("frame-ancestors 'none'") && !policy.includes("unsafe"), policy);
@@ -87,7 +100,6 @@ try {
   await checkChatPage(browser, served, folder);
 } finally {
   await browser.close();
-  server.kill();
-  await ended;
+  await end();
 }
 console.log("chat: answers, ratings, keys, narrow screens, refusals and hostile texts are as expected");

@@ -6,6 +6,7 @@
 #include <deque>
 #include <initializer_list>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMostSchemaLevels = 64;
 constexpr index kMostItems = 100'000;
-constexpr std::size_t kLongestName = 256;  // beside additionalProperties
+constexpr std::size_t kMostComparisons = 1'000'000;  // of values and properties, for oneOf
+constexpr std::size_t kLongestName = 256;            // beside additionalProperties
 
 /// The types of JSON Schema, as bits. A number is an integer or has a fraction.
 enum : unsigned { kNull = 1, kBoolean = 2, kString = 4, kArray = 8, kObject = 16, kInteger = 32, kFraction = 64, kAllTypes = 127 };
@@ -371,6 +373,9 @@ class SchemaReader {
     if (keyword == "oneOf") {
       for (std::size_t i = 0; i < parts.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
+          if (compared_ > kMostComparisons) {
+            refuse(path, "has too many schemas and values to compare: use anyOf");
+          }
           if (!are_apart(parts[j], parts[i])) {
             refuse(path, "has schemas ", j, " and ", i,
                    ", which a value may match both: use anyOf, or give both a required property with different values of const or enum");
@@ -423,6 +428,10 @@ class SchemaReader {
 
   bool have_different_values(const Json& a, const Json& b) const {
     const std::vector<Json> of_a = values_of(a), of_b = values_of(b);
+    compared_ += 1 + of_a.size() + of_b.size() + of_a.size() * of_b.size();
+    if (compared_ > kMostComparisons) {
+      return false;
+    }
     return !of_a.empty() && !of_b.empty() &&
            std::ranges::none_of(of_a, [&](const Json& one) { return std::ranges::find(of_b, one) != of_b.end(); });
   }
@@ -441,6 +450,11 @@ class SchemaReader {
       return schema != nullptr && schema->is_object() && schema->contains("properties") && possible_types(*schema) == kObject;
     };
     if (!is_object(one) || !is_object(other)) {
+      return false;
+    }
+    const auto size_of = [](const Json& schema, const char* name) { return schema.contains(name) ? schema[name].size() + 1 : 1; };
+    compared_ += size_of(*one, "properties") * (size_of(*other, "properties") + size_of(*one, "required") + size_of(*other, "required"));
+    if (compared_ > kMostComparisons) {
       return false;
     }
     for (const auto& [name, property] : (*one)["properties"].items()) {
@@ -489,16 +503,19 @@ class SchemaReader {
     // The properties in their order, then those that are only required, then others.
     std::vector<Separable> parts;
     std::vector<std::string> names;
+    const std::set<std::string> all_required(required.begin(), required.end());
+    std::set<std::string> known;
     const auto add = [&](const std::string& name, Grammar value, bool is_optional) {
       names.push_back(name);
+      known.insert(name);
       parts.push_back({sequence({literal(json_text(Json(name))), json_colon(), std::move(value)}), is_optional});
     };
     for (const auto& [name, property] : properties.items()) {
-      add(name, read(property, in(in(path, "properties"), name), level + 1), std::ranges::find(required, name) == required.end());
+      add(name, read(property, in(in(path, "properties"), name), level + 1), !all_required.contains(name));
     }
     const Grammar other = has_others ? shared(read(others, in(path, "additionalProperties"), level + 1)) : json_value();
     for (const std::string& name : required) {
-      if (std::ranges::find(names, name) == names.end()) {
+      if (!known.contains(name)) {
         if (!has_others) {
           refuse(in(path, "required"), "has ", short_text(Json(name)), ", which is not one of the properties: add it to them");
         }
@@ -643,7 +660,8 @@ class SchemaReader {
 
   const Json& root_;
   std::map<std::string, Rule> rules_;  // by pointer
-  std::deque<std::string> waiting_;    // pointers whose rules have no grammar so far
+  mutable std::size_t compared_ = 0;
+  std::deque<std::string> waiting_;  // pointers whose rules have no grammar so far
 };
 
 }  // namespace

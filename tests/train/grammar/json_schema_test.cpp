@@ -201,6 +201,20 @@ TEST(JsonSchema, RefusesByPath) {
   for (const auto& [schema, path] : cases) {
     EXPECT_EQ(refused(schema), path) << schema;
   }
+  // Much to compare, which must not take long.
+  ordered_json values = ordered_json::array(), schemas = ordered_json::array(), properties = ordered_json::object(),
+               required = ordered_json::array();
+  for (int i = 0; i < 3000; ++i) {
+    values.push_back(i);
+    schemas.push_back({{"const", i}});
+    properties[concat("p", i)] = {{"const", i}};
+    required.push_back(concat("p", i));
+  }
+  EXPECT_EQ(refused(ordered_json{{"oneOf", schemas}}.dump()), "oneOf");
+  EXPECT_EQ(refused(ordered_json{{"oneOf", {{{"enum", values}}, {{"enum", values}}}}}.dump()), "oneOf");
+  const ordered_json wide = {{"type", "object"}, {"properties", properties}, {"required", required}};
+  EXPECT_EQ(refused(ordered_json{{"oneOf", {wide, wide}}}.dump()), "oneOf");
+  EXPECT_EQ(refused(wide.dump()), "");
   std::string deep = "{}";
   for (int i = 0; i < 90; ++i) {
     deep = concat(R"({"items": )", deep, "}");

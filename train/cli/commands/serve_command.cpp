@@ -41,7 +41,7 @@ struct ServeArguments {
   int streams = kByMemory;
   std::string prompts, cache = "f32";  // --prompt-cache, which may be empty; --cache
   int grace = 10;                      // seconds
-  std::string feedback;  // empty: ratings are not kept
+  std::string feedback;                // empty: ratings are not kept
   bool json = false;
 };
 
@@ -224,8 +224,8 @@ int serve_command(const ServeArguments& arguments) {
   for (const std::string& adapter : loaded.names) {
     append_to(names, concat(", ", adapter));
   }
-  print_message(
-      for_terminal(concat("serving ", names, ": chat at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
+  print_message(for_terminal(
+      concat("serving ", names, ": chat at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
   return 0;
 }

@@ -373,7 +373,7 @@ class HttpServer::Parts {
       const std::size_t started = threads_.size();
       stop();
       fail("the server could start only ", started, " threads, expected ", at_first + 1, ": ", describe_errno(error.code().value()),
-           "; raise the limit for this user (ulimit -u), or end other programs");
+           "; raise the limits on threads and memory (ulimit -u, ulimit -v), or end other programs");
     }
   }
 

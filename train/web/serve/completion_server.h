@@ -12,8 +12,8 @@
 namespace dikkat {
 
 /// Serves models over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
-/// GET /v1/models; POST /tokenize, /detokenize and /apply-template (text_endpoints.h); GET /health and /metrics, and at / a page to chat on.
-/// Several answers are generated together, on the thread that calls serve(); the other requests wait in turn. An answer's bits do not
+/// GET /v1/models; POST /tokenize, /detokenize and /apply-template (text_endpoints.h); GET /health and /metrics, and at / a page to chat
+/// on. Several answers are generated together, on the thread that calls serve(); the other requests wait in turn. An answer's bits do not
 /// depend on the others.
 class CompletionServer {
  public:

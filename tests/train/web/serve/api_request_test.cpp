@@ -175,10 +175,22 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
   expect_refused(of_text(R"({"echo": true, "logprobs": 0})"), "400 echo invalid_value", {"logprobs"});
 }
 
+TEST(ApiRequest, RefusesObjectsWithVeryManyFields) {
+  const auto metadata = [](int count) {
+    std::string fields;
+    for (int i = 0; i < count; ++i) {
+      fields += concat(i == 0 ? "" : ",", "\"", i, "\":0");
+    }
+    return of_text(concat(R"({"metadata": {)", fields, "}}"));
+  };
+  EXPECT_EQ(metadata(5000), "accepted");
+  expect_refused(metadata(10'001), "400  invalid_value", {"10001", "10000"});
+}
+
 TEST(ApiRequest, RefusesUnsupportedFieldsByName) {
   for (const char* field :
-       {"tools", "functions", "function_call", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs",
-        "documents", "grammar", "ebnf", "guided_grammar", "structural_tag", "stop_token_ids", "bad_words", "options"}) {
+       {"tools", "functions", "function_call", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs", "documents",
+        "grammar", "ebnf", "guided_grammar", "structural_tag", "stop_token_ids", "bad_words", "options"}) {
     expect_refused(of_text(concat("{\"", field, "\": [1]}")), concat("400 ", field, " invalid_value"), {field, "a list of 1", "supported"});
     EXPECT_EQ(of_text(concat("{\"", field, "\": null}")), "accepted");
   }

@@ -5,7 +5,9 @@ It trains a small model, asks each of its requests by itself, and then has 50 cl
 - and the server answers afterwards, and ends in order;
 - of 1,000 requests or more: the longest wait for a first token is at most 5 times the median, and the resident memory at the end is within 5 % of
   that after the first quarter.
-It prints the waits, the memory and the throughput. The waits are measured up to three times, because other programs can stall the machine."""
+It prints the waits, the memory and the throughput. The last two are measured up to three times, because other programs can stall the machine; what
+leaks shows each time."""
+import atexit
 import http.client
 import json
 import pathlib
@@ -34,10 +36,12 @@ class Server:
         self._process = subprocess.Popen([program, "serve", run, "--port", "0", "--json", *options], stdout=subprocess.PIPE, stderr=self._log, text=True)
         told = self._process.stdout.readline()
         assert told, self.log()
+        atexit.register(self._process.kill)  # if the test fails
         self.told = json.loads(told)
         self.address = self.told["url"].split("/")[2]
 
     def log(self):
+        """The end of what the server has printed."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace")[-4000:]
 
@@ -47,7 +51,7 @@ class Server:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
 
     def send(self, path, body):
-        connection = http.client.HTTPConnection(self.address, timeout=120)
+        connection = http.client.HTTPConnection(self.address, timeout=300)
         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         return connection
 
@@ -218,13 +222,12 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"first token of {len(waits)} streams: median {median * 1000:.0f} ms, longest {longest * 1000:.0f} ms ({longest / median:.1f} times)")
         print(f"resident memory after each quarter: {', '.join(f'{one / 1000:.1f}' for one in memory)} MB ({growth:+.1%})")
         assert complete >= REQUESTS / 2, "most answers should be complete"
-        if REQUESTS < 1000:  # few waits, most of them of the start
-            break
-        assert abs(growth) <= MOST_GROWTH, f"resident memory changed by {growth:+.1%}, expected at most {MOST_GROWTH:.0%}"
-        if longest <= MOST_WAIT * median:
+        # With few requests, most waits are those of the start.
+        if REQUESTS < 1000 or (longest <= MOST_WAIT * median and abs(growth) <= MOST_GROWTH):
             break
     else:
-        raise AssertionError(f"the longest wait is {longest / median:.1f} times the median, expected at most {MOST_WAIT}")
+        raise AssertionError(f"the longest wait is {longest / median:.1f} times the median, expected at most {MOST_WAIT}, and resident memory changed "
+                             f"by {growth:+.1%}, expected at most {MOST_GROWTH:.0%}")
     path, request = requests[0]
     assert ask(server, path, request)[0] == expected[0]
     server.end()
