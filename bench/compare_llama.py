@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Times dikkat against llama.cpp on this machine: the same model, weights and threads, in turn, in one call.
 
-    bench/compare_llama.py [--model NAME ...] [--weights TYPE ...] [--streams S] [--threads N] [--rounds R] [--json]
+    bench/compare_llama.py [--model NAME ...] [--weights TYPE ...] [--threads N] [--rounds R] [--json]
 
-A row of the table is a model and a type of weights. It has tokens per second of generation (--streams sequences, all together, greedy on llama.cpp's side, after
-prompts of 16 tokens; llama.cpp reads their next tokens as one batch of one context) and of reading a prompt of 512 tokens. Each round runs our program and then llama.cpp, each in its own process, which warms
+A row of the table is a model and a type of weights. It has tokens per second of generation (one sequence, greedy on llama.cpp's side, after a prompt
+of 16 tokens) and of reading a prompt of 512 tokens. Each round runs our program and then llama.cpp, each in its own process, which warms
 up first. The table shows median, minimum and maximum over the rounds; a ratio is our rate divided by llama.cpp's in the same round, so
 above 1 we are faster. Messages go to stderr, the table or JSON to stdout.
 
@@ -84,7 +84,7 @@ def gguf_file(model, weights, args):
 
 def ours(file, weights, args):
     program = str(pathlib.Path(args.build) / "bench" / "bench_sample")
-    command = [program, "--model", str(file), "--samples", str(args.streams), "--prompts", f"{START},{PROMPT}", "--tokens", str(args.tokens), "--json"]
+    command = [program, "--model", str(file), "--samples", "1", "--prompts", f"{START},{PROMPT}", "--tokens", str(args.tokens), "--json"]
     if "--weights" in output_of([program, "--help"]):
         command += ["--weights", WEIGHTS[weights]]
     elif weights != "f32":
@@ -97,14 +97,13 @@ def ours(file, weights, args):
 
 
 def llama(file, flash_attention, args):
-    options = {"threads": args.threads, "prompt": PROMPT, "start": START, "tokens": args.tokens, "streams": args.streams,
-               "flash_attention": flash_attention}
+    options = {"threads": args.threads, "prompt": PROMPT, "start": START, "tokens": args.tokens, "flash_attention": flash_attention}
     command = [args.node, str(ROOT / "bench" / "llama_speed.mjs"), str(pathlib.Path(args.clients) / "node_modules"), str(file),
                json.dumps(options)]
     result = json.loads(output_of(command, os.environ | {"UV_THREADPOOL_SIZE": "1"}))
     if result["threads"] != args.threads:
         raise Problem(f"llama.cpp ran on {result['threads']} threads, expected {args.threads}")
-    return {"generation": args.streams * 1e3 / statistics.median(result["decode_ms"]), "prompt": 1e3 * PROMPT / result["prompt_ms"], "result": result}
+    return {"generation": 1e3 / statistics.median(result["decode_ms"]), "prompt": 1e3 * PROMPT / result["prompt_ms"], "result": result}
 
 
 def processor_seconds():
@@ -185,7 +184,6 @@ def parse():
     parser.add_argument("--model", choices=MODELS, nargs="+", default=list(MODELS), help="only these (default: all)")
     parser.add_argument("--weights", choices=WEIGHTS, nargs="+", default=list(WEIGHTS), help="only these types of GGUF (default: all)")
     parser.add_argument("--threads", type=positive, default=len(os.sched_getaffinity(0)), help="threads of both programs (default: all, %(default)s here)")
-    parser.add_argument("--streams", type=positive, default=1, help="sequences that are generated together (default: %(default)s)")
     parser.add_argument("--rounds", type=positive, default=3, help="runs of each case (default: %(default)s)")
     parser.add_argument("--tokens", type=positive, default=64, help="timed tokens of generation (default: %(default)s)")
     parser.add_argument("--others", type=float, default=0.05, help="largest share of the processors' time that others may have (default: %(default)s)")
@@ -210,9 +208,9 @@ def main(args):
     rows = [compare(model, weights, args) for model in args.model for weights in args.weights]
     about = rows[0]["rounds"][0]["runs"][0]["result"]
     if args.json:
-        print(json.dumps({"threads": args.threads, "streams": args.streams, "llama.cpp": about["build"], "system": about["system"], "rows": rows}))
+        print(json.dumps({"threads": args.threads, "llama.cpp": about["build"], "system": about["system"], "rows": rows}))
     else:
-        print(f"tokens/s on {args.threads} threads, {args.streams} streams, {args.rounds} rounds; llama.cpp {about['build']}: {about['system']}")
+        print(f"tokens/s on {args.threads} threads, {args.rounds} rounds; llama.cpp {about['build']}: {about['system']}")
         print_table(rows, args)
 
 

@@ -43,13 +43,11 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks
   for (Token id = 0; id < vocab_size_; ++id) {
     texts_[static_cast<std::size_t>(id)] = text_of(tokenizer, std::span(&id, 1));
   }
-  const auto leave_out = [&](Token id) {
-    if (std::ranges::find(marks, id) == marks.end()) {
-      texts_.at(static_cast<std::size_t>(id)).clear();
-    }
-  };
+  const auto leave_out = [&](Token id) { texts_.at(static_cast<std::size_t>(id)).clear(); };
   for (const SpecialToken& token : tokenizer.special_tokens()) {
-    leave_out(token.id);
+    if (std::ranges::find(marks, token.id) == marks.end()) {
+      leave_out(token.id);
+    }
   }
   const TextTokens around = tokenizer.text_tokens();
   std::vector<Token> special = tokenizer.suppressed_tokens();
@@ -59,8 +57,8 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks
       special.push_back(*one);
     }
   }
-  if (const auto around_texts = tokenizer.sequence_tokens()) {
-    special.insert(special.end(), {around_texts->pad, around_texts->start, around_texts->end});
+  if (const auto marks = tokenizer.sequence_tokens()) {
+    special.insert(special.end(), {marks->pad, marks->start, marks->end});
   }
   std::ranges::for_each(special, leave_out);
   require_plain_texts(tokenizer, texts_);

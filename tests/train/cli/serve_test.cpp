@@ -169,8 +169,7 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
     EXPECT_EQ(answer["model"], model);
     return answer["choices"][0]["logprobs"]["token_logprobs"].get<std::vector<double>>();
   };
-  const std::string last = "/checkpoints/step-000000012.h5";  // the best checkpoint may be that of step 0, whose adapters change nothing
-  Serving all(here, {"--adapter", "first=one" + last, "--adapter", "second=two" + last});
+  Serving all(here, {"--adapter", "first=one", "--adapter", "second=two"});
   EXPECT_EQ(all.said()["model"], "run");
   EXPECT_EQ(all.said()["models"], (Json{"run", "first", "second"}));
   const Serving base(here);
@@ -178,7 +177,7 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
   EXPECT_NE(scores(all, "first"), scores(all, "run"));
   EXPECT_NE(scores(all, "second"), scores(all, "first"));
   for (const auto& [name, run] : {std::pair("first", "one"), std::pair("second", "two")}) {
-    const Serving alone(here, {"--name", name}, {}, run + last);
+    const Serving alone(here, {"--name", name}, {}, run);
     const std::vector<double> expected = scores(alone, name), found = scores(all, name);
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {

@@ -1,7 +1,5 @@
 #include "train/web/serve/answer.h"
 
-#include <algorithm>
-
 #include "train/sample/draw.h"
 #include "train/sample/prompt.h"
 #include "train/text/utf8.h"
@@ -19,12 +17,9 @@ SampleRequest sample_for(const Job& job) {
   sample.options.max_new_tokens = most_tokens(model, request, std::ssize(job.prompt()));
   sample.options.seed = request.seed.value().bits;
   if (request.endpoint == Endpoint::chat) {
-    std::vector<Token> marks = marks_of(model, request.tools.choice != ToolChoice::none);
     if (const auto end = model.form->end_token()) {
       sample.vocabulary.ends.push_back(*end);
-      marks.push_back(*end);
     }
-    std::erase_if(sample.vocabulary.suppressed, [&](Token token) { return std::ranges::find(marks, token) != marks.end(); });
   }
   return sample;
 }

@@ -23,6 +23,23 @@ std::string key_of(const ApiRequest& request, const AnswerRules& rules) {
   return key;
 }
 
+/// Returns the special tokens that are part of the text of an answer: marks of reasoning and calls.
+std::vector<Token> marks_of(const ServedModel& model) {
+  const AnswerForm& form = model.answers;
+  std::string text = form.think_begin + '\n' + form.think_end;
+  if (form.calls) {
+    text += concat('\n', form.calls->open, '\n', form.calls->before, '\n', form.calls->between, '\n', form.calls->after, '\n',
+                   form.calls->separator, '\n', form.calls->close, '\n', form.calls->begin.empty() ? python_tag() : "");
+  }
+  std::vector<Token> marks;
+  for (const SpecialToken& token : model.tokenizer.special_tokens()) {
+    if (!token.name.empty() && text.find(token.name) != std::string::npos) {
+      marks.push_back(token.id);
+    }
+  }
+  return marks;
+}
+
 }  // namespace
 
 std::shared_ptr<const TokenTrie> AnswerConstraints::trie() {

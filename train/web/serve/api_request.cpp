@@ -14,7 +14,6 @@
 #include "train/web/serve/request_body.h"
 #include "train/web/serve/request_fields.h"
 #include "train/web/serve/structured_fields.h"
-#include "train/web/serve/tool_fields.h"
 
 namespace dikkat {
 namespace {

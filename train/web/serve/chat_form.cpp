@@ -77,22 +77,6 @@ Conversation conversation_of(const ServedModel& model, const ApiRequest& request
   return {.messages = request.messages, .tools = request.tools.text, .variables = variables_of(model, request.reasoning)};
 }
 
-std::vector<Token> marks_of(const ServedModel& model, bool calls) {
-  const AnswerForm& form = model.answers;
-  std::string text = form.think_begin + '\n' + form.think_end;
-  if (calls && form.calls) {
-    text += concat('\n', form.calls->open, '\n', form.calls->before, '\n', form.calls->between, '\n', form.calls->after, '\n',
-                   form.calls->separator, '\n', form.calls->close, '\n', form.calls->begin.empty() ? python_tag() : "");
-  }
-  std::vector<Token> marks;
-  for (const SpecialToken& token : model.tokenizer.special_tokens()) {
-    if (!token.name.empty() && text.find(token.name) != std::string::npos) {
-      marks.push_back(token.id);
-    }
-  }
-  return marks;
-}
-
 std::string end_of_prompt(const ServedModel& model, std::span<const Token> prompt) {
   constexpr std::size_t kTokensOfMark = 32;
   return model.tokenizer.decode(prompt.last(std::min(prompt.size(), kTokensOfMark)));

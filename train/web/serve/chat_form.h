@@ -11,9 +11,6 @@ namespace dikkat {
 /// write them.
 Conversation conversation_of(const ServedModel& model, const ApiRequest& request);
 
-/// Returns the special tokens that are marks in an answer, which samples may draw: those of reasoning and, with `calls`, those of calls.
-std::vector<Token> marks_of(const ServedModel& model, bool calls = true);
-
 /// Returns the text of a prompt's last tokens, enough to find a mark at its end.
 std::string end_of_prompt(const ServedModel& model, std::span<const Token> prompt);
 

@@ -116,10 +116,7 @@ class CompletionServer::Parts {
   Parts(std::vector<ServedModel> models, Options options)
       : models_(with_own_names(std::move(models))),
         options_(std::move(options)),
-        page_(chat_page({.takes_feedback = !options_.feedback.empty(),
-                         .takes_conversations = models_.front().form.has_value(),
-                         .can_switch_thinking = std::ranges::all_of(
-                             models_, [](const ServedModel& one) { return one.form && one.form->mentions("enable_thinking"); })})),
+        page_(chat_page({.takes_feedback = !options_.feedback.empty(), .takes_conversations = models_.front().form.has_value()})),
         feedback_(options_.feedback.empty() ? nullptr : std::make_unique<FeedbackFile>(options_.feedback)),
         prompts_(kept_prompts()),
         queue_(options_.most_waiting),

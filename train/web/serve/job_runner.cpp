@@ -58,11 +58,10 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
     job->begin();
     metrics_.begin_answer(std::ssize(job->prompt()));
     active = std::make_shared<Active>(Active{.job = job, .answer = Answer(*job)});
-    active->samples.reserve(static_cast<std::size_t>(active->answer.choices()));  // from here on, drop() knows all that were added
     for (index choice = 0; choice < active->answer.choices(); ++choice) {
       const index number = scheduler_->add(active->answer.sample(choice));
-      active->samples.push_back(number);
       choices_.emplace(number, Choice{active, choice});
+      active->samples.push_back(number);
     }
   } catch (const std::exception&) {
     fail(*job, error_of_answer());

@@ -31,7 +31,7 @@ std::optional<Grammar> content_grammar(const StructuredRequest& request) {
     const std::string path = error.path().empty() || error.path().starts_with('[') ? error.path() : '.' + error.path();
     throw ApiError(400, concat("the JSON schema cannot be used: ", error.what()), request.field + path, "invalid_value");
   } catch (const RegexError& error) {
-    throw ApiError(400, concat(request.field, ": ", error.what()), request.field, "invalid_value");
+    throw ApiError(400, error.what(), request.field, "invalid_value");
   }
   return std::nullopt;
 }

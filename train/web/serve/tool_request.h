@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace dikkat {
 
 /// A function that an answer may call.
@@ -37,5 +39,11 @@ struct ReasoningRequest {
   bool stays_in_content = false;  // the marks and the text between them are not taken out of the content
   bool is_hidden = false;         // it is not sent
 };
+
+/// Reads the fields tools, tool_choice and parallel_tool_calls of a request. Throws ApiError.
+ToolRequest read_tool_request(const nlohmann::ordered_json& request);
+
+/// Reads the fields about reasoning, and chat_template_kwargs. Throws ApiError.
+ReasoningRequest read_reasoning_request(const nlohmann::ordered_json& request);
 
 }  // namespace dikkat

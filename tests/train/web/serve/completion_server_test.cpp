@@ -793,8 +793,7 @@ TEST(CompletionServer, LetsTheModelCallTools) {
   json request = {{"messages", kHello},
                   {"tools", {{{"type", "function"}, {"function", {{"name", "f"}, {"description", ""}, {"parameters", parameters}}}}}},
                   {"parallel_tool_calls", false},
-                  {"temperature", 2},
-                  {"max_tokens", 100}};
+                  {"temperature", 2}};
   int called = 0, answered = 0;
   for (int seed = 0; seed < 20 || (called == 0 && seed < 400); ++seed) {
     request["seed"] = seed;

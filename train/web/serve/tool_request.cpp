@@ -1,4 +1,4 @@
-#include "train/web/serve/tool_fields.h"
+#include "train/web/serve/tool_request.h"
 
 #include <algorithm>
 #include <array>
