@@ -75,7 +75,7 @@ Needs needs_of(const LanguageModel& model) {
   return needs;
 }
 
-/// What one round measured.
+/// The times that one round measured.
 struct Round {
   std::vector<double> first_ms{};  // of each stream, from the moment when all requests come
   std::vector<double> step_ms{};   // of passes with a token of every stream

@@ -135,7 +135,7 @@ TEST(KeyValueCache, GrowsWithItsSequencesAndGivesTheSameBits) {
   EXPECT_TRUE(names(error_of([&] { large.reserve(1'000'000'001); }), {"cache", "1000000001 positions", "1000000000"}));
 }
 
-// What memory holds beyond a sequence's own positions, such as another text's, has no effect.
+// Memory beyond a sequence's own positions, such as that of another text, has no effect.
 TEST(KeyValueCache, GivesTheSameBitsInMemoryThatHoldsNaN) {
   for (const TransformerConfig& config : kinds()) {
     const TinyGpt model(config);

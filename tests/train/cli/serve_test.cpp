@@ -136,7 +136,7 @@ TEST(Serve, LetsRunningAnswersEndWithinTheGrace) {
 }
 
 TEST(Serve, OffersSeveralAdaptersOverOneBase) {
-  // Two runs of adapters, and what each of them answers when it is served alone.
+  // Trains two runs of adapters, and compares their answers with those of the same runs in a server of their own.
   const Workspace here;
   here.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=270", "model.block_size=48", "model.dropout=0"});
   std::string text;  // which is learnt quickly
@@ -194,7 +194,7 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
   EXPECT_EQ(ended.code, 0);
   expect_named(ended.err, {"run, first, second"});
 
-  // What cannot be served together.
+  // Adapters that cannot be served over this base are refused.
   here.train("other", {"tokenizer.kind=bpe", "tokenizer.vocab_size=270", "model.block_size=48", "train.seed=99"});
   expect_refused(here, {"serve", "run", "--adapter", "one"}, {"--adapter", "one", "NAME"});
   expect_refused(here, {"serve", "run", "--adapter", "a=one", "--adapter", "a=two"}, {"--adapter", "a=two"});

@@ -83,7 +83,7 @@ ListedModel listed(const ServedModel& model) {
 
 ApiError no_embeddings() {
   return {400,
-          "this server has no embeddings: its models are trained to continue texts, and their hidden states are no good measure of "
+          "this server has no embeddings: its models are trained to continue texts, and their hidden states are not a good measure of "
           "similarity. Use a model that was trained for embeddings, in another program",
           "", "embeddings_not_supported"};
 }
@@ -206,7 +206,7 @@ class CompletionServer::Parts {
     return routes;
   }
 
-  /// A route whose answer is only a text.
+  /// Returns a route whose answer is computed at once from the body of the request.
   HttpRoute text_route(const char* path, std::string (*answer)(const std::vector<ServedModel>& models, std::string_view body)) {
     return {.method = "POST", .path = path, .answer = [this, answer](HttpRequest& request) {
               try {
