@@ -22,7 +22,7 @@ constexpr std::string_view kTools =
     "only \"tools\" beside \"messages\", and \"tool_calls\" and \"tool_call_id\" in messages, are supported";
 constexpr std::string_view kReasoning = "reasoning is expected in \"reasoning_content\" of a message";
 constexpr std::string_view kMedia = "only text is supported";
-constexpr std::string_view kPreferences = "preference pairs are not supported";
+constexpr std::string_view kPreferences = "pairs are learnt only with preference.method, which dikkat finetune sets";
 constexpr std::string_view kSystem = "a system message is expected as the first of \"messages\", with the role system";
 constexpr std::string_view kDocuments = "documents for a template are not supported";
 constexpr std::string_view kTemplate = "settings of a template are expected in chat.template and chat.variables";

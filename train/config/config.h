@@ -201,6 +201,34 @@ struct ChatConfig : AnswerSampling {
   bool operator==(const ChatConfig&) const = default;
 };
 
+/// The loss of preference tuning. none: texts and conversations are learnt as usual. auto: a new run chooses by its data: dpo for pairs,
+/// kto for judged answers, and none for everything else.
+enum class PreferenceMethod { none, auto_, dpo, ipo, orpo, simpo, kto };
+template <>
+struct Names<PreferenceMethod> {
+  static constexpr std::string_view of[] = {"none", "auto", "dpo", "ipo", "orpo", "simpo", "kto"};
+};
+
+/// Preference tuning (train/run/preference_loss.h has the formulas).
+struct PreferenceConfig {
+  PreferenceMethod method = PreferenceMethod::none;
+  Defaulted<double> beta{};    // 0.1; 2 for simpo
+  Defaulted<double> gamma{};   // simpo only: the margin; default: beta / 2
+  double label_smoothing = 0;  // dpo only: the share of pairs that are assumed to be labelled the wrong way round
+  double good_weight = 1;      // kto only
+  double bad_weight = 1;       // kto only
+  double sft_share = 0;        // the share of the ordinary loss of chosen or good answers
+
+  /// Returns whether a run learns preferences. `auto` is settled before a run begins.
+  bool is_on() const { return method != PreferenceMethod::none; }
+  /// Returns whether the loss compares with a reference model.
+  bool has_reference() const {
+    return method == PreferenceMethod::dpo || method == PreferenceMethod::ipo || method == PreferenceMethod::kto;
+  }
+
+  bool operator==(const PreferenceConfig&) const = default;
+};
+
 struct Config {
   TransformerConfig model;
   TokenizerConfig tokenizer;
@@ -209,6 +237,7 @@ struct Config {
   TrainConfig train;
   LoraConfig lora;
   ChatConfig chat;
+  PreferenceConfig preference;
 
   bool operator==(const Config&) const = default;
 };

@@ -109,6 +109,22 @@ constexpr Condition kRecomputes{[](const Config& c, const RunFacts&) {
 constexpr Condition kAdapters{[](const Config& c, const RunFacts&) { return adapts(c); }, "lora.rank is above 0"};
 constexpr Condition kDecay{[](const Config& c, const RunFacts&) { return c.optim.weight_decay > 0; }, "optim.weight_decay is above 0"};
 
+bool has_method(const Config& c, PreferenceMethod method) {
+  return c.preference.method == method || c.preference.method == PreferenceMethod::auto_;
+}
+constexpr Condition kPrefers{[](const Config& c, const RunFacts&) { return c.preference.is_on(); }, "preference.method is not \"none\""};
+constexpr Condition kOrdinary{
+    [](const Config& c, const RunFacts&) { return !c.preference.is_on() || c.preference.method == PreferenceMethod::auto_; },
+    "preference.method is \"none\" (preference tuning switches dropout and train.label_smoothing off)"};
+constexpr Condition kDpo{[](const Config& c, const RunFacts&) { return has_method(c, PreferenceMethod::dpo); },
+                         "preference.method is \"dpo\""};
+constexpr Condition kSimpo{[](const Config& c, const RunFacts&) { return c.preference.method == PreferenceMethod::simpo; },
+                           "preference.method is \"simpo\""};
+constexpr Condition kKto{[](const Config& c, const RunFacts&) { return has_method(c, PreferenceMethod::kto); },
+                         "preference.method is \"kto\""};
+constexpr Condition kNotOrpo{[](const Config& c, const RunFacts&) { return c.preference.method != PreferenceMethod::orpo; },
+                             "preference.method is not \"orpo\", whose loss has this part anyway"};
+
 template <const Condition&... conditions>
 constexpr Condition kAll[] = {conditions...};
 
@@ -120,6 +136,7 @@ constexpr EffectRule only_if(std::string_view key) {
 // The only table of keys that do not always have an effect. A key belongs here if there is a run in which none of its values changes
 // anything. tests/train/run/effect_test.cpp runs each row without an effect, and compares bits.
 constexpr EffectRule kRules[] = {
+    only_if<kOrdinary>("model.dropout"),
     only_if<kEncoderDecoder>("model.n_encoder_layer"),
     only_if<kEncoderDecoder>("model.share_embeddings"),
     only_if<kRope>("model.rope_theta"),
@@ -172,6 +189,7 @@ constexpr EffectRule kRules[] = {
     only_if<kSgd>("optim.sgd_momentum"),
     only_if<kSgd, kSgdMomentum>("optim.sgd_nesterov"),
 
+    only_if<kOrdinary>("train.label_smoothing"),
     only_if<kBeforeSchedule>("train.gradient_accumulation_steps"),
     only_if<kProcesses>("train.rank_timeout"),
     only_if<kValidates>("train.eval_interval"),
@@ -184,7 +202,7 @@ constexpr EffectRule kRules[] = {
     only_if<kSkips>("train.max_skipped"),
 
     only_if<kAdapters>("lora.alpha"),
-    only_if<kAdapters>("lora.dropout"),
+    only_if<kAdapters, kOrdinary>("lora.dropout"),
     only_if<kAdapters, kDecay>("lora.decay"),
     only_if<kAdapters>("lora.rank_stabilized"),
     only_if<kAdapters>("lora.targets"),
@@ -192,6 +210,13 @@ constexpr EffectRule kRules[] = {
 
     only_if<kConversations>("chat.loss"),
     only_if<kConversations>("chat.eval_loss"),
+
+    only_if<kPrefers>("preference.beta"),
+    only_if<kSimpo>("preference.gamma"),
+    only_if<kDpo>("preference.label_smoothing"),
+    only_if<kKto>("preference.good_weight"),
+    only_if<kKto>("preference.bad_weight"),
+    only_if<kPrefers, kNotOrpo>("preference.sft_share"),
 };
 
 const EffectRule* rule_of(std::string_view path) {

@@ -200,6 +200,23 @@ void check_chat(const ChatConfig& chat, schema::Problems& problems) {
   }
 }
 
+void check_preference(const Config& config, schema::Problems& problems) {
+  if (!config.preference.is_on() || config.preference.method == PreferenceMethod::auto_) {
+    return;
+  }
+  const auto refuse = [&](const std::string& what) {
+    problems.add(concat("preference.method is \"", name_of(config.preference.method), "\", ", what));
+  };
+  if (config.model.kind == ModelKind::encoder_decoder) {
+    refuse("expected \"none\" with model.kind = \"encoder_decoder\": preferences are learnt by GPT models");
+  }
+  if (!config.data.sources.empty()) {
+    refuse(
+        "expected \"none\" with data.sources (--replay): preferences are not mixed with other texts; preference.sft_share keeps more "
+        "of the model, and data.evaluations (--evaluate) shows what it forgets");
+  }
+}
+
 void check_token_count(const Config& config, schema::Problems& problems) {
   const std::string unread = problem_with_accumulation(config.train);
   if (!unread.empty()) {
@@ -238,6 +255,8 @@ void resolve(Config& config) {
     config.train.lanes.derive(1);
   }
   config.chat.eval_loss.derive(config.chat.loss);
+  config.preference.beta.derive(config.preference.method == PreferenceMethod::simpo ? 2.0 : 0.1);
+  config.preference.gamma.derive(config.preference.beta / 2);
   optim.muon_momentum_start.derive(optim.muon_momentum);
   optim.muon_momentum_end.derive(optim.muon_momentum);
   optim.muon_steps.derive(usual_steps(optim.muon_coefficients));
@@ -274,6 +293,7 @@ void validate(const Config& config) {
   check_muon(config.optim, problems);
   check_token_count(config, problems);
   check_chat(config.chat, problems);
+  check_preference(config, problems);
   if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
     problems.add(
         "data.validation is given, but the corpus holds pairs, for which it is not supported; set data.val_fraction to validate on a share "

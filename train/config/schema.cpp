@@ -75,6 +75,12 @@ constexpr Key chat(std::string_view name, std::string_view help, Rule rule = {})
   return row<&Config::chat, Member>("chat", name, rule, help);
 }
 
+template <auto Member>
+constexpr Key preference(std::string_view name, Rule rule, std::string_view help) {
+  rule.fixed = true;
+  return row<&Config::preference, Member>("preference", name, rule, help);
+}
+
 /// Marks a key whose default follows from other keys, as `text` describes; resolve() computes it.
 constexpr Rule derived(Rule rule, std::string_view text) {
   rule.derived = text;
@@ -461,6 +467,32 @@ constexpr Key kKeys[] = {
         "Tokens that evaluations score, if not those of loss. Runs with different values of loss are comparable if they have the same "
         "eval_loss.",
         derived(anything(), "loss")),
+
+    preference<&PreferenceConfig::method>(
+        "method", anything(),
+        "Loss of preference tuning. dpo, ipo, orpo and simpo read pairs of a chosen and a rejected answer; kto reads answers with a label, "
+        "or pairs. none: no preferences. auto: dpo for pairs, kto for answers with a label, and none for everything else; a run keeps the "
+        "choice made when it started."),
+    preference<&PreferenceConfig::beta>(
+        "beta", derived(above_to(0, 1e3), "0.1; 2 for simpo"),
+        "Strength of the comparison. For dpo and kto, the factor of log-probability ratios in rewards: a lower value lets the model move "
+        "further from the reference. For ipo, the target of the difference is 1 / (2 beta). For orpo, the weight of the odds ratio. For "
+        "simpo, the factor of mean log-probabilities."),
+    preference<&PreferenceConfig::gamma>("gamma", derived(between(0, 1e3), "beta / 2"),
+                                         "Margin by which the chosen answer's reward should exceed the other's (simpo)."),
+    preference<&PreferenceConfig::label_smoothing>(
+        "label_smoothing", between(0, 0.5),
+        "Share of pairs that are assumed to be labelled the wrong way round (dpo; conservative DPO); 0 trusts all labels."),
+    preference<&PreferenceConfig::good_weight>(
+        "good_weight", between(0, 1e3),
+        "Weight of the loss of good answers (kto). With fewer good than bad answers, raise it, so that "
+        "weight times number is about equal for both, or up to a third more for good ones."),
+    preference<&PreferenceConfig::bad_weight>("bad_weight", between(0, 1e3), "Weight of the loss of bad answers (kto)."),
+    preference<&PreferenceConfig::sft_share>(
+        "sft_share", from_to_below(0, 1),
+        "Share of the ordinary loss of chosen or good answers, per token, in the loss: (1 - share) preference loss + share ordinary loss. "
+        "It "
+        "keeps the chosen answers' probabilities from falling. orpo includes the ordinary loss anyway."),
 };
 
 std::string bound(double value) {

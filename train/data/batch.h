@@ -23,6 +23,20 @@ inline RowLengths longer(const RowLengths& a, const RowLengths& b) {
   return {.cols = std::max(a.cols, b.cols), .source_cols = std::max(a.source_cols, b.source_cols), .packed = a.packed || b.packed};
 }
 
+/// The part of an answer in a preference example: the preferred or the other answer of a pair, a good or a bad answer, or another example's
+/// answer behind this example's prompt, which only estimates how far the model has moved (KTO).
+enum class AnswerRole : std::uint8_t { chosen, rejected, good, bad, mismatched };
+
+/// A sequence of a batch whose log-probability counts for preferences.
+struct Answer {
+  index number = 0;  // of the sequence in its store
+  index begin = 0;   // its first position, counted in (B, T)
+  index length = 0;  // positions
+  index tokens = 0;  // scored targets, 1 or more
+  AnswerRole role = AnswerRole::chosen;
+  double reference = 0;  // the reference model's log-probability of the scored targets
+};
+
 /// The input of one forward pass: B rows of T positions, row-major. The vectors are reused: filling a batch of the same shape again does
 /// not allocate.
 struct Batch {
@@ -34,6 +48,11 @@ struct Batch {
   double target_weight = 0;          // sum of the weights
   double step_weight = 0;            // sum of the weights of all batches of the step; losses are divided by it
   std::vector<std::int32_t> starts;  // (B, T) where rows are packed: the position where its sequence begins; otherwise empty
+
+  // Preferences; otherwise empty and 0.
+  std::vector<Answer> answers;  // two for each unit (Samples::units()), one after the other
+  index units = 0;              // pairs or judged answers in this batch
+  index step_units = 0;         // in all batches of the step; losses are divided by it
 
   // The encoder's source; empty for GPT.
   std::vector<Token> source;                 // (B, S), padded at the end
@@ -49,6 +68,9 @@ struct Batch {
     weights.resize(size);
     target_weight = 0;
     step_weight = 0;
+    answers.clear();
+    units = 0;
+    step_units = 0;
     starts.resize(new_lengths.packed ? size : 0);
     source.resize(static_cast<std::size_t>(new_rows * new_lengths.source_cols));
     source_lengths.resize(new_lengths.source_cols > 0 ? static_cast<std::size_t>(new_rows) : 0);

@@ -1,15 +1,14 @@
 #include "train/data/conversations.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
-#include "train/data/byte_source.h"
 #include "train/data/corpus_files.h"
 #include "train/data/fingerprint.h"
+#include "train/data/jsonl_lines.h"
 #include "train/system/json.h"
 #include "train/system/pipeline.h"
 #include "train/text/json_line.h"
@@ -19,29 +18,6 @@ namespace dikkat {
 namespace {
 
 constexpr index kExamplesOfATask = 64;
-
-/// Calls f(line, number) for each line of a text that is not blank, until it returns false.
-template <class F>
-void for_lines(std::string_view text, F&& f) {
-  if (text.starts_with(kByteOrderMark)) {
-    text.remove_prefix(kByteOrderMark.size());
-  }
-  index number = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++number;
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos && !f(line, number)) {
-      return;
-    }
-  }
-}
-
-/// Returns whether a text has the name of a field. This is much faster than parsing a line.
-bool has_name(std::string_view text, std::string_view quoted) {
-  return ::memmem(text.data(), text.size(), quoted.data(), quoted.size()) != nullptr;
-}
 
 bool is_conversation_line(std::string_view line, const std::string& text_field) {
   const bool may_be = has_name(line, "\"messages\"") || has_name(line, "\"conversations\"") ||
@@ -54,35 +30,15 @@ bool is_conversation_line(std::string_view line, const std::string& text_field) 
   }
 }
 
-/// Returns whether a line of a file is a conversation. Reads block by block, since most files are long and have no conversations.
-bool has_conversation(const CorpusFile& file, const std::string& text_field) {
-  constexpr std::size_t kBlock = std::size_t{1} << 20;
-  const auto source = open_bytes(file.path, file.name);
-  std::string text;  // begins with a line
-  bool found = false;
-  for (bool ended = false; !ended && !found;) {
-    const std::size_t had = text.size();
-    text.resize(had + kBlock);
-    const std::size_t got = source->read(text.data() + had, kBlock);
-    text.resize(had + got);
-    ended = got == 0;
-    const std::size_t last = std::string_view(text).substr(had).rfind('\n');
-    const std::size_t whole = ended ? text.size() : last == std::string_view::npos ? 0 : had + last + 1;
-    for_lines(std::string_view(text).substr(0, whole),
-              [&](std::string_view line, index) { return !(found = is_conversation_line(line, text_field)); });
-    text.erase(0, whole);
-  }
-  return found;
-}
-
 }  // namespace
 
 bool are_conversations(std::span<const std::string> paths, const std::string& text_field) {
   if (std::ranges::find(paths, kStandardInput) != paths.end()) {
     return false;
   }
-  return std::ranges::any_of(find_corpus_files(paths),
-                             [&](const CorpusFile& file) { return is_jsonl(file.name) && has_conversation(file, text_field); });
+  return std::ranges::any_of(find_corpus_files(paths), [&](const CorpusFile& file) {
+    return is_jsonl(file.name) && has_line(file, [&](std::string_view line) { return is_conversation_line(line, text_field); });
+  });
 }
 
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field) {
@@ -123,7 +79,7 @@ const std::string* ConversationCorpus::first_conversation() const {
 
 ConversationStore::ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer,
                                      const ChatTemplate& form, ScoredText scored, index window)
-    : tokens_(tokenizer.vocab_size()) {
+    : ScoredSequences(tokenizer.vocab_size()) {
   // Encode all examples in parallel.
   std::vector<std::vector<ChatTokens>> encoded(static_cast<std::size_t>(count));
   run_tasks(ceil_div(count, kExamplesOfATask), [&](index task) {
@@ -154,7 +110,7 @@ void ConversationStore::add(ChatTokens& example, index window, const TokenBytes&
     example.scored.resize(example.tokens.size());
     ++cut_;
   }
-  if (example.tokens.size() < 2 || std::find(example.scored.begin() + 1, example.scored.end(), true) == example.scored.end()) {
+  if (scored_targets(example) == 0) {
     ++left_out_;
     return;
   }
@@ -165,24 +121,32 @@ void ConversationStore::add(ChatTokens& example, index window, const TokenBytes&
     }
   }
   scored_bytes_ += bytes.of(targets);
-  tokens_.append(example.tokens);
-  scored_.insert(scored_.end(), example.scored.begin(), example.scored.end());
+  append(example);
+}
+
+index scored_targets(const ChatTokens& sequence) {
+  return sequence.scored.empty() ? 0 : std::count(sequence.scored.begin() + 1, sequence.scored.end(), true);
+}
+
+void ScoredSequences::append(const ChatTokens& sequence) {
+  tokens_.append(sequence.tokens);
+  scored_.insert(scored_.end(), sequence.scored.begin(), sequence.scored.end());
   starts_.push_back(tokens_.size());
 }
 
-index ConversationStore::start(index sequence) const {
-  require(0 <= sequence && sequence < count(), "conversations: example ", sequence, ", expected 0 to ", count() - 1);
+index ScoredSequences::start(index sequence) const {
+  require(0 <= sequence && sequence < count(), "scored sequences: number ", sequence, ", expected 0 to ", count() - 1);
   return starts_[static_cast<std::size_t>(sequence)];
 }
 
-index ConversationStore::length(index sequence) const { return starts_[static_cast<std::size_t>(sequence) + 1] - start(sequence) - 1; }
+index ScoredSequences::length(index sequence) const { return starts_[static_cast<std::size_t>(sequence) + 1] - start(sequence) - 1; }
 
-double ConversationStore::target_weight(index sequence) const {
+double ScoredSequences::target_weight(index sequence) const {
   const auto begin = scored_.begin() + start(sequence) + 1;
   return static_cast<double>(std::count(begin, begin + length(sequence), true));
 }
 
-void ConversationStore::read(index sequence, Token* inputs, Token* targets, float* weights) const {
+void ScoredSequences::read(index sequence, Token* inputs, Token* targets, float* weights) const {
   const index begin = start(sequence);
   const index count = length(sequence);
   tokens_.read(begin, count, inputs);

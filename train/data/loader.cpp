@@ -73,6 +73,7 @@ Loader::Step Loader::step(Range samples) const {
   for_samples(samples, [&](const Samples& source, index, index sample) {
     step.lengths = longer(step.lengths, source.lengths(sample));
     step.weight += source.target_weight(sample);
+    step.units += source.units(sample);
   });
   return step;
 }
@@ -83,6 +84,7 @@ void Loader::fill(Range range, const Step& step, Batch& batch) const {
           "loader: a batch that is not part of its step");
   batch.reshape(range.count, step.lengths);
   batch.step_weight = step.weight;
+  batch.step_units = step.units;
   index row = 0;
   for_samples(range, [&](const Samples& source, index epoch, index sample) {
     source.fill(epoch, sample, row, batch);

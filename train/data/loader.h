@@ -39,6 +39,7 @@ class Loader {
     Range samples;
     RowLengths lengths;
     double weight = 0;
+    index units = 0;  // of preferences (Samples::units())
   };
   /// Returns the step that consists of these samples. Throws Error unless count >= 1 and first >= 0.
   Step step(Range samples) const;

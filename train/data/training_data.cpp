@@ -11,6 +11,7 @@
 #include "train/data/open_tokenizer.h"
 #include "train/data/opened_source.h"
 #include "train/data/pair_source.h"
+#include "train/data/preference_source.h"
 #include "train/data/shard_source.h"
 #include "train/data/text_source.h"
 #include "train/data/token_shards.h"
@@ -40,7 +41,8 @@ Config config_of(const Config& config, const DataSource& source) {
 }
 
 std::unique_ptr<OpenedSource> open_source(const Config& config, const SourceReading& reading) {
-  return are_token_shards(config.data.corpus)                            ? open_shards(config, reading)
+  return config.preference.is_on()                                       ? open_preferences(config, reading)
+         : are_token_shards(config.data.corpus)                          ? open_shards(config, reading)
          : are_conversations(config.data.corpus, config.data.text_field) ? open_conversations(config, reading)
                                                                          : open_text(config, reading);
 }
@@ -63,6 +65,15 @@ auto naming_source(const DataSource& source, F&& f) {
 /// Adds a note if the validation part has only a few tokens.
 void note_on_validation(const EvaluationText& validation, bool has_own_files, std::vector<std::string>& notes) {
   constexpr double kEnough = 64;
+  constexpr index kEnoughUnits = 20;
+  if (validation.preferences != nullptr) {
+    if (const index units = validation.preferences->units(); validation.samples != nullptr && units < kEnoughUnits) {
+      notes.push_back(concat("the validation part has only ", units, units == 1 ? " example" : " examples",
+                             ", so its accuracy is not reliable; give more examples",
+                             has_own_files ? " in data.validation" : ", or raise data.val_fraction"));
+    }
+    return;
+  }
   const double targets = validation.targets();
   if (validation.samples != nullptr && targets < kEnough) {
     notes.push_back(concat("the validation part has ", static_cast<index>(targets), targets == 1 ? " token" : " tokens",
@@ -168,6 +179,10 @@ void add_facts(const Config& config, const std::vector<std::string>& paths, RunF
 RunFacts facts_of(const Config& config) {
   RunFacts facts = RunFacts::none();
   for (const DataSource& source : config.data.all_sources()) {
+    if (config.preference.is_on()) {
+      facts.jsonl = true;
+      continue;
+    }
     add_facts(config, source.corpus, facts);
     add_facts(config, source.validation, facts);
   }
@@ -234,6 +249,17 @@ bool reads_conversations(const Config& config) {
   const auto is_one = [&](const auto& source) { return are_conversations(source.corpus, config.data.text_field); };
   const std::vector<DataSource> sources = config.data.all_sources();
   return std::ranges::any_of(sources, is_one) || std::ranges::any_of(config.data.evaluations, is_one);
+}
+
+PreferenceKind kind_of_preferences(const Config& config) {
+  for (const DataSource& source : config.data.all_sources()) {
+    if (!are_token_shards(source.corpus)) {
+      if (const PreferenceKind kind = kind_of_preferences(source.corpus, config.data.text_field); kind != PreferenceKind::none) {
+        return kind;
+      }
+    }
+  }
+  return PreferenceKind::none;
 }
 
 TrainingData load_training_data(const Config& config, const KnownCorpus* known, const LoadingProgress& progress) {

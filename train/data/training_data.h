@@ -10,6 +10,7 @@
 #include "train/data/conversations.h"
 #include "train/data/loader.h"
 #include "train/data/pair_store.h"
+#include "train/data/preferences.h"
 #include "train/data/samples.h"
 #include "train/data/token_store.h"
 #include "train/text/tokenizer.h"
@@ -21,6 +22,7 @@ struct EvaluationText {
   std::unique_ptr<const TokenStore> text{};                  // for a GPT
   std::unique_ptr<const PairStore> pairs{};                  // for an encoder-decoder
   std::unique_ptr<const ConversationStore> conversations{};  // for a GPT that reads examples instead of `text`
+  std::unique_ptr<PreferenceStore> preferences{};            // for a GPT that learns preferences; the reference may be set
   std::unique_ptr<const Sequences> sequences{};              // the sequences that `samples` packs
   std::unique_ptr<const Samples> samples{};                  // null if there is nothing to predict
   index tokens = 0;                                          // tokens of all text; for pairs the number of predictions
@@ -88,6 +90,9 @@ using LoadingProgress = std::function<void(const LoadingReport&)>;
 
 /// Returns whether the configuration names conversations, as a source or for evaluation.
 bool reads_conversations(const Config& config);
+
+/// Returns whether the corpus that the configuration names holds preferences, and of which kind (kind_of_preferences()).
+PreferenceKind kind_of_preferences(const Config& config);
 
 /// Reads, splits and tokenizes the corpus that the configuration names: text, tokens or conversations, or pairs for an encoder-decoder.
 /// With data.sources, each source is split separately. The tokenizer is the known one, the one at tokenizer.path, or learnt from all texts.

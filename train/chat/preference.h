@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "train/chat/conversation.h"
+
+namespace dikkat {
+
+/// An example for preference tuning: two answers to one prompt, of which one is preferred, or one answer that somebody has judged. The
+/// marks of messages (Message::learn) say what belongs to an answer.
+struct Preference {
+  Conversation chosen{};       // the prompt with the preferred answer; or with the only answer
+  Conversation rejected{};     // the prompt with the other answer; not used if there is a judgement
+  std::size_t prompt = 0;      // the number of messages that both begin with
+  std::optional<bool> good{};  // the judgement of the only answer
+
+  bool is_pair() const { return !good; }
+  /// Returns whether a pair consists of two texts without messages. Then the prompt is what the tokens of both begin with.
+  bool is_text() const { return chosen.messages.empty(); }
+};
+
+}  // namespace dikkat

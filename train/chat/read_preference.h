@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "train/chat/example_keys.h"
+#include "train/chat/preference.h"
+
+namespace dikkat {
+
+/// The kind of an example for preference tuning, recognised by its fields: "chosen" and "rejected" make a pair; "prompt", "completion" and
+/// "label" make an answer with a judgement.
+enum class PreferenceKind { none, pair, judged };
+
+PreferenceKind preference_kind(const nlohmann::ordered_json& object);
+
+/// Reads a line of JSONL for preference tuning.
+///
+/// A pair has "chosen" and "rejected", each a text or a list of messages (read_messages()). With a "prompt", a text or a list of messages,
+/// they are what follows it. Without one, two lists are whole conversations, and the messages that both begin with are the prompt; two
+/// texts are plain texts. A "prompt" that only repeats a message of two whole conversations is allowed.
+///
+/// A judged answer has "prompt", "completion" and "label": true or 1 for a good answer, false or 0 for a bad one.
+///
+/// Counts keys without an effect in `found`. Throws BadJson as read_conversation() does, and InputError, whose message continues "FILE:
+/// line 7: ", for anything else.
+Preference read_preference(std::string_view line, ExampleFindings& found);
+
+}  // namespace dikkat

@@ -1,0 +1,343 @@
+#include "train/data/preferences.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/chat/read_conversation.h"
+#include "train/data/corpus_files.h"
+#include "train/data/jsonl_lines.h"
+#include "train/system/json.h"
+#include "train/system/pipeline.h"
+#include "train/system/sha256.h"
+#include "train/text/json_line.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kExamplesOfATask = 64;
+constexpr index kRowGrain = 8;  // row lengths are multiples of this
+
+/// Returns the kind of an example of any kind; nullopt if the line is none.
+std::optional<PreferenceKind> kind_of_example(std::string_view line, const std::string& text_field) {
+  const bool may_be = has_name(line, "\"chosen\"") || has_name(line, "\"rejected\"") || has_name(line, "\"messages\"") ||
+                      has_name(line, "\"conversations\"") || has_name(line, "\"completion\"") || has_name(line, "\"output\"") ||
+                      has_name(line, concat('"', text_field, '"'));
+  if (!may_be) {
+    return std::nullopt;
+  }
+  try {
+    const auto object = parse_json<nlohmann::ordered_json>(line);
+    if (!object.is_object()) {
+      return std::nullopt;
+    }
+    if (const PreferenceKind kind = preference_kind(object); kind != PreferenceKind::none) {
+      return kind;
+    }
+    return is_conversation(object, text_field) || find_value(object, text_field) != nullptr ? std::optional(PreferenceKind::none)
+                                                                                            : std::nullopt;
+  } catch (const JsonError&) {
+    return std::nullopt;
+  }
+}
+
+/// Returns the only text on which an example's answer is scored.
+ChatTokens encode_answer(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& conversation) {
+  std::vector<ChatTokens> texts = encode(tokenizer, form, conversation, ScoredText::answers);
+  require_input(texts.size() == 1,
+                "the chat template writes an answer of the assistant otherwise once others follow it, so only one answer ",
+                "behind the prompt can be compared, found ", texts.size());
+  return std::move(texts.front());
+}
+
+/// Removes the marks from the tokens that both texts begin with: they are the prompt of plain texts.
+void unmark_common(ChatTokens& a, ChatTokens& b) {
+  const auto common = static_cast<std::ptrdiff_t>(std::ranges::mismatch(a.tokens, b.tokens).in1 - a.tokens.begin());
+  std::fill_n(a.scored.begin(), common, false);
+  std::fill_n(b.scored.begin(), common, false);
+}
+
+/// Returns the answer of `other` behind the prompt of `own`.
+Conversation mismatched(const Conversation& own, std::size_t prompt, const Conversation& other, std::size_t prompt_of_other) {
+  Conversation mixed{.messages = {own.messages.begin(), own.messages.begin() + static_cast<std::ptrdiff_t>(prompt)}, .tools = own.tools};
+  mixed.messages.insert(mixed.messages.end(), other.messages.begin() + static_cast<std::ptrdiff_t>(prompt_of_other), other.messages.end());
+  return mixed;
+}
+
+bool have_one_prompt(const Preference& a, const Preference& b) {
+  return a.prompt == b.prompt && std::equal(a.chosen.messages.begin(), a.chosen.messages.begin() + static_cast<std::ptrdiff_t>(a.prompt),
+                                            b.chosen.messages.begin());
+}
+
+/// A judged answer: an example's own, or one side of a pair.
+struct Judged {
+  std::size_t example;
+  const Conversation* answer;
+  bool good;
+};
+
+/// Returns the judged answers of examples to learn.
+std::vector<Judged> judged_answers(const PreferenceCorpus& corpus, index first, index count) {
+  std::vector<Judged> all;
+  for (index i = first; i < first + count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const Preference& example = corpus.examples[at];
+    if (!example.chosen.learn) {
+      continue;
+    }
+    require_input(!example.is_text(), "corpus: ", corpus.places[at],
+                  ": has two plain texts, but KTO needs prompts: expected \"prompt\", or lists of messages");
+    all.push_back({at, &example.chosen, example.good.value_or(true)});
+    if (example.is_pair()) {
+      all.push_back({at, &example.rejected, false});
+    }
+  }
+  return all;
+}
+
+/// Returns for each judged answer the next one that has another prompt, in a circle; the next one if there is none.
+std::vector<std::size_t> partners(const PreferenceCorpus& corpus, const std::vector<Judged>& all) {
+  constexpr std::size_t kFarthest = 64;
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::size_t other = (i + 1) % all.size();
+    for (std::size_t apart = 1; apart <= std::min(kFarthest, all.size() - 1); ++apart) {
+      const std::size_t candidate = (i + apart) % all.size();
+      if (!have_one_prompt(corpus.examples[all[i].example], corpus.examples[all[candidate].example])) {
+        other = candidate;
+        break;
+      }
+    }
+    others.push_back(other);
+  }
+  return others;
+}
+
+}  // namespace
+
+PreferenceKind kind_of_preferences(std::span<const std::string> paths, const std::string& text_field) {
+  std::optional<PreferenceKind> kind;
+  if (std::ranges::find(paths, kStandardInput) != paths.end()) {
+    return PreferenceKind::none;
+  }
+  for (const CorpusFile& file : find_corpus_files(paths)) {
+    if (is_jsonl(file.name) &&
+        has_line(file, [&](std::string_view line) { return (kind = kind_of_example(line, text_field)).has_value(); })) {
+      return *kind;
+    }
+  }
+  return PreferenceKind::none;
+}
+
+PreferenceCorpus read_preferences(std::span<const std::string> paths) {
+  PreferenceCorpus corpus;
+  Fingerprint fingerprint(&corpus.documents);
+  for (const CorpusFile& file : find_corpus_files(paths)) {
+    require_input(is_jsonl(file.name), "corpus: ", file.name, " is not a .jsonl file, expected one with examples for preference tuning");
+    const std::string text = read_text_file(file);
+    corpus.bytes += static_cast<index>(text.size());
+    ++corpus.files;
+    for_lines(text, [&](std::string_view line, index number) {
+      std::string place = concat(file.name, ": line ", number);
+      try {
+        Preference example = read_preference(line, corpus.found);
+        require_input(corpus.examples.empty() || example.is_pair() == corpus.are_pairs(), "is ",
+                      example.is_pair() ? "a pair (\"chosen\" and \"rejected\"), but the lines before it are answers with a \"label\""
+                                        : "an answer with a \"label\", but the lines before it are pairs (\"chosen\" and \"rejected\")",
+                      "; expected one kind in all files");
+        corpus.examples.push_back(std::move(example));
+      } catch (const BadJson& error) {
+        fail_input("corpus: ", place, ", ", error.what());
+      } catch (const InputError& error) {
+        fail_input("corpus: ", place, ": ", error.what());
+      }
+      corpus.places.push_back(std::move(place));
+      fingerprint.add(line);
+      fingerprint.end_document();
+      return true;
+    });
+  }
+  require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line");
+  require_input(std::ranges::any_of(corpus.examples, [](const Preference& one) { return one.chosen.learn; }), "corpus: ", paths.front(),
+                " has no example to learn: \"weight\", \"train\" or \"loss\" excludes every line");
+  corpus.fingerprint = fingerprint.finish();
+  return corpus;
+}
+
+PreferenceStore::PreferenceStore(const PreferenceCorpus& corpus, index first, index count, const Tokenizer& tokenizer,
+                                 const ChatTemplate& form, const Options& options)
+    : ScoredSequences(tokenizer.vocab_size()), judges_(options.judges || (!corpus.examples.empty() && !corpus.are_pairs())) {
+  // List what to encode: two sequences for each unit.
+  struct Unit {
+    std::size_t example;
+    Conversation first, second;
+    AnswerRole first_role, second_role;
+  };
+  std::vector<Unit> units;
+  if (judges_) {
+    const std::vector<Judged> all = judged_answers(corpus, first, count);
+    const std::vector<std::size_t> others = partners(corpus, all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Judged& own = all[i];
+      const Judged& other = all[others[i]];
+      Conversation mixed =
+          mismatched(*own.answer, corpus.examples[own.example].prompt, *other.answer, corpus.examples[other.example].prompt);
+      units.push_back({own.example, *own.answer, std::move(mixed), own.good ? AnswerRole::good : AnswerRole::bad, AnswerRole::mismatched});
+    }
+  } else {
+    for (index i = first; i < first + count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (const Preference& example = corpus.examples[at]; example.chosen.learn) {
+        units.push_back({at, example.chosen, example.rejected, AnswerRole::chosen, AnswerRole::rejected});
+      }
+    }
+  }
+  // Encode all in parallel.
+  struct Encoded {
+    ChatTokens first, second;
+  };
+  std::vector<Encoded> encoded(units.size());
+  const auto all = static_cast<index>(units.size());
+  run_tasks(ceil_div(all, kExamplesOfATask), [&](index task) {
+    for (index i = task * kExamplesOfATask; i < std::min(all, (task + 1) * kExamplesOfATask); ++i) {
+      const Unit& unit = units[static_cast<std::size_t>(i)];
+      Encoded& out = encoded[static_cast<std::size_t>(i)];
+      try {
+        out = {encode_answer(tokenizer, form, unit.first), encode_answer(tokenizer, form, unit.second)};
+      } catch (const InputError& error) {
+        fail_input("corpus: ", corpus.places[unit.example], ": ", error.what());
+      }
+      if (unit.first.messages.empty()) {
+        unmark_common(out.first, out.second);
+      }
+    }
+  });
+  // Store them.
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    add_unit(encoded[i].first, units[i].first_role, encoded[i].second, units[i].second_role, options.window);
+    encoded[i] = {};
+  }
+  reference_.assign(static_cast<std::size_t>(this->count()), 0.0);
+}
+
+void PreferenceStore::add_unit(ChatTokens& first, AnswerRole first_role, ChatTokens& second, AnswerRole second_role, index window) {
+  if (!judges_ && first.tokens == second.tokens) {
+    ++equal_;
+    return;
+  }
+  const auto most = static_cast<std::size_t>(window) + 1;
+  const bool is_cut = first.tokens.size() > most || second.tokens.size() > most;
+  for (ChatTokens* one : {&first, &second}) {
+    if (one->tokens.size() > most) {
+      one->tokens.resize(most);
+      one->scored.resize(most);
+    }
+  }
+  if (scored_targets(first) == 0 || scored_targets(second) == 0 || (!judges_ && first.tokens == second.tokens)) {
+    ++left_out_;
+    return;
+  }
+  cut_ += is_cut ? 1 : 0;
+  append(first);
+  append(second);
+  roles_.insert(roles_.end(), {first_role, second_role});
+}
+
+index PreferenceStore::good() const { return std::ranges::count(roles_, AnswerRole::good); }
+
+void PreferenceStore::set_reference(std::vector<double> log_probabilities) {
+  require(std::ssize(log_probabilities) == count(), "preferences: ", log_probabilities.size(), " log-probabilities, expected ", count());
+  reference_ = std::move(log_probabilities);
+}
+
+std::string PreferenceStore::hash() const {
+  Sha256 hash;
+  const auto add = [&](const auto& values) { hash.add(std::as_bytes(std::span(values))); };
+  std::vector<Token> inputs, targets;
+  std::vector<float> weights;
+  for (index i = 0; i < count(); ++i) {
+    const auto size = static_cast<std::size_t>(length(i));
+    inputs.resize(size);
+    targets.resize(size);
+    weights.resize(size);
+    read(i, inputs.data(), targets.data(), weights.data());
+    const index about[] = {length(i), static_cast<index>(role(i))};
+    add(about);
+    add(inputs);
+    add(targets);
+    add(weights);
+  }
+  return to_hex(hash.finish());
+}
+
+PreferenceSamples::PreferenceSamples(const PreferenceStore& store, index window) : store_(store), row_length_(0) {
+  require_input(store.units() > 0, "there is no example to pack");
+  std::vector<index> lengths;
+  lengths.reserve(static_cast<std::size_t>(store.units()));
+  for (index unit = 0; unit < store.units(); ++unit) {
+    lengths.push_back(store.length(2 * unit) + store.length(2 * unit + 1));
+  }
+  rows_ = pack_best_fit(lengths, 2 * window);
+  index longest = 0;
+  for (const std::vector<index>& of_row : rows_) {
+    longest = std::max(longest, std::accumulate(of_row.begin(), of_row.end(), index{0},
+                                                [&](index sum, index unit) { return sum + lengths[static_cast<std::size_t>(unit)]; }));
+  }
+  row_length_ = round_up(longest, kRowGrain);
+}
+
+double PreferenceSamples::padding() const {
+  index tokens = 0;
+  for (index i = 0; i < store_.count(); ++i) {
+    tokens += store_.length(i);
+  }
+  return 1 - static_cast<double>(tokens) / static_cast<double>(count() * row_length_);
+}
+
+const std::vector<index>& PreferenceSamples::row(index sample) const {
+  require(0 <= sample && sample < count(), "preferences: row ", sample, ", expected 0 to ", count() - 1);
+  return rows_[static_cast<std::size_t>(sample)];
+}
+
+double PreferenceSamples::target_weight(index sample) const {
+  double sum = 0;
+  for (const index unit : row(sample)) {
+    sum += store_.target_weight(2 * unit) + store_.target_weight(2 * unit + 1);
+  }
+  return sum;
+}
+
+void PreferenceSamples::fill(index, index sample, index row_of_batch, Batch& batch) const {
+  const index cols = batch.lengths.cols;
+  const index begin = row_of_batch * cols;
+  Token* inputs = batch.inputs.data() + begin;
+  Token* targets = batch.targets.data() + begin;
+  float* weights = batch.weights.data() + begin;
+  std::int32_t* starts = batch.starts.data() + begin;
+  index at = 0;
+  for (const index unit : row(sample)) {
+    for (const index sequence : {2 * unit, 2 * unit + 1}) {
+      const index length = store_.length(sequence);
+      store_.read(sequence, inputs + at, targets + at, weights + at);
+      std::fill_n(starts + at, length, static_cast<std::int32_t>(at));
+      const double scored = store_.target_weight(sequence);
+      batch.target_weight += scored;
+      batch.answers.push_back({.number = sequence,
+                               .begin = begin + at,
+                               .length = length,
+                               .tokens = static_cast<index>(scored),
+                               .role = store_.role(sequence),
+                               .reference = store_.reference()[static_cast<std::size_t>(sequence)]});
+      at += length;
+    }
+  }
+  batch.units += units(sample);
+  std::fill(inputs + at, inputs + cols, 0);
+  std::fill(targets + at, targets + cols, 0);
+  std::fill(weights + at, weights + cols, 0.0F);
+  std::iota(starts + at, starts + cols, static_cast<std::int32_t>(at));  // each position of padding sees only itself
+}
+
+}  // namespace dikkat
