@@ -52,6 +52,8 @@ Goal goal_of(Op op, Tape& tape, index rows, index classes, Tensor targets, const
       sum += static_cast<double>(own[i]);
     }
   }
+  require(options.normaliser || !has_own || sum >= 0, op, ": the sum of the targets' weights is ", sum,
+          ", expected 0 or more, or a normaliser of your own");
   const double usual = has_own ? (sum > 0 ? sum : 1) : static_cast<double>(rows);
   const double normaliser = options.normaliser.value_or(usual);
   require(normaliser > 0, op, ": normaliser ", normaliser, ", expected more than 0");

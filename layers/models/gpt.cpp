@@ -23,12 +23,15 @@ void Gpt::require_tokens(Tensor tokens, index before) const {
 Tensor Gpt::normed(Pass& pass, Tensor x) const { return head_input(pass, ln_f_, x, config_.logit_scale); }
 
 Tensor Gpt::features(Pass& pass, Tensor tokens, Tensor starts) const {
-  require_tokens(tokens, 0);
+  require(tokens.shape().rank() == 2 && tokens.size() > 0, "gpt: tokens are ", tokens.shape(), ", expected (B, T)");
   require(starts.shape() == tokens.shape() && starts.dtype() == DType::i32, "gpt: starts are ", starts.shape(), ", expected i32 ",
           tokens.shape());
   const Tensor positions = pass.tape.make(tokens.shape(), DType::i32);
   for (index i = 0; i < tokens.size(); ++i) {
-    positions.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(i % tokens.shape()[1]) - starts.data<std::int32_t>()[i];
+    const auto position = static_cast<std::int32_t>(i % tokens.shape()[1]) - starts.data<std::int32_t>()[i];
+    require(0 <= position && position < config_.block_size, "gpt: a sequence in a row has position ", position, ", expected 0 to ",
+            config_.block_size - 1, ", as its context has ", config_.block_size, " tokens");
+    positions.mutable_data<std::int32_t>()[i] = position;
   }
   return normed(pass, h_(pass, embed_(pass, tokens, positions), {.key_begin = starts, .tokens = tokens}));
 }

@@ -24,7 +24,7 @@ class Gpt {
   Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, static_cast<CachedSequences*>(nullptr)); }
   Tensor logits(Pass& pass, Tensor features) const;
   /// features() for rows that hold several sequences: `starts`, i32 (B, T), has the position in the row where each token's sequence begins.
-  /// A token sees only its own sequence, and its position counts from there.
+  /// A token sees only its own sequence, and its position counts from there. A row may be longer than block_size, but no sequence.
   Tensor features(Pass& pass, Tensor tokens, Tensor starts) const;
   /// features() for tokens that follow those in the cache, in its first B sequences; they are added to it. T is at most block_size minus
   /// the longest of their lengths. The tape must not record.

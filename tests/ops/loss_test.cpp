@@ -170,6 +170,54 @@ TEST(LinearCrossEntropy, OfNoScoredRowsIsZero) {
   EXPECT_EQ(none.terms, std::vector<double>(kRows));
 }
 
+/// The loss and the gradients of targets that all have one weight.
+struct Weighted {
+  float loss = 0;
+  std::vector<float> dx, dweight;
+
+  Weighted(float weight_of_targets, DType dtype, index classes, index logits_at_once) {
+    ParameterStore store{DType::f32};
+    const Parameter weight = store.add("head", {classes, kWidth}, Init::normal(1), Decay::yes, Role::head);
+    store.allocate(1);
+    std::vector<std::int32_t> targets(kRows);
+    for (index i = 0; i < kRows; ++i) {
+      targets[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i * 37 % classes);
+    }
+    Tape tape;
+    const Tensor x = tape.input<float>({kRows, kWidth}, numbers(kRows * kWidth, 1), true);
+    const std::vector<float> weights(kRows, weight_of_targets);
+    const Tensor result = linear_cross_entropy(dtype == DType::f32 ? x : cast(x, dtype), weight, tape.input<std::int32_t>({kRows}, targets),
+                                               {.weights = tape.input<float>({kRows}, weights), .normaliser = 12, .is_root = true},
+                                               logits_at_once);
+    tape.backward(result);
+    loss = *result.data<float>();
+    dx.assign(tape.gradient<float>(x), tape.gradient<float>(x) + kRows * kWidth);
+    const auto* data = static_cast<const float*>(store.entry("head").gradient.data);
+    dweight.assign(data, data + classes * kWidth);
+  }
+};
+
+std::vector<float> negated(std::vector<float> values) {
+  for (float& value : values) {
+    value = -value;
+  }
+  return values;
+}
+
+TEST(LinearCrossEntropy, NegativeWeightsNegateTheLossAndItsGradients) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const index classes : {index{40}, kClasses}) {
+      for (const index logits : {kLogits, kLogitsAtOnce}) {
+        const Weighted more(1.5F, dtype, classes, logits), less(-1.5F, dtype, classes, logits);
+        EXPECT_GT(more.loss, 0);
+        EXPECT_EQ(less.loss, -more.loss);
+        EXPECT_EQ(less.dx, negated(more.dx));
+        EXPECT_EQ(less.dweight, negated(more.dweight));
+      }
+    }
+  }
+}
+
 TEST(LinearCrossEntropy, TakesNoMoreMemoryThanADryRunForAnyScoredRows) {
   for (const index logits : {kLogits, 2 * kLogits, kLogitsAtOnce}) {
     const std::size_t planned = [&] {

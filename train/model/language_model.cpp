@@ -51,32 +51,47 @@ const TransformerConfig& LanguageModel::config() const {
   return std::visit([](const auto& model) -> const TransformerConfig& { return model.config(); }, model_);
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): terms are written
-Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing, double* terms) const {
+Tensor LanguageModel::features(Pass& pass, const Batch& batch) const {
   Tape& tape = pass.tape;
   const Shape shape{batch.rows, batch.lengths.cols};
   const Tensor inputs = tape.input<Token>(shape, batch.inputs);
-  const Tensor targets = tape.input<Token>(shape, batch.targets);
-  const Tensor weights = tape.input<float>(shape, batch.weights);
-  const CrossEntropyOptions options{.weights = weights,
-                                    .normaliser = normaliser,
-                                    .label_smoothing = label_smoothing,
-                                    .softcap = config().logit_softcap,
-                                    .terms = terms,
-                                    .is_root = true};
-  const auto loss_of = [&](Tensor features, Tensor head) {
-    tape.enter(Region::head);
-    return linear_cross_entropy(features, head, targets, options);
-  };
   if (is_gpt()) {
-    return loss_of(
-        batch.lengths.packed ? gpt().features(pass, inputs, tape.input<std::int32_t>(shape, batch.starts)) : gpt().features(pass, inputs),
-        gpt().head());
+    return batch.lengths.packed ? gpt().features(pass, inputs, tape.input<std::int32_t>(shape, batch.starts)) : gpt().features(pass, inputs);
   }
   const EncoderDecoder& model = encoder_decoder();
   const auto encoded = model.encode(pass, tape.input<Token>({batch.rows, batch.lengths.source_cols}, batch.source),
                                     tape.input<std::int32_t>({batch.rows}, batch.source_lengths));
-  return loss_of(model.features(pass, inputs, encoded), model.head());
+  return model.features(pass, inputs, encoded);
+}
+
+Tensor LanguageModel::head_loss(Tape& tape, Tensor features, Tensor targets, const CrossEntropyOptions& options) const {
+  tape.enter(Region::head);
+  return linear_cross_entropy(features, is_gpt() ? gpt().head() : encoder_decoder().head(), targets, options);
+}
+
+// NOLINTNEXTLINE(readability-non-const-parameter): terms are written
+Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing, double* terms) const {
+  Tape& tape = pass.tape;
+  const Shape shape{batch.rows, batch.lengths.cols};
+  const Tensor targets = tape.input<Token>(shape, batch.targets);
+  const Tensor weights = tape.input<float>(shape, batch.weights);
+  return head_loss(tape, features(pass, batch), targets,
+                   {.weights = weights,
+                    .normaliser = normaliser,
+                    .label_smoothing = label_smoothing,
+                    .softcap = config().logit_softcap,
+                    .terms = terms,
+                    .is_root = true});
+}
+
+// NOLINTNEXTLINE(readability-non-const-parameter): terms are written
+Tensor LanguageModel::loss_of(Tape& tape, Tensor features, const Batch& batch, std::span<const float> weights, double normaliser,
+                              double* terms) const {
+  const Shape shape{batch.rows, batch.lengths.cols};
+  const Tensor read = tape.recording() ? features : tape.borrow(features.shape(), features.dtype(), features.record()->data);
+  return head_loss(
+      tape, read, tape.input<Token>(shape, batch.targets),
+      {.weights = tape.input<float>(shape, weights), .normaliser = normaliser, .softcap = config().logit_softcap, .terms = terms, .is_root = true});
 }
 
 const Gpt& LanguageModel::gpt() const {

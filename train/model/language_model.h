@@ -1,7 +1,9 @@
 #pragma once
 
+#include <span>
 #include <variant>
 
+#include "autograd/ops/loss.h"
 #include "layers/models/encoder_decoder.h"
 #include "layers/models/gpt.h"
 #include "train/config/config.h"
@@ -28,6 +30,13 @@ class LanguageModel {
   /// (CrossEntropyOptions::is_root). `terms`: see CrossEntropyOptions.
   Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0, double* terms = nullptr) const;
 
+  /// The two halves of loss(), for losses whose weights depend on the features: the features that the output head reads, and the weighted
+  /// sum of the target losses divided by `normaliser`. `weights` has one number for each position, of any sign. Call backward() on the
+  /// result only. If the tape does not record, it may be another one than that of the features, which it borrows until it is reset.
+  Tensor features(Pass& pass, const Batch& batch) const;
+  Tensor loss_of(Tape& tape, Tensor features, const Batch& batch, std::span<const float> weights, double normaliser,
+                 double* terms = nullptr) const;
+
   bool is_gpt() const { return std::holds_alternative<Gpt>(model_); }
   /// Both throw InputError if the model is of the other kind.
   const Gpt& gpt() const;
@@ -36,6 +45,7 @@ class LanguageModel {
  private:
   using Model = std::variant<Gpt, EncoderDecoder>;
   static Model make(const Scope& s, const TransformerConfig& config);
+  Tensor head_loss(Tape& tape, Tensor features, Tensor targets, const CrossEntropyOptions& options) const;
 
   ParameterStore parameters_;
   Model model_;

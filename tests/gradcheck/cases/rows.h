@@ -556,9 +556,13 @@ struct GradCase<Op::linear_cross_entropy> {
     double smoothing = 0;
     index logits_at_once = 1;  // chunks of 96 rows, the fewest
     double softcap = 0;
+    bool with_signs = false;  // some weights are negative
   };
   static Sample sample(std::string name, Shape shape, index classes, const How& how) {
-    const Labels labels(shape.rows(), classes, how.weighted);
+    Labels labels(shape.rows(), classes, how.weighted);
+    for (std::size_t i = 2; how.with_signs && i < labels.weights.size(); i += 3) {
+      labels.weights[i] = -labels.weights[i];
+    }
     const auto options = [=](Tape& tape) {
       return CrossEntropyOptions{.weights = labels.weights_on(tape), .normaliser = how.normaliser, .label_smoothing = how.smoothing};
     };
@@ -586,6 +590,9 @@ struct GradCase<Op::linear_cross_entropy> {
             sample("capped, two chunks", {100, 2}, 5, {.softcap = 1.5}),
             sample("capped, smoothed and weighted", {5, 2}, 150, {.weighted = true, .smoothing = 0.3, .softcap = 3}),
             sample("capped, as the ops", {7, 3}, 5, {.logits_at_once = 35, .softcap = 2}),
+            sample("weights of both signs, two chunks of scored rows", {210, 2}, 3, {.weighted = true, .normaliser = 7, .with_signs = true}),
+            sample("weights of both signs, capped, two tiles of classes", {5, 2}, 150,
+                   {.weighted = true, .normaliser = 2, .softcap = 3, .with_signs = true}),
             sample("one class", {3, 2}, 1, {}),
             sample("x of the weight's shape, two chunks", {98, 2}, 98, {})};
   }
