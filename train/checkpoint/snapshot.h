@@ -25,6 +25,7 @@ struct TrainingState {
   std::string random_algorithm = "philox4x32-10";
   bool evaluation_pending = false;  ///< saved before the evaluation of this step; resume must run it
   double best_val_loss = std::numeric_limits<double>::infinity();
+  double best_accuracy = -1; ///< of preferences, at the best evaluation; -1: none
   index best_step = -1;      ///< step of best_val_loss; -1: none yet
   index steps_skipped = 0;   ///< steps whose update was skipped, so there were step - steps_skipped updates
   index losses_watched = 0;  ///< this and the next two are statistics of the losses, to find spikes
@@ -56,7 +57,7 @@ struct StateField {
 template <class State, class F>
   requires std::same_as<std::remove_const_t<State>, TrainingState>
 void for_each_field(State& state, F&& f) {
-  auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_step, steps_skipped,
+  auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_accuracy, best_step, steps_skipped,
          losses_watched, loss_mean, loss_variance, corpus_fingerprint, train_tokens, val_tokens, program_version, compiler, compiler_flags,
          instruction_set, overrides, base_hash] = state;
   f(StateField{.name = "step"}, step);
@@ -67,6 +68,7 @@ void for_each_field(State& state, F&& f) {
   f(StateField{.name = "random_algorithm"}, random_algorithm);
   f(StateField{.name = "evaluation_pending"}, evaluation_pending);
   f(StateField{.name = "best_val_loss"}, best_val_loss);
+  f(StateField{.name = "best_accuracy", .required = false}, best_accuracy);
   f(StateField{.name = "best_step", .least = -1}, best_step);
   f(StateField{.name = "steps_skipped"}, steps_skipped);
   f(StateField{.name = "losses_watched"}, losses_watched);

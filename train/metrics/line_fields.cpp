@@ -56,6 +56,18 @@ ScoredSet scored_in(const Json& object) {
                    .targets = text_in(*scored, "targets"), .contexts = text_in(*scored, "contexts"), .text = text_in(*scored, "text")};
 }
 
+std::optional<PreferenceReport> preference_in(const Json& object) {
+  if (!object.contains("rewards_accuracy")) {
+    return std::nullopt;
+  }
+  return PreferenceReport{.chosen_reward = number_in(object, "rewards_chosen"),
+                          .rejected_reward = number_in(object, "rewards_rejected"),
+                          .accuracy = number_in(object, "rewards_accuracy"),
+                          .chosen_log_probability = number_in(object, "logps_chosen"),
+                          .rejected_log_probability = number_in(object, "logps_rejected"),
+                          .kl = number_in(object, "kl")};
+}
+
 namespace {
 
 Settings settings_in(const Json& object) {
@@ -90,6 +102,7 @@ EvaluationReport evaluation_in(const Json& object, index step) {
                           .val_standard_error = number_in(object, "val_standard_error"),
                           .seconds = number_in(object, "ms") / 1e3,
                           .memory = count_in(object, "memory"),
+                          .preference = preference_in(object),
                           .scored = scored_in(object)};
   if (const auto losses = object.find("losses"); losses != object.end() && losses->is_array()) {
     for (const Json& one : *losses) {

@@ -30,6 +30,8 @@ bool is_event(const Json& object, std::string_view name);
 
 /// The scored set of a line; unknown in lines of an earlier version, which did not record it.
 ScoredSet scored_in(const Json& object);
+/// The numbers of preference tuning in a line; nullopt if it has none.
+std::optional<PreferenceReport> preference_in(const Json& object);
 Provenance provenance_in(const Json& object);
 RunHeader header_in(const Json& object, index step);
 EvaluationReport evaluation_in(const Json& object, index step);

@@ -141,6 +141,22 @@ void MetricsLog::append(std::string_view line) {
   }
 }
 
+namespace {
+
+void add(Line& line, const PreferenceReport& r) {
+  line.add("rewards_chosen", r.chosen_reward);
+  line.add("rewards_rejected", r.rejected_reward);
+  line.add("rewards_margin", r.margin());
+  line.add("rewards_accuracy", r.accuracy);
+  line.add("logps_chosen", r.chosen_log_probability);
+  line.add("logps_rejected", r.rejected_log_probability);
+  if (!std::isnan(r.kl)) {
+    line.add("kl", r.kl);
+  }
+}
+
+}  // namespace
+
 void MetricsLog::write(const StepReport& r) {
   Line line("step");
   line.add("step", r.step);
@@ -151,6 +167,9 @@ void MetricsLog::write(const StepReport& r) {
     line.add("skipped", index{1});
   }
   line.add("tokens", r.tokens);
+  if (r.preference) {
+    add(line, *r.preference);
+  }
   line.add("ms", r.seconds * 1e3);
   line.add("optimizer_ms", r.optimizer_seconds * 1e3);
   if (r.exchange_seconds > 0) {
@@ -168,6 +187,9 @@ void MetricsLog::write(const EvaluationReport& r) {
   line.add("train_loss", r.train_loss);
   line.add("val_loss", r.val_loss);
   line.add("val_standard_error", r.val_standard_error);
+  if (r.preference) {
+    add(line, *r.preference);
+  }
   if (r.scored.is_known()) {
     line.add("scored", as_json(r.scored));
   }

@@ -2,12 +2,26 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "autograd/base/index.h"
 
 namespace dikkat {
+
+/// What preference tuning reports besides its loss: means over the chosen and the rejected answers of pairs, or over the good and the bad
+/// ones. NaN if there are none.
+struct PreferenceReport {
+  double chosen_reward = std::numeric_limits<double>::quiet_NaN();  // how much likelier than in the reference, times beta
+  double rejected_reward = std::numeric_limits<double>::quiet_NaN();
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  // the share of pairs with the higher reward on the chosen side; ties count half
+  double chosen_log_probability = std::numeric_limits<double>::quiet_NaN();  // of whole answers
+  double rejected_log_probability = std::numeric_limits<double>::quiet_NaN();
+  double kl = std::numeric_limits<double>::quiet_NaN();  // the estimate that kto uses; NaN for other methods
+
+  double margin() const { return chosen_reward - rejected_reward; }
+};
 
 /// Describes one training step.
 struct StepReport {
@@ -24,6 +38,7 @@ struct StepReport {
   std::vector<double> rank_seconds{}, rank_memory{};  // for each of several ranks, the time of its passes and its resident bytes
   /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products measured on this machine; NaN if unknown.
   double mfu = std::numeric_limits<double>::quiet_NaN();
+  std::optional<PreferenceReport> preference{};
 
   /// NaN if the tokens are not counted.
   double tokens_per_second() const { return tokens > 0 ? static_cast<double>(tokens) / seconds : std::numeric_limits<double>::quiet_NaN(); }
@@ -63,9 +78,24 @@ struct EvaluationReport {
   double val_standard_error = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
   index memory = 0;   // resident bytes of the process; 0 if unknown
-  bool best = false;  // the lowest val_loss of the run so far
+  bool best = false;  // the best evaluation of the run so far (is_better())
+  std::optional<PreferenceReport> preference{};  // over the validation part
   std::vector<NamedLoss> losses{};
   ScoredSet scored{};  // the tokens of val_loss
 };
+
+/// An evaluation's place among others.
+struct EvaluationScore {
+  double val_loss = std::numeric_limits<double>::infinity();
+  double accuracy = -1;  // of preferences; -1 if there are none
+};
+inline EvaluationScore score_of(const EvaluationReport& report) {
+  return {.val_loss = report.val_loss, .accuracy = report.preference ? report.preference->accuracy : -1};
+}
+/// Whether an evaluation is better than another one of its run: by the accuracy of preferences, and at equal accuracy, or without
+/// preferences, by a lower validation loss. A loss that is NaN is never better.
+inline bool is_better(const EvaluationScore& a, const EvaluationScore& than) {
+  return !std::isnan(a.val_loss) && (a.accuracy > than.accuracy || (a.accuracy == than.accuracy && a.val_loss < than.val_loss));
+}
 
 }  // namespace dikkat

@@ -26,7 +26,8 @@ StepReport step_in(const Json& object, index step) {
           .tokens = count_in(object, "tokens"),
           .seconds = number_in(object, "ms") / 1e3,
           .optimizer_seconds = number_in(object, "optimizer_ms") / 1e3,
-          .mfu = number_in(object, "mfu")};
+          .mfu = number_in(object, "mfu"),
+          .preference = preference_in(object)};
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ index RunHistory::last_step() const {
 const RunHistory::Evaluation* RunHistory::best() const {
   const Evaluation* best = nullptr;
   for (const Evaluation& one : evaluations) {
-    if (!std::isnan(one.report.val_loss) && (best == nullptr || one.report.val_loss < best->report.val_loss)) {
+    if (!std::isnan(one.report.val_loss) && (best == nullptr || is_better(score_of(one.report), score_of(best->report)))) {
       best = &one;
     }
   }

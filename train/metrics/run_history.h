@@ -49,7 +49,7 @@ struct RunHistory {
 
   /// The last step that any line is about.
   index last_step() const;
-  /// The evaluation with the lowest validation loss; null if there is none.
+  /// The best evaluation (is_better()); null if there is none.
   const Evaluation* best() const;
   bool finished() const;  ///< whether the last event is the end of the run
 };

@@ -10,6 +10,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/seconds_since.h"
 #include "train/data/permutation.h"
+#include "train/run/preference_model.h"
 
 namespace dikkat {
 namespace {
@@ -49,10 +50,32 @@ void Evaluator::compute_losses(Tape& tape, index rows, const RowLengths& lengths
   model_.loss(pass, batch_, 1, 0, terms_.data());
 }
 
+/// Writes the sums of the block's rows, which have their answers one after another.
+void Evaluator::add_preferences(std::span<double> sums) {
+  add_log_probabilities(batch_, terms_, log_probabilities_);
+  slopes_.resize(log_probabilities_.size());
+  std::size_t begin = 0;
+  for (index row = 0; row < batch_.rows; ++row) {
+    std::size_t end = begin;
+    while (end < batch_.answers.size() && batch_.answers[end].begin < (row + 1) * batch_.lengths.cols) {
+      ++end;
+    }
+    const PreferenceSums of_row = preference_loss(preference_, std::span(batch_.answers).subspan(begin, end - begin),
+                                                  std::span(log_probabilities_).subspan(begin, end - begin),
+                                                  std::span(slopes_).subspan(begin, end - begin));
+    std::ranges::copy(of_row.numbers(), sums.begin() + row * static_cast<index>(PreferenceSums::kNumbers));
+    begin = end;
+  }
+}
+
 std::size_t Evaluator::reserve(const Samples& text, index count) {
   const index rows = std::min(block_of(text), std::min(count, text.count()));
   batch_.reshape(rows, text.longest());
   std::fill(batch_.source_lengths.begin(), batch_.source_lengths.end(), static_cast<std::int32_t>(text.longest().source_cols));
+  for (index row = 0; text.longest().packed && row < rows; ++row) {  // sequences of one token: a row may be longer than a sequence
+    const auto of_row = batch_.starts.begin() + row * text.longest().cols;
+    std::iota(of_row, of_row + text.longest().cols, 0);
+  }
   Tape tape{Recording::off};
   {
     const DryRun dry;
@@ -60,8 +83,8 @@ std::size_t Evaluator::reserve(const Samples& text, index count) {
   }
   tape_.reserve(tape);
   blocks_.reserve(static_cast<std::size_t>(std::min(count, text.count())));
-  sums_.reserve(blocks_.capacity());
-  return tape.activation_bytes() + blocks_.capacity() * (sizeof blocks_[0] + sizeof sums_[0]);
+  sums_.reserve(blocks_.capacity() * (preference_.is_on() ? PreferenceSums::kNumbers : 1));
+  return tape.activation_bytes() + blocks_.capacity() * sizeof blocks_[0] + sums_.capacity() * sizeof sums_[0];
 }
 
 double Evaluator::estimate(const Samples& text, index count) {
@@ -81,13 +104,15 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   const Permutation order(text.count(), choice.seed ^ hash_of("evaluation"), choice.draw);
   const auto chosen = [&](index i) { return all ? i : order(i); };
   const index block = block_of(text);
+  const bool prefers = preference_.is_on() && text.units(0) > 0;
+  const std::size_t numbers = prefers ? PreferenceSums::kNumbers : 1;  // for each sample
 
   // Compute the sum of losses of each sample. Each rank takes a run of blocks.
   const index blocks = ceil_div(count, block), ranks = ranks_->size();
   const auto first_block = [&](index rank) { return blocks * rank / ranks; };
   const index begin = first_block(ranks_->rank()), end = first_block(ranks_->rank() + 1);
   const index rounds = ceil_div(blocks, ranks);
-  sums_.assign(static_cast<std::size_t>(count), 0);
+  sums_.assign(static_cast<std::size_t>(count) * numbers, 0);
   for (index round = 0; round < rounds; ++round) {
     if (stop && stop()) {
       return std::nullopt;
@@ -106,7 +131,10 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
       text.fill(0, chosen(first + row), row, batch_);
     }
     compute_losses(tape_, rows, lengths);
-    for (index row = 0; row < rows; ++row) {
+    if (prefers) {
+      add_preferences(std::span(sums_).subspan(static_cast<std::size_t>(first) * numbers));
+    }
+    for (index row = 0; !prefers && row < rows; ++row) {
       const auto of_row = terms_.begin() + row * lengths.cols;
       sums_[static_cast<std::size_t>(first + row)] = std::accumulate(of_row, of_row + lengths.cols, 0.0);
     }
@@ -120,18 +148,20 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   }
   std::vector<OwnedRange> parts;
   for (int rank = 0; rank < ranks; ++rank) {
-    parts.push_back({std::min(count, first_block(rank) * block), std::min(count, first_block(rank + 1) * block), rank});
+    const auto before = [&](index rank_or_end) { return std::min(count, first_block(rank_or_end) * block) * static_cast<index>(numbers); };
+    parts.push_back({before(rank), before(rank + 1), rank});
   }
   ranks_->share<double>(parts, sums_.data());
 
   // Group samples into observations. With a stride, a window has fewer predictions than tokens, so an observation takes several windows.
   blocks_.clear();
   for (index i = 0; i < count; ++i) {
-    if (const auto whole = static_cast<double>(text.lengths(chosen(i)).cols); blocks_.empty() || blocks_.back().second >= whole) {
+    const double whole = prefers ? 1 : static_cast<double>(text.lengths(chosen(i)).cols);
+    if (blocks_.empty() || blocks_.back().second >= whole) {
       blocks_.emplace_back(0.0, 0.0);
     }
-    blocks_.back().first += sums_[static_cast<std::size_t>(i)];
-    blocks_.back().second += text.target_weight(chosen(i));
+    blocks_.back().first += sums_[static_cast<std::size_t>(i) * numbers];
+    blocks_.back().second += prefers ? static_cast<double>(text.units(chosen(i))) : text.target_weight(chosen(i));
   }
 
   // The loss and its standard error.
@@ -141,6 +171,12 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     weight += of_block;
   }
   Evaluation result{.loss = total / weight, .tokens = static_cast<index>(weight)};
+  if (prefers) {
+    result.preferences.emplace();
+    for (std::size_t at = 0; at < sums_.size(); at += numbers) {
+      result.preferences->add(PreferenceSums::from(std::span(sums_).subspan(at, numbers)));
+    }
+  }
   if (const auto n = static_cast<double>(blocks_.size()); n > 1) {
     double squares = 0;
     for (const auto& [sum, of_block] : blocks_) {

@@ -13,6 +13,7 @@
 #include "train/data/samples.h"
 #include "train/model/language_model.h"
 #include "train/parallel/ranks.h"
+#include "train/run/preference_loss.h"
 
 namespace dikkat {
 
@@ -23,6 +24,8 @@ struct Evaluation {
   /// is a block of at least as many predictions as a window has, whatever the stride. The loss is a ratio estimate (Cochran 1977,
   /// "Sampling Techniques", 6.4). NaN if there is only one block.
   double standard_error = std::numeric_limits<double>::quiet_NaN();
+
+  std::optional<PreferenceSums> preferences{};  // for samples of preferences: `loss` is then that of a unit, and `tokens` counts units
 
   double perplexity() const;
   /// `bytes` is the size of the text that the predicted tokens stand for.
@@ -52,6 +55,9 @@ class Evaluator {
   explicit Evaluator(const LanguageModel& model, DType operands = DType::f32, std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>())
       : model_(model), operands_(operands), ranks_(std::move(ranks)) {}
 
+  /// From now on, samples of preferences are evaluated by their loss. kto's divergence is estimated for each row.
+  void use(const PreferenceConfig& config) { preference_ = config; }
+
   /// bf16: attention rounds keys and values, as sampling with a cache of this type does.
   void round_keys(DType keys) { keys_ = keys; }
 
@@ -72,6 +78,7 @@ class Evaluator {
 
  private:
   void compute_losses(Tape& tape, index rows, const RowLengths& lengths);
+  void add_preferences(std::span<double> sums);
 
   const LanguageModel& model_;
   DType operands_;
@@ -81,7 +88,9 @@ class Evaluator {
   Listener listener_;
   std::shared_ptr<Ranks> ranks_;
   std::vector<double> terms_;                      // the losses of the current block, one per position
-  std::vector<double> sums_;                       // the sum of losses of each sample
+  PreferenceConfig preference_;
+  std::vector<double> sums_;                       // the sum of losses of each sample; of preferences, its PreferenceSums::numbers()
+  std::vector<double> log_probabilities_, slopes_;
   std::vector<std::pair<double, double>> blocks_;  // for each observation: the sum of its losses, and their weight
 };
 

@@ -1,6 +1,7 @@
 #include "train/run/memory_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "autograd/base/cores.h"
 #include "autograd/base/dry_run.h"
@@ -109,15 +110,21 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
   return rows;
 }
 
-MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape) {
+MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape,
+                     PreferenceModel* preference) {
   Batch batch;
   batch.reshape(config.batch_size, lengths);
   std::fill(batch.source_lengths.begin(), batch.source_lengths.end(), static_cast<std::int32_t>(lengths.source_cols));
+  for (index row = 0; lengths.packed && row < batch.rows; ++row) {  // sequences of one token: a row may be longer than a sequence
+    const auto of_row = batch.starts.begin() + row * lengths.cols;
+    std::iota(of_row, of_row + lengths.cols, 0);
+  }
   const DryRun dry;
   HeadObserver observer(tape);
   tape.observe(&observer);
   Pass pass{.tape = tape, .training = true, .recompute = config.recompute, .operands = operand_type(config)};
-  const Tensor loss = model.loss(pass, batch, 1, config.label_smoothing);
+  PreferenceSums sums;
+  const Tensor loss = preference != nullptr ? preference->loss(pass, batch, sums) : model.loss(pass, batch, 1, config.label_smoothing);
   tape.observe(nullptr);
   tape.backward(loss);
   optimizer.update({}, optimizer.units());
@@ -128,6 +135,7 @@ MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConf
                   .scratch = dry.scratch_bytes(thread_count()),
                   .batches = 2 * bytes_of(lengths, config.batch_size)};
   plan.activations = tape.activation_bytes() - plan.recomputation - plan.head;
+  plan.head += preference != nullptr ? preference->bytes() : 0;
   return plan;
 }
 
@@ -165,7 +173,9 @@ MemoryPlan reserve_memory(const Reserved& run) {
   const TrainConfig& train = run.config.train;
   require_fits({.batches = 2 * bytes_of(run.longest, train.batch_size)}, machine_memory());  // a dry step fills only the batches
   Tape dry;
-  MemoryPlan plan = plan_step(run.model, run.optimizer, train, run.longest, dry);
+  PreferenceModel preference(run.model, run.config.preference);
+  MemoryPlan plan =
+      plan_step(run.model, run.optimizer, train, run.longest, dry, run.config.preference.is_on() ? &preference : nullptr);
   MemoryPlan parameters = plan_parameters(run.model.parameters(), run.optimizer, train);
   plan.weights = parameters.weights;
   plan.gradients = parameters.gradients;
@@ -183,6 +193,7 @@ MemoryPlan reserve_memory(const Reserved& run) {
   require_fits(plan, machine_memory());
 
   run.tape.reserve(dry);
+  run.preference.reserve(preference);
   if (run.evaluator.evaluates()) {
     plan.evaluation = run.evaluator.reserve();
     require_fits(plan, machine_memory());

@@ -7,6 +7,7 @@
 #include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/data/training_data.h"
+#include "train/run/preference_model.h"
 #include "train/run/run_evaluator.h"
 #include "train/system/machine_memory.h"
 
@@ -79,6 +80,7 @@ struct Reserved {
   LanguageModel& model;
   Optimizer& optimizer;
   Tape& tape;
+  PreferenceModel& preference;
   RunEvaluator& evaluator;
   RowLengths longest;
 };
@@ -89,7 +91,8 @@ MemoryPlan reserve_memory(const Reserved& run);
 /// Plans the memory of parameters: weights, gradients, optimizer state and the copy to save from. The store must be laid out.
 MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimizer, const TrainConfig& config);
 /// Plans the memory of a step: forward, backward and update of a batch with rows of these lengths, in a DryRun on a new tape.
-MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape);
+MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape,
+                     PreferenceModel* preference = nullptr);
 
 /// Throws DoesNotFit if the plan needs more memory than the machine, its cgroup or its ulimit has.
 void require_fits(const MemoryPlan& plan, const MachineMemory& machine);

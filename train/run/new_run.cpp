@@ -4,6 +4,7 @@
 
 #include "autograd/base/error.h"
 #include "train/config/chat_form.h"
+#include "train/config/resolve.h"
 #include "train/run/absolute_paths.h"
 #include "train/run/origin.h"
 #include "train/run/precision.h"
@@ -30,10 +31,28 @@ TrainingData load_data(Config& config, std::optional<ModelOrigin>& origin, const
 
 }  // namespace
 
+namespace {
+
+/// Settles preference.method = "auto" by the data.
+void settle_preference(Config& config) {
+  if (config.preference.method != PreferenceMethod::auto_) {
+    return;
+  }
+  const PreferenceKind kind = config.data.training_paths().empty() ? PreferenceKind::none : kind_of_preferences(config);
+  config.preference.method = kind == PreferenceKind::pair     ? PreferenceMethod::dpo
+                             : kind == PreferenceKind::judged ? PreferenceMethod::kto
+                                                              : PreferenceMethod::none;
+  resolve(config);
+  validate(config);
+}
+
+}  // namespace
+
 NewRun load_new_run(Config config, const LoadingProgress& progress, const RunLength& length) {
   const std::string precision = settle_precision(config.train);
   read_template_file(config.chat);
   make_absolute(config);
+  settle_preference(config);
   std::optional<ModelOrigin> origin;
   TrainingData data = load_data(config, origin, progress);
   config.tokenizer.kind = data.tokenizer->kind();  // tokenizer.path, if given, decides it

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "train/run/precision.h"
+#include "train/run/preference_model.h"
 #include "train/run/scored_set.h"
 
 namespace dikkat {
@@ -21,10 +22,11 @@ index samples_for(const EvaluationText& text, double tokens) {
 
 }  // namespace
 
-RunEvaluator::RunEvaluator(const LanguageModel& model, const TrainingData& data, const TrainConfig& config, std::shared_ptr<Ranks> ranks)
-    : evaluator_(model, operand_type(config), std::move(ranks)), data_(data) {
-  const auto tokens = static_cast<double>(config.eval_tokens);
-  if (config.eval_interval == 0) {
+RunEvaluator::RunEvaluator(const LanguageModel& model, const TrainingData& data, const Config& config, std::shared_ptr<Ranks> ranks)
+    : evaluator_(model, operand_type(config.train), std::move(ranks)), data_(data), preference_(config.preference) {
+  evaluator_.use(preference_);
+  const auto tokens = static_cast<double>(config.train.eval_tokens);
+  if (config.train.eval_interval == 0) {
     return;
   }
   for (const SplitText& source : data.sources) {
@@ -88,6 +90,9 @@ std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, ind
   report.train_loss = training->loss;
   report.val_loss = validation->loss;
   report.val_standard_error = validation->standard_error;
+  if (validation->preferences) {
+    report.preference = report_of(preference_, *validation->preferences);
+  }
   return report;
 }
 
@@ -102,6 +107,9 @@ const ScoredSet& RunEvaluator::scored() {
       part.scored = scored_set_of(*part.text, *data_.tokenizer);
     }
     scored_ = combined(sets);
+    if (preference_.is_on()) {
+      *scored_ = with_loss(*scored_, preference_);
+    }
   }
   return *scored_;
 }

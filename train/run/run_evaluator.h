@@ -18,7 +18,7 @@ namespace dikkat {
 class RunEvaluator {
  public:
   /// Keeps references to model and data. The ranks evaluate together, as those of an Evaluator.
-  RunEvaluator(const LanguageModel& model, const TrainingData& data, const TrainConfig& config, std::shared_ptr<Ranks> ranks);
+  RunEvaluator(const LanguageModel& model, const TrainingData& data, const Config& config, std::shared_ptr<Ranks> ranks);
 
   /// Returns whether there are texts to validate on, and the configuration asks for evaluations.
   bool evaluates() const { return !validation_.empty(); }
@@ -49,6 +49,7 @@ class RunEvaluator {
 
   Evaluator evaluator_;
   const TrainingData& data_;
+  PreferenceConfig preference_;
   std::vector<Part> validation_, training_, others_;
   std::optional<ScoredSet> scored_;  // combines those of the validation parts
 };

@@ -106,25 +106,28 @@ void RunRecord::record_save(TrainingEvents& events, const SavedCheckpoint& saved
 
 bool RunRecord::record_evaluation(const EvaluationReport& report) {
   state_.evaluation_pending = false;
-  if (!(report.val_loss < state_.best_val_loss) || saved_step_ != report.step) {
+  const EvaluationScore best{.val_loss = state_.best_val_loss, .accuracy = state_.best_accuracy};
+  if (!is_better(score_of(report), best) || saved_step_ != report.step) {
     return false;
   }
   if (directory_) {
     directory_->record_best(report.step);
   }
   state_.best_val_loss = report.val_loss;
+  state_.best_accuracy = score_of(report).accuracy;
   state_.best_step = report.step;
   return true;
 }
 
 void RunRecord::agree() {
-  double values[] = {static_cast<double>(saved_step_), static_cast<double>(state_.best_step), state_.best_val_loss,
+  double values[] = {static_cast<double>(saved_step_), static_cast<double>(state_.best_step), state_.best_val_loss, state_.best_accuracy,
                      static_cast<double>(state_.evaluation_pending)};
   ranks_.share<double>(std::vector<OwnedRange>{{0, std::ssize(values), 0}}, values);
   saved_step_ = static_cast<index>(values[0]);
   state_.best_step = static_cast<index>(values[1]);
   state_.best_val_loss = values[2];
-  state_.evaluation_pending = values[3] != 0;
+  state_.best_accuracy = values[3];
+  state_.evaluation_pending = values[4] != 0;
 }
 
 std::string RunRecord::write_bad_step(const BadStep& step, const Loader& loader, const Tokenizer& tokenizer) {

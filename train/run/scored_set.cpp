@@ -131,12 +131,29 @@ ScoredSet scored_set_of(const EvaluationText& text, const Tokenizer& tokenizer) 
   ScoredHash scored(tokenizer);
   if (text.conversations != nullptr) {
     add_sequences(scored, *text.conversations);
+  } else if (text.preferences != nullptr) {
+    add_sequences(scored, *text.preferences);
   } else if (text.sequences != nullptr) {
     add_sequences(scored, *text.sequences);
   } else {
     add_samples(scored, *text.samples);
   }
   return scored.finish();
+}
+
+ScoredSet with_loss(const ScoredSet& set, const PreferenceConfig& config) {
+  if (!set.is_known()) {
+    return set;
+  }
+  const double numbers[] = {config.beta, config.gamma, config.label_smoothing, config.good_weight, config.bad_weight, config.sft_share};
+  const auto hashed = [&](const std::string& digest) {
+    Sha256 hash;
+    add(hash, std::span<const char>(digest));
+    add(hash, std::span<const char>(name_of(config.method)));
+    add(hash, std::span<const double>(numbers));
+    return to_hex(hash.finish());
+  };
+  return {.targets = hashed(set.targets), .contexts = hashed(set.contexts), .text = ""};
 }
 
 ScoredSet combined(std::span<const SharedSet> sets) {

@@ -20,4 +20,7 @@ struct SharedSet {
 /// Returns the fingerprint of the weighted mean. A single text keeps its own fingerprint. Unknown if any of them is unknown.
 ScoredSet combined(std::span<const SharedSet> sets);
 
+/// Returns the fingerprint of the same tokens for a loss of preferences, because only equal losses are comparable.
+ScoredSet with_loss(const ScoredSet& set, const PreferenceConfig& config);
+
 }  // namespace dikkat

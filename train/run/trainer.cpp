@@ -14,6 +14,7 @@
 #include "train/run/loss_watch.h"
 #include "train/run/own_provenance.h"
 #include "train/run/precision.h"
+#include "train/run/reference.h"
 #include "train/system/machine_memory.h"
 #include "train/system/out_of_memory.h"
 #include "train/system/sha256.h"
@@ -108,6 +109,9 @@ Trainer::Outcome Trainer::train_steps(TrainingEvents& events, const std::functio
   if (record_.saved_step() < 0) {
     save(events, IfFailed::end);  // so that the run can be resumed whenever it ends
   }
+  if (!prepare_reference(events, stop)) {
+    return Outcome::stopped;
+  }
   if (state_.evaluation_pending && !evaluate(events, stop)) {
     return Outcome::stopped;
   }
@@ -135,6 +139,23 @@ Trainer::Outcome Trainer::train_steps(TrainingEvents& events, const std::functio
   return Outcome::finished;
 }
 
+/// Computes the log-probabilities of the reference before the first step, unless they are known. Returns false if the run was stopped.
+bool Trainer::prepare_reference(TrainingEvents& events, const std::function<bool()>& stop) {
+  if (!config_.preference.has_reference() || has_reference_) {
+    return true;
+  }
+  require(state_.step == 0, "reference: the run is at step ", state_.step, ", expected 0");  // resume() has refused it
+  has_reference_ = naming_memory("computing the reference's log-probabilities", [&] {
+    return compute_reference(
+        model_, config_, data_, *ranks_, [&] { return ranks_->any(stop()); }, [&](double done) { events.scoring_reference(done); });
+  });
+  if (has_reference_ && record_.is_open()) {
+    record_.directory().require_held();
+    write_reference(reference_file(directory()), data_, reference_key(data_, state_.base_hash));
+  }
+  return has_reference_;
+}
+
 bool Trainer::out_of_patience() const {
   const index interval = config_.train.eval_interval;
   return config_.train.patience > 0 && evaluates() && state_.best_step >= 0 && !state_.evaluation_pending &&
@@ -159,6 +180,7 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   const index own_passes = parallel_step_->count(passes), first = parallel_step_->first(passes);
   StepReport report{.step = state_.step + 1, .learning_rate = schedule_.rate(state_.step)};
   losses_.assign(static_cast<std::size_t>(passes), 0);
+  sums_.assign(prefers() ? static_cast<std::size_t>(passes) * PreferenceSums::kNumbers : 0, 0);
   clock_.begin_step(own_passes);
 
   // Forward and backward passes of this rank's micro-batches. During the last one, ranks exchange gradients.
@@ -166,12 +188,12 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
     parallel_step_->begin_pass(i, passes);
     const Batch& batch = next(batches);
     const Tensor loss = loss_of(batch, first + i);
-    losses_[static_cast<std::size_t>(first + i)] = static_cast<double>(*loss.data<float>());
     report.tokens = static_cast<index>(batch.step_weight);
     tape_.backward(loss);
     tape_.reset();
     if (batch.lengths == loader_.longest()) {
       tape_.freeze();  // no batch of the run is larger
+      preference_.freeze();
     }
     parallel_step_->end_pass(i, passes);
     clock_.end_pass(training_flops(model_, batch));
@@ -200,13 +222,23 @@ const Batch& Trainer::next(Prefetcher& batches) const {
 
 Tensor Trainer::loss_of(const Batch& batch, index pass_of_step) {
   Pass pass{.tape = tape_,
-            .training = true,
+            .training = !prefers(),  // the reference has no dropout
             .seed = state_.seed,
             .step = static_cast<std::uint64_t>(state_.step),
             .first_sequence = pass_of_step * config_.train.batch_size,
             .recompute = config_.train.recompute,
             .operands = operand_type(config_.train)};
-  return model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing);
+  double& loss = losses_[static_cast<std::size_t>(pass_of_step)];
+  if (prefers()) {
+    PreferenceSums sums;
+    const Tensor root = preference_.loss(pass, batch, sums);
+    loss = sums.loss / static_cast<double>(batch.step_units);
+    std::ranges::copy(sums.numbers(), sums_.begin() + pass_of_step * static_cast<index>(PreferenceSums::kNumbers));
+    return root;
+  }
+  const Tensor root = model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing);
+  loss = static_cast<double>(*root.data<float>());
+  return root;
 }
 
 /// Sums the losses of all ranks' micro-batches. `seconds`: how long this rank computed.
@@ -217,6 +249,16 @@ void Trainer::sum_losses(StepReport& report, double seconds) {
   }
   for (const double loss : losses_) {
     report.loss += loss;
+  }
+  if (prefers()) {
+    if (ranks_->size() > 1) {
+      ranks_->share_equally<double>(sums_);
+    }
+    PreferenceSums sums;
+    for (std::size_t at = 0; at < sums_.size(); at += PreferenceSums::kNumbers) {
+      sums.add(PreferenceSums::from(std::span(sums_).subspan(at, PreferenceSums::kNumbers)));
+    }
+    report.preference = report_of(config_.preference, sums);
   }
 }
 

@@ -21,6 +21,7 @@
 #include "train/parallel/ranks.h"
 #include "train/run/bad_step.h"
 #include "train/run/memory_plan.h"
+#include "train/run/preference_model.h"
 #include "train/run/prompt_sampler.h"
 #include "train/run/run_evaluator.h"
 #include "train/run/run_length.h"
@@ -128,7 +129,10 @@ class Trainer {
   // A step.
   Prefetcher batches() const;  // of the coming steps
   StepReport step(Prefetcher& batches, TrainingEvents& events);
+  bool prepare_reference(TrainingEvents& events, const std::function<bool()>& stop);
   const Batch& next(Prefetcher& batches) const;
+  bool prefers() const { return config_.preference.is_on(); }
+  /// Returns the scalar to call backward() on, and writes what the pass of the step reports.
   Tensor loss_of(const Batch& batch, index pass_of_step);
   void sum_losses(StepReport& report, double seconds);
   double gradient_norm();
@@ -148,6 +152,7 @@ class Trainer {
   Loader loader_;
   UpdateSchedule schedule_;
   Accumulation accumulation_;
+  PreferenceModel preference_;
   RunEvaluator evaluator_;
   PromptSampler sampler_;
   std::string config_text_;
@@ -162,6 +167,8 @@ class Trainer {
   MemoryPlan memory_;
   bool skips_bad_steps_ = config_.train.on_nonfinite == OnNonfinite::skip;
   std::vector<double> losses_;  // of the micro-batches of the current step
+  std::vector<double> sums_;    // for preferences: the numbers of PreferenceSums for each of them
+  bool has_reference_ = false;  // the reference's log-probabilities are known
 };
 
 }  // namespace dikkat

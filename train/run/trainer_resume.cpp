@@ -7,6 +7,7 @@
 #include "train/model/trained_model.h"
 #include "train/run/absolute_paths.h"
 #include "train/run/precision.h"
+#include "train/run/reference.h"
 #include "train/run/run_remarks.h"
 #include "train/run/trainer.h"
 #include "train/run/training_snapshot.h"
@@ -96,6 +97,13 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
     trainer.changes_ = std::move(changes);
     trainer.allocate();
     trainer.load(checkpoint);
+    if (trainer.config_.preference.has_reference()) {
+      trainer.has_reference_ =
+          read_reference(reference_file(run_directory), trainer.data_, reference_key(trainer.data_, trainer.state_.base_hash));
+      require_input(trainer.has_reference_ || trainer.state_.step == 0, reference_file(run_directory).string(),
+                    " is missing, which holds the log-probabilities of the reference model (preference.method = \"",
+                    name_of(trainer.config_.preference.method), "\"); restore it, or begin a new run");
+    }
     trainer.record_.reopen(std::move(run.directory));
     if (trainer.record_.is_open()) {
       trainer.prepare_directory(edits, options.choice);

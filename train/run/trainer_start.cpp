@@ -29,7 +29,8 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
       loader_(data_.training(), state.seed),
       schedule_(make_schedule(config_.optim)),
       accumulation_(config_.train),
-      evaluator_(model_, data_, config_.train, ranks_),
+      preference_(model_, config_.preference),
+      evaluator_(model_, data_, config_, ranks_),
       sampler_(config_.train, model_, *data_.tokenizer),
       state_(std::move(state)),
       record_(config_, state_, *ranks_, [this] { return snapshot(); }),
@@ -45,6 +46,7 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
   state_.compiler_flags = info.flags;
   state_.instruction_set = info.instruction_set;
   losses_.reserve(static_cast<std::size_t>(accumulation_.most()));
+  sums_.reserve(static_cast<std::size_t>(accumulation_.most()) * (prefers() ? PreferenceSums::kNumbers : 0));
   prepare(*this);
 }
 
@@ -79,6 +81,7 @@ void Trainer::reserve() {
                             .model = model_,
                             .optimizer = *optimizer_,
                             .tape = tape_,
+                            .preference = preference_,
                             .evaluator = evaluator_,
                             .longest = loader_.longest()});
   memory_.sampling = evaluates() ? sampler_.bytes() : 0;
@@ -106,14 +109,15 @@ void Trainer::initialise(const std::optional<ModelOrigin>& origin) {
   if (adapts) {
     parameters.initialise_trained(state_.seed);
   }
+  const bool hashes = adapts || config_.preference.has_reference();
   HashOfBase hash;
   origin->load_weights(parameters, [&](ParameterStore::Entry& entry) {
-    if (adapts) {
+    if (hashes) {
       hash.add(entry);
     }
     pack_frozen(parameters, entry);
   });
-  state_.base_hash = adapts ? hash.finish() : "";
+  state_.base_hash = hashes ? hash.finish() : "";
   state_.overrides += concat("step 0: weights from ", origin->path().string(), ", step ", origin->state().step, "\n");
   state_.evaluation_pending = evaluates();  // the metrics begin with the loss of these weights
 }

@@ -13,6 +13,8 @@ class TrainingEvents {
  public:
   virtual ~TrainingEvents() = default;
   virtual void stepped(const StepReport&) {}
+  /// The log-probabilities of the reference model are being computed, before the first step.
+  virtual void scoring_reference(double /*share_done*/) {}
   virtual void evaluating(double /*share_done*/) {}
   virtual void evaluated(const EvaluationReport&) {}
   /// The model continued a prompt of train.sample_prompts, after an evaluation.

@@ -49,6 +49,12 @@ class EffectOnBits : public ::testing::Test {
       tokens += {byte, '\0'};
     }
     write_file(folder / "chats.jsonl", chats);
+    std::string preferences;
+    for (int i = 0; i < 12; ++i) {
+      preferences += R"({"chosen":"go by night","rejected":"go the lamp"})"
+                     "\n";
+    }
+    write_file(folder / "preferences.jsonl", preferences);
     write_file(folder / "tokens.bin", tokens);
     Config base = config();
     base.tokenizer = pieces();
@@ -235,6 +241,13 @@ TEST_F(EffectOnBits, KeysThatDoNotCountChangeNothing) {
   c = tiny_pairs_config(folder / "pairs.tsv");
   c.train.max_steps = kSteps;
   expect_equal_bits("pairs", c);
+
+  for (const PreferenceMethod method : {PreferenceMethod::dpo, PreferenceMethod::orpo}) {
+    c = tuned("preferences.jsonl");
+    c.lora.rank = 2;
+    c.preference.method = method;
+    expect_equal_bits("preferences", c);
+  }
 
   for (const schema::EffectRule& rule : schema::effect_rules()) {
     const std::string path(rule.key);

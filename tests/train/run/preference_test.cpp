@@ -1,0 +1,223 @@
+#include <cmath>
+#include <numbers>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "tests/support/throws.h"
+#include "tests/train/run/tiny_run.h"
+#include "train/checkpoint/checkpoint_list.h"
+#include "train/config/resolve.h"
+#include "train/run/reference.h"
+#include "train/run/verify_resume.h"
+
+// Runs that learn preferences: the first step, learning, the reference, exact resume, and what is refused.
+namespace dikkat {
+namespace {
+
+using testing::names;
+
+struct PreferenceRecorder : TrainingEvents {
+  void stepped(const StepReport& r) override { steps.push_back(r); }
+  void evaluated(const EvaluationReport& r) override { evaluations.push_back(r); }
+  std::vector<StepReport> steps;
+  std::vector<EvaluationReport> evaluations;
+};
+
+class Preferences : public ::testing::Test {
+ protected:
+  Preferences() {
+    write_file(folder / "text.txt", tiny_text());
+    const std::vector<std::string> words = {"the", "lamp", "turns", "and", "ships", "go", "by", "night"};
+    const RandomStream stream(7, "preferences", 0);
+    std::string pairs, judged;
+    index at = 0;
+    const auto text = [&](index most) {
+      std::string all;
+      for (index i = 0, length = 1 + stream.word(at++) % most; i < length; ++i) {
+        all += (i > 0 ? " " : "") + words[stream.word(at++) % words.size()];
+      }
+      return all;
+    };
+    for (int i = 0; i < 40; ++i) {
+      const std::string prompt = text(3), good = "ships " + text(4), bad = "lamp " + text(6);
+      pairs += nlohmann::json{{"prompt", prompt}, {"chosen", good}, {"rejected", bad}}.dump() + "\n";
+      judged += nlohmann::json{{"prompt", prompt}, {"completion", i % 3 == 0 ? bad : good}, {"label", i % 3 != 0}}.dump() + "\n";
+    }
+    write_file(folder / "pairs.jsonl", pairs);
+    write_file(folder / "judged.jsonl", judged);
+    Config base = tiny_config(folder / "text.txt");
+    base.model.block_size = 64;
+    base.data.window = {};
+    base.tokenizer.kind = "bpe";
+    base.tokenizer.vocab_size = 300;
+    base.train.max_steps = 2;
+    resolve(base);
+    TrainingEvents nobody;
+    Trainer::start(base, folder / "base").run(nobody, never);
+  }
+
+  Config config(PreferenceMethod method, index rank, const char* corpus = "pairs.jsonl") const {
+    Config c = tiny_config(folder / corpus);
+    c.model = {};
+    c.data.window = {};
+    c.train.init_from = (folder / "base").string();
+    c.preference.method = method;
+    c.lora.rank = rank;
+    c.lora.dropout = 0.3;
+    c.optim.learning_rate = rank > 0 ? 1e-2 : 2e-3;
+    c.optim.warmup_steps = 0;
+    c.train.batch_size = 2;
+    c.train.gradient_accumulation_steps = 2;
+    c.train.max_steps = 12;
+    c.train.eval_interval = 6;
+    c.train.eval_tokens = 0;
+    resolve(c);
+    return c;
+  }
+  PreferenceRecorder train(const Config& c, const char* run) const {
+    PreferenceRecorder events;
+    Trainer::start(c, folder / run).run(events, never);
+    return events;
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(Preferences, BeginAtLnTwoWithoutMargins) {
+  for (const index rank : {0, 2}) {
+    for (const Precision precision : {Precision::f32, Precision::bf16}) {
+      Config c = config(PreferenceMethod::dpo, rank);
+      c.train.precision = precision;
+      c.train.emulate_bf16 = true;
+      c.train.max_steps = 1;
+      const PreferenceRecorder events = train(c, concat("first", rank, name_of(precision)).c_str());
+      ASSERT_EQ(events.steps.size(), 1U);
+      const StepReport& first = events.steps.front();
+      EXPECT_NEAR(first.loss, std::numbers::ln2, 1e-14);
+      ASSERT_TRUE(first.preference.has_value());
+      EXPECT_EQ(first.preference->margin(), 0);
+      EXPECT_EQ(first.preference->chosen_reward, 0);
+      EXPECT_EQ(first.preference->rejected_reward, 0);
+      EXPECT_EQ(first.preference->accuracy, 0.5);
+      EXPECT_LT(first.preference->chosen_log_probability, 0);
+      ASSERT_FALSE(events.evaluations.empty());
+      EXPECT_NEAR(events.evaluations.front().val_loss, std::numbers::ln2, 1e-6) << "the evaluation has blocks of another shape";
+    }
+  }
+}
+
+TEST_F(Preferences, AreLearntByEveryMethod) {
+  for (const PreferenceMethod method :
+       {PreferenceMethod::dpo, PreferenceMethod::ipo, PreferenceMethod::orpo, PreferenceMethod::simpo, PreferenceMethod::kto}) {
+    for (const index rank : {0, 2}) {
+      SCOPED_TRACE(concat(name_of(method), rank));
+      Config c = config(method, rank, method == PreferenceMethod::kto ? "judged.jsonl" : "pairs.jsonl");
+      c.preference.sft_share = 0.1;
+      c.train.max_steps = 30;
+      const PreferenceRecorder events = train(c, concat(name_of(method), rank).c_str());
+      const EvaluationReport& last = events.evaluations.back();
+      ASSERT_TRUE(last.preference.has_value());
+      EXPECT_GT(last.preference->margin(), events.evaluations.front().preference->margin());
+      EXPECT_GE(last.preference->accuracy, 0.75);
+      EXPECT_LT(last.val_loss, events.evaluations.front().val_loss);
+      EXPECT_TRUE(std::isnan(last.preference->kl) == (method != PreferenceMethod::kto));
+      EXPECT_EQ(std::filesystem::exists(reference_file(folder / concat(name_of(method), rank))), c.preference.has_reference());
+    }
+  }
+}
+
+TEST_F(Preferences, AutoChoosesByTheData) {
+  const auto chosen = [&](const char* corpus) {
+    Config c = config(PreferenceMethod::auto_, 2, corpus);
+    return Trainer::plan(c).config().preference.method;
+  };
+  EXPECT_EQ(chosen("pairs.jsonl"), PreferenceMethod::dpo);
+  EXPECT_EQ(chosen("judged.jsonl"), PreferenceMethod::kto);
+  EXPECT_EQ(chosen("text.txt"), PreferenceMethod::none);
+}
+
+TEST_F(Preferences, ResumeExactlyOnAnyThreads) {
+  for (const auto& [method, corpus] : {std::pair(PreferenceMethod::dpo, "pairs.jsonl"), std::pair(PreferenceMethod::kto, "judged.jsonl")}) {
+    for (const index rank : {0, 2}) {
+      const auto proof = verify_resume(config(method, rank, corpus), 6, folder / "verify", {}, never, [](double) {});
+      ASSERT_TRUE(proof.has_value());
+      EXPECT_EQ(proof->difference, "") << name_of(method) << rank;
+    }
+  }
+}
+
+TEST_F(Preferences, AStepDoesNotDependOnItsPasses) {
+  const auto first_loss = [&](index batch, index passes, const char* run) {
+    Config c = config(PreferenceMethod::ipo, 2);
+    c.train.batch_size = batch;
+    c.train.gradient_accumulation_steps = passes;
+    c.train.max_steps = 2;
+    return train(c, run).steps.back();
+  };
+  const StepReport one = first_loss(4, 1, "one"), two = first_loss(2, 2, "two"), four = first_loss(1, 4, "four");
+  EXPECT_NEAR(one.loss, two.loss, 1e-5 * std::abs(one.loss));
+  EXPECT_NEAR(one.loss, four.loss, 1e-5 * std::abs(one.loss));
+  EXPECT_NEAR(one.gradient_norm, two.gradient_norm, 1e-3 * one.gradient_norm);
+  EXPECT_EQ(one.tokens, four.tokens);
+}
+
+TEST_F(Preferences, NeedTheReferenceThatTheyBeganWith) {
+  const Config c = config(PreferenceMethod::dpo, 2);
+  TrainingEvents nobody;
+  {
+    Trainer trainer = Trainer::start(c, folder / "run");
+    trainer.run(nobody, [&] { return trainer.state().step >= 3; });
+  }
+  const std::filesystem::path file = reference_file(folder / "run");
+  const std::string text = contents(file);
+  const auto refusal = [&] { return input_error_of([&] { Trainer::resume(folder / "run", {}); }); };
+  nlohmann::json object = nlohmann::json::parse(text);
+  for (const char* name : {"base", "template", "tokens"}) {
+    nlohmann::json other = object;
+    other[name] = std::string(64, '0');
+    write_file(file, other.dump());
+    EXPECT_TRUE(names(refusal(), {"reference.json", std::string(64, '0'), object[name].get<std::string>()}));
+  }
+  nlohmann::json damaged = object;
+  damaged["log_probabilities"]["train"]["values"][3] = -1.5;
+  write_file(file, damaged.dump());
+  EXPECT_TRUE(names(refusal(), {"reference.json", "damaged"}));
+  write_file(file, "nothing");
+  EXPECT_TRUE(names(refusal(), {"reference.json"}));
+  std::filesystem::remove(file);
+  EXPECT_TRUE(names(refusal(), {"reference.json", "missing"}));
+  write_file(file, text);
+  EXPECT_EQ(Trainer::resume(folder / "run", {}).run(nobody, never), Trainer::Outcome::finished);
+}
+
+TEST_F(Preferences, KeepTheBestByAccuracy) {
+  EvaluationReport low{.val_loss = 0.5}, high{.val_loss = 0.6}, equal{.val_loss = 0.4}, bad{.val_loss = std::nan("")};
+  low.preference = PreferenceReport{.accuracy = 0.7};
+  high.preference = PreferenceReport{.accuracy = 0.8};
+  equal.preference = PreferenceReport{.accuracy = 0.7};
+  bad.preference = PreferenceReport{.accuracy = 0.9};
+  EXPECT_TRUE(is_better(score_of(high), score_of(low)));
+  EXPECT_FALSE(is_better(score_of(low), score_of(high)));
+  EXPECT_TRUE(is_better(score_of(equal), score_of(low)));
+  EXPECT_FALSE(is_better(score_of(bad), score_of(low)));
+  EXPECT_TRUE(is_better(score_of(low), {}));
+}
+
+TEST_F(Preferences, RefuseWhatTheyCannotLearn) {
+  const auto refusal = [&](const Config& c) { return input_error_of([&] { Trainer::start(c, folder / "refused"); }); };
+  EXPECT_TRUE(names(refusal(config(PreferenceMethod::dpo, 2, "text.txt")), {"preference.method", "dpo", "text.txt"}));
+  EXPECT_TRUE(names(refusal(config(PreferenceMethod::dpo, 2, "judged.jsonl")), {"preference.method", "line 1", "label"}));
+  EXPECT_TRUE(names(refusal(config(PreferenceMethod::none, 2, "pairs.jsonl")), {"line 1", "chosen", "preference.method"}));
+  write_file(folder / "mixed.jsonl", contents(folder / "pairs.jsonl") + contents(folder / "judged.jsonl"));
+  EXPECT_TRUE(names(refusal(config(PreferenceMethod::dpo, 2, "mixed.jsonl")), {"mixed.jsonl: line 41", "label"}));
+  Config mixture = config(PreferenceMethod::dpo, 2);
+  mixture.data.sources = {{.name = "a", .corpus = mixture.data.corpus}, {.name = "b", .corpus = {(folder / "text.txt").string()}}};
+  mixture.data.corpus.clear();
+  EXPECT_THROW(validate(mixture), InputError);
+  EXPECT_FALSE(std::filesystem::exists(folder / "refused"));
+}
+
+}  // namespace
+}  // namespace dikkat

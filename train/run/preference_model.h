@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "train/metrics/reports.h"
+#include "train/model/language_model.h"
+#include "train/run/preference_loss.h"
+
+namespace dikkat {
+
+/// Adds up the losses of targets, one for each position of a batch, to the log-probabilities of its answers.
+void add_log_probabilities(const Batch& batch, std::span<const double> losses, std::vector<double>& log_probabilities);
+
+/// Returns the means that a step or an evaluation reports.
+PreferenceReport report_of(const PreferenceConfig& config, const PreferenceSums& sums);
+
+/// The loss of preference tuning for a model. The derivatives of a loss with respect to the log-probabilities of answers are known only when
+/// these are, and the fused head computes gradients in forward. So the head runs twice on the same features: first without a tape, for the
+/// log-probabilities, and then with a weight for each target, which may be negative. The rest of the model runs once.
+class PreferenceModel {
+ public:
+  /// Keeps references.
+  PreferenceModel(const LanguageModel& model, const PreferenceConfig& config) : model_(model), config_(config) {}
+
+  /// Returns the log-probabilities of the batch's answers, from the features of its positions. They are valid until the next call.
+  std::span<const double> log_probabilities(Tensor features, const Batch& batch);
+  /// Returns a scalar whose derivatives are those of the batch's part of the step's loss: the sum over its units, divided by those of the
+  /// step. Its value is another one: use `sums`. Call backward() on this tensor only.
+  Tensor loss(Pass& pass, const Batch& batch, PreferenceSums& sums);
+
+  /// Maps as much memory as `like` has used.
+  void reserve(const PreferenceModel& like) { scoring_.reserve(like.scoring_); }
+  /// Call it after the largest batch (Tape::freeze()).
+  void freeze() { scoring_.freeze(); }
+  /// The highest number of bytes so far.
+  std::size_t bytes() const { return scoring_.activation_bytes(); }
+
+ private:
+  const LanguageModel& model_;
+  const PreferenceConfig& config_;
+  Tape scoring_{Recording::off};
+  std::vector<double> losses_, log_probabilities_, slopes_;
+  std::vector<float> weights_;
+};
+
+}  // namespace dikkat
