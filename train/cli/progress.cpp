@@ -111,6 +111,10 @@ std::vector<LinePart> Progress::line_of(const StepReport& r) const {
                                  {fmt::format("lr {:.2e}", r.learning_rate), 3},
                                  {fmt::format("{:.1f} ms", r.seconds * 1e3), 4},
                                  {fmt::format("{} tokens/s", grouped_digits(static_cast<index>(r.tokens_per_second()))), 6}};
+  if (r.preference) {
+    parts.push_back({fmt::format("accuracy {:.2f}", r.preference->accuracy), 6});
+    parts.push_back({fmt::format("margin {:.3f}", r.preference->margin()), 5});
+  }
   if (!std::isnan(r.mfu)) {
     parts.push_back({fmt::format("MFU {:.0f}%", r.mfu * 100), 2});
   }
@@ -147,6 +151,13 @@ void Progress::stepped(const StepReport& r) {
   }
 }
 
+void Progress::scoring_reference(double share_done) {
+  if (const auto now = std::chrono::steady_clock::now(); now - shown_ > kRedrawn) {
+    shown_ = now;
+    show({last_, {fmt::format("log-probabilities of the reference {:.0f}%", share_done * 100), 10}});
+  }
+}
+
 void Progress::evaluating(double share_done) {
   if (const auto now = std::chrono::steady_clock::now(); now - shown_ > kRedrawn) {
     shown_ = now;
@@ -165,8 +176,10 @@ void Progress::evaluated(const EvaluationReport& r) {
     named +=
         fmt::format("  {} {:.4f}", for_terminal(one.name), one.loss) + (one.is_source() ? fmt::format(" (epoch {:.2f})", one.epochs) : "");
   }
-  print_message(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}", r.step, max_steps_, r.train_loss, r.val_loss,
-                            error, r.best ? "  (best so far)" : "", named),
+  const std::string preference =
+      r.preference ? fmt::format("  accuracy {:.3f}  margin {:.4f}", r.preference->accuracy, r.preference->margin()) : "";
+  print_message(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}{}", r.step, max_steps_, r.train_loss, r.val_loss,
+                            error, preference, r.best ? "  (best so far)" : "", named),
                 kIndent, "  ");
 }
 

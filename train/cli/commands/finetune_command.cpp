@@ -11,6 +11,8 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/override.h"
+#include "train/data/preferences.h"
+#include "train/data/token_shards.h"
 #include "train/model/model_origin.h"
 #include "train/run/trainer.h"
 
@@ -41,11 +43,11 @@ void require_no_adapters(const std::vector<std::string>& settings) {
 }
 
 /// Derives the recipe's length, and the keys that the user does not set, from the text.
-void fit_length(TrainArguments& train) {
+void fit_length(TrainArguments& train, bool prefers) {
   constexpr double kUsualEpochs = 3;  // the default of Hugging Face's trainer
   RunLength& length = train.length;
   length.is_default = length.epochs == 0;
-  length.epochs = length.is_default ? kUsualEpochs : length.epochs;
+  length.epochs = length.is_default ? (prefers ? 1 : kUsualEpochs) : length.epochs;
   const auto is_free = [&](std::initializer_list<const char*> keys) {
     return std::ranges::none_of(keys, [&](const char* key) { return is_set(train.run, key); });
   };
@@ -72,6 +74,21 @@ void print_next_steps(const Trainer& trainer, bool losses_fall) {
                                                               : concat("next: dikkat sample ", run, " --prompt \"...\"")));
 }
 
+/// Returns whether the run will learn preferences: by its data, unless the user has chosen a method.
+bool learns_preferences(const WantedRun& run) {
+  Config config;
+  config.preference.method = PreferenceMethod::auto_;
+  for (const std::string& setting : run.set) {
+    if (setting.starts_with("preference.method") || setting.starts_with("data.text_field")) {
+      apply_override(config, setting);
+    }
+  }
+  if (config.preference.method != PreferenceMethod::auto_) {
+    return config.preference.is_on();
+  }
+  return !run.corpus.empty() && !are_token_shards(run.corpus) && kind_of_preferences(run.corpus, config.data.text_field) != PreferenceKind::none;
+}
+
 int finetune_command(FinetuneArguments arguments) {
   WantedRun& run = arguments.train.run;
   require_input(!run.corpus.empty() || run.config != kRecipe,
@@ -83,6 +100,7 @@ int finetune_command(FinetuneArguments arguments) {
       !is_set(run, "data.window") && !is_set(run, "model.block_size")) {
     first.push_back(concat("data.window=", kShortWindow));
   }
+  const bool prefers = is_own_recipe && learns_preferences(run);
   if (arguments.full) {
     require_no_adapters(run.set);
     first.emplace_back("lora.rank=0");
@@ -90,8 +108,15 @@ int finetune_command(FinetuneArguments arguments) {
       first.emplace_back("optim.learning_rate=2e-5");
     }
   }
+  if (is_own_recipe) {
+    first.emplace_back("preference.method=auto");
+  }
+  if (prefers) {  // TRL's rates; a row has two windows, for both answers
+    first.emplace_back(arguments.full ? "optim.learning_rate=1e-6" : "optim.learning_rate=5e-5");
+    first.emplace_back("train.batch_size=2");
+  }
   if (is_own_recipe && !is_set(run, "train.max_steps")) {
-    fit_length(arguments.train);
+    fit_length(arguments.train, prefers);
   }
   run.set.insert(run.set.begin(), first.begin(), first.end());
   arguments.train.finished = print_next_steps;
@@ -106,6 +131,7 @@ void add_finetune(Commands& program) {
   dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
   dikkat finetune runs/base --data letters.txt --full
   dikkat finetune runs/base --data chats.jsonl --epochs 2
+  dikkat finetune runs/talks --data pairs.jsonl --set preference.beta=0.05   # preferences (DPO)
   dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
 The command is short for
   dikkat train --config finetune --init-from MODEL --corpus PATH

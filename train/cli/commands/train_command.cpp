@@ -48,7 +48,7 @@ struct ResumeArguments {
 std::string training_plan(const Trainer& trainer) {
   const Config& c = trainer.config();
   const bool is_gpt = trainer.model().is_gpt();
-  const index size = is_gpt ? *c.data.window : index{1};
+  const index size = !is_gpt ? index{1} : c.preference.is_on() ? trainer.loader().longest().cols : *c.data.window;
   const char* unit = is_gpt ? "tokens" : "pairs";
   const TrainingState& state = trainer.state();
   const Accumulation& passes = trainer.accumulation();
@@ -269,12 +269,14 @@ int train_and_report(Trainer& trainer, bool with_profile, const TrainArguments::
     return code;
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
-    print_message(fmt::format("ended early at step {} of {}: the validation loss did not fall in the last {} evaluations (train.patience)",
-                              state.step, trainer.config().train.max_steps, trainer.config().train.patience));
+    const char* what = trainer.config().preference.is_on() ? "the accuracy of preferences did not rise" : "the validation loss did not fall";
+    print_message(fmt::format("ended early at step {} of {}: {} in the last {} evaluations (train.patience)", state.step,
+                              trainer.config().train.max_steps, what, trainer.config().train.patience));
   }
   if (state.best_step >= 0) {
-    print_message(
-        fmt::format("finished at step {}; best validation loss {:.4f} at step {}", state.step, state.best_val_loss, state.best_step));
+    const std::string accuracy = state.best_accuracy >= 0 ? fmt::format(" with accuracy {:.3f}", state.best_accuracy) : "";
+    print_message(fmt::format("finished at step {}; best validation loss {:.4f}{} at step {}", state.step, state.best_val_loss, accuracy,
+                              state.best_step));
   } else {
     print_message(fmt::format("finished at step {}", state.step));
   }

@@ -84,6 +84,17 @@ struct Progress {
   }
 };
 
+/// What a run reports about preferences, by the names of the page's columns.
+using PreferenceColumns = std::vector<std::pair<const char*, double>>;
+PreferenceColumns preference_columns(const PreferenceReport& r) {
+  return {{"accuracy", r.accuracy},
+          {"margin", r.margin()},
+          {"reward_chosen", r.chosen_reward},
+          {"reward_rejected", r.rejected_reward},
+          {"logp_chosen", r.chosen_log_probability},
+          {"logp_rejected", r.rejected_log_probability}};
+}
+
 Json steps_of(const RunHistory& history, const Progress& progress) {
   std::vector<Column> columns(7);
   for (const RunHistory::Step& one : history.steps) {
@@ -96,15 +107,25 @@ Json steps_of(const RunHistory& history, const Progress& progress) {
   }
   const std::vector<std::size_t> rows = rows_to_draw(std::span(columns).first(4), kBuckets);
   const Column steps(progress.steps.begin(), progress.steps.end());
-  return {{"step", column(steps, rows)},      {"tokens", column(progress.tokens, rows)},      {"seconds", column(progress.seconds, rows)},
+  Json of{{"step", column(steps, rows)},      {"tokens", column(progress.tokens, rows)},      {"seconds", column(progress.seconds, rows)},
           {"loss", column(columns[0], rows)}, {"smooth", column(smoothed(columns[0]), rows)}, {"norm", column(columns[1], rows)},
           {"rate", column(columns[2], rows)}, {"tokens_per_s", column(columns[3], rows)},     {"mfu", column(columns[4], rows)},
           {"ms", column(columns[5], rows)},   {"optimizer_ms", column(columns[6], rows)}};
+  if (std::ranges::any_of(history.steps, [](const RunHistory::Step& one) { return one.report.preference.has_value(); })) {
+    for (const std::size_t row : rows) {
+      for (const auto& [name, value] : preference_columns(history.steps[row].report.preference.value_or(PreferenceReport()))) {
+        of[name].push_back(number(value));
+      }
+    }
+  }
+  return of;
 }
 
 Json evaluations_of(const RunHistory& history, const Progress& progress) {
   Json of{{"step", Json::array()}, {"tokens", Json::array()}, {"seconds", Json::array()}, {"train", Json::array()},
           {"val", Json::array()},  {"error", Json::array()},  {"memory", Json::array()}};
+  const bool prefers =
+      std::ranges::any_of(history.evaluations, [](const RunHistory::Evaluation& one) { return one.report.preference.has_value(); });
   for (const RunHistory::Evaluation& one : history.evaluations) {
     const EvaluationReport& r = one.report;
     of["step"].push_back(r.step);
@@ -114,6 +135,9 @@ Json evaluations_of(const RunHistory& history, const Progress& progress) {
     of["val"].push_back(number(r.val_loss));
     of["error"].push_back(number(r.val_standard_error));
     of["memory"].push_back(r.memory > 0 ? Json(r.memory) : Json());
+    for (const auto& [name, value] : prefers ? preference_columns(r.preference.value_or(PreferenceReport())) : PreferenceColumns()) {
+      of[name].push_back(number(value));
+    }
   }
   return of;
 }

@@ -5,11 +5,13 @@ const COLORS = ["#0b76d1", "#d9480f", "#2b8a3e", "#9c36b5", "#b08900", "#0c8599"
 
 // ---- Values computed from a run -------------------------------------------------------------------------------------------------------------
 
+// The best evaluation: the lowest validation loss, or with preferences the highest accuracy, and then the lowest loss.
 function lowest(run) {
-  const { val, step, error } = run.evaluations;
+  const { val, step, error, accuracy = [] } = run.evaluations;
+  const right = (i) => (isNumber(accuracy[i]) ? accuracy[i] : -1);
   let at = -1;
   val.forEach((loss, i) => {
-    if (isNumber(loss) && (at < 0 || loss < val[at])) at = i;
+    if (isNumber(loss) && (at < 0 || right(i) > right(at) || (right(i) === right(at) && loss < val[at]))) at = i;
   });
   return at < 0 ? null : { step: step[at], loss: val[at], error: error[at] };
 }
@@ -26,7 +28,9 @@ function median(values) {
 
 // Whether a program's own training loop wrote the run: it has no tokenizer, and its losses have no unit.
 const isOwn = (run) => run.header !== null && !run.header.tokenizer;
-const lossUnit = (runs) => (runs.some(isOwn) ? null : "nats per token");
+// Whether the run learns preferences. Its losses are means over pairs or judged answers.
+const prefers = (run) => run.steps.accuracy !== undefined;
+const lossUnit = (runs) => (runs.some(isOwn) ? null : runs.some(prefers) ? "of preferences" : "nats per token");
 
 const last = (values) => (values.length ? values[values.length - 1] : null);
 
@@ -42,6 +46,12 @@ const AXES = {
 const curvesByName = (run) => run.texts.map((text, number) => (
   { name: text.name, table: text, column: "loss", points: true, error: "error", dashed: true, number }));
 
+// Two curves of a number of preferences: of the steps, and of the validation part.
+const preferenceCurves = (names) => (run) => (!prefers(run) ? [] : names.flatMap(([name, column]) => [
+  { name: `${name}, each step`, table: "steps", column, faint: true },
+  { name: `${name}, validation`, table: "evaluations", column, points: true, dashed: true },
+]));
+
 // The panels. A curve draws the values of a column of one of the run's tables. If the curves differ from run to run, `curves` is a function of the run.
 const CHARTS = [
   { title: "Loss", unit: lossUnit, wide: true, log: true, digits: 4, curves: [
@@ -51,6 +61,9 @@ const CHARTS = [
   ] },
   { title: "Loss of each text", unit: "nats per token", log: true, digits: 4, curves: (run) => (isOwn(run) ? [] : curvesByName(run)) },
   { title: "Measures", digits: 4, curves: (run) => (isOwn(run) ? curvesByName(run) : []) },
+  { title: "Accuracy of preferences", digits: 3, curves: preferenceCurves([["accuracy", "accuracy"]]) },
+  { title: "Rewards", digits: 4, curves: preferenceCurves([["margin", "margin"], ["chosen", "reward_chosen"], ["rejected", "reward_rejected"]]) },
+  { title: "Log-probabilities of answers", curves: preferenceCurves([["chosen", "logp_chosen"], ["rejected", "logp_rejected"]]) },
   { title: "Learning rate", curves: [{ name: "rate", table: "steps", column: "rate" }] },
   { title: "Gradient norm", log: true, curves: [{ name: "norm before clipping", table: "steps", column: "norm" }] },
   { title: "Throughput", unit: "tokens/s", curves: [{ name: "tokens/s", table: "steps", column: "tokens_per_s" }] },
