@@ -13,26 +13,6 @@
 namespace dikkat {
 namespace {
 
-TrainingData load_data(Config& config, std::optional<ModelOrigin>& origin, const LoadingProgress& progress) {
-  if (config.train.init_from.empty()) {
-    TrainingData data = load_training_data(config, nullptr, progress);
-    require_input(config.lora.rank == 0, "lora.rank is ", config.lora.rank,
-                  ", but there is no model to adapt: name one with --init-from (train.init_from)");
-    return data;
-  }
-  origin.emplace(ModelOrigin::open(config.train.init_from));
-  require_input(config.lora.rank == 0 || origin->config().lora.rank == 0, config.train.init_from,
-                " holds adapters itself; make a model of it first: dikkat merge ", config.train.init_from, " --out MERGED");
-  adopt_model(config, *origin);
-  adopt_template(config, *origin);
-  const KnownCorpus known{.tokenizer = origin->tokenizer()};
-  return load_training_data(config, &known, progress);
-}
-
-}  // namespace
-
-namespace {
-
 /// Settles preference.method = "auto" by the data.
 void settle_preference(Config& config) {
   if (config.preference.method != PreferenceMethod::auto_) {
@@ -46,13 +26,30 @@ void settle_preference(Config& config) {
   validate(config);
 }
 
+TrainingData load_data(Config& config, std::optional<ModelOrigin>& origin, const LoadingProgress& progress) {
+  if (config.train.init_from.empty()) {
+    settle_preference(config);
+    TrainingData data = load_training_data(config, nullptr, progress);
+    require_input(config.lora.rank == 0, "lora.rank is ", config.lora.rank,
+                  ", but there is no model to adapt: name one with --init-from (train.init_from)");
+    return data;
+  }
+  origin.emplace(ModelOrigin::open(config.train.init_from));
+  require_input(config.lora.rank == 0 || origin->config().lora.rank == 0, config.train.init_from,
+                " holds adapters itself; make a model of it first: dikkat merge ", config.train.init_from, " --out MERGED");
+  adopt_model(config, *origin);
+  adopt_template(config, *origin);
+  settle_preference(config);
+  const KnownCorpus known{.tokenizer = origin->tokenizer()};
+  return load_training_data(config, &known, progress);
+}
+
 }  // namespace
 
 NewRun load_new_run(Config config, const LoadingProgress& progress, const RunLength& length) {
   const std::string precision = settle_precision(config.train);
   read_template_file(config.chat);
   make_absolute(config);
-  settle_preference(config);
   std::optional<ModelOrigin> origin;
   TrainingData data = load_data(config, origin, progress);
   config.tokenizer.kind = data.tokenizer->kind();  // tokenizer.path, if given, decides it
