@@ -17,8 +17,8 @@
 namespace dikkat {
 namespace {
 
-constexpr index kExamplesOfATask = 64;
-constexpr index kRowGrain = 8;  // row lengths are multiples of this
+constexpr index kUnitsOfATask = 64;
+constexpr index kGrainOfRows = 8;  // row lengths are multiples of this
 
 /// Returns the kind of an example of any kind; nullopt if the line is none.
 std::optional<PreferenceKind> kind_of_example(std::string_view line, const std::string& text_field) {
@@ -200,8 +200,8 @@ PreferenceStore::PreferenceStore(const PreferenceCorpus& corpus, index first, in
   };
   std::vector<Encoded> encoded(units.size());
   const auto all = static_cast<index>(units.size());
-  run_tasks(ceil_div(all, kExamplesOfATask), [&](index task) {
-    for (index i = task * kExamplesOfATask; i < std::min(all, (task + 1) * kExamplesOfATask); ++i) {
+  run_tasks(ceil_div(all, kUnitsOfATask), [&](index task) {
+    for (index i = task * kUnitsOfATask; i < std::min(all, (task + 1) * kUnitsOfATask); ++i) {
       const Unit& unit = units[static_cast<std::size_t>(i)];
       Encoded& out = encoded[static_cast<std::size_t>(i)];
       try {
@@ -285,7 +285,7 @@ PreferenceSamples::PreferenceSamples(const PreferenceStore& store, index window)
     longest = std::max(longest, std::accumulate(of_row.begin(), of_row.end(), index{0},
                                                 [&](index sum, index unit) { return sum + lengths[static_cast<std::size_t>(unit)]; }));
   }
-  row_length_ = round_up(longest, kRowGrain);
+  row_length_ = round_up(longest, kGrainOfRows);
 }
 
 double PreferenceSamples::padding() const {

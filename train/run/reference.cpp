@@ -15,8 +15,8 @@
 namespace dikkat {
 namespace {
 
-constexpr index kFormat = 1;
-constexpr const char* kAdvice =
+constexpr index kReferenceFormat = 1;
+constexpr const char* kHowToGoOn =
     "; restore the file, or begin a new run: a run that has trained cannot compute the log-probabilities of its start again";
 
 struct NamedStore {
@@ -148,7 +148,7 @@ std::filesystem::path reference_file(const std::filesystem::path& run_directory)
 
 void write_reference(const std::filesystem::path& file, const TrainingData& data, const ReferenceKey& key) {
   nlohmann::ordered_json object = {
-      {"format", kFormat}, {"base", key.base}, {"template", key.chat_template}, {"tokens", key.tokens}, {"log_probabilities", nullptr}};
+      {"format", kReferenceFormat}, {"base", key.base}, {"template", key.chat_template}, {"tokens", key.tokens}, {"log_probabilities", nullptr}};
   nlohmann::ordered_json& parts = object["log_probabilities"] = nlohmann::ordered_json::object();
   for (const SplitText& source : data.sources) {
     for (const auto& [name, text] : {std::pair("train", &source.train), std::pair("validation", &source.validation)}) {
@@ -171,11 +171,11 @@ bool read_reference(const std::filesystem::path& file, TrainingData& data, const
     return value != nullptr && value->is_string() ? value->get<std::string>() : "";
   };
   const auto* const format = object && object->is_object() ? find_value(*object, "format") : nullptr;
-  require_input(format != nullptr && *format == kFormat, file.string(), " is not a file of reference log-probabilities of format ", kFormat,
-                kAdvice);
+  require_input(format != nullptr && *format == kReferenceFormat, file.string(), " is not a file of reference log-probabilities of format ", kReferenceFormat,
+                kHowToGoOn);
   const auto require_equal = [&](const char* name, const std::string& expected, const char* what) {
     require_input(text_of(name) == expected, file.string(), " belongs to ", what, ": its hash is ", text_of(name), ", expected ", expected,
-                  kAdvice);
+                  kHowToGoOn);
   };
   require_equal("base", key.base, "another reference model");
   require_equal("template", key.chat_template, "another chat template");
@@ -188,7 +188,7 @@ bool read_reference(const std::filesystem::path& file, TrainingData& data, const
                              std::ranges::all_of(*list, [](const auto& number) { return number.is_number(); });
     std::vector<double> numbers = are_numbers ? list->get<std::vector<double>>() : std::vector<double>();
     require_input(are_numbers && part->value("sha256", nlohmann::json()) == hash_of(numbers), file.string(), " is damaged: \"", one.name,
-                  "\" does not have the ", one.text->preferences->count(), " log-probabilities that were written", kAdvice);
+                  "\" does not have the ", one.text->preferences->count(), " log-probabilities that were written", kHowToGoOn);
     one.text->preferences->set_reference(std::move(numbers));
   }
   return true;
