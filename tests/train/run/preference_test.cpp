@@ -60,7 +60,9 @@ class Preferences : public ::testing::Test {
 
   Config config(PreferenceMethod method, index rank, const char* corpus = "pairs.jsonl") const {
     Config c = tiny_config(folder / corpus);
-    c.model = {};
+    c.model.block_size = 64;
+    c.tokenizer.kind = "bpe";
+    c.tokenizer.vocab_size = 300;
     c.data.window = {};
     c.train.init_from = (folder / "base").string();
     c.preference.method = method;
