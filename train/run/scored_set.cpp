@@ -145,7 +145,14 @@ ScoredSet with_loss(const ScoredSet& set, const PreferenceConfig& config) {
   if (!set.is_known()) {
     return set;
   }
-  const double numbers[] = {config.beta, config.gamma, config.label_smoothing, config.good_weight, config.bad_weight, config.sft_share};
+  // A number that the method does not use does not change the loss.
+  const auto used_by = [&](PreferenceMethod method, double number) { return config.method == method ? number : 0.0; };
+  const double numbers[] = {config.beta,
+                            used_by(PreferenceMethod::simpo, config.gamma),
+                            used_by(PreferenceMethod::dpo, config.label_smoothing),
+                            used_by(PreferenceMethod::kto, config.good_weight),
+                            used_by(PreferenceMethod::kto, config.bad_weight),
+                            config.method == PreferenceMethod::orpo ? 0.0 : config.sft_share};
   const auto hashed = [&](const std::string& digest) {
     Sha256 hash;
     add(hash, std::span<const char>(digest));
