@@ -147,6 +147,13 @@ struct Names<Precision> {
   static constexpr std::string_view of[] = {"f32", "bf16", "auto"};
 };
 
+/// The form that a run prepares its weights for: they are trained with the rounding of a q4_0 export, or exactly.
+enum class Quantize { none, q4 };
+template <>
+struct Names<Quantize> {
+  static constexpr std::string_view of[] = {"none", "q4"};
+};
+
 struct TrainConfig {
   index batch_size = 12;
   index gradient_accumulation_steps = 1;
@@ -166,6 +173,8 @@ struct TrainConfig {
   Recompute recompute = Recompute::none;
   Precision precision = Precision::f32;
   bool emulate_bf16 = false;
+  Quantize quantize = Quantize::none;
+  double quantize_share = 0.2;  // of optim.decay_steps, at their end
   bool async_save = true;
   OnFailedSave on_failed_save = OnFailedSave::stop;
   OnNonfinite on_nonfinite = OnNonfinite::stop;

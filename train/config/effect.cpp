@@ -56,8 +56,11 @@ constexpr Condition kConversations{[](const Config&, const RunFacts& f) { return
 constexpr Condition kReachesMinLr{[](const Config& c, const RunFacts&) { return ends_at_min_lr(c.optim.schedule); },
                                   "optim.schedule is \"linear\", \"cosine\" or \"wsd\""};
 constexpr Condition kHasEnd{
-    [](const Config& c, const RunFacts&) { return ends_at_min_lr(c.optim.schedule) || (ends_decay(c.optim) && decays_weights(c)); },
-    "optim.schedule is \"linear\", \"cosine\" or \"wsd\", or optim.weight_decay_schedule is \"linear\" or \"cosine\""};
+    [](const Config& c, const RunFacts&) {
+      return ends_at_min_lr(c.optim.schedule) || (ends_decay(c.optim) && decays_weights(c)) || c.train.quantize != Quantize::none;
+    },
+    "optim.schedule is \"linear\", \"cosine\" or \"wsd\", optim.weight_decay_schedule is \"linear\" or \"cosine\", or train.quantize is "
+    "\"q4\""};
 constexpr Condition kWsd{[](const Config& c, const RunFacts&) { return c.optim.schedule == Schedule::Kind::wsd; },
                          "optim.schedule is \"wsd\""};
 constexpr Condition kDecays{[](const Config& c, const RunFacts&) { return decays_weights(c); },
@@ -100,6 +103,8 @@ constexpr Condition kSamples{[](const Config& c, const RunFacts&) { return !c.tr
                              "train.sample_prompts has prompts"};
 constexpr Condition kBf16{[](const Config& c, const RunFacts&) { return c.train.precision != Precision::f32; },
                           "train.precision is \"bf16\""};
+constexpr Condition kQuantizes{[](const Config& c, const RunFacts&) { return c.train.quantize != Quantize::none; },
+                               "train.quantize is \"q4\""};
 constexpr Condition kSkips{[](const Config& c, const RunFacts&) { return c.train.on_nonfinite == OnNonfinite::skip; },
                            "train.on_nonfinite is \"skip\""};
 constexpr Condition kRecomputes{[](const Config& c, const RunFacts&) {
@@ -199,6 +204,7 @@ constexpr EffectRule kRules[] = {
     only_if<kValidates, kSamples>("train.sample_tokens"),
     only_if<kRecomputes>("train.recompute"),
     only_if<kBf16>("train.emulate_bf16"),
+    only_if<kQuantizes>("train.quantize_share"),
     only_if<kSkips>("train.max_skipped"),
 
     only_if<kAdapters>("lora.alpha"),

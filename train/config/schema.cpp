@@ -388,6 +388,14 @@ constexpr Key kKeys[] = {
         "emulate_bf16", anything(),
         "Whether bf16 may be used on a processor without instructions for it. Products are computed in the same way, but no faster than "
         "f32."),
+    train<&TrainConfig::quantize>(
+        "quantize", fixed(anything()),
+        "Rounding that the weights are trained for. q4: in the last steps (quantize_share), passes use the matrices as an export to q4_0 "
+        "rounds them, and updates change the exact ones. The export then loses little. Every evaluation of the run measures the rounded "
+        "matrices; `dikkat eval` measures the exact ones, or with --weights q4 the rounded ones."),
+    train<&TrainConfig::quantize_share>(
+        "quantize_share", above_to(0, 1),
+        "Share of optim.decay_steps, at their end, in which quantize rounds. A step takes a little longer there."),
     train<&TrainConfig::async_save>(
         "async_save", anything(),
         "Whether checkpoints are written while training continues, from a copy of the weights and the optimizer state in memory."),
