@@ -39,6 +39,13 @@ struct Names<Packing> {
   static constexpr std::string_view of[] = {"stream", "document", "best_fit"};
 };
 
+/// The order of documents in the stream from which windows are cut: that of the corpus, or another one in each epoch.
+enum class DocumentOrder { fixed, shuffled };
+template <>
+struct Names<DocumentOrder> {
+  static constexpr std::string_view of[] = {"fixed", "shuffled"};
+};
+
 /// The treatment of bytes that are not UTF-8: the text is refused, or each byte becomes U+FFFD.
 enum class InvalidUtf8 { refuse, replace };
 template <>
@@ -70,6 +77,7 @@ struct DataConfig {
   double val_fraction = 0.1;
   std::string text_field = "text";
   Packing pack = Packing::stream;
+  DocumentOrder order = DocumentOrder::fixed;  // of the stream
   InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
   std::string cache = "auto";
   Defaulted<index> window{};        // tokens of a window; default: model.block_size

@@ -50,6 +50,9 @@ constexpr Condition kUnsplit{[](const Config& c, const RunFacts&) {
                              "a source has no validation texts (data.validation)"};
 constexpr Condition kTexts{[](const Config&, const RunFacts& f) { return f.texts; }, "the corpus holds texts"};
 constexpr Condition kStream{[](const Config&, const RunFacts& f) { return f.texts || f.tokens; }, "the corpus holds texts or token files"};
+constexpr Condition kIsStream{[](const Config& c, const RunFacts&) { return c.data.pack == Packing::stream; }, "data.pack is \"stream\""};
+constexpr Condition kSeveralDocuments{[](const Config&, const RunFacts& f) { return f.several_documents; },
+                                      "a text to train on has three documents or more"};
 constexpr Condition kJsonl{[](const Config&, const RunFacts& f) { return f.jsonl; }, "the corpus has a .jsonl file"};
 constexpr Condition kConversations{[](const Config&, const RunFacts& f) { return f.conversations; }, "the corpus holds conversations"};
 
@@ -168,6 +171,7 @@ constexpr EffectRule kRules[] = {
     only_if<kGpt>("data.window"),
     only_if<kJsonl>("data.text_field"),
     only_if<kStream>("data.pack"),
+    only_if<kStream, kIsStream, kSeveralDocuments>("data.order"),
     only_if<kTexts>("data.invalid_utf8"),
     only_if<kTexts>("data.cache"),
 

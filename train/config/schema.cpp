@@ -266,6 +266,10 @@ constexpr Key kKeys[] = {
         "pack", fixed(anything()),
         "How documents are cut into windows: as one stream (stream); so that no window crosses a document boundary (document); or so that "
         "short documents also share a window, without seeing each other (best_fit). Conversations are always packed by best fit."),
+    data<&DataConfig::order>(
+        "order", fixed(anything()),
+        "Order of documents in the stream from which windows are cut: that of the corpus in every epoch (fixed), or another one in each "
+        "epoch (shuffled), so that a document has other neighbours each time. Windows are drawn in random order in any case."),
     data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(anything()),
                                     "How to treat bytes that are not UTF-8: refuse the text, or replace each by U+FFFD."),
     data<&DataConfig::window>(

@@ -45,7 +45,8 @@ void RoundedWeights::show() {
     for (index first = 0; first < matrix.entry->size(); first += kEncodedAtOnce) {
       const index count = std::min(kEncodedAtOnce, matrix.entry->size() - first);
       encode(WeightType::q4_0, exact + first, count, encoded_.data());
-      read_f32({.type = WeightType::q4_0, .elements = count, .data = encoded_.data()}, 0, count, rounded + first);
+      const WeightTensor blocks{.name = {}, .type = WeightType::q4_0, .type_name = {}, .elements = count, .data = encoded_.data()};
+      read_f32(blocks, 0, count, rounded + first);
     }
   }
   for (const Matrix& matrix : matrices_) {
