@@ -24,12 +24,7 @@ struct RunFacts {
   bool processes = true;          ///< several processes share the run
 
   static RunFacts none() {
-    return {.texts = false,
-            .jsonl = false,
-            .tokens = false,
-            .conversations = false,
-            .several_documents = false,
-            .processes = false};
+    return {.texts = false, .jsonl = false, .tokens = false, .conversations = false, .several_documents = false, .processes = false};
   }
 };
 

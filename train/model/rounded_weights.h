@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// A second copy of a model's matrices, rounded as a q4_0 export rounds them. While it is shown, forward and backward passes multiply by the
-/// rounded matrices, and gradients go to the exact ones (straight-through estimator: Bengio et al., arXiv 1308.3432). So training finds
+/// A second copy of a model's matrices, rounded as a q4_0 export rounds them. While it is shown, forward and backward passes multiply by
+/// the rounded matrices, and gradients go to the exact ones (straight-through estimator: Bengio et al., arXiv 1308.3432). So training finds
 /// weights that survive the rounding. The store's slab always holds the exact weights: optimizers and checkpoints never see the others.
 class RoundedWeights {
  public:

@@ -83,8 +83,8 @@ std::size_t MemoryPlan::parameters_of_rank(index lanes, index ranks) const {
 }
 
 std::size_t MemoryPlan::training() const {
-  return parameters() + activations + head + activation_gradients + recomputation + evaluation + sampling + rounded + save_copy + scratch + batches +
-         stepping + saving + tokens + program;
+  return parameters() + activations + head + activation_gradients + recomputation + evaluation + sampling + rounded + save_copy + scratch +
+         batches + stepping + saving + tokens + program;
 }
 
 std::size_t MemoryPlan::peak() const { return std::max({before, training(), parameters() + loading + tokens + program}); }
@@ -177,8 +177,7 @@ MemoryPlan reserve_memory(const Reserved& run) {
   require_fits({.batches = 2 * bytes_of(run.longest, train.batch_size)}, machine_memory());  // a dry step fills only the batches
   Tape dry;
   PreferenceModel preference(run.model, run.config.preference);
-  MemoryPlan plan =
-      plan_step(run.model, run.optimizer, train, run.longest, dry, run.config.preference.is_on() ? &preference : nullptr);
+  MemoryPlan plan = plan_step(run.model, run.optimizer, train, run.longest, dry, run.config.preference.is_on() ? &preference : nullptr);
   MemoryPlan parameters = plan_parameters(run.model.parameters(), run.optimizer, train);
   plan.weights = parameters.weights;
   plan.gradients = parameters.gradients;

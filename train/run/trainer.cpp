@@ -190,7 +190,11 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   clock_.begin_step(own_passes);
 
   // Forward and backward passes of this rank's micro-batches. During the last one, ranks exchange gradients.
-  std::optional<ShownRounded> rounding(rounds_step() ? rounded() : nullptr);
+  std::optional<ShownRounded> rounding;
+  if (rounds_step()) {
+    const Profile::Piece piece = clock_.piece("rounding of weights", {.bytes = 2 * static_cast<double>(rounded_->bytes())});
+    rounding.emplace(rounded());
+  }
   for (index i = 0; i < own_passes && clock_.has_time(); ++i) {
     parallel_step_->begin_pass(i, passes);
     const Batch& batch = next(batches);
