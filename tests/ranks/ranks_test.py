@@ -23,7 +23,8 @@ COMMON = ["model.n_layer=2", "model.n_head=2", "model.n_embd=32", "model.block_s
 TALES = ["--corpus", str(source / "data/tales.txt")]
 KINDS = {
     "adamw": TALES,
-    "muon": [*TALES, "--set", "optim.kind=muon", "optim.muon_normalize=true", "optim.ema_decay=0.9", "train.recompute=block"],
+    "muon": [*TALES, "--set", "optim.kind=muon", "optim.muon_normalize=true", "optim.ema_decay=0.9", "train.recompute=block", "train.quantize=q4",
+             "train.quantize_share=0.5"],
     "bpe": [*TALES, "--set", "tokenizer.kind=bpe", "tokenizer.vocab_size=300", "train.precision=bf16", "train.emulate_bf16=true", "train.async_save=false",
             "train.accumulation_schedule=3:16", "optim.kind=muon", "train.recompute=cheap"],
     "pairs": ["--config", "frozen.toml", "--corpus", str(source / "data/pairs.tsv"), "--set", "optim.kind=sgd"],

@@ -39,6 +39,13 @@ struct Names<Packing> {
   static constexpr std::string_view of[] = {"stream", "document", "best_fit"};
 };
 
+/// The order of documents in the stream from which windows are cut: that of the corpus, or another one in each epoch.
+enum class DocumentOrder { fixed, shuffled };
+template <>
+struct Names<DocumentOrder> {
+  static constexpr std::string_view of[] = {"fixed", "shuffled"};
+};
+
 /// The treatment of bytes that are not UTF-8: the text is refused, or each byte becomes U+FFFD.
 enum class InvalidUtf8 { refuse, replace };
 template <>
@@ -70,6 +77,7 @@ struct DataConfig {
   double val_fraction = 0.1;
   std::string text_field = "text";
   Packing pack = Packing::stream;
+  DocumentOrder order = DocumentOrder::fixed;  // of the stream
   InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
   std::string cache = "auto";
   Defaulted<index> window{};        // tokens of a window; default: model.block_size
@@ -147,6 +155,13 @@ struct Names<Precision> {
   static constexpr std::string_view of[] = {"f32", "bf16", "auto"};
 };
 
+/// The form that a run prepares its weights for: they are trained with the rounding of a q4_0 export, or exactly.
+enum class Quantize { none, q4 };
+template <>
+struct Names<Quantize> {
+  static constexpr std::string_view of[] = {"none", "q4"};
+};
+
 struct TrainConfig {
   index batch_size = 12;
   index gradient_accumulation_steps = 1;
@@ -166,6 +181,8 @@ struct TrainConfig {
   Recompute recompute = Recompute::none;
   Precision precision = Precision::f32;
   bool emulate_bf16 = false;
+  Quantize quantize = Quantize::none;
+  double quantize_share = 0.2;  // of optim.decay_steps, at their end
   bool async_save = true;
   OnFailedSave on_failed_save = OnFailedSave::stop;
   OnNonfinite on_nonfinite = OnNonfinite::stop;

@@ -50,14 +50,20 @@ constexpr Condition kUnsplit{[](const Config& c, const RunFacts&) {
                              "a source has no validation texts (data.validation)"};
 constexpr Condition kTexts{[](const Config&, const RunFacts& f) { return f.texts; }, "the corpus holds texts"};
 constexpr Condition kStream{[](const Config&, const RunFacts& f) { return f.texts || f.tokens; }, "the corpus holds texts or token files"};
+constexpr Condition kIsStream{[](const Config& c, const RunFacts&) { return c.data.pack == Packing::stream; }, "data.pack is \"stream\""};
+constexpr Condition kSeveralDocuments{[](const Config&, const RunFacts& f) { return f.several_documents; },
+                                      "a text to train on has three documents or more"};
 constexpr Condition kJsonl{[](const Config&, const RunFacts& f) { return f.jsonl; }, "the corpus has a .jsonl file"};
 constexpr Condition kConversations{[](const Config&, const RunFacts& f) { return f.conversations; }, "the corpus holds conversations"};
 
 constexpr Condition kReachesMinLr{[](const Config& c, const RunFacts&) { return ends_at_min_lr(c.optim.schedule); },
                                   "optim.schedule is \"linear\", \"cosine\" or \"wsd\""};
 constexpr Condition kHasEnd{
-    [](const Config& c, const RunFacts&) { return ends_at_min_lr(c.optim.schedule) || (ends_decay(c.optim) && decays_weights(c)); },
-    "optim.schedule is \"linear\", \"cosine\" or \"wsd\", or optim.weight_decay_schedule is \"linear\" or \"cosine\""};
+    [](const Config& c, const RunFacts&) {
+      return ends_at_min_lr(c.optim.schedule) || (ends_decay(c.optim) && decays_weights(c)) || c.train.quantize != Quantize::none;
+    },
+    "optim.schedule is \"linear\", \"cosine\" or \"wsd\", optim.weight_decay_schedule is \"linear\" or \"cosine\", or train.quantize is "
+    "\"q4\""};
 constexpr Condition kWsd{[](const Config& c, const RunFacts&) { return c.optim.schedule == Schedule::Kind::wsd; },
                          "optim.schedule is \"wsd\""};
 constexpr Condition kDecays{[](const Config& c, const RunFacts&) { return decays_weights(c); },
@@ -100,6 +106,8 @@ constexpr Condition kSamples{[](const Config& c, const RunFacts&) { return !c.tr
                              "train.sample_prompts has prompts"};
 constexpr Condition kBf16{[](const Config& c, const RunFacts&) { return c.train.precision != Precision::f32; },
                           "train.precision is \"bf16\""};
+constexpr Condition kQuantizes{[](const Config& c, const RunFacts&) { return c.train.quantize != Quantize::none; },
+                               "train.quantize is \"q4\""};
 constexpr Condition kSkips{[](const Config& c, const RunFacts&) { return c.train.on_nonfinite == OnNonfinite::skip; },
                            "train.on_nonfinite is \"skip\""};
 constexpr Condition kRecomputes{[](const Config& c, const RunFacts&) {
@@ -163,6 +171,7 @@ constexpr EffectRule kRules[] = {
     only_if<kGpt>("data.window"),
     only_if<kJsonl>("data.text_field"),
     only_if<kStream>("data.pack"),
+    only_if<kStream, kIsStream, kSeveralDocuments>("data.order"),
     only_if<kTexts>("data.invalid_utf8"),
     only_if<kTexts>("data.cache"),
 
@@ -199,6 +208,7 @@ constexpr EffectRule kRules[] = {
     only_if<kValidates, kSamples>("train.sample_tokens"),
     only_if<kRecomputes>("train.recompute"),
     only_if<kBf16>("train.emulate_bf16"),
+    only_if<kQuantizes>("train.quantize_share"),
     only_if<kSkips>("train.max_skipped"),
 
     only_if<kAdapters>("lora.alpha"),

@@ -16,13 +16,16 @@ struct Key;
 /// Facts about a run that are known when it starts, besides its configuration. A fact that is not known yet is true, so that no key seems
 /// to be without effect.
 struct RunFacts {
-  bool texts = true;          ///< the corpus, including data for evaluation, has text
-  bool jsonl = true;          ///< it has .jsonl files
-  bool tokens = true;         ///< it has token files (.bin)
-  bool conversations = true;  ///< it has conversations
-  bool processes = true;      ///< several processes share the run
+  bool texts = true;              ///< the corpus, including data for evaluation, has text
+  bool jsonl = true;              ///< it has .jsonl files
+  bool tokens = true;             ///< it has token files (.bin)
+  bool conversations = true;      ///< it has conversations
+  bool several_documents = true;  ///< a text to train on has three documents or more
+  bool processes = true;          ///< several processes share the run
 
-  static RunFacts none() { return {.texts = false, .jsonl = false, .tokens = false, .conversations = false, .processes = false}; }
+  static RunFacts none() {
+    return {.texts = false, .jsonl = false, .tokens = false, .conversations = false, .several_documents = false, .processes = false};
+  }
 };
 
 /// A run before its start.

@@ -111,6 +111,11 @@ void check_lora(const Config& config, schema::Problems& problems) {
   if (config.lora.rank > 0 && config.lora.targets.empty()) {
     problems.add("lora.targets is empty, expected \"attention\", \"feed_forward\", \"all\", or patterns");
   }
+  if (config.lora.rank > 0 && config.train.quantize != Quantize::none) {
+    problems.add(
+        "train.quantize is \"q4\", but the run trains adapters (lora.rank), which are merged before they are rounded; set "
+        "train.quantize = \"none\", or merge the adapters and train the merged model (train.init_from)");
+  }
 }
 
 void check_tokenizer(const Config& config, schema::Problems& problems) {

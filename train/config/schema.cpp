@@ -266,6 +266,10 @@ constexpr Key kKeys[] = {
         "pack", fixed(anything()),
         "How documents are cut into windows: as one stream (stream); so that no window crosses a document boundary (document); or so that "
         "short documents also share a window, without seeing each other (best_fit). Conversations are always packed by best fit."),
+    data<&DataConfig::order>(
+        "order", fixed(anything()),
+        "Order of documents in the stream from which windows are cut: that of the corpus in every epoch (fixed), or another one in each "
+        "epoch (shuffled), so that a document has other neighbours each time. Windows are drawn in random order in any case."),
     data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(anything()),
                                     "How to treat bytes that are not UTF-8: refuse the text, or replace each by U+FFFD."),
     data<&DataConfig::window>(
@@ -388,6 +392,14 @@ constexpr Key kKeys[] = {
         "emulate_bf16", anything(),
         "Whether bf16 may be used on a processor without instructions for it. Products are computed in the same way, but no faster than "
         "f32."),
+    train<&TrainConfig::quantize>(
+        "quantize", fixed(anything()),
+        "Rounding that the weights are trained for. q4: in the last steps (quantize_share), passes use the matrices as an export to q4_0 "
+        "rounds them, and updates change the exact ones. The export then loses little. Every evaluation of the run measures the rounded "
+        "matrices; `dikkat eval` measures the exact ones, or with --weights q4 the rounded ones."),
+    train<&TrainConfig::quantize_share>(
+        "quantize_share", above_to(0, 1),
+        "Share of optim.decay_steps, at their end, in which quantize rounds. A step takes a little longer there."),
     train<&TrainConfig::async_save>(
         "async_save", anything(),
         "Whether checkpoints are written while training continues, from a copy of the weights and the optimizer state in memory."),

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <string_view>
 
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
@@ -13,8 +14,9 @@ namespace dikkat {
 /// Philox as its round function, applied again until the result is below n (at most twice on average).
 class Permutation {
  public:
-  /// Throws Error unless n >= 1.
-  constexpr Permutation(index n, std::uint64_t seed, std::uint64_t epoch) : n_(n), random_(seed, "data.order", epoch) {
+  /// `site` names what is permuted, so that other things have other orders. Throws Error unless n >= 1.
+  constexpr Permutation(index n, std::uint64_t seed, std::uint64_t epoch, std::string_view site = "data.order")
+      : n_(n), random_(seed, site, epoch) {
     if (n < 1) {
       fail("permutation: ", n, " elements, expected 1 or more");
     }

@@ -4,6 +4,7 @@
 
 #include "autograd/base/error.h"
 #include "train/data/packed_samples.h"
+#include "train/data/shuffled_windows.h"
 #include "train/data/windows.h"
 #include "train/text/token_bytes.h"
 
@@ -36,7 +37,11 @@ std::unique_ptr<const Samples> training_windows(const Config& config, const Toke
     if (by_document(config)) {
       return std::make_unique<DocumentWindows>(store, config.data.window, tokenizer.separator().has_value());
     }
-    return std::make_unique<TrainingWindows>(store, config.data.window, static_cast<std::uint64_t>(config.train.seed));
+    const auto seed = static_cast<std::uint64_t>(config.train.seed);
+    if (config.data.order == DocumentOrder::shuffled) {
+      return std::make_unique<ShuffledWindows>(store, config.data.window, seed);
+    }
+    return std::make_unique<TrainingWindows>(store, config.data.window, seed);
   } catch (const InputError& error) {
     fail_input(error.what(), " (data.corpus is ", config.data.corpus.front(), config.data.corpus.size() > 1 ? " and others)" : ")");
   }

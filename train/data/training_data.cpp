@@ -277,6 +277,8 @@ TrainingData load_training_data(const Config& config, const KnownCorpus* known, 
   }
   TrainingData data = naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
   data.facts = facts_of(config);
+  data.facts.several_documents = std::ranges::any_of(
+      data.sources, [](const SplitText& source) { return source.train.text != nullptr && source.train.text->documents() > 2; });
   return data;
 }
 

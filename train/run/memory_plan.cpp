@@ -7,6 +7,7 @@
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
 #include "train/checkpoint/save.h"
+#include "train/model/rounded_weights.h"
 #include "train/parallel/lane_sum.h"
 #include "train/run/precision.h"
 #include "train/system/format_numbers.h"
@@ -82,8 +83,8 @@ std::size_t MemoryPlan::parameters_of_rank(index lanes, index ranks) const {
 }
 
 std::size_t MemoryPlan::training() const {
-  return parameters() + activations + head + activation_gradients + recomputation + evaluation + sampling + save_copy + scratch + batches +
-         stepping + saving + tokens + program;
+  return parameters() + activations + head + activation_gradients + recomputation + evaluation + sampling + rounded + save_copy + scratch +
+         batches + stepping + saving + tokens + program;
 }
 
 std::size_t MemoryPlan::peak() const { return std::max({before, training(), parameters() + loading + tokens + program}); }
@@ -99,6 +100,7 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
        {Row{"activations", activations, "for one batch"}, Row{"head", head, "logits and the loss"},
         Row{"activation gradients", activation_gradients, "reused buffers"}, Row{"recomputation", recomputation, "for one block"},
         Row{"evaluation", evaluation, ""}, Row{"samples", sampling, "keys and values, for train.sample_prompts"},
+        Row{"rounded weights", rounded, "for train.quantize"},
         Row{"copy to save from", save_copy, "weights and optimizer state; not needed with train.async_save = false"},
         Row{"workspace of kernels", scratch, "all threads"}, Row{"batches", batches, ""}, Row{"tokens", tokens, "in memory"},
         Row{"program", program, "code, libraries, tokenizer"},
@@ -166,6 +168,7 @@ MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimize
   }
   plan.save_copy = config.async_save ? saved_bytes(parameters) + plan.optimizer_state() : 0;
   plan.loading = largest_to_pack(parameters);
+  plan.rounded = config.quantize == Quantize::none ? 0 : RoundedWeights(parameters).bytes();
   return plan;
 }
 
@@ -174,14 +177,14 @@ MemoryPlan reserve_memory(const Reserved& run) {
   require_fits({.batches = 2 * bytes_of(run.longest, train.batch_size)}, machine_memory());  // a dry step fills only the batches
   Tape dry;
   PreferenceModel preference(run.model, run.config.preference);
-  MemoryPlan plan =
-      plan_step(run.model, run.optimizer, train, run.longest, dry, run.config.preference.is_on() ? &preference : nullptr);
+  MemoryPlan plan = plan_step(run.model, run.optimizer, train, run.longest, dry, run.config.preference.is_on() ? &preference : nullptr);
   MemoryPlan parameters = plan_parameters(run.model.parameters(), run.optimizer, train);
   plan.weights = parameters.weights;
   plan.gradients = parameters.gradients;
   plan.optimizer = std::move(parameters.optimizer);
   plan.save_copy = parameters.save_copy;
   plan.loading = parameters.loading;
+  plan.rounded = parameters.rounded;
   for (const SplitText& source : run.data.sources) {
     count_tokens(source.train, plan);
     count_tokens(source.validation, plan);

@@ -28,6 +28,7 @@ struct MemoryPlan {
   std::size_t recomputation = 0;         // activations that the backward pass recomputes
   std::size_t evaluation = 0;
   std::size_t sampling = 0;   // for train.sample_prompts
+  std::size_t rounded = 0;    // matrices rounded by train.quantize
   std::size_t save_copy = 0;  // weights and optimizer state to save from while training
   std::size_t loading = 0;    // the largest matrix that is packed after it is loaded; before training begins
   std::size_t scratch = 0;    // workspace of kernels on all threads

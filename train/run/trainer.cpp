@@ -1,6 +1,7 @@
 #include "train/run/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <limits>
 
@@ -174,6 +175,11 @@ Prefetcher Trainer::batches() const {
   return {loader_, state_.samples_seen, config_.train.batch_size, passes_of_steps, {.number = ranks_->rank(), .of = ranks_->size()}};
 }
 
+bool Trainer::rounds_step() const {
+  const auto steps = static_cast<double>(config_.optim.decay_steps);
+  return rounded_ && state_.step >= config_.optim.decay_steps - std::llround(config_.train.quantize_share * steps);
+}
+
 /// Makes one update of the weights. The step's micro-batches count as one batch, and ranks share them.
 StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   const index passes = accumulation_(state_.step);
@@ -184,6 +190,11 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   clock_.begin_step(own_passes);
 
   // Forward and backward passes of this rank's micro-batches. During the last one, ranks exchange gradients.
+  std::optional<ShownRounded> rounding;
+  if (rounds_step()) {
+    const Profile::Piece piece = clock_.piece("rounding of weights", {.bytes = 2 * static_cast<double>(rounded_->bytes())});
+    rounding.emplace(rounded());
+  }
   for (index i = 0; i < own_passes && clock_.has_time(); ++i) {
     parallel_step_->begin_pass(i, passes);
     const Batch& batch = next(batches);
@@ -198,6 +209,7 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
     parallel_step_->end_pass(i, passes);
     clock_.end_pass(training_flops(model_, batch));
   }
+  rounding.reset();
   sum_losses(report, clock_.end_passes(parallel_step_->take_exchange_seconds()));
   report.gradient_norm = gradient_norm();
 
@@ -342,6 +354,7 @@ class WithAverage {
 bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
   // Measure the losses, and sample.
   const WithAverage average(*parallel_step_);
+  const ShownRounded rounding(rounded());
   const auto start = std::chrono::steady_clock::now();
   const auto any_stops = [&] { return ranks_->any(stop()); };
   auto measured = naming_memory(

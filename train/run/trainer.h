@@ -17,6 +17,7 @@
 #include "train/data/training_data.h"
 #include "train/model/language_model.h"
 #include "train/model/model_origin.h"
+#include "train/model/rounded_weights.h"
 #include "train/parallel/data_parallel_step.h"
 #include "train/parallel/ranks.h"
 #include "train/run/bad_step.h"
@@ -127,6 +128,9 @@ class Trainer {
   void save(TrainingEvents& events, IfFailed if_failed);
 
   // A step.
+  /// Whether the passes of the coming step use rounded weights: in the last steps of a run with train.quantize.
+  bool rounds_step() const;
+  RoundedWeights* rounded() { return rounded_ ? &*rounded_ : nullptr; }
   Prefetcher batches() const;  // of the coming steps
   StepReport step(Prefetcher& batches, TrainingEvents& events);
   bool prepare_reference(TrainingEvents& events, const std::function<bool()>& stop);
@@ -160,6 +164,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   Tape tape_;
   std::optional<DataParallelStep> parallel_step_;
+  std::optional<RoundedWeights> rounded_;  // with train.quantize
   RunRecord record_;
   StepClock clock_;
   std::vector<std::string> remarks_;

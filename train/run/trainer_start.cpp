@@ -76,6 +76,9 @@ void Trainer::reserve() {
   optimizer_->reserve();
   parallel_step_.emplace(model_.parameters(), *optimizer_, *ranks_, config_.train.lanes, tape_);
   parallel_step_->reserve();
+  if (config_.train.quantize != Quantize::none) {
+    rounded_.emplace(model_.parameters()).reserve();
+  }
   memory_ = reserve_memory({.config = config_,
                             .data = data_,
                             .model = model_,

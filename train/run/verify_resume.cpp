@@ -63,6 +63,7 @@ std::optional<ResumeProof> verify_resume(Config config, index steps, const std::
   require_input(std::find(corpus.begin(), corpus.end(), kStandardInput) == corpus.end(),
                 "verifying a resume reads the corpus several times, which is not possible with standard input: give a file");
   ResumeProof proof{.steps = steps, .stop = steps / 2, .other_threads = thread_count() > 1 ? 1 : 2};
+  config.optim.decay_steps = *config.optim.decay_steps;  // the schedule stays that of the whole run
   config.train.max_steps = steps;
   config.train.eval_interval = std::max<index>(proof.stop, 1);
   config.train.eval_tokens = config.train.batch_size * config.data.window;
