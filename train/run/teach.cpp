@@ -55,6 +55,23 @@ void summarise_logits(std::span<const float> logits, const std::vector<double>& 
   }
 }
 
+TeacherHeader teacher_header(const TaughtText& text, const Tokenizer& tokenizer, const TeachOptions& options) {
+  TeacherHeader header{.top = options.top,
+                       .temperatures = options.temperatures,
+                       .targets = text.targets(),
+                       .tokens = text.hash(),
+                       .vocab_size = tokenizer.vocab_size(),
+                       .vocabulary = hash_of_vocabulary(tokenizer),
+                       .window = options.window,
+                       .stride = options.stride,
+                       .samples = text.samples(options.window, options.stride)->count(),
+                       .batch_size = options.batch_size};
+  const double targets_of_row = static_cast<double>(header.targets) / static_cast<double>(header.samples);
+  const auto rows = static_cast<index>(static_cast<double>(options.targets_of_part) / targets_of_row);
+  header.samples_of_part = round_up(std::max<index>(rows, 1), header.batch_size);
+  return header;
+}
+
 TeacherPass::TeacherPass(const LanguageModel& model, const TeacherHeader& header, DType operands)
     : model_(model), header_(header), operands_(operands) {}
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "train/data/samples.h"
+#include "train/data/taught_text.h"
 #include "train/data/teacher_file.h"
 #include "train/model/language_model.h"
 
@@ -15,6 +15,18 @@ namespace dikkat {
 /// temperature T log sum p^(1/T) over the others. Among equal logits, lower ids
 /// are preferred. Logits that are not finite give NaN.
 void summarise_logits(std::span<const float> logits, const std::vector<double>& temperatures, const TeacherRecord& record);
+
+/// How a text is scored. `window` and `stride` apply to a stream of text (TaughtText::samples()), and are 0 otherwise.
+struct TeachOptions {
+  index top = 32;
+  std::vector<double> temperatures = {1};  // ascending
+  index window = 0, stride = 0;
+  index batch_size = 4;         // rows at a time
+  index targets_of_part = 8192; // about as many are lost when the process is killed
+};
+
+/// Returns the header of a text's teacher file, without what describes the teacher.
+TeacherHeader teacher_header(const TaughtText& text, const Tokenizer& tokenizer, const TeachOptions& options);
 
 /// Computes a model's records for the scored targets of samples. The bits do not depend on the number of threads.
 class TeacherPass {

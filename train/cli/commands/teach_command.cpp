@@ -28,8 +28,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kLongestWindow = 1024;    // of a stream of text, unless --window is given
-constexpr index kTargetsOfPart = 8192;    // about this many are lost when the command is killed
+constexpr index kLongestWindow = 1024;  // of a stream of text, unless --window is given
 
 struct TeachArguments {
   WantedRun run;
@@ -65,26 +64,22 @@ std::vector<double> temperatures_of(const TeachArguments& arguments) {
   return all;
 }
 
-/// Fills the parts of the header that follow from the text and the options.
-void plan(TeacherHeader& header, const TaughtText& text, const TeachArguments& arguments, const NewRun& run) {
-  const Tokenizer& tokenizer = *run.data.tokenizer;
-  header.top = arguments.top;
-  header.temperatures = temperatures_of(arguments);
-  header.targets = text.targets();
-  header.tokens = text.hash();
-  header.vocab_size = tokenizer.vocab_size();
-  header.vocabulary = hash_of_vocabulary(tokenizer);
-  header.batch_size = arguments.batch_size;
-  require_input(header.top < header.vocab_size, "--top is ", header.top, ", expected less than the vocabulary's ", header.vocab_size, " tokens");
+/// Checks the options, and returns how to score the text.
+TeachOptions options_of(const TeachArguments& arguments, const TaughtText& text, const NewRun& run) {
+  TeachOptions options{.top = arguments.top, .temperatures = temperatures_of(arguments), .batch_size = arguments.batch_size};
+  const index tokens = run.data.tokenizer->vocab_size();
+  require_input(options.top < tokens, "--top is ", options.top, ", expected less than the vocabulary's ", tokens, " tokens");
   require_input(text.is_stream() || (arguments.window == 0 && arguments.stride == 0), "--window and --stride apply to a stream of text, but ",
                 "this text is read example by example: leave them out; data.window (--set) is the length at which examples are cut");
   if (text.is_stream()) {
     const index most = run.config.model.block_size;
-    header.window = arguments.window > 0 ? arguments.window : std::min(most, kLongestWindow);
-    require_input(header.window <= most, "--window is ", header.window, ", expected at most the teacher's context of ", most, " tokens");
-    header.stride = arguments.stride > 0 ? arguments.stride : std::max<index>(header.window / 2, 1);
-    require_input(header.stride <= header.window, "--stride is ", header.stride, ", expected at most the window of ", header.window, " tokens");
+    options.window = arguments.window > 0 ? arguments.window : std::min(most, kLongestWindow);
+    require_input(options.window <= most, "--window is ", options.window, ", expected at most the teacher's context of ", most, " tokens");
+    options.stride = arguments.stride > 0 ? arguments.stride : std::max<index>(options.window / 2, 1);
+    require_input(options.stride <= options.window, "--stride is ", options.stride, ", expected at most the window of ", options.window,
+                  " tokens");
   }
+  return options;
 }
 
 int teach_command(const TeachArguments& arguments) {
@@ -93,13 +88,10 @@ int teach_command(const TeachArguments& arguments) {
   // The text, and the plan.
   const NewRun run = text_of(arguments);
   const TaughtText text(run.data, "dikkat teach");
-  TeacherHeader header{.teacher = arguments.run.init_from};
-  plan(header, text, arguments, run);
-  const std::unique_ptr<const Samples> samples = text.samples(header.window, header.stride);
-  header.samples = samples->count();
-  const double targets_of_row = static_cast<double>(header.targets) / static_cast<double>(header.samples);
-  header.samples_of_part =
-      round_up(std::max<index>(static_cast<index>(static_cast<double>(kTargetsOfPart) / std::max(targets_of_row, 1.0)), 1), header.batch_size);
+  const TeachOptions options = options_of(arguments, text, run);
+  TeacherHeader header = teacher_header(text, *run.data.tokenizer, options);
+  const std::unique_ptr<const Samples> samples = text.samples(options.window, options.stride);
+  header.teacher = arguments.run.init_from;
   const PackedType packing = packing_named(arguments.weights);
   const DType operands = packing == PackedType::f32 ? operand_type(run.config.train) : DType::f32;
   header.weights = concat(arguments.weights, ", products of ", name_of(operands));
