@@ -14,6 +14,7 @@
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/packed.h"
+#include "autograd/kernels/taught_rows.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -44,7 +45,8 @@ struct Workspace {
         of_target(gaps + tiles * p.rows),
         row_tops(of_target + p.rows),
         row_sums(row_tops + p.rows),
-        slopes(row_sums + p.rows) {}
+        slopes(row_sums + p.rows),
+        taught(p.teacher, slopes + p.rows, tiles, p.rows) {}
 
   index tiles;
   T* logits;     // (classes, rows), or of one panel
@@ -55,6 +57,7 @@ struct Workspace {
   T* row_tops;   // (rows): the largest logit,
   T* row_sums;   // (rows): sum of e^(logit - top)
   T* slopes;     // (rows): dloss * weight / normaliser
+  TaughtRows<T> taught;
 };
 
 template <class X>
@@ -147,10 +150,14 @@ void add_tiles(const Workspace<T>& w, index rows, index begin, index end) {
 
 /// The cost of a row before scaling.
 template <class X, class T>
-T cost_of(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index row) {
+T cost_of(const LinearCrossEntropy<X>& p, Workspace<T>& w, index row) {
   const T top = w.row_tops[row];
   const T log_sum = std::log(w.row_sums[row]);
   const T target = log_sum + (top - w.of_target[row]);
+  if (w.taught.any()) {
+    const T of_teacher = w.taught.cost_of(row);
+    return (w.taught.rest() == T(0) ? T(0) : w.taught.rest() * target) + static_cast<T>(p.teacher.share) * of_teacher;
+  }
   if (p.label_smoothing == 0) {
     return target;  // without smoothing: 0 times an infinite mean would be NaN
   }
@@ -162,21 +169,45 @@ T cost_of(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index row) {
   return static_cast<T>(1 - p.label_smoothing) * target + static_cast<T>(p.label_smoothing / static_cast<double>(p.classes)) * total;
 }
 
+/// Sets the dlogits of the classes of a tile that a teacher names. Their gradient is not that of the tail.
+template <class X, class T>
+void make_dlogits_of_named(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index tile, T* logits, index count, index row) {
+  const T cap = static_cast<T>(p.softcap);
+  w.taught.for_derivatives(row, tile * kTile, count, [&](index v, T logit, T derivative) {
+    const T own = w.taught.rest() * std::exp(logit - w.row_tops[row]) / w.row_sums[row];
+    const T t = cap != T(0) ? logit / cap : T(0);
+    logits[v * p.rows + row] = w.slopes[row] * (own + derivative) * (T(1) - t) * (T(1) + t);
+  });
+}
+
 /// Replaces the exponentials of a tile by dlogits.
 template <class X, class T>
 void make_dlogits(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index tile, T* logits, index count, index begin, index end) {
   const T share = static_cast<T>(p.label_smoothing / static_cast<double>(p.classes));
-  const T rest = static_cast<T>(1 - p.label_smoothing);
+  const T rest = static_cast<T>(1 - p.label_smoothing) * w.taught.rest();
   const T cap = static_cast<T>(p.softcap);
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
     const Vec<T> slope = simd::load(w.slopes + at, lanes);
     const Vec<T> tile_top = simd::load(w.tops + tile * p.rows + at, lanes);
     const Vec<T> in_row = simd::exp(tile_top - simd::load(w.row_tops + at, lanes));
-    const Vec<T> factor = slope * (in_row / simd::load(w.row_sums + at, lanes, T(1)));
+    Vec<T> factor = slope * (in_row / simd::load(w.row_sums + at, lanes, T(1)));
+    Vec<T> warm_factor{};
+    if (w.taught.any()) {
+      factor *= w.taught.rest();
+      const Vec<T> log_sum = simd::load(w.taught.log_sums() + at, lanes);
+      warm_factor = slope * w.taught.factor() * simd::load(w.taught.tail_factors() + at, lanes) *
+                    simd::exp(finite_or_zero<T>(tile_top) * w.taught.warmth() - log_sum);
+      if (!w.taught.is_warm()) {  // both are multiples of one exponential
+        factor += warm_factor;
+      }
+    }
     for (index v = 0; v < count; ++v) {
       T* own = logits + v * p.rows + at;
       const Vec<T> e = simd::load(own, lanes, T(1));
       Vec<T> value = e * factor - share * slope;
+      if (w.taught.is_warm()) {
+        value += w.taught.warmed(e) * warm_factor;
+      }
       if (cap != T(0)) {  // the slope of cap tanh(z / cap) is 1 - tanh^2
         const Vec<T> t = (tile_top + simd::log2_of_positive(e) * std::numbers::ln2_v<T>)*(1 / cap);
         value *= (T(1) - t) * (T(1) + t);
@@ -185,6 +216,9 @@ void make_dlogits(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index t
     }
   });
   for (index row = begin; row < end; ++row) {
+    if (w.taught.any() && w.slopes[row] != T(0)) {
+      make_dlogits_of_named(p, w, tile, logits, count, row);
+    }
     const index class_in_tile = p.targets[row] - tile * kTile;
     if (w.slopes[row] != T(0) && 0 <= class_in_tile && class_in_tile < count) {
       const T t = cap != T(0) ? w.of_target[row] / cap : T(0);
@@ -223,13 +257,14 @@ struct WeightPanels {
 
 template <class X>
 index linear_cross_entropy_work(const LinearCrossEntropy<X>& p) noexcept {
-  return logits_size(p) + (3 * ceil_div(p.classes, kTile) + 4) * p.rows;
+  const index tiles = ceil_div(p.classes, kTile);
+  return logits_size(p) + (3 * tiles + 4) * p.rows + TaughtRows<Computed<X>>::work(p.teacher, tiles, p.rows);
 }
 
 template <class X>
 void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
   using T = Computed<X>;
-  const Workspace<T> w(p);
+  Workspace<T> w(p);
   const WeightPanels<T> weight(p);
   for_panels(p.classes, [&](Panel panel) {
     T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
@@ -255,6 +290,9 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
         if (0 <= class_in_tile && class_in_tile < count) {
           w.of_target[row] = logits[(first + class_in_tile) * p.rows + row];
         }
+      }
+      if (w.taught.any()) {
+        w.taught.add_tile((panel.first + first) / kTile, panel.first + first, logits + first * p.rows, count, begin, end);
       }
       make_exponentials(w, (panel.first + first) / kTile, logits + first * p.rows, count, p.rows, begin, end, p.label_smoothing != 0);
     });

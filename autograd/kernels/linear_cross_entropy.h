@@ -5,6 +5,7 @@
 #include "autograd/base/grad_out.h"
 #include "autograd/base/index.h"
 #include "autograd/base/packed_matrix.h"
+#include "autograd/kernels/teacher_targets.h"
 
 namespace dikkat::kernels {
 
@@ -30,6 +31,7 @@ struct LinearCrossEntropy {
   const float* weights = nullptr;         // (rows), or null: 1 each
   double normaliser = 1;
   double label_smoothing = 0;         // in [0, 1)
+  TeacherTargets teacher{};           // not with label smoothing
   double softcap = 0;                 // logits z become softcap tanh(z / softcap); 0: they stay. At most kMostSoftcap
   bool keep = true;                   // whether backward follows
   T* work = nullptr;                  // workspace of linear_cross_entropy_work() elements: written by forward, overwritten by backward

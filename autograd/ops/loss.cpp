@@ -60,6 +60,44 @@ Goal goal_of(Op op, Tape& tape, index rows, index classes, Tensor targets, const
   return {ids, has_own ? own : w, normaliser};
 }
 
+/// Checks a teacher, also each class that it names.
+kernels::TeacherTargets teacher_of(index rows, index classes, const Goal& goal, const CrossEntropyOptions& options) {
+  const Teacher& teacher = options.teacher;
+  if (!teacher.ids) {
+    require(!teacher.probabilities, "linear_cross_entropy: a teacher has probabilities and no ids, expected both");
+    return {};
+  }
+  constexpr const char* kOp = "linear_cross_entropy: ";
+  // Check shapes and numbers.
+  const index top = teacher.ids.shape().rank() >= 1 ? teacher.ids.shape().cols() : 0;
+  require(teacher.ids.dtype() == DType::i32 && 1 <= top && top < classes && teacher.ids.size() == rows * top, kOp, "the teacher's ids are ",
+          teacher.ids.dtype(), " ", teacher.ids.shape(), ", expected i32 (", rows, ", K) with 1 <= K < ", classes);
+  require(teacher.probabilities && teacher.probabilities.dtype() == DType::f32 && teacher.probabilities.size() == rows * (top + 1), kOp,
+          "the teacher's probabilities are ", teacher.probabilities ? teacher.probabilities.shape() : Shape{}, ", expected f32 (", rows, ", ",
+          top + 1, ")");
+  require(0 <= teacher.share && teacher.share <= 1, kOp, "the teacher's share is ", teacher.share, ", expected 0 to 1");
+  require(0 < teacher.temperature && teacher.temperature <= kernels::kMostTemperature, kOp, "the teacher's temperature is ",
+          teacher.temperature, ", expected more than 0, at most ", kernels::kMostTemperature);
+  require(options.label_smoothing == 0, kOp, "label smoothing ", options.label_smoothing,
+          ", which is not possible with a teacher: leave out one of them");
+  // Check the classes.
+  const auto* ids = teacher.ids.data<std::int32_t>();
+  const auto* probabilities = teacher.probabilities.data<float>();
+  for (index row = 0; row < rows; ++row) {
+    if (DryRun::active() || (goal.weights != nullptr && goal.weights[row] == 0)) {
+      continue;
+    }
+    const auto* own = ids + row * top;
+    for (index j = 0; j < top; ++j) {
+      require((j == 0 ? 0 : own[j - 1] + 1) <= own[j] && own[j] < classes, kOp, "the teacher names class ", own[j], " in row ", row,
+              ", expected ascending classes of 0 to ", classes - 1);
+    }
+    require(std::all_of(probabilities + row * (top + 1), probabilities + (row + 1) * (top + 1), [](float p) { return p >= 0; }), kOp,
+            "a probability of the teacher in row ", row, " is negative or not a number");
+  }
+  return {top, ids, probabilities, teacher.share, teacher.temperature};
+}
+
 /// The rows that are scored. If rows of weight 0 are left out, logits are computed only for the others.
 template <class X>
 struct ScoredRows {
@@ -67,13 +105,14 @@ struct ScoredRows {
   const index* at = nullptr;              // (count): which rows they are; null: all
   const std::int32_t* targets = nullptr;  // (count)
   const float* weights = nullptr;         // (count), or null: 1 each
+  kernels::TeacherTargets teacher{};      // of these rows
   X* x = nullptr;                         // (chunk, width), if `at` is not null: their inputs, and in backward the gradients of these
 };
 
 /// Takes memory for all rows, even if few are scored, so that a dry run, whose weights have no values, shows how much a step needs.
 template <class X>
-ScoredRows<X> scored_rows(Tape& tape, const Goal& goal, index rows, index chunk, index width) {
-  const ScoredRows<X> all{rows, nullptr, goal.targets, goal.weights};
+ScoredRows<X> scored_rows(Tape& tape, const Goal& goal, const kernels::TeacherTargets& teacher, index rows, index chunk, index width) {
+  const ScoredRows<X> all{rows, nullptr, goal.targets, goal.weights, teacher};
   if (goal.weights == nullptr) {
     return all;
   }
@@ -81,6 +120,8 @@ ScoredRows<X> scored_rows(Tape& tape, const Goal& goal, index rows, index chunk,
   std::int32_t* const targets = tape.save<std::int32_t>(rows);
   float* const weights = tape.save<float>(rows);
   X* const x = tape.save<X>(chunk * width);
+  std::int32_t* const ids = tape.save<std::int32_t>(rows * teacher.top);
+  float* const probabilities = tape.save<float>(teacher.top > 0 ? rows * (teacher.top + 1) : 0);
   if (DryRun::active() || std::none_of(goal.weights, goal.weights + rows, [](float weight) { return weight == 0; })) {
     return all;
   }
@@ -89,10 +130,17 @@ ScoredRows<X> scored_rows(Tape& tape, const Goal& goal, index rows, index chunk,
     if (goal.weights[row] != 0) {
       at[count] = row;
       targets[count] = goal.targets[row];
+      if (teacher.top > 0) {
+        std::copy_n(teacher.ids + row * teacher.top, teacher.top, ids + count * teacher.top);
+        std::copy_n(teacher.probabilities + row * (teacher.top + 1), teacher.top + 1, probabilities + count * (teacher.top + 1));
+      }
       weights[count++] = goal.weights[row];
     }
   }
-  return {count, at, targets, weights, x};
+  auto of_scored = teacher;
+  of_scored.ids = ids;
+  of_scored.probabilities = probabilities;
+  return {count, at, targets, weights, of_scored, x};
 }
 
 /// Copies the inputs of `count` scored rows from `first` on.
@@ -162,6 +210,7 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
     const index rows = logits.shape().rows();
     const index cols = logits.shape().cols();
     require(options.softcap == 0, "cross_entropy: softcap ", options.softcap, ", expected 0: linear_cross_entropy() has it");
+    require(!options.teacher.ids, "cross_entropy: a teacher is given, which is not possible: linear_cross_entropy() has it");
     const Goal goal = goal_of(Op::cross_entropy, tape, rows, cols, targets, options);
     T* tops = tape.save<T>(rows);
     T* sums = tape.save<T>(rows);
@@ -195,7 +244,8 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
   return for_stored(x.dtype(), "linear_cross_entropy", [&](auto zero) {
     using X = decltype(zero);
     using T = Computed<X>;
-    Tape& tape = begin_product(Op::linear_cross_entropy, x, {weight}, {targets, options.weights, options.class_weights});
+    Tape& tape = begin_product(Op::linear_cross_entropy, x, {weight},
+                               {targets, options.weights, options.class_weights, options.teacher.ids, options.teacher.probabilities});
     // Check shapes and options.
     require(x.shape().rank() >= 1 && weight.shape().rank() == 2 && weight.shape()[1] == x.shape().cols(), "linear_cross_entropy: x is ",
             x.shape(), " and weight ", weight.shape(), ", expected (..., C) and (V, C)");
@@ -205,10 +255,11 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     require(0 <= options.softcap && options.softcap <= kernels::kMostSoftcap, "linear_cross_entropy: softcap ", options.softcap,
             ", expected 0 to ", kernels::kMostSoftcap);
     const Goal goal = goal_of(Op::linear_cross_entropy, tape, rows, classes, targets, options);
+    const kernels::TeacherTargets teacher = teacher_of(rows, classes, goal, options);
     // With few classes, compute all logits at once.
     constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
     constexpr index kFewClasses = 1024;
-    if (classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
+    if (teacher.top == 0 && classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
       auto without_cap = options;
       without_cap.softcap = 0;
       return cross_entropy(softcap(linear(x, weight, {}, {.dtype = kDType<T>}), options.softcap), targets, without_cap);
@@ -218,7 +269,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
       return round_up(ceil_div(count, std::max<index>(ceil_div(count, most), 1)), kRowUnit);
     };
     const index of_all = chunk_of(rows, std::max(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit));
-    const ScoredRows<X> scored = scored_rows<X>(tape, goal, rows, std::min(of_all, rows), width);
+    const ScoredRows<X> scored = scored_rows<X>(tape, goal, teacher, rows, std::min(of_all, rows), width);
     const index count = scored.count;
     const index chunk = chunk_of(count, of_all);
     const index last = count == 0 ? 0 : (count - 1) / chunk * chunk;
@@ -234,6 +285,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
                                            .weights = scored.weights,
                                            .normaliser = goal.normaliser,
                                            .label_smoothing = options.label_smoothing,
+                                           .teacher = scored.teacher,
                                            .softcap = options.softcap,
                                            .keep = tape.recording() && (x.needs_gradient() || weight.needs_gradient()),
                                            .losses = tape.save<T>(count),
@@ -253,6 +305,8 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
       part.targets += row;
       part.weights = part.weights == nullptr ? nullptr : part.weights + row;
       part.losses += row;
+      part.teacher.ids += row * part.teacher.top;
+      part.teacher.probabilities += part.teacher.top > 0 ? row * (part.teacher.top + 1) : 0;
       return part;
     };
     // For all chunks but the last, compute the loss and, right after it, the gradients.

@@ -8,6 +8,14 @@
 
 namespace dikkat {
 
+/// A teacher's distributions, for distillation: for each target the likeliest classes, and one bin for all others, the tail.
+struct Teacher {
+  Tensor ids{};            // (..., K) of i32: classes, ascending for each target. K is at least 1 and less than V
+  Tensor probabilities{};  // (..., K + 1) of f32, 0 or more: those of these classes, and last of the tail
+  double share = 0;        // in [0, 1]
+  double temperature = 1;  // more than 0, at most 10. The probabilities must be of the same temperature
+};
+
 struct CrossEntropyOptions {
   /// The weight of each target: (...) of f32; absent: all 1. A target of weight 0 is ignored and may have any value. A negative weight makes
   /// a target less likely, as the losses of preferences need it.
@@ -27,6 +35,10 @@ struct CrossEntropyOptions {
   /// Only for linear_cross_entropy(): logits z become softcap tanh(z / softcap) (Bello et al., arXiv 1611.09940; Gemma 2). 0: they are not
   /// changed; at most 40.
   double softcap = 0;
+  /// Only for linear_cross_entropy(), and not with label smoothing: if it has ids, the cost of each target becomes
+  /// (1 - share) * its cross-entropy + share * temperature^2 * -sum over the bins of t log q, where t is the teacher's probability of a bin
+  /// and q that of softmax(logits / temperature). Rows of weight 0 may have any ids.
+  Teacher teacher{};
   /// If not null, each target's term of the sum is written here; one element for each target.
   double* terms = nullptr;
   /// Promises that backward() will be called with this loss itself. Then linear_cross_entropy() writes gradients of a parameter in forward,

@@ -9,6 +9,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/reference/cross_entropy.h"
+#include "autograd/kernels/reference/teacher_targets.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
@@ -31,6 +32,12 @@ struct Inputs {
   double smoothing = 0;
   float dloss = 1.5F;
   double softcap = 0;
+  index top = 0;
+  std::vector<std::int32_t> ids{};      // (rows, top)
+  std::vector<float> probabilities{};   // (rows, top + 1)
+  double share = 0.5, temperature = 1;
+
+  TeacherTargets teacher() const { return {top, ids.data(), probabilities.data(), share, temperature}; }
 };
 
 template <class T>
@@ -54,6 +61,7 @@ Result<T> by_kernel(const Inputs& in, bool keep = true) {
                           .weights = in.weights.empty() ? nullptr : in.weights.data(),
                           .normaliser = 2.5,
                           .label_smoothing = in.smoothing,
+                          .teacher = in.teacher(),
                           .softcap = in.softcap,
                           .keep = keep,
                           .losses = r.losses.data(),
@@ -110,6 +118,9 @@ Result<double> by_reference(const Inputs& in) {
                                .dlogits = {dlogits.data()}};
   reference::cross_entropy_forward(p);
   reference::cross_entropy_backward(p);
+  if (in.top > 0) {
+    reference::add_teacher(p, in.teacher());
+  }
   // Multiply the gradients of the logits.
   each([&](std::size_t iv, std::size_t ic, std::size_t vc) {
     r.dx[ic] += dlogits[iv] * slopes[iv] * weight[vc];
@@ -173,17 +184,81 @@ TEST(LinearCrossEntropyKernel, WithASoftcapEqualsPlainLoops) {
   }
 }
 
-TEST(LinearCrossEntropyKernel, HasTheSameBitsOnAnyNumberOfThreads) {
-  Inputs in = random_inputs(90, 5, 4500, 0.1);
-  in.softcap = 5;
-  const WithThreads one(1);
-  const auto expected = by_kernel<float>(in);
-  for (const int threads : {2, 3, 4}) {
-    const WithThreads some(threads, Work{0});
+/// Adds a teacher that names every so-manieth class, from another one on in each row.
+Inputs with_teacher(Inputs in, index top, double share, double temperature) {
+  in.top = top;
+  in.share = share;
+  in.temperature = temperature;
+  const index apart = in.classes / (top + 1);
+  for (std::size_t row = 0; row < in.targets.size(); ++row) {
+    const auto some = numbers(top + 1, 100 + row, 0.1F, 1);
+    float sum = 0;
+    for (const float one : some) {
+      sum += one;
+    }
+    for (index j = 0; j < top; ++j) {
+      in.ids.push_back(static_cast<std::int32_t>(j * apart + static_cast<index>(row) % (apart + 1)));
+    }
+    for (const float one : some) {
+      in.probabilities.push_back(one / sum);
+    }
+  }
+  return in;
+}
+
+// The named classes are in several tiles and panels, or all but one of the classes.
+TEST(LinearCrossEntropyKernel, WithATeacherEqualsPlainLoops) {
+  struct Case {
+    index classes, top, rows;
+  };
+  for (const Case& one : {Case{2, 1, 3}, Case{5, 4, 17}, Case{127, 8, 17}, Case{129, 32, 40}, Case{2049, 5, 17}, Case{4500, 32, 17}}) {
+    for (const double share : {0.3, 1.0}) {
+      for (const double temperature : {1.0, 2.0, 0.7}) {
+        for (const double cap : {0.0, 2.0}) {
+          SCOPED_TRACE(concat(one.rows, " by ", one.classes, ", ", one.top, " named, share ", share, ", T ", temperature, ", cap ", cap));
+          Inputs in = with_teacher(random_inputs(one.rows, 3, one.classes, 0), one.top, share, temperature);
+          in.softcap = cap;
+          const auto expected = by_reference(in);
+          const auto exact = by_kernel<double>(in);
+          EXPECT_LE(relative_error(exact.losses, expected.losses), 1e-13);
+          EXPECT_LE(relative_error(exact.dx, expected.dx), 1e-12);
+          EXPECT_LE(relative_error(exact.dweight, expected.dweight), 1e-12);
+          const auto found = by_kernel<float>(in);
+          EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
+          EXPECT_LE(relative_error(found.dx, expected.dx), 1e-5);
+          EXPECT_LE(relative_error(found.dweight, expected.dweight), 1e-5);
+          EXPECT_TRUE(same_bits(by_kernel<float>(in, false).losses, found.losses)) << "in evaluation";
+        }
+      }
+    }
+  }
+}
+
+// The student is certain of a named class: the tail has e^-60 of the probability, which 1 minus the others would lose.
+TEST(LinearCrossEntropyKernel, ATailOfAlmostNothing) {
+  Inputs in{.width = 1, .classes = 4, .x = {1}, .weight = {60, 0, -1, -2}, .targets = {0}, .top = 1, .ids = {0}, .probabilities = {0.75F, 0.25F}};
+  for (const double temperature : {1.0, 2.0}) {
+    in.temperature = temperature;
+    const auto expected = by_reference(in);
     const auto found = by_kernel<float>(in);
-    EXPECT_TRUE(same_bits(found.losses, expected.losses)) << threads;
-    EXPECT_TRUE(same_bits(found.dx, expected.dx)) << threads;
-    EXPECT_TRUE(same_bits(found.dweight, expected.dweight)) << threads;
+    EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
+    EXPECT_LE(relative_error(found.dweight, expected.dweight), 1e-5);
+  }
+}
+
+TEST(LinearCrossEntropyKernel, HasTheSameBitsOnAnyNumberOfThreads) {
+  for (const bool taught : {false, true}) {
+    Inputs in = taught ? with_teacher(random_inputs(90, 5, 4500, 0), 32, 0.4, 2) : random_inputs(90, 5, 4500, 0.1);
+    in.softcap = 5;
+    const WithThreads one(1);
+    const auto expected = by_kernel<float>(in);
+    for (const int threads : {2, 3, 4}) {
+      const WithThreads some(threads, Work{0});
+      const auto found = by_kernel<float>(in);
+      EXPECT_TRUE(same_bits(found.losses, expected.losses)) << threads;
+      EXPECT_TRUE(same_bits(found.dx, expected.dx)) << threads;
+      EXPECT_TRUE(same_bits(found.dweight, expected.dweight)) << threads;
+    }
   }
 }
 

@@ -40,6 +40,7 @@ struct TrainingState {
   std::string instruction_set;
   std::string overrides;  ///< keys that were changed when the run was resumed, one on each line
   std::string base_hash;  ///< hash of the base weights, if the run trains adapters
+  std::string teacher_hash;  ///< hash of the teacher file (distill.file), if the run has one
 };
 
 /// Whether a run wrote the checkpoint, so that it can be resumed. Otherwise it only holds a model.
@@ -59,7 +60,7 @@ template <class State, class F>
 void for_each_field(State& state, F&& f) {
   auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_accuracy, best_step, steps_skipped,
          losses_watched, loss_mean, loss_variance, corpus_fingerprint, train_tokens, val_tokens, program_version, compiler, compiler_flags,
-         instruction_set, overrides, base_hash] = state;
+         instruction_set, overrides, base_hash, teacher_hash] = state;
   f(StateField{.name = "step"}, step);
   f(StateField{.name = "tokens_seen"}, tokens_seen);
   f(StateField{.name = "samples_seen"}, samples_seen);
@@ -83,6 +84,7 @@ void for_each_field(State& state, F&& f) {
   f(StateField{.name = "instruction_set", .required = false}, instruction_set);
   f(StateField{.name = "overrides", .required = false}, overrides);
   f(StateField{.name = "base_hash", .required = false}, base_hash);
+  f(StateField{.name = "teacher_hash", .required = false}, teacher_hash);
 }
 
 /// Compares two states bit by bit: a NaN equals itself, -0.0 does not equal 0.0.

@@ -14,6 +14,7 @@ void add_import(Commands& program);
 void add_chat(Commands& program);
 void add_serve(Commands& program);
 void add_merge(Commands& program);
+void add_teach(Commands& program);
 void add_export(Commands& program);
 void add_export_metrics(Commands& program);
 void add_inspect(Commands& program);

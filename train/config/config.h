@@ -246,6 +246,17 @@ struct PreferenceConfig {
   bool operator==(const PreferenceConfig&) const = default;
 };
 
+/// Distillation: learning from the distributions of a teacher, which `dikkat teach` has written.
+struct DistillConfig {
+  std::string file;        // empty: no teacher
+  double share = 0.5;      // the share of the loss against the teacher
+  double temperature = 1;  // of both distributions
+
+  bool is_on() const { return !file.empty(); }
+
+  bool operator==(const DistillConfig&) const = default;
+};
+
 struct Config {
   TransformerConfig model;
   TokenizerConfig tokenizer;
@@ -255,6 +266,7 @@ struct Config {
   LoraConfig lora;
   ChatConfig chat;
   PreferenceConfig preference;
+  DistillConfig distill;
 
   bool operator==(const Config&) const = default;
 };

@@ -133,6 +133,8 @@ constexpr Condition kKto{[](const Config& c, const RunFacts&) { return has_metho
 constexpr Condition kNotOrpo{[](const Config& c, const RunFacts&) { return c.preference.method != PreferenceMethod::orpo; },
                              "preference.method is not \"orpo\", whose loss has this part anyway"};
 
+constexpr Condition kDistills{[](const Config& c, const RunFacts&) { return c.distill.is_on(); }, "distill.file is given"};
+
 template <const Condition&... conditions>
 constexpr Condition kAll[] = {conditions...};
 
@@ -227,6 +229,9 @@ constexpr EffectRule kRules[] = {
     only_if<kKto>("preference.good_weight"),
     only_if<kKto>("preference.bad_weight"),
     only_if<kPrefers, kNotOrpo>("preference.sft_share"),
+
+    only_if<kDistills>("distill.share"),
+    only_if<kDistills>("distill.temperature"),
 };
 
 const EffectRule* rule_of(std::string_view path) {

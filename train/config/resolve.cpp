@@ -222,6 +222,25 @@ void check_preference(const Config& config, schema::Problems& problems) {
   }
 }
 
+void check_distill(const Config& config, schema::Problems& problems) {
+  if (!config.distill.is_on()) {
+    return;
+  }
+  const auto refuse = [&](const std::string& what) { problems.add(concat("distill.file is \"", config.distill.file, "\", ", what)); };
+  if (config.model.kind == ModelKind::encoder_decoder) {
+    refuse("expected none with model.kind = \"encoder_decoder\": distillation is for GPT models");
+  }
+  if (config.preference.is_on() && config.preference.method != PreferenceMethod::auto_) {
+    refuse(concat("expected none with preference.method = \"", name_of(config.preference.method), "\": set it to \"none\""));
+  }
+  if (!config.data.sources.empty()) {
+    refuse("expected none with data.sources (--replay): a teacher file belongs to one text");
+  }
+  if (config.train.label_smoothing > 0) {
+    refuse(concat("expected none with train.label_smoothing = ", config.train.label_smoothing, ": set it to 0, as the teacher smooths"));
+  }
+}
+
 void check_token_count(const Config& config, schema::Problems& problems) {
   const std::string unread = problem_with_accumulation(config.train);
   if (!unread.empty()) {
@@ -299,6 +318,7 @@ void validate(const Config& config) {
   check_token_count(config, problems);
   check_chat(config.chat, problems);
   check_preference(config, problems);
+  check_distill(config, problems);
   if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
     problems.add(
         "data.validation is given, but the corpus holds pairs, for which it is not supported; set data.val_fraction to validate on a share "

@@ -81,6 +81,12 @@ constexpr Key preference(std::string_view name, Rule rule, std::string_view help
   return row<&Config::preference, Member>("preference", name, rule, help);
 }
 
+template <auto Member>
+constexpr Key distill(std::string_view name, Rule rule, std::string_view help) {
+  rule.fixed = true;
+  return row<&Config::distill, Member>("distill", name, rule, help);
+}
+
 /// Marks a key whose default follows from other keys, as `text` describes; resolve() computes it.
 constexpr Rule derived(Rule rule, std::string_view text) {
   rule.derived = text;
@@ -505,6 +511,18 @@ constexpr Key kKeys[] = {
         "Share of the ordinary loss of chosen or good answers, per token, in the loss: (1 - share) preference loss + share ordinary loss. "
         "It "
         "keeps the chosen answers' probabilities from falling. orpo includes the ordinary loss anyway."),
+
+    changeable(distill<&DistillConfig::file>(
+        "file", anything(),
+        "Folder of a teacher's distributions for the training text, as dikkat teach writes it; empty: no distillation. It must belong to the "
+        "same tokens. A resumed run can name another path of the same file.")),
+    distill<&DistillConfig::share>("share", above_to(0, 1),
+                                   "Share of the loss against the teacher: (1 - share) ordinary loss + share temperature^2 cross-entropy "
+                                   "against the teacher's likeliest tokens and one bin for all others. Evaluations measure the ordinary loss."),
+    distill<&DistillConfig::temperature>(
+        "temperature", above_to(0, 10),
+        "Temperature of the teacher's and the student's distribution; above 1, unlikely tokens count more. The file must have it (dikkat "
+        "teach --temperature)."),
 };
 
 std::string bound(double value) {

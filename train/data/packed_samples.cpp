@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autograd/base/error.h"
+#include "train/data/sequence_rows.h"
 
 namespace dikkat {
 namespace {
@@ -51,7 +52,8 @@ std::vector<std::vector<index>> pack_best_fit(std::span<const index> lengths, in
   return rows;
 }
 
-PackedSamples::PackedSamples(const Sequences& sequences, index row_length) : sequences_(sequences), row_length_(row_length) {
+PackedSamples::PackedSamples(const Sequences& sequences, index row_length)
+    : sequences_(sequences), row_length_(row_length), first_targets_(first_targets(sequences)) {
   const std::vector<index> lengths = lengths_of(sequences);
   require_input(!lengths.empty(), "there is no text to pack");
   rows_ = pack_best_fit(lengths, row_length);
@@ -98,6 +100,8 @@ void PackedSamples::fill(index, index sample, index row_of_batch, Batch& batch) 
     const index length = sequences_.length(sequence);
     sequences_.read(sequence, inputs + at, targets + at, weights + at);
     std::fill_n(starts + at, length, static_cast<std::int32_t>(at));
+    number_targets(first_targets_[static_cast<std::size_t>(sequence)], std::span(weights + at, static_cast<std::size_t>(length)),
+                   batch.numbers.data() + row_of_batch * cols + at);
     batch.target_weight += sequences_.target_weight(sequence);
     at += length;
   }

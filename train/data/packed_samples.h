@@ -49,6 +49,7 @@ class PackedSamples : public Samples {
   const Sequences& sequences_;
   index row_length_;
   std::vector<std::vector<index>> rows_;
+  std::vector<index> first_targets_;  // of each sequence (first_targets())
 };
 
 }  // namespace dikkat

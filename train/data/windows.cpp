@@ -1,6 +1,7 @@
 #include "train/data/windows.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "autograd/base/error.h"
 #include "autograd/base/philox.h"
@@ -8,8 +9,8 @@
 namespace dikkat {
 namespace {
 
-/// Fills a row with `valid` inputs from `begin` on and the token after each, padded with token 0.
-void fill_window(const TokenStore& store, index begin, index valid, index row, Batch& batch) {
+/// Fills a row with `valid` inputs from `begin` on and the token after each, padded with token 0. The first target has the number `first`.
+void fill_window(const TokenStore& store, index begin, index valid, index first, index row, Batch& batch) {
   const index cols = batch.lengths.cols;
   Token* inputs = batch.inputs.data() + row * cols;
   Token* targets = batch.targets.data() + row * cols;
@@ -17,6 +18,7 @@ void fill_window(const TokenStore& store, index begin, index valid, index row, B
   store.read(begin, valid, inputs);
   store.read(begin + 1, valid, targets);
   std::fill_n(weights, valid, 1.0F);
+  std::iota(batch.numbers.begin() + row * cols, batch.numbers.begin() + row * cols + valid, first);
   std::fill(inputs + valid, inputs + cols, 0);
   std::fill(targets + valid, targets + cols, 0);
   std::fill(weights + valid, weights + cols, 0.0F);
@@ -45,7 +47,8 @@ index TrainingWindows::offset(index epoch) const {
 
 void TrainingWindows::fill(index epoch, index sample, index row, Batch& batch) const {
   require_sample(sample, count());
-  fill_window(store_, offset(epoch) + sample * block_size_, block_size_, row, batch);
+  const index begin = offset(epoch) + sample * block_size_;
+  fill_window(store_, begin, block_size_, begin, row, batch);
 }
 
 SequentialWindows::SequentialWindows(const TokenStore& store, index block_size, index stride)
@@ -63,8 +66,9 @@ double SequentialWindows::target_weight(index sample) const {
 void SequentialWindows::fill(index, index sample, index row, Batch& batch) const {
   require_sample(sample, count());
   const index begin = sample * stride_;
-  fill_window(store_, begin, std::min(block_size_, targets() - begin), row, batch);
+  fill_window(store_, begin, std::min(block_size_, targets() - begin), begin, row, batch);
   std::fill_n(batch.weights.data() + row * batch.lengths.cols, context(sample), 0.0F);
+  std::fill_n(batch.numbers.data() + row * batch.lengths.cols, context(sample), -1);
   batch.target_weight -= static_cast<double>(context(sample));
 }
 
@@ -73,9 +77,12 @@ DocumentWindows::DocumentWindows(const TokenStore& store, index block_size, bool
   require(block_size >= 1, "documents: block_size is ", block_size, ", expected 1 or more");
   first_window_.reserve(static_cast<std::size_t>(store.documents()) + 1);
   first_window_.push_back(0);
+  first_target_.push_back(0);
   for (index document = 0; document < store.documents(); ++document) {
     const auto [begin, end] = range(document);
-    first_window_.push_back(first_window_.back() + ceil_div(std::max<index>(0, end - begin - 1), block_size));
+    const index targets = std::max<index>(0, end - begin - 1);
+    first_window_.push_back(first_window_.back() + ceil_div(targets, block_size));
+    first_target_.push_back(first_target_.back() + targets);
   }
   require_input(first_window_.back() > 0,
                 "no document of the text has 2 tokens or more: give a longer text, or set data.pack = \"stream\"");
@@ -86,12 +93,15 @@ std::pair<index, index> DocumentWindows::range(index document) const {
   return {begin, store_.document_start(document + 1)};
 }
 
-DocumentWindows::Window DocumentWindows::window(index sample) const {
+index DocumentWindows::document_of(index sample) const {
   require_sample(sample, count());
-  const auto next = std::upper_bound(first_window_.begin(), first_window_.end(), sample);
-  const auto document = static_cast<index>(next - first_window_.begin()) - 1;
+  return static_cast<index>(std::upper_bound(first_window_.begin(), first_window_.end(), sample) - first_window_.begin()) - 1;
+}
+
+DocumentWindows::Window DocumentWindows::window(index sample) const {
+  const index document = document_of(sample);
   const auto [first, end] = range(document);
-  const index begin = first + (sample - *(next - 1)) * block_size_;
+  const index begin = first + (sample - first_window_[static_cast<std::size_t>(document)]) * block_size_;
   return {begin, std::min(block_size_, end - 1 - begin)};
 }
 
@@ -106,7 +116,8 @@ void DocumentWindows::read(index sample, Token* inputs, Token* targets, float* w
 
 void DocumentWindows::fill(index, index sample, index row, Batch& batch) const {
   const Window w = window(sample);
-  fill_window(store_, w.begin, w.tokens, row, batch);
+  const auto document = static_cast<std::size_t>(document_of(sample));
+  fill_window(store_, w.begin, w.tokens, first_target_[document] + (sample - first_window_[document]) * block_size_, row, batch);
 }
 
 }  // namespace dikkat

@@ -82,6 +82,7 @@ class DocumentWindows : public Samples, public Sequences {
     index begin, tokens;
   };
   Window window(index sample) const;
+  index document_of(index sample) const;
   /// Returns the range [first, second) of the document's tokens, with its separators.
   std::pair<index, index> range(index document) const;
 
@@ -89,6 +90,7 @@ class DocumentWindows : public Samples, public Sequences {
   index block_size_;
   bool separators_;                    // whether there are separators between documents
   std::vector<index> first_window_{};  // the first window of each document, and the number of all windows
+  std::vector<index> first_target_{};  // the number of the first target of each document, and that of all
 };
 
 }  // namespace dikkat

@@ -70,7 +70,8 @@ Tensor LanguageModel::head_loss(Tape& tape, Tensor features, Tensor targets, con
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): terms are written
-Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing, double* terms) const {
+Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing, double* terms,
+                           const Teacher& teacher) const {
   Tape& tape = pass.tape;
   const Shape shape{batch.rows, batch.lengths.cols};
   const Tensor targets = tape.input<Token>(shape, batch.targets);
@@ -80,6 +81,7 @@ Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, do
                     .normaliser = normaliser,
                     .label_smoothing = label_smoothing,
                     .softcap = config().logit_softcap,
+                    .teacher = teacher,
                     .terms = terms,
                     .is_root = true});
 }

@@ -27,8 +27,9 @@ class LanguageModel {
   index vocab_size() const { return config().vocab_size; }
 
   /// Returns the weighted sum of the target losses divided by `normaliser`, a scalar. Call backward() on this tensor only
-  /// (CrossEntropyOptions::is_root). `terms`: see CrossEntropyOptions.
-  Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0, double* terms = nullptr) const;
+  /// (CrossEntropyOptions::is_root). `terms` and `teacher`: see CrossEntropyOptions.
+  Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0, double* terms = nullptr,
+              const Teacher& teacher = {}) const;
 
   /// The two halves of loss(), for losses whose weights depend on the features: the features that the output head reads, and the weighted
   /// sum of the target losses divided by `normaliser`. `weights` has one number for each position, of any sign. Call backward() on the

@@ -39,7 +39,7 @@ void make_absolute(Config& config) {
       }
     }
   }
-  for (std::string* path : {&config.tokenizer.path, &config.data.cache, &config.train.init_from}) {
+  for (std::string* path : {&config.tokenizer.path, &config.data.cache, &config.train.init_from, &config.distill.file}) {
     if (!path->empty() && *path != "auto" && *path != "off") {
       *path = absolute(*path, false);
     }

@@ -39,7 +39,7 @@ class HeadObserver : public TapeObserver {
 };
 
 std::size_t bytes_of(const RowLengths& lengths, index rows) {
-  const index of_row = lengths.cols * static_cast<index>(2 * sizeof(Token) + sizeof(float)) +
+  const index of_row = lengths.cols * static_cast<index>(2 * sizeof(Token) + sizeof(float) + sizeof(std::int64_t)) +
                        lengths.source_cols * static_cast<index>(sizeof(Token)) + static_cast<index>(sizeof(std::int32_t));
   return static_cast<std::size_t>(rows * of_row);
 }
@@ -113,7 +113,7 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
 }
 
 MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape,
-                     PreferenceModel* preference) {
+                     PreferenceModel* preference, Distillation* distillation) {
   Batch batch;
   batch.reshape(config.batch_size, lengths);
   std::fill(batch.source_lengths.begin(), batch.source_lengths.end(), static_cast<std::int32_t>(lengths.source_cols));
@@ -126,7 +126,9 @@ MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConf
   tape.observe(&observer);
   Pass pass{.tape = tape, .training = true, .recompute = config.recompute, .operands = operand_type(config)};
   PreferenceSums sums;
-  const Tensor loss = preference != nullptr ? preference->loss(pass, batch, sums) : model.loss(pass, batch, 1, config.label_smoothing);
+  const Teacher teacher = distillation != nullptr ? distillation->on(tape, batch) : Teacher{};
+  const Tensor loss = preference != nullptr ? preference->loss(pass, batch, sums)
+                                            : model.loss(pass, batch, 1, config.label_smoothing, nullptr, teacher);
   tape.observe(nullptr);
   tape.backward(loss);
   optimizer.update({}, optimizer.units());
@@ -177,7 +179,8 @@ MemoryPlan reserve_memory(const Reserved& run) {
   require_fits({.batches = 2 * bytes_of(run.longest, train.batch_size)}, machine_memory());  // a dry step fills only the batches
   Tape dry;
   PreferenceModel preference(run.model, run.config.preference);
-  MemoryPlan plan = plan_step(run.model, run.optimizer, train, run.longest, dry, run.config.preference.is_on() ? &preference : nullptr);
+  MemoryPlan plan =
+      plan_step(run.model, run.optimizer, train, run.longest, dry, run.config.preference.is_on() ? &preference : nullptr, run.distillation);
   MemoryPlan parameters = plan_parameters(run.model.parameters(), run.optimizer, train);
   plan.weights = parameters.weights;
   plan.gradients = parameters.gradients;

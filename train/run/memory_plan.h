@@ -7,6 +7,7 @@
 #include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/data/training_data.h"
+#include "train/run/distillation.h"
 #include "train/run/preference_model.h"
 #include "train/run/run_evaluator.h"
 #include "train/system/machine_memory.h"
@@ -82,6 +83,7 @@ struct Reserved {
   Optimizer& optimizer;
   Tape& tape;
   PreferenceModel& preference;
+  Distillation* distillation;  // null: there is no teacher
   RunEvaluator& evaluator;
   RowLengths longest;
 };
@@ -93,7 +95,7 @@ MemoryPlan reserve_memory(const Reserved& run);
 MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimizer, const TrainConfig& config);
 /// Plans the memory of a step: forward, backward and update of a batch with rows of these lengths, in a DryRun on a new tape.
 MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape,
-                     PreferenceModel* preference = nullptr);
+                     PreferenceModel* preference = nullptr, Distillation* distillation = nullptr);
 
 /// Throws DoesNotFit if the plan needs more memory than the machine, its cgroup or its ulimit has.
 void require_fits(const MemoryPlan& plan, const MachineMemory& machine);

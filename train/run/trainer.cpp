@@ -248,7 +248,8 @@ Tensor Trainer::loss_of(const Batch& batch, index pass_of_step) {
     std::ranges::copy(sums.numbers(), sums_.begin() + pass_of_step * static_cast<index>(PreferenceSums::kNumbers));
     return root;
   }
-  const Tensor root = model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing);
+  const Tensor root = model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing, nullptr,
+                                   distillation_ ? distillation_->on(tape_, batch) : Teacher{});
   loss = static_cast<double>(*root.data<float>());
   return root;
 }

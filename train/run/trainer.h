@@ -21,6 +21,7 @@
 #include "train/parallel/data_parallel_step.h"
 #include "train/parallel/ranks.h"
 #include "train/run/bad_step.h"
+#include "train/run/distillation.h"
 #include "train/run/memory_plan.h"
 #include "train/run/preference_model.h"
 #include "train/run/prompt_sampler.h"
@@ -112,6 +113,7 @@ class Trainer {
 
   // Before the first step (trainer_start.cpp, trainer_resume.cpp).
   void reserve();   // maps the memory of the run without touching it; throws InputError if the machine has less
+  void open_teacher();
   void allocate();  // reserve(), and touches the memory; weights have no values yet
   void initialise(const std::optional<ModelOrigin>& origin);
   void load(const CheckpointFile& checkpoint);
@@ -157,6 +159,7 @@ class Trainer {
   UpdateSchedule schedule_;
   Accumulation accumulation_;
   PreferenceModel preference_;
+  std::optional<Distillation> distillation_;
   RunEvaluator evaluator_;
   PromptSampler sampler_;
   std::string config_text_;

@@ -47,7 +47,23 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
   state_.instruction_set = info.instruction_set;
   losses_.reserve(static_cast<std::size_t>(accumulation_.most()));
   sums_.reserve(static_cast<std::size_t>(accumulation_.most()) * (prefers() ? PreferenceSums::kNumbers : 0));
+  open_teacher();
   prepare(*this);
+}
+
+/// Opens the teacher of distill.file. A resumed run must have the file that it began with.
+void Trainer::open_teacher() {
+  const bool is_new = state_.step == 0 && state_.teacher_hash.empty();
+  require_input(is_new || config_.distill.is_on() == !state_.teacher_hash.empty(), "distill.file is \"", config_.distill.file,
+                "\", but the run began ", config_.distill.is_on() ? "without" : "with", " a teacher: it cannot change that");
+  if (!config_.distill.is_on()) {
+    return;
+  }
+  naming_memory("opening the teacher file", [&] { distillation_.emplace(config_, data_); });
+  require_input(is_new || distillation_->hash() == state_.teacher_hash, "distill.file: ", config_.distill.file, " has the hash ",
+                distillation_->hash(), ", but the run began with a teacher file of hash ", state_.teacher_hash,
+                "; restore that file, or begin a new run");
+  state_.teacher_hash = distillation_->hash();
 }
 
 Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgress& progress, std::shared_ptr<Ranks> ranks,
@@ -85,6 +101,7 @@ void Trainer::reserve() {
                             .optimizer = *optimizer_,
                             .tape = tape_,
                             .preference = preference_,
+                            .distillation = distillation_ ? &*distillation_ : nullptr,
                             .evaluator = evaluator_,
                             .longest = loader_.longest()});
   memory_.sampling = evaluates() ? sampler_.bytes() : 0;

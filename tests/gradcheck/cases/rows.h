@@ -2,12 +2,14 @@
 
 #include <cmath>
 
+#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/basic.h"
 #include "autograd/ops/embedding.h"
 #include "autograd/ops/head_norm.h"
 #include "autograd/ops/layer_norm.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
+#include "autograd/ops/reduce.h"
 #include "autograd/ops/value_embedding.h"
 #include "tests/gradcheck/cases/elementwise.h"
 
@@ -558,6 +560,78 @@ struct GradCase<Op::linear_cross_entropy> {
     double softcap = 0;
     bool with_signs = false;  // some weights are negative
   };
+  /// A teacher that names every second class, from the first or the second on. Some rows give the tail nothing.
+  struct Distributions {
+    Distributions(index rows, index classes) : top(classes / 2), rows(rows) {
+      for (index row = 0; row < rows; ++row) {
+        float sum = 0;
+        for (index j = 0; j <= top; ++j) {
+          const float one = j == top && row % 5 == 4 ? 0 : static_cast<float>(1 + (7 * row + 3 * j) % 5);
+          probabilities.push_back(one);
+          sum += one;
+        }
+        for (index j = 0; j <= top; ++j) {
+          probabilities[probabilities.size() - 1 - static_cast<std::size_t>(j)] /= sum;
+        }
+        for (index j = 0; j < top; ++j) {
+          ids.push_back(static_cast<std::int32_t>(2 * j + (2 * top < classes || j + 1 < top ? row % 2 : 0)));
+        }
+      }
+    }
+    Teacher on(Tape& tape, double share, double temperature) const {
+      return {.ids = tape.input<std::int32_t>({rows, top}, ids),
+              .probabilities = tape.input<float>({rows, top + 1}, probabilities),
+              .share = share,
+              .temperature = temperature};
+    }
+
+    index top, rows;
+    std::vector<std::int32_t> ids;
+    std::vector<float> probabilities;
+  };
+  /// With a teacher. The definition has all logits, and the tail as a sum over a mask.
+  static Sample taught(std::string name, Shape shape, index classes, const How& how, double share, double temperature) {
+    Sample s = sample(std::move(name), shape, classes, how);
+    const Labels labels(shape.rows(), classes, how.weighted);
+    const Distributions teacher(shape.rows(), classes);
+    s.op = [=](Tape& tape, std::span<const Tensor> t) {
+      return linear_cross_entropy(t[0], t[1], labels.targets_on(tape),
+                                  {.weights = labels.weights_on(tape),
+                                   .normaliser = how.normaliser,
+                                   .softcap = how.softcap,
+                                   .teacher = teacher.on(tape, share, temperature)},
+                                  how.logits_at_once);
+    };
+    s.definition = [=](Tape& tape, std::span<const Tensor> t) {
+      // The bins: the weights of log q of each named class, and which classes are in the tail.
+      const index rows = shape.rows();
+      const auto at = [](index i) { return static_cast<std::size_t>(i); };
+      std::vector<double> of_named(at(rows * classes), 0), in_tail(at(rows * classes), 1), of_tail;
+      for (index row = 0; row < rows; ++row) {
+        const auto weight = static_cast<double>(labels.weights[at(row)]);
+        for (index j = 0; j < teacher.top; ++j) {
+          const auto place = at(row * classes + teacher.ids[at(row * teacher.top + j)]);
+          of_named[place] = -weight * static_cast<double>(teacher.probabilities[at(row * (teacher.top + 1) + j)]);
+          in_tail[place] = 0;
+        }
+        of_tail.push_back(-weight * static_cast<double>(teacher.probabilities[at(row * (teacher.top + 1) + teacher.top)]));
+      }
+      // Both losses.
+      const DType dtype = t[0].dtype();
+      const Tensor product = linear(t[0], t[1]);
+      const Tensor logits = how.softcap == 0 ? product : scale(tanh(scale(product, 1 / how.softcap)), how.softcap);
+      const Tensor e = exp(scale(logits, 1 / temperature));
+      const Tensor q = multiply(e, power(row_sums(tape, e), -1));
+      const Tensor q_tail = matmul(multiply(q, constant(tape, dtype, {rows, classes}, in_tail)), ones(tape, dtype, {classes, 1}));
+      const Tensor taught = add(sum(multiply(constant(tape, dtype, {rows, classes}, of_named), log(q))),
+                                sum(multiply(constant(tape, dtype, {rows, 1}, of_tail), log(q_tail))));
+      const double normaliser = how.normaliser.value_or(static_cast<double>(rows));
+      const Tensor ordinary =
+          cross_entropy(logits, labels.targets_on(tape), {.weights = labels.weights_on(tape), .normaliser = how.normaliser});
+      return add(scale(ordinary, 1 - share), scale(taught, share * temperature * temperature / normaliser));
+    };
+    return s;
+  }
   static Sample sample(std::string name, Shape shape, index classes, const How& how) {
     Labels labels(shape.rows(), classes, how.weighted);
     for (std::size_t i = 2; how.with_signs && i < labels.weights.size(); i += 3) {
@@ -593,6 +667,10 @@ struct GradCase<Op::linear_cross_entropy> {
             sample("weights of both signs, two chunks of scored rows", {210, 2}, 3, {.weighted = true, .normaliser = 7, .with_signs = true}),
             sample("weights of both signs, capped, two tiles of classes", {5, 2}, 150,
                    {.weighted = true, .normaliser = 2, .softcap = 3, .with_signs = true}),
+            taught("a teacher", {7, 3}, 5, {}, 0.4, 1),
+            taught("a teacher only, at a temperature", {7, 3}, 6, {}, 1, 2),
+            taught("a teacher, weighted, two chunks of scored rows", {210, 2}, 3, {.weighted = true}, 0.5, 1.5),
+            taught("a teacher, capped, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 2, .softcap = 3}, 0.3, 0.8),
             sample("one class", {3, 2}, 1, {}),
             sample("x of the weight's shape, two chunks", {98, 2}, 98, {})};
   }
@@ -607,6 +685,7 @@ struct GradCase<Op::linear_cross_entropy> {
     }
     samples.push_back(sample("several panels of classes", {100, 3}, 4500, {.smoothing = 0.1}));
     samples.push_back(sample("several panels of classes, capped", {100, 3}, 4500, {.softcap = 5}));
+    samples.push_back(taught("several panels of classes, a teacher", {100, 3}, 4500, {}, 0.5, 2));
     return samples;
   }
   static std::vector<Misfit> misfits() {
@@ -623,7 +702,29 @@ struct GradCase<Op::linear_cross_entropy> {
             {"normaliser 0", of({.normaliser = 0})},
             {"label smoothing 1", of({.label_smoothing = 1})},
             {"a negative softcap", of({.softcap = -1})},
-            {"a softcap too large", of({.softcap = 41})}};
+            {"a softcap too large", of({.softcap = 41})},
+            {"a teacher with label smoothing", of_teacher({0, 2, 1, 2}, 0.5, 1, 0.1)},
+            {"a teacher that names a class twice", of_teacher({0, 0, 1, 2}, 0.5, 1)},
+            {"a teacher that names no class", of_teacher({0, 3, 1, 2}, 0.5, 1)},
+            {"a teacher without a tail", of_teacher({0, 1, 2, 0, 1, 2}, 0.5, 1)},
+            {"a teacher's share above 1", of_teacher({0, 2, 1, 2}, 1.5, 1)},
+            {"temperature 0", of_teacher({0, 2, 1, 2}, 0.5, 0)},
+            {"a temperature too high", of_teacher({0, 2, 1, 2}, 0.5, 11)},
+            {"a teacher without probabilities", [](Tape& t) {
+               linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 1}), {.teacher = {.ids = ids(t, {2, 1}, {0, 1})}});
+             }}};
+  }
+  static std::function<void(Tape&)> of_teacher(std::vector<std::int32_t> named, double share, double temperature, double smoothing = 0) {
+    return [=](Tape& t) {
+      const index top = std::ssize(named) / 2;
+      const std::vector<float> probabilities(static_cast<std::size_t>(2 * (top + 1)), 0.25F);
+      linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 1}),
+                           {.label_smoothing = smoothing,
+                            .teacher = {.ids = t.input<std::int32_t>({2, top}, named),
+                                        .probabilities = t.input<float>({2, top + 1}, probabilities),
+                                        .share = share,
+                                        .temperature = temperature}});
+    };
   }
 };
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "train/data/training_data.h"
+
+namespace dikkat {
+
+/// The training part of a text as a teacher scores it, and as a student's batches number it (Batch::numbers): its scored targets in a fixed
+/// order. A stream of text (data.pack = "stream") has one for each token but the first. Otherwise the sequences follow one another.
+class TaughtText {
+ public:
+  /// Keeps references to the data. Throws InputError for several sources, for pairs of an encoder-decoder and for preferences. `key` is the
+  /// key or option that wants a teacher.
+  TaughtText(const TrainingData& data, const std::string& key);
+
+  /// Returns the number of scored targets.
+  index targets() const;
+  /// Returns the sha256 of all tokens, of the bounds of sequences, and of which targets are scored.
+  std::string hash() const;
+  bool is_stream() const { return stream_ != nullptr; }
+  /// Returns samples that score each target once, in ascending order. A stream is cut into windows; the last `stride` predictions of each
+  /// count. Sequences are read as they are, and the arguments do not count.
+  std::unique_ptr<const Samples> samples(index window, index stride) const;
+
+ private:
+  const TokenStore* stream_ = nullptr;
+  const Sequences* sequences_ = nullptr;
+};
+
+/// Returns the sha256 of the texts of all tokens and the names of special ones, by which vocabularies are compared.
+std::string hash_of_vocabulary(const Tokenizer& tokenizer);
+
+}  // namespace dikkat

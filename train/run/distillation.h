@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autograd/ops/loss.h"
+#include "train/config/config.h"
+#include "train/data/teacher_file.h"
+#include "train/data/training_data.h"
+
+namespace dikkat {
+
+/// The teacher of a run with [distill]: its distributions for the targets of batches.
+class Distillation {
+ public:
+  /// Opens distill.file. Throws InputError if it is damaged, if it belongs to other tokens or to a tokenizer with other token texts, if it
+  /// lacks distill.temperature, or if the corpus cannot be taught (TaughtText).
+  Distillation(const Config& config, const TrainingData& data);
+
+  /// Returns the hash of the file.
+  const std::string& hash() const { return file_.hash(); }
+  const TeacherHeader& header() const { return file_.header(); }
+  /// Returns the teacher of a batch's scored targets, on the tape. Call it before the next batch for each batch; buffers are reused.
+  Teacher on(Tape& tape, const Batch& batch);
+
+ private:
+  DistillConfig config_;
+  TeacherFile file_;
+  std::size_t temperature_ = 0;  // the place of distill.temperature in the file's list
+  std::vector<std::int32_t> ids_;
+  std::vector<float> probabilities_;
+  std::vector<float> log_probabilities_, tails_;  // of one target
+};
+
+}  // namespace dikkat
