@@ -192,6 +192,7 @@ void write_part(const fs::path& folder, const TeacherHeader& header, index part,
 }
 
 TeacherFile::TeacherFile(const fs::path& folder) {
+  require_input(is_there(header_path(folder)), folder.string(), " has no teacher.json, expected a folder that dikkat teach has written");
   const std::string text = read_bytes(header_path(folder), index{1} << 20);
   header_ = header_of(text, header_path(folder));
   require_input(text == header_.to_json(), header_path(folder).string(), " has changed, expected the text that dikkat teach writes", kTeachAgain);

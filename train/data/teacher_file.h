@@ -18,15 +18,15 @@ namespace dikkat {
 
 /// A teacher file's header.
 struct TeacherHeader {
-  std::string teacher;               // the model's path, for messages
-  std::string weights;               // the type in which its matrices were kept, and that of its products
-  std::string weights_hash;          // hash of its weights' values
+  std::string teacher{};               // the model's name, for people
+  std::string weights{};               // the type in which its matrices were kept, and that of its products
+  std::string weights_hash{};          // hash of its weights' values
   index top = 0;                     // K
-  std::vector<double> temperatures;  // ascending
+  std::vector<double> temperatures{};  // ascending
   index targets = 0;                 // records in all parts
-  std::string tokens;                // TaughtText::hash()
+  std::string tokens{};                // TaughtText::hash()
   index vocab_size = 0;
-  std::string vocabulary;  // hash_of_vocabulary()
+  std::string vocabulary{};  // hash_of_vocabulary()
   index window = 0, stride = 0;  // of a stream of text; otherwise 0
   index samples = 0;             // rows that were scored
   index batch_size = 0;          // rows at a time

@@ -141,6 +141,7 @@ bool teach(const LanguageModel& model, const TeacherHeader& header, DType operan
   }
   const auto all = static_cast<double>(header.parts());
   const double before = (all - static_cast<double>(missing.size())) / all;
+  progress(before, before);
   // The others.
   TeacherPass pass(model, header, operands);
   std::vector<std::byte> records;

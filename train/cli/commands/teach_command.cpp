@@ -22,6 +22,7 @@
 #include "train/run/precision.h"
 #include "train/run/teach.h"
 #include "train/system/file.h"
+#include "train/system/folder.h"
 #include "train/system/free_space.h"
 #include "train/system/format_numbers.h"
 
@@ -91,7 +92,7 @@ int teach_command(const TeachArguments& arguments) {
   const TeachOptions options = options_of(arguments, text, run);
   TeacherHeader header = teacher_header(text, *run.data.tokenizer, options);
   const std::unique_ptr<const Samples> samples = text.samples(options.window, options.stride);
-  header.teacher = arguments.run.init_from;
+  header.teacher = absolute_path(arguments.run.init_from).filename().string();  // weights_hash identifies it, wherever it lies
   const PackedType packing = packing_named(arguments.weights);
   const DType operands = packing == PackedType::f32 ? operand_type(run.config.train) : DType::f32;
   header.weights = concat(arguments.weights, ", products of ", name_of(operands));
