@@ -11,8 +11,8 @@
 
 namespace dikkat::kernels {
 
-/// The part of linear_cross_entropy() that concerns a teacher. Logits are transposed, as there: (classes, rows), in tiles of classes. The sum
-/// over the tail is taken without the named classes, so that it keeps its digits when these have nearly all of the probability.
+/// The part of linear_cross_entropy() that concerns a teacher. Logits are transposed, as there: (classes, rows), in tiles of classes. The
+/// sum over the tail is taken without the named classes, so that it keeps its digits when these have nearly all of the probability.
 template <class T>
 class TaughtRows {
  public:
@@ -137,9 +137,9 @@ class TaughtRows {
 
   TeacherTargets teacher_;
   index tiles_, rows_;
-  T warmth_;  // 1 / temperature
-  T *tail_tops_, *tail_sums_;  // (tiles, rows): the largest logit of the tail, and the sum of e^((logit - top) / temperature)
-  T* named_;                   // (rows, top): the logits of named classes
+  T warmth_;                               // 1 / temperature
+  T *tail_tops_, *tail_sums_;              // (tiles, rows): the largest logit of the tail, and the sum of e^((logit - top) / temperature)
+  T* named_;                               // (rows, top): the logits of named classes
   T *log_sums_, *tail_factors_, *masses_;  // (rows)
 };
 

@@ -73,8 +73,8 @@ kernels::TeacherTargets teacher_of(index rows, index classes, const Goal& goal, 
   require(teacher.ids.dtype() == DType::i32 && 1 <= top && top < classes && teacher.ids.size() == rows * top, kOp, "the teacher's ids are ",
           teacher.ids.dtype(), " ", teacher.ids.shape(), ", expected i32 (", rows, ", K) with 1 <= K < ", classes);
   require(teacher.probabilities && teacher.probabilities.dtype() == DType::f32 && teacher.probabilities.size() == rows * (top + 1), kOp,
-          "the teacher's probabilities are ", teacher.probabilities ? teacher.probabilities.shape() : Shape{}, ", expected f32 (", rows, ", ",
-          top + 1, ")");
+          "the teacher's probabilities are ", teacher.probabilities ? teacher.probabilities.shape() : Shape{}, ", expected f32 (", rows,
+          ", ", top + 1, ")");
   require(0 <= teacher.share && teacher.share <= 1, kOp, "the teacher's share is ", teacher.share, ", expected 0 to 1");
   require(0 < teacher.temperature && teacher.temperature <= kernels::kMostTemperature, kOp, "the teacher's temperature is ",
           teacher.temperature, ", expected more than 0, at most ", kernels::kMostTemperature);
@@ -259,7 +259,8 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     // With few classes, compute all logits at once.
     constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
     constexpr index kFewClasses = 1024;
-    if (teacher.top == 0 && classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
+    if (teacher.top == 0 && classes <= kFewClasses &&
+        rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
       auto without_cap = options;
       without_cap.softcap = 0;
       return cross_entropy(softcap(linear(x, weight, {}, {.dtype = kDType<T>}), options.softcap), targets, without_cap);

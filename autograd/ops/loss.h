@@ -17,8 +17,8 @@ struct Teacher {
 };
 
 struct CrossEntropyOptions {
-  /// The weight of each target: (...) of f32; absent: all 1. A target of weight 0 is ignored and may have any value. A negative weight makes
-  /// a target less likely, as the losses of preferences need it.
+  /// The weight of each target: (...) of f32; absent: all 1. A target of weight 0 is ignored and may have any value. A negative weight
+  /// makes a target less likely, as the losses of preferences need it.
   Tensor weights{};
   /// The weight of each class: (V) of f32, 0 or more; absent: all 1. A target's weight is multiplied by that of its class. Not possible
   /// with label smoothing.
@@ -26,8 +26,8 @@ struct CrossEntropyOptions {
   /// Targets of this value are ignored, as those of weight 0.
   std::optional<std::int32_t> ignored_target{};
   /// The number that the sum is divided by; by default the number of targets or, with class weights or an ignored target, the sum of all
-  /// targets' weights, as in PyTorch. If that sum is 0, so is the loss; it must not be negative. With gradient accumulation, pass that of the whole batch: then
-  /// losses and gradients of the micro-batches add up to those of the batch.
+  /// targets' weights, as in PyTorch. If that sum is 0, so is the loss; it must not be negative. With gradient accumulation, pass that of
+  /// the whole batch: then losses and gradients of the micro-batches add up to those of the batch.
   std::optional<double> normaliser{};
   /// In [0, 1): the share of each target that is spread evenly over all V classes, the right one included (Szegedy et al.,
   /// arXiv 1512.00567, section 7).

@@ -33,8 +33,8 @@ struct Inputs {
   float dloss = 1.5F;
   double softcap = 0;
   index top = 0;
-  std::vector<std::int32_t> ids{};      // (rows, top)
-  std::vector<float> probabilities{};   // (rows, top + 1)
+  std::vector<std::int32_t> ids{};     // (rows, top)
+  std::vector<float> probabilities{};  // (rows, top + 1)
   double share = 0.5, temperature = 1;
 
   TeacherTargets teacher() const { return {top, ids.data(), probabilities.data(), share, temperature}; }
@@ -236,7 +236,8 @@ TEST(LinearCrossEntropyKernel, WithATeacherEqualsPlainLoops) {
 
 // The student is certain of a named class: the tail has e^-60 of the probability, which 1 minus the others would lose.
 TEST(LinearCrossEntropyKernel, ATailOfAlmostNothing) {
-  Inputs in{.width = 1, .classes = 4, .x = {1}, .weight = {60, 0, -1, -2}, .targets = {0}, .top = 1, .ids = {0}, .probabilities = {0.75F, 0.25F}};
+  Inputs in{
+      .width = 1, .classes = 4, .x = {1}, .weight = {60, 0, -1, -2}, .targets = {0}, .top = 1, .ids = {0}, .probabilities = {0.75F, 0.25F}};
   for (const double temperature : {1.0, 2.0}) {
     in.temperature = temperature;
     const auto expected = by_reference(in);

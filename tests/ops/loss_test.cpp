@@ -186,9 +186,9 @@ struct Weighted {
     Tape tape;
     const Tensor x = tape.input<float>({kRows, kWidth}, numbers(kRows * kWidth, 1), true);
     const std::vector<float> weights(kRows, weight_of_targets);
-    const Tensor result = linear_cross_entropy(dtype == DType::f32 ? x : cast(x, dtype), weight, tape.input<std::int32_t>({kRows}, targets),
-                                               {.weights = tape.input<float>({kRows}, weights), .normaliser = 12, .is_root = true},
-                                               logits_at_once);
+    const Tensor result =
+        linear_cross_entropy(dtype == DType::f32 ? x : cast(x, dtype), weight, tape.input<std::int32_t>({kRows}, targets),
+                             {.weights = tape.input<float>({kRows}, weights), .normaliser = 12, .is_root = true}, logits_at_once);
     tape.backward(result);
     loss = *result.data<float>();
     dx.assign(tape.gradient<float>(x), tape.gradient<float>(x) + kRows * kWidth);

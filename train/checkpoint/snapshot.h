@@ -25,10 +25,10 @@ struct TrainingState {
   std::string random_algorithm = "philox4x32-10";
   bool evaluation_pending = false;  ///< saved before the evaluation of this step; resume must run it
   double best_val_loss = std::numeric_limits<double>::infinity();
-  double best_accuracy = -1; ///< of preferences, at the best evaluation; -1: none
-  index best_step = -1;      ///< step of best_val_loss; -1: none yet
-  index steps_skipped = 0;   ///< steps whose update was skipped, so there were step - steps_skipped updates
-  index losses_watched = 0;  ///< this and the next two are statistics of the losses, to find spikes
+  double best_accuracy = -1;  ///< of preferences, at the best evaluation; -1: none
+  index best_step = -1;       ///< step of best_val_loss; -1: none yet
+  index steps_skipped = 0;    ///< steps whose update was skipped, so there were step - steps_skipped updates
+  index losses_watched = 0;   ///< this and the next two are statistics of the losses, to find spikes
   double loss_mean = 0;
   double loss_variance = 0;
   std::string corpus_fingerprint;  ///< sha256 of the corpus, hex; empty for a model from merge or import
@@ -38,8 +38,8 @@ struct TrainingState {
   std::string compiler;
   std::string compiler_flags;
   std::string instruction_set;
-  std::string overrides;  ///< keys that were changed when the run was resumed, one on each line
-  std::string base_hash;  ///< hash of the base weights, if the run trains adapters
+  std::string overrides;     ///< keys that were changed when the run was resumed, one on each line
+  std::string base_hash;     ///< hash of the base weights, if the run trains adapters
   std::string teacher_hash;  ///< hash of the teacher file (distill.file), if the run has one
 };
 
@@ -58,9 +58,9 @@ struct StateField {
 template <class State, class F>
   requires std::same_as<std::remove_const_t<State>, TrainingState>
 void for_each_field(State& state, F&& f) {
-  auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_accuracy, best_step, steps_skipped,
-         losses_watched, loss_mean, loss_variance, corpus_fingerprint, train_tokens, val_tokens, program_version, compiler, compiler_flags,
-         instruction_set, overrides, base_hash, teacher_hash] = state;
+  auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_accuracy, best_step,
+         steps_skipped, losses_watched, loss_mean, loss_variance, corpus_fingerprint, train_tokens, val_tokens, program_version, compiler,
+         compiler_flags, instruction_set, overrides, base_hash, teacher_hash] = state;
   f(StateField{.name = "step"}, step);
   f(StateField{.name = "tokens_seen"}, tokens_seen);
   f(StateField{.name = "samples_seen"}, samples_seen);

@@ -178,8 +178,8 @@ void Progress::evaluated(const EvaluationReport& r) {
   }
   const std::string preference =
       r.preference ? fmt::format("  accuracy {:.3f}  margin {:.4f}", r.preference->accuracy, r.preference->margin()) : "";
-  print_message(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}{}", r.step, max_steps_, r.train_loss, r.val_loss,
-                            error, preference, r.best ? "  (best so far)" : "", named),
+  print_message(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}{}", r.step, max_steps_, r.train_loss,
+                            r.val_loss, error, preference, r.best ? "  (best so far)" : "", named),
                 kIndent, "  ");
 }
 

@@ -512,13 +512,14 @@ constexpr Key kKeys[] = {
         "It "
         "keeps the chosen answers' probabilities from falling. orpo includes the ordinary loss anyway."),
 
-    changeable(distill<&DistillConfig::file>(
-        "file", anything(),
-        "Folder of a teacher's distributions for the training text, as dikkat teach writes it; empty: no distillation. It must belong to the "
-        "same tokens. A resumed run can name another path of the same file.")),
-    distill<&DistillConfig::share>("share", above_to(0, 1),
-                                   "Share of the loss against the teacher: (1 - share) ordinary loss + share temperature^2 cross-entropy "
-                                   "against the teacher's likeliest tokens and one bin for all others. Evaluations measure the ordinary loss."),
+    changeable(distill<&DistillConfig::file>("file", anything(),
+                                             "Folder of a teacher's distributions for the training text, as dikkat teach writes it; empty: "
+                                             "no distillation. It must belong to the "
+                                             "same tokens. A resumed run can name another path of the same file.")),
+    distill<&DistillConfig::share>(
+        "share", above_to(0, 1),
+        "Share of the loss against the teacher: (1 - share) ordinary loss + share temperature^2 cross-entropy "
+        "against the teacher's likeliest tokens and one bin for all others. Evaluations measure the ordinary loss."),
     distill<&DistillConfig::temperature>(
         "temperature", above_to(0, 10),
         "Temperature of the teacher's and the student's distribution; above 1, unlikely tokens count more. The file must have it (dikkat "

@@ -22,7 +22,8 @@ TaughtText::TaughtText(const TrainingData& data, const std::string& key) {
   require_input(data.sources.size() == 1, key, " is given with ", data.sources.size(),
                 " sources of text, expected one: distillation is not possible with data.sources or --replay");
   const SplitText& split = data.sources.front();
-  require_input(split.train.pairs == nullptr, key, " is given, but the corpus holds pairs for an encoder-decoder: distillation is for GPT models");
+  require_input(split.train.pairs == nullptr, key,
+                " is given, but the corpus holds pairs for an encoder-decoder: distillation is for GPT models");
   require_input(split.train.preferences == nullptr, key,
                 " is given, but the corpus holds preferences: distillation is not possible with preference.method");
   if (split.learnt != nullptr) {

@@ -59,7 +59,8 @@ std::unique_ptr<const CheckedFile> open_part(const fs::path& path, const std::st
   Digest stored;
   require_input(file->size() == size, path.string(), " has changed while it was read", kTeachAgain);
   file->read(size - kDigestBytes, std::as_writable_bytes(std::span(stored)));
-  require_input(hash.finish() == stored, path.string(), " is damaged, or belongs to another teacher.json: its checksum is wrong", kTeachAgain);
+  require_input(hash.finish() == stored, path.string(), " is damaged, or belongs to another teacher.json: its checksum is wrong",
+                kTeachAgain);
   digests.add(std::as_bytes(std::span(stored)));
   file->forget();
   return file;
@@ -131,17 +132,16 @@ index TeacherHeader::record_bytes() const {
          std::ssize(temperatures) * static_cast<index>(sizeof(float));
 }
 
-index TeacherHeader::bytes() const {
-  return targets * record_bytes() + parts() * static_cast<index>(kDigestBytes) + std::ssize(to_json());
-}
+index TeacherHeader::bytes() const { return targets * record_bytes() + parts() * static_cast<index>(kDigestBytes) + std::ssize(to_json()); }
 
 std::string TeacherHeader::to_json() const { return json_text(object_of(*this), 2) + '\n'; }
 
 void append_record(const TeacherHeader& header, const TeacherRecord& record, std::vector<std::byte>& bytes) {
   for (const std::int32_t id : record.ids) {
     const auto whole = static_cast<std::uint32_t>(id);
-    append_values(std::span<const std::byte>(std::as_bytes(std::span(&whole, 1))).first(static_cast<std::size_t>(token_width(header.vocab_size))),
-                  bytes);
+    append_values(
+        std::span<const std::byte>(std::as_bytes(std::span(&whole, 1))).first(static_cast<std::size_t>(token_width(header.vocab_size))),
+        bytes);
   }
   for (const float log_probability : record.log_probabilities) {
     const float steps = std::round(-log_probability * kStepsOfNat);
@@ -166,8 +166,8 @@ void begin_teacher_file(const fs::path& folder, const TeacherHeader& header) {
   }
   const auto before = object_of(header_of(stored, header_path(folder))), now = object_of(header);
   for (const auto& [key, value] : now.items()) {
-    require_input(before.at(key) == value, folder.string(), " was begun with \"", key, "\" = ", short_text(before.at(key)), ", which now is ",
-                  short_text(value), "; give the same options to continue it, or name another folder with --out");
+    require_input(before.at(key) == value, folder.string(), " was begun with \"", key, "\" = ", short_text(before.at(key)),
+                  ", which now is ", short_text(value), "; give the same options to continue it, or name another folder with --out");
   }
   fail_input(header_path(folder).string(), " has changed, expected the text that dikkat teach writes", kTeachAgain);
 }
@@ -195,7 +195,8 @@ TeacherFile::TeacherFile(const fs::path& folder) {
   require_input(is_there(header_path(folder)), folder.string(), " has no teacher.json, expected a folder that dikkat teach has written");
   const std::string text = read_bytes(header_path(folder), index{1} << 20);
   header_ = header_of(text, header_path(folder));
-  require_input(text == header_.to_json(), header_path(folder).string(), " has changed, expected the text that dikkat teach writes", kTeachAgain);
+  require_input(text == header_.to_json(), header_path(folder).string(), " has changed, expected the text that dikkat teach writes",
+                kTeachAgain);
   // Map the parts.
   Sha256 digests;
   digests.add(std::as_bytes(std::span(text)));
@@ -210,7 +211,8 @@ TeacherFile::TeacherFile(const fs::path& folder) {
                   header_.record_bytes(), kTeachAgain);
     first_.push_back(first_.back() + bytes / header_.record_bytes());
   }
-  require_input(first_.back() == header_.targets, folder.string(), " has ", first_.back(), " records, expected ", header_.targets, kTeachAgain);
+  require_input(first_.back() == header_.targets, folder.string(), " has ", first_.back(), " records, expected ", header_.targets,
+                kTeachAgain);
   hash_ = to_hex(digests.finish());
 }
 

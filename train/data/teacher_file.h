@@ -10,10 +10,10 @@
 #include "train/system/checked_file.h"
 #include "train/text/token.h"
 
-// The distributions that a teacher gives for the targets of a text: a folder with teacher.json, its header, and parts of records. All numbers
-// are little endian. A record has K token ids, ascending (u16 for a vocabulary of up to 65,536, otherwise u32), their K log-probabilities at
-// temperature 1 (u16: -1/2048 nats each, at most 32 nats), and for each temperature T an f32: log of the sum of p^(1/T) over all other tokens. A
-// part ends with the sha256 of the header, its own number and its records.
+// The distributions that a teacher gives for the targets of a text: a folder with teacher.json, its header, and parts of records. All
+// numbers are little endian. A record has K token ids, ascending (u16 for a vocabulary of up to 65,536, otherwise u32), their K
+// log-probabilities at temperature 1 (u16: -1/2048 nats each, at most 32 nats), and for each temperature T an f32: log of the sum of
+// p^(1/T) over all other tokens. A part ends with the sha256 of the header, its own number and its records.
 namespace dikkat {
 
 /// A teacher file's header.
@@ -21,12 +21,12 @@ struct TeacherHeader {
   std::string teacher{};               // the model's name, for people
   std::string weights{};               // the type in which its matrices were kept, and that of its products
   std::string weights_hash{};          // hash of its weights' values
-  index top = 0;                     // K
+  index top = 0;                       // K
   std::vector<double> temperatures{};  // ascending
-  index targets = 0;                 // records in all parts
+  index targets = 0;                   // records in all parts
   std::string tokens{};                // TaughtText::hash()
   index vocab_size = 0;
-  std::string vocabulary{};  // hash_of_vocabulary()
+  std::string vocabulary{};      // hash_of_vocabulary()
   index window = 0, stride = 0;  // of a stream of text; otherwise 0
   index samples = 0;             // rows that were scored
   index batch_size = 0;          // rows at a time
@@ -44,16 +44,16 @@ struct TeacherHeader {
 
 /// A target's distribution.
 struct TeacherRecord {
-  std::span<std::int32_t> ids;           // K, ascending
-  std::span<float> log_probabilities;    // K, at temperature 1
-  std::span<float> tails;                // for each temperature
+  std::span<std::int32_t> ids;         // K, ascending
+  std::span<float> log_probabilities;  // K, at temperature 1
+  std::span<float> tails;              // for each temperature
 };
 
 /// Appends a record to the bytes of a part.
 void append_record(const TeacherHeader& header, const TeacherRecord& record, std::vector<std::byte>& bytes);
 
-/// Creates the folder with a header, or continues one with an equal header. Throws InputError, which names what differs, if the folder holds
-/// another one or something else.
+/// Creates the folder with a header, or continues one with an equal header. Throws InputError, which names what differs, if the folder
+/// holds another one or something else.
 void begin_teacher_file(const std::filesystem::path& folder, const TeacherHeader& header);
 /// Returns whether a part is there. Throws InputError if it is damaged.
 bool has_part(const std::filesystem::path& folder, const TeacherHeader& header, index part);

@@ -15,7 +15,8 @@ namespace dikkat {
 struct PreferenceReport {
   double chosen_reward = std::numeric_limits<double>::quiet_NaN();  // how much likelier than in the reference, times beta
   double rejected_reward = std::numeric_limits<double>::quiet_NaN();
-  double accuracy = std::numeric_limits<double>::quiet_NaN();  // the share of pairs with the higher reward on the chosen side; ties count half
+  double accuracy =
+      std::numeric_limits<double>::quiet_NaN();  // the share of pairs with the higher reward on the chosen side; ties count half
   double chosen_log_probability = std::numeric_limits<double>::quiet_NaN();  // of whole answers
   double rejected_log_probability = std::numeric_limits<double>::quiet_NaN();
   double kl = std::numeric_limits<double>::quiet_NaN();  // the estimate that kto uses; NaN for other methods
@@ -77,8 +78,8 @@ struct EvaluationReport {
   double val_loss = 0;
   double val_standard_error = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
-  index memory = 0;   // resident bytes of the process; 0 if unknown
-  bool best = false;  // the best evaluation of the run so far (is_better())
+  index memory = 0;                              // resident bytes of the process; 0 if unknown
+  bool best = false;                             // the best evaluation of the run so far (is_better())
   std::optional<PreferenceReport> preference{};  // over the validation part
   std::vector<NamedLoss> losses{};
   ScoredSet scored{};  // the tokens of val_loss

@@ -56,7 +56,8 @@ Tensor LanguageModel::features(Pass& pass, const Batch& batch) const {
   const Shape shape{batch.rows, batch.lengths.cols};
   const Tensor inputs = tape.input<Token>(shape, batch.inputs);
   if (is_gpt()) {
-    return batch.lengths.packed ? gpt().features(pass, inputs, tape.input<std::int32_t>(shape, batch.starts)) : gpt().features(pass, inputs);
+    return batch.lengths.packed ? gpt().features(pass, inputs, tape.input<std::int32_t>(shape, batch.starts))
+                                : gpt().features(pass, inputs);
   }
   const EncoderDecoder& model = encoder_decoder();
   const auto encoded = model.encode(pass, tape.input<Token>({batch.rows, batch.lengths.source_cols}, batch.source),
@@ -91,9 +92,12 @@ Tensor LanguageModel::loss_of(Tape& tape, Tensor features, const Batch& batch, s
                               double* terms) const {
   const Shape shape{batch.rows, batch.lengths.cols};
   const Tensor read = tape.recording() ? features : tape.borrow(features.shape(), features.dtype(), features.record()->data);
-  return head_loss(
-      tape, read, tape.input<Token>(shape, batch.targets),
-      {.weights = tape.input<float>(shape, weights), .normaliser = normaliser, .softcap = config().logit_softcap, .terms = terms, .is_root = true});
+  return head_loss(tape, read, tape.input<Token>(shape, batch.targets),
+                   {.weights = tape.input<float>(shape, weights),
+                    .normaliser = normaliser,
+                    .softcap = config().logit_softcap,
+                    .terms = terms,
+                    .is_root = true});
 }
 
 const Gpt& LanguageModel::gpt() const {

@@ -48,13 +48,17 @@ class ShownRounded {
       weights_->show();
     }
   }
-  ~ShownRounded() {
-    if (weights_ != nullptr) {
-      weights_->hide();
-    }
-  }
+  ~ShownRounded() { end(); }
   ShownRounded(const ShownRounded&) = delete;
   ShownRounded& operator=(const ShownRounded&) = delete;
+
+  /// Shows the exact weights again, earlier than the destructor would.
+  void end() {
+    if (weights_ != nullptr) {
+      weights_->hide();
+      weights_ = nullptr;
+    }
+  }
 
  private:
   RoundedWeights* weights_;

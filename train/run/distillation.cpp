@@ -23,23 +23,24 @@ Distillation::Distillation(const Config& config, const TrainingData& data) : con
   const TeacherHeader& header = file_.header();
   // The vocabulary: ids may be compared only if they stand for the same texts.
   const Tokenizer& tokenizer = *data.tokenizer;
-  require_input(header.vocab_size == tokenizer.vocab_size() && header.vocabulary == hash_of_vocabulary(tokenizer), "distill.file: ",
-                config_.file, " was written by a teacher with another vocabulary (", header.vocab_size,
+  require_input(header.vocab_size == tokenizer.vocab_size() && header.vocabulary == hash_of_vocabulary(tokenizer),
+                "distill.file: ", config_.file, " was written by a teacher with another vocabulary (", header.vocab_size,
                 " tokens), expected the student's tokens and texts (", tokenizer.vocab_size(),
                 "); choose a teacher and a student with the same tokenizer");
   // The tokens.
   const TaughtText text(data, "distill.file");
   const std::string tokens = text.hash();
-  require_input(header.targets == text.targets() && header.tokens == tokens, "distill.file: ", config_.file, " belongs to other tokens: it has ",
-                header.targets, " targets with hash ", header.tokens.substr(0, 12), ", and the training part of this run has ", text.targets(),
-                " with hash ", tokens.substr(0, 12),
-                "; give dikkat teach the same corpus and the same keys of [data] and [chat] (--config, --set), among them data.val_fraction, "
-                "data.pack, data.window and chat.template");
+  require_input(
+      header.targets == text.targets() && header.tokens == tokens, "distill.file: ", config_.file, " belongs to other tokens: it has ",
+      header.targets, " targets with hash ", header.tokens.substr(0, 12), ", and the training part of this run has ", text.targets(),
+      " with hash ", tokens.substr(0, 12),
+      "; give dikkat teach the same corpus and the same keys of [data] and [chat] (--config, --set), among them data.val_fraction, "
+      "data.pack, data.window and chat.template");
   // The temperature.
   const auto found = std::ranges::find(header.temperatures, config_.temperature);
   require_input(found != header.temperatures.end(), "distill.temperature is ", config_.temperature, ", but ", config_.file,
-                " has the temperatures ", listed(header.temperatures), "; set one of these, or write it again with dikkat teach --temperature ",
-                config_.temperature);
+                " has the temperatures ", listed(header.temperatures),
+                "; set one of these, or write it again with dikkat teach --temperature ", config_.temperature);
   temperature_ = static_cast<std::size_t>(found - header.temperatures.begin());
   log_probabilities_.resize(static_cast<std::size_t>(header.top));
   tails_.resize(header.temperatures.size());

@@ -60,9 +60,9 @@ void Evaluator::add_preferences(std::span<double> sums) {
     while (end < batch_.answers.size() && batch_.answers[end].begin < (row + 1) * batch_.lengths.cols) {
       ++end;
     }
-    const PreferenceSums of_row = preference_loss(preference_, std::span(batch_.answers).subspan(begin, end - begin),
-                                                  std::span(log_probabilities_).subspan(begin, end - begin),
-                                                  std::span(slopes_).subspan(begin, end - begin));
+    const PreferenceSums of_row =
+        preference_loss(preference_, std::span(batch_.answers).subspan(begin, end - begin),
+                        std::span(log_probabilities_).subspan(begin, end - begin), std::span(slopes_).subspan(begin, end - begin));
     std::ranges::copy(of_row.numbers(), sums.begin() + row * static_cast<index>(PreferenceSums::kNumbers));
     begin = end;
   }

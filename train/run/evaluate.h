@@ -87,9 +87,9 @@ class Evaluator {
   Batch batch_;
   Listener listener_;
   std::shared_ptr<Ranks> ranks_;
-  std::vector<double> terms_;                      // the losses of the current block, one per position
+  std::vector<double> terms_;  // the losses of the current block, one per position
   PreferenceConfig preference_;
-  std::vector<double> sums_;                       // the sum of losses of each sample; of preferences, its PreferenceSums::numbers()
+  std::vector<double> sums_;  // the sum of losses of each sample; of preferences, its PreferenceSums::numbers()
   std::vector<double> log_probabilities_, slopes_;
   std::vector<std::pair<double, double>> blocks_;  // for each observation: the sum of its losses, and their weight
 };

@@ -127,8 +127,8 @@ MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConf
   Pass pass{.tape = tape, .training = true, .recompute = config.recompute, .operands = operand_type(config)};
   PreferenceSums sums;
   const Teacher teacher = distillation != nullptr ? distillation->on(tape, batch) : Teacher{};
-  const Tensor loss = preference != nullptr ? preference->loss(pass, batch, sums)
-                                            : model.loss(pass, batch, 1, config.label_smoothing, nullptr, teacher);
+  const Tensor loss =
+      preference != nullptr ? preference->loss(pass, batch, sums) : model.loss(pass, batch, 1, config.label_smoothing, nullptr, teacher);
   tape.observe(nullptr);
   tape.backward(loss);
   optimizer.update({}, optimizer.units());

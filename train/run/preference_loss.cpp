@@ -124,8 +124,8 @@ void PreferenceSums::add(const PreferenceSums& other) {
 
 PreferenceSums preference_loss(const PreferenceConfig& config, std::span<const Answer> answers, std::span<const double> log_probabilities,
                                std::span<double> slopes) {
-  require(answers.size() % 2 == 0 && log_probabilities.size() == answers.size() && slopes.size() == answers.size(), "preference loss: ",
-          answers.size(), " answers with ", log_probabilities.size(), " log-probabilities and ", slopes.size(),
+  require(answers.size() % 2 == 0 && log_probabilities.size() == answers.size() && slopes.size() == answers.size(),
+          "preference loss: ", answers.size(), " answers with ", log_probabilities.size(), " log-probabilities and ", slopes.size(),
           " derivatives, expected two answers for each unit and as many of the others");
   const bool judges = config.method == PreferenceMethod::kto;
   const double z = judges ? divergence_of(config, answers, log_probabilities) : 0;

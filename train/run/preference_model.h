@@ -15,9 +15,9 @@ void add_log_probabilities(const Batch& batch, std::span<const double> losses, s
 /// Returns the means that a step or an evaluation reports.
 PreferenceReport report_of(const PreferenceConfig& config, const PreferenceSums& sums);
 
-/// The loss of preference tuning for a model. The derivatives of a loss with respect to the log-probabilities of answers are known only when
-/// these are, and the fused head computes gradients in forward. So the head runs twice on the same features: first without a tape, for the
-/// log-probabilities, and then with a weight for each target, which may be negative. The rest of the model runs once.
+/// The loss of preference tuning for a model. The derivatives of a loss with respect to the log-probabilities of answers are known only
+/// when these are, and the fused head computes gradients in forward. So the head runs twice on the same features: first without a tape, for
+/// the log-probabilities, and then with a weight for each target, which may be negative. The rest of the model runs once.
 class PreferenceModel {
  public:
   /// Keeps references.

@@ -53,7 +53,7 @@ class ReferencePass {
     const index begin = first_of(ranks_.rank()), end = first_of(ranks_.rank() + 1);
     const index rounds = ceil_div(batches, ranks);
     std::vector<double> sorted(static_cast<std::size_t>(text.preferences->count()), 0.0);  // in the order of the rows
-    std::vector<index> first_answer = {0};  // of each row, and the number of all
+    std::vector<index> first_answer = {0};                                                 // of each row, and the number of all
     for (index i = 0; i < samples.count(); ++i) {
       first_answer.push_back(first_answer.back() + 2 * samples.units(i));
     }
@@ -67,7 +67,9 @@ class ReferencePass {
       }
     }
     std::vector<OwnedRange> parts;
-    const auto answers_before = [&](index batch) { return first_answer[static_cast<std::size_t>(std::min(batch * rows, samples.count()))]; };
+    const auto answers_before = [&](index batch) {
+      return first_answer[static_cast<std::size_t>(std::min(batch * rows, samples.count()))];
+    };
     for (int rank = 0; rank < ranks; ++rank) {
       parts.push_back({answers_before(first_of(rank)), answers_before(first_of(rank + 1)), rank});
     }
@@ -122,8 +124,8 @@ ReferenceKey reference_key(const TrainingData& data, const std::string& base_has
   return {.base = base_hash, .chat_template = form == nullptr ? "" : to_hex(sha256(form->jinja())), .tokens = to_hex(tokens.finish())};
 }
 
-bool compute_reference(const LanguageModel& model, const Config& config, TrainingData& data, Ranks& ranks, const std::function<bool()>& stop,
-                       const std::function<void(double)>& progress) {
+bool compute_reference(const LanguageModel& model, const Config& config, TrainingData& data, Ranks& ranks,
+                       const std::function<bool()>& stop, const std::function<void(double)>& progress) {
   ReferencePass pass(model, config, ranks);
   const std::vector<NamedStore> stores = stores_of(data);
   double all = 0, done = 0;
@@ -147,8 +149,11 @@ bool compute_reference(const LanguageModel& model, const Config& config, Trainin
 std::filesystem::path reference_file(const std::filesystem::path& run_directory) { return run_directory / "reference.json"; }
 
 void write_reference(const std::filesystem::path& file, const TrainingData& data, const ReferenceKey& key) {
-  nlohmann::ordered_json object = {
-      {"format", kReferenceFormat}, {"base", key.base}, {"template", key.chat_template}, {"tokens", key.tokens}, {"log_probabilities", nullptr}};
+  nlohmann::ordered_json object = {{"format", kReferenceFormat},
+                                   {"base", key.base},
+                                   {"template", key.chat_template},
+                                   {"tokens", key.tokens},
+                                   {"log_probabilities", nullptr}};
   nlohmann::ordered_json& parts = object["log_probabilities"] = nlohmann::ordered_json::object();
   for (const SplitText& source : data.sources) {
     for (const auto& [name, text] : {std::pair("train", &source.train), std::pair("validation", &source.validation)}) {
@@ -171,8 +176,8 @@ bool read_reference(const std::filesystem::path& file, TrainingData& data, const
     return value != nullptr && value->is_string() ? value->get<std::string>() : "";
   };
   const auto* const format = object && object->is_object() ? find_value(*object, "format") : nullptr;
-  require_input(format != nullptr && *format == kReferenceFormat, file.string(), " is not a file of reference log-probabilities of format ", kReferenceFormat,
-                kHowToGoOn);
+  require_input(format != nullptr && *format == kReferenceFormat, file.string(), " is not a file of reference log-probabilities of format ",
+                kReferenceFormat, kHowToGoOn);
   const auto require_equal = [&](const char* name, const std::string& expected, const char* what) {
     require_input(text_of(name) == expected, file.string(), " belongs to ", what, ": its hash is ", text_of(name), ", expected ", expected,
                   kHowToGoOn);

@@ -10,8 +10,9 @@
 #include "train/model/language_model.h"
 #include "train/parallel/ranks.h"
 
-// The reference of preference tuning: the model as it is when the run starts, which is the base of adapters, or the first weights of a run that
-// trains all of them. Only its log-probabilities are needed. They are computed once, before the first step, and kept in the run's folder.
+// The reference of preference tuning: the model as it is when the run starts, which is the base of adapters, or the first weights of a run
+// that trains all of them. Only its log-probabilities are needed. They are computed once, before the first step, and kept in the run's
+// folder.
 namespace dikkat {
 
 /// What log-probabilities belong to: hashes of the reference's weights, of the chat template, and of all answers' tokens.
@@ -25,15 +26,15 @@ ReferenceKey reference_key(const TrainingData& data, const std::string& base_has
 /// Computes the log-probabilities of all answers for training and validation, and sets them in the data. The ranks share the work and get
 /// equal results. Batches have the shape of those of training, so the numbers have the bits that a training step computes for the same
 /// weights. Calls `stop` between batches, and returns false if it returns true. Calls `progress` with the share that is done.
-bool compute_reference(const LanguageModel& model, const Config& config, TrainingData& data, Ranks& ranks, const std::function<bool()>& stop,
-                       const std::function<void(double)>& progress);
+bool compute_reference(const LanguageModel& model, const Config& config, TrainingData& data, Ranks& ranks,
+                       const std::function<bool()>& stop, const std::function<void(double)>& progress);
 
 /// RUN_DIR/reference.json.
 std::filesystem::path reference_file(const std::filesystem::path& run_directory);
 /// Writes the data's log-probabilities. Throws Error if that fails.
 void write_reference(const std::filesystem::path& file, const TrainingData& data, const ReferenceKey& key);
-/// Sets the data's log-probabilities from a file. Returns false if there is no file. Throws InputError, which begins with the path, if it is
-/// damaged or belongs to another base, template or other answers.
+/// Sets the data's log-probabilities from a file. Returns false if there is no file. Throws InputError, which begins with the path, if it
+/// is damaged or belongs to another base, template or other answers.
 bool read_reference(const std::filesystem::path& file, TrainingData& data, const ReferenceKey& key);
 
 }  // namespace dikkat

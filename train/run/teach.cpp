@@ -48,7 +48,8 @@ void summarise_logits(std::span<const float> logits, const std::vector<double>& 
   }
   const double log_all = std::log(all);
   for (std::size_t j = 0; j < top; ++j) {
-    record.log_probabilities[j] = static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(record.ids[j])] - largest) - log_all);
+    record.log_probabilities[j] =
+        static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(record.ids[j])] - largest) - log_all);
   }
   for (std::size_t i = 0; i < temperatures.size(); ++i) {
     record.tails[i] = static_cast<float>(std::log(sum_of_others(temperatures[i])) - log_all / temperatures[i]);
@@ -129,8 +130,9 @@ void TeacherPass::operator()(const Samples& samples, index first, index count, s
   }
 }
 
-bool teach(const LanguageModel& model, const TeacherHeader& header, DType operands, const Samples& samples, const std::filesystem::path& folder,
-           const std::function<bool()>& stop, const std::function<void(double done, double before)>& progress) {
+bool teach(const LanguageModel& model, const TeacherHeader& header, DType operands, const Samples& samples,
+           const std::filesystem::path& folder, const std::function<bool()>& stop,
+           const std::function<void(double done, double before)>& progress) {
   begin_teacher_file(folder, header);
   // Which parts are there already.
   std::vector<index> missing;

@@ -11,9 +11,9 @@
 
 namespace dikkat {
 
-/// Chooses the likeliest classes of a row of logits, and sums the others: the ids ascending, the log-probabilities at temperature 1, and for each
-/// temperature T log sum p^(1/T) over the others. Among equal logits, lower ids
-/// are preferred. Logits that are not finite give NaN.
+/// Chooses the likeliest classes of a row of logits, and sums the others: the ids ascending, the log-probabilities at temperature 1, and
+/// for each temperature T log sum p^(1/T) over the others. Among equal logits, lower ids are preferred. Logits that are not finite give
+/// NaN.
 void summarise_logits(std::span<const float> logits, const std::vector<double>& temperatures, const TeacherRecord& record);
 
 /// How a text is scored. `window` and `stride` apply to a stream of text (TaughtText::samples()), and are 0 otherwise.
@@ -21,8 +21,8 @@ struct TeachOptions {
   index top = 32;
   std::vector<double> temperatures = {1};  // ascending
   index window = 0, stride = 0;
-  index batch_size = 4;         // rows at a time
-  index targets_of_part = 8192; // about as many are lost when the process is killed
+  index batch_size = 4;          // rows at a time
+  index targets_of_part = 8192;  // about as many are lost when the process is killed
 };
 
 /// Returns the header of a text's teacher file, without what describes the teacher.
@@ -43,14 +43,15 @@ class TeacherPass {
   DType operands_;
   Tape features_{Recording::off}, logits_{Recording::off};
   Batch batch_;
-  std::vector<std::byte> chosen_;        // the features of scored positions
-  std::vector<std::int32_t> ids_;        // (rows, K)
+  std::vector<std::byte> chosen_;  // the features of scored positions
+  std::vector<std::int32_t> ids_;  // (rows, K)
   std::vector<float> log_probabilities_, tails_;
 };
 
-/// Writes the parts of a teacher file that are missing. Calls `progress` with the share of all parts that exist, and of it the share that was
-/// there before. Calls `stop` between batches; if it returns true, returns false: the parts that are complete stay.
-bool teach(const LanguageModel& model, const TeacherHeader& header, DType operands, const Samples& samples, const std::filesystem::path& folder,
-           const std::function<bool()>& stop, const std::function<void(double done, double before)>& progress);
+/// Writes the parts of a teacher file that are missing. Calls `progress` with the share of all parts that exist, and of it the share that
+/// was there before. Calls `stop` between batches; if it returns true, returns false: the parts that are complete stay.
+bool teach(const LanguageModel& model, const TeacherHeader& header, DType operands, const Samples& samples,
+           const std::filesystem::path& folder, const std::function<bool()>& stop,
+           const std::function<void(double done, double before)>& progress);
 
 }  // namespace dikkat

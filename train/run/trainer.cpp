@@ -181,6 +181,11 @@ bool Trainer::rounds_step() const {
 }
 
 /// Makes one update of the weights. The step's micro-batches count as one batch, and ranks share them.
+ShownRounded Trainer::show_rounded() {
+  const Profile::Piece piece = clock_.piece("rounding of weights", {.bytes = 2 * static_cast<double>(rounded_->bytes())});
+  return ShownRounded(rounded());
+}
+
 StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   const index passes = accumulation_(state_.step);
   const index own_passes = parallel_step_->count(passes), first = parallel_step_->first(passes);
@@ -190,11 +195,7 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   clock_.begin_step(own_passes);
 
   // Forward and backward passes of this rank's micro-batches. During the last one, ranks exchange gradients.
-  std::optional<ShownRounded> rounding;
-  if (rounds_step()) {
-    const Profile::Piece piece = clock_.piece("rounding of weights", {.bytes = 2 * static_cast<double>(rounded_->bytes())});
-    rounding.emplace(rounded());
-  }
+  ShownRounded rounding = rounds_step() ? show_rounded() : ShownRounded(nullptr);
   for (index i = 0; i < own_passes && clock_.has_time(); ++i) {
     parallel_step_->begin_pass(i, passes);
     const Batch& batch = next(batches);
@@ -209,7 +210,7 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
     parallel_step_->end_pass(i, passes);
     clock_.end_pass(training_flops(model_, batch));
   }
-  rounding.reset();
+  rounding.end();
   sum_losses(report, clock_.end_passes(parallel_step_->take_exchange_seconds()));
   report.gradient_norm = gradient_norm();
 
@@ -249,7 +250,7 @@ Tensor Trainer::loss_of(const Batch& batch, index pass_of_step) {
     return root;
   }
   const Tensor root = model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing, nullptr,
-                                   distillation_ ? distillation_->on(tape_, batch) : Teacher{});
+                                  distillation_ ? distillation_->on(tape_, batch) : Teacher{});
   loss = static_cast<double>(*root.data<float>());
   return root;
 }

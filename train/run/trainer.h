@@ -112,7 +112,7 @@ class Trainer {
           const std::function<void(Trainer&)>& prepare);
 
   // Before the first step (trainer_start.cpp, trainer_resume.cpp).
-  void reserve();   // maps the memory of the run without touching it; throws InputError if the machine has less
+  void reserve();  // maps the memory of the run without touching it; throws InputError if the machine has less
   void open_teacher();
   void allocate();  // reserve(), and touches the memory; weights have no values yet
   void initialise(const std::optional<ModelOrigin>& origin);
@@ -133,6 +133,8 @@ class Trainer {
   /// Whether the passes of the coming step use rounded weights: in the last steps of a run with train.quantize.
   bool rounds_step() const;
   RoundedWeights* rounded() { return rounded_ ? &*rounded_ : nullptr; }
+  /// Shows the rounded weights until the result ends.
+  ShownRounded show_rounded();
   Prefetcher batches() const;  // of the coming steps
   StepReport step(Prefetcher& batches, TrainingEvents& events);
   bool prepare_reference(TrainingEvents& events, const std::function<bool()>& stop);

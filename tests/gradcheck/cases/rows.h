@@ -653,26 +653,27 @@ struct GradCase<Op::linear_cross_entropy> {
     return s;
   }
   static std::vector<Sample> samples() {
-    return {sample("one chunk", {7, 3}, 5, {}),
-            sample("as the two ops", {7, 3}, 5, {.logits_at_once = 35}),
-            sample("three chunks", {205, 2}, 3, {}),
-            sample("two chunks of whole vectors", {192, 1}, 4, {}),
-            sample("weighted with a normaliser, two chunks", {100, 2}, 3, {.weighted = true, .normaliser = 11}),
-            sample("weighted, two chunks of scored rows of three", {210, 2}, 3, {.weighted = true}),
-            sample("of rank 3 and smoothed, two chunks", {2, 49, 2}, 4, {.smoothing = 0.1}),
-            sample("smoothed and weighted, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 4.5, .smoothing = 0.6}),
-            sample("capped, two chunks", {100, 2}, 5, {.softcap = 1.5}),
-            sample("capped, smoothed and weighted", {5, 2}, 150, {.weighted = true, .smoothing = 0.3, .softcap = 3}),
-            sample("capped, as the ops", {7, 3}, 5, {.logits_at_once = 35, .softcap = 2}),
-            sample("weights of both signs, two chunks of scored rows", {210, 2}, 3, {.weighted = true, .normaliser = 7, .with_signs = true}),
-            sample("weights of both signs, capped, two tiles of classes", {5, 2}, 150,
-                   {.weighted = true, .normaliser = 2, .softcap = 3, .with_signs = true}),
-            taught("a teacher", {7, 3}, 5, {}, 0.4, 1),
-            taught("a teacher only, at a temperature", {7, 3}, 6, {}, 1, 2),
-            taught("a teacher, weighted, two chunks of scored rows", {210, 2}, 3, {.weighted = true}, 0.5, 1.5),
-            taught("a teacher, capped, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 2, .softcap = 3}, 0.3, 0.8),
-            sample("one class", {3, 2}, 1, {}),
-            sample("x of the weight's shape, two chunks", {98, 2}, 98, {})};
+    return {
+        sample("one chunk", {7, 3}, 5, {}),
+        sample("as the two ops", {7, 3}, 5, {.logits_at_once = 35}),
+        sample("three chunks", {205, 2}, 3, {}),
+        sample("two chunks of whole vectors", {192, 1}, 4, {}),
+        sample("weighted with a normaliser, two chunks", {100, 2}, 3, {.weighted = true, .normaliser = 11}),
+        sample("weighted, two chunks of scored rows of three", {210, 2}, 3, {.weighted = true}),
+        sample("of rank 3 and smoothed, two chunks", {2, 49, 2}, 4, {.smoothing = 0.1}),
+        sample("smoothed and weighted, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 4.5, .smoothing = 0.6}),
+        sample("capped, two chunks", {100, 2}, 5, {.softcap = 1.5}),
+        sample("capped, smoothed and weighted", {5, 2}, 150, {.weighted = true, .smoothing = 0.3, .softcap = 3}),
+        sample("capped, as the ops", {7, 3}, 5, {.logits_at_once = 35, .softcap = 2}),
+        sample("weights of both signs, two chunks of scored rows", {210, 2}, 3, {.weighted = true, .normaliser = 7, .with_signs = true}),
+        sample("weights of both signs, capped, two tiles of classes", {5, 2}, 150,
+               {.weighted = true, .normaliser = 2, .softcap = 3, .with_signs = true}),
+        taught("a teacher", {7, 3}, 5, {}, 0.4, 1),
+        taught("a teacher only, at a temperature", {7, 3}, 6, {}, 1, 2),
+        taught("a teacher, weighted, two chunks of scored rows", {210, 2}, 3, {.weighted = true}, 0.5, 1.5),
+        taught("a teacher, capped, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 2, .softcap = 3}, 0.3, 0.8),
+        sample("one class", {3, 2}, 1, {}),
+        sample("x of the weight's shape, two chunks", {98, 2}, 98, {})};
   }
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;

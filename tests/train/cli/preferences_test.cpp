@@ -77,7 +77,8 @@ TEST_F(Tuning, RecognisesJudgedAnswersUnlessToldOtherwise) {
 }
 
 TEST_F(Tuning, RefusesWhatItCannotMix) {
-  expect_refused(here, {"finetune", "base", "--data", "pairs.jsonl", "--replay", "text.txt", "--out", "no"}, {"preference.method", "--replay"});
+  expect_refused(here, {"finetune", "base", "--data", "pairs.jsonl", "--replay", "text.txt", "--out", "no"},
+                 {"preference.method", "--replay"});
   expect_refused(here, {"train", "--init-from", "base", "--corpus", "pairs.jsonl", "--out", "no"}, {"pairs.jsonl", "line 1", "chosen"});
   here.write("bad.jsonl", contents(here / "pairs.jsonl") + "{\"prompt\": \"x\", \"chosen\": \"y\"}\n");
   expect_refused(here, {"finetune", "base", "--data", "bad.jsonl", "--out", "no"}, {"bad.jsonl", "line 25", "rejected"});

@@ -30,8 +30,10 @@ class Distilling : public ::testing::Test {
     write_file(folder / "text.txt", tiny_text());
     std::string chats, documents;
     for (int i = 0; i < 30; ++i) {
-      chats += concat(R"({"messages":[{"role":"user","content":"go )", i, R"("},{"role":"assistant","content":"by night )", i % 7, R"("}]})", '\n');
-      documents += concat(R"({"text":")", tiny_text().substr(static_cast<std::size_t>(40 * i), static_cast<std::size_t>(20 + 7 * i)), "\"}\n");
+      chats += concat(R"({"messages":[{"role":"user","content":"go )", i, R"("},{"role":"assistant","content":"by night )", i % 7,
+                      R"("}]})", '\n');
+      documents +=
+          concat(R"({"text":")", tiny_text().substr(static_cast<std::size_t>(40 * i), static_cast<std::size_t>(20 + 7 * i)), "\"}\n");
     }
     std::ranges::replace(documents, '\n', ' ');
     std::string lines;
@@ -84,7 +86,8 @@ class Distilling : public ::testing::Test {
                                            .targets_of_part = 100});
     const TrainedModel teacher = load_trained_model(folder / "teacher");
     const auto samples = text.samples(header.window, header.stride);
-    const bool done = teach(*teacher.model, header, DType::f32, *samples, folder / name, [&] { return batches-- == 0; }, [](double, double) {});
+    const bool done =
+        teach(*teacher.model, header, DType::f32, *samples, folder / name, [&] { return batches-- == 0; }, [](double, double) {});
     EXPECT_EQ(done, !stops);
     return (folder / name).string();
   }

@@ -67,7 +67,7 @@ Batch golden_batch(bool judged) {
       batch.starts[at] = i < length ? 0 : static_cast<std::int32_t>(i);
     }
     const bool first = row % 2 == 0;
-    const AnswerRole role = !judged ? (first ? AnswerRole::chosen : AnswerRole::rejected)
+    const AnswerRole role = !judged  ? (first ? AnswerRole::chosen : AnswerRole::rejected)
                             : !first ? AnswerRole::mismatched
                             : good   ? AnswerRole::good
                                      : AnswerRole::bad;

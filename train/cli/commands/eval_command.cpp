@@ -143,9 +143,10 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
     require_input(scored.has_value(), "--score is ", arguments.score, ", expected answers, last_answer or all");
     config.chat.eval_loss = *scored;
   }
-  require_input(!arguments.corpus.empty() || !config.preference.is_on(), trained.origin.path().string(),
-                " was trained on preferences: their loss and accuracy at each evaluation are in its report (dikkat report) and metrics.jsonl; "
-                "to measure the loss of a text or of conversations, name it with --corpus, and to count exact answers, use --tasks");
+  require_input(
+      !arguments.corpus.empty() || !config.preference.is_on(), trained.origin.path().string(),
+      " was trained on preferences: their loss and accuracy at each evaluation are in its report (dikkat report) and metrics.jsonl; "
+      "to measure the loss of a text or of conversations, name it with --corpus, and to count exact answers, use --tasks");
   config.preference = {};
   require_input(!arguments.corpus.empty() || trained.origin.checkpoint() != nullptr, trained.origin.path().string(),
                 " is an imported model, which has no corpus of its own: name the text to evaluate with --corpus");

@@ -86,7 +86,8 @@ bool learns_preferences(const WantedRun& run) {
   if (config.preference.method != PreferenceMethod::auto_) {
     return config.preference.is_on();
   }
-  return !run.corpus.empty() && !are_token_shards(run.corpus) && kind_of_preferences(run.corpus, config.data.text_field) != PreferenceKind::none;
+  return !run.corpus.empty() && !are_token_shards(run.corpus) &&
+         kind_of_preferences(run.corpus, config.data.text_field) != PreferenceKind::none;
 }
 
 int finetune_command(FinetuneArguments arguments) {

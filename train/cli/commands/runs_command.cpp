@@ -302,8 +302,8 @@ void require_nothing_but_a_run(const fs::path& path) {
                 " is not the directory of a run: it has neither metrics.jsonl nor config.toml");
   for (const fs::path& entry : paths_in(path)) {
     const std::string name = entry.filename().string();
-    const bool ours = name == "config.toml" || name == "metrics.jsonl" || name == "checkpoints" || name == "report.html" || name == "reference.json" ||
-                      name == ".lock" || name.starts_with("bad-step-") || name.starts_with(".tmp-") ||
+    const bool ours = name == "config.toml" || name == "metrics.jsonl" || name == "checkpoints" || name == "report.html" ||
+                      name == "reference.json" || name == ".lock" || name.starts_with("bad-step-") || name.starts_with(".tmp-") ||
                       name.find(".aside") != std::string::npos;
     require_input(ours, path.string(), " contains ", name, ", which was not written by a run: move it elsewhere before you remove the run");
   }

@@ -23,8 +23,8 @@
 #include "train/run/teach.h"
 #include "train/system/file.h"
 #include "train/system/folder.h"
-#include "train/system/free_space.h"
 #include "train/system/format_numbers.h"
+#include "train/system/free_space.h"
 
 namespace dikkat {
 namespace {
@@ -70,7 +70,8 @@ TeachOptions options_of(const TeachArguments& arguments, const TaughtText& text,
   TeachOptions options{.top = arguments.top, .temperatures = temperatures_of(arguments), .batch_size = arguments.batch_size};
   const index tokens = run.data.tokenizer->vocab_size();
   require_input(options.top < tokens, "--top is ", options.top, ", expected less than the vocabulary's ", tokens, " tokens");
-  require_input(text.is_stream() || (arguments.window == 0 && arguments.stride == 0), "--window and --stride apply to a stream of text, but ",
+  require_input(text.is_stream() || (arguments.window == 0 && arguments.stride == 0),
+                "--window and --stride apply to a stream of text, but ",
                 "this text is read example by example: leave them out; data.window (--set) is the length at which examples are cut");
   if (text.is_stream()) {
     const index most = run.config.model.block_size;
@@ -112,7 +113,8 @@ int teach_command(const TeachArguments& arguments) {
 
   // The model, and its distributions.
   HashOfBase hash;
-  const TrainedModel teacher = load_trained_model(arguments.run.init_from, {}, packing, [&](ParameterStore::Entry& entry) { hash.add(entry); });
+  const TrainedModel teacher =
+      load_trained_model(arguments.run.init_from, {}, packing, [&](ParameterStore::Entry& entry) { hash.add(entry); });
   require_input(teacher.model->is_gpt(), arguments.run.init_from, " is an encoder-decoder, expected a GPT");
   header.weights_hash = hash.finish();
   stop_in_order();
@@ -121,10 +123,12 @@ int teach_command(const TeachArguments& arguments) {
   bool is_done = false;
   {
     ShareLine line("scoring");
-    is_done = teach(*teacher.model, header, operands, *samples, arguments.out, [] { return stop_requested(); }, [&](double done, double there) {
-      before = there;
-      line(there < 1 ? (done - there) / (1 - there) : 1);
-    });
+    is_done = teach(
+        *teacher.model, header, operands, *samples, arguments.out, [] { return stop_requested(); },
+        [&](double done, double there) {
+          before = there;
+          line(there < 1 ? (done - there) / (1 - there) : 1);
+        });
   }
   if (!is_done) {
     print_message(concat("stopped; the complete parts of ", arguments.out, " are kept, and the same command continues"));
@@ -146,8 +150,8 @@ int teach_command(const TeachArguments& arguments) {
                 {"share_before", before}});
   } else {
     print_result(concat(arguments.out, " is complete: ", grouped_digits(header.targets), " targets, ",
-                        short_bytes(static_cast<double>(header.bytes())), ". A student learns from it with --set distill.file=", arguments.out,
-                        '\n'));
+                        short_bytes(static_cast<double>(header.bytes())),
+                        ". A student learns from it with --set distill.file=", arguments.out, '\n'));
   }
   flush_results();
   return 0;

@@ -269,7 +269,8 @@ int train_and_report(Trainer& trainer, bool with_profile, const TrainArguments::
     return code;
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
-    const char* what = trainer.config().preference.is_on() ? "the accuracy of preferences did not rise" : "the validation loss did not fall";
+    const char* what =
+        trainer.config().preference.is_on() ? "the accuracy of preferences did not rise" : "the validation loss did not fall";
     print_message(fmt::format("ended early at step {} of {}: {} in the last {} evaluations (train.patience)", state.step,
                               trainer.config().train.max_steps, what, trainer.config().train.patience));
   }
