@@ -141,6 +141,8 @@ TEST(Resolve, KeepsKeysThatAreSet) {
   config.lora.alpha = 3;
   config.data.window = 6;
   config.chat.eval_loss = ScoredText::all;
+  config.preference.beta = 0.5;
+  config.preference.gamma = 0.25;
   const Config before = config;
   resolve(config);
   EXPECT_EQ(config, before);

@@ -51,7 +51,7 @@ class Distilling : public ::testing::Test {
     base.data.window = {};
     base.tokenizer.kind = "bpe";
     base.tokenizer.vocab_size = 300;
-    base.train.max_steps = 30;
+    base.train.max_steps = 12;
     resolve(base);
     TrainingEvents nobody;
     Trainer::start(base, folder / "teacher").run(nobody, never);
@@ -112,7 +112,9 @@ TEST_F(Distilling, TargetsHaveNumbers) {
     if (std::string_view(corpus) == "chats.jsonl") {
       c.train.init_from = folder / "teacher";
       c.tokenizer = {};
-      c.model = {};
+      c.tokenizer.kind = "bpe";
+      c.tokenizer.vocab_size = 300;
+      c.model.n_embd = 32;
       resolve(c);
     }
     const NewRun run = load_new_run(c, {}, {});
@@ -179,7 +181,7 @@ TEST_F(Distilling, AKilledTeacherContinuesWithTheSameBytes) {
 TEST_F(Distilling, ATeacherHelps) {
   const std::string file = taught(student(), "taught");
   Config c = student();
-  c.train.max_steps = 40;
+  c.train.max_steps = 24;
   const StudentRecorder plain = train(c, "plain");
   c.distill = {.file = file, .share = 0.7, .temperature = 2};
   const StudentRecorder distilled = train(c, "distilled");
@@ -197,7 +199,7 @@ TEST_F(Distilling, ATeacherHelps) {
 TEST_F(Distilling, HasTheSameBitsOnAnyNumberOfThreads) {
   Config c = student();
   c.distill = {.file = taught(student(), "taught"), .share = 0.5, .temperature = 2};
-  c.train.max_steps = 4;
+  c.train.max_steps = 2;
   for (const Precision precision : {Precision::f32, Precision::bf16}) {
     c.train.precision = precision;
     c.train.emulate_bf16 = true;
