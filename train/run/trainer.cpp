@@ -190,26 +190,23 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   clock_.begin_step(own_passes);
 
   // Forward and backward passes of this rank's micro-batches. During the last one, ranks exchange gradients.
-  std::optional<ShownRounded> rounding;
-  if (rounds_step()) {
-    const Profile::Piece piece = clock_.piece("rounding of weights", {.bytes = 2 * static_cast<double>(rounded_->bytes())});
-    rounding.emplace(rounded());
-  }
-  for (index i = 0; i < own_passes && clock_.has_time(); ++i) {
-    parallel_step_->begin_pass(i, passes);
-    const Batch& batch = next(batches);
-    const Tensor loss = loss_of(batch, first + i);
-    report.tokens = static_cast<index>(batch.step_weight);
-    tape_.backward(loss);
-    tape_.reset();
-    if (batch.lengths == loader_.longest()) {
-      tape_.freeze();  // no batch of the run is larger
-      preference_.freeze();
+  {
+    const ShownRounded rounding(rounds_step() ? rounded() : nullptr);
+    for (index i = 0; i < own_passes && clock_.has_time(); ++i) {
+      parallel_step_->begin_pass(i, passes);
+      const Batch& batch = next(batches);
+      const Tensor loss = loss_of(batch, first + i);
+      report.tokens = static_cast<index>(batch.step_weight);
+      tape_.backward(loss);
+      tape_.reset();
+      if (batch.lengths == loader_.longest()) {
+        tape_.freeze();  // no batch of the run is larger
+        preference_.freeze();
+      }
+      parallel_step_->end_pass(i, passes);
+      clock_.end_pass(training_flops(model_, batch));
     }
-    parallel_step_->end_pass(i, passes);
-    clock_.end_pass(training_flops(model_, batch));
   }
-  rounding.reset();
   sum_losses(report, clock_.end_passes(parallel_step_->take_exchange_seconds()));
   report.gradient_norm = gradient_norm();
 
