@@ -180,12 +180,12 @@ bool Trainer::rounds_step() const {
   return rounded_ && state_.step >= config_.optim.decay_steps - std::llround(config_.train.quantize_share * steps);
 }
 
-/// Makes one update of the weights. The step's micro-batches count as one batch, and ranks share them.
 ShownRounded Trainer::show_rounded() {
   const Profile::Piece piece = clock_.piece("rounding of weights", {.bytes = 2 * static_cast<double>(rounded_->bytes())});
   return ShownRounded(rounded());
 }
 
+/// Makes one update of the weights. The step's micro-batches count as one batch, and ranks share them.
 StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   const index passes = accumulation_(state_.step);
   const index own_passes = parallel_step_->count(passes), first = parallel_step_->first(passes);
