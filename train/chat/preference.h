@@ -7,6 +7,10 @@
 
 namespace dikkat {
 
+/// The kind of an example for preference tuning, recognised by its fields: "chosen" and "rejected" make a pair; "prompt", "completion" and
+/// "label" make an answer with a judgement.
+enum class PreferenceKind { none, pair, judged };
+
 /// An example for preference tuning: two answers to one prompt, of which one is preferred, or one answer that somebody has judged. The
 /// marks of messages (Message::learn) say what belongs to an answer.
 struct Preference {

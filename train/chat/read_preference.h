@@ -9,10 +9,7 @@
 
 namespace dikkat {
 
-/// The kind of an example for preference tuning, recognised by its fields: "chosen" and "rejected" make a pair; "prompt", "completion" and
-/// "label" make an answer with a judgement.
-enum class PreferenceKind { none, pair, judged };
-
+/// Returns the kind of an example.
 PreferenceKind preference_kind(const nlohmann::ordered_json& object);
 
 /// Reads a line of JSONL for preference tuning.

@@ -7,6 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
+#include "train/chat/read_preference.h"
 #include "train/data/corpus_files.h"
 #include "train/data/jsonl_lines.h"
 #include "train/system/json.h"

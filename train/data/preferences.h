@@ -6,7 +6,7 @@
 
 #include "train/chat/chat_template.h"
 #include "train/chat/example_findings.h"
-#include "train/chat/read_preference.h"
+#include "train/chat/preference.h"
 #include "train/data/conversations.h"
 #include "train/data/fingerprint.h"
 #include "train/data/samples.h"
