@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/parallel.h"
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/cli/commands.h"
 #include "train/cli/commands/train_command.h"
