@@ -60,7 +60,7 @@ double wanted_seconds(const AssistantArguments& a) {
   return a.preset == "small" ? 36000 : a.preset == "student" ? 3600 : 300;
 }
 
-index bytes_of(const std::vector<std::string>& corpus) {
+index corpus_bytes(const std::vector<std::string>& corpus) {
   std::uintmax_t bytes = 0;
   for (const CorpusFile& file : find_corpus_files(corpus)) {
     bytes += fs::file_size(file.path);
@@ -108,14 +108,14 @@ Record make_record(const AssistantArguments& a) {
   const double seconds = wanted_seconds(a);
   start_threads();
   const AssistantPlan plan = plan_assistant({.seconds = seconds,
-                                             .bytes = bytes_of(corpus),
+                                             .bytes = corpus_bytes(corpus),
                                              .flops_per_second = 0.4 * gemm_rate(DType::f32),
                                              .has_preferences = !a.pairs.empty()});
   const WantedRun trial{.config = "english-books", .set = pretrain_settings(plan, 100), .corpus = corpus};
   const double step = seconds_of_step(trial);
   const index pretrain = steps_within(plan.pretrain_seconds, step);
-  // A step of chats has half as many windows. A step of preferences has two answers and the reference's passes.
-  const index chats = steps_within(plan.chats_seconds, step / 2);
+  // A step of chats has half as many windows and a larger share of fixed work. Preferences are taken to be as slow; this is not measured.
+  const index chats = steps_within(plan.chats_seconds, 0.65 * step);
   Record record{{"version", 1}, {"seconds", seconds}, {"name", a.name}, {"step_seconds", step}, {"parameters", plan.parameters}};
   record["stages"].push_back(
       {{"name", "pretrain"}, {"config", "english-books"}, {"corpus", corpus}, {"from", ""}, {"steps", pretrain},
@@ -126,7 +126,7 @@ Record make_record(const AssistantArguments& a) {
                               {"corpus", {a.chats.empty() ? "" : fs::absolute(a.chats).string()}}, {"from", "pretrain"}, {"steps", chats},
                               {"set", set}});
   if (!a.pairs.empty()) {
-    const index pairs = steps_within(plan.preferences_seconds, step / 2);
+    const index pairs = steps_within(plan.preferences_seconds, 0.65 * step);
     set = common_settings(pairs);
     set.insert(set.end(), {"lora.rank=0", "optim.learning_rate=1e-5", "preference.method=auto", "train.batch_size=2",
                            "train.gradient_accumulation_steps=1"});
