@@ -35,14 +35,6 @@ namespace {
 
 constexpr const char* kProfileHelp = "At the end, print a table of the time spent in each operation";
 
-struct ResumeArguments {
-  std::string run_directory;
-  std::vector<std::string> set;
-  std::string base;
-  bool latest_good = false;
-  bool profile = false;
-};
-
 /// Describes the length of the run: "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs". With an accumulation schedule it
 /// has "768 to 1,536 tokens (1 to 2 x 12 x 64)"; for pairs "300 steps of 32 pairs (1 x 32), 9,600 pairs, 240.0 epochs".
 std::string training_plan(const Trainer& trainer) {
@@ -462,11 +454,11 @@ int resume_run(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& r
   return train_and_report(*trainer, arguments.profile);
 }
 
+}  // namespace
+
 int resume_command(const ResumeArguments& arguments) {
   return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return resume_run(arguments, ranks); });
 }
-
-}  // namespace
 
 void add_train(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat train --config quickstart

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "train/cli/wanted_run.h"
 #include "train/run/run_length.h"
@@ -31,5 +32,17 @@ bool is_set(const WantedRun& run, const char* key);
 
 /// Trains the run to its end, or until a signal. Returns the exit code.
 int train_command(const TrainArguments& arguments);
+
+/// What `dikkat resume` is given.
+struct ResumeArguments {
+  std::string run_directory{};
+  std::vector<std::string> set{};
+  std::string base{};
+  bool latest_good = false;
+  bool profile = false;
+};
+
+/// Continues a run to its end, or until a signal. Returns the exit code.
+int resume_command(const ResumeArguments& arguments);
 
 }  // namespace dikkat
