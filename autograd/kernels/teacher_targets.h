@@ -11,7 +11,7 @@ namespace dikkat::kernels {
 /// (1 - share) * its ordinary cost + share * temperature^2 * -(sum_j t_j log q_j + t_tail log q_tail).
 /// The teacher's probabilities must be of the same temperature. (Hinton et al., arXiv 1503.02531.)
 struct TeacherTargets {
-  index top = 0;                         // named classes of each row, less than there are classes; 0: there is no teacher
+  index top = 0;                         // number of named classes in a row, below the number of classes; 0 without a teacher
   const std::int32_t* ids = nullptr;     // (rows, top): the named classes, ascending in a row
   const float* probabilities = nullptr;  // (rows, top + 1): theirs, and last the tail's
   double share = 0;                      // in [0, 1]

@@ -83,7 +83,7 @@ struct Reserved {
   Optimizer& optimizer;
   Tape& tape;
   PreferenceModel& preference;
-  Distillation* distillation;  // null: there is no teacher
+  Distillation* distillation;  // null without a teacher
   RunEvaluator& evaluator;
   RowLengths longest;
 };

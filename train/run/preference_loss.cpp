@@ -144,7 +144,7 @@ PreferenceSums preference_loss(const PreferenceConfig& config, std::span<const A
     sums.loss += loss.value;
     slopes[i] = loss.first;
     slopes[i + 1] = loss.second;
-    // What is reported.
+    // Add up what the run reports.
     sums.units += 1;
     const double first = reward_of(config, unit[0], l[0]);
     const auto add_chosen = [&](double reward, double log_probability) {

@@ -1,4 +1,4 @@
-// What a q4_0 export of a small model loses, if the model was trained for it (train.quantize) and if it was not.
+// These tests compare what a q4_0 export loses with and without training for it (train.quantize).
 #include "tests/train/run/tiny_run.h"
 #include "train/model/rounded_weights.h"
 #include "train/model/trained_model.h"
