@@ -15,7 +15,8 @@
 // folder.
 namespace dikkat {
 
-/// Identifies what the log-probabilities were computed from: hashes of the reference's weights, of the chat template, and of all answers' tokens.
+/// Identifies what the log-probabilities were computed from: hashes of the reference's weights, of the chat template, and of all answers'
+/// tokens.
 struct ReferenceKey {
   std::string base, chat_template, tokens;
 
