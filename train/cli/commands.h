@@ -5,6 +5,7 @@
 // Each function adds one command, or one group of commands, and is defined in the file named after it.
 namespace dikkat {
 
+void add_assistant(Commands& program);
 void add_train(Commands& program);
 void add_finetune(Commands& program);
 void add_resume(Commands& program);  // in train_command.cpp
