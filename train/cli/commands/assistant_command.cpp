@@ -115,10 +115,15 @@ void set_steps(std::vector<std::string>& settings, index steps, double step_seco
   set(settings, "train.checkpoint_interval", std::min(of_time, ceil_div(steps, 20)));
 }
 
-/// The recipe of configs/english-books.toml, for another size. A text that is read often gets the weight decay of docs/RECIPES.md.
+/// The recipe of configs/english-books.toml, for another size, and in Qwen3's layout as in configs/quickstart.toml, so that other programs can
+/// read the model. A text that is read often gets the weight decay of docs/RECIPES.md.
 std::vector<std::string> pretrain_settings(const AssistantSize& size, index vocab_size, double epochs, const std::string& precision) {
   constexpr double kFewEpochs = 2, kManyEpochs = 4;
   std::vector<std::string> all = {"model.bias=false",
+                                  "model.norm=rms_norm",
+                                  "model.norm_eps=1e-6",
+                                  "model.activation=silu",
+                                  "model.gated=true",
                                   "model.positions=rope",
                                   "model.qk_norm=true",
                                   "tokenizer.kind=bpe",
@@ -146,8 +151,8 @@ std::vector<std::string> pretrain_settings(const AssistantSize& size, index voca
 
 /// The settings that chats and preferences share.
 std::vector<std::string> tuning_settings(const std::string& precision) {
-  std::vector<std::string> all = {"data.pack=document", "optim.schedule=linear", "optim.min_lr=0", "optim.weight_decay=0",
-                                  "optim.beta2=0.99",   "train.eval_tokens=65536"};
+  std::vector<std::string> all = {"optim.schedule=linear", "optim.min_lr=0", "optim.weight_decay=0", "optim.beta2=0.99",
+                                  "train.eval_tokens=65536"};
   set(all, "train.precision", precision);
   return all;
 }
@@ -235,7 +240,10 @@ class Planner {
   void plan_new_model(DType operands) {
     constexpr double kPretrainShare = 0.8, kUsefulShare = 0.4;  // of the machine's rate that training a small model reaches
     constexpr double kBytesPerToken = 3, kPreferenceCost = 1.45, kReferenceCost = 0.35;
+    constexpr index kLeastBytes = 10'000;
     const index bytes = bytes_of(plan_.corpus), vocab_size = vocabulary_for(bytes);
+    require_input(bytes >= kLeastBytes, "--corpus has ", grouped_digits(bytes), " bytes, expected at least ", grouped_digits(kLeastBytes),
+                  " (some megabytes make a good model): add texts, or begin with a trained model (--from)");
     const double rate = kUsefulShare * gemm_rate(operands), pretrain = kPretrainShare * seconds_;
     const AssistantSize size = size_for(pretrain, rate, vocab_size, bytes);
     read_chats(size.block_size);
