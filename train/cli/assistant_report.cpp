@@ -87,8 +87,9 @@ fs::path write_assistant_report(const fs::path& folder, const AssistantPlan& pla
     }
   }
   require_input(!runs.empty(), folder.string(), " has no stage that has begun: continue it with `dikkat resume ", folder.string(), "`");
-  replace_file(folder / "report.md", concat("# ", plan.name, "\n\nThe plan:\n\n```\n", plan.table, "```\n\nWhat happened, with 95 % intervals of the shares:\n\n```\n",
-                                            report_text(plan), "```\n\nLosses of different stages are over different texts:\n\n", losses));
+  replace_file(folder / "report.md", concat("# ", plan.name, "\n\nThe plan:\n\n```\n", plan.table,
+                                            "```\n\nWhat happened, with 95 % intervals of the shares:\n\n```\n", report_text(plan),
+                                            "```\n\nLosses of different stages are over different texts:\n\n", losses));
   const fs::path page = folder / "report.html";
   write_page(page, report_page(runs));
   return page;

@@ -106,9 +106,9 @@ StageSteps share_time(double seconds, const StageCost& pretrain, const StageCost
   StageSteps steps;
   const auto take = [&](const StageCost& cost, double share, double epochs) {
     const double count = steps_of(cost, share, epochs);
-    require_input(count >= kFewestSteps, "--time leaves ", static_cast<index>(std::max(0.0, share)), " seconds for a stage whose step takes ",
-                  cost.step_seconds, " seconds, expected time for ", static_cast<index>(kFewestSteps),
-                  " steps or more: give a longer --time, or a smaller model");
+    require_input(count >= kFewestSteps, "--time leaves ", static_cast<index>(std::max(0.0, share)),
+                  " seconds for a stage whose step takes ", cost.step_seconds, " seconds, expected time for ",
+                  static_cast<index>(kFewestSteps), " steps or more: give a longer --time, or a smaller model");
     left -= count * cost.step_seconds;
     return static_cast<index>(count);
   };

@@ -26,9 +26,9 @@ struct AssistantSize {
 /// Returns the number of word pieces for a text of this many bytes: a larger text can fill a larger vocabulary.
 index vocabulary_for(index bytes);
 
-/// Returns the largest size that reads enough tokens in `seconds` with `flops` useful operations per second: ten for each parameter. That is
-/// less than Hoffmann et al. 2022 (arXiv 2203.15556) found best for text that is read once. The size has at most four parameters for each
-/// byte of the text, since a larger one learns the text by heart. Returns the smallest size if none fits.
+/// Returns the largest size that reads enough tokens in `seconds` with `flops` useful operations per second: ten for each parameter. That
+/// is less than Hoffmann et al. 2022 (arXiv 2203.15556) found best for text that is read once. The size has at most four parameters for
+/// each byte of the text, since a larger one learns the text by heart. Returns the smallest size if none fits.
 AssistantSize size_for(double seconds, double flops, index vocab_size, index bytes);
 
 /// The measured cost of one stage.
@@ -54,10 +54,10 @@ struct AssistantStage {
   std::string from{};                   ///< the model that it starts from; empty: a new one
   std::vector<std::string> settings{};  ///< "section.key=value"
   index steps = 0;
-  double seconds = 0;     ///< expected, by the plan
-  double took = 0;        ///< seconds of the starts that reached the stage's end
+  double seconds = 0;  ///< expected, by the plan
+  double took = 0;     ///< seconds of the starts that reached the stage's end
   bool done = false;
-  std::string tasks{};    ///< the answers of its model to the held-out questions, as JSON; empty: none are known
+  std::string tasks{};  ///< the answers of its model to the held-out questions, as JSON; empty: none are known
 };
 
 /// The file assistant.json of a folder. It is written before the first stage, and whenever a stage is done. What decides the model's bits
@@ -68,8 +68,8 @@ struct AssistantPlan {
   std::string chats{}, pairs{}, from{}, name{};
   double seconds = 0;  ///< of --time
 
-  std::string table{};  ///< what will happen, for people
-  std::string tasks{};  ///< the name of the file of held-out questions; empty: there is none
+  std::string table{};         ///< what will happen, for people
+  std::string tasks{};         ///< the name of the file of held-out questions; empty: there is none
   index longest_question = 0;  ///< bytes of a question and its answer
   std::string before{};        ///< with `from`: the answers of that model, as in AssistantStage
   std::vector<AssistantStage> stages{};

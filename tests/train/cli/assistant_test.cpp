@@ -22,7 +22,8 @@ class AssistantTest : public ::testing::Test {
   }
 
   Json plan(Words more = {}) const {
-    Words arguments = {"assistant", "--plan", "--json", "--corpus", "text.txt", "--chats", "chats.jsonl", "--pairs", "pairs.jsonl", "--time", "300s"};
+    Words arguments = {"assistant",   "--plan",  "--json",      "--corpus", "text.txt", "--chats",
+                       "chats.jsonl", "--pairs", "pairs.jsonl", "--time",   "300s"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = here.run(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;

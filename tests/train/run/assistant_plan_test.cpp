@@ -44,7 +44,8 @@ TEST(AssistantPlan, ModelsStaySmallForASmallText) {
 }
 
 TEST(AssistantPlan, StagesFillTheTime) {
-  const StageCost pretrain{.step_seconds = 0.25}, chats{.step_seconds = 0.25, .epoch_steps = 8}, pairs{.step_seconds = 0.1, .epoch_steps = 20};
+  const StageCost pretrain{.step_seconds = 0.25}, chats{.step_seconds = 0.25, .epoch_steps = 8},
+      pairs{.step_seconds = 0.1, .epoch_steps = 20};
   const auto seconds_of = [&](const StageSteps& steps) {
     return 0.25 * static_cast<double>(steps.pretrain + steps.chats) + 0.1 * static_cast<double>(steps.preferences);
   };
@@ -80,8 +81,15 @@ TEST(AssistantPlan, RefusesATimeThatIsTooShort) {
 
 TEST(AssistantPlan, IsReadAsItWasWritten) {
   const TemporaryFolder folder;
-  AssistantPlan plan{.corpus = {"/texts"}, .chats = "/chats.jsonl", .name = "Ada", .seconds = 90.5, .table = "pretrain\n", .longest_question = 224};
-  plan.stages = {{.name = "pretrain", .corpus = {"/texts"}, .settings = {"train.max_steps=7"}, .steps = 7, .seconds = 3, .took = 2.5, .done = true,
+  AssistantPlan plan{
+      .corpus = {"/texts"}, .chats = "/chats.jsonl", .name = "Ada", .seconds = 90.5, .table = "pretrain\n", .longest_question = 224};
+  plan.stages = {{.name = "pretrain",
+                  .corpus = {"/texts"},
+                  .settings = {"train.max_steps=7"},
+                  .steps = 7,
+                  .seconds = 3,
+                  .took = 2.5,
+                  .done = true,
                   .tasks = R"({"choices":{"right":3}})"},
                  {.name = "chats", .corpus = {"chats.jsonl"}, .from = "pretrain", .steps = 9}};
   EXPECT_FALSE(is_assistant(folder.path()));

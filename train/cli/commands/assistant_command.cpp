@@ -115,27 +115,16 @@ void set_steps(std::vector<std::string>& settings, index steps, double step_seco
   set(settings, "train.checkpoint_interval", std::min(of_time, ceil_div(steps, 20)));
 }
 
-/// The recipe of configs/english-books.toml, for another size, and in Qwen3's layout as in configs/quickstart.toml, so that other programs can
-/// read the model. A text that is read often gets the weight decay of docs/RECIPES.md.
+/// The recipe of configs/english-books.toml, for another size, and in Qwen3's layout as in configs/quickstart.toml, so that other programs
+/// can read the model. A text that is read often gets the weight decay of docs/RECIPES.md.
 std::vector<std::string> pretrain_settings(const AssistantSize& size, index vocab_size, double epochs, const std::string& precision) {
   constexpr double kFewEpochs = 2, kManyEpochs = 4;
-  std::vector<std::string> all = {"model.bias=false",
-                                  "model.norm=rms_norm",
-                                  "model.norm_eps=1e-6",
-                                  "model.activation=silu",
-                                  "model.gated=true",
-                                  "model.positions=rope",
-                                  "model.qk_norm=true",
-                                  "tokenizer.kind=bpe",
-                                  "optim.kind=muon",
-                                  "optim.muon_coefficients=turbo",
-                                  "optim.muon_normalize=true",
-                                  "optim.schedule=wsd",
-                                  "optim.decay_share=0.8",
-                                  "optim.min_lr_share=0",
-                                  "optim.beta1=0.8",
-                                  "optim.beta2=0.95",
-                                  "train.eval_tokens=65536"};
+  std::vector<std::string> all = {
+      "model.bias=false",       "model.norm=rms_norm",           "model.norm_eps=1e-6",       "model.activation=silu",
+      "model.gated=true",       "model.positions=rope",          "model.qk_norm=true",        "tokenizer.kind=bpe",
+      "optim.kind=muon",        "optim.muon_coefficients=turbo", "optim.muon_normalize=true", "optim.schedule=wsd",
+      "optim.decay_share=0.8",  "optim.min_lr_share=0",          "optim.beta1=0.8",           "optim.beta2=0.95",
+      "train.eval_tokens=65536"};
   set(all, "model.n_layer", size.n_layer);
   set(all, "model.n_embd", size.n_embd);
   set(all, "model.n_head", size.n_head);
@@ -256,7 +245,8 @@ class Planner {
     const Measured measured = measure(wanted, chats_.learnt);
     // Chats have the same windows, so their steps take as long. Packing leaves some padding.
     constexpr double kPadding = 1.15, kMarkup = 6;
-    const double chat_tokens = kPadding * (static_cast<double>(chats_.bytes) / measured.bytes_per_token + kMarkup * static_cast<double>(chats_.messages));
+    const double chat_tokens =
+        kPadding * (static_cast<double>(chats_.bytes) / measured.bytes_per_token + kMarkup * static_cast<double>(chats_.messages));
     const StageCost chats{.step_seconds = measured.step_seconds, .epoch_steps = chat_tokens / step_tokens};
     StageCost preferences;
     const index pair_rows = std::max<index>(1, size.batch_size / 4);  // a row has two windows
@@ -266,7 +256,8 @@ class Planner {
                      .epoch_steps = static_cast<double>(pairs_.bytes) / measured.bytes_per_token / (step_tokens * share)};
     }
     const double evaluation = measured.evaluation_seconds * (kEvaluations + 1);
-    const StageSteps steps = share_time(time_left(measured.loading_seconds, evaluation), {.step_seconds = measured.step_seconds}, chats, preferences);
+    const StageSteps steps =
+        share_time(time_left(measured.loading_seconds, evaluation), {.step_seconds = measured.step_seconds}, chats, preferences);
 
     // The stages, and the table.
     set_steps(settings, steps.pretrain, measured.step_seconds);
@@ -275,13 +266,15 @@ class Planner {
     add_row("tokenizer", measured.loading_seconds,
             fmt::format("{} word pieces from {} bytes", grouped_digits(measured.vocab_size), grouped_digits(bytes)));
     add_stage("pretrain", plan_.corpus, "", settings, steps.pretrain, measured.step_seconds, evaluation,
-              fmt::format("{} layers x {}, {} parameters; {} steps, {} tokens ({:.1f} for each parameter); the text is read {}", size.n_layer, size.n_embd,
-                          short_count(static_cast<index>(parameters)), grouped_digits(steps.pretrain), short_count(static_cast<index>(tokens)),
-                          tokens / parameters, times(epochs)));
+              fmt::format("{} layers x {}, {} parameters; {} steps, {} tokens ({:.1f} for each parameter); the text is read {}",
+                          size.n_layer, size.n_embd, short_count(static_cast<index>(parameters)), grouped_digits(steps.pretrain),
+                          short_count(static_cast<index>(tokens)), tokens / parameters, times(epochs)));
     constexpr double kManyEpochs = 16;
     if (epochs > kManyEpochs) {
-      warn(fmt::format("warning: the text is small for this time: it will be read {}, and after about 16 times a model learns little more and "
-                       "starts to memorise; add texts to --corpus, or give a shorter --time", times(epochs)));
+      warn(fmt::format(
+          "warning: the text is small for this time: it will be read {}, and after about 16 times a model learns little more and "
+          "starts to memorise; add texts to --corpus, or give a shorter --time",
+          times(epochs)));
     }
     std::vector<std::string> tuned = tuning_settings(precision_);
     set(tuned, "optim.learning_rate", parameters < 2e7 ? 1e-3 : 3e-4);
@@ -333,7 +326,8 @@ class Planner {
       WantedRun wanted{.set = preferred, .corpus = {plan_.pairs}, .init_from = plan_.from};
       set_steps(wanted.set, 1000, 1);
       const Measured measured = measure(wanted, "");
-      preferences = {.step_seconds = kReferenceCost * measured.step_seconds, .epoch_steps = static_cast<double>(measured.epoch_windows) / 2};
+      preferences = {.step_seconds = kReferenceCost * measured.step_seconds,
+                     .epoch_steps = static_cast<double>(measured.epoch_windows) / 2};
       loading += measured.loading_seconds;
       evaluations += measured.evaluation_seconds * (kEvaluations + 1);
     }
@@ -372,12 +366,8 @@ class Planner {
   void add_stage(const std::string& name, std::vector<std::string> corpus, const std::string& from, std::vector<std::string> settings,
                  index steps, double step_seconds, double evaluations, const std::string& what) {
     const double seconds = static_cast<double>(steps) * step_seconds + evaluations;
-    plan_.stages.push_back({.name = name,
-                            .corpus = std::move(corpus),
-                            .from = from,
-                            .settings = std::move(settings),
-                            .steps = steps,
-                            .seconds = seconds});
+    plan_.stages.push_back(
+        {.name = name, .corpus = std::move(corpus), .from = from, .settings = std::move(settings), .steps = steps, .seconds = seconds});
     add_row(name, seconds, what);
   }
 
@@ -406,9 +396,10 @@ void require_agreement(const AssistantArguments& arguments, const AssistantPlan&
                 arguments.time.empty() ? arguments.preset : arguments.time, clock_time(plan.seconds));
   require_equal("--corpus", arguments.corpus.empty() || absolute(arguments.corpus) == plan.corpus, names_of(arguments.corpus),
                 plan.corpus.empty() ? "no corpus" : names_of(plan.corpus));
-  for (const auto& [option, given, planned] :
-       {std::tuple{"--chats", absolute(arguments.chats), plan.chats}, {"--pairs", absolute(arguments.pairs), plan.pairs},
-        {"--from", absolute(arguments.from), plan.from}, {"--name", arguments.name, plan.name}}) {
+  for (const auto& [option, given, planned] : {std::tuple{"--chats", absolute(arguments.chats), plan.chats},
+                                               {"--pairs", absolute(arguments.pairs), plan.pairs},
+                                               {"--from", absolute(arguments.from), plan.from},
+                                               {"--name", arguments.name, plan.name}}) {
     require_equal(option, given.empty() || given == planned, given, planned.empty() ? "none" : planned);
   }
 }
@@ -572,8 +563,8 @@ int assistant_command(const AssistantArguments& arguments) {
   }
   // A new assistant.
   const auto is_lock = [](const fs::path& path) { return path.filename() == kLockName; };
-  require_input(arguments.out.empty() || !is_there(folder) || (is_folder(folder) && std::ranges::all_of(paths_in(folder), is_lock)), arguments.out,
-                " is not empty and is not the folder of an assistant: choose another --out");
+  require_input(arguments.out.empty() || !is_there(folder) || (is_folder(folder) && std::ranges::all_of(paths_in(folder), is_lock)),
+                arguments.out, " is not empty and is not the folder of an assistant: choose another --out");
   require_input(std::ranges::find(arguments.corpus, kStandardInput) == arguments.corpus.end(),
                 "--corpus is standard input, which cannot be read again: give files or folders");
   require_input(arguments.from.empty() != arguments.corpus.empty(),
@@ -602,8 +593,10 @@ int resume_assistant(const ResumeArguments& arguments) {
   require_one_process();
   start_threads();
   require_input(arguments.set.empty() && arguments.base.empty() && !arguments.latest_good && !arguments.profile, arguments.run_directory,
-                " is the folder of `dikkat assistant`, whose plan is fixed: leave out --set, --base, --latest-good and --profile, or resume one of its "
-                "runs, such as ", arguments.run_directory, "/chats");
+                " is the folder of `dikkat assistant`, whose plan is fixed: leave out --set, --base, --latest-good and --profile, or "
+                "resume one of its "
+                "runs, such as ",
+                arguments.run_directory, "/chats");
   print_message(read_plan(arguments.run_directory).table);
   return finish(arguments.run_directory, false);
 }
@@ -615,8 +608,8 @@ void add_assistant(Commands& program) {
   dikkat assistant --corpus my-texts/ --time 3h --plan     # prints what would happen
 The same command, or `dikkat resume runs/mine`, continues after an interruption, to the same bits.)";
   const auto a = std::make_shared<AssistantArguments>();
-  Command command = program.add("assistant", "Train an assistant within a time: a tokenizer, a model of your texts, chats, preferences", kExamples,
-                                [a] { return assistant_command(*a); });
+  Command command = program.add("assistant", "Train an assistant within a time: a tokenizer, a model of your texts, chats, preferences",
+                                kExamples, [a] { return assistant_command(*a); });
   command.texts("--corpus", a->corpus, "PATH", "Text files and folders to learn from");
   command.text("--from", a->from, "MODEL", "A trained model to begin with, instead of texts");
   command.text("--chats", a->chats, "FILE.jsonl", "Conversations to learn; by default a small set that comes with dikkat");

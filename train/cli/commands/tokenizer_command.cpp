@@ -361,8 +361,8 @@ void add_tokenizer(Commands& program) {
     constexpr const char* kExamples = R"(  dikkat tokenizer inspect my-tokenizer
   dikkat tokenizer inspect runs/mine --text "How is this cut?")";
     const auto a = std::make_shared<TokenizerInspectArguments>();
-    Command command =
-        tokenizer.add("inspect", "Describe a tokenizer and show how it splits a text", kExamples, [a] { return inspect_tokenizer_command(*a); });
+    Command command = tokenizer.add("inspect", "Describe a tokenizer and show how it splits a text", kExamples,
+                                    [a] { return inspect_tokenizer_command(*a); });
     command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
     command.any_text("--text", a->text, "TEXT", "Show the tokens of this text");
     command.flag("--json", a->json, "Print one JSON object");
