@@ -25,6 +25,7 @@ constexpr const char* kFooter = R"(Examples:
   dikkat plan --config quickstart --corpus my-text.txt
   dikkat train --config quickstart --corpus my-text.txt --out runs/mine
   dikkat resume runs/mine --set train.max_steps=4000
+  dikkat assistant --corpus my-texts/ --time 3h --out runs/assistant
   dikkat sweep --config quickstart --vary optim.learning_rate=1e-3,2e-3,4e-3 --out runs/rates
   dikkat eval runs/mine --json
   dikkat sample runs/mine --prompt "Once" --temperature 0.7 --num-samples 3

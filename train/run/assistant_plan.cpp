@@ -15,7 +15,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kPlanFormat = 1;
-constexpr double kTokensPerParameter = 10;
+constexpr double kTokensPerParameter = 8;
 constexpr index kParametersPerByte = 4;
 constexpr double kFewestSteps = 8;
 

@@ -26,7 +26,7 @@ struct AssistantSize {
 /// Returns the number of word pieces for a text of this many bytes: a larger text can fill a larger vocabulary.
 index vocabulary_for(index bytes);
 
-/// Returns the largest size that reads enough tokens in `seconds` with `flops` useful operations per second: ten for each parameter. That
+/// Returns the largest size that reads enough tokens in `seconds` with `flops` useful operations per second: eight for each parameter. That
 /// is less than Hoffmann et al. 2022 (arXiv 2203.15556) found best for text that is read once. The size has at most four parameters for
 /// each byte of the text, since a larger one learns the text by heart. Returns the smallest size if none fits.
 AssistantSize size_for(double seconds, double flops, index vocab_size, index bytes);
