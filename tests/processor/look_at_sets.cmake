@@ -1,6 +1,7 @@
 # SETS are the instruction sets of the kernels, whose joined objects are in the folder KERNELS of the build folder BUILD.
 cmake_minimum_required(VERSION 3.25)
 string(REPLACE "|" ";" sets "${SETS}")
+list(REMOVE_ITEM sets amx)  # it has the kernels of avx512bf16
 
 function(count_zmm result file)  # registers that processors with AVX2 do not have
   execute_process(COMMAND ${OBJDUMP} -d --no-show-raw-insn ${file} OUTPUT_VARIABLE code COMMAND_ERROR_IS_FATAL ANY)

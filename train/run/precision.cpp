@@ -26,6 +26,9 @@ Choice choice_for_this_processor() {
   if (!kernels::has_bf16_products()) {
     return {Precision::f32, "this processor, or this build, has no bf16 products"};
   }
+  if (kernels::has_amx_products()) {
+    return {Precision::bf16, "this processor multiplies bf16 by AMX, at several times the rate of f32"};
+  }
   if (is_amd()) {  // Zen 4 and later
     return {Precision::bf16, "this processor multiplies bf16 at twice the rate of f32"};
   }
