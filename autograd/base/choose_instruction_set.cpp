@@ -44,6 +44,8 @@ bool processor_has(const char* set) {
 bool processor_has(const char* set) { return std::strcmp(set, "amx") != 0; }
 #endif
 
+constexpr char kLacks[] = "which this processor or its system lacks";  // a system may deny AMX's registers
+
 [[noreturn]] void refuse(const char* wanted, const char* problem, const char* const* sets, int count) {
   char text[256];
   int length = std::snprintf(text, sizeof text, "dikkat: DIKKAT_ISA is \"%.40s\", %s, expected", wanted, problem);
@@ -60,9 +62,8 @@ bool processor_has(const char* set) { return std::strcmp(set, "amx") != 0; }
   ::_exit(kBadInput);
 }
 
-/// Whether kernels use AMX. Threads may ask at the same time.
 enum class Use { unknown, no, yes };
-Use amx = Use::unknown;
+Use amx = Use::unknown;  // whether kernels use AMX; threads may ask at the same time
 void set_amx(bool is_used) { __atomic_store_n(&amx, is_used ? Use::yes : Use::no, __ATOMIC_RELAXED); }
 
 const char* wanted_set() { return std::getenv("DIKKAT_ISA"); }  // NOLINT(concurrency-mt-unsafe): nothing sets it
@@ -74,7 +75,7 @@ int choose(const char* const* sets, int count) {
     for (int i = 0; i < count; ++i) {
       if (std::strcmp(sets[i], wanted) == 0) {
         if (!processor_has(wanted)) {
-          refuse(wanted, "which this processor lacks", sets, count);
+          refuse(wanted, kLacks, sets, count);
         }
         return i;
       }
@@ -104,7 +105,7 @@ bool uses_amx() noexcept {
     const bool is_used = (wanted == nullptr || *wanted == '\0' || asks) && processor_has("amx");
     if (asks && !is_used) {
       const char* const sets[] = {"avx512bf16"};
-      refuse(wanted, "which this processor or system lacks", sets, 1);
+      refuse(wanted, kLacks, sets, 1);
     }
     set_amx(is_used);
     use = is_used ? Use::yes : Use::no;

@@ -528,11 +528,11 @@ class Product {
           float* c = p_.c.as_f32() + row * p_.ldc + col;
           multiply(part.steps(), a, tiles, base_in_c(part, rows, cols, col, c), c, p_.ldc * 4, ahead);
         } else {
-          const bool has_base = part.begin > 0 || p_.add || p_.bias != nullptr;
+          Base base{own, kCols * 4};
           if (part.begin == 0 || !cut_.rounds_c) {
-            p_.c.visit([&](const auto* c) { copy_base(part, rows, cols, col, c + row * p_.ldc + col, own); });
+            base = p_.c.visit([&](const auto* c) { return base_of_sums(part, rows, cols, col, c + row * p_.ldc + col, own); });
           }
-          multiply(part.steps(), a, tiles, {has_base ? own : nullptr, kCols * 4}, own, kCols * 4, ahead);
+          multiply(part.steps(), a, tiles, base, own, kCols * 4, ahead);
           if (part.end == p_.k || !cut_.rounds_c) {
             p_.c.visit([&](auto* c) { put_sums(own, rows, cols, c + row * p_.ldc + col); });
           }
@@ -575,18 +575,24 @@ class Product {
     }
     return {part.begin > 0 || p_.add ? c : nullptr, p_.ldc * 4};
   }
-  /// The same, to a thread's own sums.
+  /// What they are added to if they are stored in a thread's own `sums`, into which C is copied.
   template <class C>
-  void copy_base(Range part, index rows, index cols, index col, const C* c, float* sums) const {
+  Base base_of_sums(Range part, index rows, index cols, index col, const C* c, float* sums) const {
     const bool adds = part.begin > 0 || p_.add;
-    const bool has_bias = part.begin == 0 && p_.bias != nullptr;
-    for (index i = 0; i < rows && (adds || has_bias); ++i) {
-      for (index j = 0; j < cols; ++j) {
-        const float bias = has_bias ? p_.bias[col + j] : 0.0F;
-        const float before = adds ? static_cast<float>(to_computed(c[i * p_.ldc + j])) : 0.0F;
-        sums[i * kCols + j] = adds && has_bias ? before + bias : adds ? before : bias;
+    const float* bias = part.begin == 0 && p_.bias != nullptr ? p_.bias + col : nullptr;
+    if (!adds && (bias == nullptr || cols % kTile == 0)) {
+      return {bias, 0};
+    }
+    for (index i = 0; i < rows; ++i, c += p_.ldc) {
+      float* to = sums + i * kCols;
+      for (index j = 0; j < cols && adds; ++j) {
+        to[j] = static_cast<float>(to_computed(c[j]));
+      }
+      for (index j = 0; j < cols && bias != nullptr; ++j) {
+        to[j] = adds ? to[j] + bias[j] : bias[j];
       }
     }
+    return {sums, kCols * 4};
   }
 
   void put_sums(const float* sums, index rows, index cols, float* c) const {
