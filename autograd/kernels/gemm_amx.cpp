@@ -601,8 +601,12 @@ class Product {
     }
   }
   void put_sums(const float* sums, index rows, index cols, bf16* c) const {
-    for (index i = 0; i < rows; ++i) {
-      round_row(sums + i * kCols, cols, c + i * p_.ldc);
+    for (index i = 0; i < rows; ++i, sums += kCols, c += p_.ldc) {
+      if (cols == kCols) {
+        simd::store(reinterpret_cast<std::uint32_t*>(c), words_of_row(sums));
+      } else {
+        round_row(sums, cols, c);
+      }
     }
   }
 
