@@ -2,6 +2,11 @@
 
 #include <cstring>
 
+#if defined(__AMX_BF16__)
+#include <immintrin.h>
+#endif
+
+#include "autograd/base/choose_instruction_set.h"
 #include "autograd/base/pages.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/simd.h"
@@ -48,6 +53,38 @@ double rate_of(double flops, F&& step) {
 
 constexpr double kLanes = simd::kLanes<float>;
 
+#if defined(__AMX_BF16__)
+/// The rate of products of tiles in AMX's registers, on all threads.
+double tile_rate() {
+  struct alignas(64) {
+    std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } const config;
+  constexpr index kTileRounds = 50'000;
+  constexpr double kProducts = 4, kFlops = 2.0 * 16 * 16 * 32;  // products in a round, which use different sums, and operations of one
+  const index threads = thread_count();
+  const Times times = measure(1, kPeakRuns, [&] {
+    parallel_for(threads, [&](index) {
+      __asm__ volatile("" : : "r"(&config) : "memory");  // gcc's intrinsic does not say that it reads all of it
+      _tile_loadconfig(&config);
+      _tile_zero(4);
+      _tile_zero(5);
+      _tile_zero(6);
+      _tile_zero(7);
+      for (index round = 0; round < kTileRounds; ++round) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+      }
+      _tile_release();
+    });
+  });
+  return kFlops * kProducts * kTileRounds * static_cast<double>(threads) / times.min * 1e-6;
+}
+#endif
+
 }  // namespace
 
 double peak_flops() {
@@ -56,6 +93,11 @@ double peak_flops() {
 }
 
 double bf16_peak_flops() {
+#if defined(__AMX_BF16__)
+  if (uses_amx()) {
+    return tile_rate();
+  }
+#endif
   const simd::Vec<float> x = simd::broadcast(float{factor});
   const auto a = simd::bf16_words(x, x);
   return rate_of(4 * kLanes, [=](Register chain) { return simd::multiply_add_words(a, a, chain); });

@@ -52,7 +52,7 @@ class TrainingStep {
 
  private:
   static Config settled(Config c) {
-    settle_precision(c.train);
+    settle_precision(c);
     return c;
   }
 

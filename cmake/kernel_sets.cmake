@@ -1,6 +1,8 @@
 # Kernels for several instruction sets in one library. Each source is compiled once for each set. The objects of a set are joined to one;
 # there its public functions get the set's name as a prefix, and all else becomes local, so that no inline function of one set can be taken
 # for another's. Under the plain names stand jumps to the set that the processor has, chosen before main().
+#
+# "amx" has the objects of avx512bf16, which it follows: their products of bf16 ask whether it was chosen (autograd/kernels/gemm_amx.h).
 
 # What -march and further options each set means, from the least to the greatest. A processor that has a set has those before it.
 set(dikkat_march_of_avx2 x86-64-v3)
@@ -12,9 +14,18 @@ set(dikkat_options_of_avx512bf16 -mavx512bf16)
 function(dikkat_compile_for_sets result sets sources)
   set(files)
   set(lists)
+  set(kernels)  # whose kernels each set runs
   foreach(set IN LISTS sets)
+    if(set STREQUAL "amx")
+      if(NOT kernels MATCHES "avx512bf16$")
+        message(FATAL_ERROR "DIKKAT_INSTRUCTION_SETS has amx, expected avx512bf16 before it: amx runs its kernels")
+      endif()
+      list(APPEND kernels avx512bf16)
+      continue()
+    endif()
+    list(APPEND kernels ${set})
     if(NOT dikkat_march_of_${set})
-      message(FATAL_ERROR "DIKKAT_INSTRUCTION_SETS has ${set}, expected avx2, avx512 or avx512bf16")
+      message(FATAL_ERROR "DIKKAT_INSTRUCTION_SETS has ${set}, expected avx2, avx512, avx512bf16 or amx")
     endif()
     set(objects dikkat_kernels_${set})
     add_library(${objects} OBJECT ${sources})
@@ -35,9 +46,10 @@ function(dikkat_compile_for_sets result sets sources)
   set_source_files_properties(${files} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   set(jumps ${CMAKE_CURRENT_BINARY_DIR}/jumps.cpp)
   list(JOIN sets "|" joined_sets)
+  list(JOIN kernels "|" joined_kernels)
   list(JOIN lists "|" joined_lists)
   add_custom_command(OUTPUT ${jumps}
-    COMMAND ${CMAKE_COMMAND} -DSETS=${joined_sets} -DLISTS=${joined_lists} -DOUT=${jumps} -P ${PROJECT_SOURCE_DIR}/cmake/make_jumps.cmake
+    COMMAND ${CMAKE_COMMAND} -DSETS=${joined_sets} -DKERNELS=${joined_kernels} -DLISTS=${joined_lists} -DOUT=${jumps} -P ${PROJECT_SOURCE_DIR}/cmake/make_jumps.cmake
     DEPENDS ${lists} ${PROJECT_SOURCE_DIR}/cmake/make_jumps.cmake VERBATIM)
   set_source_files_properties(${jumps} PROPERTIES COMPILE_OPTIONS -march=x86-64 SKIP_PRECOMPILE_HEADERS ON)  # runs on any processor
   set(${result} ${files} ${jumps} PARENT_SCOPE)

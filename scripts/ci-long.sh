@@ -42,7 +42,7 @@ ctest --test-dir build/clang --output-on-failure -j "$(nproc)"
 
 scripts/install-packages.sh --long
 say "portable, with kernels for all instruction sets, every source with its own includes: build and run all tests"
-cmake --preset dev -B build/portable-dev -DDIKKAT_MARCH=x86-64-v3 "-DDIKKAT_INSTRUCTION_SETS=avx2;avx512;avx512bf16" -DDIKKAT_BENCH=OFF \
+cmake --preset dev -B build/portable-dev -DDIKKAT_MARCH=x86-64-v3 "-DDIKKAT_INSTRUCTION_SETS=avx2;avx512;avx512bf16;amx" -DDIKKAT_BENCH=OFF \
   -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 cmake --build build/portable-dev
 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)"

@@ -8,10 +8,24 @@
 
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#endif
+
 namespace dikkat {
 namespace {
 
 #if defined(__x86_64__)
+/// Whether this processor multiplies tiles of bf16, and the system lets this process use their registers.
+bool can_use_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kBf16 = 1U << 22, kTiles = 1U << 24;  // of leaf 7, EDX
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kBf16) != 0 && (d & kTiles) != 0 &&
+         ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 bool processor_has(const char* set) {
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
@@ -20,11 +34,17 @@ bool processor_has(const char* set) {
   if (std::strcmp(set, "avx2") == 0) {
     return avx2;
   }
-  return std::strcmp(set, "avx512") == 0 ? avx512 : avx512 && __builtin_cpu_supports("avx512bf16");
+  if (std::strcmp(set, "avx512") == 0) {
+    return avx512;
+  }
+  const bool avx512bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
+  return std::strcmp(set, "amx") == 0 ? avx512bf16 && can_use_amx() : avx512bf16;
 }
 #else
-bool processor_has(const char*) { return true; }
+bool processor_has(const char* set) { return std::strcmp(set, "amx") != 0; }
 #endif
+
+constexpr char kLacks[] = "which this processor or its system lacks";  // a system may deny AMX's registers
 
 [[noreturn]] void refuse(const char* wanted, const char* problem, const char* const* sets, int count) {
   char text[256];
@@ -42,15 +62,20 @@ bool processor_has(const char*) { return true; }
   ::_exit(kBadInput);
 }
 
-}  // namespace
+enum class Use { unknown, no, yes };
+Use amx = Use::unknown;  // whether kernels use AMX; threads may ask at the same time
+void set_amx(bool is_used) { __atomic_store_n(&amx, is_used ? Use::yes : Use::no, __ATOMIC_RELAXED); }
 
-int choose_instruction_set(const char* const* sets, int count) noexcept {
-  const char* wanted = std::getenv("DIKKAT_ISA");  // NOLINT(concurrency-mt-unsafe): there are no other threads yet
+const char* wanted_set() { return std::getenv("DIKKAT_ISA"); }  // NOLINT(concurrency-mt-unsafe): nothing sets it
+
+/// The number of the set that DIKKAT_ISA names, or of the last one that this processor has.
+int choose(const char* const* sets, int count) {
+  const char* wanted = wanted_set();
   if (wanted != nullptr && *wanted != '\0') {
     for (int i = 0; i < count; ++i) {
       if (std::strcmp(sets[i], wanted) == 0) {
         if (!processor_has(wanted)) {
-          refuse(wanted, "which this processor lacks", sets, count);
+          refuse(wanted, kLacks, sets, count);
         }
         return i;
       }
@@ -62,6 +87,30 @@ int choose_instruction_set(const char* const* sets, int count) noexcept {
     chosen = processor_has(sets[i]) ? i : chosen;
   }
   return chosen;
+}
+
+}  // namespace
+
+int choose_instruction_set(const char* const* sets, int count) noexcept {
+  const int chosen = choose(sets, count);
+  set_amx(std::strcmp(sets[chosen], "amx") == 0);
+  return chosen;
+}
+
+bool uses_amx() noexcept {
+  Use use = __atomic_load_n(&amx, __ATOMIC_RELAXED);
+  if (use == Use::unknown) {
+    const char* wanted = wanted_set();
+    const bool asks = wanted != nullptr && std::strcmp(wanted, "amx") == 0;
+    const bool is_used = (wanted == nullptr || *wanted == '\0' || asks) && processor_has("amx");
+    if (asks && !is_used) {
+      const char* const sets[] = {"avx512bf16"};
+      refuse(wanted, kLacks, sets, 1);
+    }
+    set_amx(is_used);
+    use = is_used ? Use::yes : Use::no;
+  }
+  return use == Use::yes;
 }
 
 }  // namespace dikkat

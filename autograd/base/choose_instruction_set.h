@@ -7,4 +7,9 @@ namespace dikkat {
 /// exist or the processor lacks it. Runs on any x86-64, before static variables are initialised.
 int choose_instruction_set(const char* const* sets, int count) noexcept;
 
+/// Whether kernels multiply bf16 by AMX: if "amx" was chosen, or, in a library for one instruction set, if this processor has AMX, the
+/// system grants its tile registers, which is asked once, and DIKKAT_ISA is "amx" or not set. Ends the process with a message if DIKKAT_ISA
+/// is "amx" and they cannot be had.
+bool uses_amx() noexcept;
+
 }  // namespace dikkat

@@ -9,7 +9,9 @@
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
+#include "autograd/kernels/gemm_amx.h"
 #include "autograd/kernels/gemm_pack.h"
+#include "autograd/kernels/instruction_set.h"
 #include "autograd/kernels/packed_panels.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
@@ -512,8 +514,8 @@ bool compute_both(const Problem<T>& p, const Problem<T>& plus) {
 }  // namespace
 
 void gemm_tiles(const Gemm<float>& p) { compute<float>(p); }
-void gemm_tiles(const Bf16Gemm& p) { compute<bf16>(p); }
+void gemm_tiles(const Bf16Gemm& p) { has_amx_products() ? gemm_amx(p) : compute<bf16>(p); }
 bool gemm_tiles_of_both(const Gemm<float>& p, const Gemm<float>& plus) { return compute_both<float>(p, plus); }
-bool gemm_tiles_of_both(const Bf16Gemm& p, const Bf16Gemm& plus) { return compute_both<bf16>(p, plus); }
+bool gemm_tiles_of_both(const Bf16Gemm& p, const Bf16Gemm& plus) { return !has_amx_products() && compute_both<bf16>(p, plus); }
 
 }  // namespace dikkat::kernels

@@ -1,10 +1,12 @@
 #include "autograd/kernels/instruction_set.h"
 
+#include "autograd/base/choose_instruction_set.h"
+
 namespace dikkat::kernels {
 
 const char* instruction_set() noexcept {
 #if defined(__AVX512BF16__)
-  return "AVX-512 with bf16";
+  return has_amx_products() ? "AMX" : "AVX-512 with bf16";
 #elif defined(__AVX512F__)
   return "AVX-512";
 #elif defined(__AVX2__)
@@ -17,6 +19,14 @@ const char* instruction_set() noexcept {
 bool has_bf16_products() noexcept {
 #if defined(__AVX512BF16__)
   return true;
+#else
+  return false;
+#endif
+}
+
+bool has_amx_products() noexcept {
+#if defined(__AVX512BF16__)
+  return uses_amx();
 #else
   return false;
 #endif

@@ -2,11 +2,14 @@
 
 namespace dikkat::kernels {
 
-/// The instruction set of the kernels that run here: "AVX2", "AVX-512", "AVX-512 with bf16", or "baseline" if compilers translate the
-/// vectors for some other processor.
+/// The instruction set of the kernels that run here: "AVX2", "AVX-512", "AVX-512 with bf16", "AMX" (the same, but for
+/// products of bf16), or "baseline" if compilers translate the vectors for some other processor.
 const char* instruction_set() noexcept;
 
 /// Whether kernels multiply bf16 by an instruction of the processor.
 bool has_bf16_products() noexcept;
+
+/// Whether they do so by AMX (gemm_amx.h), whose sums have another order than those of vectors.
+bool has_amx_products() noexcept;
 
 }  // namespace dikkat::kernels

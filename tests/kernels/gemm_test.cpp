@@ -150,8 +150,7 @@ TEST(Gemm, OfBf16EqualsPlainLoopsInItsOrderBitForBit) {
     const auto a = numbers((p.transpose_a ? p.k : p.m) * ((p.transpose_a ? p.m : p.k) + p.gap), 1);
     const auto b = numbers((p.transpose_b ? p.n : p.k) * ((p.transpose_b ? p.k : p.n) + p.gap), 2);
     const auto bf16_a = rounded(a), bf16_b = rounded(b);
-    const auto expected =
-        product<float>(p, [&](const Gemm<float>& g) { reference::gemm_in_blocks(g, bf16_a.data(), bf16_b.data(), gemm_block_depth(g.k)); });
+    const auto expected = product<float>(p, [&](const Gemm<float>& g) { reference::gemm_of_bf16(g, bf16_a.data(), bf16_b.data()); });
     for (const Bf16Source& a_source : {Bf16Source(a.data()), Bf16Source(bf16_a.data())}) {
       for (const Bf16Source& b_source : {Bf16Source(b.data()), Bf16Source(bf16_b.data())}) {
         for (const int threads : {1, 3}) {

@@ -299,7 +299,11 @@ std::vector<float> product_with_itself(index m, const Weight& w, bool add, bool 
   // Multiply by our kernel, or by the reference in blocks.
   if (by_reference) {
     GemmOf<const T*, float*, float> q{.m = p.m, .n = p.n, .k = p.k, .lda = p.lda, .ldb = p.ldb, .c = c.data(), .ldc = p.ldc, .add = p.add};
-    reference::gemm_in_blocks(q, a.data(), b.data(), gemm_block_depth(p.k));
+    if constexpr (std::is_same_v<T, bf16>) {
+      reference::gemm_of_bf16(q, a.data(), b.data());
+    } else {
+      reference::gemm_in_blocks(q, a.data(), b.data(), gemm_block_depth(p.k));
+    }
   } else {
     gemm(p);
   }

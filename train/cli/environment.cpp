@@ -22,7 +22,7 @@ constexpr std::string_view kVariables[] = {"API_KEY", "CACHE_GB", "ENGINE", "ISA
 /// Returns the value of DIKKAT_ISA that stands for the instruction set in use; empty if there is none.
 std::string_view name_of_set() {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"AVX2", "avx2"}, {"AVX-512", "avx512"}, {"AVX-512 with bf16", "avx512bf16"}};
+      {"AVX2", "avx2"}, {"AVX-512", "avx512"}, {"AVX-512 with bf16", "avx512bf16"}, {"AMX", "amx"}};
   for (const auto& [set, name] : kNames) {
     if (set == kernels::instruction_set()) {
       return name;
@@ -31,11 +31,15 @@ std::string_view name_of_set() {
   return "";
 }
 
-/// Checks DIKKAT_ISA. A build with several instruction sets has used or refused its value before main() (choose_instruction_set.h).
+/// Checks DIKKAT_ISA. A build with several instruction sets has used or refused its value before main(), and one for AVX-512 with bf16 has
+/// used it if it is "amx" or "avx512bf16" (choose_instruction_set.h).
 void check_instruction_set(std::string_view wanted) {
   const std::string_view own = name_of_set();
   require_input(wanted.empty() || wanted == own, "DIKKAT_ISA is ", schema::in_quotes(wanted), ", expected ",
-                own.empty() ? "it to be unset" : own, ": this build was compiled for one instruction set (", kernels::instruction_set(),
+                own.empty()    ? "it to be unset"
+                : own == "amx" ? "amx or avx512bf16"
+                               : own,
+                ": this build was compiled for one instruction set (", kernels::instruction_set(),
                 "); a build with the preset portable has several");
 }
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm_tiles.h"
+#include "autograd/kernels/instruction_set.h"
 
 namespace dikkat::kernels::reference {
 
@@ -56,6 +58,41 @@ inline float sum_of_products(std::span<const bf16> a, std::span<const bf16> b) {
   return sum;
 }
 
+constexpr index kAmxDepth = 32;  // of k, whose products AMX adds at once
+
+/// c plus the products of 32 numbers, as AMX's tdpbf16ps computes it for an element, from the pseudocode in Intel's manual. The products of
+/// even places and those of odd places are added up from zero, one by one. Both sums are added, and their sum is added to c. Each step
+/// rounds once, and denormal numbers and results are zero.
+inline float add_products_by_amx(std::span<const bf16, kAmxDepth> a, std::span<const bf16, kAmxDepth> b, float c) {
+  const auto flushed = [](float x) { return std::abs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x; };
+  float sums[2] = {0, 0};
+  for (std::size_t l = 0; l < kAmxDepth; ++l) {
+    sums[l % 2] = multiply_add(a[l], b[l], sums[l % 2]);
+  }
+  return flushed(flushed(c) + flushed(sums[0] + sums[1]));
+}
+
+/// gemm() in the order of the product by AMX, bit for bit: to the bias and the previous C, the products of 32 k each are added in turn.
+/// Those after the last k are zero.
+template <class Problem>
+void gemm_by_amx(const Problem& p, const bf16* a, const bf16* b) {
+  for (index i = 0; i < p.m; ++i) {
+    for (index j = 0; j < p.n; ++j) {
+      float& c = p.c[i * p.ldc + j];
+      float sum = p.bias == nullptr ? (p.add ? c : 0.0F) : p.add ? c + p.bias[j] : p.bias[j];
+      for (index begin = 0; begin < p.k; begin += kAmxDepth) {
+        bf16 row[kAmxDepth] = {}, column[kAmxDepth] = {};
+        for (index l = begin; l < std::min(begin + kAmxDepth, p.k); ++l) {
+          row[l - begin] = p.transpose_a ? a[l * p.lda + i] : a[i * p.lda + l];
+          column[l - begin] = p.transpose_b ? b[j * p.ldb + l] : b[l * p.ldb + j];
+        }
+        sum = add_products_by_amx(row, column, sum);
+      }
+      c = sum;
+    }
+  }
+}
+
 /// gemm() in the order of our own product, bit for bit. The base is the bias and the previous C, and the sum over each block of `depth` of
 /// k is added to it in turn. `a` and `b` are the operands.
 template <class Problem, class T>
@@ -82,6 +119,16 @@ void gemm_in_blocks(const Problem& p, const T* a, const T* b, index depth) {
         is_base = true;
       }
     }
+  }
+}
+
+/// gemm() of bf16 in the order of the product that this processor runs, bit for bit.
+template <class Problem>
+void gemm_of_bf16(const Problem& p, const bf16* a, const bf16* b) {
+  if (has_amx_products()) {
+    gemm_by_amx(p, a, b);
+  } else {
+    gemm_in_blocks(p, a, b, gemm_block_depth(p.k));
   }
 }
 
