@@ -191,15 +191,15 @@ class Planner {
   }
 
   AssistantPlan make() {
-    TrainConfig train{};
-    train.precision = Precision::auto_;
-    settle_precision(train);
-    precision_ = name_of(train.precision);
+    Config config;
+    config.train.precision = Precision::auto_;
+    settle_precision(config);
+    precision_ = name_of(config.train.precision);
     if (!plan_.pairs.empty()) {
       pairs_ = read_preferences(std::vector{plan_.pairs});
     }
     if (plan_.from.empty()) {
-      plan_new_model(operand_type(train));
+      plan_new_model(operand_type(config.train));
     } else {
       plan_later_stages();
     }
@@ -532,13 +532,16 @@ class Assistant {
   AssistantPlan plan_;
 };
 
-int finish(const fs::path& folder, bool json) {
+/// Runs an assistant to its end, and prints the results. `start` is when its command began. Returns the exit code.
+int finish(const fs::path& folder, bool json, Clock::time_point start) {
   Assistant assistant(folder);
   if (const int code = assistant.run(); code != 0) {
     return code;
   }
   const std::string out = folder.string();
   print_message(report_text(assistant.plan()));
+  print_message(
+      fmt::format("this command took {}; the plan had {}\n", clock_time(seconds_since(start)), clock_time(assistant.plan().seconds)));
   print_message(for_terminal(concat("next: dikkat chat ", out, "\n      dikkat serve ", out)));
   print_result((json ? plan_as_json(assistant.plan()) : out) + '\n');
   flush_results();
@@ -551,6 +554,7 @@ void require_one_process() {
 }
 
 int assistant_command(const AssistantArguments& arguments) {
+  const auto start = Clock::now();
   require_one_process();
   start_threads();
   require_input(!arguments.out.empty() || arguments.plan_only, "--out is missing: give the folder of the assistant");
@@ -559,7 +563,7 @@ int assistant_command(const AssistantArguments& arguments) {
     const AssistantPlan plan = read_plan(folder);
     require_agreement(arguments, plan);
     print_message(plan.table);
-    return arguments.plan_only ? 0 : finish(folder, arguments.json);
+    return arguments.plan_only ? 0 : finish(folder, arguments.json, start);
   }
   // A new assistant.
   const auto is_lock = [](const fs::path& path) { return path.filename() == kLockName; };
@@ -584,12 +588,13 @@ int assistant_command(const AssistantArguments& arguments) {
     require_input(!is_assistant(folder), arguments.out, " has just been begun by another process: choose another --out");
     write_plan(folder, plan);
   }
-  return finish(folder, arguments.json);
+  return finish(folder, arguments.json, start);
 }
 
 }  // namespace
 
 int resume_assistant(const ResumeArguments& arguments) {
+  const auto start = Clock::now();
   require_one_process();
   start_threads();
   require_input(arguments.set.empty() && arguments.base.empty() && !arguments.latest_good && !arguments.profile, arguments.run_directory,
@@ -598,7 +603,7 @@ int resume_assistant(const ResumeArguments& arguments) {
                 "runs, such as ",
                 arguments.run_directory, "/chats");
   print_message(read_plan(arguments.run_directory).table);
-  return finish(arguments.run_directory, false);
+  return finish(arguments.run_directory, false, start);
 }
 
 void add_assistant(Commands& program) {
