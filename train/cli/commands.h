@@ -24,6 +24,7 @@ void add_watch(Commands& program);
 void add_runs(Commands& program);
 void add_verify(Commands& program);
 void add_plan(Commands& program);
+void add_bench(Commands& program);
 void add_sweep(Commands& program);
 void add_tokenizer(Commands& program);
 void add_corpus(Commands& program);
