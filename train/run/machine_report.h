@@ -32,6 +32,6 @@ struct MachineReport {
 /// products, attention, training steps of a small and of a large model on random tokens, and decoding. Rates are medians, or the best of
 /// several for limits. Nothing else should run meanwhile. What does not fit into the memory available is left out. `progress` gets what is
 /// measured next and the share that is done.
-MachineReport measure_machine(const std::function<void(const std::string& what, double share)>& progress);
+MachineReport measure_machine(bool quick, const std::function<void(const std::string& what, double share)>& progress);
 
 }  // namespace dikkat
