@@ -5,8 +5,8 @@
 
 #include "autograd/base/parallel.h"
 #include "bench/measure.h"
+#include "bench/model.h"
 #include "bench/program.h"
-#include "bench/training_step.h"
 
 namespace dikkat::bench {
 namespace {
@@ -20,7 +20,7 @@ struct Arguments {
 };
 
 /// "16:all" are adapters of rank 16 on all layers.
-std::unique_ptr<TrainingStep> step_with(const Arguments& a, const std::string& adapters) {
+std::unique_ptr<RandomStep> step_with(const Arguments& a, const std::string& adapters) {
   std::vector<std::string> set = a.set;
   if (!adapters.empty()) {
     const std::size_t colon = adapters.find(':');
@@ -28,7 +28,7 @@ std::unique_ptr<TrainingStep> step_with(const Arguments& a, const std::string& a
     set.push_back("lora.rank=" + adapters.substr(0, colon));
     set.push_back("lora.targets=" + adapters.substr(colon + 1));
   }
-  return std::make_unique<TrainingStep>(load_model_config(a.config, set, 256));
+  return std::make_unique<RandomStep>(load_model_config(a.config, set, 256));
 }
 
 double median(std::vector<double> values) {
@@ -37,11 +37,11 @@ double median(std::vector<double> values) {
 }
 
 void run(const Arguments& a) {
-  const std::unique_ptr<TrainingStep> full = step_with(a, "");
+  const std::unique_ptr<RandomStep> full = step_with(a, "");
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
   // Both models step in turn, so that changes of the machine's speed affect both.
   for (const std::string& adapters : a.adapters) {
-    const std::unique_ptr<TrainingStep> adapted = step_with(a, adapters);
+    const std::unique_ptr<RandomStep> adapted = step_with(a, adapters);
     std::vector<double> of_full, of_adapted, ratios;
     for (int round = -a.warmup; round < a.rounds; ++round) {
       const double all = measure(0, 1, [&] { full->run(); }).median;

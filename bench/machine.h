@@ -1,20 +1,15 @@
 #pragma once
 
-#include "autograd/base/index.h"
+#include "train/run/machine_limits.h"
 
-// The limits of this machine, measured with as many threads as kernels use. Benchmarks report their figures as shares of these.
+// The limits of this machine in the units that benchmarks print.
 namespace dikkat::bench {
 
-/// The FMA peak: GFLOP/s of f32 multiply-adds in registers, which count as two; the best of several short runs.
-double peak_flops();
-/// The peak of products of bf16 with f32 sums, by the processor's instruction, or as this build emulates it.
-double bf16_peak_flops();
-
-/// The copy bandwidth: GB/s of copying memory that is in no cache, bytes read plus bytes written; the best of several runs. Needs 1 GB.
-double copy_bandwidth();
-
-/// Reads `count` numbers once, on as many threads as kernels use, as fast as anything can. The bandwidth of a shared machine varies, so
-/// time this in turn with the code that you compare it with.
-void read_all(const float* values, index count);
+/// GFLOP/s of multiply-adds of f32.
+inline double peak_flops() { return 1e-9 * dikkat::peak_flops(DType::f32); }
+/// GFLOP/s of multiply-adds of bf16 with f32 sums.
+inline double bf16_peak_flops() { return 1e-9 * dikkat::peak_flops(DType::bf16); }
+/// GB/s of copying memory, bytes read plus bytes written.
+inline double copy_bandwidth() { return 1e-9 * dikkat::copy_bandwidth(); }
 
 }  // namespace dikkat::bench

@@ -3,11 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "autograd/base/philox.h"
 #include "train/config/override.h"
 #include "train/config/parse.h"
 #include "train/config/resolve.h"
-#include "train/text/token.h"
+#include "train/run/random_step.h"
 
 namespace dikkat::bench {
 
@@ -23,15 +22,6 @@ inline Config load_model_config(const std::string& file, const std::vector<std::
   resolve(c);
   validate(c);
   return c;
-}
-
-inline std::vector<Token> random_tokens(index count, index vocab_size, std::uint64_t draw) {
-  const RandomStream stream(1, "bench", draw);
-  std::vector<Token> tokens;
-  for (index i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<Token>(stream.word(i) % static_cast<std::uint32_t>(vocab_size)));
-  }
-  return tokens;
 }
 
 }  // namespace dikkat::bench

@@ -7,8 +7,8 @@
 #include "autograd/base/parallel.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/model.h"
 #include "bench/program.h"
-#include "bench/training_step.h"
 #include "train/model/model_flops.h"
 
 namespace dikkat::bench {
@@ -23,7 +23,7 @@ struct Arguments {
 };
 
 void run(const Arguments& a) {
-  TrainingStep step(load_model_config(a.config, a.set, a.vocab_size));
+  RandomStep step(load_model_config(a.config, a.set, a.vocab_size));
   const Config& c = step.config();
   const double peak = operand_type(c.train) == DType::bf16 ? bf16_peak_flops() : peak_flops();
   const Times times = measure(a.warmup, a.steps, [&] { step.run(); });

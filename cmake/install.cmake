@@ -35,7 +35,7 @@ install(FILES ${PROJECT_BINARY_DIR}/dikkat.pc DESTINATION ${CMAKE_INSTALL_LIBDIR
 
 # Where `dikkat train --config NAME` looks for them, beside the text that they name.
 install(DIRECTORY configs/ DESTINATION ${data_dir}/dikkat/configs FILES_MATCHING PATTERN *.toml)
-install(FILES data/tales.txt data/pairs.tsv data/questions.jsonl DESTINATION ${data_dir}/dikkat/data)
+install(FILES data/tales.txt data/pairs.tsv data/questions.jsonl data/assistant-chats.jsonl DESTINATION ${data_dir}/dikkat/data)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs PATTERN site EXCLUDE)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN *.cpp PATTERN *.py)

@@ -45,7 +45,7 @@ Muon::Muon(ParameterStore& store, const Options& options, std::span<const Parame
       momentum_(slab_of(chosen(parameters, true), "momentum", "momentum")),
       lines_(slab_of(chosen(parameters, true), "lines", "mean squares of rows", lines_of)),
       others_(store, options.adamw, chosen(parameters, false)) {
-  const kernels::NewtonSchulz how = newton_schulz(options_.coefficients, steps_);
+  const kernels::NewtonSchulz how = iteration();
   std::size_t part = 0;
   for (const ParameterSettings& settings : chosen(parameters, true)) {
     const ParameterStore::Entry& entry = *settings.parameter;
@@ -68,6 +68,12 @@ Muon::Muon(ParameterStore& store, const Options& options, std::span<const Parame
   }
   units_.insert(units_.end(), others_.units().begin(), others_.units().end());
   chosen_.reserve(matrices_.size());
+}
+
+kernels::NewtonSchulz Muon::iteration() const {
+  kernels::NewtonSchulz how = newton_schulz(options_.coefficients, steps_);
+  how.bf16 = options_.bf16_products;
+  return how;
 }
 
 std::vector<StateSlab*> Muon::state() {
@@ -96,7 +102,7 @@ const Muon::Matrix* Muon::matrix_at(index begin) const {
 }
 
 bool Muon::update(const Update& u, std::span<const Unit> units) {
-  const kernels::NewtonSchulz how = newton_schulz(options_.coefficients, steps_);
+  const kernels::NewtonSchulz how = iteration();
   // Collect the matrices among the units, and the workspace of the largest.
   chosen_.clear();
   index workspace = 0;

@@ -16,6 +16,7 @@ class Muon : public Optimizer {
     double momentum = 0.95;
     MuonCoefficients coefficients = MuonCoefficients::jordan;
     std::optional<index> steps{};   // absent: usual_steps()
+    bool bf16_products = false;     // of f32 matrices: NewtonSchulz::bf16
     std::optional<double> beta2{};  // NorMuon: of the running mean square of rows; absent: Muon, which has none
     AdamW::Options adamw{};         // of the other parameters; weight_decay and cautious_decay are for both
   };
@@ -38,6 +39,7 @@ class Muon : public Optimizer {
     index lines_offset;  // in lines_
     double rate_factor, weight_decay;
   };
+  kernels::NewtonSchulz iteration() const;
   bool has_lines() const { return options_.beta2.has_value(); }
   /// The matrix that begins there, or null.
   const Matrix* matrix_at(index begin) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "autograd/base/parallel.h"
@@ -52,6 +53,29 @@ void combine(index n, T b, const T* __restrict a, T c, T* __restrict to) {
   }
 }
 
+/// C = A B in the precision that `how` asks for.
+template <class T>
+void multiply(const NewtonSchulz& how, const Gemm<T>& p) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (how.bf16) {
+      gemm(Bf16Gemm{.m = p.m,
+                    .n = p.n,
+                    .k = p.k,
+                    .a = p.a,
+                    .lda = p.lda,
+                    .transpose_a = p.transpose_a,
+                    .b = p.b,
+                    .ldb = p.ldb,
+                    .transpose_b = p.transpose_b,
+                    .c = p.c,
+                    .ldc = p.ldc,
+                    .lower = p.lower});
+      return;
+    }
+  }
+  gemm<T>(p);
+}
+
 /// Writes the mirror image of C (rows from i, columns from j), which is on or below the diagonal of a symmetric matrix with rows ld apart.
 template <class T>
 void mirror_tile(index i, index i_end, index j, index j_end, index ld, T* c) {
@@ -97,14 +121,14 @@ void complete(index n, T* c) {
 
 /// to (n, n) = A B, all of them symmetric, which holds for polynomials of one matrix.
 template <class T>
-void multiply_symmetric(index n, const T* a, const T* b, T* to) {
-  gemm<T>({.m = n, .n = n, .k = n, .a = a, .lda = n, .b = b, .ldb = n, .c = to, .ldc = n, .lower = true});
+void multiply_symmetric(const NewtonSchulz& how, index n, const T* a, const T* b, T* to) {
+  multiply<T>(how, {.m = n, .n = n, .k = n, .a = a, .lda = n, .b = b, .ldb = n, .c = to, .ldc = n, .lower = true});
 }
 
 /// to (n, n) = a I + b A + c A^2.
 template <class T>
-void polynomial(const NewtonSchulz::Step& step, index n, const T* a, T* to) {
-  multiply_symmetric(n, a, a, to);
+void polynomial(const NewtonSchulz& how, const NewtonSchulz::Step& step, index n, const T* a, T* to) {
+  multiply_symmetric(how, n, a, a, to);
   complete(n, to, [&](index row, index begin, index end) {
     combine(end - begin, static_cast<T>(step.b), a + row * n + begin, static_cast<T>(step.c), to + row * n + begin);
     if (end == row + 1) {
@@ -165,44 +189,44 @@ T* orthogonalise(const NewtonSchulz& how, index rows, index cols, T* x, T* other
   bool is_balanced = !how.balanced;
   for_groups(how, rows, cols, [&](std::span<const NewtonSchulz::Step> steps) {
     // Compute the Gram matrix of the current X.
-    gemm<T>({.m = n,
-             .n = n,
-             .k = m,
-             .a = x,
-             .lda = cols,
-             .transpose_a = tall,
-             .b = x,
-             .ldb = cols,
-             .transpose_b = !tall,
-             .c = a,
-             .ldc = n,
-             .lower = true});
+    multiply<T>(how, {.m = n,
+                      .n = n,
+                      .k = m,
+                      .a = x,
+                      .lda = cols,
+                      .transpose_a = tall,
+                      .b = x,
+                      .ldb = cols,
+                      .transpose_b = !tall,
+                      .c = a,
+                      .ldc = n,
+                      .lower = true});
     complete(n, a);
     if (!std::exchange(is_balanced, true)) {
       balance(rows, cols, x, a, factors);
     }
     // Multiply the polynomials of the group's steps.
     for (const NewtonSchulz::Step& step : steps) {
-      polynomial(step, n, a, p);
+      polynomial(how, step, n, a, p);
       if (&step != &steps.back()) {  // A = p A p
-        multiply_symmetric(n, a, p, next);
+        multiply_symmetric(how, n, a, p, next);
         complete(n, next);
-        multiply_symmetric(n, next, p, a);
+        multiply_symmetric(how, n, next, p, a);
         complete(n, a);
       }
       if (&step == &steps.front()) {
         std::swap(p, product);
       } else {
-        multiply_symmetric(n, product, p, next);
+        multiply_symmetric(how, n, product, p, next);
         complete(n, next);
         std::swap(product, next);
       }
     }
     // Multiply X by that product.
     if (tall) {
-      gemm<T>({.m = rows, .n = n, .k = n, .a = x, .lda = cols, .b = product, .ldb = n, .c = other, .ldc = cols});
+      multiply<T>(how, {.m = rows, .n = n, .k = n, .a = x, .lda = cols, .b = product, .ldb = n, .c = other, .ldc = cols});
     } else {
-      gemm<T>({.m = n, .n = cols, .k = n, .a = product, .lda = n, .b = x, .ldb = cols, .c = other, .ldc = cols});
+      multiply<T>(how, {.m = n, .n = cols, .k = n, .a = product, .lda = n, .b = x, .ldb = cols, .c = other, .ldc = cols});
     }
     std::swap(x, other);
   });

@@ -22,6 +22,8 @@ struct NewtonSchulz {
   /// Steps of a matrix that is at least twice as long as wide are computed in groups of at most this many, each from one A. In f32, larger
   /// groups lose digits of small singular values, and more so the steeper the polynomials are.
   int largest_group = 3;
+  /// Whether products of f32 matrices round their operands to bf16. Sums and all stored matrices stay in f32.
+  bool bf16 = false;
 };
 
 /// Makes X (rows, cols), contiguous, nearly orthogonal. The result is in x or in `other`, of the same size; both are overwritten.

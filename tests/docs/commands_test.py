@@ -1,6 +1,6 @@
 """Runs the commands of the tutorial, the how-tos and the pages on fine-tuning and serving unchanged: commands_test.py DIKKAT SOURCE_DIR. Blocks that begin with ```sh are run, one
 page after another, each in a new folder beside links to the project's data; ```sh no-run marks commands that need a reader's own files. Training is cut
-to 20 steps, since this tests that the commands are right, and not how good the models are."""
+to 20 steps, and an assistant to 20 seconds, since this tests that the commands are right, and not how good the models are."""
 import os
 import pathlib
 import re
@@ -10,15 +10,26 @@ import sys
 import tempfile
 
 program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-PAGES = ["docs/TUTORIAL.md", "docs/HOWTO.md", "docs/FINETUNE.md", "docs/SERVING.md"]
+PAGES = ["docs/TUTORIAL.md", "docs/HOWTO.md", "docs/FINETUNE.md", "docs/SERVING.md", "docs/ASSISTANT.md"]
 SHORT = "train.max_steps=20 train.eval_interval=10 train.eval_tokens=512 train.checkpoint_interval=10 optim.warmup_steps=2 train.sample_tokens=5"
 
-# Replaces the program: it adds --set with fewer steps. The last value of a key counts.
+# Replaces the program: it adds --set with fewer steps, and shortens the time of an assistant. The last value of a key counts.
 WRAPPER = f"""#!/bin/bash
 case $1 in
   train|finetune) exec {program} "$@" --set {SHORT} ;;
   sweep) exec {program} "$@" --set {SHORT} ;;
-  resume) exec {program} "$@" --set train.max_steps=24 ;;
+  assistant)
+    words=()
+    while (($#)); do
+      case $1 in
+        --preset | --time) words+=(--time 20s); shift 2 ;;
+        *) words+=("$1"); shift ;;
+      esac
+    done
+    exec {program} "${{words[@]}}" ;;
+  resume)
+    [[ -f $2/assistant.json ]] && exec {program} "$@"
+    exec {program} "$@" --set train.max_steps=24 ;;
   *) exec {program} "$@" ;;
 esac
 """
@@ -60,6 +71,7 @@ for name in PAGES:
             assert code == 0, f"{name}:\n{block}\nended with {code}: {messages[-2000:]}"
         for expected in {"docs/TUTORIAL.md": ["runs/first/report.html", "runs/compare.html"], "docs/HOWTO.md": ["runs/llama-hf/config.json", "runs/llama.gguf", "runs/ended.txt"],
                          "docs/FINETUNE.md": ["runs/merged/config.toml", "adapter.gguf", "adapter-peft/adapter_config.json"],
-                         "docs/SERVING.md": ["chat.html", "answer.json"]}[name]:
+                         "docs/SERVING.md": ["chat.html", "answer.json"],
+                         "docs/ASSISTANT.md": ["runs/mine/report.html", "mine.gguf", "answer.json"]}[name]:
             assert (folder / expected).exists(), f"{name}: {expected} was not made"
         print(f"{name}: {len(blocks)} blocks of commands ran")

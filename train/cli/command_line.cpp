@@ -25,6 +25,7 @@ constexpr const char* kFooter = R"(Examples:
   dikkat plan --config quickstart --corpus my-text.txt
   dikkat train --config quickstart --corpus my-text.txt --out runs/mine
   dikkat resume runs/mine --set train.max_steps=4000
+  dikkat assistant --corpus my-texts/ --time 3h --out runs/assistant
   dikkat sweep --config quickstart --vary optim.learning_rate=1e-3,2e-3,4e-3 --out runs/rates
   dikkat eval runs/mine --json
   dikkat sample runs/mine --prompt "Once" --temperature 0.7 --num-samples 3
@@ -80,10 +81,10 @@ struct CommandLine {
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may also follow the command
     Commands program(app, chosen);
-    for (const auto add : {add_train,  add_finetune,       add_resume,     add_eval,   add_sample,  add_chat,      add_serve,
-                           add_import, add_merge,          add_teach,      add_export, add_inspect, add_report,    add_watch,
-                           add_runs,   add_export_metrics, add_verify,     add_plan,   add_sweep,   add_tokenizer, add_corpus,
-                           add_config, add_cache,          add_completion, add_man}) {
+    for (const auto add :
+         {add_assistant, add_train, add_finetune,  add_resume,  add_eval,   add_sample, add_chat,  add_serve,          add_import,
+          add_merge,     add_teach, add_export,    add_inspect, add_report, add_watch,  add_runs,  add_export_metrics, add_verify,
+          add_plan,      add_sweep, add_tokenizer, add_corpus,  add_config, add_bench,  add_cache, add_completion,     add_man}) {
       add(program);
     }
     app.footer(kFooter);

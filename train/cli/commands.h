@@ -5,6 +5,7 @@
 // Each function adds one command, or one group of commands, and is defined in the file named after it.
 namespace dikkat {
 
+void add_assistant(Commands& program);
 void add_train(Commands& program);
 void add_finetune(Commands& program);
 void add_resume(Commands& program);  // in train_command.cpp
@@ -23,6 +24,7 @@ void add_watch(Commands& program);
 void add_runs(Commands& program);
 void add_verify(Commands& program);
 void add_plan(Commands& program);
+void add_bench(Commands& program);
 void add_sweep(Commands& program);
 void add_tokenizer(Commands& program);
 void add_corpus(Commands& program);

@@ -39,18 +39,20 @@ std::vector<Question> read_questions(const std::string& file) {
   return questions;
 }
 
-void add(nlohmann::ordered_json& object, std::string& text, const char* name, const Share& share) {
-  if (share.all == 0) {
-    return;
+/// Calls row(name, share) for each kind of question that was asked.
+template <class Row>
+void for_each_kind(const Answers& answers, Row&& row) {
+  for (const auto& [name, share] :
+       {std::pair{"choices", answers.choices}, {"choices_per_byte", answers.choices_per_byte}, {"exact_match", answers.texts}}) {
+    if (share.all > 0) {
+      row(name, share);
+    }
   }
-  const auto [low, high] = share.interval();
-  object[name] = {{"share", share.value()}, {"right", share.right}, {"questions", share.all}, {"low", low}, {"high", high}};
-  append_to(text, fmt::format("{:<16}  {:.4f}  ({:.3f} to {:.3f}; {} of {})\n", name, share.value(), low, high, share.right, share.all));
 }
 
 }  // namespace
 
-int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) {
+std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::string& file) {
   const std::vector<Question> questions = read_questions(file);
   const Tokenizer& tokenizer = *trained.tokenizer;
   Vocabulary vocabulary = vocabulary_of(tokenizer);
@@ -65,24 +67,35 @@ int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) 
       return encode(tokenizer, form.ask(messages)).tokens;
     };
   }
-  const auto answers = [&] {
-    ShareLine line("asking");
-    return ask(
-        trained.model->gpt(), tokenizer, vocabulary, questions, encoded,
-        [&](index done) { line(static_cast<double>(done) / static_cast<double>(questions.size())); }, [] { return stop_requested(); });
-  }();
+  ShareLine line("asking");
+  return ask(
+      trained.model->gpt(), tokenizer, vocabulary, questions, encoded,
+      [&](index done) { line(static_cast<double>(done) / static_cast<double>(questions.size())); }, [] { return stop_requested(); });
+}
+
+nlohmann::ordered_json object_of(const Answers& answers) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for_each_kind(answers, [&](const char* name, const Share& share) {
+    const auto [low, high] = share.interval();
+    object[name] = {{"share", share.value()}, {"right", share.right}, {"questions", share.all}, {"low", low}, {"high", high}};
+  });
+  return object;
+}
+
+int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) {
+  const auto answers = ask_tasks(trained, file);
   if (!answers) {
     return 128 + stop_signal();
   }
-  nlohmann::ordered_json object{{"step", trained.origin.state().step}, {"checkpoint", trained.origin.path().string()}};
-  std::string text;
-  add(object, text, "choices", answers->choices);
-  add(object, text, "choices_per_byte", answers->choices_per_byte);
-  add(object, text, "exact_match", answers->texts);
   if (json) {
+    nlohmann::ordered_json object{{"step", trained.origin.state().step}, {"checkpoint", trained.origin.path().string()}};
+    object.update(object_of(*answers));
     print_json(object);
   } else {
-    print_result(text);
+    for_each_kind(*answers, [](const char* name, const Share& share) {
+      const auto [low, high] = share.interval();
+      print_result(fmt::format("{:<16}  {:.4f}  ({:.3f} to {:.3f}; {} of {})\n", name, share.value(), low, high, share.right, share.all));
+    });
   }
   flush_results();
   return 0;

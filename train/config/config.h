@@ -100,6 +100,14 @@ struct Names<OptimizerKind> {
   static constexpr std::string_view of[] = {"adamw", "muon", "sgd"};
 };
 
+/// The inputs of matrix products: f32, or activations and weights rounded to bf16. Sums, stored weights and the optimizer's state are f32
+/// in both cases.
+enum class Precision { f32, bf16, auto_ };
+template <>
+struct Names<Precision> {
+  static constexpr std::string_view of[] = {"f32", "bf16", "auto"};
+};
+
 struct OptimConfig {
   OptimizerKind kind = OptimizerKind::adamw;
   double learning_rate = 1e-3;
@@ -122,6 +130,7 @@ struct OptimConfig {
   Defaulted<double> muon_momentum_end{};  // default: muon_momentum
   MuonCoefficients muon_coefficients = MuonCoefficients::jordan;
   Defaulted<index> muon_steps{};  // default: usual_steps(muon_coefficients)
+  Precision muon_precision = Precision::auto_;
   bool muon_normalize = false;
   double muon_beta2 = 0.9;
   double sgd_momentum = 0.9;
@@ -145,14 +154,6 @@ enum class OnNonfinite { stop, skip };
 template <>
 struct Names<OnNonfinite> {
   static constexpr std::string_view of[] = {"stop", "skip"};
-};
-
-/// The inputs of matrix products: f32, or activations and weights rounded to bf16. Sums, stored weights and the optimizer's state are f32
-/// in both cases.
-enum class Precision { f32, bf16, auto_ };
-template <>
-struct Names<Precision> {
-  static constexpr std::string_view of[] = {"f32", "bf16", "auto"};
 };
 
 /// The form that a run prepares its weights for: they are trained with the rounding of a q4_0 export, or exactly.

@@ -195,6 +195,7 @@ constexpr EffectRule kRules[] = {
     only_if<kMuon, kMatrices, kReachesMinLr>("optim.muon_momentum_end"),
     only_if<kMuon, kMatrices>("optim.muon_coefficients"),
     only_if<kMuon, kMatrices>("optim.muon_steps"),
+    only_if<kMuon, kMatrices>("optim.muon_precision"),
     only_if<kMuon, kMatrices>("optim.muon_normalize"),
     only_if<kMuon, kMatrices, kNorMuon>("optim.muon_beta2"),
     only_if<kSgd>("optim.sgd_momentum"),

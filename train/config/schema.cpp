@@ -336,6 +336,10 @@ constexpr Key kKeys[] = {
         "step."),
     optim<&OptimConfig::muon_steps>("muon_steps", derived(between(1, 10), "5; 4 for turbo"),
                                     "Newton-Schulz steps in each update of Muon; at most 5 for polar_express and turbo."),
+    optim<&OptimConfig::muon_precision>(
+        "muon_precision", anything(),
+        "Precision of the products in Muon's Newton-Schulz steps. bf16 rounds their operands; sums and the matrices between them stay in "
+        "f32. auto: that of train.precision; the run keeps the choice made when it started. Runs that are older than this key have f32."),
     optim<&OptimConfig::muon_normalize>(
         "muon_normalize", fixed(anything()),
         "Whether each row of Muon's orthogonal update, or each column of a wide matrix, is divided by the root of its running mean square "

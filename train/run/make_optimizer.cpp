@@ -54,6 +54,7 @@ std::unique_ptr<Optimizer> make_plain(const OptimConfig& config, ParameterStore&
                                     Muon::Options{.momentum = config.muon_momentum,
                                                   .coefficients = config.muon_coefficients,
                                                   .steps = steps_of(config),
+                                                  .bf16_products = config.muon_precision == Precision::bf16,
                                                   .beta2 = config.muon_normalize ? std::optional(config.muon_beta2) : std::nullopt,
                                                   .adamw = adamw},
                                     settings);

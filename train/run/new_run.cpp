@@ -47,7 +47,7 @@ TrainingData load_data(Config& config, std::optional<ModelOrigin>& origin, const
 }  // namespace
 
 NewRun load_new_run(Config config, const LoadingProgress& progress, const RunLength& length) {
-  const std::string precision = settle_precision(config.train);
+  const std::string precision = settle_precision(config);
   read_template_file(config.chat);
   make_absolute(config);
   std::optional<ModelOrigin> origin;

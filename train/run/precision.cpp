@@ -1,5 +1,7 @@
 #include "train/run/precision.h"
 
+#include <utility>
+
 #include "autograd/base/error.h"
 #include "autograd/kernels/instruction_set.h"
 
@@ -37,17 +39,24 @@ Choice choice_for_this_processor() {
 
 }  // namespace
 
-std::string settle_precision(TrainConfig& config) {
+std::string settle_precision(Config& config) {
   std::string reason;
-  if (config.precision == Precision::auto_) {
+  Precision& precision = config.train.precision;
+  if (precision == Precision::auto_) {
     const Choice choice = choice_for_this_processor();
-    config.precision = choice.precision;
+    precision = choice.precision;
     reason = choice.reason;
   }
-  require_input(
-      config.precision != Precision::bf16 || kernels::has_bf16_products() || config.emulate_bf16,
-      "train.precision is \"bf16\", but this processor, or this build of dikkat, has no instruction for it: use a processor with AVX-512 "
-      "BF16, set train.precision = \"f32\", or set train.emulate_bf16 = true, which computes the same products and is not faster than f32");
+  Precision& of_muon = config.optim.muon_precision;
+  if (of_muon == Precision::auto_) {
+    of_muon = precision;
+  }
+  for (const auto& [key, chosen] : {std::pair("train.precision", precision), std::pair("optim.muon_precision", of_muon)}) {
+    require_input(chosen != Precision::bf16 || kernels::has_bf16_products() || config.train.emulate_bf16, key,
+                  " is \"bf16\", but this processor, or this build of dikkat, has no instruction for it: use a processor with AVX-512 "
+                  "BF16, set ",
+                  key, " = \"f32\", or set train.emulate_bf16 = true, which computes the same products and is not faster than f32");
+  }
   return reason;
 }
 

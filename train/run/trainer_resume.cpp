@@ -55,7 +55,7 @@ void change_config(Config& config, TrainingState& state, const std::filesystem::
     state.overrides += concat("step ", state.step, ": ", assignment, "\n");
   }
   resolve(config);
-  settle_precision(config.train);
+  settle_precision(config);
   if (!options.base.empty()) {
     require_input(config.lora.rank > 0, run_directory.string(), " has no adapters, expected a run of adapters with --base");
     require_base_at(options.base, run_directory.string());

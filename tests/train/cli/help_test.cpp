@@ -8,7 +8,7 @@
 namespace dikkat::testing {
 namespace {
 
-const Words kCommands = {"plan", "train", "resume", "sweep", "eval", "sample", "inspect", "verify"};
+const Words kCommands = {"plan", "train", "assistant", "resume", "sweep", "eval", "sample", "inspect", "verify"};
 
 TEST(Help, ShowsEveryCommandAtWork) {
   const Outcome program = run({.arguments = {"--help"}});

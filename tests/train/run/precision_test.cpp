@@ -11,36 +11,45 @@ namespace {
 using testing::error_of;
 using testing::names;
 
-TrainConfig with(Precision precision, bool emulate) {
-  TrainConfig config;
-  config.precision = precision;
-  config.emulate_bf16 = emulate;
+Config with(Precision precision, bool emulate) {
+  Config config;
+  config.train.precision = precision;
+  config.train.emulate_bf16 = emulate;
   return config;
 }
 
 TEST(Precision, IsKeptWhenItIsGiven) {
   for (const Precision given : {Precision::f32, Precision::bf16}) {
-    TrainConfig config = with(given, true);
+    Config config = with(given, true);
     EXPECT_EQ(settle_precision(config), "");
-    EXPECT_EQ(config.precision, given);
-    EXPECT_EQ(operand_type(config), given == Precision::f32 ? DType::f32 : DType::bf16);
+    EXPECT_EQ(config.train.precision, given);
+    EXPECT_EQ(operand_type(config.train), given == Precision::f32 ? DType::f32 : DType::bf16);
   }
 }
 
 TEST(Precision, AutoBecomesOneThatThisBuildHas) {
-  TrainConfig config = with(Precision::auto_, false);
+  Config config = with(Precision::auto_, false);
   EXPECT_NE(settle_precision(config), "") << "gives the reason";
-  EXPECT_NE(config.precision, Precision::auto_);
+  EXPECT_NE(config.train.precision, Precision::auto_);
+  EXPECT_EQ(config.optim.muon_precision, config.train.precision);
   if (!kernels::has_bf16_products()) {
-    EXPECT_EQ(config.precision, Precision::f32);
+    EXPECT_EQ(config.train.precision, Precision::f32);
   }
-  const TrainConfig first = config;
+  const Config first = config;
   EXPECT_EQ(settle_precision(config), "") << "once";
   EXPECT_EQ(config, first);
 }
 
+TEST(Precision, MuonCanHaveItsOwn) {
+  Config config = with(Precision::bf16, true);
+  config.optim.muon_precision = Precision::f32;
+  settle_precision(config);
+  EXPECT_EQ(config.optim.muon_precision, Precision::f32);
+  EXPECT_EQ(config.train.precision, Precision::bf16);
+}
+
 TEST(Precision, Bf16WithoutTheInstructionIsRefusedUnlessEmulated) {
-  TrainConfig config = with(Precision::bf16, false);
+  Config config = with(Precision::bf16, false);
   const std::string error = error_of([&] { settle_precision(config); });
   if (kernels::has_bf16_products()) {
     EXPECT_EQ(error, "");

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "train/cli/assistant_report.h"
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
 #include "train/cli/write_page.h"
@@ -25,6 +26,11 @@ std::vector<RunView> views_of(const std::vector<std::string>& paths) {
 }
 
 int report_command(const ReportArguments& arguments) {
+  if (arguments.runs.size() == 1 && arguments.out.empty() && is_assistant(arguments.runs.front())) {
+    print_result(write_assistant_report(arguments.runs.front(), read_plan(arguments.runs.front())).string() + '\n');
+    flush_results();
+    return 0;
+  }
   const fs::path out = !arguments.out.empty()       ? fs::path(arguments.out)
                        : arguments.runs.size() == 1 ? fs::path(arguments.runs.front()) / "report.html"
                                                     : fs::path("report.html");
@@ -40,6 +46,7 @@ int report_command(const ReportArguments& arguments) {
 void add_report(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat report runs/mine                               # writes runs/mine/report.html
   dikkat report runs/mine runs/other --out compare.html
+  dikkat report runs/assistant                          # all stages of `dikkat assistant`
 The page shows curves, samples, configuration, origin and checkpoints, and for several runs also
 their differences. The runs may still be training.)";
   const auto a = std::make_shared<ReportArguments>();

@@ -56,7 +56,7 @@ struct DecodeArguments {
   std::vector<std::string> ids;  // empty: read from standard input
 };
 
-struct InspectArguments {
+struct TokenizerInspectArguments {
   std::string tokenizer;
   std::optional<std::string> text{};
   bool json = false;
@@ -218,7 +218,7 @@ int decode_command(const DecodeArguments& arguments) {
   return 0;
 }
 
-int inspect_command(const InspectArguments& arguments) {
+int inspect_tokenizer_command(const TokenizerInspectArguments& arguments) {
   const auto tokenizer = open_with_template(arguments.tokenizer).tokenizer;
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
   const std::vector<Token> tokens = arguments.text ? tokenizer->encode(*arguments.text) : std::vector<Token>();
@@ -360,9 +360,9 @@ void add_tokenizer(Commands& program) {
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer inspect my-tokenizer
   dikkat tokenizer inspect runs/mine --text "How is this cut?")";
-    const auto a = std::make_shared<InspectArguments>();
-    Command command =
-        tokenizer.add("inspect", "Describe a tokenizer and show how it splits a text", kExamples, [a] { return inspect_command(*a); });
+    const auto a = std::make_shared<TokenizerInspectArguments>();
+    Command command = tokenizer.add("inspect", "Describe a tokenizer and show how it splits a text", kExamples,
+                                    [a] { return inspect_tokenizer_command(*a); });
     command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
     command.any_text("--text", a->text, "TEXT", "Show the tokens of this text");
     command.flag("--json", a->json, "Print one JSON object");

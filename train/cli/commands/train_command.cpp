@@ -12,6 +12,7 @@
 #include "autograd/base/parallel.h"
 #include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
+#include "train/cli/commands/assistant_command.h"
 #include "train/cli/effect_notes.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
@@ -23,6 +24,7 @@
 #include "train/config/override.h"
 #include "train/config/resolve.h"
 #include "train/data/corpus_files.h"
+#include "train/run/assistant_plan.h"
 #include "train/run/build_info.h"
 #include "train/run/machine_rate.h"
 #include "train/run/precision.h"
@@ -34,14 +36,6 @@ namespace dikkat {
 namespace {
 
 constexpr const char* kProfileHelp = "At the end, print a table of the time spent in each operation";
-
-struct ResumeArguments {
-  std::string run_directory;
-  std::vector<std::string> set;
-  std::string base;
-  bool latest_good = false;
-  bool profile = false;
-};
 
 /// Describes the length of the run: "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs". With an accumulation schedule it
 /// has "768 to 1,536 tokens (1 to 2 x 12 x 64)"; for pairs "300 steps of 32 pairs (1 x 32), 9,600 pairs, 240.0 epochs".
@@ -233,8 +227,8 @@ int train_quietly(Trainer& trainer) {
   return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? exit_code_of_stop(trainer) : 0;
 }
 
-/// Trains, and prints the introduction, the progress and the result. Returns the exit code.
-int train_and_report(Trainer& trainer, bool with_profile, const TrainArguments::Finished& finished = {}) {
+/// Trains, and prints the introduction, the progress and, unless `is_stage`, the result. Returns the exit code.
+int train_and_report(Trainer& trainer, bool with_profile, bool is_stage, const TrainArguments::Finished& finished = {}) {
   if (!trainer.ranks().is_first()) {
     return train_quietly(trainer);
   }
@@ -284,8 +278,10 @@ int train_and_report(Trainer& trainer, bool with_profile, const TrainArguments::
   if (finished) {
     finished(trainer, losses_fall);
   }
-  print_result(directory + '\n');
-  flush_results();
+  if (!is_stage) {
+    print_result(directory + '\n');
+    flush_results();
+  }
   return 0;
 }
 
@@ -384,7 +380,7 @@ int train_new_run(const TrainArguments& arguments, const std::shared_ptr<Ranks>&
         "the vocabulary has {} tokens instead of {}: no pair of tokens occurs twice in the text, so there is nothing left to merge",
         grouped_digits(tokens), grouped_digits(wanted_tokens)));
   }
-  return train_and_report(*trainer, arguments.profile, arguments.finished);
+  return train_and_report(*trainer, arguments.profile, arguments.is_stage, arguments.finished);
 }
 
 }  // namespace
@@ -459,14 +455,14 @@ int resume_run(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& r
     }
     return 0;
   }
-  return train_and_report(*trainer, arguments.profile);
+  return train_and_report(*trainer, arguments.profile, arguments.is_stage);
 }
+
+}  // namespace
 
 int resume_command(const ResumeArguments& arguments) {
   return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return resume_run(arguments, ranks); });
 }
-
-}  // namespace
 
 void add_train(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat train --config quickstart
@@ -497,8 +493,8 @@ void add_resume(Commands& program) {
   dikkat resume runs/mine --set train.max_steps=4000)";
   const auto a = std::make_shared<ResumeArguments>();
   Command command = program.add("resume", "Continue a run from its newest checkpoint, to the same bits as a run that never stopped",
-                                kExamples, [a] { return resume_command(*a); });
-  command.text("RUN_DIR", a->run_directory, "", "The run directory").required();
+                                kExamples, [a] { return is_assistant(a->run_directory) ? resume_assistant(*a) : resume_command(*a); });
+  command.text("RUN_DIR", a->run_directory, "", "The run directory, or the folder of `dikkat assistant`").required();
   command.texts("--set", a->set, "KEY=VALUE",
                 "Change a key, as section.key=value, such as train.max_steps=4000; the checkpoints record the change");
   command.text("--base", a->base, "PATH", kBaseHelp);

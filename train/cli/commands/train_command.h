@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "train/cli/wanted_run.h"
 #include "train/run/run_length.h"
@@ -21,6 +22,7 @@ struct TrainArguments {
   /// Called when the run has finished, before its path is printed. `losses_fall` is Progress::losses_fall().
   using Finished = std::function<void(const Trainer& trainer, bool losses_fall)>;
   Finished finished{};
+  bool is_stage = false;  ///< part of a larger command, which prints its own result
 };
 
 /// Adds --epochs to a command.
@@ -31,5 +33,18 @@ bool is_set(const WantedRun& run, const char* key);
 
 /// Trains the run to its end, or until a signal. Returns the exit code.
 int train_command(const TrainArguments& arguments);
+
+/// A run to continue, as `dikkat resume` does it.
+struct ResumeArguments {
+  std::string run_directory{};
+  std::vector<std::string> set{};
+  std::string base{};
+  bool latest_good = false;
+  bool profile = false;
+  bool is_stage = false;  ///< as in TrainArguments
+};
+
+/// Continues a run to its end, or until a signal; a finished run is left unchanged. Returns the exit code.
+int resume_command(const ResumeArguments& arguments);
 
 }  // namespace dikkat

@@ -1,0 +1,182 @@
+#include "tests/train/cli/workspace.h"
+
+// `dikkat assistant`. Its plan depends on the machine's speed, so tests shorten the stages of a plan and let the program run that.
+namespace dikkat::testing {
+namespace {
+
+const Words kStages = {"pretrain", "chats", "preferences"};
+
+/// A text, chats and pairs, and an assistant's plan for them in `folder`, with few steps.
+class AssistantTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    here.write("text.txt", tiny_text(20'000));
+    std::string chats, pairs;
+    for (int i = 0; i < 40; ++i) {
+      const std::string number = std::to_string(i);
+      chats += Json{{"prompt", "What is lamp " + number + "?"}, {"completion", "It is ship " + number + "."}}.dump() + '\n';
+      pairs += Json{{"prompt", "Is it " + number + "?"}, {"chosen", "Yes, " + number + "."}, {"rejected", "No."}}.dump() + '\n';
+    }
+    here.write("chats.jsonl", chats);
+    here.write("pairs.jsonl", pairs);
+  }
+
+  Json plan(Words more = {}) const {
+    Words arguments = {"assistant",   "--plan",  "--json",      "--corpus", "text.txt", "--chats",
+                       "chats.jsonl", "--pairs", "pairs.jsonl", "--time",   "300s"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = here.run(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out, nullptr, false);
+  }
+
+  /// Returns the plan of the stages after pretraining.
+  Json plan_from(const std::string& model) const {
+    const Outcome outcome = here.run({"assistant", "--plan", "--json", "--from", model, "--chats", "chats.jsonl", "--time", "300s"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out, nullptr, false);
+  }
+
+  /// Returns the plan with this many steps in each stage.
+  static Json shortened(Json plan, int steps) {
+    for (Json& stage : plan["stages"]) {
+      stage["steps"] = steps;
+      stage["settings"].insert(stage["settings"].end(), {"train.max_steps=" + std::to_string(steps), "train.eval_interval=5",
+                                                         "train.eval_tokens=512", "train.checkpoint_interval=2", "train.batch_size=2"});
+    }
+    return plan;
+  }
+
+  /// The bytes of the assistant's model.
+  std::string model(const std::string& folder) const { return here.checkpoint(folder, 0); }
+
+  const Workspace here;
+};
+
+TEST_F(AssistantTest, AKillInAnyStageDoesNotChangeTheModel) {
+  const std::string plan_text = shortened(plan(), 12).dump();
+  here.write("whole/assistant.json", plan_text);
+  const Outcome whole = here.run({"assistant", "--out", "whole", "--json"});
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  ASSERT_NE(model("whole"), "");
+
+  here.write("killed/assistant.json", plan_text);
+  for (const std::string& stage : kStages) {
+    for (const long lines : {3, 9}) {
+      Program program(here.here({"resume", "killed"}));
+      ASSERT_TRUE(program.until([&] { return here.metric_lines("killed/" + stage) >= lines; })) << stage << ": " << program.err();
+      program.send(SIGKILL);
+      EXPECT_EQ(program.wait().code, -SIGKILL);
+      EXPECT_EQ(model("killed"), "");
+    }
+  }
+  const Outcome resumed = here.run({"assistant", "--out", "killed"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_TRUE(model("killed") == model("whole")) << "the models differ";
+  for (const std::string& stage : kStages) {
+    EXPECT_NE(here.checkpoint("killed/" + stage, 12), "") << stage;
+    EXPECT_EQ(here.timeless_metrics("killed/" + stage), here.timeless_metrics("whole/" + stage));
+  }
+
+  // What is left in the folder: the answers to questions after each stage, a report, and a model that other commands take.
+  const Json result = Json::parse(whole.out, nullptr, false);
+  ASSERT_EQ(result["stages"].size(), 3);
+  for (const Json& stage : result["stages"]) {
+    EXPECT_TRUE(stage["done"]);
+    EXPECT_EQ(stage["tasks"]["choices"]["questions"], 4) << "every tenth of 40 conversations";
+    EXPECT_EQ(stage["tasks"]["exact_match"]["questions"], 4);
+  }
+  EXPECT_EQ(result["stages"], Json::parse(contents(here / "whole/assistant.json"))["stages"]);
+  expect_named(contents(here / "whole/report.md"), kStages);
+  EXPECT_NE(contents(here / "whole/report.html"), "");
+  EXPECT_EQ(here.run({"eval", "whole", "--tasks", "whole/tasks.jsonl"}).code, 0);
+  EXPECT_EQ(here.run({"export", "whole", "--out", "whole.gguf"}).code, 0);
+  const Outcome chat = here.run({"chat", "whole", "--max-new-tokens", "3"}, {.input = "hello\n"});
+  EXPECT_EQ(chat.code, 0) << chat.err;
+
+  // A finished assistant is left as it is, but its report may be written again.
+  const auto time = std::filesystem::last_write_time(here / "whole/checkpoints/step-000000000.h5");
+  std::filesystem::remove(here / "whole/report.html");
+  EXPECT_EQ(here.run({"report", "whole"}).code, 0);
+  EXPECT_NE(contents(here / "whole/report.html"), "");
+  EXPECT_EQ(here.run({"resume", "whole"}).code, 0);
+  EXPECT_EQ(std::filesystem::last_write_time(here / "whole/checkpoints/step-000000000.h5"), time);
+
+  // The later stages can begin with this model, or with another one.
+  const Json later = plan_from("whole");
+  here.write("later/assistant.json", shortened(later, 5).dump());
+  const Outcome tuned = here.run({"assistant", "--out", "later", "--json"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const Json tuned_result = Json::parse(tuned.out, nullptr, false);
+  ASSERT_EQ(tuned_result["stages"].size(), 1);
+  EXPECT_EQ(tuned_result["stages"][0]["name"], "chats");
+  EXPECT_EQ(tuned_result["before"], result["stages"][2]["tasks"]) << "the questions are the same, and so is the model";
+  EXPECT_NE(model("later"), "");
+
+  // Options that would change the plan are refused by their names.
+  expect_refused(here, {"assistant", "--out", "whole", "--time", "200s"}, {"--time", "200s"});
+  expect_refused(here, {"assistant", "--out", "whole", "--name", "Ada"}, {"--name", "Ada"});
+  expect_refused(here, {"assistant", "--out", "whole", "--corpus", "tiny.toml"}, {"--corpus", "tiny.toml"});
+  expect_refused(here, {"assistant", "--out", "whole", "--chats", "pairs.jsonl"}, {"--chats", "pairs.jsonl"});
+  expect_refused(here, {"assistant", "--out", "whole", "--pairs", "chats.jsonl"}, {"--pairs", "chats.jsonl"});
+  expect_refused(here, {"assistant", "--out", "whole", "--from", "later"}, {"--from", "later"});
+  expect_refused(here, {"resume", "whole", "--set", "train.max_steps=20"}, {"whole", "--set"});
+}
+
+TEST_F(AssistantTest, ThePlanFillsTheTimeAndWritesNothing) {
+  const auto before = here.tree();
+  const Json planned = plan();
+  EXPECT_TRUE(here.tree() == before);
+  double seconds = 0;
+  ASSERT_EQ(planned["stages"].size(), 3);
+  for (std::size_t i = 0; i < kStages.size(); ++i) {
+    EXPECT_EQ(planned["stages"][i]["name"], kStages[i]);
+    EXPECT_GT(planned["stages"][i]["steps"], 0);
+    seconds += planned["stages"][i]["seconds"].get<double>();
+  }
+  EXPECT_GT(seconds, 240);
+  EXPECT_LT(seconds, 300);
+}
+
+TEST_F(AssistantTest, OwnChatsHaveTheName) {
+  const Outcome planned = here.run({"assistant", "--plan", "--json", "--corpus", "text.txt", "--time", "300s", "--name", "Ada \"L\""});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  here.write("out/assistant.json", shortened(Json::parse(planned.out), 2).dump());
+  ASSERT_EQ(here.run({"assistant", "--out", "out"}).code, 0);
+  const std::string chats = contents(here / "out/chats.jsonl");
+  EXPECT_TRUE(contains(chats, R"(My name is Ada \"L\".)"));
+  EXPECT_FALSE(contains(chats, "{name}"));
+  EXPECT_TRUE(contains(chats, "capital of Italy")) << "the questions of data/ belong to it";
+}
+
+TEST_F(AssistantTest, RefusesWhatItCannotUse) {
+  here.write("broken.jsonl", "{\"prompt\": \"a\", \"completion\": \"b\"}\n{\"prompt\": \"a\"}\n");
+  here.write("short.txt", "A short text.");
+  here.write("other/notes.txt", "not an assistant");
+  std::filesystem::create_directories(here / "empty");
+  const auto refused = [&](const Words& options, const Words& fragments) {
+    Words arguments = {"assistant", "--out", "new"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    expect_refused(here, arguments, fragments);
+  };
+  refused({"--corpus", "text.txt"}, {"--time", "--preset"});
+  refused({"--corpus", "text.txt", "--time", "60"}, {"--time", "60"});
+  refused({"--corpus", "text.txt", "--time", "60s", "--preset", "tiny"}, {"--time", "--preset"});
+  refused({"--corpus", "text.txt", "--preset", "huge"}, {"--preset", "huge", "student"});
+  refused({"--time", "60s"}, {"--corpus", "--from"});
+  refused({"--corpus", "text.txt", "--from", "text.txt", "--time", "60s"}, {"--corpus", "--from"});
+  refused({"--corpus", "empty", "--time", "60s"}, {"empty"});
+  refused({"--corpus", "short.txt", "--time", "60s"}, {"--corpus", "13"});
+  refused({"--corpus", "missing", "--time", "60s"}, {"missing"});
+  refused({"--corpus", "-", "--time", "60s"}, {"--corpus"});
+  refused({"--corpus", "text.txt", "--chats", "broken.jsonl", "--time", "60s"}, {"broken.jsonl", "line 2"});
+  refused({"--corpus", "text.txt", "--chats", "empty", "--time", "60s"}, {"empty"});
+  refused({"--corpus", "text.txt", "--pairs", "broken.jsonl", "--time", "60s"}, {"broken.jsonl", "line 1"});
+  refused({"--corpus", "text.txt", "--time", "1s"}, {"--time"});
+  refused({"--from", "missing", "--time", "60s"}, {"missing"});
+  expect_refused(here, {"assistant", "--corpus", "text.txt", "--time", "60s", "--out", "other"}, {"other", "--out"});
+  expect_refused(here, {"assistant", "--corpus", "text.txt", "--time", "60s"}, {"--out"});
+}
+
+}  // namespace
+}  // namespace dikkat::testing

@@ -1,0 +1,137 @@
+#include "train/cli/assistant_chats.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/chat/read_conversation.h"
+#include "train/cli/text.h"
+#include "train/cli/wanted_run.h"
+#include "train/system/file.h"
+#include "train/system/json.h"
+#include "train/text/json_line.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+
+struct Example {
+  std::string line;
+  Conversation conversation;
+};
+
+/// The text of a file that comes with the program, in the folder data/ beside its recipes.
+std::string own_data(const char* name) {
+  const std::vector<fs::path> known = recipes();
+  require_input(!known.empty(), "the conversations that come with dikkat (data/", name, ") are not beside the program: give --chats FILE");
+  return read_bytes((known.front().parent_path() / "../data" / name).lexically_normal());
+}
+
+std::string with_name(std::string text, const std::string& name) {
+  const std::string quoted = json_text(OrderedJson(name)), inner = quoted.substr(1, quoted.size() - 2);
+  constexpr std::string_view kPlace = "{name}";
+  for (std::size_t at = text.find(kPlace); at != std::string::npos; at = text.find(kPlace, at + inner.size())) {
+    text.replace(at, kPlace.size(), inner);
+  }
+  return text;
+}
+
+void read_lines(const std::string& text, const std::string& file, std::vector<Example>& examples) {
+  index number = 0;
+  for (std::string& line : lines_of(text)) {
+    ++number;
+    if (line.find_first_not_of(" \t") == std::string::npos) {
+      continue;
+    }
+    ExampleFindings found;
+    try {
+      Conversation conversation = read_conversation(line, "text", found);
+      examples.push_back({.line = std::move(line), .conversation = std::move(conversation)});
+    } catch (const BadJson& error) {
+      fail_input(file, ": line ", number, ", ", error.what());
+    } catch (const InputError& error) {
+      fail_input(file, ": line ", number, ": ", error.what());
+    }
+  }
+}
+
+/// A question with its answer, from the beginning of a conversation.
+struct Asked {
+  std::string prompt, answer;
+};
+
+std::vector<Asked> questions_of(const std::vector<Conversation>& conversations, index most) {
+  std::vector<Asked> asked;
+  for (const Conversation& one : conversations) {
+    const auto& messages = one.messages;
+    if (messages.size() >= 2 && messages[0].role == "user" && messages[1].role == "assistant" && messages[1].fields.empty() &&
+        std::ssize(messages[0].content) + std::ssize(messages[1].content) <= most && !messages[1].content.empty() &&
+        messages[1].content.find('\n') == std::string::npos) {
+      asked.push_back({.prompt = messages[0].content, .answer = messages[1].content});
+    }
+  }
+  return asked;
+}
+
+/// Writes the questions: to choose an answer, and to write it.
+void write_tasks(const std::vector<Asked>& asked, AssistantChats& chats) {
+  constexpr std::size_t kChoices = 4;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    std::vector<std::string> choices = {asked[i].answer};
+    for (std::size_t step = 1; step < asked.size() && choices.size() < kChoices; ++step) {
+      const std::string& other = asked[(i + step) % asked.size()].answer;
+      if (std::ranges::find(choices, other) == choices.end()) {
+        choices.push_back(other);
+      }
+    }
+    if (choices.size() == kChoices) {
+      const std::size_t right = i % kChoices;
+      std::rotate(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(kChoices - right), choices.end());
+      chats.tasks += json_text(OrderedJson{{"prompt", asked[i].prompt}, {"choices", choices}, {"answer", right}}) + '\n';
+    }
+    chats.tasks += json_text(OrderedJson{{"prompt", asked[i].prompt}, {"answer", asked[i].answer}}) + '\n';
+  }
+  chats.tasks_count = std::ssize(asked);
+}
+
+}  // namespace
+
+AssistantChats read_assistant_chats(const fs::path& file, const std::string& name, index most) {
+  constexpr index kFewest = 20, kEvery = 10, kMostTasks = 100;
+  std::vector<Example> examples;
+  if (file.empty()) {
+    for (const char* own : {"assistant-chats.jsonl", "questions.jsonl"}) {
+      read_lines(with_name(own_data(own), name), own, examples);
+    }
+  } else {
+    read_lines(read_bytes(file), file.string(), examples);
+  }
+  require_input(!examples.empty(), file.string(), " has no conversations, expected a JSON object on each line, such as ",
+                R"({"prompt": "...", "completion": "..."})");
+  AssistantChats chats;
+  std::vector<Conversation> held_out;
+  const index count = std::ssize(examples), every = std::max(kEvery, count / kMostTasks);
+  for (index i = 0; i < count; ++i) {
+    Example& example = examples[static_cast<std::size_t>(i)];
+    if (count >= kFewest && i % every == every - 1) {
+      chats.held_out += example.line + '\n';
+      held_out.push_back(std::move(example.conversation));
+      continue;
+    }
+    chats.learnt += example.line + '\n';
+    ++chats.conversations;
+    chats.bytes += std::ssize(example.conversation.text);
+    for (const Message& message : example.conversation.messages) {
+      ++chats.messages;
+      chats.bytes += std::ssize(message.content);
+    }
+  }
+  write_tasks(questions_of(held_out, most), chats);
+  return chats;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "autograd/base/dtype.h"
+#include "autograd/base/index.h"
+
+// The limits of this machine, measured now with as many threads as kernels use. Benchmarks report their figures as shares of these.
+namespace dikkat {
+
+/// Returns the FLOP/s of multiply-adds of f32, or of bf16 with f32 sums, in registers; the best of several short runs, in about 0.2 s.
+/// Products of bf16 use the processor's instruction, or what stands for it in this build.
+double peak_flops(DType operands = DType::f32);
+
+/// Returns the bytes per second, read and written together, of copying memory that is in no cache; the best of several runs. Needs 1 GB.
+double copy_bandwidth();
+
+/// Reads `count` numbers once, on as many threads as kernels use, as fast as anything can. The bandwidth of a shared machine varies, so
+/// time this in turn with the code that you compare it with.
+void read_all(const float* values, index count);
+
+}  // namespace dikkat

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dikkat {
+
+/// One figure of a machine.
+struct MachineFigure {
+  std::string group;  // what it belongs to: limits, products, attention, training, decoding
+  std::string name;   // what was measured, as a person reads it
+  std::string key;    // its name in JSON, unique
+  double value = 0;
+  std::string unit;                 // GFLOP/s, GB/s, ms, tokens/s
+  std::optional<double> share{};    // of the limit of its kind, which was measured beside it
+  std::optional<double> of_rate{};  // GFLOP/s or GB/s that the share was taken of
+};
+
+struct MachineReport {
+  std::vector<MachineFigure> figures;
+  std::vector<std::string> left_out;  // why some figures are missing
+  double seconds = 0;
+
+  /// Returns the figure with this key; null if it was left out.
+  const MachineFigure* find(std::string_view key) const;
+};
+
+/// Measures what dikkat reaches on this machine, on thread_count() threads, in about a minute: the limits of its cores and memory,
+/// products, attention, training steps of a small and of a large model on random tokens, and decoding. Rates are medians, or the best of
+/// several for limits. Nothing else should run meanwhile. What does not fit into the memory available is left out. With `quick`, runs are
+/// shorter, and the large model and the bandwidth of memory are left out, which takes some seconds. `progress` gets what is measured next
+/// and the share that is done.
+MachineReport measure_machine(bool quick, const std::function<void(const std::string& what, double share)>& progress);
+
+}  // namespace dikkat
