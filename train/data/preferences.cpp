@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
@@ -70,6 +71,31 @@ Conversation mismatched(const Conversation& own, std::size_t prompt, const Conve
 bool have_one_prompt(const Preference& a, const Preference& b) {
   return a.prompt == b.prompt && std::equal(a.chosen.messages.begin(), a.chosen.messages.begin() + static_cast<std::ptrdiff_t>(a.prompt),
                                             b.chosen.messages.begin());
+}
+
+/// Returns a text that differs for different conversations: each part follows its length.
+std::string key_of(const Conversation& conversation) {
+  std::string key;
+  const auto add = [&](const std::string& part) { append_to(key, concat(part.size(), ':', part)); };
+  add(conversation.tools);
+  for (const Message& message : conversation.messages) {
+    add(message.role);
+    add(message.content);
+    add(message.fields);
+  }
+  return key;
+}
+
+/// Leaves out each judged answer that a later line judges again: people change their minds.
+void keep_last_judgements(PreferenceCorpus& corpus) {
+  std::unordered_set<std::string> judged;
+  for (std::size_t i = corpus.examples.size(); i-- > 0;) {
+    Preference& example = corpus.examples[i];
+    if (!example.is_pair() && example.chosen.learn && !judged.insert(concat(example.prompt, ' ', key_of(example.chosen))).second) {
+      example.chosen.learn = false;
+      ++corpus.found.judged_again;
+    }
+  }
 }
 
 /// A judged answer: an example's own, or one side of a pair.
@@ -163,6 +189,7 @@ PreferenceCorpus read_preferences(std::span<const std::string> paths) {
   require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line");
   require_input(std::ranges::any_of(corpus.examples, [](const Preference& one) { return one.chosen.learn; }), "corpus: ", paths.front(),
                 " has no example to learn: \"weight\", \"train\" or \"loss\" excludes every line");
+  keep_last_judgements(corpus);
   corpus.fingerprint = fingerprint.finish();
   return corpus;
 }
