@@ -9,12 +9,10 @@
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
 #include "train/chat/read_preference.h"
-#include "train/data/corpus_files.h"
-#include "train/data/jsonl_lines.h"
+#include "train/data/read_examples.h"
 #include "train/system/json.h"
 #include "train/system/pipeline.h"
 #include "train/system/sha256.h"
-#include "train/text/json_line.h"
 
 namespace dikkat {
 namespace {
@@ -160,37 +158,17 @@ PreferenceKind kind_of_preferences(std::span<const std::string> paths, const std
 
 PreferenceCorpus read_preferences(std::span<const std::string> paths) {
   PreferenceCorpus corpus;
-  Fingerprint fingerprint(&corpus.documents);
-  for (const CorpusFile& file : find_corpus_files(paths)) {
-    require_input(is_jsonl(file.name), "corpus: ", file.name, " is not a .jsonl file, expected one with examples for preference tuning");
-    const std::string text = read_text_file(file);
-    corpus.bytes += static_cast<index>(text.size());
-    ++corpus.files;
-    for_lines(text, [&](std::string_view line, index number) {
-      std::string place = concat(file.name, ": line ", number);
-      try {
-        Preference example = read_preference(line, corpus.found);
-        require_input(corpus.examples.empty() || example.is_pair() == corpus.are_pairs(), "is ",
-                      example.is_pair() ? "a pair (\"chosen\" and \"rejected\"), but the lines before it are answers with a \"label\""
-                                        : "an answer with a \"label\", but the lines before it are pairs (\"chosen\" and \"rejected\")",
-                      "; expected one kind in all files");
-        corpus.examples.push_back(std::move(example));
-      } catch (const BadJson& error) {
-        fail_input("corpus: ", place, ", ", error.what());
-      } catch (const InputError& error) {
-        fail_input("corpus: ", place, ": ", error.what());
-      }
-      corpus.places.push_back(std::move(place));
-      fingerprint.add(line);
-      fingerprint.end_document();
-      return true;
-    });
-  }
-  require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line");
+  for_examples(paths, "expected one with examples for preference tuning", corpus, [&](std::string_view line) {
+    Preference example = read_preference(line, corpus.found);
+    require_input(corpus.examples.empty() || example.is_pair() == corpus.are_pairs(), "is ",
+                  example.is_pair() ? "a pair (\"chosen\" and \"rejected\"), but the lines before it are answers with a \"label\""
+                                    : "an answer with a \"label\", but the lines before it are pairs (\"chosen\" and \"rejected\")",
+                  "; expected one kind in all files");
+    return example;
+  });
   require_input(std::ranges::any_of(corpus.examples, [](const Preference& one) { return one.chosen.learn; }), "corpus: ", paths.front(),
                 " has no example to learn: \"weight\", \"train\" or \"loss\" excludes every line");
   keep_last_judgements(corpus);
-  corpus.fingerprint = fingerprint.finish();
   return corpus;
 }
 

@@ -5,24 +5,15 @@
 #include <vector>
 
 #include "train/chat/chat_template.h"
-#include "train/chat/example_findings.h"
 #include "train/chat/preference.h"
 #include "train/data/conversations.h"
-#include "train/data/fingerprint.h"
+#include "train/data/example_corpus.h"
 #include "train/data/samples.h"
 
 namespace dikkat {
 
-/// Examples for preference tuning, in the order of files and lines. All are pairs, or all are judged answers.
-struct PreferenceCorpus {
-  std::vector<Preference> examples;
-  std::vector<std::string> places;  // each example's place: "FILE: line 7"
-  std::string fingerprint;          // the fingerprint of the lines (fingerprint.h)
-  DocumentHashes documents{};       // one hash for each line
-  ExampleFindings found;            // what the notes to the user report
-  index files = 0;
-  index bytes = 0;  // bytes of all files
-
+/// Examples for preference tuning. All are pairs, or all are judged answers.
+struct PreferenceCorpus : ExampleCorpus<Preference> {
   bool are_pairs() const { return !examples.empty() && examples.front().is_pair(); }
 };
 
