@@ -170,11 +170,10 @@ Measured measure(const WantedRun& wanted, const std::string& sample_text) {
   const auto tokens = static_cast<double>(trainer.data().tokenizer->encode(sample_text).size());
   measured.bytes_per_token = tokens > 0 ? static_cast<double>(sample_text.size()) / tokens : 1;
   const Trial trial = run_trial(trainer, kSteps);
-  std::vector<double> seconds;
-  std::ranges::transform(trial.steps, std::back_inserter(seconds), &StepReport::seconds);
-  const auto middle = seconds.begin() + std::ssize(seconds) / 2;
-  std::ranges::nth_element(seconds, middle);
-  measured.step_seconds = *middle;
+  const std::size_t first = trial.steps.size() > 2 ? 1 : 0;  // the first step touches new memory
+  for (const StepReport& step : std::span(trial.steps).subspan(first)) {
+    measured.step_seconds += step.seconds / static_cast<double>(trial.steps.size() - first);
+  }
   measured.evaluation_seconds = trial.evaluation_seconds;
   return measured;
 }
@@ -209,7 +208,7 @@ class Planner {
   }
 
  private:
-  static constexpr double kEndSeconds = 1.5, kEndShare = 0.02;  // questions, the report, and saving
+  static constexpr double kEndSeconds = 1, kEndShare = 0.02;  // the report, and saving
 
   bool has_chats() const { return plan_.from.empty() || !plan_.chats.empty() || plan_.pairs.empty(); }
 
@@ -219,9 +218,22 @@ class Planner {
     chats_ = read_assistant_chats(plan_.chats, plan_.name, plan_.longest_question);
   }
 
+  /// Returns the time of asking the held-out questions so often. `token_seconds` is the time of training on a token. A question takes about
+  /// as long as 700 of them, for models of one and of 56 million parameters.
+  double time_of_questions(double token_seconds, index askings) const {
+    constexpr double kTokensOfQuestion = 700;
+    return kTokensOfQuestion * token_seconds * static_cast<double>(chats_.tasks_count * askings);
+  }
+
+  void add_questions(double seconds) {
+    if (chats_.tasks_count > 0) {
+      add_row("questions", seconds, fmt::format("{} held-out conversations, asked after each stage", chats_.tasks_count));
+    }
+  }
+
   /// Returns what is left of the time for training.
-  double time_left(double loading, double evaluations) const {
-    const double left = seconds_ - seconds_since(start_) - loading - evaluations - kEndSeconds - kEndShare * seconds_;
+  double time_left(double others) const {
+    const double left = seconds_ - seconds_since(start_) - others - kEndSeconds - kEndShare * seconds_;
     require_input(left > 0, "--time is ", clock_time(seconds_), ", but reading the texts and evaluating takes ",
                   clock_time(seconds_ - left), ": give a longer --time");
     return left;
@@ -234,16 +246,29 @@ class Planner {
     const index bytes = bytes_of(plan_.corpus), vocab_size = vocabulary_for(bytes);
     require_input(bytes >= kLeastBytes, "--corpus has ", grouped_digits(bytes), " bytes, expected at least ", grouped_digits(kLeastBytes),
                   " (some megabytes make a good model): add texts, or begin with a trained model (--from)");
-    const double rate = kUsefulShare * gemm_rate(operands), pretrain = kPretrainShare * seconds_;
-    const AssistantSize size = size_for(pretrain, rate, vocab_size, bytes);
-    read_chats(size.block_size);
-    const auto step_tokens = static_cast<double>(size.batch_size * size.block_size);
-    const double guess = std::max(8.0, pretrain * rate / size.flops_per_token(vocab_size) / step_tokens);
-    std::vector<std::string> settings =
-        pretrain_settings(size, vocab_size, guess * step_tokens * kBytesPerToken / static_cast<double>(bytes), precision_);
-    WantedRun wanted{.set = settings, .corpus = plan_.corpus};
-    set_steps(wanted.set, static_cast<index>(guess), 1);
-    const Measured measured = measure(wanted, chats_.learnt);
+    const double pretrain = kPretrainShare * seconds_;
+    double rate = kUsefulShare * gemm_rate(operands);
+    // Choose a size by the machine's rate, measure it, and choose again if its own rate allows a larger model or only a smaller one.
+    AssistantSize size = size_for(pretrain, rate, vocab_size, bytes);
+    std::vector<std::string> settings;
+    Measured measured;
+    double step_tokens = 0;
+    for (bool is_last = false;; is_last = true) {
+      read_chats(size.block_size);
+      step_tokens = static_cast<double>(size.batch_size * size.block_size);
+      const double flops = size.flops_per_token(vocab_size) * step_tokens;
+      const double guess = std::max(8.0, pretrain * rate / flops);
+      settings = pretrain_settings(size, vocab_size, guess * step_tokens * kBytesPerToken / static_cast<double>(bytes), precision_);
+      WantedRun wanted{.set = settings, .corpus = plan_.corpus};
+      set_steps(wanted.set, static_cast<index>(guess), 1);
+      measured = measure(wanted, chats_.learnt);
+      rate = flops / measured.step_seconds;
+      const AssistantSize better = size_for(pretrain, rate, vocab_size, bytes);
+      if (is_last || better == size) {
+        break;
+      }
+      size = better;
+    }
     // Chats have the same windows, so their steps take as long. Packing leaves some padding.
     constexpr double kPadding = 1.15, kMarkup = 6;
     const double chat_tokens =
@@ -257,8 +282,9 @@ class Planner {
                      .epoch_steps = static_cast<double>(pairs_.bytes) / measured.bytes_per_token / (step_tokens * share)};
     }
     const double evaluation = measured.evaluation_seconds * (kEvaluations + 1);
-    const StageSteps steps =
-        share_time(time_left(measured.loading_seconds, evaluation), {.step_seconds = measured.step_seconds}, chats, preferences);
+    const double questions = time_of_questions(measured.step_seconds / step_tokens, plan_.pairs.empty() ? 2 : 3);
+    const StageSteps steps = share_time(time_left(measured.loading_seconds + evaluation + questions),
+                                        {.step_seconds = measured.step_seconds}, chats, preferences);
 
     // The stages, and the table.
     set_steps(settings, steps.pretrain, measured.step_seconds);
@@ -288,6 +314,7 @@ class Planner {
       set(preferred, "train.batch_size", pair_rows);
       add_preferences(preferred, "chats", steps.preferences, preferences);
     }
+    add_questions(questions);
   }
 
   /// Plans the stages after pretraining, for a model that the user has.
@@ -302,7 +329,7 @@ class Planner {
       set(settings, "data.window", window);
     }
     if (is_large) {
-      settings.insert(settings.end(), {"lora.rank=16", "lora.dropout=0.05"});
+      settings.emplace_back("lora.rank=16");
     }
     std::vector<std::string> tuned = settings, preferred = settings;
     set(tuned, "optim.learning_rate", is_large ? 5e-4 : 3e-4);
@@ -311,7 +338,7 @@ class Planner {
     set(preferred, "optim.learning_rate", is_large ? 5e-5 : 1e-5);
     set(preferred, "train.batch_size", index{2});
     StageCost chats, preferences;
-    double loading = 0, evaluations = 0;
+    double others = 0, questions = 0;  // other times than those of steps
     if (has_chats()) {
       read_chats(window);
       const fs::path data = recipes().empty() ? fs::path() : recipes().front().parent_path() / "../data/questions.jsonl";
@@ -320,8 +347,8 @@ class Planner {
       const Measured measured = measure(wanted, chats_.learnt);
       const double found = static_cast<double>(measured.epoch_windows) / 4;
       chats = {.step_seconds = measured.step_seconds, .epoch_steps = plan_.chats.empty() ? 1.5 * found : found};
-      loading += measured.loading_seconds;
-      evaluations += measured.evaluation_seconds * (kEvaluations + 1);
+      others += measured.loading_seconds + measured.evaluation_seconds * (kEvaluations + 1);
+      questions = time_of_questions(measured.step_seconds / static_cast<double>(4 * window), plan_.pairs.empty() ? 2 : 3);
     }
     if (!plan_.pairs.empty()) {
       WantedRun wanted{.set = preferred, .corpus = {plan_.pairs}, .init_from = plan_.from};
@@ -329,17 +356,17 @@ class Planner {
       const Measured measured = measure(wanted, "");
       preferences = {.step_seconds = kReferenceCost * measured.step_seconds,
                      .epoch_steps = static_cast<double>(measured.epoch_windows) / 2};
-      loading += measured.loading_seconds;
-      evaluations += measured.evaluation_seconds * (kEvaluations + 1);
+      others += measured.loading_seconds + measured.evaluation_seconds * (kEvaluations + 1);
     }
-    const StageSteps steps = share_time(time_left(loading, evaluations), {}, chats, preferences);
-    expected_ += loading + evaluations;
+    const StageSteps steps = share_time(time_left(others + questions), {}, chats, preferences);
+    expected_ += others;
     if (steps.chats > 0) {
       add_chats(tuned, plan_.from, steps.chats, chats.step_seconds, chats.epoch_steps);
     }
     if (steps.preferences > 0) {
       add_preferences(preferred, steps.chats > 0 ? "chats" : plan_.from, steps.preferences, preferences);
     }
+    add_questions(questions);
   }
 
   static std::string times(double epochs) { return fmt::format("{:.{}f} times", epochs, epochs < 10 ? 1 : 0); }
