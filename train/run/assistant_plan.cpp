@@ -99,7 +99,7 @@ AssistantSize size_for(double seconds, double flops, index vocab_size, index byt
 }
 
 StageSteps share_time(double seconds, const StageCost& pretrain, const StageCost& chats, const StageCost& preferences) {
-  constexpr double kChatEpochs = 40, kChatShare = 1.0 / 6, kManyChatsShare = 1.0 / 3;
+  constexpr double kChatEpochs = 20, kChatShare = 1.0 / 6, kManyChatsShare = 1.0 / 3;
   constexpr double kPreferenceEpochs = 3, kPreferenceShare = 1.0 / 8;
   const bool has_pretraining = pretrain.step_seconds > 0, has_chats = chats.step_seconds > 0, has_pairs = preferences.step_seconds > 0;
   double left = seconds;

@@ -42,7 +42,7 @@ struct StageSteps {
   index pretrain = 0, chats = 0, preferences = 0;
 };
 
-/// Divides a time among the stages. Chats are read at most 40 times, and get a sixth of the time, or up to a third if they are many.
+/// Divides a time among the stages. Chats are read at most 20 times, and get a sixth of the time, or up to a third if they are many.
 /// Preferences are read at most three times, and get at most an eighth. Pretraining gets the rest; without it, chats do. Throws InputError,
 /// naming --time, if a stage would have less than a few steps.
 StageSteps share_time(double seconds, const StageCost& pretrain, const StageCost& chats, const StageCost& preferences);

@@ -55,7 +55,7 @@ TEST(AssistantPlan, StagesFillTheTime) {
     EXPECT_GT(steps.pretrain, steps.chats);
   }
   const StageSteps hour = share_time(3600, pretrain, chats, pairs);
-  EXPECT_EQ(hour.chats, 40 * 8) << "few chats are read at most 40 times";
+  EXPECT_EQ(hour.chats, 20 * 8) << "few chats are read at most 20 times";
   EXPECT_EQ(hour.preferences, 3 * 20);
   EXPECT_EQ(share_time(3600, pretrain, chats, {}).preferences, 0);
 }

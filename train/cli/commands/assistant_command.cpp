@@ -28,6 +28,7 @@
 #include "train/config/resolve.h"
 #include "train/data/corpus_files.h"
 #include "train/data/preferences.h"
+#include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
 #include "train/parallel/launcher.h"
 #include "train/run/assistant_plan.h"
@@ -462,6 +463,11 @@ class Assistant {
   /// Trains a stage, or the rest of it. Returns the exit code.
   int train(const AssistantStage& stage) {
     const fs::path run = run_of(stage);
+    HistoryReader reader(run);
+    reader.update();
+    if (reader.history().finished()) {
+      return 0;
+    }
     if (is_folder(checkpoint_directory(run)) && !list_checkpoints(run).empty()) {
       return resume_command({.run_directory = run.string(), .is_stage = true});
     }

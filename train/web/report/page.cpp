@@ -2,7 +2,6 @@
 
 #include "autograd/base/error.h"
 #include "train/web/report/embedded_file.h"
-#include "train/web/report/page_data.h"
 
 namespace dikkat {
 namespace {
@@ -53,6 +52,8 @@ std::string page_of(PageKind kind, std::string_view data) {
   return page += frame.substr(from);
 }
 
-std::string report_page(const std::vector<RunView>& runs, bool live) { return page_of(PageKind::report, report_data(runs, live)); }
+std::string report_page(const std::vector<RunView>& runs, bool live, const std::vector<ReportTable>& tables) {
+  return page_of(PageKind::report, report_data(runs, live, tables));
+}
 
 }  // namespace dikkat

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "train/web/report/page_data.h"
 #include "train/web/report/run_view.h"
 
 namespace dikkat {
@@ -16,8 +17,8 @@ enum class PageKind : std::uint8_t { report, text, corpus };
 /// the data can end it or become markup.
 std::string page_of(PageKind kind, std::string_view data);
 
-/// Makes the report of runs. If `live`, the page asks its server for new data.
-std::string report_page(const std::vector<RunView>& runs, bool live = false);
+/// Makes the report of runs, with further tables. If `live`, the page asks its server for new data.
+std::string report_page(const std::vector<RunView>& runs, bool live = false, const std::vector<ReportTable>& tables = {});
 
 /// The first bytes of every page. A file that begins with them is recognised as a page.
 inline constexpr std::string_view kPageBegin = "<!doctype html>\n<!-- a page of dikkat -->\n";

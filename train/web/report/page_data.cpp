@@ -257,7 +257,7 @@ Json to_json(const RunView& run) {
 
 }  // namespace
 
-std::string report_data(const std::vector<RunView>& runs, bool live) {
+std::string report_data(const std::vector<RunView>& runs, bool live, const std::vector<ReportTable>& tables) {
   Json all = Json::array();
   for (const RunView& run : runs) {
     all.push_back(to_json(run));
@@ -265,6 +265,10 @@ std::string report_data(const std::vector<RunView>& runs, bool live) {
   Json differences = Json::array();
   for (const KeyOfRuns& one : differing_keys(runs)) {
     differences.push_back({{"key", one.key}, {"values", one.values}});
+  }
+  Json texts = Json::array();
+  for (const ReportTable& table : tables) {
+    texts.push_back({{"title", table.title}, {"columns", table.columns}, {"rows", table.rows}});
   }
   const std::optional<BetterRun> better = better_of(runs);
   const Comparison comparison = compare(runs);
@@ -276,6 +280,7 @@ std::string report_data(const std::vector<RunView>& runs, bool live) {
                   {"remark", remark_on(comparison, runs)},
                   {"same_text", have_same_text(runs)},
                   {"better", better ? Json(in_words(*better, runs)) : Json()},
+                  {"tables", std::move(texts)},
                   {"differences", std::move(differences)}};
   return json_text(data);
 }

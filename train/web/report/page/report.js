@@ -422,6 +422,8 @@ function draw(data) {
   };
   document.getElementById("main").replaceChildren(
     element("section", { "aria-label": "Runs", id: "summary" }),
+    ...data.tables.map(({ title, columns, rows }) => element("section", {}, element("h2", {}, title),
+      table(null, columns.map((name, i) => [name, i === 0 ? "text" : "number"]), rows.map((cells) => ({ cells }))))),
     ...(runs.length > 1 ? [element("section", {}, element("h2", {}, "Differences between the configurations"), ...differences(data))] : []),
     element("h2", {}, "Curves"),
     element("div", { class: "controls" },
