@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
+#include "autograd/base/philox.h"
 #include "bench/measure.h"
 #include "bench/model.h"
 #include "bench/program.h"
