@@ -49,7 +49,7 @@ std::vector<std::string> ExampleFindings::notes() const {
   }
   if (judged_again > 0) {
     all.push_back(concat(grouped_digits(judged_again), judged_again == 1 ? " line is" : " lines are",
-                         " left out, because a later line judges the same answer to the same prompt, and the last judgement counts"));
+                         " left out, because an earlier line has the same answer to the same prompt; it gets the last judgement"));
   }
   if (context_only > 0) {
     all.push_back(concat(grouped_digits(context_only), context_only == 1 ? " message is" : " messages are",

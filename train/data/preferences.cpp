@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_set>
+#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
@@ -84,12 +84,16 @@ std::string key_of(const Conversation& conversation) {
   return key;
 }
 
-/// Leaves out each judged answer that a later line judges again: people change their minds.
+/// Gives each judged answer the last judgement of it, because people change their minds. The lines that judge it again are left out.
 void keep_last_judgements(PreferenceCorpus& corpus) {
-  std::unordered_set<std::string> judged;
-  for (std::size_t i = corpus.examples.size(); i-- > 0;) {
-    Preference& example = corpus.examples[i];
-    if (!example.is_pair() && example.chosen.learn && !judged.insert(concat(example.prompt, ' ', key_of(example.chosen))).second) {
+  std::unordered_map<std::string, Preference*> judged;
+  for (Preference& example : corpus.examples) {
+    if (example.is_pair() || !example.chosen.learn) {
+      continue;
+    }
+    const auto [first, is_new] = judged.emplace(concat(example.prompt, ' ', key_of(example.chosen)), &example);
+    if (!is_new) {
+      first->second->good = example.good;
       example.chosen.learn = false;
       ++corpus.found.judged_again;
     }

@@ -22,8 +22,8 @@ struct PreferenceCorpus : ExampleCorpus<Preference> {
 PreferenceKind kind_of_preferences(std::span<const std::string> paths, const std::string& text_field);
 
 /// Reads JSONL files with one example on each line (read_preference()); blank lines are skipped. If lines judge the same answer to the same
-/// prompt, the last one counts, and the others are not learnt. Throws InputError, which names the file and the line, also for a line of
-/// another kind than those before it. Throws it also if the files have no example to learn.
+/// prompt, the first one gets the judgement of the last, and the others are not learnt. Throws InputError, which names the file and the
+/// line, also for a line of another kind than those before it. Throws it also if the files have no example to learn.
 PreferenceCorpus read_preferences(std::span<const std::string> paths);
 
 /// The tokens of preference examples. Each unit has two sequences, 2 u and 2 u + 1: the chosen and the rejected answer of a pair; or a

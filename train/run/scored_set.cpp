@@ -153,14 +153,14 @@ ScoredSet with_loss(const ScoredSet& set, const PreferenceConfig& config) {
                             used_by(PreferenceMethod::kto, config.good_weight),
                             used_by(PreferenceMethod::kto, config.bad_weight),
                             config.method == PreferenceMethod::orpo ? 0.0 : config.sft_share};
-  const auto hashed = [&](const std::string& digest) {
-    Sha256 hash;
-    add(hash, std::span<const char>(digest));
-    add(hash, std::span<const char>(name_of(config.method)));
-    add(hash, std::span<const double>(numbers));
-    return to_hex(hash.finish());
-  };
-  return {.targets = hashed(set.targets), .contexts = hashed(set.contexts), .text = ""};
+  const char* const rewards = config.method == PreferenceMethod::kto ? "judged" : config.has_reference() ? "reference" : "no reference";
+  Sha256 targets, contexts;
+  add(targets, std::span<const char>(set.targets));
+  add(targets, std::span<const char>(std::string_view(rewards)));
+  add(contexts, std::span<const char>(set.contexts));
+  add(contexts, std::span<const char>(name_of(config.method)));
+  add(contexts, std::span<const double>(numbers));
+  return {.targets = to_hex(targets.finish()), .contexts = to_hex(contexts.finish()), .text = ""};
 }
 
 ScoredSet combined(std::span<const SharedSet> sets) {

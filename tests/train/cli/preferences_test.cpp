@@ -15,7 +15,7 @@ class Tuning : public ::testing::Test {
     for (int i = 0; i < 24; ++i) {
       const std::string prompt = i % 2 == 0 ? "the lamp" : "ships";
       pairs += Json{{"prompt", prompt}, {"chosen", "go by"}, {"rejected", i % 3 == 0 ? "at night" : "turns"}, {"id", i}}.dump() + "\n";
-      judged += Json{{"prompt", {{{"role", "user"}, {"content", prompt}}}},
+      judged += Json{{"prompt", {{{"role", "user"}, {"content", concat(prompt, ' ', i)}}}},
                      {"completion", {{{"role", "assistant"}, {"content", i % 3 == 0 ? "turns" : "go by"}}}},
                      {"label", i % 3 != 0},
                      {"time", "2026-03-09T12:00:00Z"}}
@@ -95,7 +95,6 @@ TEST_F(Tuning, ReadsCompressedFiles) {
     ASSERT_EQ(std::system(concat(program, " -kqf ", (here / "pairs.jsonl").string()).c_str()), 0);
     const Outcome tuned = tune("pairs.jsonl" + ending, "tuned" + ending, {"train.max_steps=2"});
     ASSERT_EQ(tuned.code, 0) << tuned.err;
-    EXPECT_EQ(here.checkpoint("tuned" + ending, 2).size(), here.checkpoint("plain", 2).size());
     EXPECT_EQ(here.timeless_metrics("tuned" + ending), here.timeless_metrics("plain"));
     EXPECT_EQ(contents(here / ("tuned" + ending) / "reference.json"), contents(here / "plain/reference.json"));
   }
@@ -131,6 +130,10 @@ TEST_F(Tuning, IsSwept) {
   }
   EXPECT_NE(rows[0]["val_loss"], rows[1]["val_loss"]);
   EXPECT_GE(rows[0]["rewards_accuracy"], rows[1]["rewards_accuracy"]);
+  expect_refused(here,
+                 {"sweep", "--corpus", "pairs.jsonl", "--vary", "preference.method=dpo,simpo", "--out", "no", "--set",
+                  "train.init_from=base", "train.max_steps=2", "data.val_fraction=0.25"},
+                 {"preference.method=dpo", "preference.method=simpo"});
   const Outcome again = here.run({"sweep", "--resume", "swept"});
   EXPECT_EQ(again.code, 0) << again.err;
   expect_named(again.out, {"accuracy", "preference.beta=0.5"});

@@ -26,8 +26,9 @@ TEST(Preferences, KeepTheLastJudgementOfAnAnswer) {
   for (const Preference& example : corpus.examples) {
     learnt.push_back(example.chosen.learn);
   }
-  EXPECT_EQ(learnt, (std::vector<bool>{false, true, true, false, true, false, true}));
-  EXPECT_EQ(corpus.examples[4].good, false);
+  EXPECT_EQ(learnt, (std::vector<bool>{true, true, true, false, false, false, true}));
+  EXPECT_EQ(corpus.examples[0].good, false);
+  EXPECT_EQ(corpus.examples[1].good, true);
   EXPECT_EQ(corpus.found.judged_again, 2);
   EXPECT_EQ(corpus.found.left_out, 1);
   EXPECT_EQ(corpus.documents.size(), 7U) << "all lines belong to the fingerprint";
