@@ -62,9 +62,9 @@ constexpr char kLacks[] = "which this processor or its system lacks";  // a syst
   ::_exit(kBadInput);
 }
 
-enum class Use { unknown, no, yes };
-Use amx = Use::unknown;  // whether kernels use AMX; threads may ask at the same time
-void set_amx(bool is_used) { __atomic_store_n(&amx, is_used ? Use::yes : Use::no, __ATOMIC_RELAXED); }
+constexpr int kUnknown = -1;
+int amx = kUnknown;  // whether kernels use AMX; threads may ask at the same time
+void set_amx(bool is_used) { __atomic_store_n(&amx, is_used ? 1 : 0, __ATOMIC_RELAXED); }
 
 const char* wanted_set() { return std::getenv("DIKKAT_ISA"); }  // NOLINT(concurrency-mt-unsafe): nothing sets it
 
@@ -98,8 +98,8 @@ int choose_instruction_set(const char* const* sets, int count) noexcept {
 }
 
 bool uses_amx() noexcept {
-  Use use = __atomic_load_n(&amx, __ATOMIC_RELAXED);
-  if (use == Use::unknown) {
+  int use = __atomic_load_n(&amx, __ATOMIC_RELAXED);
+  if (use == kUnknown) {
     const char* wanted = wanted_set();
     const bool asks = wanted != nullptr && std::strcmp(wanted, "amx") == 0;
     const bool is_used = (wanted == nullptr || *wanted == '\0' || asks) && processor_has("amx");
@@ -108,9 +108,9 @@ bool uses_amx() noexcept {
       refuse(wanted, kLacks, sets, 1);
     }
     set_amx(is_used);
-    use = is_used ? Use::yes : Use::no;
+    use = is_used ? 1 : 0;
   }
-  return use == Use::yes;
+  return use == 1;
 }
 
 }  // namespace dikkat

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include <immintrin.h>
 
@@ -19,8 +20,9 @@
 //
 // A strip is 32 rows of A and C, a panel 32 columns of B and C, and a group some adjacent panels. A thread packs B of a group into its own
 // memory, so that it stays in L2, and multiplies strip after strip by it. Within a strip, a part of k at a time is multiplied by all panels
-// of the group: this part of A stays in L1, and the next part is fetched meanwhile. Sums between the parts are in C, or in the thread's
-// memory if C is bf16. A is read in place, or packed for all threads if it is transposed or must be rounded.
+// of the group: this part of A stays in L1, and the next part is fetched meanwhile. Between the parts of a block of k, sums are in the
+// thread's memory; between blocks they are in C, unless C is bf16. A is read in place, or packed for all threads if it is transposed or
+// must be rounded.
 //
 // Threads get equal numbers of strips, group after group. An element's bits depend only on k, because the products of 32 k are added to C
 // at once.
@@ -339,14 +341,19 @@ struct Cut {
         keeps_sums(rounds_c && p.k > depth),
         group(panels_of_group(p)),
         groups(ceil_div(panels, group)),
+        panels_of_sums(depth > part ? group : 1),
         chunk_depth(a_in_place || rounds_c ? std::max<index>(p.k, 1)
                                            : depth * std::max<index>(1, kPackedAtOnce / (depth * strips * kRows))),
         chunk_strips(a_in_place ? strips : std::clamp<index>(kPackedAtOnce / (std::min(chunk_depth, p.k + kStep) * kRows), 1, strips)) {}
 
-  /// As many panels as fit into L2, but enough groups for all threads, and groups of about equal size.
+  /// As many panels as fit into L2, but enough groups for all threads, and groups of about equal size. If threads pack A, and each gets
+  /// some strips, one group is better: a thread then multiplies the strips that it has packed, which are in its L2.
   index panels_of_group(const Bf16Gemm& p) const {
     const index most = p.lower ? kLowerGroup : kGroupBytes / (2 * kCols * depth);
-    const index in_group = std::clamp<index>(std::min(most, ceil_div(panels, thread_count())), 1, panels);
+    const index threads = thread_count();
+    const bool divides_strips = !a_in_place && strips >= panels && strips >= 2 * threads;
+    const index in_group =
+        std::clamp<index>(divides_strips && panels <= most ? panels : std::min(most, ceil_div(panels, threads)), 1, panels);
     return ceil_div(panels, ceil_div(panels, in_group));
   }
 
@@ -358,8 +365,9 @@ struct Cut {
   bool keeps_sums;  // C is rounded, and there are several blocks
   index group;      // panels of a group
   index groups;
-  index chunk_depth;   // of k at a time, and
-  index chunk_strips;  // strips at a time, for which A is packed
+  index panels_of_sums;  // whose sums a thread keeps between parts
+  index chunk_depth;     // of k at a time, and
+  index chunk_strips;    // strips at a time, for which A is packed
 };
 
 /// One product: what is packed for all threads, and the loops of a thread.
@@ -386,7 +394,7 @@ class Product {
   struct Own {
     Own(const Cut& cut, index strips)
         : b(cut.depth / kStep * kStepWords * kCols * cut.group),
-          sums((cut.keeps_sums ? std::min(strips, kSumsOfStrips) : 1) * (cut.rounds_c ? cut.group : 1) * kRows * kCols) {}
+          sums((cut.keeps_sums ? std::min(strips, kSumsOfStrips) : 1) * cut.panels_of_sums * kRows * kCols) {}
     Scratch<std::uint32_t> b;
     Scratch<float> sums;
   };
@@ -500,7 +508,7 @@ class Product {
       for_ranges(chunk, cut_.depth, [&](Range block) {
         pack_b(panel, panels_end, block, own.b);
         for (index strip = first; strip < stop; ++strip) {
-          float* sums = own.sums + (cut_.keeps_sums ? (strip - first) * cut_.group * kRows * kCols : 0);
+          float* sums = own.sums + (cut_.keeps_sums ? (strip - first) * cut_.panels_of_sums * kRows * kCols : 0);
           multiply_strip(chunk, block, strip, chunk_first, strip + 1 < stop, panel, panels_end, own.b, sums, registers);
         }
       });
@@ -513,6 +521,7 @@ class Product {
     const index rows = std::min(kRows, p_.m - row);
     registers.configure(rows);
     for_ranges(block, cut_.part, [&](Range part) {
+      const bool begins = part.begin == (cut_.keeps_sums ? 0 : block.begin), ends = part.end == (cut_.keeps_sums ? p_.k : block.end);
       const TilesOfA a = tiles_of_a(chunk, part, strip, chunk_first);
       Ahead ahead = next_part(chunk, block, part, strip, chunk_first, has_next, panels_end - panel);
       for (index at = panel; at < panels_end; ++at, ahead.line += ahead.in_step * part.steps()) {
@@ -523,17 +532,17 @@ class Product {
         const index cols = std::min(kCols, p_.n - col);
         const std::uint32_t* tiles = panel_in(b, block, at - panel) + (part.begin - block.begin) / 2 * kCols;
         const auto multiply = kMultiply[rows > kTile ? 1 : 0][cols > kTile ? 1 : 0];
-        float* own = sums + (cut_.rounds_c ? (at - panel) * kRows * kCols : 0);
-        if (!cut_.rounds_c && (cols == kCols || cols == kTile)) {
-          float* c = p_.c.as_f32() + row * p_.ldc + col;
-          multiply(part.steps(), a, tiles, base_in_c(part, rows, cols, col, c), c, p_.ldc * 4, ahead);
+        const bool is_direct = !cut_.rounds_c && cols % kTile == 0;  // tiles are read from C and written to it
+        float* own = sums + (cut_.panels_of_sums > 1 ? (at - panel) * kRows * kCols : 0);
+        Base base{own, kCols * 4};
+        if (begins) {
+          base = p_.c.visit([&](auto* c) { return base_of(part, rows, cols, col, c + row * p_.ldc + col, is_direct, own); });
+        }
+        if (is_direct && ends) {
+          multiply(part.steps(), a, tiles, base, p_.c.as_f32() + row * p_.ldc + col, p_.ldc * 4, ahead);
         } else {
-          Base base{own, kCols * 4};
-          if (part.begin == 0 || !cut_.rounds_c) {
-            base = p_.c.visit([&](const auto* c) { return base_of_sums(part, rows, cols, col, c + row * p_.ldc + col, own); });
-          }
           multiply(part.steps(), a, tiles, base, own, kCols * 4, ahead);
-          if (part.end == p_.k || !cut_.rounds_c) {
+          if (ends) {
             p_.c.visit([&](auto* c) { put_sums(own, rows, cols, c + row * p_.ldc + col); });
           }
         }
@@ -561,27 +570,18 @@ class Product {
             ceil_div(kRows * next.steps(), std::max<index>(1, panels * part.steps()))};
   }
 
-  /// What the sums of this part are added to if they are stored in C.
-  Base base_in_c(Range part, index rows, index cols, index col, float* c) const {
-    if (part.begin == 0 && p_.bias != nullptr) {
-      if (!p_.add) {
-        return {p_.bias + col, 0};
-      }
-      for (index i = 0; i < rows; ++i) {
-        for (index j = 0; j < cols; ++j) {
-          c[i * p_.ldc + j] += p_.bias[col + j];
-        }
-      }
-    }
-    return {part.begin > 0 || p_.add ? c : nullptr, p_.ldc * 4};
-  }
-  /// What they are added to if they are stored in a thread's own `sums`, into which C is copied.
+  /// What the sums of a part are added to: `c` if it `is_direct`, or the bias, or `sums`, into which the base is copied, or nothing.
   template <class C>
-  Base base_of_sums(Range part, index rows, index cols, index col, const C* c, float* sums) const {
+  Base base_of(Range part, index rows, index cols, index col, const C* c, bool is_direct, float* sums) const {
     const bool adds = part.begin > 0 || p_.add;
     const float* bias = part.begin == 0 && p_.bias != nullptr ? p_.bias + col : nullptr;
     if (!adds && (bias == nullptr || cols % kTile == 0)) {
       return {bias, 0};
+    }
+    if constexpr (std::is_same_v<C, float>) {
+      if (is_direct && bias == nullptr) {
+        return {c, p_.ldc * 4};
+      }
     }
     for (index i = 0; i < rows; ++i, c += p_.ldc) {
       float* to = sums + i * kCols;

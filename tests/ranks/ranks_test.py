@@ -1,5 +1,5 @@
 """Trains one model on several ranks under a launcher, and compares them with one process: ranks_test.py DIKKAT SOURCE_DIR MPIRUN [PART...]. Equal means the same bytes of
-the last checkpoint, and the same metrics except for times. Without parts, all are run: bits, resume, refusals, death."""
+the last checkpoint, and the same metrics except for times. Without parts, all are run: bits, preferences, resume, refusals, death."""
 import hashlib
 import json
 import os
@@ -108,6 +108,32 @@ def bits():
     expect_same("tuned-2", "tuned-alone", "adapters on 2 ranks")
 
 
+def preferences():
+    """Pairs, judged answers and a student: the reference's log-probabilities are shared work, and KTO's estimate belongs to a micro-batch."""
+    words = (source / "data/tales.txt").read_text().split()[:400]
+    answers = [" ".join(words[5 * i:5 * i + 2 + i % 4]) for i in range(64)]
+    pairs = [{"prompt": answers[(7 * i) % 64], "chosen": answers[i], "rejected": answers[(i + 5) % 64]} for i in range(64)]
+    judged = [{"prompt": answers[(7 * i) % 64], "completion": answers[i], "label": i % 3 > 0} for i in range(64)]
+    for name, lines in (("pairs", pairs), ("judged", judged)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    model = [*COMMON, "model.dropout=0", "model.block_size=96", "train.eval_tokens=0"]
+    bpe = ["tokenizer.kind=bpe", "tokenizer.vocab_size=300"]
+    run(0, "train", *TALES, "--out", "answering", "--quiet", "--set", *model, *bpe, "train.max_steps=2")
+    for name, out, more in (("pairs", "dpo", ["lora.rank=4"]), ("judged", "kto", [])):
+        tune = ["finetune", "answering", "--data", f"{name}.jsonl", "--quiet", *([] if more else ["--full"]), "--set", *model, "train.patience=0", *more]
+        run(0, *tune, "--out", f"{out}-alone")
+        run(2, *tune, "--out", f"{out}-2")
+        expect_same(f"{out}-2", f"{out}-alone", f"{out} on 2 ranks")
+        expect(metrics(f"{out}-2")[-1]["rewards_accuracy"] is not None, f"{out} has preferences")
+        reference = [(folder / run_directory / "reference.json").read_bytes() for run_directory in (f"{out}-alone", f"{out}-2")]
+        expect(reference[0] == reference[1], f"{out} on 2 ranks: the same reference")
+    cut = ["data.val_fraction=0.9"]
+    run(0, "teach", "answering", "--data", source / "data/tales.txt", "--out", "taught", "--top", "8", "--set", *cut)
+    for ranks, out in ((0, "student-alone"), (2, "student-2")):
+        run(ranks, "train", *TALES, "--out", out, "--quiet", "--set", *model, *cut, "tokenizer.path=answering", "distill.file=taught", "train.eval_tokens=480")
+    expect_same("student-2", "student-alone", "a student on 2 ranks")
+
+
 def resume():
     train(0, "whole")
     train(0, "parts", more=["train.max_steps=2", f"optim.decay_steps={STEPS}"])
@@ -214,6 +240,6 @@ with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     recipe = (source / "configs/encoder-decoder-tiny.toml").read_text()
     (folder / "frozen.toml").write_text(recipe + "\n[[optim.groups]]\nmatch = \"*.bias\"\nfrozen = true\n")
-    for part in sys.argv[4:] or ("bits", "resume", "refusals", "death"):
+    for part in sys.argv[4:] or ("bits", "preferences", "resume", "refusals", "death"):
         globals()[part]()
 sys.exit("\n".join(["these failed:", *failures]) if failures else 0)  # again at the end: the middle of a long log is easily lost

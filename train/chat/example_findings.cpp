@@ -47,6 +47,10 @@ std::vector<std::string> ExampleFindings::notes() const {
     all.push_back(concat(grouped_digits(left_out), left_out == 1 ? " example is" : " examples are",
                          R"( left out, because "label", "weight", "train" or "loss" of the line excludes it from training)"));
   }
+  if (judged_again > 0) {
+    all.push_back(concat(grouped_digits(judged_again), judged_again == 1 ? " line is" : " lines are",
+                         " left out, because a later line judges the same answer to the same prompt, and the last judgement counts"));
+  }
   if (context_only > 0) {
     all.push_back(concat(grouped_digits(context_only), context_only == 1 ? " message is" : " messages are",
                          R"( read but not learnt, because "weight", "train" or "loss" of the message says so)"));

@@ -18,6 +18,7 @@ struct ExampleFindings {
   index context_only = 0;                                      // messages that their own "weight", "train" or "loss" exempts from the loss
   index learnt_anyway = 0;                                     // user or system messages that are scored because of their marks
   index left_out = 0;                                          // examples that their marks exclude from training
+  index judged_again = 0;                                      // judged answers that a later line judges again
   index windows_lines = 0;                                     // messages and texts with Windows line breaks
 
   /// Returns one sentence for each kind of finding.

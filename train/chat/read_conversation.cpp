@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/chat/read_messages.h"
+#include "train/chat/read_preference.h"
 #include "train/system/json.h"
 #include "train/system/nearest_word.h"
 #include "train/text/json_line.h"
@@ -15,6 +16,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+constexpr const char* kHowToPrefer =
+    R"(; to learn preferences, set preference.method to "auto", "dpo", "ipo", "orpo", "simpo" or "kto" instead of "none")";
 constexpr std::string_view kMarksOfLines[] = {"label", "weight", "train", "loss"};
 
 std::string names_of_fields(const json& object) {
@@ -135,6 +138,9 @@ bool is_conversation(const json& object, const std::string& text_field) {
 }
 
 std::string unknown_fields(const json& object, const std::string& text_field) {
+  if (preference_kind(object) == PreferenceKind::pair) {
+    return concat("is a pair of answers (\"chosen\" and \"rejected\"), expected a text or a conversation", kHowToPrefer);
+  }
   const std::string_view known[] = {"messages", "conversations", "prompt", "completion", "instruction", "output", text_field};
   std::string meant;
   for (const auto& [key, value] : object.items()) {
@@ -153,6 +159,9 @@ Conversation read_conversation(std::string_view line, const std::string& text_fi
   const json object = parse_json_line<json>(line);
   require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
   const ExampleKind kind = kind_of(object, text_field);
+  if (kind == ExampleKind::none && preference_kind(object) == PreferenceKind::pair) {
+    fail_input(unknown_fields(object, text_field));  // before its keys are refused one by one
+  }
   check_keys(object, KeyPlace::line, used_keys(kind, text_field), "", found);
   Conversation example;
   switch (kind) {
@@ -163,6 +172,8 @@ Conversation read_conversation(std::string_view line, const std::string& text_fi
       break;
     case ExampleKind::question:
     case ExampleKind::instruction:
+      require_input(preference_kind(object) != PreferenceKind::judged || (object["prompt"].is_string() && object["completion"].is_string()),
+                    "is a judged answer (\"label\") with lists of messages, expected texts as \"prompt\" and \"completion\"", kHowToPrefer);
       example.messages = kind == ExampleKind::instruction
                              ? instruction_of(object)
                              : std::vector<Message>{{"user", text_of(object, "prompt")}, {"assistant", text_of(object, "completion")}};

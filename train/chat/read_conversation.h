@@ -15,7 +15,7 @@ namespace dikkat {
 bool is_conversation(const nlohmann::ordered_json& object, const std::string& text_field = "text");
 
 /// Returns the problem with an object in JSONL that has no field of an example: 'has the fields "a", "b"; expected ...', with a guess at
-/// the field that was meant.
+/// the field that was meant. For a pair of preference tuning it names preference.method.
 std::string unknown_fields(const nlohmann::ordered_json& object, const std::string& text_field);
 
 /// Reads a line of JSONL, recognised by its fields: "messages" (read_messages()); "conversations", the turns of ShareGPT (read_turns());

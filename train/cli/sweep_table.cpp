@@ -41,14 +41,16 @@ void print_sweep_table(const SweepDescription& sweep, const std::vector<Standing
   for (const Standing& s : all) {
     width = std::max(width, name_of(sweep, s).size());
   }
-  const auto row = [&](const std::string& name, const std::string& seeds, const std::string& steps, const std::string& loss,
-                       const std::string& time, const std::string& state) {
-    print_result(fmt::format("{:<{}}  {:>5}  {:>8}  {:>18}  {:>8}  {}\n", name, width, seeds, steps, loss, time, state));
+  const bool prefers = std::ranges::any_of(all, [](const Standing& s) { return s.accuracy >= 0; });
+  const auto row = [&](const std::string& name, const std::string& seeds, const std::string& steps, const std::string& accuracy,
+                       const std::string& loss, const std::string& time, const std::string& state) {
+    print_result(fmt::format("{:<{}}  {:>5}  {:>8}  {}{:>18}  {:>8}  {}\n", name, width, seeds, steps,
+                             prefers ? fmt::format("{:>8}  ", accuracy) : "", loss, time, state));
   };
-  row("combination", "seeds", "steps", "validation loss ", "time", "state");
+  row("combination", "seeds", "steps", "accuracy", "validation loss ", "time", "state");
   for (const Standing& s : all) {
-    row(name_of(sweep, s), fmt::format("{}/{}", s.seeds.size(), sweep.seeds.size()), grouped_digits(s.step), loss_text(s),
-        clock_time(s.seconds), state_text(s));
+    row(name_of(sweep, s), fmt::format("{}/{}", s.seeds.size(), sweep.seeds.size()), grouped_digits(s.step),
+        s.accuracy < 0 ? "-" : fmt::format("{:.3f}", s.accuracy), loss_text(s), clock_time(s.seconds), state_text(s));
   }
   const bool some_alone = std::any_of(all.begin(), all.end(), [](const Standing& s) { return s.seeds.size() == 1; });
   const bool some_several = std::any_of(all.begin(), all.end(), [](const Standing& s) { return s.seeds.size() > 1; });
@@ -68,6 +70,7 @@ void print_sweep_json(const std::filesystem::path& out, const SweepDescription& 
                     {"seeds", s.seeds},
                     {"val_loss", number(s.loss)},
                     {"val_standard_error", number(s.standard_error)},
+                    {"rewards_accuracy", s.accuracy < 0 ? Json() : Json(s.accuracy)},
                     {"error_over", s.seeds.size() > 1 ? "seeds" : "text"},
                     {"seconds", s.seconds},
                     {"failure", s.failure}});

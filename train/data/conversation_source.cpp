@@ -5,6 +5,7 @@
 #include "autograd/base/error.h"
 #include "train/config/chat_form.h"
 #include "train/data/conversations.h"
+#include "train/data/read_examples.h"
 #include "train/data/split.h"
 #include "train/system/format_numbers.h"
 
@@ -106,13 +107,6 @@ class ConversationSource : public OpenedSource {
   }
 
  private:
-  static SourceFacts facts_of(const ConversationCorpus& corpus) {
-    return {.files = corpus.files,
-            .documents = static_cast<index>(corpus.examples.size()),
-            .bytes = corpus.bytes,
-            .fingerprint = corpus.fingerprint};
-  }
-
   ConversationCorpus corpus_, held_out_;
 };
 

@@ -6,12 +6,9 @@
 
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
-#include "train/data/corpus_files.h"
-#include "train/data/fingerprint.h"
-#include "train/data/jsonl_lines.h"
+#include "train/data/read_examples.h"
 #include "train/system/json.h"
 #include "train/system/pipeline.h"
-#include "train/text/json_line.h"
 #include "train/text/token_bytes.h"
 
 namespace dikkat {
@@ -43,32 +40,10 @@ bool are_conversations(std::span<const std::string> paths, const std::string& te
 
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field) {
   ConversationCorpus corpus;
-  Fingerprint fingerprint(&corpus.documents);
-  for (const CorpusFile& file : find_corpus_files(paths)) {
-    require_input(is_jsonl(file.name), "corpus: ", file.name,
-                  " is not a .jsonl file, but other files hold conversations; use data.sources to train on several kinds of text");
-    const std::string text = read_text_file(file);
-    corpus.bytes += static_cast<index>(text.size());
-    ++corpus.files;
-    for_lines(text, [&](std::string_view line, index number) {
-      std::string place = concat(file.name, ": line ", number);
-      try {
-        corpus.examples.push_back(read_conversation(line, text_field, corpus.found));
-      } catch (const BadJson& error) {
-        fail_input("corpus: ", place, ", ", error.what());
-      } catch (const InputError& error) {
-        fail_input("corpus: ", place, ": ", error.what());
-      }
-      corpus.places.push_back(std::move(place));
-      fingerprint.add(line);
-      fingerprint.end_document();
-      return true;
-    });
-  }
-  require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line");
+  for_examples(paths, "but other files hold conversations; use data.sources to train on several kinds of text", corpus,
+               [&](std::string_view line) { return read_conversation(line, text_field, corpus.found); });
   require_input(std::ranges::any_of(corpus.examples, &Conversation::learn), "corpus: ", paths.front(),
                 " has no example to learn: \"label\", \"weight\", \"train\" or \"loss\" excludes every line");
-  corpus.fingerprint = fingerprint.finish();
   return corpus;
 }
 

@@ -6,24 +6,15 @@
 #include <vector>
 
 #include "train/chat/chat_template.h"
-#include "train/chat/example_findings.h"
-#include "train/data/fingerprint.h"
+#include "train/data/example_corpus.h"
 #include "train/data/packed_samples.h"
 #include "train/data/token_store.h"
 #include "train/text/token_bytes.h"
 
 namespace dikkat {
 
-/// Examples for fine-tuning, in the order of files and lines.
-struct ConversationCorpus {
-  std::vector<Conversation> examples;
-  std::vector<std::string> places;  // each example's place: "FILE: line 7"
-  std::string fingerprint;          // the fingerprint of the lines (fingerprint.h)
-  DocumentHashes documents{};       // one hash for each line
-  ExampleFindings found;            // what the notes to the user report
-  index files = 0;
-  index bytes = 0;  // bytes of all files
-
+/// Examples for fine-tuning.
+struct ConversationCorpus : ExampleCorpus<Conversation> {
   /// Returns the place of the first example that is a conversation, not a text; nullptr if there is none.
   const std::string* first_conversation() const;
 };

@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/config/chat_form.h"
 #include "train/data/preferences.h"
+#include "train/data/read_examples.h"
 #include "train/data/split.h"
 #include "train/system/format_numbers.h"
 
@@ -125,13 +126,6 @@ class PreferenceSource : public OpenedSource {
       text.notes.push_back(concat(numbered(equal), equal == 1 ? " is" : " are", " left out: both answers are equal"));
     }
     return text;
-  }
-
-  static SourceFacts facts_of(const PreferenceCorpus& corpus) {
-    return {.files = corpus.files,
-            .documents = static_cast<index>(corpus.examples.size()),
-            .bytes = corpus.bytes,
-            .fingerprint = corpus.fingerprint};
   }
 
   PreferenceCorpus corpus_, held_out_;

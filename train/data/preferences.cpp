@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
 #include "train/chat/read_preference.h"
-#include "train/data/corpus_files.h"
-#include "train/data/jsonl_lines.h"
+#include "train/data/read_examples.h"
 #include "train/system/json.h"
 #include "train/system/pipeline.h"
 #include "train/system/sha256.h"
-#include "train/text/json_line.h"
 
 namespace dikkat {
 namespace {
@@ -70,6 +69,31 @@ Conversation mismatched(const Conversation& own, std::size_t prompt, const Conve
 bool have_one_prompt(const Preference& a, const Preference& b) {
   return a.prompt == b.prompt && std::equal(a.chosen.messages.begin(), a.chosen.messages.begin() + static_cast<std::ptrdiff_t>(a.prompt),
                                             b.chosen.messages.begin());
+}
+
+/// Returns a text that differs for different conversations: each part follows its length.
+std::string key_of(const Conversation& conversation) {
+  std::string key;
+  const auto add = [&](const std::string& part) { append_to(key, concat(part.size(), ':', part)); };
+  add(conversation.tools);
+  for (const Message& message : conversation.messages) {
+    add(message.role);
+    add(message.content);
+    add(message.fields);
+  }
+  return key;
+}
+
+/// Leaves out each judged answer that a later line judges again: people change their minds.
+void keep_last_judgements(PreferenceCorpus& corpus) {
+  std::unordered_set<std::string> judged;
+  for (std::size_t i = corpus.examples.size(); i-- > 0;) {
+    Preference& example = corpus.examples[i];
+    if (!example.is_pair() && example.chosen.learn && !judged.insert(concat(example.prompt, ' ', key_of(example.chosen))).second) {
+      example.chosen.learn = false;
+      ++corpus.found.judged_again;
+    }
+  }
 }
 
 /// A judged answer: an example's own, or one side of a pair.
@@ -134,36 +158,17 @@ PreferenceKind kind_of_preferences(std::span<const std::string> paths, const std
 
 PreferenceCorpus read_preferences(std::span<const std::string> paths) {
   PreferenceCorpus corpus;
-  Fingerprint fingerprint(&corpus.documents);
-  for (const CorpusFile& file : find_corpus_files(paths)) {
-    require_input(is_jsonl(file.name), "corpus: ", file.name, " is not a .jsonl file, expected one with examples for preference tuning");
-    const std::string text = read_text_file(file);
-    corpus.bytes += static_cast<index>(text.size());
-    ++corpus.files;
-    for_lines(text, [&](std::string_view line, index number) {
-      std::string place = concat(file.name, ": line ", number);
-      try {
-        Preference example = read_preference(line, corpus.found);
-        require_input(corpus.examples.empty() || example.is_pair() == corpus.are_pairs(), "is ",
-                      example.is_pair() ? "a pair (\"chosen\" and \"rejected\"), but the lines before it are answers with a \"label\""
-                                        : "an answer with a \"label\", but the lines before it are pairs (\"chosen\" and \"rejected\")",
-                      "; expected one kind in all files");
-        corpus.examples.push_back(std::move(example));
-      } catch (const BadJson& error) {
-        fail_input("corpus: ", place, ", ", error.what());
-      } catch (const InputError& error) {
-        fail_input("corpus: ", place, ": ", error.what());
-      }
-      corpus.places.push_back(std::move(place));
-      fingerprint.add(line);
-      fingerprint.end_document();
-      return true;
-    });
-  }
-  require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line");
+  for_examples(paths, "expected one with examples for preference tuning", corpus, [&](std::string_view line) {
+    Preference example = read_preference(line, corpus.found);
+    require_input(corpus.examples.empty() || example.is_pair() == corpus.are_pairs(), "is ",
+                  example.is_pair() ? "a pair (\"chosen\" and \"rejected\"), but the lines before it are answers with a \"label\""
+                                    : "an answer with a \"label\", but the lines before it are pairs (\"chosen\" and \"rejected\")",
+                  "; expected one kind in all files");
+    return example;
+  });
   require_input(std::ranges::any_of(corpus.examples, [](const Preference& one) { return one.chosen.learn; }), "corpus: ", paths.front(),
                 " has no example to learn: \"weight\", \"train\" or \"loss\" excludes every line");
-  corpus.fingerprint = fingerprint.finish();
+  keep_last_judgements(corpus);
   return corpus;
 }
 

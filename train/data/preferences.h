@@ -5,24 +5,15 @@
 #include <vector>
 
 #include "train/chat/chat_template.h"
-#include "train/chat/example_findings.h"
 #include "train/chat/preference.h"
 #include "train/data/conversations.h"
-#include "train/data/fingerprint.h"
+#include "train/data/example_corpus.h"
 #include "train/data/samples.h"
 
 namespace dikkat {
 
-/// Examples for preference tuning, in the order of files and lines. All are pairs, or all are judged answers.
-struct PreferenceCorpus {
-  std::vector<Preference> examples;
-  std::vector<std::string> places;  // each example's place: "FILE: line 7"
-  std::string fingerprint;          // the fingerprint of the lines (fingerprint.h)
-  DocumentHashes documents{};       // one hash for each line
-  ExampleFindings found;            // what the notes to the user report
-  index files = 0;
-  index bytes = 0;  // bytes of all files
-
+/// Examples for preference tuning. All are pairs, or all are judged answers.
+struct PreferenceCorpus : ExampleCorpus<Preference> {
   bool are_pairs() const { return !examples.empty() && examples.front().is_pair(); }
 };
 
@@ -30,8 +21,9 @@ struct PreferenceCorpus {
 /// Standard input always counts as text.
 PreferenceKind kind_of_preferences(std::span<const std::string> paths, const std::string& text_field);
 
-/// Reads JSONL files with one example on each line (read_preference()); blank lines are skipped. Throws InputError, which names the file
-/// and the line, also for a line of another kind than those before it. Throws it also if the files have no example to learn.
+/// Reads JSONL files with one example on each line (read_preference()); blank lines are skipped. If lines judge the same answer to the same
+/// prompt, the last one counts, and the others are not learnt. Throws InputError, which names the file and the line, also for a line of
+/// another kind than those before it. Throws it also if the files have no example to learn.
 PreferenceCorpus read_preferences(std::span<const std::string> paths);
 
 /// The tokens of preference examples. Each unit has two sequences, 2 u and 2 u + 1: the chosen and the rejected answer of a pair; or a

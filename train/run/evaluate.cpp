@@ -50,22 +50,25 @@ void Evaluator::compute_losses(Tape& tape, index rows, const RowLengths& lengths
   model_.loss(pass, batch_, 1, 0, terms_.data());
 }
 
-/// Writes the sums of the block's rows, which have their answers one after another.
-void Evaluator::add_preferences(std::span<double> sums) {
-  add_log_probabilities(batch_, terms_, log_probabilities_);
-  slopes_.resize(log_probabilities_.size());
-  std::size_t begin = 0;
-  for (index row = 0; row < batch_.rows; ++row) {
-    std::size_t end = begin;
-    while (end < batch_.answers.size() && batch_.answers[end].begin < (row + 1) * batch_.lengths.cols) {
-      ++end;
-    }
-    const PreferenceSums of_row =
-        preference_loss(preference_, std::span(batch_.answers).subspan(begin, end - begin),
-                        std::span(log_probabilities_).subspan(begin, end - begin), std::span(slopes_).subspan(begin, end - begin));
-    std::ranges::copy(of_row.numbers(), sums.begin() + row * static_cast<index>(PreferenceSums::kNumbers));
-    begin = end;
+/// Returns the sums of each sample, from the log-probabilities of its answers. z of kto is that of all samples.
+std::vector<PreferenceSums> Evaluator::judge(const Samples& text, std::span<const index> samples) {
+  std::vector<Answer> answers;
+  std::vector<std::size_t> starts = {0};
+  for (const index sample : samples) {
+    batch_.reshape(1, text.lengths(sample));
+    text.fill(0, sample, 0, batch_);
+    answers.insert(answers.end(), batch_.answers.begin(), batch_.answers.end());
+    starts.push_back(answers.size());
   }
+  const double z = divergence_of(preference_, answers, numbers_);
+  std::vector<PreferenceSums> sums;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::size_t begin = starts[i], size = starts[i + 1] - begin;
+    slopes_.resize(size);
+    sums.push_back(
+        preference_loss(preference_, std::span(answers).subspan(begin, size), std::span(numbers_).subspan(begin, size), slopes_, z));
+  }
+  return sums;
 }
 
 std::size_t Evaluator::reserve(const Samples& text, index count) {
@@ -83,8 +86,12 @@ std::size_t Evaluator::reserve(const Samples& text, index count) {
   }
   tape_.reserve(tape);
   blocks_.reserve(static_cast<std::size_t>(std::min(count, text.count())));
-  sums_.reserve(blocks_.capacity() * (preference_.is_on() ? PreferenceSums::kNumbers : 1));
-  return tape.activation_bytes() + blocks_.capacity() * sizeof blocks_[0] + sums_.capacity() * sizeof sums_[0];
+  index most = 0;
+  for (index i = 0; preference_.is_on() && i < text.count(); ++i) {
+    most = std::max(most, 2 * text.units(i));
+  }
+  numbers_.reserve(blocks_.capacity() * static_cast<std::size_t>(std::max<index>(most, 1)));
+  return tape.activation_bytes() + blocks_.capacity() * sizeof blocks_[0] + numbers_.capacity() * sizeof numbers_[0];
 }
 
 double Evaluator::estimate(const Samples& text, index count) {
@@ -102,17 +109,23 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   const bool all = choice.count == 0 || choice.count >= text.count();
   const index count = all ? text.count() : choice.count;
   const Permutation order(text.count(), choice.seed ^ hash_of("evaluation"), choice.draw);
-  const auto chosen = [&](index i) { return all ? i : order(i); };
+  std::vector<index> chosen(static_cast<std::size_t>(count));
+  for (index i = 0; i < count; ++i) {
+    chosen[static_cast<std::size_t>(i)] = all ? i : order(i);
+  }
   const index block = block_of(text);
   const bool prefers = preference_.is_on() && text.units(0) > 0;
-  const std::size_t numbers = prefers ? PreferenceSums::kNumbers : 1;  // for each sample
+  std::vector<index> starts = {0};  // of each sample's numbers: the sum of its losses, or the log-probabilities of its answers
+  for (const index sample : chosen) {
+    starts.push_back(starts.back() + (prefers ? 2 * text.units(sample) : 1));
+  }
 
-  // Compute the sum of losses of each sample. Each rank takes a run of blocks.
+  // Compute the numbers. Each rank takes a run of blocks.
   const index blocks = ceil_div(count, block), ranks = ranks_->size();
   const auto first_block = [&](index rank) { return blocks * rank / ranks; };
   const index begin = first_block(ranks_->rank()), end = first_block(ranks_->rank() + 1);
   const index rounds = ceil_div(blocks, ranks);
-  sums_.assign(static_cast<std::size_t>(count) * numbers, 0);
+  numbers_.assign(static_cast<std::size_t>(starts.back()), 0);
   for (index round = 0; round < rounds; ++round) {
     if (stop && stop()) {
       return std::nullopt;
@@ -122,21 +135,24 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     }
     const index first = (begin + round) * block;
     const index rows = std::min(block, count - first);
+    const auto samples = std::span(chosen).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
     RowLengths lengths;
-    for (index row = 0; row < rows; ++row) {
-      lengths = longer(lengths, text.lengths(chosen(first + row)));
+    for (const index sample : samples) {
+      lengths = longer(lengths, text.lengths(sample));
     }
     batch_.reshape(rows, lengths);
     for (index row = 0; row < rows; ++row) {
-      text.fill(0, chosen(first + row), row, batch_);
+      text.fill(0, samples[static_cast<std::size_t>(row)], row, batch_);
     }
     compute_losses(tape_, rows, lengths);
+    const auto out = numbers_.begin() + starts[static_cast<std::size_t>(first)];
     if (prefers) {
-      add_preferences(std::span(sums_).subspan(static_cast<std::size_t>(first) * numbers));
+      add_log_probabilities(batch_, terms_, log_probabilities_);
+      std::ranges::copy(log_probabilities_, out);
     }
     for (index row = 0; !prefers && row < rows; ++row) {
       const auto of_row = terms_.begin() + row * lengths.cols;
-      sums_[static_cast<std::size_t>(first + row)] = std::accumulate(of_row, of_row + lengths.cols, 0.0);
+      out[row] = std::accumulate(of_row, of_row + lengths.cols, 0.0);
     }
     if (listener_) {
       listener_(batch_, terms_);
@@ -148,20 +164,23 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   }
   std::vector<OwnedRange> parts;
   for (int rank = 0; rank < ranks; ++rank) {
-    const auto before = [&](index rank_or_end) { return std::min(count, first_block(rank_or_end) * block) * static_cast<index>(numbers); };
+    const auto before = [&](index rank_or_end) {
+      return starts[static_cast<std::size_t>(std::min(count, first_block(rank_or_end) * block))];
+    };
     parts.push_back({before(rank), before(rank + 1), rank});
   }
-  ranks_->share<double>(parts, sums_.data());
+  ranks_->share<double>(parts, numbers_.data());
+  const std::vector<PreferenceSums> preferences = prefers ? judge(text, chosen) : std::vector<PreferenceSums>();
 
   // Group samples into observations. With a stride, a window has fewer predictions than tokens, so an observation takes several windows.
   blocks_.clear();
-  for (index i = 0; i < count; ++i) {
-    const double whole = prefers ? 1 : static_cast<double>(text.lengths(chosen(i)).cols);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const double whole = prefers ? 1 : static_cast<double>(text.lengths(chosen[i]).cols);
     if (blocks_.empty() || blocks_.back().second >= whole) {
       blocks_.emplace_back(0.0, 0.0);
     }
-    blocks_.back().first += sums_[static_cast<std::size_t>(i) * numbers];
-    blocks_.back().second += prefers ? static_cast<double>(text.units(chosen(i))) : text.target_weight(chosen(i));
+    blocks_.back().first += prefers ? preferences[i].loss : numbers_[i];
+    blocks_.back().second += prefers ? preferences[i].units : text.target_weight(chosen[i]);
   }
 
   // The loss and its standard error.
@@ -173,8 +192,8 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   Evaluation result{.loss = total / weight, .tokens = static_cast<index>(weight)};
   if (prefers) {
     result.preferences.emplace();
-    for (std::size_t at = 0; at < sums_.size(); at += numbers) {
-      result.preferences->add(PreferenceSums::from(std::span(sums_).subspan(at, numbers)));
+    for (const PreferenceSums& of_sample : preferences) {
+      result.preferences->add(of_sample);
     }
   }
   if (const auto n = static_cast<double>(blocks_.size()); n > 1) {

@@ -55,7 +55,7 @@ class Evaluator {
   explicit Evaluator(const LanguageModel& model, DType operands = DType::f32, std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>())
       : model_(model), operands_(operands), ranks_(std::move(ranks)) {}
 
-  /// From now on, samples of preferences are evaluated by their loss. kto's divergence is estimated for each row.
+  /// From now on, samples of preferences are evaluated by their loss. z of kto is estimated from all of them.
   void use(const PreferenceConfig& config) { preference_ = config; }
 
   /// bf16: attention rounds keys and values, as sampling with a cache of this type does.
@@ -78,7 +78,7 @@ class Evaluator {
 
  private:
   void compute_losses(Tape& tape, index rows, const RowLengths& lengths);
-  void add_preferences(std::span<double> sums);
+  std::vector<PreferenceSums> judge(const Samples& text, std::span<const index> samples);
 
   const LanguageModel& model_;
   DType operands_;
@@ -89,7 +89,7 @@ class Evaluator {
   std::shared_ptr<Ranks> ranks_;
   std::vector<double> terms_;  // the losses of the current block, one per position
   PreferenceConfig preference_;
-  std::vector<double> sums_;  // the sum of losses of each sample; of preferences, its PreferenceSums::numbers()
+  std::vector<double> numbers_;  // the sum of losses of each sample; or the log-probabilities of its answers
   std::vector<double> log_probabilities_, slopes_;
   std::vector<std::pair<double, double>> blocks_;  // for each observation: the sum of its losses, and their weight
 };

@@ -61,15 +61,6 @@ PairLoss kto_loss(const PreferenceConfig& config, bool is_good, double reward, d
   return {weight * sigmoid(-x), -weight * sign * config.beta * sigmoid(x) * sigmoid(-x), 0};
 }
 
-/// z of kto.
-double divergence_of(const PreferenceConfig& config, std::span<const Answer> answers, std::span<const double> log_probabilities) {
-  double sum = 0;
-  for (std::size_t i = 1; i < answers.size(); i += 2) {
-    sum += ratio_of(answers[i], log_probabilities[i]);
-  }
-  return answers.empty() ? 0 : config.beta * std::max(0.0, 2 * sum / static_cast<double>(answers.size()));
-}
-
 /// The loss of a unit, without the ordinary loss.
 PairLoss loss_of_unit(const PreferenceConfig& config, std::span<const Answer> unit, std::span<const double> l, double z) {
   const auto first_tokens = static_cast<double>(unit[0].tokens), second_tokens = static_cast<double>(unit[1].tokens);
@@ -122,13 +113,22 @@ void PreferenceSums::add(const PreferenceSums& other) {
   *this = from(sum);
 }
 
+double divergence_of(const PreferenceConfig& config, std::span<const Answer> answers, std::span<const double> log_probabilities) {
+  double sum = 0;
+  for (std::size_t i = 1; i < answers.size(); i += 2) {
+    sum += ratio_of(answers[i], log_probabilities[i]);
+  }
+  const bool has_one = config.method == PreferenceMethod::kto && !answers.empty();
+  return has_one ? config.beta * std::max(0.0, 2 * sum / static_cast<double>(answers.size())) : 0;
+}
+
 PreferenceSums preference_loss(const PreferenceConfig& config, std::span<const Answer> answers, std::span<const double> log_probabilities,
-                               std::span<double> slopes) {
+                               std::span<double> slopes, std::optional<double> given_z) {
   require(answers.size() % 2 == 0 && log_probabilities.size() == answers.size() && slopes.size() == answers.size(),
           "preference loss: ", answers.size(), " answers with ", log_probabilities.size(), " log-probabilities and ", slopes.size(),
           " derivatives, expected two answers for each unit and as many of the others");
   const bool judges = config.method == PreferenceMethod::kto;
-  const double z = judges ? divergence_of(config, answers, log_probabilities) : 0;
+  const double z = given_z ? *given_z : divergence_of(config, answers, log_probabilities);
   PreferenceSums sums;
   for (std::size_t i = 0; i < answers.size(); i += 2) {
     const auto unit = answers.subspan(i, 2);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 
 #include "train/config/config.h"
@@ -11,12 +12,18 @@
 //
 //   dpo    -(1 - s) log sigma(beta D) - s log sigma(-beta D), with D = (l_c - r_c) - (l_w - r_w) and s = label_smoothing
 //          (Rafailov et al. 2023, arXiv 2305.18290; smoothing: Mitchell, "A note on DPO with noisy preferences")
-//   ipo    (D - 1 / (2 beta))^2, with D = (l_c - r_c) / n_c - (l_w - r_w) / n_w (Azar et al. 2023, arXiv 2310.12036; means per token as in
-//   TRL) orpo   -l_c / n_c - beta log sigma(o_c - o_w), with o = a - log(1 - e^a) and a = l / n (Hong et al. 2024, arXiv 2403.07691) simpo
-//   -log sigma(beta (l_c / n_c - l_w / n_w) - gamma) (Meng et al. 2024, arXiv 2405.14734) kto    good_weight (1 - sigma(beta (l - r) - z))
-//   for a good answer, bad_weight (1 - sigma(z - beta (l - r))) for a bad one. z is beta times
-//          the mean of l - r over the mismatched answers of the micro-batch, at least 0, and a constant (Ethayarajh et al. 2024,
-//          arXiv 2402.01306)
+//
+//   ipo    (D - 1 / (2 beta))^2, with D = (l_c - r_c) / n_c - (l_w - r_w) / n_w
+//          (Azar et al. 2023, arXiv 2310.12036; means per token as in TRL)
+//
+//   orpo   -l_c / n_c - beta log sigma(o_c - o_w), with o = a - log(1 - e^a) and a = l / n (Hong et al. 2024, arXiv 2403.07691)
+//
+//   simpo  -log sigma(beta (l_c / n_c - l_w / n_w) - gamma) (Meng et al. 2024, arXiv 2405.14734)
+//
+//   kto    good_weight (1 - sigma(beta (l - r) - z)) for a good answer, bad_weight (1 - sigma(z - beta (l - r))) for a bad one. z is
+//          beta times the mean of l - r over the mismatched answers of the micro-batch, or in evaluations over all of them, at least 0, and
+//          a constant
+//          (Ethayarajh et al. 2024, arXiv 2402.01306)
 //
 // With sft_share f, the loss of a unit is (1 - f) times this plus f times -l / n of its chosen or good answer.
 namespace dikkat {
@@ -41,9 +48,13 @@ struct PreferenceSums {
   void add(const PreferenceSums& other);
 };
 
+/// Returns z of kto for answers with these log-probabilities; 0 for other methods.
+double divergence_of(const PreferenceConfig& config, std::span<const Answer> answers, std::span<const double> log_probabilities);
+
 /// Returns the sums of a micro-batch. `log_probabilities` has one number for each of the answers, which are two for each unit; `slopes`
-/// gets the derivatives of the sum of the losses with respect to these numbers. Throws Error for a run without preferences.
+/// gets the derivatives of the sum of the losses with respect to these numbers. `given_z` replaces that of the answers, of which there may
+/// be too few. Throws Error for a run without preferences.
 PreferenceSums preference_loss(const PreferenceConfig& config, std::span<const Answer> answers, std::span<const double> log_probabilities,
-                               std::span<double> slopes);
+                               std::span<double> slopes, std::optional<double> given_z = {});
 
 }  // namespace dikkat

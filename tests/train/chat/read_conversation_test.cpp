@@ -86,6 +86,16 @@ TEST(Conversation, NamesTheFieldsThatItDoesNotKnowAndGuesses) {
                     {R"("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")", "2 more"}));
 }
 
+TEST(Conversation, SendsPreferencesToTheirMethods) {
+  const std::vector<std::string> expected = {"preference.method", "\"auto\"",  "\"dpo\"", "\"ipo\"",
+                                             "\"orpo\"",          "\"simpo\"", "\"kto\"", "\"none\""};
+  EXPECT_TRUE(names(refusal(R"({"prompt": "x", "chosen": "y", "rejected": "z"})"), expected));
+  EXPECT_TRUE(names(refusal(R"({"chosen": [], "rejected": []})"), expected));
+  const std::string user = R"([{"role": "user", "content": "x"}])", answer = R"([{"role": "assistant", "content": "y"}])";
+  EXPECT_TRUE(names(refusal(concat(R"({"prompt": )", user, R"(, "completion": )", answer, R"(, "label": true})")), expected));
+  EXPECT_FALSE(names(refusal(concat(R"({"prompt": )", user, R"(, "completion": )", answer, "}")), {"preference.method"}));
+}
+
 TEST(Conversation, FollowsTheDatasMarksForLearning) {
   for (const char* mark :
        {R"("weight": 0)", R"("weight": 0.0)", R"("weight": false)", R"("train": false)", R"("loss": false)", R"("loss": 0)"}) {

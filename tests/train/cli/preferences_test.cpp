@@ -1,5 +1,7 @@
+#include <cstdlib>
 #include <filesystem>
 
+#include "autograd/base/error.h"
 #include "tests/train/cli/workspace.h"
 
 // Fine-tuning on pairs of answers and on judged answers.
@@ -67,7 +69,8 @@ TEST_F(Tuning, RecognisesJudgedAnswersUnlessToldOtherwise) {
   EXPECT_TRUE(config_has("tuned", "learning_rate = 1e-06") || config_has("tuned", "learning_rate = 0.000001") ||
               config_has("tuned", "learning_rate = 1e-6"));
   const Outcome ordinary = tune("judged.jsonl", "ordinary", {"train.max_steps=2", "preference.method=none"});
-  EXPECT_NE(ordinary.code, 0) << "lists of messages are no prompt of an ordinary example";
+  EXPECT_EQ(ordinary.code, 2) << "lists of messages are no prompt of an ordinary example";
+  expect_named(ordinary.err, {"judged.jsonl", "line 1", "preference.method", "kto"});
   here.write("texts.jsonl", R"({"prompt": "ships", "completion": "bad", "label": false}
 {"prompt": "ships", "completion": "go by", "label": true}
 )");
@@ -79,9 +82,58 @@ TEST_F(Tuning, RecognisesJudgedAnswersUnlessToldOtherwise) {
 TEST_F(Tuning, RefusesWhatItCannotMix) {
   expect_refused(here, {"finetune", "base", "--data", "pairs.jsonl", "--replay", "text.txt", "--out", "no"},
                  {"preference.method", "--replay"});
-  expect_refused(here, {"train", "--init-from", "base", "--corpus", "pairs.jsonl", "--out", "no"}, {"pairs.jsonl", "line 1", "chosen"});
+  expect_refused(here, {"train", "--init-from", "base", "--corpus", "pairs.jsonl", "--out", "no"},
+                 {"pairs.jsonl", "line 1", "chosen", "preference.method"});
   here.write("bad.jsonl", contents(here / "pairs.jsonl") + "{\"prompt\": \"x\", \"chosen\": \"y\"}\n");
   expect_refused(here, {"finetune", "base", "--data", "bad.jsonl", "--out", "no"}, {"bad.jsonl", "line 25", "rejected"});
+}
+
+TEST_F(Tuning, ReadsCompressedFiles) {
+  ASSERT_EQ(tune("pairs.jsonl", "plain", {"train.max_steps=2"}).code, 0);
+  for (const std::string program : {"gzip", "zstd"}) {
+    const std::string ending = program == "gzip" ? ".gz" : ".zst";
+    ASSERT_EQ(std::system(concat(program, " -kqf ", (here / "pairs.jsonl").string()).c_str()), 0);
+    const Outcome tuned = tune("pairs.jsonl" + ending, "tuned" + ending, {"train.max_steps=2"});
+    ASSERT_EQ(tuned.code, 0) << tuned.err;
+    EXPECT_EQ(here.checkpoint("tuned" + ending, 2).size(), here.checkpoint("plain", 2).size());
+    EXPECT_EQ(here.timeless_metrics("tuned" + ending), here.timeless_metrics("plain"));
+    EXPECT_EQ(contents(here / ("tuned" + ending) / "reference.json"), contents(here / "plain/reference.json"));
+  }
+}
+
+TEST_F(Tuning, IsPlanned) {
+  const auto memory = [&](const Words& more) {
+    Words words = {"plan", "--init-from", "base", "--corpus", "pairs.jsonl", "--json", "--set", "train.batch_size=2"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome planned = here.run(words);
+    EXPECT_EQ(planned.code, 0) << planned.err;
+    return planned.code == 0 ? Json::parse(planned.out) : Json();
+  };
+  const Json full = memory({"preference.method=dpo"}), adapters = memory({"preference.method=dpo", "lora.rank=2"});
+  EXPECT_EQ(full["trial"]["steps"], 3);
+  EXPECT_GT(full["trial"]["tokens_per_s"], 0);
+  EXPECT_GT(full["memory"]["gradients"], adapters["memory"]["gradients"]);
+  EXPECT_GT(full["disk"]["checkpoint"], adapters["disk"]["checkpoint"]);
+  EXPECT_FALSE(std::filesystem::exists(here / "runs"));
+}
+
+TEST_F(Tuning, IsSwept) {
+  const Outcome swept =
+      here.run({"sweep", "--corpus", "pairs.jsonl", "--vary", "preference.beta=0.05,0.5", "--no-halving", "--out", "swept", "--json",
+                "--set", "train.init_from=base", "preference.method=dpo", "lora.rank=2", "optim.learning_rate=5e-3", "train.max_steps=10",
+                "train.eval_interval=10", "data.val_fraction=0.25", "optim.warmup_steps=0", "train.batch_size=2"});
+  ASSERT_EQ(swept.code, 0) << swept.err;
+  const Json rows = Json::parse(swept.out)["combinations"];
+  ASSERT_EQ(rows.size(), 2U);
+  for (const Json& row : rows) {
+    EXPECT_EQ(row["state"], "finished") << row;
+    EXPECT_GE(row["rewards_accuracy"], 0.5);
+  }
+  EXPECT_NE(rows[0]["val_loss"], rows[1]["val_loss"]);
+  EXPECT_GE(rows[0]["rewards_accuracy"], rows[1]["rewards_accuracy"]);
+  const Outcome again = here.run({"sweep", "--resume", "swept"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  expect_named(again.out, {"accuracy", "preference.beta=0.5"});
 }
 
 }  // namespace

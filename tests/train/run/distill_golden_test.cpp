@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <numeric>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "optim/adamw.h"
+#include "tests/golden/json_fixture.h"
 #include "train/run/teach.h"
 
 namespace dikkat {
@@ -18,37 +18,22 @@ namespace {
 using Json = nlohmann::json;
 
 const Json& distill_fixture() {
-  static const Json all = Json::parse(std::ifstream(DIKKAT_SOURCE_DIR "/tests/golden/distill.json"));
+  static const Json all = testing::json_fixture("distill.json");
   return all;
 }
 
 /// The model with the weights of `name`.
 class GoldenModel {
  public:
-  explicit GoldenModel(const char* name) : model(config(), distill_fixture()["config"]["vocab_size"].get<index>()) {
+  explicit GoldenModel(const char* name)
+      : model(testing::golden_config(distill_fixture()["config"]), distill_fixture()["config"]["vocab_size"].get<index>()) {
     model.parameters().allocate(1);
     for (ParameterStore::Entry* entry : model.parameters().entries()) {
-      const Json& list = distill_fixture()[name].at(entry->path);
-      require(std::ssize(list) == entry->size(), "golden: ", entry->path, " has ", list.size(), " numbers, expected ", entry->size());
-      std::ranges::transform(list, static_cast<float*>(entry->record.data),
-                             [](const Json& number) { return static_cast<float>(number.get<double>()); });
+      testing::load_golden(*entry, distill_fixture()[name]);
     }
   }
 
   LanguageModel model;
-
- private:
-  static TransformerConfig config() {
-    const Json& c = distill_fixture()["config"];
-    TransformerConfig config;
-    config.n_layer = c["n_layer"];
-    config.n_head = c["n_head"];
-    config.n_embd = c["n_embd"];
-    config.block_size = c["block_size"];
-    config.vocab_size = c["vocab_size"].get<index>();
-    config.dropout = 0;
-    return config;
-  }
 };
 
 /// The fixture's rows, all of whose targets are scored.

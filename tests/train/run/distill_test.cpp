@@ -280,5 +280,30 @@ TEST_F(Distilling, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(fs::exists(folder / "refused"));
 }
 
+TEST_F(Distilling, APlanCountsTheTeachersBins) {
+  Config c = student();
+  const MemoryPlan without = Trainer::plan(c).memory_plan();
+  c.distill.file = taught(c, "taught");
+  const MemoryPlan with = Trainer::plan(c).memory_plan();
+  const NewRun run = load_new_run(c, {}, {});
+  Distillation distillation(run.config, run.data);
+  LanguageModel model(run.config.model, run.data.tokenizer->vocab_size());
+  model.parameters().allocate(1);
+  Tape tape;
+  Batch batch;
+  const Samples& training = *run.data.sources.front().training;
+  batch.reshape(c.train.batch_size, training.longest());
+  for (index row = 0; row < batch.rows; ++row) {
+    training.fill(0, row, row, batch);
+  }
+  Pass pass{.tape = tape, .training = true, .recompute = c.train.recompute};
+  tape.backward(model.loss(pass, batch, batch.target_weight, 0, nullptr, distillation.on(tape, batch)));
+  EXPECT_EQ(with.activations + with.head + with.recomputation, tape.activation_bytes());
+  EXPECT_EQ(with.activation_gradients, tape.gradient_bytes());
+  const auto bins = static_cast<std::size_t>(std::ssize(batch.targets) * (8 + 9)) * sizeof(float);
+  EXPECT_GE(with.activations + with.head, without.activations + without.head + bins) << "ids and probabilities";
+  tape.reset();
+}
+
 }  // namespace
 }  // namespace dikkat

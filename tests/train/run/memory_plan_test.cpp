@@ -117,6 +117,43 @@ TEST(MemoryPlan, OfAStepIsTheMemoryThatTheStepTakes) {
   }
 }
 
+// The head runs twice, first on a tape of its own.
+TEST(MemoryPlan, OfPreferencesIsTheMemoryThatTheirStepTakes) {
+  const Case c = {"preferences",
+                  "[model]\nn_layer = 2\nn_embd = 64\nblock_size = 80\n[train]\nbatch_size = 3\n[preference]\nmethod = \"dpo\"\n",
+                  5000,
+                  {.cols = 150, .packed = true}};
+  const Config config = config_of(c);
+  LanguageModel model(config.model, c.vocabulary);
+  model.parameters().allocate(1);
+  AdamW adamw(model.parameters(), {});
+  PreferenceModel planned(model, config.preference), preference(model, config.preference);
+  Tape dry, tape;
+  const MemoryPlan plan = plan_step(model, adamw, config.train, c.lengths, dry, &planned);
+
+  Batch batch = batch_of(c, config.train.batch_size);
+  for (index row = 0; row < batch.rows; ++row) {
+    for (const index half : {0, 75}) {
+      const index begin = row * c.lengths.cols + half;
+      std::fill_n(batch.starts.begin() + begin, 75, static_cast<std::int32_t>(half));
+      batch.answers.push_back({.number = std::ssize(batch.answers),
+                               .begin = begin,
+                               .length = 75,
+                               .tokens = 75,
+                               .role = half == 0 ? AnswerRole::chosen : AnswerRole::rejected});
+    }
+  }
+  batch.units = batch.step_units = batch.rows;
+  Pass pass{.tape = tape, .training = true, .recompute = config.train.recompute};
+  PreferenceSums sums;
+  tape.backward(preference.loss(pass, batch, sums));
+  EXPECT_GT(preference.bytes(), 0U);
+  EXPECT_EQ(plan.activations + plan.head + plan.recomputation, tape.activation_bytes() + preference.bytes());
+  EXPECT_EQ(plan.activation_gradients, tape.gradient_bytes());
+  EXPECT_EQ(sums.units, 3);
+  tape.reset();
+}
+
 // The base is packed before its values are loaded, so the plan is that of the steps.
 TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
   const Case c = {"adapters", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 3", 5000, {96, 0}};

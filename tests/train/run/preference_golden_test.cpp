@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "optim/adamw.h"
+#include "tests/golden/json_fixture.h"
 #include "train/config/resolve.h"
 #include "train/run/preference_model.h"
 
@@ -17,32 +17,18 @@ namespace {
 using Json = nlohmann::json;
 
 const Json& fixture() {
-  static const Json all = Json::parse(std::ifstream(DIKKAT_SOURCE_DIR "/tests/golden/preference.json"));
+  static const Json all = testing::json_fixture("preference.json");
   return all;
 }
 
-TransformerConfig golden_config() {
-  const Json& c = fixture()["config"];
-  TransformerConfig config;
-  config.n_layer = c["n_layer"];
-  config.n_head = c["n_head"];
-  config.n_embd = c["n_embd"];
-  config.block_size = c["block_size"];
-  config.vocab_size = c["vocab_size"].get<index>();
-  config.dropout = 0;
-  return config;
-}
-
 /// Gives a laid-out model PyTorch's first weights.
-void load_golden(ParameterStore& store) {
+void load_first_weights(ParameterStore& store) {
   for (ParameterStore::Entry* entry : store.entries()) {
-    std::vector<float> values(static_cast<std::size_t>(entry->size()));
-    if (!entry->path.ends_with(".lora_b")) {
-      const Json& list = fixture()[entry->role == Role::adapter ? "adapters" : "weights"].at(entry->path);
-      require(std::ssize(list) == entry->size(), "golden: ", entry->path, " has ", list.size(), " numbers, expected ", entry->size());
-      std::ranges::transform(list, values.begin(), [](const Json& number) { return static_cast<float>(number.get<double>()); });
+    if (entry->path.ends_with(".lora_b")) {
+      std::fill_n(static_cast<float*>(entry->record.data), entry->size(), 0.0F);
+    } else {
+      testing::load_golden(*entry, fixture()[entry->role == Role::adapter ? "adapters" : "weights"]);
     }
-    std::ranges::copy(values, static_cast<float*>(entry->record.data));
   }
 }
 
@@ -110,9 +96,9 @@ TEST_P(PreferenceGolden, TwentyStepsAreThoseOfPyTorch) {
     lora.rank = c["rank"];
     lora.alpha = c["alpha"].get<double>();
   }
-  LanguageModel model(golden_config(), c["vocab_size"].get<index>(), with_defaults(lora));
+  LanguageModel model(testing::golden_config(c), c["vocab_size"].get<index>(), with_defaults(lora));
   model.parameters().allocate(1);
-  load_golden(model.parameters());
+  load_first_weights(model.parameters());
   AdamW adamw(model.parameters(), {.beta1 = c["beta1"], .beta2 = c["beta2"], .eps = c["eps"], .weight_decay = 0});
   PreferenceModel preference(model, config.preference);
   Batch batch = golden_batch(config.preference.method == PreferenceMethod::kto);

@@ -130,6 +130,31 @@ TEST_F(Preferences, AreLearntByEveryMethod) {
   }
 }
 
+/// Which answer is good depends on the prompt here, so mismatched answers are bad ones half of the time. In the examples above an answer is
+/// good after any prompt: then mismatched answers become likelier too, and z is close to the mean of all rewards.
+TEST_F(Preferences, OfKtoDependOnThePrompt) {
+  const std::vector<std::string> words = {"the", "lamp", "turns", "and", "ships", "go", "by", "night"};
+  std::string judged;
+  for (std::size_t i = 0; i < 120; ++i) {
+    const bool south = i / 2 % 2 == 1, good = i % 3 != 0;
+    const std::string prompt = concat(words[i % 8], ' ', words[i / 8 % 8], ' ', words[i / 64], south ? " go and" : " by night");
+    judged += nlohmann::json{{"prompt", prompt}, {"completion", south == good ? "lamp" : "ships"}, {"label", good}}.dump() + "\n";
+  }
+  write_file(folder / "asked.jsonl", judged);
+  Config c = config(PreferenceMethod::kto, 0, "asked.jsonl");
+  c.preference.bad_weight = 2;
+  c.optim.learning_rate = 1e-2;
+  c.data.val_fraction = 0.3;
+  c.train.batch_size = 4;
+  c.train.max_steps = 150;
+  c.train.eval_interval = 150;
+  const PreferenceRecorder events = train(c, "asked");
+  const PreferenceReport& last = *events.evaluations.back().preference;
+  EXPECT_GT(last.accuracy, 0.95);
+  EXPECT_GT(last.margin(), 1);
+  EXPECT_LT(last.kl * c.preference.beta, last.chosen_reward);
+}
+
 TEST_F(Preferences, AutoChoosesByTheData) {
   const auto chosen = [&](const char* corpus) {
     Config c = config(PreferenceMethod::auto_, 2, corpus);
@@ -211,7 +236,7 @@ TEST_F(Preferences, RefuseWhatTheyCannotLearn) {
   const auto refusal = [&](const Config& c) { return input_error_of([&] { Trainer::start(c, folder / "refused"); }); };
   EXPECT_TRUE(names(refusal(config(PreferenceMethod::dpo, 2, "text.txt")), {"preference.method", "dpo", "text.txt"}));
   EXPECT_TRUE(names(refusal(config(PreferenceMethod::dpo, 2, "judged.jsonl")), {"preference.method", "line 1", "label"}));
-  EXPECT_TRUE(names(refusal(config(PreferenceMethod::none, 2, "pairs.jsonl")), {"line 1", "chosen"}));
+  EXPECT_TRUE(names(refusal(config(PreferenceMethod::none, 2, "pairs.jsonl")), {"line 1", "chosen", "preference.method", "dpo"}));
   write_file(folder / "mixed.jsonl", contents(folder / "pairs.jsonl") + contents(folder / "judged.jsonl"));
   EXPECT_TRUE(names(refusal(config(PreferenceMethod::dpo, 2, "mixed.jsonl")), {"mixed.jsonl: line 41", "label"}));
   Config mixture = config(PreferenceMethod::dpo, 2);

@@ -15,7 +15,7 @@ std::size_t at(index i) { return static_cast<std::size_t>(i); }
 /// Returns the combinations of these results that continue, in the order of the grid.
 std::vector<index> best_of(std::vector<LegResult> results, index count) {
   std::erase_if(results, [](const LegResult& r) { return r.failed(); });
-  std::stable_sort(results.begin(), results.end(), [](const LegResult& a, const LegResult& b) { return a.loss < b.loss; });
+  std::stable_sort(results.begin(), results.end(), [](const LegResult& a, const LegResult& b) { return is_better(a.score(), b.score()); });
   results.resize(std::min(results.size(), at(count)));
   std::vector<index> best;
   for (const LegResult& result : results) {
@@ -28,12 +28,14 @@ std::vector<index> best_of(std::vector<LegResult> results, index count) {
 /// Computes mean and standard error over seeds.
 void average(Standing& standing, const std::vector<LegResult>& results) {
   const auto n = static_cast<double>(results.size());
-  double sum = 0;
+  double sum = 0, accuracies = 0;
   double squares = 0;
   for (const LegResult& r : results) {
     sum += r.loss;
+    accuracies += r.accuracy;
   }
   standing.loss = sum / n;
+  standing.accuracy = accuracies / n;
   for (const LegResult& r : results) {
     squares += (r.loss - standing.loss) * (r.loss - standing.loss);
   }
@@ -131,7 +133,7 @@ Forecast forecast(const SweepPlan& plan, std::vector<LegResult> ended, std::span
     ++left.legs;
     left.runs += leg.from == 0 ? 1 : 0;
     left.seconds += whole * static_cast<double>(leg.steps - leg.from) / static_cast<double>(plan.max_steps[at(leg.combination)]);
-    return std::optional(LegResult{.leg = leg, .step = leg.steps, .loss = -1 - whole});  // below every loss
+    return std::optional(LegResult{.leg = leg, .step = leg.steps, .loss = -1 - whole, .accuracy = 2});  // better than every other
   });
   return left;
 }
@@ -188,7 +190,8 @@ std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResu
   std::stable_sort(all.begin(), all.end(), [](const Standing& a, const Standing& b) {
     const auto rank = [](const Standing& s) {
       const bool failed = s.state == State::failed;
-      return std::tuple(failed, failed ? 0 : -s.stage, failed || s.stage == 0 ? 0 : s.loss);
+      const bool counts = !failed && s.stage > 0;
+      return std::tuple(failed, failed ? 0 : -s.stage, counts ? -s.accuracy : 0, counts ? s.loss : 0);
     };
     return rank(a) < rank(b);
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
+#include "train/metrics/reports.h"
 
 // The order of a sweep's runs, and the decisions that follow from their losses. Nothing here trains or touches files.
 //
@@ -45,11 +46,14 @@ struct LegResult {
   index step = 0;                                          // steps done: leg.steps, unless the run failed earlier
   double loss = std::numeric_limits<double>::quiet_NaN();  // over the validation part, at leg.steps
   double standard_error = std::numeric_limits<double>::quiet_NaN();
+  double accuracy = -1;   // of preferences, at leg.steps; -1 for runs without them
   std::string scored{};   // ScoredSet::targets, which identifies the tokens that the loss is over; empty: unknown
   double seconds = 0;     // of the run so far
   std::string failure{};  // why the run failed; empty: it did not fail
 
   bool failed() const;
+  /// Returns what runs are compared by (is_better()).
+  EvaluationScore score() const { return {.val_loss = loss, .accuracy = accuracy}; }
 };
 
 /// The decisions of successive halving.
@@ -83,11 +87,13 @@ struct Standing {
   std::vector<index> seeds{};  // the loss is the mean over these
   double loss = std::numeric_limits<double>::quiet_NaN();
   double standard_error = std::numeric_limits<double>::quiet_NaN();  // of the mean over seeds; with one seed, of its evaluation
+  double accuracy = -1;                                              // the mean over these seeds; -1 without preferences
   double seconds = 0;                                                // of all its runs
   std::string failure{};
 };
 
-/// Returns all combinations, the best first: those that came further, then those with the lower loss. Those that failed are last.
+/// Returns all combinations, the best first: those that came further, then those with the better score (is_better()). Those that failed are
+/// last.
 std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResult>& ended);
 
 /// Returns two results whose losses are over different tokens, so that the best cannot be chosen. Returns null pointers if all are

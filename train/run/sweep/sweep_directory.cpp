@@ -82,10 +82,17 @@ std::string line_of(const LegResult& r, const SweepDescription& description) {
                {"step", r.step},
                {"val_loss", number(r.loss)},
                {"val_standard_error", number(r.standard_error)},
+               {"rewards_accuracy", r.accuracy < 0 ? Json() : Json(r.accuracy)},
                {"scored", r.scored},
                {"seconds", r.seconds},
                {"failure", r.failure}};
   return json_text(line) + '\n';
+}
+
+/// Returns -1 for runs without preferences, and for lines of earlier versions, which did not write it.
+double accuracy_in(const nlohmann::json& line) {
+  const double accuracy = line.contains("rewards_accuracy") ? number_in(line, "rewards_accuracy") : -1;
+  return std::isnan(accuracy) ? -1 : accuracy;
 }
 
 LegResult result_in(const nlohmann::json& line, const SweepDescription& description) {
@@ -96,6 +103,7 @@ LegResult result_in(const nlohmann::json& line, const SweepDescription& descript
               .step = line.at("step").get<index>(),
               .loss = number_in(line, "val_loss"),
               .standard_error = number_in(line, "val_standard_error"),
+              .accuracy = accuracy_in(line),
               .scored = line.value("scored", ""),  // earlier versions did not write it
               .seconds = number_in(line, "seconds"),
               .failure = line.at("failure").get<std::string>()};

@@ -58,6 +58,7 @@ std::optional<LegResult> train_leg(const Leg& leg, Config config, const std::fil
     if (const auto evaluation = read_evaluation(run, leg.steps)) {
       result.loss = evaluation->val_loss;
       result.standard_error = evaluation->val_standard_error;
+      result.accuracy = score_of(*evaluation).accuracy;
       result.scored = evaluation->scored.targets;
     } else {
       result.failure = concat("metrics.jsonl has no validation loss of step ", leg.steps);
