@@ -150,7 +150,7 @@ TEST(Conversation, RefusesKeysThatWouldChangeTheLearntTokens) {
       EXPECT_TRUE(is_about(given, key)) << given;
     }
   }
-  EXPECT_TRUE(is_about(refusal(R"({"prompt": "x", "chosen": "y", "rejected": "z"})"), "chosen"));
+  EXPECT_TRUE(is_about(refusal(R"({"prompt": "x", "chosen": "y", "rejected": "z"})"), "\"chosen\""));
 }
 
 TEST(Conversation, CountsKeysWithoutAnEffect) {
