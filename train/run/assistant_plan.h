@@ -21,6 +21,8 @@ struct AssistantSize {
   /// Returns the floating-point operations of training on a token: 6 for each parameter, and those of causal attention (Kaplan et al. 2020,
   /// arXiv 2001.08361).
   double flops_per_token(index vocab_size) const;
+
+  bool operator==(const AssistantSize&) const = default;
 };
 
 /// Returns the number of word pieces for a text of this many bytes: a larger text can fill a larger vocabulary.

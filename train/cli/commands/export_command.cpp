@@ -32,23 +32,13 @@ struct ExportArguments {
   bool modelfile = false;
 };
 
-/// "hf, gguf, llm.c".
-template <class E>
-std::string names_of() {
-  std::string list;
-  for (const std::string_view name : Names<E>::of) {
-    list += concat(list.empty() ? "" : ", ", name);
-  }
-  return list;
-}
-
 ExportFormat format_of(const ExportArguments& arguments) {
   if (arguments.format.empty()) {
     const std::filesystem::path end = std::filesystem::path(arguments.out).extension();
     return end == ".gguf" ? ExportFormat::gguf : end == ".bin" ? ExportFormat::llmc : ExportFormat::hf;
   }
   const auto format = value_named<ExportFormat>(arguments.format);
-  require_input(format.has_value(), "--format is ", arguments.format, ", expected one of ", names_of<ExportFormat>());
+  require_input(format.has_value(), "--format is ", arguments.format, ", expected one of ", all_names<ExportFormat>());
   return *format;
 }
 

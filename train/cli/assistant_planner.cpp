@@ -1,0 +1,359 @@
+#include "train/cli/assistant_planner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "autograd/base/seconds_since.h"
+#include "train/cli/assistant_chats.h"
+#include "train/cli/corpus_summary.h"
+#include "train/cli/progress.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/cli/wanted_run.h"
+#include "train/data/corpus_files.h"
+#include "train/data/preferences.h"
+#include "train/run/machine_rate.h"
+#include "train/run/origin.h"
+#include "train/run/precision.h"
+#include "train/run/trainer.h"
+#include "train/run/trial.h"
+#include "train/system/folder.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr index kEvaluations = 8;  // of a stage
+
+/// Returns the size of the texts. Compressed ones count three times, since text is about three times as long.
+index bytes_of(std::span<const std::string> corpus) {
+  index bytes = 0;
+  for (const CorpusFile& file : find_corpus_files(corpus)) {
+    std::error_code unknown;
+    const auto size = fs::file_size(file.path, unknown);
+    const bool is_compressed = file.name.ends_with(".gz") || file.name.ends_with(".zst");
+    bytes += unknown ? 0 : static_cast<index>(size) * (is_compressed ? 3 : 1);
+  }
+  return bytes;
+}
+
+template <class T>
+void set(std::vector<std::string>& settings, const char* key, const T& value) {
+  settings.push_back(fmt::format("{}={}", key, value));
+}
+
+/// Sets the length of a stage, and what follows from it. `step_seconds` is the time of one step.
+void set_steps(std::vector<std::string>& settings, index steps, double step_seconds) {
+  constexpr double kSecondsOfSaves = 300;
+  const auto of_time = static_cast<index>(std::clamp(kSecondsOfSaves / step_seconds, 1.0, 1e9));
+  set(settings, "train.max_steps", steps);
+  set(settings, "optim.warmup_steps", std::max<index>(1, steps / 20));
+  set(settings, "train.eval_interval", ceil_div(steps, kEvaluations));
+  set(settings, "train.checkpoint_interval", std::min(of_time, ceil_div(steps, 20)));
+}
+
+/// The recipe of configs/english-books.toml, for another size, and in Qwen3's layout as in configs/quickstart.toml, so that other programs
+/// can read the model. A text that is read often gets the weight decay of docs/RECIPES.md.
+std::vector<std::string> pretrain_settings(const AssistantSize& size, index vocab_size, double epochs, const std::string& precision) {
+  constexpr double kFewEpochs = 2, kManyEpochs = 4;
+  std::vector<std::string> all = {
+      "model.bias=false",       "model.norm=rms_norm",           "model.norm_eps=1e-6",       "model.activation=silu",
+      "model.gated=true",       "model.positions=rope",          "model.qk_norm=true",        "tokenizer.kind=bpe",
+      "optim.kind=muon",        "optim.muon_coefficients=turbo", "optim.muon_normalize=true", "optim.schedule=wsd",
+      "optim.decay_share=0.8",  "optim.min_lr_share=0",          "optim.beta1=0.8",           "optim.beta2=0.95",
+      "train.eval_tokens=65536"};
+  set(all, "model.n_layer", size.n_layer);
+  set(all, "model.n_embd", size.n_embd);
+  set(all, "model.n_head", size.n_head);
+  set(all, "model.block_size", size.block_size);
+  set(all, "model.dropout", epochs > kFewEpochs ? 0.1 : 0.0);
+  set(all, "tokenizer.vocab_size", vocab_size);
+  set(all, "optim.learning_rate", size.n_embd < 256 ? 6e-3 : 8e-3);
+  set(all, "optim.weight_decay", epochs > kManyEpochs ? 0.8 : 0.1);
+  set(all, "train.batch_size", size.batch_size);
+  set(all, "train.precision", precision);
+  return all;
+}
+
+/// The settings that chats and preferences share.
+std::vector<std::string> tuning_settings(const std::string& precision) {
+  std::vector<std::string> all = {"optim.schedule=linear", "optim.min_lr=0", "optim.weight_decay=0", "optim.beta2=0.99",
+                                  "train.eval_tokens=65536"};
+  set(all, "train.precision", precision);
+  return all;
+}
+
+/// What a trial of a stage measured.
+struct Measured {
+  double step_seconds = 0, evaluation_seconds = 0;
+  double loading_seconds = 0;  // to read the text, and to train the tokenizer
+  index epoch_windows = 0, tokens = 0, vocab_size = 0;
+  double bytes_per_token = 1;
+};
+
+/// Prepares a stage and makes its first steps, without writing anything.
+Measured measure(const WantedRun& wanted, const std::string& sample_text) {
+  constexpr index kSteps = 30;
+  const auto start = Clock::now();
+  Config config = configuration_of(wanted);
+  announce_corpus(config.data.training_paths());
+  LoadingLine line;
+  Trainer trainer = Trainer::plan(std::move(config), std::ref(line));
+  Measured measured{.loading_seconds = seconds_since(start),
+                    .epoch_windows = trainer.loader().epoch_size(),
+                    .tokens = trainer.data().train_tokens(),
+                    .vocab_size = trainer.data().tokenizer->vocab_size()};
+  const auto tokens = static_cast<double>(trainer.data().tokenizer->encode(sample_text).size());
+  measured.bytes_per_token = tokens > 0 ? static_cast<double>(sample_text.size()) / tokens : 1;
+  const Trial trial = run_trial(trainer, kSteps);
+  const std::size_t first = trial.steps.size() > 2 ? 1 : 0;  // the first step touches new memory
+  for (const StepReport& step : std::span(trial.steps).subspan(first)) {
+    measured.step_seconds += step.seconds / static_cast<double>(trial.steps.size() - first);
+  }
+  measured.evaluation_seconds = trial.evaluation_seconds;
+  return measured;
+}
+
+/// Makes the plan of a new assistant, step by step. It writes nothing.
+class Planner {
+ public:
+  explicit Planner(AssistantPlan wishes) : plan_(std::move(wishes)) {}
+
+  AssistantPlan make() {
+    Config config;
+    config.train.precision = Precision::auto_;
+    settle_precision(config);
+    precision_ = name_of(config.train.precision);
+    if (!plan_.pairs.empty()) {
+      pairs_ = read_preferences(std::vector{plan_.pairs});
+    }
+    if (plan_.from.empty()) {
+      plan_new_model(operand_type(config.train));
+    } else {
+      plan_later_stages();
+    }
+    add_row("in all", seconds_since(start_) + expected_, concat("of the ", clock_time(plan_.seconds), " that were given"));
+    return plan_;
+  }
+
+ private:
+  static constexpr double kEndSeconds = 1, kEndShare = 0.02;  // the report, and saving
+
+  bool has_chats() const { return plan_.from.empty() || !plan_.chats.empty() || plan_.pairs.empty(); }
+
+  void read_chats(index context) {
+    constexpr index kMarkup = 32;  // tokens of a template around a question and its answer
+    plan_.longest_question = context - kMarkup;
+    chats_ = read_assistant_chats(plan_.chats, plan_.name, plan_.longest_question);
+  }
+
+  /// Returns the time of asking the held-out questions so often. `token_seconds` is the time of training on a token. A question takes about
+  /// as long as 700 of them, for models of one and of 56 million parameters.
+  double time_of_questions(double token_seconds, index askings) const {
+    constexpr double kTokensOfQuestion = 700;
+    return kTokensOfQuestion * token_seconds * static_cast<double>(chats_.tasks_count * askings);
+  }
+
+  void add_questions(double seconds) {
+    if (chats_.tasks_count > 0) {
+      add_row("questions", seconds, fmt::format("{} held-out conversations, asked after each stage", chats_.tasks_count));
+    }
+  }
+
+  /// Returns what is left of the time for training.
+  double time_left(double others) const {
+    const double left = plan_.seconds - seconds_since(start_) - others - kEndSeconds - kEndShare * plan_.seconds;
+    require_input(left > 0, "--time is ", clock_time(plan_.seconds), ", but reading the texts and evaluating takes ",
+                  clock_time(plan_.seconds - left), ": give a longer --time");
+    return left;
+  }
+
+  void plan_new_model(DType operands) {
+    constexpr double kPretrainShare = 0.8, kUsefulShare = 0.4;  // of the machine's rate that training a small model reaches
+    constexpr double kBytesPerToken = 3, kPreferenceCost = 1.45, kReferenceCost = 0.35;
+    constexpr index kLeastBytes = 10'000;
+    const index bytes = bytes_of(plan_.corpus), vocab_size = vocabulary_for(bytes);
+    require_input(bytes >= kLeastBytes, "--corpus has ", grouped_digits(bytes), " bytes, expected at least ", grouped_digits(kLeastBytes),
+                  " (some megabytes make a good model): add texts, or begin with a trained model (--from)");
+    const double pretrain = kPretrainShare * plan_.seconds;
+    double rate = kUsefulShare * gemm_rate(operands);
+    // Choose a size by the machine's rate, measure it, and choose again if its own rate allows a larger model or only a smaller one.
+    AssistantSize size = size_for(pretrain, rate, vocab_size, bytes);
+    std::vector<std::string> settings;
+    Measured measured;
+    double step_tokens = 0;
+    for (bool is_last = false;; is_last = true) {
+      read_chats(size.block_size);
+      step_tokens = static_cast<double>(size.batch_size * size.block_size);
+      const double flops = size.flops_per_token(vocab_size) * step_tokens;
+      const double guess = std::max(8.0, pretrain * rate / flops);
+      settings = pretrain_settings(size, vocab_size, guess * step_tokens * kBytesPerToken / static_cast<double>(bytes), precision_);
+      WantedRun wanted{.set = settings, .corpus = plan_.corpus};
+      set_steps(wanted.set, static_cast<index>(guess), 1);
+      measured = measure(wanted, chats_.learnt);
+      rate = flops / measured.step_seconds;
+      const AssistantSize better = size_for(pretrain, rate, vocab_size, bytes);
+      if (is_last || better == size) {
+        break;
+      }
+      size = better;
+    }
+    // Chats have the same windows, so their steps take as long. Packing leaves some padding.
+    constexpr double kPadding = 1.15, kMarkup = 6;
+    const double chat_tokens =
+        kPadding * (static_cast<double>(chats_.bytes) / measured.bytes_per_token + kMarkup * static_cast<double>(chats_.messages));
+    const StageCost chats{.step_seconds = measured.step_seconds, .epoch_steps = chat_tokens / step_tokens};
+    StageCost preferences;
+    const index pair_rows = std::max<index>(1, size.batch_size / 4);  // a row has two windows
+    if (!plan_.pairs.empty()) {
+      const double share = 2 * static_cast<double>(pair_rows) / static_cast<double>(size.batch_size);
+      preferences = {.step_seconds = measured.step_seconds * share * (kPreferenceCost + kReferenceCost),
+                     .epoch_steps = static_cast<double>(pairs_.bytes) / measured.bytes_per_token / (step_tokens * share)};
+    }
+    const double evaluation = measured.evaluation_seconds * (kEvaluations + 1);
+    const double questions = time_of_questions(measured.step_seconds / step_tokens, plan_.pairs.empty() ? 2 : 3);
+    const StageSteps steps = share_time(time_left(measured.loading_seconds + evaluation + questions),
+                                        {.step_seconds = measured.step_seconds}, chats, preferences);
+
+    // The stages, and the table.
+    set_steps(settings, steps.pretrain, measured.step_seconds);
+    const double tokens = static_cast<double>(steps.pretrain) * step_tokens, epochs = tokens / static_cast<double>(measured.tokens);
+    const auto parameters = static_cast<double>(size.parameters(measured.vocab_size));
+    add_row("tokenizer", measured.loading_seconds,
+            fmt::format("{} word pieces from {} bytes", grouped_digits(measured.vocab_size), grouped_digits(bytes)));
+    add_stage("pretrain", plan_.corpus, "", settings, steps.pretrain, measured.step_seconds, evaluation,
+              fmt::format("{} layers x {}, {} parameters; {} steps, {} tokens ({:.1f} for each parameter); the text is read {}",
+                          size.n_layer, size.n_embd, short_count(static_cast<index>(parameters)), grouped_digits(steps.pretrain),
+                          short_count(static_cast<index>(tokens)), tokens / parameters, times(epochs)));
+    constexpr double kManyEpochs = 16;
+    if (epochs > kManyEpochs) {
+      warn(fmt::format(
+          "warning: the text is small for this time: it will be read {}, and after about 16 times a model learns little more and "
+          "starts to memorise; add texts to --corpus, or give a shorter --time",
+          times(epochs)));
+    }
+    std::vector<std::string> tuned = tuning_settings(precision_);
+    set(tuned, "optim.learning_rate", parameters < 2e7 ? 1e-3 : 3e-4);
+    set(tuned, "train.batch_size", size.batch_size);
+    add_chats(tuned, "pretrain", steps.chats, measured.step_seconds, chats.epoch_steps);
+    if (steps.preferences > 0) {
+      std::vector<std::string> preferred = tuning_settings(precision_);
+      set(preferred, "preference.method", "auto");
+      set(preferred, "optim.learning_rate", parameters < 2e7 ? 2e-5 : 5e-6);
+      set(preferred, "train.batch_size", pair_rows);
+      add_preferences(preferred, "chats", steps.preferences, preferences);
+    }
+    add_questions(questions);
+  }
+
+  /// Plans the stages after pretraining, for a model that the user has.
+  void plan_later_stages() {
+    constexpr index kLargeModel = 50'000'000, kWindow = 512;
+    constexpr double kReferenceCost = 1.25;
+    const TransformerConfig model = ModelOrigin::open(plan_.from).config().model;
+    const bool is_large = 12 * model.n_layer * model.n_embd * model.n_embd > kLargeModel;
+    const index window = std::min(model.block_size, kWindow);
+    std::vector<std::string> settings = tuning_settings(precision_);
+    if (window < model.block_size && (model.positions == Positions::rope || model.positions == Positions::none)) {
+      set(settings, "data.window", window);
+    }
+    if (is_large) {
+      settings.emplace_back("lora.rank=16");
+    }
+    std::vector<std::string> tuned = settings, preferred = settings;
+    set(tuned, "optim.learning_rate", is_large ? 5e-4 : 3e-4);
+    set(tuned, "train.batch_size", index{4});
+    set(preferred, "preference.method", "auto");
+    set(preferred, "optim.learning_rate", is_large ? 5e-5 : 1e-5);
+    set(preferred, "train.batch_size", index{2});
+    StageCost chats, preferences;
+    double others = 0, questions = 0;  // other times than those of steps
+    if (has_chats()) {
+      read_chats(window);
+      const fs::path data = recipes().empty() ? fs::path() : recipes().front().parent_path() / "../data/questions.jsonl";
+      WantedRun wanted{.set = tuned,
+                       .corpus = {plan_.chats.empty() ? absolute_path(data).lexically_normal().string() : plan_.chats},
+                       .init_from = plan_.from};
+      set_steps(wanted.set, 1000, 1);
+      const Measured measured = measure(wanted, chats_.learnt);
+      const double found = static_cast<double>(measured.epoch_windows) / 4;
+      chats = {.step_seconds = measured.step_seconds, .epoch_steps = plan_.chats.empty() ? 1.5 * found : found};
+      others += measured.loading_seconds + measured.evaluation_seconds * (kEvaluations + 1);
+      questions = time_of_questions(measured.step_seconds / static_cast<double>(4 * window), plan_.pairs.empty() ? 2 : 3);
+    }
+    if (!plan_.pairs.empty()) {
+      WantedRun wanted{.set = preferred, .corpus = {plan_.pairs}, .init_from = plan_.from};
+      set_steps(wanted.set, 1000, 1);
+      const Measured measured = measure(wanted, "");
+      preferences = {.step_seconds = kReferenceCost * measured.step_seconds,
+                     .epoch_steps = static_cast<double>(measured.epoch_windows) / 2};
+      others += measured.loading_seconds + measured.evaluation_seconds * (kEvaluations + 1);
+    }
+    const StageSteps steps = share_time(time_left(others + questions), {}, chats, preferences);
+    expected_ += others;
+    if (steps.chats > 0) {
+      add_chats(tuned, plan_.from, steps.chats, chats.step_seconds, chats.epoch_steps);
+    }
+    if (steps.preferences > 0) {
+      add_preferences(preferred, steps.chats > 0 ? "chats" : plan_.from, steps.preferences, preferences);
+    }
+    add_questions(questions);
+  }
+
+  static std::string times(double epochs) { return fmt::format("{:.{}f} times", epochs, epochs < 10 ? 1 : 0); }
+
+  void add_chats(std::vector<std::string> settings, const std::string& from, index steps, double step_seconds, double epoch_steps) {
+    if (!chats_.held_out.empty()) {
+      set(settings, "data.validation", kHeldOutChats);
+    }
+    set_steps(settings, steps, step_seconds);
+    const std::string whose = plan_.chats.empty() ? concat(" of dikkat's own, as ", plan_.name) : concat(" of ", plan_.chats);
+    add_stage("chats", {kLearntChats}, from, settings, steps, step_seconds, 0,
+              fmt::format("{} conversations{}; {} steps, read {}", grouped_digits(chats_.conversations), whose, grouped_digits(steps),
+                          times(static_cast<double>(steps) / epoch_steps)));
+    if (chats_.tasks_count > 0) {
+      plan_.tasks = kTasks;
+    }
+  }
+
+  void add_preferences(std::vector<std::string> settings, const std::string& from, index steps, const StageCost& cost) {
+    set_steps(settings, steps, cost.step_seconds);
+    add_stage("preferences", {plan_.pairs}, from, settings, steps, cost.step_seconds, 0,
+              fmt::format("{} examples of {}; {} steps", grouped_digits(std::ssize(pairs_.examples)), plan_.pairs, grouped_digits(steps)));
+  }
+
+  void add_stage(const std::string& name, std::vector<std::string> corpus, const std::string& from, std::vector<std::string> settings,
+                 index steps, double step_seconds, double evaluations, const std::string& what) {
+    const double seconds = static_cast<double>(steps) * step_seconds + evaluations;
+    plan_.stages.push_back(
+        {.name = name, .corpus = std::move(corpus), .from = from, .settings = std::move(settings), .steps = steps, .seconds = seconds});
+    add_row(name, seconds, what);
+  }
+
+  void add_row(const std::string& name, double seconds, const std::string& what) {
+    expected_ += seconds;
+    plan_.table += fmt::format("{:<12} {:>8}  {}\n", name, clock_time(seconds), what);
+  }
+
+  double expected_ = 0;
+  Clock::time_point start_ = Clock::now();
+  AssistantPlan plan_;
+  AssistantChats chats_;
+  PreferenceCorpus pairs_;
+  std::string precision_;
+};
+
+}  // namespace
+
+AssistantPlan plan_assistant(AssistantPlan wishes) { return Planner(std::move(wishes)).make(); }
+
+}  // namespace dikkat

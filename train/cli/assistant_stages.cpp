@@ -1,0 +1,186 @@
+#include "train/cli/assistant_stages.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/seconds_since.h"
+#include "train/checkpoint/checkpoint_list.h"
+#include "train/checkpoint/lock.h"
+#include "train/cli/assistant_chats.h"
+#include "train/cli/assistant_planner.h"
+#include "train/cli/assistant_report.h"
+#include "train/cli/commands/train_command.h"
+#include "train/cli/eval_tasks.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/config/render.h"
+#include "train/config/resolve.h"
+#include "train/metrics/run_history.h"
+#include "train/model/trained_model.h"
+#include "train/run/assistant_plan.h"
+#include "train/run/trainer.h"
+#include "train/system/folder.h"
+#include "train/system/json.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// Runs the stages of a folder, from the plan that it has.
+class Assistant {
+ public:
+  explicit Assistant(const fs::path& folder) : folder_(folder), lock_(FolderLock::take(folder)), plan_(read_plan(folder)) { lock_.sign(); }
+
+  /// Returns the exit code.
+  int run() {
+    write_chats();
+    for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
+      AssistantStage& stage = plan_.stages[i];
+      if (stage.done) {
+        continue;
+      }
+      print_message(fmt::format("stage {} of {}: {}", i + 1, plan_.stages.size(), stage.name));
+      const auto start = Clock::now();
+      if (i == 0 && !plan_.from.empty() && plan_.before.empty() && !ask(plan_.from, plan_.before)) {
+        return stopped();
+      }
+      if (const int code = train(stage); code != 0) {
+        return stop_requested() ? stopped() : code;
+      }
+      if (!ask(run_of(stage), stage.tasks)) {
+        return stopped();
+      }
+      stage.took = seconds_since(start);
+      stage.done = true;
+      write_plan(folder_, plan_);
+    }
+    save_model_of(plan_.stages.back());
+    write_assistant_report(folder_, plan_);
+    return 0;
+  }
+
+  const AssistantPlan& plan() const { return plan_; }
+
+ private:
+  fs::path run_of(const AssistantStage& stage) const { return folder_ / stage.name; }
+
+  int stopped() const {
+    print_message(concat("continue with: dikkat resume ", folder_.string()));
+    return 128 + stop_signal();
+  }
+
+  /// Writes the files made from the chats, unless an earlier start did.
+  void write_chats() {
+    const auto chats = std::ranges::find(plan_.stages, "chats", &AssistantStage::name);
+    if (chats == plan_.stages.end() || is_there(folder_ / kLearntChats)) {
+      return;
+    }
+    const AssistantChats texts = read_assistant_chats(plan_.chats, plan_.name, plan_.longest_question);
+    replace_file(folder_ / kHeldOutChats, texts.held_out);
+    replace_file(folder_ / kTasks, texts.tasks);
+    replace_file(folder_ / kLearntChats, texts.learnt);
+  }
+
+  /// Trains a stage, or the rest of it. Returns the exit code.
+  int train(const AssistantStage& stage) {
+    const fs::path run = run_of(stage);
+    HistoryReader reader(run);
+    reader.update();
+    if (reader.history().finished()) {
+      return 0;
+    }
+    if (is_folder(checkpoint_directory(run)) && !list_checkpoints(run).empty()) {
+      return resume_command({.run_directory = run.string(), .is_stage = true});
+    }
+    remove_tree(run);  // a start that was interrupted before the first checkpoint
+    TrainArguments arguments;
+    arguments.run.set = stage.settings;
+    for (std::string& setting : arguments.run.set) {
+      if (setting == concat("data.validation=", kHeldOutChats)) {
+        setting = concat("data.validation=", (folder_ / kHeldOutChats).string());
+      }
+    }
+    for (const std::string& path : stage.corpus) {
+      arguments.run.corpus.push_back(path == kLearntChats ? (folder_ / path).string() : path);
+    }
+    arguments.run.init_from = origin_of(stage);
+    arguments.out = run.string();
+    arguments.is_stage = true;
+    return train_command(arguments);
+  }
+
+  /// Returns the model that a stage starts from: a complete one, since adapters cannot be trained on adapters.
+  std::string origin_of(const AssistantStage& stage) {
+    const auto earlier = std::ranges::find(plan_.stages, stage.from, &AssistantStage::name);
+    if (earlier == plan_.stages.end()) {
+      return stage.from;
+    }
+    const fs::path run = run_of(*earlier);
+    if (ModelOrigin::open(run.string()).config().lora.rank == 0) {
+      return run.string();
+    }
+    const fs::path merged = folder_ / concat(earlier->name, "-merged");
+    save_complete(run, merged);
+    return merged.string();
+  }
+
+  /// Asks a model the held-out questions. Returns false if a signal stopped it.
+  bool ask(const fs::path& model, std::string& tasks) const {
+    if (plan_.tasks.empty()) {
+      return true;
+    }
+    stop_in_order();
+    const auto answers = ask_tasks(load_trained_model(model.string()), (folder_ / plan_.tasks).string());
+    if (answers) {
+      tasks = json_text(object_of(*answers));
+    }
+    return answers.has_value();
+  }
+
+  /// Saves the model of a run, with its adapters added, as a folder that every command takes. Does nothing if an earlier start did.
+  static void save_complete(const fs::path& run, const fs::path& out) {
+    if (!list_checkpoints(out).empty()) {
+      return;
+    }
+    TrainedModel model = load_trained_model(run.string());
+    Config config = model.config;
+    config.train.init_from.clear();
+    config.data = {};
+    resolve(config);
+    make_folders(out);
+    replace_file(out / "config.toml", to_recipe(config));
+    save_model(checkpoint_directory(out), *model.model, *model.tokenizer, config);
+  }
+
+  void save_model_of(const AssistantStage& last) { save_complete(run_of(last), folder_); }
+
+  fs::path folder_;
+  FolderLock lock_;
+  AssistantPlan plan_;
+};
+
+}  // namespace
+
+int run_assistant(const fs::path& folder, bool json, Clock::time_point start) {
+  Assistant assistant(folder);
+  if (const int code = assistant.run(); code != 0) {
+    return code;
+  }
+  const std::string out = folder.string();
+  print_message(report_text(assistant.plan()));
+  print_message(
+      fmt::format("this command took {}; the plan had {}\n", clock_time(seconds_since(start)), clock_time(assistant.plan().seconds)));
+  print_message(for_terminal(concat("next: dikkat chat ", out, "\n      dikkat serve ", out)));
+  print_result((json ? plan_as_json(assistant.plan()) : out) + '\n');
+  flush_results();
+  return 0;
+}
+
+}  // namespace dikkat
