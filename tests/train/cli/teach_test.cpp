@@ -49,8 +49,15 @@ TEST(Teach, StudentsLearnFromItsFile) {
   expect_refused(here, with({"distill.file=taught", "data.val_fraction=0.3", "--out", "no"}), {"distill.file", "taught"});
   expect_refused(here, with({"distill.file=taught", "train.label_smoothing=0.1", "--out", "no"}),
                  {"distill.file", "train.label_smoothing"});
-  expect_refused(here, teach("taught", {"--quiet"}), {"taught", "temperatures"});
-  expect_refused(here, teach("teacher", {"--quiet"}), {"teacher", "--out"});
+  // Folders that hold something else, which is found after the plan.
+  const auto before = here.tree();
+  for (const auto& [out, fragment] : {std::pair("taught", "temperatures"), std::pair("teacher", "--out")}) {
+    const Outcome refused = here.run(teach(out));
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.out, "");
+    expect_named(refused.err, {concat("dikkat: ", out), fragment});
+  }
+  EXPECT_TRUE(here.tree() == before);
   expect_refused(here, teach("no", {"--temperature", "11"}), {"--temperature", "11"});
   expect_refused(here, teach("no", {"--stride", "25"}), {"--stride", "25"});
 }
