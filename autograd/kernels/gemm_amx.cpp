@@ -25,8 +25,8 @@
 // A strip is 32 rows of A and C, a panel 32 columns of B and C, and a group some adjacent panels. A thread packs B of a group into its own
 // memory, so that it stays in L2, and multiplies strip after strip by it. Within a strip, a part of k at a time is multiplied by all panels
 // of the group: this part of A stays in L1, and the next part is fetched meanwhile. Between the parts of a block of k, sums are in the
-// thread's memory; between blocks they are in C, unless C is bf16. A is read in place, or packed for all threads if it is transposed or must
-// be rounded.
+// thread's memory; between blocks they are in C, unless C is bf16. A is read in place, or packed for all threads if it is transposed or
+// must be rounded.
 //
 // Threads get equal numbers of strips, group after group. An element's bits depend only on k, because the products of 32 k are added to C
 // at once.
