@@ -1,7 +1,11 @@
 #include "autograd/kernels/gemm_amx.h"
 
-// cmake gives this source the compiler's options for AMX. Elsewhere the product is never called.
-#if defined(__AMX_BF16__) && defined(__AVX512BF16__)
+// cmake gives this source the compiler's options for AMX (clang 14 spells the second name). Without AVX-512 with bf16, the product is never
+// called.
+#if defined(__AVX512BF16__)
+#if !defined(__AMX_BF16__) && !defined(__AMXBF16__)
+#error "gemm_amx.cpp is compiled without -mamx-bf16, expected it wherever kernels may choose AMX"
+#endif
 
 #include <algorithm>
 #include <cstring>

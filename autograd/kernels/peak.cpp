@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// cmake gives this source the compiler's options for AMX.
-#if defined(__AMX_BF16__) && defined(__AVX512BF16__)
+// cmake gives this source the compiler's options for AMX (clang 14 spells the second name).
+#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__)
 #define DIKKAT_HAS_TILES
 #include <immintrin.h>
 #endif
