@@ -159,6 +159,9 @@ Conversation read_conversation(std::string_view line, const std::string& text_fi
   const json object = parse_json_line<json>(line);
   require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
   const ExampleKind kind = kind_of(object, text_field);
+  if (kind == ExampleKind::none && preference_kind(object) == PreferenceKind::pair) {
+    fail_input(unknown_fields(object, text_field));  // before its keys are refused one by one
+  }
   check_keys(object, KeyPlace::line, used_keys(kind, text_field), "", found);
   Conversation example;
   switch (kind) {

@@ -117,38 +117,20 @@ TEST_F(Tuning, IsPlanned) {
   EXPECT_FALSE(std::filesystem::exists(here / "runs"));
 }
 
-/// Losses of different beta cannot be compared, so a sweep goes by accuracy.
-TEST_F(Tuning, IsSweptByAccuracy) {
-  const Outcome swept = here.run({"sweep",
-                                  "--init-from",
-                                  "base",
-                                  "--corpus",
-                                  "pairs.jsonl",
-                                  "--vary",
-                                  "optim.learning_rate=1e-9,5e-3",
-                                  "--vary",
-                                  "preference.beta=0.001,0.5",
-                                  "--no-halving",
-                                  "--out",
-                                  "swept",
-                                  "--json",
-                                  "--set",
-                                  "preference.method=dpo",
-                                  "lora.rank=2",
-                                  "train.max_steps=10",
-                                  "train.eval_interval=10",
-                                  "data.val_fraction=0.25",
-                                  "optim.warmup_steps=0",
-                                  "train.batch_size=2"});
+TEST_F(Tuning, IsSwept) {
+  const Outcome swept =
+      here.run({"sweep", "--corpus", "pairs.jsonl", "--vary", "preference.beta=0.05,0.5", "--no-halving", "--out", "swept", "--json",
+                "--set", "train.init_from=base", "preference.method=dpo", "lora.rank=2", "optim.learning_rate=5e-3", "train.max_steps=10",
+                "train.eval_interval=10", "data.val_fraction=0.25", "optim.warmup_steps=0", "train.batch_size=2"});
   ASSERT_EQ(swept.code, 0) << swept.err;
-  const Json result = Json::parse(swept.out);
-  const Json& rows = result["combinations"];
-  ASSERT_EQ(rows.size(), 4U);
-  EXPECT_TRUE(contains(result["best"], "optim.learning_rate=0.005"));
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    EXPECT_GE(rows[i - 1]["rewards_accuracy"], rows[i]["rewards_accuracy"]);
+  const Json rows = Json::parse(swept.out)["combinations"];
+  ASSERT_EQ(rows.size(), 2U);
+  for (const Json& row : rows) {
+    EXPECT_EQ(row["state"], "finished") << row;
+    EXPECT_GE(row["rewards_accuracy"], 0.5);
   }
-  EXPECT_GT(rows[0]["rewards_accuracy"], rows[3]["rewards_accuracy"]);
+  EXPECT_NE(rows[0]["val_loss"], rows[1]["val_loss"]);
+  EXPECT_GE(rows[0]["rewards_accuracy"], rows[1]["rewards_accuracy"]);
   const Outcome again = here.run({"sweep", "--resume", "swept"});
   EXPECT_EQ(again.code, 0) << again.err;
   expect_named(again.out, {"accuracy", "preference.beta=0.5"});

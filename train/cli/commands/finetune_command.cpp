@@ -132,7 +132,7 @@ void add_finetune(Commands& program) {
   dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
   dikkat finetune runs/base --data letters.txt --full
   dikkat finetune runs/base --data chats.jsonl --epochs 2
-  dikkat finetune runs/talks --data pairs.jsonl --set preference.beta=0.05   # preferences (DPO)
+  dikkat finetune runs/merged --data pairs.jsonl --set preference.beta=0.05  # preferences (DPO)
   dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
 The command is short for
   dikkat train --config finetune --init-from MODEL --corpus PATH

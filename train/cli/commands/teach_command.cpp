@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -15,10 +16,14 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
+#include "train/config/override.h"
+#include "train/config/parse.h"
+#include "train/config/resolve.h"
 #include "train/data/taught_text.h"
 #include "train/model/adapters.h"
 #include "train/model/trained_model.h"
 #include "train/run/new_run.h"
+#include "train/run/origin.h"
 #include "train/run/precision.h"
 #include "train/run/teach.h"
 #include "train/system/file.h"
@@ -39,13 +44,39 @@ struct TeachArguments {
   bool json = false;
 };
 
-/// Returns the text as a run with this configuration would learn it. Nothing else of the run counts.
+/// Returns whether the student's configuration says how long windows are.
+bool has_window(const WantedRun& run) {
+  std::vector<std::string> keys;
+  if (!run.config.empty()) {
+    load_config(find_config(run.config), {}, &keys);
+  }
+  std::ranges::transform(run.set, std::back_inserter(keys), key_of_override);
+  return std::ranges::any_of(keys, [](const std::string& key) { return key == "data.window" || key == "model.block_size"; });
+}
+
+/// Returns the text as a run with this configuration would learn it. Nothing else of the run counts: the model is the teacher's.
 NewRun text_of(const TeachArguments& arguments) {
-  Config config = configuration_of(arguments.run);
+  WantedRun student = arguments.run;
+  student.init_from.clear();
+  Config config = configuration_of(student);
+  require_input(!config.data.training_paths().empty(), "--data is missing: give the texts that the student will learn from");
   config.lora = {};
   config.preference = {};
   config.distill = {};
-  require_input(!config.data.training_paths().empty(), "--data is missing: give the texts that the student will learn from");
+  const ModelOrigin teacher = ModelOrigin::open(arguments.run.init_from);
+  const Config theirs = config_of_origin(teacher);
+  const std::string tokenizer = config.tokenizer.path;  // compared with the teacher's
+  const index window = config.data.window, context = theirs.model.block_size;
+  config.model = theirs.model;
+  config.tokenizer = theirs.tokenizer;
+  config.tokenizer.path = tokenizer.empty() ? config.tokenizer.path : tokenizer;
+  config.data.window = theirs.data.window;
+  if (has_window(arguments.run)) {  // streams have windows of their own
+    config.data.window = config.data.pack == Packing::stream ? std::min(window, context) : window;
+  }
+  config.train.init_from = arguments.run.init_from;
+  adopt_model(config, teacher);
+  validate(config);
   announce_corpus(config.data.training_paths());
   LoadingLine line;
   return load_new_run(std::move(config), std::ref(line), {});

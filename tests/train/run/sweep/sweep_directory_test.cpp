@@ -40,7 +40,9 @@ TEST(SweepDirectory, KeepsDescriptionAndResultsToTheBit) {
   const double loss = 1.0 / 3;
   {
     SweepDirectory made = SweepDirectory::create(folder / "a/sweep", two_rates());
-    made.record(result(loss));
+    LegResult first = result(loss);
+    first.accuracy = 1.0 / 7;
+    made.record(first);
     made.record(result(std::numeric_limits<double>::quiet_NaN(), "step 3: the loss is NaN"));
   }
   const SweepDirectory opened = SweepDirectory::open(folder / "a/sweep");
@@ -50,6 +52,8 @@ TEST(SweepDirectory, KeepsDescriptionAndResultsToTheBit) {
   ASSERT_EQ(opened.results().size(), 2U);
   EXPECT_EQ(opened.results()[0].leg, result(0).leg);
   EXPECT_EQ(opened.results()[0].loss, loss);
+  EXPECT_EQ(opened.results()[0].accuracy, 1.0 / 7);
+  EXPECT_EQ(opened.results()[1].accuracy, -1);
   EXPECT_TRUE(opened.results()[1].failed());
   EXPECT_EQ(opened.run_path(result(0).leg).filename(), "optim.learning_rate=0.002,seed=2");
 }

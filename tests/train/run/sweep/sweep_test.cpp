@@ -18,6 +18,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 struct FakeRuns {
   std::function<double(const Leg&)> loss;
   index most = 1000;  // legs until it is asked to stop
+  std::function<double(const Leg&)> accuracy = [](const Leg&) { return -1.0; };
   std::vector<Leg> trained = {};
 
   Halving operator()(const SweepPlan& plan, std::vector<LegResult>& ended) {
@@ -31,6 +32,7 @@ struct FakeRuns {
                        .step = leg.steps,
                        .loss = value,
                        .standard_error = 0.5,
+                       .accuracy = accuracy(leg),
                        .seconds = static_cast<double>(leg.steps),
                        .failure = value < 0 ? "step 3: the loss is NaN" : ""};
     });
@@ -107,6 +109,21 @@ TEST(Walk, PrefersTheEarlierOfEqualLosses) {
   FakeRuns runs{.loss = [](const Leg&) { return 2.0; }};
   std::vector<LegResult> ended;
   EXPECT_EQ(runs(plan_of(5, 9), ended).stopped_at, (Numbers{0, 0, 1, 1, 1})) << "two of five: a third, rounded up";
+}
+
+// Losses of preferences with different beta, for example, cannot be compared.
+TEST(Walk, ComparesPreferencesByTheirAccuracy) {
+  FakeRuns runs{.loss = [](const Leg& leg) { return static_cast<double>(leg.combination); },
+                .accuracy = [](const Leg& leg) { return leg.combination < 4    ? 0.5
+                                                        : leg.combination == 4 ? 0.9
+                                                                               : 0.75; }};
+  std::vector<LegResult> ended;
+  EXPECT_EQ(runs(plan_of(6, 9, {1, 2}), ended).stopped_at, (Numbers{1, 1, 1, 1, 0, 0}));
+  const auto all = standings(plan_of(6, 9, {1, 2}), ended);
+  EXPECT_EQ(order_of(all), (Numbers{4, 5, 0, 1, 2, 3})) << "equal accuracies: by their losses";
+  EXPECT_EQ(all[0].accuracy, 0.9);
+  const Forecast left = forecast(plan_of(6, 9), {}, std::vector<double>(6, 1.0));
+  EXPECT_EQ(left.runs, 6);
 }
 
 TEST(Walk, NeverContinuesARunThatFailedOrHasNoLoss) {
