@@ -77,8 +77,7 @@ Config config_of(const TimedModel& model, Precision precision) {
 
 class Measurement {
  public:
-  Measurement(bool quick, const std::function<void(const std::string&, double)>& progress)
-      : quick_(quick), budget_(quick ? 0.05 : 0.8), progress_(progress) {}
+  Measurement(bool quick, const std::function<void(double)>& progress) : quick_(quick), budget_(quick ? 0.05 : 0.8), progress_(progress) {}
 
   MachineReport run() {
     const auto start = Clock::now();
@@ -101,7 +100,7 @@ class Measurement {
         decoding(kLarge, type);
       }
     }
-    progress_("", 1);
+    progress_(1);
     report_.seconds = seconds_since(start);
     return std::move(report_);
   }
@@ -110,7 +109,7 @@ class Measurement {
   static constexpr std::size_t kMemoryOfLarge = std::size_t{4} << 30;
   static constexpr double kParts = 20;  // that progress counts
 
-  void next(const std::string& what) { progress_(what, std::min(done_++ / kParts, 1.0)); }
+  void next() { progress_(std::min(done_++ / kParts, 1.0)); }
 
   void add(const char* group, std::string name, std::string key, double value, const char* unit, std::optional<double> rate = {},
            std::optional<double> limit = {}) {
@@ -130,7 +129,7 @@ class Measurement {
   }
 
   void limits(bool memory_too) {
-    next("multiply-adds");
+    next();
     f32_peak_ = peak_flops(DType::f32);
     add("limits", "f32 multiply-adds in registers", "f32_peak", f32_peak_ * 1e-9, "GFLOP/s");
     if (kernels::has_bf16_products()) {
@@ -138,7 +137,7 @@ class Measurement {
       add("limits", "bf16 multiply-adds in registers", "bf16_peak", bf16_peak_ * 1e-9, "GFLOP/s");
     }
     if (memory_too) {
-      next("memory");
+      next();
       add("limits", "copying memory, read and written", "copy", copy_bandwidth() * 1e-9, "GB/s");
       constexpr index kNumbers = index{64} << 20;
       const Pages memory(kNumbers * sizeof(float), "memory to measure its bandwidth");
@@ -151,7 +150,7 @@ class Measurement {
 
   template <class T, class Problem>
   void product(const std::string& type, index m, index n, index k, double limit) {
-    next(type + " products");
+    next();
     std::vector<float> a = random_numbers(m * k, 1), b = random_numbers(n * k, 2);
     const std::vector<T> x(a.begin(), a.end()), y(b.begin(), b.end());
     std::vector<T> c(static_cast<std::size_t>(m * n));
@@ -177,7 +176,7 @@ class Measurement {
 
   /// Times one layer's causal attention, forward and backward, without dropout.
   void attention(const std::string& key, index batch, index heads, index size, index time) {
-    next("attention");
+    next();
     const index width = heads * size, rows = batch * time;
     const std::vector<float> qkv = random_numbers(rows * 3 * width, 3), dy = random_numbers(rows * width, 4);
     std::vector<float> dqkv(qkv.size()), y(dy.size()), log2_sum(static_cast<std::size_t>(rows * heads));
@@ -221,7 +220,7 @@ class Measurement {
         continue;
       }
       const std::string type(name_of(precision));
-      next("training steps in " + type);
+      next();
       RandomStep step(config_of(model, precision));
       step.run();  // allocates
       const double seconds = median_seconds(2 * budget_, [&] { step.run(); });
@@ -234,7 +233,7 @@ class Measurement {
   void decoding(const TimedModel& timed, PackedType type) {
     constexpr index kTokens = 40, kPrompt = 8;
     const std::string name(name_of(type));
-    next("decoding in " + name);
+    next();
     const Config config = config_of(timed, Precision::f32);
     LanguageModel model(config.model, 1);
     model.parameters().allocate(1);
@@ -276,7 +275,7 @@ class Measurement {
 
   bool quick_;
   double budget_;  // seconds of a kernel's runs
-  const std::function<void(const std::string&, double)>& progress_;
+  const std::function<void(double)>& progress_;
   MachineReport report_;
   double done_ = 0;
   double f32_peak_ = 0, bf16_peak_ = 0, read_rate_ = 0;  // FLOP/s and bytes per second; 0: not measured
@@ -289,8 +288,6 @@ const MachineFigure* MachineReport::find(std::string_view key) const {
   return found == figures.end() ? nullptr : &*found;
 }
 
-MachineReport measure_machine(bool quick, const std::function<void(const std::string& what, double share)>& progress) {
-  return Measurement(quick, progress).run();
-}
+MachineReport measure_machine(bool quick, const std::function<void(double share)>& progress) { return Measurement(quick, progress).run(); }
 
 }  // namespace dikkat

@@ -31,8 +31,8 @@ struct MachineReport {
 /// Measures what dikkat reaches on this machine, on thread_count() threads, in about a minute: the limits of its cores and memory,
 /// products, attention, training steps of a small and of a large model on random tokens, and decoding. Rates are medians, or the best of
 /// several for limits. Nothing else should run meanwhile. What does not fit into the memory available is left out. With `quick`, runs are
-/// shorter, and the large model and the bandwidth of memory are left out, which takes some seconds. `progress` gets what is measured next
-/// and the share that is done.
-MachineReport measure_machine(bool quick, const std::function<void(const std::string& what, double share)>& progress);
+/// shorter, and the large model and the bandwidth of memory are left out, which takes some seconds. `progress` gets the share that is
+/// done.
+MachineReport measure_machine(bool quick, const std::function<void(double share)>& progress);
 
 }  // namespace dikkat

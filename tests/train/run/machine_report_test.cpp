@@ -14,7 +14,7 @@ namespace {
 
 TEST(MachineReport, HasPlausibleFiguresWithTheirShares) {
   std::vector<double> shares;
-  const MachineReport report = measure_machine(true, [&](const std::string&, double share) { shares.push_back(share); });
+  const MachineReport report = measure_machine(true, [&](double share) { shares.push_back(share); });
   std::set<std::string> keys;
   for (const MachineFigure& figure : report.figures) {
     EXPECT_TRUE(keys.insert(figure.key).second) << figure.key << " twice";

@@ -59,8 +59,7 @@ int bench_command(const BenchArguments& arguments) {
   MachineReport report;
   {
     PassingLine line;
-    report =
-        measure_machine(arguments.quick, [&](const std::string& what, double share) { line.show(concat("measuring ", what), 0, share); });
+    report = measure_machine(arguments.quick, [&](double share) { line.show("measuring this machine", 0, share); });
   }
   const Provenance machine = own_provenance();
   if (arguments.json) {
