@@ -102,7 +102,7 @@ struct Measured {
 
 /// Prepares a stage and makes its first steps, without writing anything.
 Measured measure(const WantedRun& wanted, const std::string& sample_text) {
-  constexpr index kSteps = 30;
+  constexpr index kSteps = 100;  // or those of ten seconds
   const auto start = Clock::now();
   Config config = configuration_of(wanted);
   announce_corpus(config.data.training_paths());
