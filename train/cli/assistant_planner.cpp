@@ -116,7 +116,7 @@ Measured measure(const WantedRun& wanted, const std::string& sample_text) {
   measured.bytes_per_token = tokens > 0 ? static_cast<double>(sample_text.size()) / tokens : 1;
   const Trial trial = run_trial(trainer, kSteps);
   // The lower quartile of the steps, since other programs can only make a step slower; and saves, which a trial does not have.
-  constexpr double kSaves = 1.05;
+  constexpr double kSaves = 1.02;
   std::vector<double> seconds;
   std::ranges::transform(trial.steps, std::back_inserter(seconds), &StepReport::seconds);
   const auto quartile = seconds.begin() + std::ssize(seconds) / 4;
