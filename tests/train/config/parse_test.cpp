@@ -142,6 +142,14 @@ TEST(ParseConfig, IgnoresARetiredKeyInARunsConfiguration) {
   EXPECT_TRUE(names(input_error_of([&] { parse_config_of_run("[train]\non_and = 1\n", "run"); }), {"unknown", "train.on_and"}));
 }
 
+TEST(ParseConfig, GivesAnOlderRunWhatItHad) {
+  const std::string older = "[train]\nprecision = \"bf16\"\n";
+  EXPECT_EQ(parse_config_of_run(older, "run").optim.muon_precision, Precision::f32);
+  EXPECT_FALSE(parse_config_of_run(older, "run").lora.decay);
+  EXPECT_EQ(parse_config(older, "a new run").optim.muon_precision, Precision::auto_);
+  EXPECT_TRUE(parse_config(older, "a new run").lora.decay);
+}
+
 TEST_F(ConfigFile, IsLoaded) {
   const fs::path path = write("recipes/a.toml", "train.seed = 3\n");
   EXPECT_EQ(load_config(path).train.seed, 3);
