@@ -2,6 +2,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
+#include "autograd/kernels/bf16_operands.h"
 #include "autograd/kernels/gemm_eigen.h"
 #include "autograd/kernels/gemm_row.h"
 #include "autograd/kernels/gemm_tiles.h"
@@ -15,18 +16,7 @@ void gemm_packed(const Gemm<float>& p) {
   if (is_few_rows(p)) {
     gemm_few_rows_packed(p);
   } else if (has_bf16_products() && !p.packed_b->keeps_f32) {
-    gemm_tiles(Bf16Gemm{.m = p.m,
-                        .n = p.n,
-                        .k = p.k,
-                        .a = p.a,
-                        .lda = p.lda,
-                        .transpose_a = p.transpose_a,
-                        .transpose_b = p.transpose_b,
-                        .c = p.c,
-                        .ldc = p.ldc,
-                        .add = p.add,
-                        .bias = p.bias,
-                        .packed_b = p.packed_b});
+    gemm_tiles(with_bf16_operands(p));
   } else {
     gemm_tiles(p);
   }

@@ -112,7 +112,7 @@ struct Ahead {
   }
 };
 
-/// What a tile's sums are added to: rows `row_bytes` apart (0: the same row for all), or nothing.
+/// Points to the numbers that a tile's sums are added to, in rows `row_bytes` apart (0: all tile rows use one row). Null: no numbers.
 struct Base {
   const float* at;
   index row_bytes;
@@ -574,7 +574,8 @@ class Product {
             ceil_div(kRows * next.steps(), std::max<index>(1, panels * part.steps()))};
   }
 
-  /// What the sums of a part are added to: `c` if it `is_direct`, or the bias, or `sums`, into which the base is copied, or nothing.
+  /// Returns where the numbers lie that the sums of a part are added to. They are in `c` if it `is_direct`, in the bias, or in `sums`, to
+  /// which this copies them.
   template <class C>
   Base base_of(Range part, index rows, index cols, index col, const C* c, bool is_direct, float* sums) const {
     const bool adds = part.begin > 0 || p_.add;

@@ -7,6 +7,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/adamw.h"
+#include "autograd/kernels/bf16_operands.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/transpose_block.h"
 
@@ -58,18 +59,7 @@ template <class T>
 void multiply(const NewtonSchulz& how, const Gemm<T>& p) {
   if constexpr (std::is_same_v<T, float>) {
     if (how.bf16) {
-      gemm(Bf16Gemm{.m = p.m,
-                    .n = p.n,
-                    .k = p.k,
-                    .a = p.a,
-                    .lda = p.lda,
-                    .transpose_a = p.transpose_a,
-                    .b = p.b,
-                    .ldb = p.ldb,
-                    .transpose_b = p.transpose_b,
-                    .c = p.c,
-                    .ldc = p.ldc,
-                    .lower = p.lower});
+      gemm(with_bf16_operands(p));
       return;
     }
   }

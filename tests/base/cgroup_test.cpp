@@ -38,8 +38,8 @@ TEST(Cgroup, OfThisProcessIsAPath) { EXPECT_TRUE(own_cgroup().starts_with('/'));
 TEST(Cgroup, IsVisitedAfterThoseAbove) {
   for (const char* path : {"/a/b", "a/b"}) {
     std::vector<std::filesystem::path> folders;
-    for_each_cgroup("/root", path, [&](const std::filesystem::path& folder) { folders.push_back(folder); });
-    EXPECT_EQ(folders, (std::vector<std::filesystem::path>{"/root", "/root/a", "/root/a/b"}));
+    for_each_cgroup("/top", path, [&](const std::filesystem::path& folder) { folders.push_back(folder); });
+    EXPECT_EQ(folders, (std::vector<std::filesystem::path>{"/top", "/top/a", "/top/a/b"}));
   }
 }
 

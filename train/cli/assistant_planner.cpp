@@ -92,7 +92,7 @@ std::vector<std::string> tuning_settings(const std::string& precision) {
   return all;
 }
 
-/// What a trial of a stage measured.
+/// The results of a stage's trial.
 struct Measured {
   double step_seconds = 0, evaluation_seconds = 0;
   double loading_seconds = 0;  // to read the text, and to train the tokenizer

@@ -17,7 +17,7 @@ namespace dikkat {
 
 /// Reads .jsonl files with one example on each line into a new corpus; blank lines are skipped. read(line) returns an example, and may
 /// throw BadJson or InputError, which get the line's place. `otherwise` continues the refusal of a file that is not .jsonl. Throws
-/// InputError also if there is no example.
+/// InputError too if the files have no example.
 template <class Example, class F>
 void for_examples(std::span<const std::string> paths, const char* otherwise, ExampleCorpus<Example>& corpus, F&& read) {
   Fingerprint fingerprint(&corpus.documents);

@@ -35,11 +35,11 @@ AssistantSize size_for(double seconds, double flops, index vocab_size, index byt
 
 /// The measured cost of one stage.
 struct StageCost {
-  double step_seconds = 0;  ///< 0: there is no such stage
+  double step_seconds = 0;  ///< 0 if the plan leaves the stage out
   double epoch_steps = 0;   ///< steps that read the stage's text once
 };
 
-/// The steps of each stage; 0: there is no such stage.
+/// The number of steps of each stage; 0 if the plan leaves the stage out.
 struct StageSteps {
   index pretrain = 0, chats = 0, preferences = 0;
 };

@@ -13,7 +13,7 @@
 namespace dikkat {
 namespace {
 
-/// What the compiler must not remove.
+/// Receives results, so that the compiler cannot remove the work.
 thread_local volatile float sink = 0;
 
 /// Returns the shortest of `count` times of f, in seconds, after one that is not timed.

@@ -54,12 +54,13 @@ std::vector<float> random_numbers(index count, std::uint64_t draw) {
 /// The GPT whose steps and tokens are timed.
 struct TimedModel {
   const char* name;
+  const char* batch;  // of a training step
   const char* key;
   index n_layer, n_head, n_embd, block_size, vocab_size, batch_size;
 };
 // The small one is nanoGPT's for Shakespeare's characters on a CPU, the large one is GPT-2 124M.
-constexpr TimedModel kSmall{"0.8 M parameters, 12 x 64 characters", "small", 4, 4, 128, 64, 65, 12};
-constexpr TimedModel kLarge{"124 M parameters (GPT-2), 4 x 64 tokens", "large", 12, 12, 768, 64, 50257, 4};
+constexpr TimedModel kSmall{"0.8 M parameters", "12 x 64 characters", "small", 4, 4, 128, 64, 65, 12};
+constexpr TimedModel kLarge{"124 M parameters (GPT-2)", "4 x 64 tokens", "large", 12, 12, 768, 64, 50257, 4};
 
 Config config_of(const TimedModel& model, Precision precision) {
   Config config;
@@ -224,7 +225,7 @@ class Measurement {
       RandomStep step(config_of(model, precision));
       step.run();  // allocates
       const double seconds = median_seconds(2 * budget_, [&] { step.run(); });
-      add("training", concat(model.name, ", ", type), concat("step_", model.key, "_", type), seconds * 1e3, "ms",
+      add("training", concat(model.name, ", ", model.batch, ", ", type), concat("step_", model.key, "_", type), seconds * 1e3, "ms",
           training_flops(step.model(), step.batch()) / seconds, precision == Precision::bf16 ? bf16_peak_ : f32_peak_);
     }
   }

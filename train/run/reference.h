@@ -34,8 +34,8 @@ bool compute_reference(const LanguageModel& model, const Config& config, Trainin
 std::filesystem::path reference_file(const std::filesystem::path& run_directory);
 /// Writes the data's log-probabilities. Throws Error if that fails.
 void write_reference(const std::filesystem::path& file, const TrainingData& data, const ReferenceKey& key);
-/// Sets the data's log-probabilities from a file. Returns false if there is no file. Throws InputError, which begins with the path, if it
-/// is damaged or belongs to another base, template or other answers.
+/// Reads the data's log-probabilities from a file. Returns false if the file does not exist. Throws InputError, which begins with the path,
+/// if the file is damaged, or was written for another base, another template or other answers.
 bool read_reference(const std::filesystem::path& file, TrainingData& data, const ReferenceKey& key);
 
 }  // namespace dikkat

@@ -78,7 +78,7 @@ TEST_F(AssistantTest, AKillInAnyStageDoesNotChangeTheModel) {
     EXPECT_EQ(here.timeless_metrics("killed/" + stage), here.timeless_metrics("whole/" + stage));
   }
 
-  // What is left in the folder: the answers to questions after each stage, a report, and a model that other commands take.
+  // The folder has the answers to questions after each stage, a report, and a model that other commands take.
   const Json result = Json::parse(whole.out, nullptr, false);
   ASSERT_EQ(result["stages"].size(), 3);
   for (const Json& stage : result["stages"]) {
