@@ -1,4 +1,4 @@
-# Writes OUT, a source with a jump for each function that all SETS have (LISTS are the files with their names), and the choice of a set. A
+# Writes OUT, a source for PROCESSOR with a jump for each function that all SETS have (LISTS are the files with their names), and the choice of a set. A
 # set runs the kernels of the set that stands at its place in KERNELS, which is another only for amx.
 cmake_minimum_required(VERSION 3.25)
 string(REPLACE "|" ";" sets "${SETS}")
@@ -41,11 +41,17 @@ foreach(set own IN ZIP_LISTS sets kernels)
 endforeach()
 set(number 0)
 foreach(function IN LISTS functions)
-  string(APPEND jumps "    \".globl ${function}\\n.type ${function}, @function\\n${function}:\\n  jmp *dikkat_chosen_kernels+8*${number}(%rip)\\n\"\n")
+  set(place dikkat_chosen_kernels+8*${number})
+  if(PROCESSOR STREQUAL "aarch64")  # x16 is for what stands between a call and its function
+    set(jump "adrp x16, ${place}\\n  ldr x16, [x16, :lo12:${place}]\\n  br x16")
+  else()
+    set(jump "jmp *${place}(%rip)")
+  endif()
+  string(APPEND jumps "    \".globl ${function}\\n.type ${function}, %function\\n${function}:\\n  ${jump}\\n\"\n")
   math(EXPR number "${number} + 1")
 endforeach()
 
-file(WRITE ${OUT} "// Written by cmake/make_jumps.cmake. Compiled for any x86-64, and runs before static variables are initialised.
+file(WRITE ${OUT} "// Written by cmake/make_jumps.cmake. Compiled for any processor of its kind, and runs before static variables are initialised.
 #include \"autograd/base/choose_instruction_set.h\"
 
 extern \"C\" {

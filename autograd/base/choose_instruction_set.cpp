@@ -1,4 +1,4 @@
-// This file is compiled for any x86-64. It must not call inline functions of the standard library: the linker may take them from other
+// This file is compiled for any x86-64 or arm64 processor. It must not call inline functions of the standard library: the linker may take them from other
 // files, which are compiled for newer processors.
 #include "autograd/base/choose_instruction_set.h"
 
@@ -11,6 +11,9 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace dikkat {
@@ -39,6 +42,17 @@ bool processor_has(const char* set) {
   }
   const bool avx512bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
   return std::strcmp(set, "amx") == 0 ? avx512bf16 && can_use_amx() : avx512bf16;
+}
+#elif defined(__aarch64__)
+bool processor_has(const char* set) {
+  const bool has_dot = (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  if (std::strcmp(set, "neondot") == 0) {
+    return has_dot;
+  }
+  if (std::strcmp(set, "neonbf16") == 0) {
+    return has_dot && (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+  }
+  return std::strcmp(set, "neon") == 0;
 }
 #else
 bool processor_has(const char* set) { return std::strcmp(set, "amx") != 0; }

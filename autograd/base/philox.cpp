@@ -22,6 +22,8 @@ Words times(Words a, std::uint32_t factor) {
   return reinterpret_cast<Words>(_mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), _mm512_set1_epi64(factor)));
 #elif defined(__AVX2__)
   return reinterpret_cast<Words>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), _mm256_set1_epi64x(factor)));
+#elif defined(DIKKAT_NEON)
+  return vmull_u32(vmovn_u64(a), vdup_n_u32(factor));
 #else
   return (a & 0xFFFFFFFF) * factor;
 #endif

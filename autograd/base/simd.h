@@ -9,6 +9,12 @@
 #if defined(DIKKAT_LIBRARY) && defined(__AVX__)
 #define DIKKAT_INTRINSICS
 #include <immintrin.h>
+#elif defined(DIKKAT_LIBRARY) && defined(__aarch64__)
+#define DIKKAT_NEON
+#include <arm_neon.h>
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+#define DIKKAT_BFMMLA
+#endif
 #elif !defined(DIKKAT_LIBRARY) && defined(__SSE2__) && !defined(__AVX__)
 #define DIKKAT_SSE2_INTRINSICS
 #include <emmintrin.h>
@@ -22,13 +28,19 @@ namespace dikkat::simd {
 inline namespace DIKKAT_INSTRUCTION_SET {
 
 /// Bytes of a vector: those of a register. gcc copies wider types through memory, which can make a loop twenty times slower. The library's
-/// kernels are for registers of at least 32 bytes; a program that uses it may be compiled for those of any processor.
+/// kernels for x86 are for registers of at least 32 bytes; a program that uses it may be compiled for those of any processor.
 #if defined(__AVX512F__)
 inline constexpr int kBytes = 64;
-#elif defined(__AVX__) || defined(DIKKAT_LIBRARY)
+#elif defined(__AVX__) || (defined(DIKKAT_LIBRARY) && !defined(DIKKAT_NEON))
 inline constexpr int kBytes = 32;
 #else
 inline constexpr int kBytes = 16;
+#endif
+/// Vector registers.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int kRegisters = 32;
+#else
+inline constexpr int kRegisters = 16;
 #endif
 
 template <class T>
@@ -119,6 +131,8 @@ inline Vec<float> load_f16(const std::uint16_t* from) {
   return _mm512_maskz_cvtph_ps(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 #elif defined(DIKKAT_INTRINSICS) && defined(__F16C__)
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#elif defined(DIKKAT_NEON)
+  return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
 #else
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
   Halves halves;
@@ -141,6 +155,9 @@ inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec
   return c + reinterpret_cast<IntVec<float>>(_mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 #elif defined(DIKKAT_INTRINSICS) && defined(__AVX2__)
   return c + reinterpret_cast<IntVec<float>>(_mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#elif defined(DIKKAT_NEON)
+  const auto x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
+  return c + vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 #else
   return c + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
 #endif
@@ -187,6 +204,8 @@ inline bool any(IntVec<float> lanes) {
   return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(lanes), reinterpret_cast<__m512i>(lanes)) != 0;
 #elif defined(DIKKAT_INTRINSICS)
   return _mm256_movemask_ps(reinterpret_cast<__m256>(lanes)) != 0;
+#elif defined(DIKKAT_NEON)
+  return vmaxvq_u32(vreinterpretq_u32_s32(lanes)) != 0;
 #else
   return detail::any_bit(lanes);
 #endif
@@ -377,6 +396,8 @@ inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
   return _mm512_fmadd_ps(a, b, c);
 #elif defined(DIKKAT_INTRINSICS) && defined(__FMA__)
   return _mm256_fmadd_ps(a, b, c);
+#elif defined(DIKKAT_NEON)
+  return vfmaq_f32(c, a, b);
 #else
   for (index i = 0; i < kLanes<float>; ++i) {
     c[i] = __builtin_fmaf(a[i], b[i], c[i]);

@@ -1,14 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "autograd/base/bf16.h"
 #include "autograd/base/simd.h"
 #include "autograd/kernels/transpose_block.h"
 
-// Operands in the order in which a tile of a product reads them. A word is what a lane multiplies at once: an f32, or two bf16 that are
-// adjacent in k.
+// Operands in the order in which a tile of a product reads them. A word is what is multiplied at once for an element of C: an f32, or two
+// bf16 that are adjacent in k; for arm64's bfmmla four.
 namespace dikkat::kernels {
 
 template <class T>
@@ -17,14 +18,18 @@ struct WordOf {
 };
 template <>
 struct WordOf<bf16> {
+#if defined(DIKKAT_BFMMLA)
+  using type = std::uint64_t;
+#else
   using type = std::uint32_t;
+#endif
 };
 template <class T>
 using Word = typename WordOf<T>::type;
 /// Numbers in a word.
 template <class T>
 inline constexpr index kInWord = static_cast<index>(sizeof(Word<T>) / sizeof(T));
-/// Words of `depth` numbers along k. A bf16 that is missing in the last word is zero.
+/// Words of `depth` numbers along k. bf16 that are missing in the last word are zero.
 template <class T>
 constexpr index words_of(index depth) {
   return ceil_div(depth, kInWord<T>);
@@ -57,12 +62,31 @@ void round_row(const From* from, index count, bf16* to) {
 }
 
 /// A row of numbers as words of bf16.
-template <class From>
-void pack_row(const From* from, index depth, std::uint32_t* words) {
+template <class From, class Bf16Word>
+void pack_row(const From* from, index depth, Bf16Word* words) {
+  constexpr auto kNumbers = static_cast<index>(sizeof(Bf16Word) / sizeof(bf16));
   auto* numbers = reinterpret_cast<bf16*>(words);
   round_row(from, depth, numbers);
-  if (depth % 2 != 0) {
-    numbers[depth] = bf16{0};
+  for (index i = depth; i % kNumbers != 0; ++i) {
+    numbers[i] = bf16{0};
+  }
+}
+
+/// (ceil(depth / 2), kWidth) words of two bf16 become (ceil(depth / 4), kWidth) words of four, in the same memory.
+template <index kWidth>
+void join_words(index depth, std::uint64_t* words) {
+  auto* row = reinterpret_cast<std::uint32_t*>(words);
+  const index count = ceil_div(depth, 2);
+  if (count % 2 != 0) {
+    std::fill_n(row + count * kWidth, kWidth, 0U);
+  }
+  for (index k = 0; k < count; k += 2, row += 2 * kWidth) {
+    std::uint32_t rows[2][kWidth];
+    std::memcpy(rows, row, sizeof rows);
+    for (index i = 0; i < kWidth; ++i) {
+      row[2 * i] = rows[0][i];
+      row[2 * i + 1] = rows[1][i];
+    }
   }
 }
 
@@ -97,9 +121,15 @@ void pack_columns(const From* from, index ld, index count, index depth, std::uin
         pair[0] = detail::rounded(row[at]);
         pair[1] = k + 1 < depth ? detail::rounded(row[ld + at]) : bf16{0};
       }
-      words[at] = word_at(pair);
+      words[at] = std::bit_cast<std::uint32_t>(pair);
     }
   }
+}
+
+template <index kWidth, class From>
+void pack_columns(const From* from, index ld, index count, index depth, std::uint64_t* words) {
+  pack_columns<kWidth>(from, ld, count, depth, reinterpret_cast<std::uint32_t*>(words));
+  join_words<kWidth>(depth, words);
 }
 
 /// `words` (depth, kWidth) = kWidth rows of `from` transposed, k from 0 to depth. Rows from `count` on are zero.
@@ -142,9 +172,14 @@ void pack_rows(const From* from, index ld, index count, index depth, std::uint32
         pair[0] = detail::rounded(from[row * ld + k]);
         pair[1] = k + 1 < depth ? detail::rounded(from[row * ld + k + 1]) : bf16{0};
       }
-      words[k / 2 * kWidth + row] = word_at(pair);
+      words[k / 2 * kWidth + row] = std::bit_cast<std::uint32_t>(pair);
     }
   }
+}
+template <index kWidth, class From>
+void pack_rows(const From* from, index ld, index count, index depth, std::uint64_t* words) {
+  pack_rows<kWidth>(from, ld, count, depth, reinterpret_cast<std::uint32_t*>(words));
+  join_words<kWidth>(depth, words);
 }
 
 }  // namespace dikkat::kernels

@@ -15,10 +15,12 @@ using simd::Vec;
 constexpr index kElements = 1 << 14;  // elements of B in a tile: few enough for equal shares
 
 /// Columns of C that are computed at once: their sums, and the vectors that are multiplied, fit into registers. For one row, memory
-/// bandwidth is the limit, and reading one row of B after another is fastest.
+/// bandwidth is the limit, and reading one row of B after another is fastest; but one chain of sums, with vectors of 16 bytes, takes only
+/// that many in the four cycles or more of a multiply-add.
 constexpr int columns_at_once(int rows) {
-  constexpr int kSums = simd::kBytes == 64 ? 24 : 12;
-  return rows == 1 ? 1 : std::clamp(kSums / rows, 1, 8);
+  constexpr int kSums = simd::kRegisters == 32 ? 24 : 12;
+  constexpr int kMost = simd::kBytes == 16 ? 6 : 8;  // NEON does not multiply from memory: three rows of eight would not fit
+  return rows == 1 ? (simd::kBytes == 16 ? 4 : 1) : std::clamp(kSums / rows, 1, kMost);
 }
 
 /// Columns `first` to `first + kColumns` of C: all rows of A times kColumns rows of B. An element is one chain of sums, whatever kRows and

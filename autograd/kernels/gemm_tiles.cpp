@@ -21,7 +21,7 @@
 // is not transposed is read in place too. Operands that are multiplied as bf16 are packed unless A is stored as bf16.
 //
 // An element of C is base + s_1 + s_2 + ..., added in this order. The base is the bias, the previous C, or nothing. s_i is the sum over the
-// i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word. Blocks depend only on k, so the bits of
+// i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word; or pair after pair of k by bfmmla. Blocks depend only on k, so the bits of
 // an element depend on nothing else (reference/gemm.h: gemm_in_blocks()).
 namespace dikkat::kernels {
 namespace {
@@ -29,13 +29,17 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
-constexpr int kRows = simd::kBytes == 64 ? 8 : 6;     // of a tile: with kVectors sums each they fill the registers
-constexpr int kVectors = simd::kBytes == 64 ? 3 : 2;  // of a tile's row
-constexpr index kCols = kVectors * kLanes<float>;     // of a tile, and of a panel of B
-constexpr index kPackedAtOnce = 3 << 20;              // elements of A that are packed for all threads, about
-constexpr index kInPlace = 1 << 19;                   // elements of A or B that are read in place even if the order is wrong, at most
-constexpr index kFewPanels = 8;                       // with fewer, two threads share the rows of C and not its panels
-constexpr index kRowParts = 2;                        // parts of the rows of a group of columns in that case, if there are enough groups
+// A tile has kRows rows of kVectors vectors, whose sums fill the registers: 8 x 3 or 6 x 2 on x86. On arm64, with 32 registers of 16 bytes,
+// 6 x 4. A multiply-add takes four cycles there, and a core starts two (Neoverse N1) to four (V1, V2, Apple) in a cycle: the sums must be at
+// least 16, and these are 24. In one step of k, 24 multiply-adds take 4 vectors of B and 6 numbers of A, 8 x 3 would take 11 loads, and the
+// 16 columns are a panel of a packed B. Products by bfmmla, which takes five cycles, have 3 x 8 sums of 2 x 2 elements in the same tile.
+constexpr int kRows = simd::kBytes == 64 ? 8 : 6;
+constexpr int kVectors = simd::kBytes == 64 ? 3 : simd::kBytes == 16 ? 4 : 2;
+constexpr index kCols = kVectors * kLanes<float>;  // of a tile, and of a panel of B
+constexpr index kPackedAtOnce = 3 << 20;           // elements of A that are packed for all threads, about
+constexpr index kInPlace = 1 << 19;                // elements of A or B that are read in place even if the order is wrong, at most
+constexpr index kFewPanels = 8;                    // with fewer, two threads share the rows of C and not its panels
+constexpr index kRowParts = 2;                     // parts of the rows of a group of columns in that case, if there are enough groups
 constexpr int kIntoL2 = 2;
 
 template <class T>
@@ -97,7 +101,56 @@ struct Cut {
 };
 
 Vec<float> multiply_add(float a, Vec<float> b, Vec<float> c) { return simd::fused_multiply_add(simd::broadcast(a), b, c); }
-Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float> c) { return simd::multiply_add_words(simd::broadcast(a), b, c); }
+[[maybe_unused]] Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float> c) { return simd::multiply_add_words(simd::broadcast(a), b, c); }
+
+/// Sums of a tile over `steps` words of k: A times B, as multiply_tile() describes them, with `next` numbers of A from step to step and
+/// next_row from row to row.
+template <int kUsedRows, int kUsed, class T>
+[[gnu::always_inline]] inline void add_products(index steps, const T* a, index next, index next_row, const Word<T>* b, index ldb,
+                                                Vec<float> (&sums)[kUsedRows][kUsed]) {
+  for (index k = 0; k < steps; ++k, a += next, b += ldb) {
+    Vec<Word<T>> bs[kUsed];
+    for (int v = 0; v < kUsed; ++v) {
+      bs[v] = simd::load(b + v * kLanes<float>);
+    }
+    for (index row = 0; row < kUsedRows; ++row) {
+      const Word<T> word = word_at(a + row * next_row);
+      for (int v = 0; v < kUsed; ++v) {
+        sums[row][v] = multiply_add(word, bs[v], sums[row][v]);
+      }
+    }
+  }
+}
+#if defined(DIKKAT_BFMMLA)
+/// By bfmmla, which adds the products of two words of A, of adjacent rows, and two words of B, of adjacent columns, to four sums.
+template <int kUsedRows, int kUsed>
+[[gnu::always_inline]] inline void add_products(index steps, const bf16* a, index next, index next_row, const std::uint64_t* b, index ldb,
+                                                Vec<float> (&sums)[kUsedRows][kUsed]) {
+  constexpr int kPairs = (kUsedRows + 1) / 2;  // of rows: the last one of an odd number is multiplied twice
+  float32x4_t squares[kPairs][2 * kUsed] = {};
+  for (index k = 0; k < steps; ++k, a += next, b += ldb) {
+    bfloat16x8_t as[kPairs];
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const std::uint64_t first = word_at(a + 2 * pair * next_row);
+      const std::uint64_t second = 2 * pair + 1 < kUsedRows ? word_at(a + (2 * pair + 1) * next_row) : first;
+      as[pair] = vreinterpretq_bf16_u64(vcombine_u64(vcreate_u64(first), vcreate_u64(second)));
+    }
+    for (int column = 0; column < 2 * kUsed; ++column) {
+      bfloat16x8_t both;
+      std::memcpy(&both, b + 2 * column, sizeof both);
+      for (int pair = 0; pair < kPairs; ++pair) {
+        squares[pair][column] = vbfmmlaq_f32(squares[pair][column], as[pair], both);
+      }
+    }
+  }
+  for (int row = 0; row < kUsedRows; ++row) {
+    for (int v = 0; v < kUsed; ++v) {
+      const auto left = vreinterpretq_f64_f32(squares[row / 2][2 * v]), right = vreinterpretq_f64_f32(squares[row / 2][2 * v + 1]);
+      sums[row][v] = vreinterpretq_f32_f64(row % 2 == 0 ? vzip1q_f64(left, right) : vzip2q_f64(left, right));
+    }
+  }
+}
+#endif
 
 /// The value to which a tile adds its sums.
 enum class Base { nothing, bias, previous };
@@ -116,18 +169,7 @@ void multiply_tile(index steps, const T* a, index lda, const Word<T>* b, index l
   const index next = kInWord<T> * (kByColumns ? lda : 1);
   const index next_row = kInWord<T> * (kByColumns ? 1 : lda);
   Vec<float> sums[kUsedRows][kUsed] = {};
-  for (index k = 0; k < steps; ++k, a += next, b += ldb) {
-    Vec<Word<T>> bs[kUsed];
-    for (int v = 0; v < kUsed; ++v) {
-      bs[v] = simd::load(b + v * kLanes<float>);
-    }
-    for (index row = 0; row < kUsedRows; ++row) {
-      const Word<T> word = word_at(a + row * next_row);
-      for (int v = 0; v < kUsed; ++v) {
-        sums[row][v] = multiply_add(word, bs[v], sums[row][v]);
-      }
-    }
-  }
+  add_products<kUsedRows, kUsed>(steps, a, next, next_row, b, ldb, sums);
   // Add the sums to the base.
   const auto put = [&](auto&& value) {
     for (index row = 0; row < kUsedRows; ++row) {

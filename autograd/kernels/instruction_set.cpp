@@ -1,6 +1,7 @@
 #include "autograd/kernels/instruction_set.h"
 
 #include "autograd/base/choose_instruction_set.h"
+#include "autograd/base/simd.h"
 
 namespace dikkat::kernels {
 
@@ -11,13 +12,19 @@ const char* instruction_set() noexcept {
   return "AVX-512";
 #elif defined(__AVX2__)
   return "AVX2";
+#elif defined(DIKKAT_BFMMLA)
+  return "NEON with bf16";
+#elif defined(DIKKAT_NEON) && defined(__ARM_FEATURE_DOTPROD)
+  return "NEON with dot products";
+#elif defined(DIKKAT_NEON)
+  return "NEON";
 #else
   return "baseline";
 #endif
 }
 
 bool has_bf16_products() noexcept {
-#if defined(__AVX512BF16__)
+#if defined(__AVX512BF16__) || defined(DIKKAT_BFMMLA)
   return true;
 #else
   return false;
@@ -27,6 +34,14 @@ bool has_bf16_products() noexcept {
 bool has_amx_products() noexcept {
 #if defined(__AVX512BF16__)
   return uses_amx();
+#else
+  return false;
+#endif
+}
+
+bool has_bfmmla_products() noexcept {
+#if defined(DIKKAT_BFMMLA)
+  return true;
 #else
   return false;
 #endif

@@ -10,6 +10,7 @@
 #include "autograd/base/simd.h"
 #include "autograd/kernels/gemm_row.h"
 #include "autograd/kernels/packed_panels.h"
+#include "autograd/kernels/tile_gemm.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -47,8 +48,8 @@ void scatter_words(index cols, const std::byte* row, std::byte* panel, index lan
   }
 }
 
-constexpr int kMostRows = simd::kBytes == 64 ? 4 : 2;  // of A at once: their sums fit into registers
-constexpr int kChains = 4;                             // of sums for an element: one would wait for its last addition
+constexpr int kMostRows = simd::kRegisters == 32 ? 4 : 2;  // of A at once: their sums fit into registers
+constexpr int kChains = 4;                                 // of sums for an element: one would wait for its last addition
 
 /// A vector of elements of C for each of kRows rows of A, as chains of sums.
 template <int kRows>
@@ -106,7 +107,7 @@ struct IntegerRows {
   index apart;            // numbers from row to row, a multiple of kScaleBlock
   std::int16_t* numbers;  // (m, apart)
   float* scales;          // (m, blocks)
-  std::int32_t* sums;     // (m, blocks): of the numbers
+  std::int32_t* sums;     // (m, blocks): what offset() of a weight is multiplied by
 
   index blocks() const { return apart / kScaleBlock; }
   IntegerRows from_row(index row) const { return {apart, numbers + row * apart, scales + row * blocks(), sums + row * blocks()}; }
@@ -135,12 +136,124 @@ void make_integers(const float* a, index count, std::int16_t* numbers, float& sc
   }
 }
 
+using Integers = simd::IntVec<float>;
+
+#if defined(DIKKAT_NEON) && defined(__ARM_FEATURE_DOTPROD)
+// sdot and udot multiply bytes. A number of A is 256 times its upper byte, which has a sign, plus its lower byte, which has none. So are the
+// sums, and they are exact: their bits are those of products of 16 bits. q8 are made numbers without a sign by adding 128 for udot, which adds
+// 128 times the sum of the lower bytes.
+
+/// The numbers of a block become its upper bytes and then its lower bytes, each in the order of the columns in a packed weight's words.
+template <PackedType kType>
+void split_block(std::int16_t* numbers, std::int32_t& sum) {
+  using Block = PackedBlock<kType>;
+  constexpr index kOrder[2][8] = {{0, 2, 1, 3, 4, 6, 5, 7}, {0, 4, 1, 5, 2, 6, 3, 7}};  // q4: the lower halves of four bytes, then the upper
+  const auto& order = kOrder[kType == PackedType::q8 ? 0 : 1];
+  std::uint8_t bytes[2][kScaleBlock];
+  std::int32_t lower_sum = 0;
+  for (index i = 0; i < kScaleBlock; ++i) {
+    const auto bits = static_cast<std::uint16_t>(numbers[i / 8 * 8 + order[i % 8]]);
+    bytes[0][i] = static_cast<std::uint8_t>(bits >> 8);
+    bytes[1][i] = static_cast<std::uint8_t>(bits & 255);
+    lower_sum += bytes[1][i];
+  }
+  std::memcpy(numbers, bytes, sizeof bytes);
+  static_assert(Block::kColumns == 4 || Block::kColumns == 8);
+  if constexpr (kType == PackedType::q8) {
+    sum = lower_sum;
+  }
+}
+/// What is subtracted from the sum of a block, times IntegerRows::sums.
+template <PackedType kType>
+constexpr std::int32_t kOffset = kType == PackedType::q4 ? 8 : 128;
+
+/// The sums of a block of vector v, for each row of A, whose block begins at `numbers`.
+template <PackedType kType, int kRows>
+[[gnu::always_inline]] inline void sum_block(const PackedBlock<kType>& block, int v, const std::int16_t* numbers, index apart,
+                                             Integers (&sums)[kRows]) {
+  constexpr index kHalf = 16;  // bytes of a vector
+  int8x16_t upper[kRows][2];
+  uint8x16_t lower[kRows][2];
+  for (int row = 0; row < kRows; ++row) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(numbers + row * apart);
+    for (index half = 0; half < 2; ++half) {
+      upper[row][half] = vreinterpretq_s8_u8(vld1q_u8(bytes + half * kHalf));
+      lower[row][half] = vld1q_u8(bytes + kScaleBlock + half * kHalf);
+    }
+  }
+  int32x4_t upper_sums[kRows] = {};
+  uint32x4_t lower_sums[kRows] = {};
+  const auto add = [&](auto four, int8x16_t with_sign, uint8x16_t without_sign) __attribute__((always_inline)) {
+    for (int row = 0; row < kRows; ++row) {
+      upper_sums[row] = vdotq_laneq_s32(upper_sums[row], with_sign, upper[row][four / 4], four % 4);
+      lower_sums[row] = vdotq_laneq_u32(lower_sums[row], without_sign, lower[row][four / 4], four % 4);
+    }
+  };
+  detail::unrolled<PackedBlock<kType>::kWords>([&](auto i) __attribute__((always_inline)) {
+    const uint8x16_t word = vreinterpretq_u8_s32(block.word(i, v));
+    if constexpr (kType == PackedType::q8) {
+      add(i, vreinterpretq_s8_u8(word), veorq_u8(word, vdupq_n_u8(128)));
+    } else {
+      const uint8x16_t first = vandq_u8(word, vdupq_n_u8(15)), second = vshrq_n_u8(word, 4);
+      add(std::integral_constant<int, 2 * i>{}, vreinterpretq_s8_u8(first), first);
+      add(std::integral_constant<int, 2 * i + 1>{}, vreinterpretq_s8_u8(second), second);
+    }
+  });
+  for (int row = 0; row < kRows; ++row) {
+    sums[row] = vaddq_s32(vshlq_n_s32(upper_sums[row], 8), vreinterpretq_s32_u32(lower_sums[row]));
+  }
+}
+#else
+template <PackedType kType>
+void split_block(const std::int16_t*, std::int32_t&) {}
+/// What is subtracted from the sum of a block, times IntegerRows::sums.
+template <PackedType kType>
+constexpr std::int32_t kOffset = kType == PackedType::q4 ? 8 : 0;
+
+/// The sums of a block of vector v, for each row of A, whose block begins at `numbers`.
+template <PackedType kType, int kRows>
+[[gnu::always_inline]] inline void sum_block(const PackedBlock<kType>& block, int v, const std::int16_t* numbers, index apart,
+                                             Integers (&sums)[kRows]) {
+  Integers chains[kRows][2] = {};
+  const auto add = [&](int chain, index column, Integers pairs) {
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) {
+      std::int32_t pair;
+      std::memcpy(&pair, numbers + row * apart + column, sizeof pair);
+      chains[row][chain] = simd::multiply_add_pairs(pairs, pair - Integers{}, chains[row][chain]);
+    }
+  };
+  typedef std::int16_t Halves __attribute__((vector_size(simd::kBytes)));
+  typedef std::uint16_t Bits __attribute__((vector_size(simd::kBytes)));
+#pragma GCC unroll 4
+  for (index i = 0; i < PackedBlock<kType>::kWords; ++i) {
+    const Integers word = block.word(i, v);
+    if constexpr (kType == PackedType::q8) {
+      const auto halves = reinterpret_cast<Halves>(word);
+      add(0, 4 * i, reinterpret_cast<Integers>(halves << 8 >> 8));
+      add(1, 4 * i + 2, reinterpret_cast<Integers>(halves >> 8));
+    } else {
+      const auto bits = reinterpret_cast<Bits>(word);
+      add(0, 8 * i, reinterpret_cast<Integers>(bits & 15));
+      add(1, 8 * i + 2, reinterpret_cast<Integers>(bits >> 4 & 15));
+      add(0, 8 * i + 4, reinterpret_cast<Integers>(bits >> 8 & 15));
+      add(1, 8 * i + 6, reinterpret_cast<Integers>(bits >> 12));
+    }
+  }
+  for (int row = 0; row < kRows; ++row) {
+    sums[row] = chains[row][0] + chains[row][1];
+  }
+}
+#endif
+
+template <PackedType kType>
 void make_integers(const Gemm<float>& p, const IntegerRows& to) {
   for (index row = 0; row < p.m; ++row) {
     for (index block = 0; block < to.blocks(); ++block) {
       const index own = row * to.blocks() + block;
       make_integers(p.a + row * p.lda + block * kScaleBlock, std::min(kScaleBlock, p.k - block * kScaleBlock),
                     to.numbers + own * kScaleBlock, to.scales[own], to.sums[own]);
+      split_block<kType>(to.numbers + own * kScaleBlock, to.sums[own]);
     }
   }
 }
@@ -148,44 +261,18 @@ void make_integers(const Gemm<float>& p, const IntegerRows& to) {
 /// As multiply_words(), for q8 or q4: the sum of a block, in integers, is multiplied by its scale when it is added to the total.
 template <PackedType kType, int kRows>
 void multiply_blocks(const IntegerRows& a, const std::byte* panel, int v, Vec<float> (&totals)[kRows]) {
-  using Integers = simd::IntVec<float>;
   for (index at = 0; at < a.blocks(); ++at) {
     const PackedBlock<kType> block(panel, at);
     for (index line = 0; line < PackedBlock<kType>::kBytes; line += 64) {
       prefetch_ahead(block.at + line);
     }
-    // Sum the block, in integers.
-    Integers sums[kRows][2] = {};  // two chains
-    const auto add = [&](int chain, index column, Integers pairs) {
-#pragma GCC unroll 8
-      for (int row = 0; row < kRows; ++row) {
-        std::int32_t pair;
-        std::memcpy(&pair, a.numbers + row * a.apart + at * kScaleBlock + column, sizeof pair);
-        sums[row][chain] = simd::multiply_add_pairs(pairs, pair - Integers{}, sums[row][chain]);
-      }
-    };
-    typedef std::int16_t Halves __attribute__((vector_size(simd::kBytes)));
-    typedef std::uint16_t Bits __attribute__((vector_size(simd::kBytes)));
-#pragma GCC unroll 4
-    for (index i = 0; i < PackedBlock<kType>::kWords; ++i) {
-      const Integers word = block.word(i, v);
-      if constexpr (kType == PackedType::q8) {
-        const auto halves = reinterpret_cast<Halves>(word);
-        add(0, 4 * i, reinterpret_cast<Integers>(halves << 8 >> 8));
-        add(1, 4 * i + 2, reinterpret_cast<Integers>(halves >> 8));
-      } else {
-        const auto bits = reinterpret_cast<Bits>(word);
-        add(0, 8 * i, reinterpret_cast<Integers>(bits & 15));
-        add(1, 8 * i + 2, reinterpret_cast<Integers>(bits >> 4 & 15));
-        add(0, 8 * i + 4, reinterpret_cast<Integers>(bits >> 8 & 15));
-        add(1, 8 * i + 6, reinterpret_cast<Integers>(bits >> 12));
-      }
-    }
+    Integers sums[kRows];
+    sum_block<kType, kRows>(block, v, a.numbers + at * kScaleBlock, a.apart, sums);
     // The scales of the block make them floats. The 8 that q4 adds to its numbers is subtracted here.
     const Vec<float> scales = block.scales(v);
     for (int row = 0; row < kRows; ++row) {
       const index own = row * a.blocks() + at;
-      const Integers sum = sums[row][0] + sums[row][1] - (kType == PackedType::q4 ? 8 * a.sums[own] : 0);
+      const Integers sum = sums[row] - (kOffset<kType> != 0 ? kOffset<kType> * a.sums[own] : 0);
       totals[row] = simd::fused_multiply_add(simd::to_floats(sum), scales * a.scales[own], totals[row]);
     }
   }
@@ -277,7 +364,11 @@ void gemm_few_rows_packed(const Gemm<float>& p) {
   const Scratch<float> scales(p.m * whole / kScaleBlock);
   const Scratch<std::int32_t> sums(p.m * whole / kScaleBlock);
   const IntegerRows integers{whole, numbers, scales, sums};
-  make_integers(p, integers);
+  for_packing(b.packing, [&](auto type) {
+    if constexpr (type != PackedType::bf16) {
+      make_integers<type>(p, integers);
+    }
+  });
   constexpr index kAsSlow = 8;  // reading B takes as long as that many rows' multiply-adds
   const Work work = Work::products(std::max(p.m, kAsSlow), p.n, p.k);
   // Threads may get memory at different rates, so a thread takes one part of B after another. Parts are long, since the beginning of each

@@ -5,6 +5,7 @@
 
 #include "autograd/base/packed_matrix.h"
 #include "autograd/base/simd.h"
+#include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/transpose_block.h"
 
 // The numbers of a packed weight as vectors: each holds numbers of one column, for adjacent rows of a panel.
@@ -129,6 +130,13 @@ void unpack_panels(const PackedMatrix& w, index first, index begin, index end, s
   }
 }
 
+/// As above, but words of four bf16; begin is a multiple of 4.
+template <index kWidth>
+void unpack_panels(const PackedMatrix& w, index first, index begin, index end, std::uint64_t* words) {
+  unpack_panels<kWidth>(w, first, begin, end, reinterpret_cast<std::uint32_t*>(words));
+  join_words<kWidth>(end - begin, words);
+}
+
 /// Calls put(row - begin, rows) for eight rows (8, kWidth) of the weight after another, from `begin` to end - 1, columns first to first +
 /// kWidth - 1. Columns past the last one are zero, and so are rows past the last panel. `begin` is a multiple of 8.
 template <index kWidth, class F>
@@ -175,6 +183,13 @@ void unpack_rows(const PackedMatrix& w, index first, index begin, index end, std
       }
     }
   });
+}
+
+/// As above, but words of four bf16.
+template <index kWidth>
+void unpack_rows(const PackedMatrix& w, index first, index begin, index end, std::uint64_t* words) {
+  unpack_rows<kWidth>(w, first, begin, end, reinterpret_cast<std::uint32_t*>(words));
+  join_words<kWidth>(end - begin, words);
 }
 
 }  // namespace dikkat::kernels

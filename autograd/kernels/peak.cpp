@@ -16,8 +16,9 @@ namespace dikkat::kernels {
 namespace {
 
 using Register = simd::Vec<float>;
-// Independent accumulators: a core that starts two multiply-adds per cycle, with a latency of up to six cycles, needs twelve.
-constexpr int kChains = 14;
+// Independent accumulators: a core that starts two multiply-adds per cycle, with a latency of up to six cycles, needs twelve; one for arm64
+// that starts four, with a latency of up to five, needs twenty.
+constexpr int kChains = simd::kBytes == 16 ? 22 : 14;
 constexpr double kLanes = simd::kLanes<float>;
 
 /// Input that the compiler cannot know, and output that it must not remove.
@@ -89,9 +90,14 @@ double run_bf16_multiply_adds(index rounds) {
     return run_tiles(rounds);
   }
 #endif
+#if defined(DIKKAT_BFMMLA)
+  const auto numbers = vdupq_n_bf16(vcvth_bf16_f32(factor));
+  return run_chains(rounds, 8 * kLanes, [=](Register chain) -> Register { return vbfmmlaq_f32(chain, numbers, numbers); });
+#else
   const simd::Vec<float> x = simd::broadcast(float{factor});
   const auto a = simd::bf16_words(x, x);
   return run_chains(rounds, 4 * kLanes, [=](Register chain) { return simd::multiply_add_words(a, a, chain); });
+#endif
 }
 
 }  // namespace dikkat::kernels

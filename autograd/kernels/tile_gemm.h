@@ -91,7 +91,7 @@ inline index tile_columns(const TileGemm<T>& p, index col) noexcept {
 template <class T>
 inline void tile_gemm(const TileGemm<T>& p) noexcept {
   index col = 0;
-  if constexpr (simd::kBytes == 64) {  // 32 registers
+  if constexpr (simd::kRegisters == 32) {
     col = detail::tile_columns<T, 6, 4>(p, col);
   }
   col = detail::tile_columns<T, 6, 2>(p, col);

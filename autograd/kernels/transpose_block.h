@@ -11,6 +11,30 @@ inline constexpr index kTransposeSize = 8;  // rows and columns of a block
 /// to (8, 8) = from (8, 8) transposed, of numbers of 4 bytes; rows of `from` from `count` on are taken as zero.
 template <class T>
 inline void transpose_block(const T* from, index from_ld, index count, T* to, index to_ld) {
+#if defined(__aarch64__)  // registers of 16 bytes: four blocks of four
+  typedef T Four __attribute__((vector_size(16)));
+  constexpr index kFour = 4;
+  for (index row = 0; row < kTransposeSize; row += kFour) {
+    for (index col = 0; col < kTransposeSize; col += kFour) {
+      Four rows[kFour] = {}, pairs[kFour];
+      for (index i = 0; i < kFour; ++i) {
+        if (row + i < count) {
+          std::memcpy(&rows[i], from + (row + i) * from_ld + col, sizeof rows[i]);
+        }
+      }
+      for (index i = 0; i < kFour; i += 2) {
+        pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 4, 2, 6);
+        pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 1, 5, 3, 7);
+      }
+      for (index i = 0; i < 2; ++i) {
+        const Four low = __builtin_shufflevector(pairs[i], pairs[i + 2], 0, 1, 4, 5);
+        const Four high = __builtin_shufflevector(pairs[i], pairs[i + 2], 2, 3, 6, 7);
+        std::memcpy(to + (col + i) * to_ld + row, &low, sizeof low);
+        std::memcpy(to + (col + i + 2) * to_ld + row, &high, sizeof high);
+      }
+    }
+  }
+#else
   typedef T Eight __attribute__((vector_size(32)));
   Eight rows[kTransposeSize] = {};
   for (index i = 0; i < count; ++i) {
@@ -33,6 +57,7 @@ inline void transpose_block(const T* from, index from_ld, index count, T* to, in
     std::memcpy(to + i * to_ld, &low, sizeof low);
     std::memcpy(to + (i + 4) * to_ld, &high, sizeof high);
   }
+#endif
 }
 
 }  // namespace dikkat::kernels
