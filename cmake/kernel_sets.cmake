@@ -14,7 +14,10 @@ set(dikkat_march_of_neon armv8-a)
 set(dikkat_march_of_neondot armv8.2-a+dotprod)
 set(dikkat_march_of_neonbf16 armv8.2-a+dotprod+bf16)
 
+# gcc's first scheduler moves loads so far ahead that the sums of a tile no longer fit into arm64's registers.
+set(dikkat_kernel_options)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  set(dikkat_kernel_options $<$<CXX_COMPILER_ID:GNU>:-fno-schedule-insns>)
   set(dikkat_known_sets "neon, neondot or neonbf16")
   set(dikkat_march_of_jumps armv8-a)
 else()
@@ -44,7 +47,7 @@ function(dikkat_compile_for_sets result sets sources)
     add_library(${objects} OBJECT ${sources})
     target_link_libraries(${objects} PRIVATE dikkat_flags dikkat_base Eigen3::Eigen)
     set_target_properties(${objects} PROPERTIES DIKKAT_MARCH ${dikkat_march_of_${set}})
-    target_compile_options(${objects} PRIVATE ${dikkat_options_of_${set}}
+    target_compile_options(${objects} PRIVATE ${dikkat_options_of_${set}} ${dikkat_kernel_options}
       $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # else static variables of inline functions cannot become local
     set(joined ${CMAKE_CURRENT_BINARY_DIR}/${set}.o)
     set(functions ${CMAKE_CURRENT_BINARY_DIR}/${set}.functions)

@@ -12,6 +12,7 @@
 #include "autograd/kernels/gemm_amx.h"
 #include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/instruction_set.h"
+#include "autograd/kernels/tile_gemm.h"
 #include "autograd/kernels/packed_panels.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
@@ -26,6 +27,7 @@
 namespace dikkat::kernels {
 namespace {
 
+using detail::unrolled;
 using simd::kLanes;
 using simd::Vec;
 
@@ -103,52 +105,47 @@ struct Cut {
 Vec<float> multiply_add(float a, Vec<float> b, Vec<float> c) { return simd::fused_multiply_add(simd::broadcast(a), b, c); }
 [[maybe_unused]] Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float> c) { return simd::multiply_add_words(simd::broadcast(a), b, c); }
 
-/// Sums of a tile over `steps` words of k: A times B, as multiply_tile() describes them, with `next` numbers of A from step to step and
-/// next_row from row to row.
+// The arrays below stay in registers, since all their indices are constants.
+#define DIKKAT_INLINE __attribute__((always_inline))
+
+/// Adds the products of a tile over `steps` words of k to its sums: A times B, as multiply_tile() describes them, with `next` numbers of A
+/// from step to step and next_row from row to row.
 template <int kUsedRows, int kUsed, class T>
-[[gnu::always_inline]] inline void add_products(index steps, const T* a, index next, index next_row, const Word<T>* b, index ldb,
-                                                Vec<float> (&sums)[kUsedRows][kUsed]) {
+DIKKAT_INLINE inline void add_products(index steps, const T* a, index next, index next_row, const Word<T>* b, index ldb,
+                                       Vec<float> (&sums)[kUsedRows][kUsed]) {
   for (index k = 0; k < steps; ++k, a += next, b += ldb) {
     Vec<Word<T>> bs[kUsed];
-    for (int v = 0; v < kUsed; ++v) {
-      bs[v] = simd::load(b + v * kLanes<float>);
-    }
-    for (index row = 0; row < kUsedRows; ++row) {
+    unrolled<kUsed>([&](auto v) DIKKAT_INLINE { bs[v] = simd::load(b + v * kLanes<float>); });
+    unrolled<kUsedRows>([&](auto row) DIKKAT_INLINE {
       const Word<T> word = word_at(a + row * next_row);
-      for (int v = 0; v < kUsed; ++v) {
-        sums[row][v] = multiply_add(word, bs[v], sums[row][v]);
-      }
-    }
+      unrolled<kUsed>([&](auto v) DIKKAT_INLINE { sums[row][v] = multiply_add(word, bs[v], sums[row][v]); });
+    });
   }
 }
 #if defined(DIKKAT_BFMMLA)
-/// By bfmmla, which adds the products of two words of A, of adjacent rows, and two words of B, of adjacent columns, to four sums.
+/// The same by bfmmla, which adds the products of two words of A, of adjacent rows, and two words of B, of adjacent columns, to four sums.
 template <int kUsedRows, int kUsed>
-[[gnu::always_inline]] inline void add_products(index steps, const bf16* a, index next, index next_row, const std::uint64_t* b, index ldb,
-                                                Vec<float> (&sums)[kUsedRows][kUsed]) {
+DIKKAT_INLINE inline void add_products(index steps, const bf16* a, index next, index next_row, const std::uint64_t* b, index ldb,
+                                       Vec<float> (&sums)[kUsedRows][kUsed]) {
   constexpr int kPairs = (kUsedRows + 1) / 2;  // of rows: the last one of an odd number is multiplied twice
   float32x4_t squares[kPairs][2 * kUsed] = {};
   for (index k = 0; k < steps; ++k, a += next, b += ldb) {
     bfloat16x8_t as[kPairs];
-    for (int pair = 0; pair < kPairs; ++pair) {
+    unrolled<kPairs>([&](auto pair) DIKKAT_INLINE {
       const std::uint64_t first = word_at(a + 2 * pair * next_row);
       const std::uint64_t second = 2 * pair + 1 < kUsedRows ? word_at(a + (2 * pair + 1) * next_row) : first;
       as[pair] = vreinterpretq_bf16_u64(vcombine_u64(vcreate_u64(first), vcreate_u64(second)));
-    }
-    for (int column = 0; column < 2 * kUsed; ++column) {
-      bfloat16x8_t both;
-      std::memcpy(&both, b + 2 * column, sizeof both);
-      for (int pair = 0; pair < kPairs; ++pair) {
-        squares[pair][column] = vbfmmlaq_f32(squares[pair][column], as[pair], both);
-      }
-    }
+    });
+    unrolled<2 * kUsed>([&](auto column) DIKKAT_INLINE {
+      bfloat16x8_t two;
+      std::memcpy(&two, b + 2 * column, sizeof two);
+      unrolled<kPairs>([&](auto pair) DIKKAT_INLINE { squares[pair][column] = vbfmmlaq_f32(squares[pair][column], as[pair], two); });
+    });
   }
-  for (int row = 0; row < kUsedRows; ++row) {
-    for (int v = 0; v < kUsed; ++v) {
-      const auto left = vreinterpretq_f64_f32(squares[row / 2][2 * v]), right = vreinterpretq_f64_f32(squares[row / 2][2 * v + 1]);
-      sums[row][v] = vreinterpretq_f32_f64(row % 2 == 0 ? vzip1q_f64(left, right) : vzip2q_f64(left, right));
-    }
-  }
+  unrolled<kUsedRows, kUsed>([&](auto row, auto v) DIKKAT_INLINE {
+    const auto left = vreinterpretq_f64_f32(squares[row / 2][2 * v]), right = vreinterpretq_f64_f32(squares[row / 2][2 * v + 1]);
+    sums[row][v] = vreinterpretq_f32_f64(row % 2 == 0 ? vzip1q_f64(left, right) : vzip2q_f64(left, right));
+  });
 }
 #endif
 
@@ -160,31 +157,32 @@ enum class Base { nothing, bias, previous };
 template <class T, bool kByColumns, int kUsedRows, int kUsed>
 void multiply_tile(index steps, const T* a, index lda, const Word<T>* b, index ldb, Base base, const float* bias, float* c, index ldc) {
   // Fetch C, which is needed at the end.
+  constexpr int kInLine = simd::kBytes == 16 ? 4 : 1;  // vectors
   for (index row = 0; row < kUsedRows; ++row) {
-    for (int v = 0; v < kUsed; ++v) {
+    for (int v = 0; v < kUsed; v += kInLine) {
       __builtin_prefetch(c + row * ldc + v * kLanes<float>, 1);
     }
   }
   // The sums over k stay in registers.
   const index next = kInWord<T> * (kByColumns ? lda : 1);
   const index next_row = kInWord<T> * (kByColumns ? 1 : lda);
-  Vec<float> sums[kUsedRows][kUsed] = {};
+  Vec<float> sums[kUsedRows][kUsed];
+  unrolled<kUsedRows, kUsed>([&](auto row, auto v) DIKKAT_INLINE { sums[row][v] = Vec<float>{}; });
   add_products<kUsedRows, kUsed>(steps, a, next, next_row, b, ldb, sums);
   // Add the sums to the base.
-  const auto put = [&](auto&& value) {
-    for (index row = 0; row < kUsedRows; ++row) {
-      for (int v = 0; v < kUsed; ++v) {
-        float* at = c + row * ldc + v * kLanes<float>;
-        simd::store(at, value(at, v, sums[row][v]));
-      }
-    }
+  const auto put = [&](auto&& value) DIKKAT_INLINE {
+    unrolled<kUsedRows, kUsed>([&](auto row, auto v) DIKKAT_INLINE {
+      float* at = c + row * ldc + v * kLanes<float>;
+      simd::store(at, value(at, v, sums[row][v]));
+    });
   };
   switch (base) {
-    case Base::nothing: put([](const float*, int, Vec<float> sum) { return sum; }); break;
-    case Base::bias: put([&](const float*, int v, Vec<float> sum) { return simd::load(bias + v * kLanes<float>) + sum; }); break;
-    case Base::previous: put([](const float* at, int, Vec<float> sum) { return simd::load(at) + sum; }); break;
+    case Base::nothing: put([](const float*, int, Vec<float> sum) DIKKAT_INLINE { return sum; }); break;
+    case Base::bias: put([&](const float*, int v, Vec<float> sum) DIKKAT_INLINE { return simd::load(bias + v * kLanes<float>) + sum; }); break;
+    case Base::previous: put([](const float* at, int, Vec<float> sum) DIKKAT_INLINE { return simd::load(at) + sum; }); break;
   }
 }
+#undef DIKKAT_INLINE
 
 template <class T>
 using MultiplyTile = decltype(&multiply_tile<T, true, 1, 1>);
