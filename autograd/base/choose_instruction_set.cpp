@@ -1,5 +1,5 @@
-// This file is compiled for any x86-64 or arm64 processor. It must not call inline functions of the standard library: the linker may take them from other
-// files, which are compiled for newer processors.
+// This file is compiled for any x86-64 or arm64 processor. It must not call inline functions of the standard library: the linker may take
+// them from other files, which are compiled for newer processors.
 #include "autograd/base/choose_instruction_set.h"
 
 #include <cstdio>

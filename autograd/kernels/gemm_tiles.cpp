@@ -12,8 +12,8 @@
 #include "autograd/kernels/gemm_amx.h"
 #include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/instruction_set.h"
-#include "autograd/kernels/tile_gemm.h"
 #include "autograd/kernels/packed_panels.h"
+#include "autograd/kernels/tile_gemm.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
 // of tiles, panel after panel, and packs its part of B for each panel. Threads share only A, because a thread would wait long for something
@@ -22,8 +22,8 @@
 // is not transposed is read in place too. Operands that are multiplied as bf16 are packed unless A is stored as bf16.
 //
 // An element of C is base + s_1 + s_2 + ..., added in this order. The base is the bias, the previous C, or nothing. s_i is the sum over the
-// i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word; or pair after pair of k by bfmmla. Blocks depend only on k, so the bits of
-// an element depend on nothing else (reference/gemm.h: gemm_in_blocks()).
+// i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word; or pair after pair of k by bfmmla. Blocks
+// depend only on k, so the bits of an element depend on nothing else (reference/gemm.h: gemm_in_blocks()).
 namespace dikkat::kernels {
 namespace {
 
@@ -32,9 +32,10 @@ using simd::kLanes;
 using simd::Vec;
 
 // A tile has kRows rows of kVectors vectors, whose sums fill the registers: 8 x 3 or 6 x 2 on x86. On arm64, with 32 registers of 16 bytes,
-// 6 x 4. A multiply-add takes four cycles there, and a core starts two (Neoverse N1) to four (V1, V2, Apple) in a cycle: the sums must be at
-// least 16, and these are 24. In one step of k, 24 multiply-adds take 4 vectors of B and 6 numbers of A, 8 x 3 would take 11 loads, and the
-// 16 columns are a panel of a packed B. Products by bfmmla, which takes five cycles, have 3 x 8 sums of 2 x 2 elements in the same tile.
+// 6 x 4. A multiply-add takes four cycles there, and a core starts two (Neoverse N1) to four (V1, V2, Apple) in a cycle: the sums must be
+// at least 16, and these are 24. In one step of k, 24 multiply-adds take 4 vectors of B and 6 numbers of A, 8 x 3 would take 11 loads, and
+// the 16 columns are a panel of a packed B. Products by bfmmla, which takes five cycles, have 3 x 8 sums of 2 x 2 elements in the same
+// tile.
 constexpr int kRows = simd::kBytes == 64 ? 8 : 6;
 constexpr int kVectors = simd::kBytes == 64 ? 3 : simd::kBytes == 16 ? 4 : 2;
 constexpr index kCols = kVectors * kLanes<float>;  // of a tile, and of a panel of B
@@ -103,7 +104,9 @@ struct Cut {
 };
 
 Vec<float> multiply_add(float a, Vec<float> b, Vec<float> c) { return simd::fused_multiply_add(simd::broadcast(a), b, c); }
-[[maybe_unused]] Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float> c) { return simd::multiply_add_words(simd::broadcast(a), b, c); }
+[[maybe_unused]] Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float> c) {
+  return simd::multiply_add_words(simd::broadcast(a), b, c);
+}
 
 // The arrays below stay in registers, since all their indices are constants.
 #define DIKKAT_INLINE __attribute__((always_inline))
@@ -178,7 +181,9 @@ void multiply_tile(index steps, const T* a, index lda, const Word<T>* b, index l
   };
   switch (base) {
     case Base::nothing: put([](const float*, int, Vec<float> sum) DIKKAT_INLINE { return sum; }); break;
-    case Base::bias: put([&](const float*, int v, Vec<float> sum) DIKKAT_INLINE { return simd::load(bias + v * kLanes<float>) + sum; }); break;
+    case Base::bias:
+      put([&](const float*, int v, Vec<float> sum) DIKKAT_INLINE { return simd::load(bias + v * kLanes<float>) + sum; });
+      break;
     case Base::previous: put([](const float* at, int, Vec<float> sum) DIKKAT_INLINE { return simd::load(at) + sum; }); break;
   }
 }

@@ -139,15 +139,16 @@ void make_integers(const float* a, index count, std::int16_t* numbers, float& sc
 using Integers = simd::IntVec<float>;
 
 #if defined(DIKKAT_NEON) && defined(__ARM_FEATURE_DOTPROD)
-// sdot and udot multiply bytes. A number of A is 256 times its upper byte, which has a sign, plus its lower byte, which has none. So are the
-// sums, and they are exact: their bits are those of products of 16 bits. q8 are made numbers without a sign by adding 128 for udot, which adds
-// 128 times the sum of the lower bytes.
+// sdot and udot multiply bytes. A number of A is 256 times its upper byte, which has a sign, plus its lower byte, which has none. So are
+// the sums, and they are exact: their bits are those of products of 16 bits. q8 are made numbers without a sign by adding 128 for udot,
+// which adds 128 times the sum of the lower bytes.
 
 /// The numbers of a block become its upper bytes and then its lower bytes, each in the order of the columns in a packed weight's words.
 template <PackedType kType>
 void split_block(std::int16_t* numbers, std::int32_t& sum) {
   using Block = PackedBlock<kType>;
-  constexpr index kOrder[2][8] = {{0, 2, 1, 3, 4, 6, 5, 7}, {0, 4, 1, 5, 2, 6, 3, 7}};  // q4: the lower halves of four bytes, then the upper
+  constexpr index kOrder[2][8] = {{0, 2, 1, 3, 4, 6, 5, 7},
+                                  {0, 4, 1, 5, 2, 6, 3, 7}};  // q4: the lower halves of four bytes, then the upper
   const auto& order = kOrder[kType == PackedType::q8 ? 0 : 1];
   std::uint8_t bytes[2][kScaleBlock];
   std::int32_t lower_sum = 0;

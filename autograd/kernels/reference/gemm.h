@@ -1,8 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/kernels/gemm.h"
@@ -93,10 +97,73 @@ void gemm_by_amx(const Problem& p, const bf16* a, const bf16* b) {
   }
 }
 
+namespace detail {
+
+/// x, or a zero with its sign if x is denormal.
+inline double flushed_as_f32(double x) { return std::abs(x) < 0x1p-126 ? std::copysign(0.0, x) : x; }
+inline constexpr float kDefaultNan = std::numeric_limits<float>::quiet_NaN();  // the only NaN that these functions return
+
+}  // namespace detail
+
+/// a + b as FPAdd_BF16() of Arm's manual computes it: rounded to odd, which is towards zero, and then the lowest bit is set if that changed
+/// the sum. Denormal numbers and sums are zero; sums from 2^128 on are infinite.
+inline float add_rounded_to_odd(float a, float b) {
+  const double x = detail::flushed_as_f32(a), y = detail::flushed_as_f32(b);
+  double sum = x + y;
+  if (std::isnan(sum)) {
+    return detail::kDefaultNan;
+  }
+  if (std::isinf(sum)) {
+    return static_cast<float>(sum);
+  }
+  // The exact sum is sum + rest.
+  const double of_y = sum - x;
+  const double rest = (x - (sum - of_y)) + (y - of_y);
+  if (rest != 0 && std::signbit(rest) != std::signbit(sum)) {
+    sum = std::nextafter(sum, 0.0);
+  }
+  if (std::abs(sum) < 0x1p-126) {
+    return std::copysign(0.0F, static_cast<float>(sum));
+  }
+  if (std::abs(sum) >= 0x1p128) {
+    return std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(sum));
+  }
+  constexpr std::uint64_t kBelow = (std::uint64_t{1} << 29) - 1;  // bits of an f64 that an f32 does not have
+  const auto bits = std::bit_cast<std::uint64_t>(sum);
+  const auto towards_zero = static_cast<float>(std::bit_cast<double>(bits & ~kBelow));
+  const bool is_exact = (bits & kBelow) == 0 && rest == 0;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(towards_zero) | (is_exact ? 0U : 1U));
+}
+
+/// a b as BFMulH() of Arm's manual computes it: exact, but denormal numbers and products are zero.
+inline float product_of_bf16(bf16 a, bf16 b) {
+  const double product = detail::flushed_as_f32(to_float(a)) * detail::flushed_as_f32(to_float(b));
+  return std::isnan(product) ? detail::kDefaultNan : static_cast<float>(detail::flushed_as_f32(product));
+}
+
+/// A sum of products from zero as arm64's bfmmla and bfdot compute it, from the pseudocode of BFDotAdd() and BFMatMulAdd() in Arm's manual:
+/// pair after pair of k, both products of a pair are added, and their sum is added to the total. bfmmla adds two pairs; those after the
+/// last k are zero. No mode of the processor changes this, unless FPCR.EBF is set, which Linux leaves clear.
+inline float sum_by_bfmmla(std::span<const bf16> a, std::span<const bf16> b) {
+  float sum = 0;
+  const auto product = [&](std::size_t l) { return l < a.size() ? product_of_bf16(a[l], b[l]) : 0.0F; };
+  for (std::size_t l = 0; l < (a.size() + 3) / 4 * 4; l += 2) {
+    sum = add_rounded_to_odd(sum, add_rounded_to_odd(product(l), product(l + 1)));
+  }
+  return sum;
+}
+
 /// gemm() in the order of our own product, bit for bit. The base is the bias and the previous C, and the sum over each block of `depth` of
-/// k is added to it in turn. `a` and `b` are the operands.
+/// k is added to it in turn. `a` and `b` are the operands; by_bfmmla: as a processor with bfmmla multiplies bf16.
 template <class Problem, class T>
-void gemm_in_blocks(const Problem& p, const T* a, const T* b, index depth) {
+void gemm_in_blocks(const Problem& p, const T* a, const T* b, index depth, [[maybe_unused]] bool by_bfmmla = false) {
+  const auto sum_of = [&](std::span<const T> x, std::span<const T> y) {
+    if constexpr (std::is_same_v<T, bf16>) {
+      return by_bfmmla ? sum_by_bfmmla(x, y) : sum_of_products(x, y);
+    } else {
+      return sum_of_products(x, y);
+    }
+  };
   std::vector<T> row(static_cast<std::size_t>(p.k)), column(row.size());
   for (index i = 0; i < p.m; ++i) {
     for (index j = 0; j < p.n; ++j) {
@@ -114,7 +181,7 @@ void gemm_in_blocks(const Problem& p, const T* a, const T* b, index depth) {
         const auto in_block = [&](const std::vector<T>& all) {
           return std::span(all).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(depth, p.k - begin)));
         };
-        const float sum = sum_of_products(in_block(row), in_block(column));
+        const float sum = sum_of(in_block(row), in_block(column));
         c = is_base ? c + sum : sum;
         is_base = true;
       }
@@ -128,7 +195,7 @@ void gemm_of_bf16(const Problem& p, const bf16* a, const bf16* b) {
   if (has_amx_products()) {
     gemm_by_amx(p, a, b);
   } else {
-    gemm_in_blocks(p, a, b, gemm_block_depth(p.k));
+    gemm_in_blocks(p, a, b, gemm_block_depth(p.k), has_bfmmla_products());
   }
 }
 
