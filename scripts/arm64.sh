@@ -42,6 +42,8 @@ for part in "${parts[@]}"; do
       cmake --preset arm64 -DDIKKAT_TESTS=ON -DDIKKAT_TESTS_TOGETHER=ON >/dev/null
       cmake --build --preset arm64 --target "${programs[@]/#/test_}" lacking_program lacking_library lacking_nothing
       ctest --test-dir "$build" --output-on-failure -R '^processor: '
+      say "pages of 64 KiB, as some systems have"
+      "$emulator" -p 65536 -L "$tree" "$build/tests/test_base" --gtest_brief=1 --gtest_filter='Pages.*'
       for processor in "${processors[@]}"; do
         for program in "${programs[@]}"; do
           say "tests of $program on $processor"
