@@ -4,9 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace dikkat {
 namespace {
