@@ -21,8 +21,13 @@ constexpr std::string_view kVariables[] = {"API_KEY", "CACHE_GB", "ENGINE", "ISA
 
 /// Returns the value of DIKKAT_ISA that stands for the instruction set in use; empty if there is none.
 std::string_view name_of_set() {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"AVX2", "avx2"}, {"AVX-512", "avx512"}, {"AVX-512 with bf16", "avx512bf16"}, {"AMX", "amx"}};
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"AVX2", "avx2"},
+                                                                      {"AVX-512", "avx512"},
+                                                                      {"AVX-512 with bf16", "avx512bf16"},
+                                                                      {"AMX", "amx"},
+                                                                      {"NEON", "neon"},
+                                                                      {"NEON with dot products", "neondot"},
+                                                                      {"NEON with bf16", "neonbf16"}};
   for (const auto& [set, name] : kNames) {
     if (set == kernels::instruction_set()) {
       return name;
@@ -40,7 +45,7 @@ void check_instruction_set(std::string_view wanted) {
                 : own == "amx" ? "amx or avx512bf16"
                                : own,
                 ": this build was compiled for one instruction set (", kernels::instruction_set(),
-                "); a build with the preset portable has several");
+                "); a build with the preset portable, or portable-arm64, has several");
 }
 
 }  // namespace
