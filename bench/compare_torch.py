@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """Times dikkat against PyTorch on this machine: the same work, batch and threads, in turn, in one call.
 
-    /usr/bin/python3 bench/compare_torch.py [--work NAME ...] [--long] [--threads N] [--rounds R] [--json]
+    /usr/bin/python3 bench/compare_torch.py [--work NAME ...] [--tree DIR] [--long] [--threads N] [--rounds R] [--json]
 
 A row of the table is one case: training steps of the character model and of GPT-2, and the parts that take most of their time. Each
-round runs our program and then PyTorch, each in its own process, so that their threads do not disturb each other. A process warms
+round runs our program and then each PyTorch, each in its own process, so that their threads do not disturb each other. A process warms
 up, then times each run and prints the median. The table shows median, minimum and maximum over the rounds; a ratio is PyTorch's time
 divided by ours in the same round, so above 1 we are faster. Messages go to stderr, the table or JSON to stdout. If a case cannot be run, for
 example because one of our programs is missing, its row reports this.
 
-PyTorch runs nanoGPT's step: eager, attention with explicit matrices (Debian's 1.13 has no scaled_dot_product_attention), uniformly random
-tokens, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. It is compared at its best: OpenBLAS is given the right
-core type (see environment()), and before the first round each of TORCH_SETTINGS is tried and the fastest is used.
+There are up to two PyTorches: the one of this machine, and that of a Debian 13 tree (2.6), which `scripts/try-debian.sh --torch DIR` makes
+(root, 2 GB). Without a tree, only the first is timed, and a message says so.
 
-A case in bf16 trains with our train.precision = "bf16". PyTorch computes in f32 as elsewhere; its step under torch.autocast to bf16 is timed
-too.
+PyTorch runs nanoGPT's step: uniformly random tokens, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. From 2.4 on it
+uses scaled_dot_product_attention and the fused AdamW; 1.13 has attention with explicit matrices. It is compared at its best: OpenBLAS is
+given the right core type (see environment()); before the first round each of TORCH_SETTINGS is tried, then, for a training step, each of
+FORMS (f32, autocast to bf16, and both compiled), and the fastest is used.
+
+A case in bf16 trains with our train.precision = "bf16". PyTorch is the same in both, its best.
 
 The recipe (--work recipe, --long) is the whole of configs/shakespeare-char.toml in a process, timed from outside: start-up, 2,000 steps, nine
 evaluations of 20 batches of each part of the text, and checkpoints. Its text is not part of the project; give it with --corpus.
@@ -46,6 +49,9 @@ TORCH_SETTINGS = {
     "OpenMP threads that spin briefly": {"GOMP_SPINCOUNT": "1000"},
     "products on one thread": {"OPENBLAS_NUM_THREADS": "1"},
 }
+
+# How PyTorch computes a training step: options of its process. The compiled ones need PyTorch 2.
+FORMS = {"f32": [], "autocast": ["--autocast"], "f32, compiled": ["--compiled"], "autocast, compiled": ["--autocast", "--compiled"]}
 
 
 # Our side: commands that print one JSON object, and the times in that object.
@@ -114,27 +120,27 @@ class Work:
     most_warmup: int = 1000
     long: bool = False
     whole_process: bool = False  # timed from outside
-    bf16: bool = False  # ours computes in bf16; PyTorch in f32, and with autocast to bf16 beside it
+    forms: bool = False  # PyTorch has several FORMS of it
 
 
 def gpt2_step(batch, time, **more):
     return Work(f"GPT-2 124M step, {batch} x {time}", step_command, torch_works.training_step, config="configs/gpt2-124m.toml",
                 set=(f"model.block_size={time}", f"train.batch_size={batch}", "train.gradient_accumulation_steps=1"),
-                most_warmup=2, **more)
+                most_warmup=2, forms=True, **more)
 
 
 def in_bf16(work):
-    return dataclasses.replace(work, title=work.title + ", bf16", set=work.set + ("train.precision=bf16",), bf16=True)
+    return dataclasses.replace(work, title=work.title + ", bf16", set=work.set + ("train.precision=bf16",))
 
 
 WORKS = {
     "gpt2-4x64": gpt2_step(4, 64, most_steps=5),
     "gpt2-1x1024": gpt2_step(1, 1024, most_steps=3),
     "gpt2-4x1024": gpt2_step(4, 1024, most_steps=2, long=True),
-    "step": Work("character model's step", step_command, torch_works.training_step),
+    "step": Work("character model's step", step_command, torch_works.training_step, forms=True),
     "gpt2-4x64-bf16": in_bf16(gpt2_step(4, 64, most_steps=5)),
     "gpt2-1x1024-bf16": in_bf16(gpt2_step(1, 1024, most_steps=3)),
-    "step-bf16": in_bf16(Work("character model's step", step_command, torch_works.training_step)),
+    "step-bf16": in_bf16(Work("character model's step", step_command, torch_works.training_step, forms=True)),
     "recipe": Work("character model's recipe", recipe_command, torch_works.training_step, long=True, whole_process=True),
     "attention-1024": Work("attention, 12 x 64, T 1024", attention_command(1024), torch_works.attention(1024), case("forward", "backward"),
                            most_steps=10, most_warmup=2),
@@ -216,78 +222,129 @@ def timed_from_outside(command, env):
     return said | {"ms_median": ms, "ms_min": ms, "ms_max": ms}
 
 
-def torch_command(name, args, steps):
-    command = [sys.executable, __file__, "--torch-worker", name, "--threads", str(args.threads), "--steps", str(steps), "--warmup",
-               str(args.warmup)]
-    for option, value in (("--config", args.config), ("--vocab-size", args.vocab_size), ("--corpus", args.corpus)):
-        command += [option, str(value)] if value else []
-    return command
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """A PyTorch: the one that runs this program, or that of a Debian tree, in which this machine's files are seen under /mnt."""
+    tree: str | None = None
+
+    def command(self, words, paths):
+        """A process of it: this program with `words`, and options whose values are files."""
+        root = "/mnt" if self.tree else ""
+        inner = [root + os.path.abspath(__file__), *words]
+        for option, path in paths.items():
+            inner += [option, root + os.path.abspath(path)] if path else []
+        if not self.tree:
+            return [sys.executable, *inner]
+        return ["unshare", "--mount", "bash", "-ec", 'mount -t proc proc "$0/proc"; mount --bind /dev "$0/dev"; mount --rbind / "$0/mnt"; exec chroot "$0" "$@"',
+                self.tree, "python3", *inner]
+
+    def about(self, args, env):
+        return json.loads(output_of(self.command(["--torch-worker", "about", "--threads", str(args.threads)], {}), env))
 
 
-def fastest_setting(name, args, env):
-    name = "step" if WORKS[name].whole_process else name
-    command = torch_command(name, args, max(2, args.steps // 5))
-    trials = {setting: timed(command, env | extra, args)["ms_median"] for setting, extra in TORCH_SETTINGS.items()}
-    for setting, ms in trials.items():
-        print(f"PyTorch {setting}: {ms:.2f} ms", file=sys.stderr)
-    return min(trials, key=trials.get)
+def peers_of(args, env):
+    """The PyTorches that there are, each with what it says about itself."""
+    found = []
+    if importlib.util.find_spec("torch") is not None:
+        found.append(Peer())
+    if pathlib.Path(args.tree, "usr", "bin", "python3").exists() and os.geteuid() == 0:
+        found.append(Peer(os.path.abspath(args.tree)))
+    else:
+        why = "needs root" if os.geteuid() else "is not there: scripts/try-debian.sh --torch makes it"
+        print(f"compare_torch: PyTorch of Debian 13 is skipped: the tree {args.tree} {why}", file=sys.stderr)
+    if not found:
+        check_installed()
+    return {peer: peer.about(args, env) for peer in found}
+
+
+def torch_command(peer, name, args, steps, form="f32"):
+    words = ["--torch-worker", name, "--threads", str(args.threads), "--steps", str(steps), "--warmup", str(args.warmup), *FORMS[form]]
+    words += ["--vocab-size", str(args.vocab_size)] if args.vocab_size else []
+    return peer.command(words, {"--config": args.config, "--corpus": args.corpus})
+
+
+def fastest_way(peer, about, name, args, env):
+    """The setting and form in which this PyTorch takes least time. Settings are tried in f32, then forms in the best setting."""
+    work = WORKS[name]
+    trial = "step" if work.whole_process else name
+    steps = max(2, args.steps // 5)
+
+    def tried(setting, form):
+        ms = timed(torch_command(peer, trial, args, steps, form), env | TORCH_SETTINGS[setting], args)["ms_median"]
+        print(f"PyTorch {about['torch']}, {form}, {setting}: {ms:.2f} ms", file=sys.stderr)
+        return ms
+
+    by_setting = {setting: tried(setting, "f32") for setting in TORCH_SETTINGS}
+    setting = min(by_setting, key=by_setting.get)
+    by_form = {"f32": by_setting[setting]}
+    for form in FORMS if work.forms else ():
+        if form != "f32" and (about["current"] or "compiled" not in form):
+            try:
+                by_form[form] = tried(setting, form)
+            except Problem as problem:  # for example no compiler
+                print(f"PyTorch {about['torch']}, {form}: {problem}", file=sys.stderr)
+    return setting, min(by_form, key=by_form.get), by_form
 
 
 def spread(values):
     return {"min": min(values), "median": statistics.median(values), "max": max(values)}
 
 
-def compare(name, work, all_args, env):
+def compare(name, work, all_args, env, peers):
+    """Times a case; returns a row for each PyTorch."""
     args = capped(work, all_args)
     command = work.ours(args, work)
     if not os.access(command[0], os.X_OK):
         raise Problem(f"there is no program {command[0]}: build it with cmake --preset dev && cmake --build --preset dev --target "
                       f"{pathlib.Path(command[0]).name}, or say with --build where it is")
-    setting = fastest_setting(name, args, env)
-    torch_env = env | TORCH_SETTINGS[setting]
+    ways = {peer: fastest_way(peer, about, name, args, env) for peer, about in peers.items()}
     rounds = []
     for number in range(1, args.rounds + 1):
-        if work.whole_process:
-            both = {"ours": timed_from_outside(command, env), "torch": timed_from_outside(torch_command(name, args, 1), torch_env)}
-        else:
-            both = {"ours": timed(command, env, args, work.take), "torch": timed(torch_command(name, args, args.steps), torch_env, args)}
-            if work.bf16:
-                both["autocast"] = timed(torch_command(name, args, args.steps) + ["--autocast"], torch_env, args)
-        rounds.append(both)
-        print(f"{work.title}, round {number} of {args.rounds}: ours {both['ours']['ms_median']:.2f} ms, PyTorch "
-              f"{both['torch']['ms_median']:.2f} ms", file=sys.stderr)
-    row = {
-        "work": work.title, "torch_setting": setting,
-        "ours_ms": spread([r["ours"]["ms_median"] for r in rounds]),
-        "torch_ms": spread([r["torch"]["ms_median"] for r in rounds]),
-        "ratio": spread([r["torch"]["ms_median"] / r["ours"]["ms_median"] for r in rounds])}
-    if work.bf16:
-        row["autocast_ms"] = spread([r["autocast"]["ms_median"] for r in rounds])
-    if "peak_bytes" in rounds[0]["ours"]:
-        row["peak_mb"] = {side: max(r[side]["peak_bytes"] for r in rounds) / 1e6 for side in ("ours", "torch")}
-    return row | {"rounds": rounds}
+        ours = timed_from_outside(command, env) if work.whole_process else timed(command, env, args, work.take)
+        theirs = {}
+        for peer, (setting, form, _) in ways.items():
+            torch_env = env | TORCH_SETTINGS[setting]
+            theirs[peer] = (timed_from_outside(torch_command(peer, name, args, 1), torch_env) if work.whole_process else
+                            timed(torch_command(peer, name, args, args.steps, form), torch_env, args))
+        rounds.append((ours, theirs))
+        said = ", ".join(f"PyTorch {peers[peer]['torch']} {result['ms_median']:.2f} ms" for peer, result in theirs.items())
+        print(f"{work.title}, round {number} of {args.rounds}: ours {ours['ms_median']:.2f} ms, {said}", file=sys.stderr)
+
+    rows = []
+    for peer, (setting, form, by_form) in ways.items():
+        pairs = [(ours, theirs[peer]) for ours, theirs in rounds]
+        row = {
+            "work": work.title, "torch": peers[peer]["torch"], "torch_setting": setting, "torch_form": form, "torch_trials_ms": by_form,
+            "ours_ms": spread([ours["ms_median"] for ours, _ in pairs]),
+            "torch_ms": spread([torch["ms_median"] for _, torch in pairs]),
+            "ratio": spread([torch["ms_median"] / ours["ms_median"] for ours, torch in pairs])}
+        if "peak_bytes" in pairs[0][0]:
+            row["peak_mb"] = {"ours": max(ours["peak_bytes"] for ours, _ in pairs) / 1e6,
+                              "torch": max(torch["peak_bytes"] for _, torch in pairs) / 1e6}
+        rows.append(row | {"rounds": [{"ours": ours, "torch": torch} for ours, torch in pairs]})
+    return rows
 
 
-def row_of(name, work, args, env):
+def rows_of(name, work, args, env, peers):
     try:
-        return compare(name, work, args, env)
+        return compare(name, work, args, env, peers)
     except Problem as problem:
         print(f"{work.title}: {problem}", file=sys.stderr)
-        return {"work": work.title, "problem": str(problem), "code": problem.code}
+        return [{"work": work.title, "problem": str(problem), "code": problem.code}]
 
 
 def print_table(results):
     def cell(values):
         return f"{values['median']:.2f} ({values['min']:.2f} - {values['max']:.2f})"
 
-    rows = [("work", "ours, ms", "PyTorch, ms", "PyTorch / ours", "PyTorch's autocast, ms", "peak MB, ours and PyTorch", "PyTorch runs")]
+    rows = [("work", "ours, ms", "PyTorch", "PyTorch, ms", "PyTorch / ours", "peak MB, ours and PyTorch", "PyTorch runs")]
     for r in results:
         if "problem" in r:
             rows.append((r["work"], "-", "-", "-", "-", "-", "not run: " + r["problem"].split(":")[0]))
             continue
         memory = f"{r['peak_mb']['ours']:.0f}, {r['peak_mb']['torch']:.0f}" if "peak_mb" in r else ""
-        autocast = cell(r["autocast_ms"]) if "autocast_ms" in r else ""
-        rows.append((r["work"], cell(r["ours_ms"]), cell(r["torch_ms"]), cell(r["ratio"]), autocast, memory, r["torch_setting"]))
+        rows.append((r["work"], cell(r["ours_ms"]), r["torch"], cell(r["torch_ms"]), cell(r["ratio"]), memory,
+                     f"{r['torch_form']}; {r['torch_setting']}"))
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
@@ -320,9 +377,11 @@ def parse():
     parser.add_argument("--vocab-size", type=positive, help="vocabulary size if the configuration does not set it")
     parser.add_argument("--corpus", default=str(shared) if shared.exists() else None, help="tinyshakespeare.txt, for the recipe")
     parser.add_argument("--build", default=str(ROOT / "build" / "dev"), help="build folder with the programs (default: %(default)s)")
+    parser.add_argument("--tree", default=str(ROOT / "build" / "torch-tree"), help="Debian tree with another PyTorch (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object with every round")
-    parser.add_argument("--torch-worker", choices=WORKS, help=argparse.SUPPRESS)
+    parser.add_argument("--torch-worker", choices=["about", *WORKS], help=argparse.SUPPRESS)
     parser.add_argument("--autocast", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--compiled", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.corpus = args.corpus and str(pathlib.Path(args.corpus).resolve())
     return args
@@ -330,28 +389,27 @@ def parse():
 
 def main(args):
     if args.torch_worker:
-        work = WORKS[args.torch_worker]
-        torch_works.torch_worker(work, torch_config(work, args), args)
+        work = WORKS.get(args.torch_worker)
+        torch_works.torch_worker(work, work and torch_config(work, args), args)
         return
     works = {name: work for name, work in WORKS.items() if name in (args.work or [n for n, w in WORKS.items() if args.long or not w.long])}
     for name, work in works.items():  # missing programs are reported before anything runs
         model_shape(torch_config(work, args)), needed(torch_config(work, args), "train", "batch_size")
         if work.whole_process and not args.corpus:
             raise Problem(f"--work {name} needs a text: --corpus tinyshakespeare.txt")
-    check_installed()
     env = environment(args.threads)
-    results = [row_of(name, work, args, env) for name, work in works.items()]
-    run = [r for r in results if "problem" not in r]
-    if not run:
+    peers = peers_of(args, env)
+    for about in peers.values():
+        if "openblas" not in about["blas"] and "mkl" not in about["blas"]:
+            print(f"PyTorch's products come from {about['blas']}, which is slow: apt-get install libopenblas0-pthread", file=sys.stderr)
+    results = [row for name, work in works.items() for row in rows_of(name, work, args, env, peers)]
+    if all("problem" in r for r in results):
         raise Problem("no work could be run", max(r["code"] for r in results))
-    torch = run[0]["rounds"][0]["torch"]
-    if "openblas" not in torch["blas"] and "mkl" not in torch["blas"]:
-        print(f"PyTorch's products come from {torch['blas']}, which is slow: apt-get install libopenblas0-pthread", file=sys.stderr)
     if args.json:
-        print(json.dumps({"threads": args.threads, "torch": torch["torch"], "blas": torch["blas"],
-                          "openblas_coretype": env.get("OPENBLAS_CORETYPE"), "works": results}))
+        print(json.dumps({"threads": args.threads, "torch": list(peers.values()), "openblas_coretype": env.get("OPENBLAS_CORETYPE"),
+                          "works": results}))
     else:
-        print(f"{args.threads} threads, {args.rounds} rounds; PyTorch {torch['torch']}, {torch['blas']}")
+        print(f"{args.threads} threads, {args.rounds} rounds; " + "; ".join(f"PyTorch {about['torch']}, {about['blas']}" for about in peers.values()))
         print_table(results)
 
 

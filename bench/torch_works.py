@@ -84,18 +84,32 @@ def model_shape(config):
 # PyTorch's side, in its own process.
 
 
-def training_step(config, autocast=False):
-    """A closure that runs one whole training step; with autocast, products of bf16 as torch.autocast chooses them."""
+def is_current():
+    """Whether this PyTorch has what a program of today uses: fused attention, a fused AdamW for CPUs, and torch.compile."""
+    import torch
+
+    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 4)
+
+
+def training_step(config, autocast=False, compiled=False):
+    """A closure that runs one whole training step. With autocast, products are of bf16 as torch.autocast chooses them; compiled, the model and
+    its loss go through torch.compile."""
     import torch
     from torch_gpt import GPT, GPTConfig, adamw, mean_loss
 
     torch.manual_seed(1)
-    shape = GPTConfig(**model_shape(config))
+    shape = GPTConfig(**model_shape(config), fused_attention=is_current())
     model = GPT(shape)
     model.initialise()
+
+    def loss_of(inputs, targets):
+        return mean_loss(model(inputs), targets)
+
+    if compiled:
+        loss_of = torch.compile(loss_of)
     optim, batch_size = config["optim"], needed(config, "train", "batch_size")
     betas = (optim.get("beta1", 0.9), optim.get("beta2", 0.99))
-    optimizer = adamw(model, optim.get("learning_rate", 1e-3), betas, optim.get("weight_decay", 0.1))
+    optimizer = adamw(model, optim.get("learning_rate", 1e-3), betas, optim.get("weight_decay", 0.1), **fused())
     max_norm = optim.get("grad_clip", 1.0)
     micro_batches = config["train"].get("gradient_accumulation_steps", 1)
     batches = itertools.cycle(torch.randint(shape.vocab_size, (8, 2, batch_size, shape.block_size)))
@@ -104,7 +118,7 @@ def training_step(config, autocast=False):
         for _ in range(micro_batches):
             inputs, targets = next(batches)
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
-                loss = mean_loss(model(inputs), targets) / micro_batches
+                loss = loss_of(inputs, targets) / micro_batches
             loss.backward()
         if max_norm > 0:
             torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
@@ -112,6 +126,11 @@ def training_step(config, autocast=False):
         optimizer.zero_grad(set_to_none=True)
 
     return step
+
+
+def fused():
+    """What makes torch.optim.AdamW update all parameters in one kernel, where it can."""
+    return {"fused": True} if is_current() else {}
 
 
 def leaves(*shapes):
@@ -130,8 +149,11 @@ def attention(time):
         unseen = torch.ones(time, time).triu(1).bool()
 
         def run():
-            scores = (q @ k.transpose(-2, -1)) * 64**-0.5
-            (torch.softmax(scores.masked_fill(unseen, float("-inf")), dim=-1) @ v).backward(dy)
+            if is_current():
+                torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).backward(dy)
+            else:
+                scores = (q @ k.transpose(-2, -1)) * 64**-0.5
+                (torch.softmax(scores.masked_fill(unseen, float("-inf")), dim=-1) @ v).backward(dy)
             q.grad = k.grad = v.grad = None
 
         return run
@@ -174,7 +196,7 @@ def update(config):
     from torch_gpt import GPT, GPTConfig, adamw
 
     model = GPT(GPTConfig(**model_shape(config)))
-    optimizer = adamw(model, 1e-4, (0.9, 0.95), 0.1)
+    optimizer = adamw(model, 1e-4, (0.9, 0.95), 0.1, **fused())
     for p in model.parameters():
         p.grad = torch.full_like(p, 1e-3)
 
@@ -195,12 +217,15 @@ def torch_worker(work, config, args):
     import torch
 
     torch.set_num_threads(args.threads)
-    about = {"threads": torch.get_num_threads(), "torch": torch.__version__, "blas": blas_library()}
-    if work.whole_process:
-        torch_recipe(config, args.corpus)
+    torch.ones(2, 2) @ torch.ones(2, 2)  # maps the library of the products
+    about = {"threads": torch.get_num_threads(), "torch": torch.__version__, "blas": blas_library(), "current": is_current()}
+    if work is None or work.whole_process:
+        if work:
+            torch_recipe(config, args.corpus)
         print(json.dumps(about))
         return
-    step = work.torch(config, autocast=True) if args.autocast else work.torch(config)
+    form = {name: True for name in ("autocast", "compiled") if getattr(args, name)}
+    step = work.torch(config, **form)
     for _ in range(args.warmup):
         step()
     milliseconds = []
@@ -229,10 +254,10 @@ def torch_recipe(config, corpus):
     tokens = torch.tensor([ids[character] for character in text])
     cut = int(0.9 * len(tokens))
     config["model"]["vocab_size"] = len(ids)
-    shape, optim, train = GPTConfig(**model_shape(config)), config["optim"], config["train"]
+    shape, optim, train = GPTConfig(**model_shape(config), fused_attention=is_current()), config["optim"], config["train"]
     model = GPT(shape)
     model.initialise()
-    optimizer = adamw(model, optim["learning_rate"], (optim["beta1"], optim["beta2"]), optim["weight_decay"])
+    optimizer = adamw(model, optim["learning_rate"], (optim["beta1"], optim["beta2"]), optim["weight_decay"], **fused())
 
     def loss_of(part):
         starts = torch.randint(len(part) - shape.block_size, (train["batch_size"],))

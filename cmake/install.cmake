@@ -40,12 +40,17 @@ install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs PATTERN site EXCLUDE)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN *.cpp PATTERN *.py)
 
-# The manual and the completions, which the program writes itself.
-if(NOT CMAKE_CROSSCOMPILING)
+# The manual and the completions, which the program writes itself, if need be in an emulator.
+if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
   set(words ${PROJECT_BINARY_DIR}/words)
   set(changelog ${PROJECT_SOURCE_DIR}/cmake/package/changelog)
+  set(program $<TARGET_FILE:dikkat>)
+  if(CMAKE_CROSSCOMPILING)
+    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR "|" program)
+    string(APPEND program "|$<TARGET_FILE:dikkat>")
+  endif()
   add_custom_command(OUTPUT ${words}/made
-    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:dikkat> -DCHANGELOG=${changelog} -DOUT=${words} -P ${PROJECT_SOURCE_DIR}/cmake/write_words.cmake
+    COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${program}" -DCHANGELOG=${changelog} -DOUT=${words} -P ${PROJECT_SOURCE_DIR}/cmake/write_words.cmake
     DEPENDS dikkat ${changelog} ${PROJECT_SOURCE_DIR}/cmake/write_words.cmake VERBATIM)
   add_custom_target(words ALL DEPENDS ${words}/made)
   install(FILES ${words}/changelog.gz cmake/package/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -70,6 +75,12 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")  # scripts/package.sh sets DEB_HOST_ARCH, too
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+  foreach(folder lib usr/lib)
+    list(APPEND CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_SYSROOT}/${folder}/${CMAKE_LIBRARY_ARCHITECTURE})
+  endforeach()
+endif()
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake, pkg-config, libhdf5-dev, libtbb-dev, libfmt-dev, libssl-dev, libpcre2-dev, libutf8proc-dev, libzstd-dev, zlib1g-dev, libtomlplusplus-dev")
 set(CPACK_SOURCE_GENERATOR TXZ)
 set(CPACK_SOURCE_PACKAGE_FILE_NAME dikkat-${PROJECT_VERSION}-source)

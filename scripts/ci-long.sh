@@ -48,10 +48,8 @@ cmake --build build/portable-dev
 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)"
 DIKKAT_ISA=avx2 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)" -LE slow
 
-say "aarch64, cross-compiled: base and kernels in an emulator"
-cmake -S tests/aarch64 -B build/aarch64 -G Ninja >/dev/null
-cmake --build build/aarch64
-ctest --test-dir build/aarch64 --output-on-failure -j "$(nproc)"
+say "arm64, cross-compiled: tests, the program and its package in an emulator"
+scripts/arm64.sh
 
 say "the README's two commands on the other Debian release"
 scripts/install-packages.sh --try

@@ -6,10 +6,14 @@
 #   --lint            for scripts/tidy.sh
 #   --long            for other processors, in scripts/ci-long.sh
 #   --try             for scripts/try-debian.sh, which needs none of the others
+#   --arm64           to build for arm64 on this machine (scripts/arm64-tree.sh has the libraries); none of the others is needed
+#   --list-libraries  installs nothing, and prints the libraries that a build needs
 set -euo pipefail
 
-packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev libtomlplusplus-dev libcli11-dev
-          libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev libboost-dev)
+tools=(g++ cmake ninja-build pkg-config)
+libraries=(libeigen3-dev libhdf5-dev libtbb-dev libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev
+           libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev libboost-dev)
+packages=("${tools[@]}" "${libraries[@]}")
 if [ "${1:-}" = --test ]; then
   packages+=(libgtest-dev clang libclang-rt-dev libomp-dev hdf5-tools curl golang-go strace ccache mold zstd python3 python3-h5py python3-numpy
              python3-torch chromium fonts-dejavu-core mkdocs doxygen dpkg-dev file lintian fish zsh
@@ -18,13 +22,18 @@ if [ "${1:-}" = --test ]; then
 elif [ "${1:-}" = --compile-tests ]; then
   packages+=(libgtest-dev mold)
 elif [ "${1:-}" = --package ]; then
-  packages+=(dpkg-dev file lintian)
+  packages+=(dpkg-dev file lintian patchelf)
 elif [ "${1:-}" = --lint ]; then
   packages+=(clang libclang-rt-dev libomp-dev libgtest-dev clang-tidy)
 elif [ "${1:-}" = --try ]; then
   packages=(mmdebstrap)
 elif [ "${1:-}" = --long ]; then
   packages+=(g++-aarch64-linux-gnu qemu-user googletest)
+elif [ "${1:-}" = --arm64 ]; then
+  packages=(cmake ninja-build pkg-config g++-aarch64-linux-gnu qemu-user mmdebstrap googletest libeigen3-dev dpkg-dev file lintian python3)
+elif [ "${1:-}" = --list-libraries ]; then
+  printf '%s\n' "${libraries[@]}"
+  exit 0
 fi
 
 missing=()

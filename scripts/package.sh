@@ -1,15 +1,38 @@
 #!/usr/bin/env bash
 # Makes a Debian package with kernels for all instruction sets, and an archive of the sources: build/portable/dikkat_VERSION_amd64.deb and
 # dikkat-VERSION-source.tar.xz next to it. Install it with: apt-get install ./build/portable/dikkat_VERSION_amd64.deb
+#   scripts/package.sh                for this machine's processors
+#   scripts/package.sh --arch arm64   for arm64, cross-compiled on other machines: build/arm64/dikkat_VERSION_arm64.deb
 set -euo pipefail
-[[ $# -eq 0 ]] || { echo "package.sh: found $1, expected no arguments" >&2; exit 2; }
+here=$(dpkg --print-architecture)
+arch=$here
+if [[ $# -eq 2 && $1 == --arch ]]; then
+  arch=$2
+elif [[ $# -ne 0 ]]; then
+  echo "package.sh: found '$*', expected --arch arm64 or no arguments" >&2
+  exit 2
+fi
 cd "$(dirname "$0")/.."
 
-scripts/install-packages.sh --package
-cmake --preset portable >/dev/null
-cmake --build --preset portable
-cd build/portable
+case $arch-$here in
+  amd64-amd64) preset=portable ;;
+  arm64-arm64) preset=portable-arm64 ;;
+  arm64-*) preset=arm64 ;;
+  *)
+    echo "package.sh: found $arch on a machine of $here, expected amd64 on such a machine, or arm64" >&2
+    exit 2
+    ;;
+esac
+if [[ $preset == arm64 ]]; then
+  scripts/arm64-tree.sh build/arm64-tree
+  export DEB_HOST_ARCH=arm64  # whose libraries dpkg-shlibdeps looks for
+else
+  scripts/install-packages.sh --package
+fi
+cmake --preset $preset >/dev/null
+cmake --build --preset $preset
+cd build/$preset
 cpack -G DEB
 cpack --config CPackSourceConfig.cmake
-lintian --fail-on error dikkat_*.deb
-ls -1 "$PWD"/dikkat_*.deb "$PWD"/dikkat-*-source.tar.xz
+lintian --fail-on error dikkat_*_"$arch".deb
+ls -1 "$PWD"/dikkat_*_"$arch".deb "$PWD"/dikkat-*-source.tar.xz

@@ -3,22 +3,29 @@
 #   scripts/try-debian.sh 13               the quickstart and all tests
 #   scripts/try-debian.sh --compile 13     only compiles the program and its tests, without optimization
 #   scripts/try-debian.sh --tree DIR 13    uses the tree in DIR, or makes one there, and keeps it; otherwise the tree is temporary
+#   scripts/try-debian.sh --torch DIR      only makes a tree of Debian 13 with its PyTorch, for bench/compare_torch.py --tree DIR
 # It tests the last commit, and prints how long each step took.
 set -euo pipefail
 
 usage() {
-  echo "try-debian.sh: found '$*', expected [--compile] [--tree DIR] RELEASE, where RELEASE is 12 or 13" >&2
+  echo "try-debian.sh: found '$*', expected [--compile] [--tree DIR] RELEASE, where RELEASE is 12 or 13, or --torch DIR" >&2
   exit 2
 }
 
 given=("$@")
-compile_only='' tree=''
+compile_only='' tree='' torch=''
 while [[ $# -gt 1 ]]; do
   case $1 in
     --compile) compile_only=1 ;;
     --tree)
       tree=$2
       shift
+      ;;
+    --torch)
+      torch=1
+      tree=$2
+      shift
+      set -- "$1" 13
       ;;
     *) usage "${given[@]}" ;;
   esac
@@ -36,6 +43,13 @@ fi
 command -v mmdebstrap >/dev/null || { echo "try-debian.sh: mmdebstrap not found: apt-get install mmdebstrap" >&2; exit 2; }
 cd "$(dirname "$0")/.."
 inside=/srv/try-dikkat  # the folder inside the tree that holds the clone
+
+if [[ -n $torch ]]; then
+  [[ ! -e $tree/etc/debian_version ]] || { echo "try-debian.sh: $tree has a tree already" >&2; exit 0; }
+  mkdir -p "$tree"
+  # torch.compile needs a C++ compiler.
+  exec mmdebstrap --variant=minbase --include=python3-torch,libopenblas0-pthread,g++,python3-dev "$suite" "$tree"
+fi
 
 if [[ -z $tree ]]; then
   tree=$(mktemp -d "${TMPDIR:-/var/tmp}/debian-$1-XXXXXX")

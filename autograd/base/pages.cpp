@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "autograd/base/dry_run.h"
 #include "autograd/base/error.h"
@@ -70,10 +71,10 @@ Pages& Pages::operator=(Pages&& other) noexcept {
 }
 
 void Pages::release(std::size_t offset, std::size_t bytes) {
-  constexpr std::size_t kPage = 4096;
+  static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));  // on arm64 4, 16 or 64 KiB; madvise() rounds up the end
   const auto start = reinterpret_cast<std::uintptr_t>(data_) + offset;
-  const std::uintptr_t first = (start + kPage - 1) / kPage * kPage;
-  const std::uintptr_t end = (start + bytes) / kPage * kPage;
+  const std::uintptr_t first = (start + page - 1) / page * page;
+  const std::uintptr_t end = (start + bytes) / page * page;
   if (first < end) {
     ::madvise(data_ + (first - reinterpret_cast<std::uintptr_t>(data_)), end - first, MADV_DONTNEED);  // if it fails, they stay in use
   }

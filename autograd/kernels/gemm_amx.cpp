@@ -105,9 +105,10 @@ struct Ahead {
   TilesOfA a;
   index line, in_step;
 
-  void fetch() {
-    for (index i = 0; i < in_step; ++i, ++line) {
-      __builtin_prefetch(a.at + line % kRows * a.row + line / kRows * a.next);
+  /// Fetches the lines of one step, of which `first` is the first.
+  void fetch(index first) const {
+    for (index i = first; i < first + in_step; ++i) {
+      __builtin_prefetch(a.at + i % kRows * a.row + i / kRows * a.next);
     }
   }
 };
@@ -118,9 +119,12 @@ struct Base {
   index row_bytes;
 };
 
-/// c (kRowTiles x kColTiles tiles) = base + a b, for `steps` tiles of k. b is a panel. Fetches `ahead` meanwhile.
+/// c (kRowTiles x kColTiles tiles) = base + a b, for `steps` tiles of k. b is a panel. Fetches `ahead` meanwhile. Structures are passed by
+/// reference: a copy on the stack is read in wider pieces than it was written in, and such a read waits until all tiles before it are
+/// stored.
 template <int kRowTiles, int kColTiles>
-void multiply_tiles(index steps, TilesOfA a, const std::uint32_t* b, Base base, float* c, index c_bytes, Ahead ahead) {
+void multiply_tiles(index steps, const TilesOfA& tiles_of_a, const std::uint32_t* b, const Base& base, float* c, index c_bytes,
+                    const Ahead& ahead) {
   constexpr bool kRight = kColTiles == 2, kBelow = kRowTiles == 2;
   constexpr index kPanelBytes = kCols * 4;
   finish_stores();
@@ -144,13 +148,16 @@ void multiply_tiles(index steps, TilesOfA a, const std::uint32_t* b, Base base, 
     }
   }
   // Add the products.
-  for (index step = 0; step < steps; ++step, a.at += a.next, b += kStepWords * kCols) {
+  const std::byte* a = tiles_of_a.at;
+  const index a_row = tiles_of_a.row, a_below = tiles_of_a.below, a_next = tiles_of_a.next;
+  index line = ahead.line;
+  for (index step = 0; step < steps; ++step, a += a_next, b += kStepWords * kCols, line += ahead.in_step) {
     _tile_loadd(6, b, kPanelBytes);
-    _tile_loadd(4, a.at, a.row);
+    _tile_loadd(4, a, a_row);
     _tile_dpbf16ps(0, 4, 6);
-    ahead.fetch();
+    ahead.fetch(line);
     if constexpr (kBelow) {
-      _tile_loadd(5, a.at + a.below, a.row);
+      _tile_loadd(5, a + a_below, a_row);
       _tile_dpbf16ps(2, 5, 6);
     }
     if constexpr (kRight) {

@@ -21,15 +21,28 @@ namespace {
 
 using simd::Vec;
 
-constexpr index kPanel = 2048;  // classes: 2 MB of logits with 256 rows, and enough for many threads
-constexpr index kTile = 128;    // classes that share a top; kPanel is a multiple of it
-constexpr index kColumns = 32;  // rows of x, which are columns here, that a thread takes
+constexpr index kLeastPanel = 512, kMostPanel = 2048;  // classes of a panel; both are multiples of kTile
+constexpr index kPanelLogits = 1 << 20;                // 4 MB, of which the next loop finds most in L2
+constexpr index kTile = 128;                           // classes that share a top
+constexpr index kColumns = 32;                         // rows of x, which are columns here, that a thread takes
 template <class T>
 constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
+/// How far apart the logits of adjacent classes lie: an odd number of cache lines, so that those of a tile fill all sets of L1. With a
+/// power of two they would share a few sets.
+constexpr index apart_of(index rows) {
+  constexpr index kLine = 16;
+  return rows < 4 * kLine ? rows : (ceil_div(rows, kLine) | 1) * kLine;
+}
+
+/// The number of classes of a panel.
+constexpr index panel_of(index rows) {
+  return std::clamp(kPanelLogits / std::max<index>(rows, 1) / kTile * kTile, kLeastPanel, kMostPanel);
+}
+
 template <class X>
 index logits_size(const LinearCrossEntropy<X>& p) {
-  return (p.keep ? p.classes : std::min(p.classes, kPanel)) * p.rows;
+  return (p.keep ? p.classes : std::min(p.classes, panel_of(p.rows))) * apart_of(p.rows);
 }
 
 /// The parts of `work`.
@@ -38,6 +51,7 @@ struct Workspace {
   template <class X>
   explicit Workspace(const LinearCrossEntropy<X>& p)
       : tiles(ceil_div(p.classes, kTile)),
+        apart(apart_of(p.rows)),
         logits(p.work),
         tops(logits + logits_size(p)),
         sums(tops + tiles * p.rows),
@@ -46,10 +60,11 @@ struct Workspace {
         row_tops(of_target + p.rows),
         row_sums(row_tops + p.rows),
         slopes(row_sums + p.rows),
-        taught(p.teacher, slopes + p.rows, tiles, p.rows) {}
+        taught(p.teacher, slopes + p.rows, tiles, p.rows, apart) {}
 
   index tiles;
-  T* logits;     // (classes, rows), or of one panel
+  index apart;   // from the logits of a class to those of the next
+  T* logits;     // (classes, rows), rows `apart`, or of one panel
   T* tops;       // (tiles, rows): the largest logit of a tile,
   T* sums;       // (tiles, rows): its sum of e^(logit - top),
   T* gaps;       // (tiles, rows): its sum of top - logit, where labels are smoothed
@@ -68,10 +83,11 @@ Computed<X> scale_of(const LinearCrossEntropy<X>& p, index row) {
 struct Panel {
   index first, count;  // of its classes
 };
-template <class F>
-void for_panels(index classes, F&& f) {
-  for (index first = 0; first < classes; first += kPanel) {
-    f(Panel{first, std::min(kPanel, classes - first)});
+template <class X, class F>
+void for_panels(const LinearCrossEntropy<X>& p, F&& f) {
+  const index size = panel_of(p.rows);
+  for (index first = 0; first < p.classes; first += size) {
+    f(Panel{first, std::min(size, p.classes - first)});
   }
 }
 
@@ -92,39 +108,39 @@ Vec<T> finite_or_zero(Vec<T> top) {
   return top == kLowest<T> ? Vec<T>{} : top;
 }
 
-/// Replaces columns `begin` to `end - 1` of `count` logits z, each `rows` long, by cap tanh(z / cap).
+/// Replaces columns `begin` to `end - 1` of the logits z of `count` classes by cap tanh(z / cap).
 template <class T>
-void cap_logits(T cap, T* logits, index count, index rows, index begin, index end) {
+void cap_logits(T cap, T* logits, index count, index apart, index begin, index end) {
   for (index v = 0; v < count; ++v) {
     simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
-      T* own = logits + v * rows + at;
+      T* own = logits + v * apart + at;
       simd::store(own, cap * simd::tanh(simd::load(own, lanes) * (1 / cap)), lanes);
     });
   }
 }
 
-/// Replaces columns `begin` to `end - 1` of `count` logits, each `rows` long, by e^(logit - top).
+/// Replaces columns `begin` to `end - 1` of the logits of `count` classes by e^(logit - top).
 template <class T>
 void make_exponentials(const Workspace<T>& w, index tile, T* logits, index count, index rows, index begin, index end, bool with_gaps) {
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
     const T* column = logits + at;
     Vec<T> top = simd::broadcast(kLowest<T>);
     for (index v = 0; v < count; ++v) {
-      top = simd::max<T>(simd::load(column + v * rows, lanes), top);
+      top = simd::max<T>(simd::load(column + v * w.apart, lanes), top);
     }
     simd::store(w.tops + tile * rows + at, top, lanes);
     top = finite_or_zero<T>(top);
     if (with_gaps) {
       Vec<T> gap{};
       for (index v = 0; v < count; ++v) {
-        gap += top - simd::load(column + v * rows, lanes);
+        gap += top - simd::load(column + v * w.apart, lanes);
       }
       simd::store(w.gaps + tile * rows + at, gap, lanes);
     }
     Vec<T> total{};
     for (index v = 0; v < count; ++v) {
-      const Vec<T> e = simd::exp(simd::load(column + v * rows, lanes) - top);
-      simd::store(logits + v * rows + at, e, lanes);
+      const Vec<T> e = simd::exp(simd::load(column + v * w.apart, lanes) - top);
+      simd::store(logits + v * w.apart + at, e, lanes);
       total += e;
     }
     simd::store(w.sums + tile * rows + at, total, lanes);
@@ -176,7 +192,7 @@ void make_dlogits_of_named(const LinearCrossEntropy<X>& p, const Workspace<T>& w
   w.taught.for_derivatives(row, tile * kTile, count, [&](index v, T logit, T derivative) {
     const T own = w.taught.rest() * std::exp(logit - w.row_tops[row]) / w.row_sums[row];
     const T t = cap != T(0) ? logit / cap : T(0);
-    logits[v * p.rows + row] = w.slopes[row] * (own + derivative) * (T(1) - t) * (T(1) + t);
+    logits[v * w.apart + row] = w.slopes[row] * (own + derivative) * (T(1) - t) * (T(1) + t);
   });
 }
 
@@ -202,7 +218,7 @@ void make_dlogits(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index t
       }
     }
     for (index v = 0; v < count; ++v) {
-      T* own = logits + v * p.rows + at;
+      T* own = logits + v * w.apart + at;
       const Vec<T> e = simd::load(own, lanes, T(1));
       Vec<T> value = e * factor - share * slope;
       if (w.taught.is_warm()) {
@@ -222,7 +238,7 @@ void make_dlogits(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index t
     const index class_in_tile = p.targets[row] - tile * kTile;
     if (w.slopes[row] != T(0) && 0 <= class_in_tile && class_in_tile < count) {
       const T t = cap != T(0) ? w.of_target[row] / cap : T(0);
-      logits[class_in_tile * p.rows + row] -= w.slopes[row] * rest * (T(1) - t) * (T(1) + t);
+      logits[class_in_tile * w.apart + row] -= w.slopes[row] * rest * (T(1) - t) * (T(1) + t);
     }
   }
 }
@@ -247,7 +263,7 @@ struct WeightPanels {
     return p.weight + panel.first * p.width;
   }
 
-  static constexpr index kApart = kPanel + 16;  // a power of two would put all rows of a tile into one set of a cache
+  static constexpr index kApart = kMostPanel + 16;  // a power of two would put all rows of a tile into one set of a cache
   bool is_packed;
   index lda;
   Scratch<T> unpacked;  // (width, kApart)
@@ -266,8 +282,8 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
   using T = Computed<X>;
   Workspace<T> w(p);
   const WeightPanels<T> weight(p);
-  for_panels(p.classes, [&](Panel panel) {
-    T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
+  for_panels(p, [&](Panel panel) {
+    T* logits = w.logits + (p.keep ? panel.first * w.apart : 0);
     // Compute the logits of one panel.
     gemm(GemmOn<X>{.m = panel.count,
                    .n = p.rows,
@@ -279,22 +295,22 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
                    .ldb = p.width,
                    .transpose_b = true,
                    .c = logits,
-                   .ldc = p.rows});
+                   .ldc = w.apart});
     // Keep the targets' logits, then put the exponentials in place of the logits.
     for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
       if (p.softcap != 0) {
-        cap_logits(static_cast<T>(p.softcap), logits + first * p.rows, count, p.rows, begin, end);
+        cap_logits(static_cast<T>(p.softcap), logits + first * w.apart, count, w.apart, begin, end);
       }
       for (index row = begin; row < end; ++row) {
         const index class_in_tile = p.targets[row] - panel.first - first;
         if (0 <= class_in_tile && class_in_tile < count) {
-          w.of_target[row] = logits[(first + class_in_tile) * p.rows + row];
+          w.of_target[row] = logits[(first + class_in_tile) * w.apart + row];
         }
       }
       if (w.taught.any()) {
-        w.taught.add_tile((panel.first + first) / kTile, panel.first + first, logits + first * p.rows, count, begin, end);
+        w.taught.add_tile((panel.first + first) / kTile, panel.first + first, logits + first * w.apart, count, begin, end);
       }
-      make_exponentials(w, (panel.first + first) / kTile, logits + first * p.rows, count, p.rows, begin, end, p.label_smoothing != 0);
+      make_exponentials(w, (panel.first + first) / kTile, logits + first * w.apart, count, p.rows, begin, end, p.label_smoothing != 0);
     });
   });
   // Compute the losses of the rows from the sums of all tiles.
@@ -317,13 +333,13 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p) {
     const T scale = scale_of(p, row);
     w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 may be out of range
   }
-  const Scratch<T> dx_transposed(p.dx ? p.width * p.rows : 0);
+  const Scratch<T> dx_transposed(p.dx ? p.width * w.apart : 0);
   const WeightPanels<T> weight(p);
   // Panel by panel, dlogits replace the exponentials, and are multiplied by x and by the weight.
-  for_panels(p.classes, [&](Panel panel) {
-    T* dlogits = w.logits + panel.first * p.rows;
+  for_panels(p, [&](Panel panel) {
+    T* dlogits = w.logits + panel.first * w.apart;
     for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
-      make_dlogits(p, w, (panel.first + first) / kTile, dlogits + first * p.rows, count, begin, end);
+      make_dlogits(p, w, (panel.first + first) / kTile, dlogits + first * w.apart, count, begin, end);
     });
     const index at = panel.first * p.width;
     if (p.dweight) {
@@ -334,7 +350,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p) {
                      .n = p.width,
                      .k = p.rows,
                      .a = dlogits,
-                     .lda = p.rows,
+                     .lda = w.apart,
                      .b = p.x,
                      .ldb = p.width,
                      .c = p.dweight.data + at,
@@ -349,9 +365,9 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p) {
                      .lda = weight.lda,
                      .transpose_a = !weight.is_packed,
                      .b = dlogits,
-                     .ldb = p.rows,
+                     .ldb = w.apart,
                      .c = dx_transposed.data(),
-                     .ldc = p.rows,
+                     .ldc = w.apart,
                      .add = panel.first > 0});
     }
   });
@@ -360,7 +376,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p) {
     parallel_blocks(p.rows, kColumns, Work::elements(p.rows * p.width), [&](index begin, index end) {
       for (index row = begin; row < end; ++row) {
         for (index c = 0; c < p.width; ++c) {
-          p.dx.put(row * p.width + c, dx_transposed[c * p.rows + row]);
+          p.dx.put(row * p.width + c, dx_transposed[c * w.apart + row]);
         }
       }
     });

@@ -20,10 +20,11 @@ class TaughtRows {
   static index work(const TeacherTargets& teacher, index tiles, index rows) {
     return teacher.top == 0 ? 0 : (2 * tiles + teacher.top + 3) * rows;
   }
-  TaughtRows(const TeacherTargets& teacher, T* work, index tiles, index rows)
+  TaughtRows(const TeacherTargets& teacher, T* work, index tiles, index rows, index apart)
       : teacher_(teacher),
         tiles_(tiles),
         rows_(rows),
+        apart_(apart),
         warmth_(static_cast<T>(1 / teacher.temperature)),
         tail_tops_(work),
         tail_sums_(tail_tops_ + tiles * rows),
@@ -43,27 +44,27 @@ class TaughtRows {
     // Without the named classes, sum.
     for (index row = begin; row < end; ++row) {
       for_named(row, first, count, [&](index j, index v) {
-        named_[row * teacher_.top + j] = logits[v * rows_ + row];
-        logits[v * rows_ + row] = kLowest;
+        named_[row * teacher_.top + j] = logits[v * apart_ + row];
+        logits[v * apart_ + row] = kLowest;
       });
     }
     simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
       const T* column = logits + at;
       simd::Vec<T> top = simd::broadcast(kLowest);
       for (index v = 0; v < count; ++v) {
-        top = simd::max<T>(simd::load(column + v * rows_, lanes), top);
+        top = simd::max<T>(simd::load(column + v * apart_, lanes), top);
       }
       simd::store(tail_tops_ + tile * rows_ + at, top, lanes);
       top = top == kLowest ? simd::Vec<T>{} : top;
       simd::Vec<T> total{};
       for (index v = 0; v < count; ++v) {
-        total += simd::exp((simd::load(column + v * rows_, lanes) - top) * warmth_);
+        total += simd::exp((simd::load(column + v * apart_, lanes) - top) * warmth_);
       }
       simd::store(tail_sums_ + tile * rows_ + at, total, lanes);
     });
     // Put them back.
     for (index row = begin; row < end; ++row) {
-      for_named(row, first, count, [&](index j, index v) { logits[v * rows_ + row] = named_[row * teacher_.top + j]; });
+      for_named(row, first, count, [&](index j, index v) { logits[v * apart_ + row] = named_[row * teacher_.top + j]; });
     }
   }
 
@@ -137,6 +138,7 @@ class TaughtRows {
 
   TeacherTargets teacher_;
   index tiles_, rows_;
+  index apart_;                            // from the logits of a class to those of the next
   T warmth_;                               // 1 / temperature
   T *tail_tops_, *tail_sums_;              // (tiles, rows): the largest logit of the tail, and the sum of e^((logit - top) / temperature)
   T* named_;                               // (rows, top): the logits of named classes

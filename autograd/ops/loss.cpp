@@ -257,7 +257,8 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     const Goal goal = goal_of(Op::linear_cross_entropy, tape, rows, classes, targets, options);
     const kernels::TeacherTargets teacher = teacher_of(rows, classes, goal, options);
     // With few classes, compute all logits at once.
-    constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
+    constexpr index kMostRows = 1024;  // of a chunk, whose logits several loops read one after another
+    constexpr index kRowUnit = 96;     // a multiple of the columns that matrix libraries keep in registers: rows are columns there
     constexpr index kFewClasses = 1024;
     if (teacher.top == 0 && classes <= kFewClasses &&
         rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
@@ -269,7 +270,9 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     const auto chunk_of = [](index count, index most) {  // all chunks of about one size
       return round_up(ceil_div(count, std::max<index>(ceil_div(count, most), 1)), kRowUnit);
     };
-    const index of_all = chunk_of(rows, std::max(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit));
+    const index most =
+        std::clamp(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit, round_up(kMostRows, kRowUnit));
+    const index of_all = chunk_of(rows, most);
     const ScoredRows<X> scored = scored_rows<X>(tape, goal, teacher, rows, std::min(of_all, rows), width);
     const index count = scored.count;
     const index chunk = chunk_of(count, of_all);

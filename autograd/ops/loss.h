@@ -56,10 +56,10 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
 constexpr index kLogitsAtOnce = index{1} << 25;
 
 /// cross_entropy(softcap(linear(x, weight)), targets, options) without a matrix of all logits: x (..., C), weight (V, C). Rows of x are
-/// processed in chunks of at most `logits_at_once` logits (but at least 96 rows). Rows of weight 0 are left out and cost nothing. The
-/// gradients of a chunk are computed right after its loss, in forward; those of the last chunk are computed in backward, from its logits.
-/// With several chunks and a weight that needs a gradient, (V, C) more numbers are stored, unless the loss is the root. With an x of bf16,
-/// the weight is f32 and the products are of bf16. Throws Error as cross_entropy does.
+/// processed in chunks of at most `logits_at_once` logits and 1,056 rows (but at least 96 rows). Rows of weight 0 are left out and cost
+/// nothing. The gradients of a chunk are computed right after its loss, in forward; those of the last chunk are computed in backward, from
+/// its logits. With several chunks and a weight that needs a gradient, (V, C) more numbers are stored, unless the loss is the root. With an
+/// x of bf16, the weight is f32 and the products are of bf16. Throws Error as cross_entropy does.
 Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const CrossEntropyOptions& options = {},
                             index logits_at_once = kLogitsAtOnce);
 

@@ -2,8 +2,8 @@
 
 Pre-LN blocks, learned positions, GELU in its tanh form, attention by explicit (T, T) matrices under a mask buffer,
 scale 1/sqrt(head size), LayerNorm with eps 1e-5 and the biased variance, no bias on the output head. Parameter names and
-(out, in) layouts are those of GPT-2 and of dikkat. Needs Debian's python3-torch (1.13, which has no
-scaled_dot_product_attention).
+(out, in) layouts are those of GPT-2 and of dikkat. Needs Debian's python3-torch: 1.13, or for `fused_attention` a release
+that has scaled_dot_product_attention.
 """
 
 import dataclasses
@@ -25,6 +25,7 @@ class GPTConfig:
     bias: bool = True
     qkv_bias: bool = True
     tie_embeddings: bool = True
+    fused_attention: bool = False  # by scaled_dot_product_attention
 
 
 class LayerNorm(nn.Module):
@@ -42,7 +43,8 @@ class LayerNorm(nn.Module):
 class Attention(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.n_head = c.n_head
+        self.n_head, self.dropout = c.n_head, c.dropout
+        self.fused = c.fused_attention
         self.c_attn = nn.Linear(c.n_embd, 3 * c.n_embd, bias=c.qkv_bias)  # rows: q | k | v
         self.c_proj = nn.Linear(c.n_embd, c.n_embd, bias=c.bias)
         self.attn_dropout, self.resid_dropout = nn.Dropout(c.dropout), nn.Dropout(c.dropout)
@@ -52,9 +54,12 @@ class Attention(nn.Module):
     def forward(self, x):
         B, T, C = x.shape
         q, k, v = (t.view(B, T, self.n_head, -1).transpose(1, 2) for t in self.c_attn(x).split(C, dim=2))  # (B, H, T, D)
-        scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(q.size(-1)))
-        scores = scores.masked_fill(~self.visible[:, :, :T, :T], float("-inf"))
-        y = self.attn_dropout(F.softmax(scores, dim=-1)) @ v
+        if self.fused:
+            y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=True)
+        else:
+            scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(q.size(-1)))
+            scores = scores.masked_fill(~self.visible[:, :, :T, :T], float("-inf"))
+            y = self.attn_dropout(F.softmax(scores, dim=-1)) @ v
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C)))
 
 
@@ -112,10 +117,10 @@ def mean_loss(logits, targets):
     return F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
 
 
-def adamw(model, learning_rate, betas, weight_decay, eps=1e-8):
-    """AdamW in nanoGPT's two groups: tensors of two or more dimensions decay, all others do not."""
+def adamw(model, learning_rate, betas, weight_decay, eps=1e-8, **more):
+    """AdamW in nanoGPT's two groups: tensors of two or more dimensions decay, all others do not. `more` goes to torch.optim.AdamW."""
     groups = [
         {"params": [p for p in model.parameters() if p.dim() >= 2], "weight_decay": weight_decay},
         {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=eps)
+    return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=eps, **more)

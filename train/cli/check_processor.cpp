@@ -1,4 +1,5 @@
-// This check is compiled for any x86-64, and runs before the initialisers of static variables, which may need a newer processor.
+// This check is compiled for any processor of its kind, and runs before the initialisers of static variables, which may need a newer
+// processor.
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>

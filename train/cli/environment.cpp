@@ -45,7 +45,7 @@ void check_instruction_set(std::string_view wanted) {
                 : own == "amx" ? "amx or avx512bf16"
                                : own,
                 ": this build was compiled for one instruction set (", kernels::instruction_set(),
-                "); a build with the preset portable has several");
+                "); a build with the preset portable, or portable-arm64, has several");
 }
 
 }  // namespace

@@ -33,12 +33,23 @@ std::string host_name() {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
-/// Returns "AMD EPYC 9R14", for example; empty if the system does not name it.
+/// Returns "AMD EPYC 9R14", for example; "Arm 0x41-0xd0c" on arm64, where Linux reports the numbers of the maker and of the part (of the
+/// first core); empty if the system reports neither.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
+  std::string maker;
   for (std::string line; std::getline(file, line);) {
-    if (const std::size_t colon = line.find(": "); line.starts_with("model name") && colon != std::string::npos) {
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos) {
+      continue;
+    }
+    if (line.starts_with("model name")) {
       return line.substr(colon + 2);
+    }
+    if (line.starts_with("CPU implementer")) {
+      maker = line.substr(colon + 2);
+    } else if (line.starts_with("CPU part") && !maker.empty()) {
+      return "Arm " + maker + "-" + line.substr(colon + 2);
     }
   }
   return "";

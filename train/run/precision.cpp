@@ -31,6 +31,9 @@ Choice choice_for_this_processor() {
   if (kernels::has_amx_products()) {
     return {Precision::bf16, "this processor multiplies bf16 by AMX, at several times the rate of f32"};
   }
+#if defined(__aarch64__)
+  return {Precision::f32, "the speed of bf16 was not measured on arm64 processors"};
+#endif
   if (is_amd()) {  // Zen 4 and later
     return {Precision::bf16, "this processor multiplies bf16 at twice the rate of f32"};
   }
@@ -54,7 +57,7 @@ std::string settle_precision(Config& config) {
   for (const auto& [key, chosen] : {std::pair("train.precision", precision), std::pair("optim.muon_precision", of_muon)}) {
     require_input(chosen != Precision::bf16 || kernels::has_bf16_products() || config.train.emulate_bf16, key,
                   " is \"bf16\", but this processor, or this build of dikkat, has no instruction for it: use a processor with AVX-512 "
-                  "BF16, set ",
+                  "BF16 or with BF16 of arm64, set ",
                   key, " = \"f32\", or set train.emulate_bf16 = true, which computes the same products and is not faster than f32");
   }
   return reason;
