@@ -146,7 +146,6 @@ using Integers = simd::IntVec<float>;
 /// The numbers of a block become its upper bytes and then its lower bytes, each in the order of the columns in a packed weight's words.
 template <PackedType kType>
 void split_block(std::int16_t* numbers, std::int32_t& sum) {
-  using Block = PackedBlock<kType>;
   constexpr index kOrder[2][8] = {{0, 2, 1, 3, 4, 6, 5, 7},
                                   {0, 4, 1, 5, 2, 6, 3, 7}};  // q4: the lower halves of four bytes, then the upper
   const auto& order = kOrder[kType == PackedType::q8 ? 0 : 1];
@@ -159,7 +158,6 @@ void split_block(std::int16_t* numbers, std::int32_t& sum) {
     lower_sum += bytes[1][i];
   }
   std::memcpy(numbers, bytes, sizeof bytes);
-  static_assert(Block::kColumns == 4 || Block::kColumns == 8);
   if constexpr (kType == PackedType::q8) {
     sum = lower_sum;
   }
@@ -172,25 +170,28 @@ constexpr std::int32_t kOffset = kType == PackedType::q4 ? 8 : 128;
 template <PackedType kType, int kRows>
 [[gnu::always_inline]] inline void sum_block(const PackedBlock<kType>& block, int v, const std::int16_t* numbers, index apart,
                                              Integers (&sums)[kRows]) {
+#define DIKKAT_INLINE __attribute__((always_inline))
   constexpr index kHalf = 16;  // bytes of a vector
   int8x16_t upper[kRows][2];
   uint8x16_t lower[kRows][2];
-  for (int row = 0; row < kRows; ++row) {
+  int32x4_t upper_sums[kRows];
+  uint32x4_t lower_sums[kRows];
+  detail::unrolled<kRows>([&](auto row) DIKKAT_INLINE {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(numbers + row * apart);
-    for (index half = 0; half < 2; ++half) {
+    detail::unrolled<2>([&](auto half) DIKKAT_INLINE {
       upper[row][half] = vreinterpretq_s8_u8(vld1q_u8(bytes + half * kHalf));
       lower[row][half] = vld1q_u8(bytes + kScaleBlock + half * kHalf);
-    }
-  }
-  int32x4_t upper_sums[kRows] = {};
-  uint32x4_t lower_sums[kRows] = {};
-  const auto add = [&](auto four, int8x16_t with_sign, uint8x16_t without_sign) __attribute__((always_inline)) {
-    for (int row = 0; row < kRows; ++row) {
+    });
+    upper_sums[row] = vdupq_n_s32(0);
+    lower_sums[row] = vdupq_n_u32(0);
+  });
+  const auto add = [&](auto four, int8x16_t with_sign, uint8x16_t without_sign) DIKKAT_INLINE {
+    detail::unrolled<kRows>([&](auto row) DIKKAT_INLINE {
       upper_sums[row] = vdotq_laneq_s32(upper_sums[row], with_sign, upper[row][four / 4], four % 4);
       lower_sums[row] = vdotq_laneq_u32(lower_sums[row], without_sign, lower[row][four / 4], four % 4);
-    }
+    });
   };
-  detail::unrolled<PackedBlock<kType>::kWords>([&](auto i) __attribute__((always_inline)) {
+  detail::unrolled<PackedBlock<kType>::kWords>([&](auto i) DIKKAT_INLINE {
     const uint8x16_t word = vreinterpretq_u8_s32(block.word(i, v));
     if constexpr (kType == PackedType::q8) {
       add(i, vreinterpretq_s8_u8(word), veorq_u8(word, vdupq_n_u8(128)));
@@ -200,9 +201,9 @@ template <PackedType kType, int kRows>
       add(std::integral_constant<int, 2 * i + 1>{}, vreinterpretq_s8_u8(second), second);
     }
   });
-  for (int row = 0; row < kRows; ++row) {
-    sums[row] = vaddq_s32(vshlq_n_s32(upper_sums[row], 8), vreinterpretq_s32_u32(lower_sums[row]));
-  }
+  detail::unrolled<kRows>(
+      [&](auto row) DIKKAT_INLINE { sums[row] = vaddq_s32(vshlq_n_s32(upper_sums[row], 8), vreinterpretq_s32_u32(lower_sums[row])); });
+#undef DIKKAT_INLINE
 }
 #else
 template <PackedType kType>
