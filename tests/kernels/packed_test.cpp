@@ -202,6 +202,28 @@ TEST(PackedGemm, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+// All processors compute these bits, by whatever instructions for bytes or for pairs of 16 bits they have.
+TEST(PackedGemmOfFewRows, OfQ8AndQ4HasTheBitsOfPlainIntegers) {
+  for (const PackedType type : {PackedType::q8, PackedType::q4}) {
+    for (const index k : {1, 31, 32, 64, 100, 777}) {
+      constexpr index kN = 35;
+      const Weight w(type, kN, k);
+      const PackedMatrix packed = w.packed();
+      auto a = numbers(kFewRows * k, 1);
+      a[0] = 1e10F;  // the others of its block become small integers
+      for (index m = 1; m <= kFewRows; ++m) {
+        std::vector<float> found(static_cast<std::size_t>(m * kN)), expected = found;
+        gemm(Gemm<float>{
+            .m = m, .n = kN, .k = k, .a = a.data(), .lda = k, .transpose_b = true, .c = found.data(), .ldc = kN, .packed_b = &packed});
+        for (index i = 0; i < m * kN; ++i) {
+          expected[static_cast<std::size_t>(i)] = reference::product_in_integers(packed, i % kN, a.data() + i / kN * k);
+        }
+        ASSERT_TRUE(same_bits(found, expected)) << name_of(type) << ", " << m << " rows, " << k << " columns";
+      }
+    }
+  }
+}
+
 TEST(PackedGemmOfFewRows, TakesZerosAndHugeNumbers) {
   for (const PackedType type : {PackedType::q8, PackedType::q4}) {
     const Weight w(type, 16, 64);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -42,6 +44,32 @@ inline float number_of(const PackedMatrix& w, index row, index col) {
   const index place = kPlace[c % 8];
   const auto byte = std::to_integer<int>(numbers[4 * (c / 8 * kPanelRows + r) + place / 2]);
   return scale * static_cast<float>((byte >> (place % 2 * 4) & 15) - 8);
+}
+
+/// Column `row` of the product of one row of A with a packed weight of q8 or q4, as kernels::gemm computes it for few rows: A becomes
+/// integers of 16 bits with a scale for each block, and a block's sum of products is exact.
+inline float product_in_integers(const PackedMatrix& w, index row, const float* a) {
+  constexpr float kMost = 32767;
+  float total = 0;
+  for (index begin = 0; begin < w.cols; begin += kScaleBlock) {
+    const index end = std::min(begin + kScaleBlock, w.cols);
+    float largest = 0, scale = 0;
+    for (index col = begin; col < end; ++col) {
+      largest = std::max(largest, std::abs(a[col]));
+    }
+    std::uint16_t bits;
+    std::memcpy(&bits,
+                w.data + row / kPanelRows * panel_bytes(w.packing, w.cols) + begin / kScaleBlock * panel_bytes(w.packing, kScaleBlock) +
+                    2 * (row % kPanelRows),
+                sizeof bits);
+    scale = f16_value(bits);
+    std::int64_t sum = 0;
+    for (index col = begin; col < end && largest > 0 && scale != 0; ++col) {
+      sum += std::llrint(a[col] * (kMost / largest)) * std::llrint(number_of(w, row, col) / scale);
+    }
+    total = std::fma(static_cast<float>(sum), scale * (largest / kMost), total);
+  }
+  return total;
 }
 
 /// All numbers, (rows, cols). A product with a packed weight equals one with these numbers.
