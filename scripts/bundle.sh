@@ -106,7 +106,7 @@ copy_licences() {
 
 # Trains, resumes and samples by the archive in a tree in which nothing is installed.
 try_archive() {
-  local archive=$1 suite=$2 tree
+  local archive=$1 suite=$2
   [[ -e $archive ]] || die "$archive not found"
   [[ $(id -u) -eq 0 ]] || die "found user $(id -un), expected root, which is needed to make a tree and enter it with chroot"
   command -v mmdebstrap >/dev/null || die "mmdebstrap not found: apt-get install mmdebstrap"
@@ -121,7 +121,7 @@ export HOME=/root LC_ALL=C.UTF-8
 bin/dikkat --version --verbose
 bin/dikkat train --config quickstart --out /root/run --set train.max_steps=20 --set train.eval_interval=10 --set train.checkpoint_interval=10
 bin/dikkat resume /root/run --set train.max_steps=30
-bin/dikkat sample /root/run --num-tokens 40 --seed 1
+bin/dikkat sample /root/run --max-new-tokens 40 --seed 1
 bin/dikkat verify /root/run
 SCRIPT
   unshare --mount bash -ec 'mount -t proc proc "$1/proc"; mount --bind /dev "$1/dev"; exec chroot "$1" sh /opt/try.sh' try "$tree"
