@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace dikkat {
 
@@ -12,6 +13,7 @@ KeyValueCache::KeyValueCache(index layers, index sequences, index max_positions,
       row_bytes_(static_cast<std::size_t>(2 * width) * size_of(dtype)),
       dtype_(dtype),
       lengths_(static_cast<std::size_t>(sequences)),
+      dropped_(static_cast<std::size_t>(sequences)),
       memory_(static_cast<std::size_t>(layers * sequences * capacity_) * row_bytes_, "the cache of keys and values") {}
 
 std::byte* KeyValueCache::row(index layer, index sequence) const {
@@ -55,12 +57,28 @@ void KeyValueCache::advance(index sequence, index time) {
   lengths_[static_cast<std::size_t>(sequence)] += static_cast<std::int32_t>(time);
 }
 
-void KeyValueCache::clear() { std::fill(lengths_.begin(), lengths_.end(), 0); }
+void KeyValueCache::clear() {
+  std::fill(lengths_.begin(), lengths_.end(), 0);
+  std::fill(dropped_.begin(), dropped_.end(), 0);
+}
 
 void KeyValueCache::truncate(index sequence, index length) {
   require(0 <= length && length <= this->length(sequence), "cache: sequence ", sequence, " has ", this->length(sequence),
           " positions, expected at least ", length, " to keep");
   lengths_[static_cast<std::size_t>(sequence)] = static_cast<std::int32_t>(length);
+}
+
+void KeyValueCache::drop_oldest(index sequence, index count) {
+  const index left = length(sequence) - count;
+  require(0 <= count && 0 <= left, "cache: ", count, " positions to drop of a sequence that has ", length(sequence));
+  for (index i = 0; i < layers_; ++i) {
+    std::memmove(row(i, sequence), row(i, sequence) + static_cast<std::size_t>(count) * row_bytes_,
+                 static_cast<std::size_t>(left) * row_bytes_);
+  }
+  const auto at = static_cast<std::size_t>(sequence);
+  lengths_[at] = static_cast<std::int32_t>(left);
+  require(count <= std::numeric_limits<std::int32_t>::max() / 2 - dropped_[at], "cache: a text of more than a billion tokens");
+  dropped_[at] += static_cast<std::int32_t>(count);
 }
 
 void KeyValueCache::copy_sequence(index to, const KeyValueCache& from, index of) {
@@ -71,6 +89,7 @@ void KeyValueCache::copy_sequence(index to, const KeyValueCache& from, index of)
   const index length = from.length(of);
   reserve(length);
   lengths_[static_cast<std::size_t>(to)] = static_cast<std::int32_t>(length);
+  dropped_[static_cast<std::size_t>(to)] = from.dropped_[static_cast<std::size_t>(of)];
   if (from.row(0, of) != row(0, to)) {
     for (index i = 0; i < layers_; ++i) {
       std::memcpy(row(i, to), from.row(i, of), static_cast<std::size_t>(length) * row_bytes_);
@@ -84,6 +103,8 @@ void KeyValueCache::append_positions(index to, const KeyValueCache& from, index 
   require(0 <= begin && 0 <= count && begin + count <= from.length(of), "cache: positions ", begin, " to ", begin + count - 1,
           " of a sequence of ", from.length(of), ", expected positions that it has");
   const index length = this->length(to);
+  require(length == next_position(to) && from.length(of) == from.next_position(of),
+          "cache: positions of a sequence that has dropped its oldest, expected sequences that begin at position 0");
   reserve(length + count);
   for (index i = 0; i < layers_; ++i) {
     std::memcpy(row(i, to) + static_cast<std::size_t>(length) * row_bytes_, from.row(i, of) + static_cast<std::size_t>(begin) * row_bytes_,
@@ -128,13 +149,13 @@ index CachedSequences::longest() const {
   return longest;
 }
 
-Tensor CachedSequences::lengths(Tape& tape) const {
-  const Tensor lengths = tape.make({count()}, DType::i32);
-  auto* to = lengths.mutable_data<std::int32_t>();
+Tensor CachedSequences::next_positions(Tape& tape) const {
+  const Tensor positions = tape.make({count()}, DType::i32);
+  auto* to = positions.mutable_data<std::int32_t>();
   for (const Sequence& one : sequences_) {
-    *to++ = static_cast<std::int32_t>(one.cache->length(one.number));
+    *to++ = static_cast<std::int32_t>(one.cache->next_position(one.number));
   }
-  return lengths;
+  return positions;
 }
 
 void CachedSequences::reserve(index time) {

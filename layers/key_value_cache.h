@@ -29,6 +29,8 @@ class KeyValueCache {
   index max_positions() const { return max_positions_; }
   /// Positions that a sequence has. Throws Error for a sequence number out of range.
   index length(index sequence = 0) const;
+  /// The position of the token that a sequence's next row is of: its length, and the positions that drop_oldest() has removed.
+  index next_position(index sequence = 0) const { return length(sequence) + dropped_[static_cast<std::size_t>(sequence)]; }
   /// The largest length of the first `sequences` sequences. Throws Error if there are fewer.
   index longest(index sequences) const;
   DType dtype() const { return dtype_; }
@@ -45,11 +47,15 @@ class KeyValueCache {
   void clear();
   /// Removes the positions of a sequence from `length` on. Throws Error for one that has fewer.
   void truncate(index sequence, index length);
+  /// Removes the first `count` positions of a sequence. The others keep their keys and values, which have seen those that are removed, so
+  /// the positions that follow still count from the first. Throws Error for a sequence that has fewer.
+  void drop_oldest(index sequence, index count);
   /// Copies sequence `of` of `from` to sequence `to`, with its length. `from` may be this cache or another one with sequences of this size.
   /// Throws Error for a sequence number out of range and for a cache of another size.
   void copy_sequence(index to, const KeyValueCache& from, index of);
   /// Appends `count` positions of sequence `of` of `from`, from `begin` on, to sequence `to`. `from` is another cache with rows of this
-  /// size. Throws Error for positions that `from` does not have, and where there is no room for them.
+  /// size. Throws Error for positions that `from` does not have, where there is no room for them, and for sequences from which positions
+  /// were dropped.
   void append_positions(index to, const KeyValueCache& from, index of, index begin, index count);
 
   // The following functions are for keys and values that are computed at once, such as those of an encoder's output. The caller knows how
@@ -69,6 +75,7 @@ class KeyValueCache {
   std::size_t row_bytes_;  // k | v of one position
   DType dtype_;
   std::vector<std::int32_t> lengths_;  // (sequences)
+  std::vector<std::int32_t> dropped_;  // (sequences): positions that drop_oldest() has removed
   Pages memory_;                       // (layers, sequences, capacity, 2 width)
 };
 
@@ -85,8 +92,8 @@ class CachedSequences {
   index count() const { return std::ssize(sequences_); }
   /// The largest of their lengths.
   index longest() const;
-  /// Their lengths: i32 (count).
-  Tensor lengths(Tape& tape) const;
+  /// The positions of the tokens that follow: i32 (count).
+  Tensor next_positions(Tape& tape) const;
 
   /// Makes room for `time` more positions of each sequence. Call it before layer().
   void reserve(index time);

@@ -253,7 +253,7 @@ struct Stack {
   /// The angles of rotary positions for x, which begins where the cache ends.
   static Tensor angles(const RotaryPositions& positions, Pass& pass, Tensor x, const CachedSequences* cache) {
     const index time = x.shape()[1];
-    return cache == nullptr ? positions(pass, 0, time, x.dtype()) : positions(pass, cache->lengths(pass.tape), time, x.dtype());
+    return cache == nullptr ? positions(pass, 0, time, x.dtype()) : positions(pass, cache->next_positions(pass.tape), time, x.dtype());
   }
 };
 

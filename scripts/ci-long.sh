@@ -51,6 +51,13 @@ DIKKAT_ISA=avx2 ctest --test-dir build/portable-dev --output-on-failure -j "$(np
 say "arm64, cross-compiled: tests, the program and its package in an emulator"
 scripts/arm64.sh
 
+say "the archive that needs no installation, in trees of both Debian releases"
+scripts/package.sh --portable
+scripts/install-packages.sh --try
+for suite in bookworm trixie; do
+  scripts/bundle.sh --try build/portable/dikkat-*-linux-x86_64.tar.gz "$suite"
+done
+
 say "the README's two commands on the other Debian release"
 scripts/install-packages.sh --try
 scripts/try-debian.sh "$(. /etc/os-release && [ "$VERSION_ID" = 13 ] && echo 12 || echo 13)"

@@ -30,7 +30,7 @@ elif [ "${1:-}" = --try ]; then
 elif [ "${1:-}" = --long ]; then
   packages+=(g++-aarch64-linux-gnu qemu-user googletest)
 elif [ "${1:-}" = --arm64 ]; then
-  packages=(cmake ninja-build pkg-config g++-aarch64-linux-gnu qemu-user mmdebstrap googletest libeigen3-dev dpkg-dev file lintian python3)
+  packages=(cmake ninja-build pkg-config g++-aarch64-linux-gnu qemu-user mmdebstrap googletest libeigen3-dev dpkg-dev file lintian patchelf python3)
 elif [ "${1:-}" = --list-libraries ]; then
   printf '%s\n' "${libraries[@]}"
   exit 0

@@ -3,15 +3,24 @@
 # dikkat-VERSION-source.tar.xz next to it. Install it with: apt-get install ./build/portable/dikkat_VERSION_amd64.deb
 #   scripts/package.sh                for this machine's processors
 #   scripts/package.sh --arch arm64   for arm64, cross-compiled on other machines: build/arm64/dikkat_VERSION_arm64.deb
+#   scripts/package.sh --portable     an archive instead that runs on any Linux with glibc 2.36 or newer, without installing anything:
+#                                     build/portable/dikkat-VERSION-linux-x86_64.tar.gz; also with --arch arm64
 set -euo pipefail
 here=$(dpkg --print-architecture)
 arch=$here
-if [[ $# -eq 2 && $1 == --arch ]]; then
-  arch=$2
-elif [[ $# -ne 0 ]]; then
-  echo "package.sh: found '$*', expected --arch arm64 or no arguments" >&2
-  exit 2
-fi
+portable=
+while [[ $# -gt 0 ]]; do
+  if [[ $1 == --portable ]]; then
+    portable=1
+    shift
+  elif [[ $1 == --arch && $# -ge 2 ]]; then
+    arch=$2
+    shift 2
+  else
+    echo "package.sh: found '$*', expected --arch arm64, --portable, both or no arguments" >&2
+    exit 2
+  fi
+done
 cd "$(dirname "$0")/.."
 
 case $arch-$here in
@@ -31,6 +40,14 @@ else
 fi
 cmake --preset $preset >/dev/null
 cmake --build --preset $preset
+if [[ -n $portable ]]; then
+  if [[ $preset == arm64 ]]; then
+    scripts/bundle.sh build/arm64 build/arm64-tree
+  else
+    scripts/bundle.sh build/$preset
+  fi
+  exit
+fi
 cd build/$preset
 cpack -G DEB
 cpack --config CPackSourceConfig.cmake

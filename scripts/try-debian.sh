@@ -47,8 +47,8 @@ inside=/srv/try-dikkat  # the folder inside the tree that holds the clone
 if [[ -n $torch ]]; then
   [[ ! -e $tree/etc/debian_version ]] || { echo "try-debian.sh: $tree has a tree already" >&2; exit 0; }
   mkdir -p "$tree"
-  # torch.compile needs a C++ compiler.
-  exec mmdebstrap --variant=minbase --include=python3-torch,libopenblas0-pthread,g++,python3-dev "$suite" "$tree"
+  # torch.compile writes C++, and compiles it.
+  exec mmdebstrap --variant=minbase --include=python3-torch,libopenblas0-pthread,g++,python3-dev,python3-setuptools,libtorch-dev "$suite" "$tree"
 fi
 
 if [[ -z $tree ]]; then

@@ -6,7 +6,6 @@
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/attention_tiles.h"
 #include "autograd/kernels/task_order.h"
-#include "autograd/kernels/tile_gemm.h"
 #include "autograd/kernels/tile_transpose.h"
 
 namespace dikkat::kernels {
@@ -48,21 +47,21 @@ struct QueryBlock {
 
   Pieces<T> pieces;
   T* q;         // (queries, width)
-  T* q_t;       // (width, queries), scaled
+  T* q_t;       // (width, queries), times `factor`
   T* dy;        // (queries, width)
   T* dy_t;      // (width, queries)
   T* log2_sum;  // +inf past the end, so that weights there are 0
   T* delta;     // <dy, y>
 
   template <class Operand>
-  void fill(const AttentionBackward<Operand, T>& p, index b, index h, index query) const {
+  void fill(const AttentionBackward<Operand, T>& p, index b, index h, index query, T factor) const {
     const AttentionShape& s = p.shape;
     const index width = round_up(s.head_size, kLanes<T>);
     const index count = std::min(kBlock, s.queries - query);
     const index columns = round_up(count, kLanes<T>);
     gather(p.q, s, p.q_rotation, b, h, query, count, columns, q);
     gather<Operand, T>(p.dy, s, nullptr, b, h, query, count, columns, dy);
-    tile_transpose(columns, width, static_cast<T>(s.scale * std::numbers::log2e), q, width, q_t, kBlock);
+    tile_transpose(columns, width, factor, q, width, q_t, kBlock);
     tile_transpose(columns, width, T(1), dy, width, dy_t, kBlock);
     std::fill_n(log2_sum, kBlock, kInfinity<T>);
     std::fill_n(delta, kBlock, T(0));
@@ -78,15 +77,23 @@ struct QueryBlock {
   }
 };
 
-/// This thread's memory for backward_chunk().
+/// The factor of scores, in base 2.
 template <class T>
+T factor_of_scores(const AttentionShape& s) {
+  return static_cast<T>(s.scale * std::numbers::log2e);
+}
+
+/// This thread's memory for backward_chunk(), and its products.
+template <class Operand, class T>
 struct BackwardMemory {
   BackwardMemory(const AttentionShape& s, const Chunks& chunks)
-      : width(round_up(s.head_size, kLanes<T>)),
+      : products(s),
+        width(round_up(s.head_size, kLanes<T>)),
         held(chunks.keys * width),
         memory(QueryBlock<T>::size(width) + 4 * held + 3 * kBlock * kBlock + (chunks.count == 1 ? kBlock * width : 0)),
         pieces(memory) {}
 
+  Products<Operand, T> products;
   index width;  // of a head's row, in whole vectors
   index held;   // numbers of a chunk
   Scratch<T> memory;
@@ -149,7 +156,8 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
   const AttentionShape& s = p.shape;
   const index b = head / s.heads;
   const index h = head % s.heads;
-  const BackwardMemory<T> m(s, shared.chunks);
+  const BackwardMemory<Operand, T> m(s, shared.chunks);
+  const T factor = factor_of_scores<T>(s);
   const index width = m.width;
   const index first = chunk * shared.chunks.keys;
   const index held = std::min(shared.chunks.keys, s.keys - first);
@@ -180,7 +188,7 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
       const QueryBlock<T> of(width,
                              shared.query_blocks == nullptr ? m.queries : shared.query_blocks + (head * blocks + block) * block_size);
       if (shared.query_blocks == nullptr) {
-        of.fill(p, b, h, query);
+        of.fill(p, b, h, query, scales_scores<Operand, T>() ? T(1) : factor);
       }
       // One tile of scores at a time: recompute the weights, then add the tile's part of each gradient.
       for (index key = first; key < first + held; key += kBlock) {
@@ -188,19 +196,20 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
         const Seen<T> seen(see, key, keys);
         const index at = (key - first) * width;
         seen.by_keys([&](const Part& part) {
-          const auto scores = [&](const T* a, const T* b_t, T* c) {
-            tile_gemm<T>({.m = part.keys,
-                          .n = part.queries,
-                          .k = s.head_size,
-                          .a = a + part.key * width,
-                          .a_row = width,
-                          .b = b_t + part.query,
-                          .ldb = kBlock,
-                          .c = c + part.key * kBlock + part.query,
-                          .ldc = kBlock});
+          const auto scores = [&](const T* a, const T* b_t, T* c, T of_scores) {
+            m.products({.m = part.keys,
+                        .n = part.queries,
+                        .k = s.head_size,
+                        .a = a + part.key * width,
+                        .a_row = width,
+                        .b = b_t + part.query,
+                        .ldb = kBlock,
+                        .c = c + part.key * kBlock + part.query,
+                        .ldc = kBlock},
+                       of_scores);
           };
-          scores(m.k + at, of.q_t, m.weights);
-          scores(m.v + at, of.dy_t, m.ds);
+          scores(m.k + at, of.q_t, m.weights, factor);
+          scores(m.v + at, of.dy_t, m.ds, T(1));
         });
         for (const Part& part : seen) {
           if (!seen.whole()) {
@@ -213,33 +222,33 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
         }
         seen.by_keys([&](const Part& part) {
           const auto add = [&](const T* a, const T* rows, T* c) {
-            tile_gemm<T>({.m = part.keys,
-                          .n = width,
-                          .k = std::min(part.queries, count - part.query),
-                          .a = a + part.key * kBlock + part.query,
-                          .a_row = kBlock,
-                          .b = rows + part.query * width,
-                          .ldb = width,
-                          .c = c + part.key * width,
-                          .ldc = width,
-                          .add = true});
+            m.products({.m = part.keys,
+                        .n = width,
+                        .k = std::min(part.queries, count - part.query),
+                        .a = a + part.key * kBlock + part.query,
+                        .a_row = kBlock,
+                        .b = rows + part.query * width,
+                        .ldb = width,
+                        .c = c + part.key * width,
+                        .ldc = width,
+                        .add = true});
           };
           add(m.weights, of.dy, m.dv + at);
           add(m.ds, of.q, m.dk + at);
         });
         take_turn();
         for (const Part& part : seen) {
-          tile_gemm<T>({.m = std::min(part.queries, count - part.query),
-                        .n = width,
-                        .k = part.keys,
-                        .a = m.ds + part.key * kBlock + part.query,
-                        .a_row = 1,
-                        .a_col = kBlock,
-                        .b = m.k + at + part.key * width,
-                        .ldb = width,
-                        .c = dq + part.query * width,
-                        .ldc = width,
-                        .add = true});
+          m.products({.m = std::min(part.queries, count - part.query),
+                      .n = width,
+                      .k = part.keys,
+                      .a = m.ds + part.key * kBlock + part.query,
+                      .a_row = 1,
+                      .a_col = kBlock,
+                      .b = m.k + at + part.key * width,
+                      .ldb = width,
+                      .c = dq + part.query * width,
+                      .ldc = width,
+                      .add = true});
         }
       }
     }
@@ -286,9 +295,10 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
   const Scratch<T> dk(grouped), dv(grouped);
   TaskOrder order(one && grouped == 0 ? 0 : heads * chunks.count);
   if (!one) {
+    const T factor = scales_scores<Operand, T>() ? T(1) : factor_of_scores<T>(s);
     parallel_for(heads * blocks, Work::elements(heads * blocks * block_size), [&](index task) {
       const index head = task / blocks;
-      QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
+      QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock, factor);
     });
   }
   const Shared<T> shared{.chunks = chunks,
@@ -299,7 +309,7 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
                          .dv = dv.data(),
                          .order = &order};
   parallel_for_uneven(
-      heads * chunks.count, work_of(s, 5), [&] { BackwardMemory<T>{s, chunks}; },
+      heads * chunks.count, work_of(s, 5), [&] { BackwardMemory<Operand, T>{s, chunks}; },
       // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.
       [&](index task) { backward_chunk(p, shared, task % heads, task / heads); });
 }

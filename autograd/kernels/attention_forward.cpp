@@ -7,7 +7,6 @@
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/attention_query.h"
 #include "autograd/kernels/attention_tiles.h"
-#include "autograd/kernels/tile_gemm.h"
 #include "autograd/kernels/tile_transpose.h"
 
 namespace dikkat::kernels {
@@ -63,12 +62,13 @@ GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const Attention
   return {rotation, to, begin, rows, width};
 }
 
-/// This thread's memory for forward_block().
-template <class T>
+/// This thread's memory for forward_block(), and its products.
+template <class Operand, class T>
 struct ForwardMemory {
   explicit ForwardMemory(const AttentionShape& s)
-      : width(round_up(s.head_size, kLanes<T>)), memory((5 * width + 2 * kBlock) * kBlock), pieces(memory) {}
+      : products(s), width(round_up(s.head_size, kLanes<T>)), memory((5 * width + 2 * kBlock) * kBlock), pieces(memory) {}
 
+  Products<Operand, T> products;
   index width;  // of a head's row, in whole vectors
   Scratch<T> memory;
   Pieces<T> pieces;
@@ -119,12 +119,13 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
                    index h, index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
-  const ForwardMemory<T> m(s);
+  const ForwardMemory<Operand, T> m(s);
   const index width = m.width;
+  const T factor = static_cast<T>(s.scale * std::numbers::log2e);
   const Intervals<T> see(s, b, query, count);
   const index key_head = h / s.group();
   gather(p.q, s, p.q_rotation + b * p.q_rotation_batch_stride, b, h, query, count, see.columns, m.q);
-  tile_transpose(see.columns, width, static_cast<T>(s.scale * std::numbers::log2e), m.q, width, m.q_t, kBlock);
+  tile_transpose(see.columns, width, scales_scores<Operand, T>() ? T(1) : factor, m.q, width, m.q_t, kBlock);
   std::fill_n(m.y, count * width, T(0));
   Sums<T> sums;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as it is used
   std::fill_n(sums.highest, kBlock, -kInfinity<T>);
@@ -136,15 +137,16 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
     const T* k = all_k.at(p.k, s, b, key_head, key, keys, m.k);
     const T* v = all_v.at(p.v, s, b, key_head, key, keys, m.v);
     seen.by_keys([&](const Part& part) {
-      tile_gemm<T>({.m = part.keys,
-                    .n = part.queries,
-                    .k = s.head_size,
-                    .a = k + part.key * width,
-                    .a_row = width,
-                    .b = m.q_t + part.query,
-                    .ldb = kBlock,
-                    .c = m.weights + part.key * kBlock + part.query,
-                    .ldc = kBlock});
+      m.products({.m = part.keys,
+                  .n = part.queries,
+                  .k = s.head_size,
+                  .a = k + part.key * width,
+                  .a_row = width,
+                  .b = m.q_t + part.query,
+                  .ldb = kBlock,
+                  .c = m.weights + part.key * kBlock + part.query,
+                  .ldc = kBlock},
+                 factor);
     });
     for (const Part& part : seen) {
       if (!seen.whole()) {
@@ -154,18 +156,18 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
         draw_dropout(s, b, h, query, key, part, m.keep);
       }
       weigh(part, m.weights, s.dropout > 0 ? m.keep : nullptr, sums);
-      tile_gemm<T>({.m = std::min(part.queries, count - part.query),
-                    .n = width,
-                    .k = part.keys,
-                    .a = m.weights + part.key * kBlock + part.query,
-                    .a_row = 1,
-                    .a_col = kBlock,
-                    .b = v + part.key * width,
-                    .ldb = width,
-                    .c = m.y + part.query * width,
-                    .ldc = width,
-                    .add = true,
-                    .row_factors = sums.rescale + part.query});
+      m.products({.m = std::min(part.queries, count - part.query),
+                  .n = width,
+                  .k = part.keys,
+                  .a = m.weights + part.key * kBlock + part.query,
+                  .a_row = 1,
+                  .a_col = kBlock,
+                  .b = v + part.key * width,
+                  .ldb = width,
+                  .c = m.y + part.query * width,
+                  .ldc = width,
+                  .add = true,
+                  .row_factors = sums.rescale + part.query});
     }
   }
 
@@ -206,7 +208,7 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
     v = gather_heads<Key, T>(p.v, s, nullptr, begin, own_v.data());
   }
   parallel_for_uneven(
-      heads * blocks, work_of(s, 2), [&] { ForwardMemory<T>{s}; },
+      heads * blocks, work_of(s, 2), [&] { ForwardMemory<Operand, T>{s}; },
       [&](index task) {
         // Head by head, so that keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the longest tasks
         // should not begin last.

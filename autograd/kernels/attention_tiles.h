@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/simd.h"
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/instruction_set.h"
 #include "autograd/kernels/rotation.h"
+#include "autograd/kernels/tile_gemm.h"
+#include "autograd/kernels/tile_gemm_amx.h"
 
 // Shared parts of attention forward and backward. Tiles of scores are transposed, (keys, queries): a row is one key against a block of
 // queries, so maxima and sums over keys are vertical vector operations. Rows of heads are far apart in memory, often in the same sets of a
@@ -36,6 +42,36 @@ template <class T>
 T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
   return heads.of(b) + h * s.head_size;
 }
+
+/// Whether products are those of AMX. Then their operands, and so weights too, are rounded to bf16, and scores are multiplied by their
+/// factor after the product, so that queries are rounded without it.
+template <class Operand, class T>
+bool scales_scores() {
+  return std::is_same_v<Operand, bf16> && std::is_same_v<T, float> && has_amx_products();
+}
+
+/// The products of a task.
+template <class Operand, class T>
+class Products {
+ public:
+  explicit Products(const AttentionShape& s) {
+    if (scales_scores<Operand, T>()) {
+      amx_.emplace(std::max(kBlock, round_up(s.head_size, kLanes<T>)));
+    }
+  }
+  void operator()(const TileGemm<T>& p, T factor = 1) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (amx_) {
+        (*amx_)(p, factor);
+        return;
+      }
+    }
+    tile_gemm<T>(p);
+  }
+
+ private:
+  std::optional<AmxTileGemm> amx_{};
+};
 
 /// Copies `count` rows of a head to `to` (rows, width), and fills the other rows with zeros. Each row is padded with zeros to whole
 /// vectors. rotation: (.., head_size) or null; row i of the head is rotated by its row i.

@@ -14,11 +14,40 @@ using simd::Vec;
 
 constexpr index kElements = 1 << 14;  // elements of B in a tile: few enough for equal shares
 
-/// Columns of C that are computed at once: their sums, and the vectors that are multiplied, fit into registers. For one row, memory
-/// bandwidth is the limit, and reading one row of B after another is fastest.
+/// Columns of C that are computed at once: their sums, and the vectors that are multiplied, fit into registers.
 constexpr int columns_at_once(int rows) {
   constexpr int kSums = simd::kBytes == 64 ? 24 : 12;
-  return rows == 1 ? 1 : std::clamp(kSums / rows, 1, 8);
+  return std::clamp(kSums / rows, 1, 8);
+}
+
+/// Adds the bias to the product of a row and a column, and stores it in C.
+template <class T>
+void put(const Gemm<T>& p, index row, index column, T total) {
+  total += p.bias != nullptr ? p.bias[column] : T(0);
+  T& c = p.c[row * p.ldc + column];
+  c = p.add ? c + total : total;
+}
+
+/// As columns() below, for one row of A and at most kLanes columns. Memory is the limit, and reading one row of B after another is fastest.
+/// The lanes of all their sums are added together, which takes no longer than those of one.
+template <class T>
+void columns_of_one_row(const Gemm<T>& p, index first, index count) {
+  constexpr int kIntoL2 = 2;
+  Vec<T> sums[simd::kLanes<T>] = {};
+  for (index column = 0; column < count; ++column) {
+    const T* b = p.b + (first + column) * p.ldb;
+    Vec<T> sum{};
+    simd::for_vectors<T>(0, p.k, [&](index at, auto lanes) {
+      simd::prefetch<kIntoL2>(b + at, p.ldb);
+      sum += load(p.a + at, lanes) * load(b + at, lanes);
+    });
+    sums[column] = sum;
+  }
+  T totals[simd::kLanes<T>];
+  simd::store(totals, lane_sums<T>(sums));
+  for (index column = 0; column < count; ++column) {
+    put(p, 0, first + column, totals[column]);
+  }
 }
 
 /// Columns `first` to `first + kColumns` of C: all rows of A times kColumns rows of B. An element is one chain of sums, whatever kRows and
@@ -57,9 +86,7 @@ void columns(const Gemm<T>& p, index first) {
   }
   for (int row = 0; row < kRows; ++row) {
     for (int column = 0; column < kColumns; ++column) {
-      const T total = totals[row * kColumns + column] + (p.bias != nullptr ? p.bias[first + column] : T(0));
-      T& c = p.c[row * p.ldc + first + column];
-      c = p.add ? c + total : total;
+      put(p, row, first + column, totals[row * kColumns + column]);
     }
   }
 }
@@ -67,8 +94,14 @@ void columns(const Gemm<T>& p, index first) {
 /// Columns begin to end - 1 of kRows rows.
 template <class T, int kRows>
 void tile(const Gemm<T>& p, index begin, index end) {
-  constexpr int kColumns = columns_at_once(kRows);
   index at = begin;
+  if constexpr (kRows == 1) {
+    for (; at < end; at += simd::kLanes<T>) {
+      columns_of_one_row(p, at, std::min<index>(simd::kLanes<T>, end - at));
+    }
+    return;
+  }
+  constexpr int kColumns = columns_at_once(kRows);
   for (; at + kColumns <= end; at += kColumns) {
     columns<T, kRows, kColumns>(p, at);
   }
@@ -94,7 +127,7 @@ void gemm_few_rows(const Gemm<T>& p) {
   constexpr int kRows = 8;
   constexpr index kUnit = 24;  // columns: a multiple of columns_at_once() for any rows
   const index in_tile = round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
-  constexpr index kAsSlow = 8;  // reading B takes as long as that many rows' multiply-adds
+  constexpr index kAsSlow = 4;  // reading B takes as long as that many rows' multiply-adds
   parallel_blocks(p.n, in_tile, Work::products(std::max(p.m, kAsSlow), p.n, p.k), [&](index begin, index end) {
     for (index row = 0; row < p.m; row += kRows) {
       Gemm<T> some = p;

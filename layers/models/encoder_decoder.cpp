@@ -68,7 +68,7 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const EncoderOutput&
 }
 
 Tensor EncoderDecoder::decode(Pass& pass, Tensor targets, const StackInputs& inputs) const {
-  const Tensor first = inputs.cache != nullptr ? inputs.cache->lengths(pass.tape) : Tensor{};
+  const Tensor first = inputs.cache != nullptr ? inputs.cache->next_positions(pass.tape) : Tensor{};
   const Tensor x = decoder_(pass, decoder_embed_(pass, targets, first), inputs);
   return head_input(pass, decoder_ln_f_, x, config_.logit_scale);
 }

@@ -49,12 +49,16 @@ Tensor Gpt::features(Pass& pass, Tensor tokens, CachedSequences* cache) const {
             " sequences");
     cache->reserve(tokens.shape()[1]);
   }
-  const Tensor first = cache != nullptr ? cache->lengths(pass.tape) : Tensor{};
+  const Tensor first = cache != nullptr ? cache->next_positions(pass.tape) : Tensor{};
   const Tensor x = h_(pass, embed_(pass, tokens, first), {.tokens = tokens, .cache = cache});
   if (cache != nullptr) {
     cache->advance(tokens.shape()[1]);
   }
   return normed(pass, x);
+}
+
+bool Gpt::has_relative_positions() const noexcept {
+  return (config_.positions == Positions::rope && config_.rope_scaling != RopeScaling::longrope) || config_.positions == Positions::none;
 }
 
 DType Gpt::cache_type(std::optional<DType> dtype) const {

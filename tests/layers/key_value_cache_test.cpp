@@ -311,9 +311,14 @@ TEST(KeyValueCache, GrowsInItsFirstSequences) {
   cache.copy_sequence(2, cache, 1);
   EXPECT_EQ(cache.length(2), 4);
   Tape tape(Recording::off);
-  const Tensor lengths = CachedSequences(cache, 3).lengths(tape);
-  EXPECT_EQ(std::vector<std::int32_t>(lengths.data<std::int32_t>(), lengths.data<std::int32_t>() + 3),
-            (std::vector<std::int32_t>{7, 4, 4}));
+  cache.drop_oldest(1, 3);
+  EXPECT_EQ(cache.length(1), 1);
+  EXPECT_EQ(cache.next_position(1), 4);
+  const Tensor next = CachedSequences(cache, 3).next_positions(tape);
+  EXPECT_EQ(std::vector<std::int32_t>(next.data<std::int32_t>(), next.data<std::int32_t>() + 3), (std::vector<std::int32_t>{7, 4, 4}));
+  EXPECT_TRUE(names(error_of([&] { cache.drop_oldest(1, 2); }), {"cache", "2", "has 1"}));
+  KeyValueCache other(1, 1, 10, 4);
+  EXPECT_TRUE(names(error_of([&] { other.append_positions(0, cache, 1, 0, 1); }), {"cache", "dropped", "position 0"}));
   EXPECT_TRUE(names(error_of([&] { cache.advance(0, 4); }), {"cache", "4", "positions", "3"}));
   EXPECT_EQ(cache.length(), 7) << "nothing has changed";
   EXPECT_TRUE(names(error_of([&] { cache.advance(3, 1); }), {"cache", "sequence 3", "0", "2"}));
@@ -321,6 +326,41 @@ TEST(KeyValueCache, GrowsInItsFirstSequences) {
   EXPECT_TRUE(names(error_of([&] { cache.length(3); }), {"cache", "sequence 3", "0", "2"}));
   cache.clear();
   EXPECT_EQ(cache.longest(3), 0);
+  EXPECT_EQ(cache.next_position(1), 0);
+}
+
+// Without the oldest positions, the others stay as they are: a sequence then gives the logits of a row in one pass, in which each token
+// sees only those that were in the cache with it.
+TEST(KeyValueCache, DropsTheOldestAndKeepsTheOthers) {
+  for (const auto positions : {Positions::rope, Positions::none}) {
+    TransformerConfig config = kCachedLlama;
+    config.positions = positions;
+    config.block_size = 16;
+    const TinyGpt model(config);
+    ASSERT_TRUE(model.gpt.has_relative_positions());
+    const std::vector<std::int32_t> tokens = some_tokens(70, kCachedVocabulary);
+    // Read the tokens one by one.
+    Tape tape(Recording::off);
+    Pass pass{.tape = tape};
+    KeyValueCache cache = model.gpt.cache(1);
+    std::vector<std::int32_t> starts;
+    std::vector<float> logits;
+    for (const std::int32_t token : tokens) {
+      if (cache.length() == config.block_size) {
+        cache.drop_oldest(0, 5);
+      }
+      starts.push_back(static_cast<std::int32_t>(std::ssize(starts) - cache.length()));
+      EXPECT_EQ(cache.next_position(), std::ssize(starts) - 1);
+      const Tensor y = model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({1, 1}, {token}), cache));
+      logits.insert(logits.end(), y.data<float>(), y.data<float>() + y.size());
+    }
+    EXPECT_EQ(starts.back(), 55);
+    // Read them in one pass.
+    const Tensor row = tape.input<std::int32_t>({1, std::ssize(tokens)}, tokens);
+    const Tensor y = model.gpt.logits(pass, model.gpt.features(pass, row, tape.input<std::int32_t>(row.shape(), starts)));
+    EXPECT_LT(relative_error(logits, std::vector<float>(y.data<float>(), y.data<float>() + y.size())), 1e-5);
+  }
+  EXPECT_FALSE(TinyGpt(kCachedGpt).gpt.has_relative_positions()) << "learned positions";
 }
 
 void expect_copies(const TransformerConfig& config) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
+#include "autograd/kernels/instruction_set.h"
 #include "autograd/ops/activation.h"
 #include "autograd/ops/attention.h"
 #include "autograd/ops/basic.h"
@@ -235,8 +236,10 @@ TEST(Bf16Ops, Attention) {
   const AttentionOptions options{.heads = kHeads, .head_size = kSize, .causal = true, .dropout = 0.1, .stream = RandomStream(1, "here", 2)};
   const double scale = 1 / std::sqrt(static_cast<double>(kSize));
   const double bound = kRounding * kTime * scale * 2 * (2 * kSize) / (1 - options.dropout);
+  // By AMX, weights are rounded too: y is a mean of values up to 2.
+  const double of_y = kernels::has_amx_products() ? kRounding * 2 / (1 - options.dropout) : 0;
   check({operand({2, kTime, 3 * kHeads * kSize}, 1)}, [&](std::span<const Tensor> t) { return self_attention(t[0], options); }, DType::bf16,
-        {0, bound});
+        {of_y, bound});
 }
 
 // This is the bound above, for three heads of queries that all add to one dk, and queries and keys rotated by up to 1.
@@ -258,7 +261,11 @@ TEST(Bf16Ops, AttentionOfGroupsWithRotations) {
                                  .rotation = t[0].tape()->input<float>({kTime, kSize}, angles),
                                  .causal = true});
   };
-  check({operand({2, kTime, (kHeads + 2) * kSize}, 1)}, f, DType::bf16, {0, bound});
+  // By AMX, weights are rounded too, and rotated queries and keys, whose squares add up to at most 4 kSize. A score that differs by e
+  // changes y by at most 2 e times the largest value.
+  const double of_score = scale * 2 * kRounding * 4 * kSize;
+  const double of_y = kernels::has_amx_products() ? kRounding * 2 + 2 * of_score * 2 : 0;
+  check({operand({2, kTime, (kHeads + 2) * kSize}, 1)}, f, DType::bf16, {of_y, bound});
 }
 
 // The gradients of logits are rounded before their products. The magnitudes of a row add up to at most 2, divided by the normaliser; those

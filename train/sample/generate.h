@@ -24,8 +24,7 @@ namespace dikkat {
 /// Sample s of prompt p has the number p * num_samples + s. The random number for its token i depends only on (seed, s, i), and a sample
 /// does not depend on the samples that are generated with it. Up to eight samples, of any prompts, are generated together with a key/value
 /// cache, by a Scheduler, which reads the last block_size tokens of a prompt once for all samples of it that it has streams for. When a
-/// sample ends, the next one begins. A full context drops its oldest quarter; positions then count from the first remaining token, so all
-/// keys and values are computed again.
+/// sample ends, the next one begins. A full context drops its oldest quarter, see Scheduler.
 class Generation {
  public:
   /// A sample's next token, or its end. Logits are valid until next() is called again.

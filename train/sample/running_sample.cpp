@@ -63,13 +63,14 @@ void RunningSample::change_logits() {
   add_bias(logits_, options.logit_bias);
 }
 
-bool RunningSample::drop_oldest() {
+index RunningSample::drop_oldest() {
   const index block = model().config().block_size;
   if (std::ssize(context()) <= block) {
-    return false;
+    return 0;
   }
-  begin_ += std::max<index>(block / 4, 1);
-  return true;
+  const index count = std::max<index>(block / 4, 1);
+  begin_ += count;
+  return count;
 }
 
 RunningSample::Drawn RunningSample::draw(std::span<const float> of_model) {

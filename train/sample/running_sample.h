@@ -20,8 +20,10 @@ class RunningSample {
   const Gpt& model() const { return *request_.model; }
   /// The tokens that the model reads. Their positions count from the first.
   std::span<const Token> context() const { return std::span(text_).subspan(static_cast<std::size_t>(begin_)); }
-  /// Drops the oldest quarter of a context that is longer than the model's. Returns whether it did.
-  bool drop_oldest();
+  /// Drops the oldest quarter of a context that is longer than the model's. Returns the number of tokens that it dropped.
+  index drop_oldest();
+  /// Whether keys and values of the rest then stay as they are.
+  bool keeps_rest() const { return !request_.options.rereads && model().has_relative_positions(); }
 
   struct Drawn {
     std::optional<Token> token{};    // absent if the sample ends without one more

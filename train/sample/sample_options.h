@@ -30,6 +30,7 @@ struct SampleOptions {
   std::vector<LogitBias> logit_bias = {};  // added to the logits of tokens
   std::uint64_t seed = 1337;
   index first_sample = 0;                  // number of each prompt's first sample, which selects its random numbers
+  bool rereads = false;                    // whether the rest of a full context is read again, see Scheduler
   bool log_probabilities = false;          // whether Sample::add() computes them
   std::optional<DType> cache{};            // of keys and values: bf16 halves their memory; absent: the model's own
   PromptCache* prompts = nullptr;          // keeps prompts from one generation to the next; its type must be that of `cache`

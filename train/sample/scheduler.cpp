@@ -100,11 +100,17 @@ class Scheduler::State {
     events_ = std::exchange(ended_, {});
     // Read a chunk of a prompt, or the last tokens, if there are any. They take turns.
     for (Stream& one : streams_) {
-      if (one.need == Need::token && one.sample->drop_oldest()) {
-        outgrew_context_ = true;
+      const index dropped = one.need == Need::token ? one.sample->drop_oldest() : 0;
+      if (dropped == 0) {
+        continue;
+      }
+      outgrew_context_ = true;
+      one.has_prompt = false;
+      one.prompt.clear();
+      if (one.sample->keeps_rest()) {
+        one.keys_and_values.drop_oldest(0, dropped);
+      } else {
         one.keys_and_values.clear();
-        one.has_prompt = false;
-        one.prompt.clear();
         one.need = Need::prompt;
         reading_.push_back(&one);
       }

@@ -30,7 +30,9 @@ class PromptCache;
 /// A sample has the same bits whatever runs beside it, whatever was cached, and on any number of threads: chunks begin at multiples of
 /// PromptCache::kChunk from where its context begins, and a pass of single tokens has at most 16 rows, which do not depend on each other.
 ///
-/// A full context drops its oldest quarter. Positions then count from the first remaining token, so the rest is read again, in chunks.
+/// A full context drops its oldest quarter. With relative positions (Gpt::has_relative_positions()), the rest keeps its keys and values.
+/// Those of deep layers have seen the dropped tokens, so the model still knows something of them. With other positions, and with
+/// SampleOptions::rereads, positions count from the first remaining token, and the rest is read again, in chunks.
 class Scheduler {
  public:
   struct Options {

@@ -86,7 +86,7 @@ TEST_F(Generate, ReadsTheEndOfAPromptThatIsTooLong) {
 void expect_the_same_without_a_cache(const TransformerConfig& config) {
   const Model model(config, 7);
   for (const double temperature : {0.0, 1.0}) {
-    SampleOptions options{.max_new_tokens = 60, .num_samples = 2, .temperature = temperature};
+    SampleOptions options{.max_new_tokens = 60, .num_samples = 2, .temperature = temperature, .rereads = true};
     const auto found = tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options));
     ASSERT_EQ(found.size(), 2U);
     for (const std::vector<Token>& text : found) {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
+#include "tests/support/compare.h"
 #include "tests/support/throws.h"
 #include "train/sample/prompt_cache.h"
 
@@ -253,11 +254,52 @@ TEST(Scheduler, EndsRunningAndWaitingSamples) {
   EXPECT_EQ(running.answers[5].ending, Ending::length);
 }
 
+TEST(Scheduler, KeepsTheRestOfAFullContext) {
+  TransformerConfig config = kLlama;
+  config.block_size = 40;
+  const StreamedModel model(config);
+  const SampleRequest mine = request(model, text(30, 3), 90);
+  const StreamedAnswer expected = alone(model, mine);
+  ASSERT_EQ(expected.tokens.size(), 90U);
+  // Read the same text by hand: the prompt, then token by token, without the oldest ten when forty are there.
+  KeyValueCache cache = model.gpt.cache(1);
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  std::vector<float> logits;
+  const auto read = [&](std::vector<Token> tokens) {
+    const index count = std::ssize(tokens);
+    if (cache.length() == config.block_size) {
+      cache.drop_oldest(0, 10);
+    }
+    const Tensor y = model.gpt.logits(pass, model.gpt.features(pass, tape.input<Token>({1, count}, tokens), cache));
+    logits.insert(logits.end(), y.data<float>() + (count - 1) * kStreamedTokens, y.data<float>() + count * kStreamedTokens);
+  };
+  read(mine.prompt);
+  for (std::size_t i = 0; i + 1 < expected.tokens.size(); ++i) {
+    read({expected.tokens[i]});
+  }
+  EXPECT_LT(testing::relative_error(expected.logits, logits), 1e-6);
+
+  // Nothing but the prompt is read twice, beside other answers, some of which read again.
+  Running running(model, {.streams = 3});
+  const index first = running.add(mine);
+  running.step();
+  SampleRequest other = mine;
+  other.options.rereads = true;
+  const index second = running.add(other), third = running.add(mine);
+  running.finish();
+  EXPECT_EQ(running.answers[first], expected);
+  EXPECT_EQ(running.answers[third], expected);
+  EXPECT_NE(running.answers[second], expected);
+  EXPECT_EQ(running.answers[second], alone(model, other));
+}
+
 TEST(Scheduler, ReadsAFullContextAgainInChunks) {
   TransformerConfig config = kLlama;
   config.block_size = 200;
   const StreamedModel model(config);
-  const SampleRequest mine = request(model, text(190, 3), 80);
+  SampleRequest mine = request(model, text(190, 3), 80);
+  mine.options.rereads = true;
   const StreamedAnswer expected = alone(model, mine);
   EXPECT_EQ(expected.tokens.size(), 80U);
   // The context after it was dropped is that of a prompt which begins there.
@@ -272,7 +314,7 @@ TEST(Scheduler, ReadsAFullContextAgainInChunks) {
   const index beside = running.add(request(model, {5}, 120));
   const index first = running.add(mine);
   running.step();
-  const index second = running.add(request(model, text(190, 3), 80));
+  const index second = running.add(mine);
   running.finish();
   EXPECT_TRUE(running.scheduler.outgrew_context());
   EXPECT_EQ(running.answers[first], expected);

@@ -164,6 +164,11 @@ dropped, and a message reports it.)";
             "How keys and values of earlier tokens lie in memory: f32, or bf16 in half of it, which changes answers slightly")
       .note_in(gpt);
   command
+      .flag("--reread", o.rereads,
+            "When the context is full, read what is left of it again: slower. By default a model with rotary positions only forgets the "
+            "oldest tokens, and still knows something of them")
+      .note_in(gpt);
+  command
       .number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
               "The same seed gives the same text, on any number of threads")
       .note_in(gpt);
