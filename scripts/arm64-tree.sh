@@ -4,7 +4,7 @@
 #   scripts/arm64-tree.sh --deb FILE DIR   the arm64 package FILE and what it depends on
 set -euo pipefail
 
-deb=
+deb= hook=()
 if [[ $# -eq 3 && $1 == --deb ]]; then
   deb=$(realpath -e "$2")
   shift 2
@@ -20,6 +20,9 @@ made=$tree/.made  # says of what, once all is there
 
 if [[ -n $deb ]]; then
   packages=("$deb")
+  # mmdebstrap wants a file at the same place inside of the folder.
+  export deb
+  hook=(--setup-hook='mkdir -p "$1$(dirname "$deb")" && ln "$deb" "$1$deb" 2>/dev/null || cp "$deb" "$1$deb"')
 else
   mapfile -t packages < <("$here/install-packages.sh" --list-libraries)
   gcc=$(aarch64-linux-gnu-g++ -dumpversion)
@@ -33,7 +36,7 @@ fi
 rm -rf --one-file-system -- "$tree"
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 included=$(IFS=, && echo "${packages[*]}")
-mmdebstrap --quiet --variant=extract --architectures=arm64 --skip=essential/unlink,cleanup/apt/cache "--include=$included" "$suite" "$tree"
+mmdebstrap --quiet --variant=extract --architectures=arm64 --skip=essential/unlink,cleanup/apt/cache "${hook[@]}" "--include=$included" "$suite" "$tree"
 
 # Symbolic links that begin with / lead to this machine's files.
 find "$tree" -path "$tree/dev" -prune -o -type l -lname '/*' -printf '%p\t%l\n' | while IFS=$'\t' read -r link target; do
@@ -50,6 +53,10 @@ for file in "$tree"/var/cache/apt/archives/*.deb; do
     dpkg-deb --info "$file" $kind 2>/dev/null >>"$tree/DEBIAN/$kind" || true  # most have none
   done
 done
-[[ -z $deb ]] || dpkg-deb --extract "$deb" "$tree"
+if [[ -n $deb ]]; then
+  dpkg-deb --extract "$deb" "$tree"
+  rm "$tree$deb"
+  (cd "$tree" && rmdir -p --ignore-fail-on-non-empty "$(dirname "${deb#/}")")
+fi
 rm -rf "$tree/var/cache/apt/archives"
 echo "${packages[*]}" >"$made"

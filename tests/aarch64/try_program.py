@@ -10,8 +10,8 @@ import subprocess
 import tempfile
 import time
 
-SMALL = ("train.max_steps=6 train.batch_size=4 train.eval_interval=3 train.eval_tokens=512 train.checkpoint_interval=3 train.log_interval=1 "
-         "optim.warmup_steps=2 train.precision=f32").split()
+SMALL = ("train.max_steps=6 train.batch_size=2 train.eval_interval=3 train.eval_tokens=128 train.checkpoint_interval=3 train.log_interval=1 "
+         "optim.warmup_steps=2 optim.learning_rate=2e-2 train.precision=f32 model.n_layer=2 model.n_embd=64 model.n_head=2").split()
 CLOSE = 1e-3  # nats
 
 parser = argparse.ArgumentParser()
@@ -25,7 +25,7 @@ environment = {**os.environ, "GOMP_SPINCOUNT": "1000", "OMP_NUM_THREADS": "2"}
 
 def run(*words, command=args.command):
     began = time.monotonic()
-    done = subprocess.run([*command, *map(str, words)], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=900)
+    done = subprocess.run([*command, *map(str, words)], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=1800)
     assert done.returncode == 0, f"dikkat {' '.join(map(str, words))}\nended with {done.returncode}: {done.stderr[-2000:]}"
     print(f"  dikkat {words[0]}: {time.monotonic() - began:.1f} s", flush=True)
     return done.stdout
@@ -37,13 +37,14 @@ def losses(folder):
     return [line["loss"] for line in lines if line["event"] == "step"] + [line["val_loss"] for line in lines if line["event"] == "eval"]
 
 
-def train(folder, command=args.command):
-    run("train", "--config", "quickstart", "--out", folder, "--quiet", "--set", *SMALL, command=command)
+def train(folder, config="quickstart", command=args.command):
+    run("train", "--config", config, "--out", folder, "--quiet", "--set", *SMALL, command=command)
 
 
 print(run("--version", "--verbose"), end="")
 with tempfile.TemporaryDirectory() as name:
     work = pathlib.Path(name)
+    (work / "text.txt").write_text("Once there was a miller who had nothing left but his mill, and behind it a great apple tree.\n" * 8)
     train(work / "run")
     found = losses(work / "run")
     assert len(found) == 8 and found[5] < found[0] - 0.3, f"expected six steps that learn and two evaluations, found {found}"
@@ -56,7 +57,7 @@ with tempfile.TemporaryDirectory() as name:
     assert filecmp.cmp(work / "run" / last, work / "resumed" / last, shallow=False), "resume: expected the bits of the run that never stopped"
     print("  resume: equal bits")
 
-    evaluated = json.loads(run("eval", work / "run", "--json"))["loss"]
+    evaluated = json.loads(run("eval", work / "run", "--corpus", work / "text.txt", "--json"))["loss"]
     likeliest = ["--temperature", 0, "--prompt", "Once there was", "--max-new-tokens", 40]
     text = run("sample", work / "run", *likeliest)
     assert len(text) > 20, f"sample: {text!r}"
@@ -66,11 +67,11 @@ with tempfile.TemporaryDirectory() as name:
 
     if args.peer:
         peer = [args.peer]
-        train(work / "peer", peer)
+        train(work / "peer", pathlib.Path(__file__).resolve().parents[2] / "configs/quickstart.toml", peer)
         expected = losses(work / "peer")
         furthest = max(abs(a - b) for a, b in zip(found, expected, strict=True))
         assert furthest < CLOSE, f"losses: found {found}, expected those of {args.peer}: {expected}"
-        there = json.loads(run("eval", work / "run", "--json", command=peer))["loss"]
+        there = json.loads(run("eval", work / "run", "--corpus", work / "text.txt", "--json", command=peer))["loss"]
         assert abs(there - evaluated) < CLOSE, f"eval: found {evaluated}, expected {there}, as {args.peer} measures"
         print(f"  losses: {found[0]:.4f} to {found[5]:.4f}, at most {furthest:.2e} from {args.peer}'s; eval {evaluated:.6f}, there {there:.6f}")
 print("try_program: passed")
