@@ -19,7 +19,7 @@ foreach(header ${headers})
       if(NOT EXISTS ${INCLUDE}/${CMAKE_MATCH_1})
         list(APPEND problems "${header}: includes \"${CMAKE_MATCH_1}\", which is not installed")
       endif()
-    elseif(NOT line MATCHES "include[ \t]*<([a-z0-9_]+|[ei]mmintrin\\.h)>")  # the compiler's own, for vectors
+    elseif(NOT line MATCHES "include[ \t]*<([a-z0-9_]+|[ei]mmintrin\\.h|arm_neon\\.h)>")  # the compiler's own, for vectors
       list(APPEND problems "${header}: has '${line}', which is not the standard library's")
     endif()
   endforeach()
