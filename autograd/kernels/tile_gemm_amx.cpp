@@ -29,7 +29,8 @@ void copy_rows(index rows, index count, const float* from, index from_ld, float*
 
 }  // namespace
 
-AmxTileGemm::AmxTileGemm(index most) : most_(round_up(most, kStep)), a_(most_ / 2 * kRows), b_(most_ / 2 * most_), c_(kRows * kCols) {
+AmxTileGemm::AmxTileGemm(index most)
+    : a_(round_up(most, kStep) / 2 * kRows), b_(round_up(most, kStep) / 2 * round_up(most, kStep)), c_(kRows * kCols) {
   TileRegisters registers;
   registers.configure(kRows);
   registers.keep();
@@ -95,7 +96,7 @@ void AmxTileGemm::operator()(const TileGemm<float>& p, float factor) const {
 
 namespace dikkat::kernels {
 
-AmxTileGemm::AmxTileGemm(index most) : most_(most), a_(0), b_(0), c_(0) {}
+AmxTileGemm::AmxTileGemm(index) : a_(0), b_(0), c_(0) {}
 AmxTileGemm::~AmxTileGemm() = default;
 void AmxTileGemm::operator()(const TileGemm<float>&, float) const {}
 

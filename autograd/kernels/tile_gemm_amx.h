@@ -22,7 +22,6 @@ class AmxTileGemm {
   void operator()(const TileGemm<float>& problem, float factor = 1) const;
 
  private:
-  index most_;
   Scratch<std::uint32_t> a_, b_;  // packed: a strip of A, and B
   Scratch<float> c_;              // a tile of C that is not whole
 };
