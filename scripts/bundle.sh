@@ -117,12 +117,13 @@ try_archive() {
   cat >"$tree/opt/try.sh" <<'SCRIPT'
 set -eu
 cd /opt/dikkat-*
-export HOME=/root LC_ALL=C.UTF-8
+export HOME=/tmp LC_ALL=C.UTF-8
+run=/tmp/run
 bin/dikkat --version --verbose
-bin/dikkat train --config quickstart --out /root/run --set train.max_steps=20 --set train.eval_interval=10 --set train.checkpoint_interval=10
-bin/dikkat resume /root/run --set train.max_steps=30
-bin/dikkat sample /root/run --max-new-tokens 40 --seed 1
-bin/dikkat verify /root/run
+bin/dikkat train --config quickstart --out "$run" --set train.max_steps=20 --set train.eval_interval=10 --set train.checkpoint_interval=10
+bin/dikkat resume "$run" --set train.max_steps=30
+bin/dikkat sample "$run" --max-new-tokens 40 --seed 1
+bin/dikkat verify "$run"
 SCRIPT
   unshare --mount bash -ec 'mount -t proc proc "$1/proc"; mount --bind /dev "$1/dev"; exec chroot "$1" sh /opt/try.sh' try "$tree"
 }

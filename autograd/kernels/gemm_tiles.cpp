@@ -126,7 +126,7 @@ DIKKAT_INLINE inline void add_products(index steps, const T* a, index next, inde
   }
 }
 #if defined(DIKKAT_BFMMLA)
-/// The same by bfmmla, which adds the products of two words of A, of adjacent rows, and two words of B, of adjacent columns, to four sums.
+/// Does the same by bfmmla. The instruction adds the products of two adjacent rows of A and two adjacent columns of B to four sums.
 template <int kUsedRows, int kUsed>
 DIKKAT_INLINE inline void add_products(index steps, const bf16* a, index next, index next_row, const std::uint64_t* b, index ldb,
                                        Vec<float> (&sums)[kUsedRows][kUsed]) {

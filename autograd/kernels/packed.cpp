@@ -162,7 +162,7 @@ void split_block(std::int16_t* numbers, std::int32_t& sum) {
     sum = lower_sum;
   }
 }
-/// What is subtracted from the sum of a block, times IntegerRows::sums.
+/// This times IntegerRows::sums is subtracted from the sum of a block.
 template <PackedType kType>
 constexpr std::int32_t kOffset = kType == PackedType::q4 ? 8 : 128;
 
@@ -208,7 +208,7 @@ template <PackedType kType, int kRows>
 #else
 template <PackedType kType>
 void split_block(const std::int16_t*, std::int32_t&) {}
-/// What is subtracted from the sum of a block, times IntegerRows::sums.
+/// This times IntegerRows::sums is subtracted from the sum of a block.
 template <PackedType kType>
 constexpr std::int32_t kOffset = kType == PackedType::q4 ? 8 : 0;
 

@@ -39,6 +39,7 @@ AmxTileGemm::AmxTileGemm(index most)
 AmxTileGemm::~AmxTileGemm() { TileRegisters::release(); }
 
 void AmxTileGemm::operator()(const TileGemm<float>& p, float factor) const {
+  // Scale C, and pack B.
   if (p.add && p.row_factors != nullptr) {
     scale_rows(p);
   }
@@ -52,6 +53,7 @@ void AmxTileGemm::operator()(const TileGemm<float>& p, float factor) const {
                         b_ + panel * panel_words + step * kStepWords * kCols);
     }
   }
+  // Strip by strip, pack A and multiply.
   const TilesOfA tiles{reinterpret_cast<const std::byte*>(a_.data()), 2 * kStep, kTileBytes, 2 * kTileBytes};
   const Ahead nothing{{}, 0, 0};
   for (index row = 0; row < p.m; row += kRows) {

@@ -19,16 +19,9 @@
 namespace dikkat::kernels {
 namespace {
 
+using testing::narrowed;
 using testing::numbers;
 using testing::same_bits;
-
-std::vector<bf16> rounded(const std::vector<float>& numbers) {
-  std::vector<bf16> all;
-  for (const float number : numbers) {
-    all.push_back(to_bf16(number));
-  }
-  return all;
-}
 
 struct Case {
   index m, n, k;
@@ -43,7 +36,11 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
 /// The operands of a case, and its problem with the C that it is given.
 struct Operands {
   explicit Operands(const Case& of)
-      : c(of), a(rounded(numbers(c.m * c.k, 1))), b(rounded(numbers(c.n * c.k, 2))), bias(numbers(c.n, 3)), before(numbers(c.m * c.n, 4)) {}
+      : c(of),
+        a(narrowed(numbers(c.m * c.k, 1))),
+        b(narrowed(numbers(c.n * c.k, 2))),
+        bias(numbers(c.n, 3)),
+        before(numbers(c.m * c.n, 4)) {}
 
   template <class Problem>
   Problem problem() const {
@@ -93,12 +90,12 @@ TEST(GemmAmx, OfLargeOperandsEqualsItsReferenceBitForBit) {
     SCOPED_TRACE(::testing::PrintToString(c));
     const Operands all(c);
     const auto expected = all.expected(all.before);
-    const auto bf16_before = rounded(all.before);
+    const auto bf16_before = narrowed(all.before);
     std::vector<float> as_f32;
     for (const bf16 number : bf16_before) {
       as_f32.push_back(to_float(number));
     }
-    const auto bf16_expected = rounded(all.expected(as_f32));
+    const auto bf16_expected = narrowed(all.expected(as_f32));
     for (const int threads : {1, 2, 4}) {
       const WithThreads with(threads, Work{0});
       // Compute C of f32, and C of bf16.

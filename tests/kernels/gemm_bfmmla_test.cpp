@@ -130,7 +130,7 @@ TEST(GemmBfmmla, TheInstructionHasTheBitsOfTheReference) {
   }
 }
 
-// Operands of all sizes, in tiles with an odd number of rows and a k that is no multiple of four.
+// Operands of all sizes, in tiles with an odd number of rows and a k that is not a multiple of four.
 TEST(GemmBfmmla, OfAnyNumbersEqualsItsReferenceBitForBit) {
   if (!has_bfmmla_products()) {
     GTEST_SKIP() << "this processor has no bfmmla, or DIKKAT_ISA is another set";

@@ -13,16 +13,9 @@
 namespace dikkat::kernels {
 namespace {
 
+using testing::narrowed;
 using testing::numbers;
 using testing::same_bits;
-
-std::vector<bf16> rounded(const std::vector<float>& numbers) {
-  std::vector<bf16> all;
-  for (const float number : numbers) {
-    all.push_back(to_bf16(number));
-  }
-  return all;
-}
 
 struct TileCase {
   index m = 0, n = 0, k = 0;
@@ -76,7 +69,7 @@ TEST(AmxTileGemm, EqualsItsReferenceBitForBit) {
               expected[static_cast<std::size_t>(i * apart + j)] *= factors[static_cast<std::size_t>(i)];
             }
           }
-          const auto narrow_a = rounded(a), narrow_b = rounded(b);
+          const auto narrow_a = narrowed(a), narrow_b = narrowed(b);
           GemmOf<const bf16*, float*, float> p;
           p.m = m, p.n = n, p.k = k;
           p.a = narrow_a.data(), p.lda = c.columns ? m : k, p.transpose_a = c.columns;

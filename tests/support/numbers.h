@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "autograd/base/bf16.h"
 #include "autograd/base/index.h"
 #include "autograd/base/philox.h"
 
@@ -25,6 +26,15 @@ std::vector<To> converted(const std::vector<From>& values) {
     other[i] = static_cast<To>(values[i]);
   }
   return other;
+}
+
+/// Each number rounded to bf16.
+inline std::vector<bf16> narrowed(const std::vector<float>& numbers) {
+  std::vector<bf16> all;
+  for (const float number : numbers) {
+    all.push_back(to_bf16(number));
+  }
+  return all;
 }
 
 /// Sizes around those of vectors and tiles.
