@@ -15,7 +15,7 @@ void wait_briefly(char** argv) noexcept {
     }
   }
   // NOLINTBEGIN(concurrency-mt-unsafe): there are no other threads yet
-  ::setenv("GOMP_SPINCOUNT", "1000", 0);  // gcc's runtime: turns of a pause instruction
+  ::setenv("GOMP_SPINCOUNT", "2000", 0);  // gcc's runtime: turns of a pause instruction
   ::setenv("KMP_BLOCKTIME", "0", 0);      // clang's: milliseconds
   // NOLINTEND(concurrency-mt-unsafe)
   use_all_cores();                  // the program that starts now inherits this thread's affinity

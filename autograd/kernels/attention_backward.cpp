@@ -308,8 +308,8 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
                          .dk = grouped == 0 ? nullptr : dk.data(),
                          .dv = dv.data(),
                          .order = &order};
-  parallel_for_uneven(
-      heads * chunks.count, work_of(s, 5), [&] { BackwardMemory<Operand, T>{s, chunks}; },
+  for_each_task(
+      heads * chunks.count, !one, work_of(s, 5), [&] { BackwardMemory<Operand, T>{s, chunks}; },
       // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.
       [&](index task) { backward_chunk(p, shared, task % heads, task / heads); });
 }

@@ -207,8 +207,8 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
     k = gather_heads(p.k, s, p.k_rotation, begin, own_k.data());
     v = gather_heads<Key, T>(p.v, s, nullptr, begin, own_v.data());
   }
-  parallel_for_uneven(
-      heads * blocks, work_of(s, 2), [&] { ForwardMemory<Operand, T>{s}; },
+  for_each_task(
+      heads * blocks, blocks > 1, work_of(s, 2), [&] { ForwardMemory<Operand, T>{s}; },
       [&](index task) {
         // Head by head, so that keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the longest tasks
         // should not begin last.

@@ -38,6 +38,13 @@ inline Work work_of(const AttentionShape& s, index products) {
   return Work::products(products * s.batch * s.heads * s.queries, seen, s.head_size);
 }
 
+/// Calls f(task) for each task. If all take as long, each thread gets its equal share of adjacent tasks: then it reads the rows that it has
+/// written in the op before.
+template <class P, class F>
+void for_each_task(index tasks, bool uneven, Work work, P&& on_thread, F&& f) {
+  uneven ? parallel_for_uneven(tasks, work, on_thread, f) : parallel_for(tasks, work, on_thread, f);
+}
+
 template <class T>
 T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
   return heads.of(b) + h * s.head_size;

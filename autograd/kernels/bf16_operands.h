@@ -19,6 +19,7 @@ inline Bf16Gemm with_bf16_operands(const Gemm<float>& p) {
           .ldc = p.ldc,
           .add = p.add,
           .bias = p.bias,
+          .depth = p.depth,
           .packed_b = p.packed_b,
           .lower = p.lower};
 }

@@ -50,8 +50,17 @@ void gemm_narrow(const Problem& p) {
       }
     }
   });
-  Problem q{
-      .m = p.n, .n = p.m, .k = p.k, .a = p.b, .lda = p.ldb, .b = p.a, .ldb = p.lda, .c = transposed.data(), .ldc = p.m, .add = has_base};
+  Problem q{.m = p.n,
+            .n = p.m,
+            .k = p.k,
+            .a = p.b,
+            .lda = p.ldb,
+            .b = p.a,
+            .ldb = p.lda,
+            .c = transposed.data(),
+            .ldc = p.m,
+            .add = has_base,
+            .depth = p.depth};
   q.transpose_a = !p.transpose_b;
   gemm_tiles(q);
   for_rows([&](index begin, index end) {

@@ -9,6 +9,9 @@
 
 namespace dikkat::kernels {
 
+inline constexpr index kMostDepth = 768;         // a tile's rows of A stay in L1, a panel of B in L2, and C is seldom read again
+inline constexpr index kDepthOfGradients = 512;  // of weights: each of two threads gets half of a batch of 768 rows
+
 /// C (m, n) = op(A) (m, k) * op(B) (k, n), plus bias (n) in every row, plus the previous C if `add`, plus the product `plus`.
 /// op(A) is A, row-major (m, k) with lda elements from row to row; or, if transpose_a, A transposed, where A is (k, m). op(B) likewise.
 /// Operand, Target and Sum are the types of A's and B's pointers, of C's, and of sums.
@@ -25,6 +28,7 @@ struct GemmOf {
   index ldc = 0;
   bool add = false;
   const Sum* bias = nullptr;
+  index depth = kMostDepth;                // k are summed in blocks of as many at most, and the blocks' sums are added in turn
   const PackedMatrix* packed_b = nullptr;  // B in fewer bytes, in place of b: (n, k) with transpose_b, else (k, n). Only for f32 and bf16
   bool lower = false;                      // C is symmetric: elements above the diagonal need not be computed, and are undefined then
   const GemmOf* plus = nullptr;            // a product that is added to this one: it has this m, n, c and ldc, and `add`
@@ -34,9 +38,9 @@ struct GemmOf {
 template <class Operand, class Sum = Operand>
 using Gemm = GemmOf<const Operand*, Sum*, Sum>;
 
-/// f32: our own product. f64, and f64 sums of f32 operands: Eigen. An element's bits depend only on its row of op(A), its column of op(B)
-/// and k, and not on the number of threads. Few rows times a transposed B go to gemm_few_rows(), which reads B in place. Many rows of f32
-/// times a packed B are rounded to bf16, and so is B, if the processor has a product of bf16 (vdpbf16ps) and B does not keep f32.
+/// f32: our own product. f64, and f64 sums of f32 operands: Eigen. An element's bits depend only on its row of op(A), its column of op(B),
+/// k and depth, and not on the number of threads. Few rows times a transposed B go to gemm_few_rows(), which reads B in place. Many rows of
+/// f32 times a packed B are rounded to bf16, and so is B, if the processor has a product of bf16 (vdpbf16ps) and B does not keep f32.
 template <class Operand, class Sum = Operand>
 void gemm(const Gemm<Operand, Sum>& problem);
 

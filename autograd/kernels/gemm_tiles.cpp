@@ -13,6 +13,7 @@
 #include "autograd/kernels/gemm_pack.h"
 #include "autograd/kernels/instruction_set.h"
 #include "autograd/kernels/packed_panels.h"
+#include "autograd/kernels/run_tasks.h"
 #include "autograd/kernels/tile_gemm.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
@@ -23,7 +24,7 @@
 //
 // An element of C is base + s_1 + s_2 + ..., added in this order. The base is the bias, the previous C, or nothing. s_i is the sum over the
 // i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word; or pair after pair of k by bfmmla. Blocks
-// depend only on k, so the bits of an element depend on nothing else (reference/gemm.h: gemm_in_blocks()).
+// depend only on k and the problem's depth, so the bits of an element depend on nothing else (reference/gemm.h: gemm_in_blocks()).
 namespace dikkat::kernels {
 namespace {
 
@@ -39,10 +40,14 @@ using simd::Vec;
 constexpr int kRows = simd::kBytes == 64 ? 8 : 6;
 constexpr int kVectors = simd::kBytes == 64 ? 3 : simd::kBytes == 16 ? 4 : 2;
 constexpr index kCols = kVectors * kLanes<float>;  // of a tile, and of a panel of B
-constexpr index kPackedAtOnce = 3 << 20;           // elements of A that are packed for all threads, about
-constexpr index kInPlace = 1 << 19;                // elements of A or B that are read in place even if the order is wrong, at most
-constexpr index kFewPanels = 8;                    // with fewer, two threads share the rows of C and not its panels
-constexpr index kRowParts = 2;                     // parts of the rows of a group of columns in that case, if there are enough groups
+constexpr index kTileSize = kRows * kCols;
+constexpr index kPackedAtOnce = 3 << 20;  // elements of A that are packed for all threads, about
+constexpr index kInPlace = 1 << 19;       // elements of A or B that are read in place even if the order is wrong, at most
+constexpr index kFewPanels = 8;           // with fewer, two threads share the rows of C and not its panels
+constexpr index kRowParts = 2;            // parts of the rows of a group of columns in that case, if there are enough groups
+template <class T>                        // of a panel of B at a time: half of L1
+constexpr index kPartWords = (24 << 10) / (kCols * static_cast<index>(sizeof(Word<T>)));
+constexpr index kTilesAtOnce = 64;  // tiles whose sums wait for the next part of the panel: 96 KiB, in L2
 constexpr int kIntoL2 = 2;
 
 template <class T>
@@ -61,7 +66,9 @@ void visit(const Bf16Source& source, F&& f) {
 /// How A is read: in place, or packed for all threads, by rows or by tiles.
 enum class Packed { in_place, rows, tiles };
 
-Packed packed_a(const Gemm<float>& p) { return p.transpose_a && p.k * p.m > kInPlace ? Packed::tiles : Packed::in_place; }
+Packed packed_a(const Gemm<float>& p) {
+  return p.transpose_a && (p.k * p.m > kInPlace || p.n >= kFewPanels * kCols) ? Packed::tiles : Packed::in_place;
+}
 Packed packed_a(const Bf16Gemm& p) {
   const bool has_words = p.a.is_bf16() && p.k % kInWord<bf16> == 0 && p.lda % kInWord<bf16> == 0;
   return p.transpose_a ? Packed::tiles : has_words ? Packed::in_place : Packed::rows;
@@ -79,7 +86,7 @@ bool rounds_c(const Bf16Gemm& p) { return p.c.is_bf16(); }
 struct Cut {
   template <class Problem>
   explicit Cut(const Problem& p)
-      : depth(gemm_block_depth(p.k)),
+      : depth(gemm_block_depth(p.k, p.depth)),
         panels(ceil_div(p.n, kCols)),
         tiles(ceil_div(p.m, index{kRows})),
         a(packed_a(p)),
@@ -112,24 +119,41 @@ Vec<float> multiply_add(float a, Vec<float> b, Vec<float> c) { return simd::fuse
 #define DIKKAT_INLINE __attribute__((always_inline))
 
 /// Adds the products of a tile over `steps` words of k to its sums: A times B, as multiply_tile() describes them, with `next` numbers of A
-/// from step to step and next_row from row to row.
-template <int kUsedRows, int kUsed, class T>
+/// from step to step and next_row from row to row. Calls fetch(i) in step i for each row of C: more requests of memory at a time would
+/// stall.
+template <int kUsedRows, int kUsed, class T, class Fetch>
 DIKKAT_INLINE inline void add_products(index steps, const T* a, index next, index next_row, const Word<T>* b, index ldb,
-                                       Vec<float> (&sums)[kUsedRows][kUsed]) {
-  for (index k = 0; k < steps; ++k, a += next, b += ldb) {
+                                       Vec<float> (&sums)[kUsedRows][kUsed], const Fetch& fetch) {
+  constexpr index kBetween = 4;  // steps
+  const auto step = [&]() DIKKAT_INLINE {
     Vec<Word<T>> bs[kUsed];
     unrolled<kUsed>([&](auto v) DIKKAT_INLINE { bs[v] = simd::load(b + v * kLanes<float>); });
     unrolled<kUsedRows>([&](auto row) DIKKAT_INLINE {
       const Word<T> word = word_at(a + row * next_row);
       unrolled<kUsed>([&](auto v) DIKKAT_INLINE { sums[row][v] = multiply_add(word, bs[v], sums[row][v]); });
     });
+    a += next;
+    b += ldb;
+  };
+  const index between = std::min<index>(kBetween, steps / kUsedRows);
+  for (index row = 0; row < kUsedRows; ++row) {
+    fetch(row);
+    for (index k = 0; k < between; ++k) {
+      step();
+    }
+  }
+  for (index k = between * kUsedRows; k < steps; ++k) {
+    step();
   }
 }
 #if defined(DIKKAT_BFMMLA)
 /// Does the same by bfmmla. The instruction adds the products of two adjacent rows of A and two adjacent columns of B to four sums.
-template <int kUsedRows, int kUsed>
+template <int kUsedRows, int kUsed, class Fetch>
 DIKKAT_INLINE inline void add_products(index steps, const bf16* a, index next, index next_row, const std::uint64_t* b, index ldb,
-                                       Vec<float> (&sums)[kUsedRows][kUsed]) {
+                                       Vec<float> (&sums)[kUsedRows][kUsed], const Fetch& fetch) {
+  for (index row = 0; row < kUsedRows; ++row) {
+    fetch(row);
+  }
   constexpr int kPairs = (kUsedRows + 1) / 2;  // of rows: the last one of an odd number is multiplied twice
   float32x4_t squares[kPairs][2 * kUsed] = {};
   for (index k = 0; k < steps; ++k, a += next, b += ldb) {
@@ -155,23 +179,30 @@ DIKKAT_INLINE inline void add_products(index steps, const bf16* a, index next, i
 /// The value to which a tile adds its sums.
 enum class Base { nothing, bias, previous };
 
-/// c (kUsedRows, kUsed vectors), rows ldc apart, = base + a b, for `steps` words of k. a is kUsedRows rows of A, lda words apart; or, if
-/// kByColumns, rows of A transposed, where the next k is lda further. b is rows ldb apart.
+/// c (kUsedRows, kUsed vectors), rows ldc apart, = base + (before + a b), for `steps` words of k. a is kUsedRows rows of A, lda words
+/// apart; or, if kByColumns, rows of A transposed, where the next k is lda further. b is rows ldb apart. `before` is the sums over the k
+/// before these, rows kCols apart, or null for zero.
 template <class T, bool kByColumns, int kUsedRows, int kUsed>
-void multiply_tile(index steps, const T* a, index lda, const Word<T>* b, index ldb, Base base, const float* bias, float* c, index ldc) {
-  // Fetch C, which is needed at the end.
-  constexpr int kInLine = simd::kBytes == 16 ? 4 : 1;  // vectors
-  for (index row = 0; row < kUsedRows; ++row) {
+void multiply_tile(index steps, const T* a, index lda, const Word<T>* b, index ldb, const float* before, Base base, const float* bias,
+                   float* c, index ldc) {
+  // C is needed at the end.
+  const auto fetch = [&](index row) DIKKAT_INLINE {
+    constexpr int kInLine = simd::kBytes == 16 ? 4 : 1;  // vectors
     for (int v = 0; v < kUsed; v += kInLine) {
       __builtin_prefetch(c + row * ldc + v * kLanes<float>, 1);
     }
-  }
+  };
   // The sums over k stay in registers.
   const index next = kInWord<T> * (kByColumns ? lda : 1);
   const index next_row = kInWord<T> * (kByColumns ? 1 : lda);
   Vec<float> sums[kUsedRows][kUsed];
-  unrolled<kUsedRows, kUsed>([&](auto row, auto v) DIKKAT_INLINE { sums[row][v] = Vec<float>{}; });
-  add_products<kUsedRows, kUsed>(steps, a, next, next_row, b, ldb, sums);
+  if (before == nullptr) {
+    unrolled<kUsedRows, kUsed>([&](auto row, auto v) DIKKAT_INLINE { sums[row][v] = Vec<float>{}; });
+  } else {
+    unrolled<kUsedRows, kUsed>([&](auto row, auto v)
+                                   DIKKAT_INLINE { sums[row][v] = simd::load(before + row * kCols + v * kLanes<float>); });
+  }
+  add_products<kUsedRows, kUsed>(steps, a, next, next_row, b, ldb, sums, fetch);
   // Add the sums to the base.
   const auto put = [&](auto&& value) DIKKAT_INLINE {
     unrolled<kUsedRows, kUsed>([&](auto row, auto v) DIKKAT_INLINE {
@@ -395,48 +426,89 @@ class Product {
     const index col = panel * kCols;
     const OwnPanel own(cut_);
     const OwnSums sums(*this, end - first);
+    const Scratch<float> waiting(parts_of(cut_.depth) > 1 ? std::min(end - first, kTilesAtOnce) * kTileSize : 0);
     for_blocks(chunk, [&](Block block) {
-      const Rows<Word<T>> b = rows_of_b(own, block, col);
       if (cut_.packs_b) {
         pack_b(panel, block, own);
       }
-      for (index tile = first; tile < end; ++tile) {
-        if (cut_.prefetches_b) {
-          prefetch_b(panel, block, chunk, tile - first, end - first);
-        }
-        const Rows<T> a = rows_of_a(chunk, block, chunk_first, chunk_end, tile);
-        if (rounds_c(p_)) {
-          multiply_and_round(block, a, b, tile * kRows, col, sums + (is_one_block() ? 0 : (tile - first) * kRows * kCols));
-        } else {
-          multiply_into_c(block, a, b, tile * kRows, col);
+      const index words = words_of<T>(block.depth());
+      const index parts = parts_of(block.depth());
+      for (index group = first; group < end; group += kTilesAtOnce) {
+        for (index part = 0; part < parts; ++part) {
+          const index from = words * part / parts;
+          const Rows<Word<T>> b = rows_of_b(own, block, from, col);
+          for (index tile = group; tile < std::min(group + kTilesAtOnce, end); ++tile) {
+            if (cut_.prefetches_b && part == 0) {
+              prefetch_b(panel, block, chunk, tile - first, end - first);
+            }
+            float* const wait = waiting + (parts > 1 ? (tile - group) * kTileSize : 0);
+            const Tile t{.row = tile * kRows,
+                         .col = col,
+                         .words = words * (part + 1) / parts - from,
+                         .a = rows_of_a(chunk, block, from, chunk_first, chunk_end, tile),
+                         .b = b,
+                         .before = part > 0 ? wait : nullptr};
+            if (part + 1 < parts) {
+              multiply(t, columns_of(t), Base::nothing, nullptr, wait, kCols);
+            } else if (rounds_c(p_)) {
+              multiply_and_round(block, t, sums + (is_one_block() ? 0 : (tile - first) * kTileSize));
+            } else {
+              multiply_into_c(block, t);
+            }
+          }
         }
       }
     });
   }
 
+  /// A part of a panel of B stays in L1 while it is multiplied by tiles of A; their sums wait in L2 for the next part.
+  index parts_of(index depth) const {
+    return p_.transpose_a && p_.m * depth <= kInPlace ? std::max<index>(1, ceil_div(words_of<T>(depth), kPartWords<T>)) : 1;
+  }
+
+  /// A tile of C, and what is multiplied for it in a part of a block of k: `words` words.
+  struct Tile {
+    index row, col;
+    index words;
+    Rows<T> a;
+    Rows<Word<T>> b;
+    const float* before;  // the sums over the block's k before these
+  };
+  index rows_of(const Tile& t) const { return std::min(index{kRows}, p_.m - t.row); }
+  /// Columns of C that are computed: with `lower` no others than those below the diagonal.
+  index columns_of(const Tile& t) const {
+    const index all = std::min(kCols, p_.n - t.col);
+    return p_.lower ? std::min(all, t.row + rows_of(t) - t.col) : all;
+  }
+  void multiply(const Tile& t, index cols, Base base, const float* bias, float* c, index ldc) const {
+    const auto& functions = p_.transpose_a ? kMultiply<T, true> : kMultiply<T, false>;
+    const MultiplyTile<T> function =
+        functions[static_cast<std::size_t>(rows_of(t) - 1)][static_cast<std::size_t>(ceil_div(cols, kLanes<float>) - 1)];
+    function(t.words, t.a.at, t.a.apart, t.b.at, t.b.apart, t.before, base, bias, c, ldc);
+  }
+
   // If C is bf16, it is rounded once, from sums that a thread keeps in f32.
   struct OwnSums : Scratch<float> {
-    OwnSums(const Product& product, index tiles)
-        : Scratch(!rounds_c(product.p_) ? 0 : (product.is_one_block() ? 1 : tiles) * kRows * kCols) {}
+    OwnSums(const Product& product, index tiles) : Scratch(!rounds_c(product.p_) ? 0 : (product.is_one_block() ? 1 : tiles) * kTileSize) {}
   };
   bool is_one_block() const { return p_.k <= cut_.depth; }
 
-  void multiply_and_round(Block block, Rows<T> a, Rows<Word<T>> b, index row, index col, float* sums) const {
+  void multiply_and_round(Block block, const Tile& t, float* sums) const {
     if constexpr (std::is_same_v<T, bf16>) {
-      const index rows = std::min(index{kRows}, p_.m - row);
-      const index cols = std::min(kCols, p_.n - col);
-      bf16* c = p_.c.as_bf16() + row * p_.ldc + col;
+      const index rows = rows_of(t);
+      const index cols = std::min(kCols, p_.n - t.col);
+      bf16* c = p_.c.as_bf16() + t.row * p_.ldc + t.col;
       const bool has_base = p_.add || p_.bias != nullptr;
       if (block.begin == 0 && has_base) {
         for (index i = 0; i < rows; ++i) {
           for (index j = 0; j < cols; ++j) {
-            const float bias = p_.bias != nullptr ? p_.bias[col + j] : 0.0F;
+            const float bias = p_.bias != nullptr ? p_.bias[t.col + j] : 0.0F;
             sums[i * kCols + j] = p_.add ? to_float(c[i * p_.ldc + j]) + bias : bias;
           }
         }
       }
       const Base base = block.begin > 0 || has_base ? Base::previous : Base::nothing;
-      tile_function(rows, cols)(words_of<T>(block.depth()), a.at, a.apart, b.at, b.apart, base, nullptr, sums, kCols);
+      multiply(t, cols, base, nullptr, sums, kCols);
       if (block.end == p_.k) {
         for (index i = 0; i < rows; ++i) {
           round_row(sums + i * kCols, cols, c + i * p_.ldc);
@@ -445,26 +517,28 @@ class Product {
     }
   }
 
-  Rows<Word<T>> rows_of_b(const OwnPanel& own, Block block, index col) const {
+  /// From word `from` of the block on.
+  Rows<Word<T>> rows_of_b(const OwnPanel& own, Block block, index from, index col) const {
     if constexpr (std::is_same_v<T, float>) {
       if (!cut_.packs_b) {
-        return {p_.b + block.begin * p_.ldb + col, p_.ldb};
+        return {p_.b + (block.begin + from) * p_.ldb + col, p_.ldb};
       }
     }
-    return {own.data(), kCols};
+    return {own + from * kCols, kCols};
   }
-  Rows<T> rows_of_a(Block chunk, Block block, index chunk_first, index chunk_end, index tile) const {
+  Rows<T> rows_of_a(Block chunk, Block block, index from, index chunk_first, index chunk_end, index tile) const {
     const auto packed = [](const Word<T>* words, index apart) { return Rows<T>{reinterpret_cast<const T*>(words), apart}; };
     switch (cut_.a) {
-      case Packed::tiles: return packed(packed_tile(chunk, block, chunk_end - chunk_first, tile - chunk_first), kRows);
+      case Packed::tiles: return packed(packed_tile(chunk, block, chunk_end - chunk_first, tile - chunk_first) + from * kRows, kRows);
       case Packed::rows: {
         const index words = words_of<T>(chunk.depth());
-        return packed(a_ + (tile - chunk_first) * kRows * words + words_of<T>(block.begin - chunk.begin), words);
+        return packed(a_ + (tile - chunk_first) * kRows * words + words_of<T>(block.begin - chunk.begin) + from, words);
       }
       case Packed::in_place: break;
     }
     const index row = tile * kRows;
-    return {stored_a() + (p_.transpose_a ? block.begin * p_.lda + row : row * p_.lda + block.begin), p_.lda / kInWord<T>};
+    const index k = block.begin + from * kInWord<T>;
+    return {stored_a() + (p_.transpose_a ? k * p_.lda + row : row * p_.lda + k), p_.lda / kInWord<T>};
   }
   const T* stored_a() const {
     if constexpr (std::is_same_v<T, float>) {
@@ -474,35 +548,24 @@ class Product {
     }
   }
 
-  MultiplyTile<T> tile_function(index rows, index cols) const {
-    const auto& functions = p_.transpose_a ? kMultiply<T, true> : kMultiply<T, false>;
-    return functions[static_cast<std::size_t>(rows - 1)][static_cast<std::size_t>(ceil_div(cols, kLanes<float>) - 1)];
-  }
-
-  void multiply_into_c(Block block, Rows<T> a, Rows<Word<T>> b, index row, index col) const {
-    const index rows = std::min(index{kRows}, p_.m - row);
-    index cols = std::min(kCols, p_.n - col);
-    if (p_.lower) {
-      cols = std::min(cols, row + rows - col);  // the others lie above the diagonal
+  void multiply_into_c(Block block, const Tile& t) const {
+    const index rows = rows_of(t), cols = columns_of(t);
+    float* c = f32_c() + t.row * p_.ldc + t.col;
+    const float* bias = block.begin == 0 && p_.bias != nullptr ? p_.bias + t.col : nullptr;
+    if (bias != nullptr && p_.add) {
+      add_bias(rows, cols, bias, c);
     }
-    float* c = f32_c() + row * p_.ldc + col;
-    const bool has_bias = block.begin == 0 && p_.bias != nullptr;
-    if (has_bias && p_.add) {
-      add_bias(rows, cols, p_.bias + col, c);
-    }
-    const Base base = block.begin > 0 || p_.add ? Base::previous : has_bias ? Base::bias : Base::nothing;
-    const index words = words_of<T>(block.depth());
-    const auto multiply = tile_function(rows, cols);
-    if (col + round_up(cols, kLanes<float>) <= p_.n) {
-      multiply(words, a.at, a.apart, b.at, b.apart, base, base == Base::bias ? p_.bias + col : nullptr, c, p_.ldc);
+    const Base base = block.begin > 0 || p_.add ? Base::previous : bias != nullptr ? Base::bias : Base::nothing;
+    if (t.col + round_up(cols, kLanes<float>) <= p_.n) {
+      multiply(t, cols, base, bias, c, p_.ldc);
     } else {  // the last vector is not whole
-      float sums[kRows * kCols];
-      multiply(words, a.at, a.apart, b.at, b.apart, Base::nothing, nullptr, sums, kCols);
+      float sums[kTileSize];
+      multiply(t, cols, Base::nothing, nullptr, sums, kCols);
       for (index i = 0; i < rows; ++i) {
         for (index j = 0; j < cols; ++j) {
           float& to = c[i * p_.ldc + j];
           const float sum = sums[i * kCols + j];
-          to = base == Base::nothing ? sum : (base == Base::bias ? p_.bias[col + j] : to) + sum;
+          to = base == Base::nothing ? sum : (base == Base::bias ? bias[j] : to) + sum;
         }
       }
     }
@@ -531,18 +594,68 @@ class Product {
 
 }  // namespace
 
-index gemm_block_depth(index k) noexcept {
-  constexpr index kMost = 768;  // a tile's rows of A stay in L1, a panel of B in L2, and C is seldom read again
+index gemm_block_depth(index k, index most) noexcept {
   constexpr index kUnit = 8;
-  return std::max(kUnit, round_up(ceil_div(k, std::max<index>(1, ceil_div(k, kMost))), kUnit));
+  return std::max(kUnit, round_up(ceil_div(k, std::max<index>(1, ceil_div(k, most))), kUnit));
 }
 
 namespace {
 
+const float* shifted(const float* numbers, index by) { return numbers + by; }
+Bf16Source shifted(const Bf16Source& numbers, index by) {
+  return numbers.is_bf16() ? Bf16Source(numbers.as_bf16() + by) : Bf16Source(numbers.as_f32() + by);
+}
+float* f32_of(float* c) { return c; }
+float* f32_of(const Bf16Target& c) { return c.as_f32(); }
+
+/// Whether each thread gets whole blocks of k, as the gradients of weights allow. Their k are the rows of a batch, and a thread then reads
+/// the rows that it has written in the op before, which are in its cache.
+template <class T>
+bool gives_blocks_to_threads(const Problem<T>& p) {
+  constexpr index kMostSums = 1 << 20;
+  const index blocks = ceil_div(p.k, gemm_block_depth(p.k, p.depth));
+  const index threads = thread_count();
+  return p.depth == kDepthOfGradients && !rounds_c(p) && !p.lower && p.packed_b == nullptr && threads > 1 && blocks % threads == 0 &&
+         blocks * p.m * p.n <= kMostSums;
+}
+
+/// Computes the product of each block of k by itself, and then adds them up in their order.
+template <class T>
+void compute_by_blocks(const Problem<T>& p) {
+  const index depth = gemm_block_depth(p.k, p.depth);
+  const index blocks = ceil_div(p.k, depth);
+  const Scratch<float> sums(blocks * p.m * p.n);
+  run_tasks(blocks, Work::products(p.m, p.n, depth), [&](index block) {
+    Problem<T> q = p;
+    q.k = std::min(depth, p.k - block * depth);
+    q.a = shifted(p.a, block * depth * p.lda);
+    q.b = shifted(p.b, block * depth * (p.transpose_b ? 1 : p.ldb));
+    q.c = sums + block * p.m * p.n;
+    q.ldc = p.n;
+    q.add = false;
+    q.bias = nullptr;
+    Product<T>(q).compute();
+  });
+  parallel_blocks(p.m, ceil_div(p.m, blocks), Work::elements(blocks * p.m * p.n), [&](index begin, index end) {
+    for (index row = begin; row < end; ++row) {
+      float* c = f32_of(p.c) + row * p.ldc;
+      simd::for_vectors<float>(0, p.n, [&](index col, auto lanes) {
+        const auto at = [&](const float* from) { return simd::load_as<float>(from + col, lanes); };
+        const float* sum = sums + row * p.n;
+        Vec<float> total = p.bias == nullptr ? at(p.add ? c : sum) : p.add ? at(c) + at(p.bias) : at(p.bias);
+        for (index block = p.add || p.bias != nullptr ? 0 : 1; block < blocks; ++block) {
+          total += at(sum + block * p.m * p.n);
+        }
+        simd::store(c + col, total, lanes);
+      });
+    }
+  });
+}
+
 template <class T>
 void compute(const Problem<T>& p) {
   if (p.m > 0 && p.n > 0) {
-    Product<T>(p).compute();
+    gives_blocks_to_threads<T>(p) ? compute_by_blocks<T>(p) : Product<T>(p).compute();
   }
 }
 

@@ -13,7 +13,7 @@ void gemm_tiles(const Bf16Gemm& problem);
 bool gemm_tiles_of_both(const Gemm<float>& problem, const Gemm<float>& plus);
 bool gemm_tiles_of_both(const Bf16Gemm& problem, const Bf16Gemm& plus);
 
-/// The length of the blocks of k that it sums one by one. The last may be shorter.
-index gemm_block_depth(index k) noexcept;
+/// The length of the blocks of k that it sums one by one: about equal, and `most` (GemmOf's depth) or fewer. The last may be shorter.
+index gemm_block_depth(index k, index most) noexcept;
 
 }  // namespace dikkat::kernels

@@ -97,7 +97,8 @@ void weight_gradient(const LinearShape& s, const Y* dy, const X* x, GradOut<Comp
                                      .ldb = s.in,
                                      .c = dw.data,
                                      .ldc = s.in,
-                                     .add = dw.add});
+                                     .add = dw.add,
+                                     .depth = kernels::kDepthOfGradients});
   }
 }
 

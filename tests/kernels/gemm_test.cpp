@@ -29,6 +29,7 @@ struct Problem {
   index m, n, k;
   bool transpose_a = false, transpose_b = false, add = false, bias = false;
   index gap = 0;  // elements between the end of a row and the next one's begin
+  index depth = kMostDepth;
 };
 
 std::ostream& operator<<(std::ostream& out, const Problem& p) {
@@ -73,7 +74,8 @@ std::vector<T> product(const Problem& p, F&& multiply) {
                    .c = c.data(),
                    .ldc = ldc,
                    .add = p.add,
-                   .bias = p.bias ? bias.data() : nullptr});
+                   .bias = p.bias ? bias.data() : nullptr,
+                   .depth = p.depth});
   return c;
 }
 
@@ -100,7 +102,11 @@ std::vector<Problem> large_problems_too() {
                          {70, 3100, 40, false, true, false, true, 3},
                          {1000, 16, 900, true},
                          {130, 7, 33, true, true, true, true, 3},
-                         {9, 17, 769, true, true}});
+                         {9, 17, 769, true, true},
+                         {40, 50, 1100, true, false, true, true, 3, kDepthOfGradients},
+                         {128, 65, 768, true, false, true, false, 0, kDepthOfGradients},
+                         {30, 16, 1024, true, false, false, false, 3, kDepthOfGradients},
+                         {150, 7, 2000, true, false, false, true, 0, kDepthOfGradients}});
   if (!testing::kSanitized) {  // it takes long there
     all.insert(all.end(), {{60, 1600, 3000, false, false, true}, {5000, 65, 700, true}});
   }
@@ -110,7 +116,8 @@ std::vector<Problem> large_problems_too() {
 TEST(Gemm, TilesEqualPlainLoopsInTheirOrderBitForBit) {
   for (const Problem& p : large_problems_too()) {
     SCOPED_TRACE(::testing::PrintToString(p));
-    const auto expected = product<float>(p, [](const Gemm<float>& g) { reference::gemm_in_blocks(g, g.a, g.b, gemm_block_depth(g.k)); });
+    const auto expected =
+        product<float>(p, [](const Gemm<float>& g) { reference::gemm_in_blocks(g, g.a, g.b, gemm_block_depth(g.k, g.depth)); });
     EXPECT_TRUE(same_bits(product<float>(p, [](const Gemm<float>& g) { gemm_tiles(g); }), expected));
     if (p.transpose_a) {  // otherwise few rows are summed in another order
       EXPECT_TRUE(same_bits(product<float>(p, [](const Gemm<float>& g) { gemm(g); }), expected));
@@ -141,6 +148,7 @@ Bf16Gemm as_bf16(const Gemm<float>& g, Bf16Source a, Bf16Source b, Bf16Target c)
           .ldc = g.ldc,
           .add = g.add,
           .bias = g.bias,
+          .depth = g.depth,
           .lower = g.lower};
 }
 

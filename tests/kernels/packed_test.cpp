@@ -324,7 +324,7 @@ std::vector<float> product_with_itself(index m, const Weight& w, bool add, bool 
     if constexpr (std::is_same_v<T, bf16>) {
       reference::gemm_of_bf16(q, a.data(), b.data());
     } else {
-      reference::gemm_in_blocks(q, a.data(), b.data(), gemm_block_depth(p.k));
+      reference::gemm_in_blocks(q, a.data(), b.data(), gemm_block_depth(p.k, p.depth));
     }
   } else {
     gemm(p);

@@ -195,7 +195,7 @@ void gemm_of_bf16(const Problem& p, const bf16* a, const bf16* b) {
   if (has_amx_products()) {
     gemm_by_amx(p, a, b);
   } else {
-    gemm_in_blocks(p, a, b, gemm_block_depth(p.k), has_bfmmla_products());
+    gemm_in_blocks(p, a, b, gemm_block_depth(p.k, p.depth), has_bfmmla_products());
   }
 }
 
