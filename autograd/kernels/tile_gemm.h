@@ -93,8 +93,11 @@ inline void tile_gemm(const TileGemm<T>& p) noexcept {
   index col = 0;
   if constexpr (simd::kRegisters == 32) {
     col = detail::tile_columns<T, 6, 4>(p, col);
+    col = detail::tile_columns<T, 8, 3>(p, col);
+    col = detail::tile_columns<T, 8, 2>(p, col);
+  } else {
+    col = detail::tile_columns<T, 6, 2>(p, col);
   }
-  col = detail::tile_columns<T, 6, 2>(p, col);
   detail::tile_columns<T, 8, 1>(p, col);
 }
 
