@@ -79,6 +79,7 @@ struct Cut {
         a(packed_a(p)),
         packs_b(is_b_packed(p)),
         prefetches_b(packs_b && p.packed_b == nullptr && p.k * p.n > kInPlace),
+        reads_b_in_parts(p.transpose_a && p.m * depth <= kInPlace),
         groups(!p.lower && (!packs_b || panels < kFewPanels || (a == Packed::tiles && p.m >= p.n))
                    ? std::clamp<index>(thread_count() / kRowParts, 1, panels)
                    : panels),
@@ -91,10 +92,11 @@ struct Cut {
   index tiles;   // of kRows rows
   Packed a;
   bool packs_b;
-  bool prefetches_b;  // it does not fit into L2
-  index groups;       // of adjacent panels. Threads share the tiles of all groups, one group after the other
-  index chunk_depth;  // of k at a time, and
-  index chunk_tiles;  // tiles at a time, for which A is packed
+  bool prefetches_b;      // it does not fit into L2
+  bool reads_b_in_parts;  // each part of a panel stays in L1
+  index groups;           // of adjacent panels. Threads share the tiles of all groups, one group after the other
+  index chunk_depth;      // of k at a time, and
+  index chunk_tiles;      // tiles at a time, for which A is packed
 };
 
 /// A block of k.
@@ -250,10 +252,12 @@ class Product {
     // Each thread leases its panel before the loop.
     auto on_thread = [&] {
       {
-        const OwnPanel asked(cut_);
+        const OwnPanel panel(cut_);
+        const WaitingSums sums(cut_, cut_.tiles);
       }
       if (adds) {
-        const OwnPanel asked(plus_->cut_);
+        const OwnPanel panel(plus_->cut_);
+        const WaitingSums sums(plus_->cut_, plus_->cut_.tiles);
       }
     };
     // The tiles of all groups of panels are numbered one after another, and the threads get equal ranges of them.
@@ -291,13 +295,13 @@ class Product {
     const index col = panel * kCols;
     const OwnPanel own(cut_);
     const OwnSums sums(*this, end - first);
-    const Scratch<float> waiting(parts_of(cut_.depth) > 1 ? std::min(end - first, kTilesAtOnce) * kTileSize : 0);
+    const WaitingSums waiting(cut_, end - first);
     for_blocks(chunk, [&](Block block) {
       if (cut_.packs_b) {
         pack_b(panel, block, own);
       }
       const index words = words_of<T>(block.depth());
-      const index parts = parts_of(block.depth());
+      const index parts = cut_.reads_b_in_parts ? std::max<index>(1, ceil_div(words, kPartWords<T>)) : 1;
       for (index group = first; group < end; group += kTilesAtOnce) {
         for (index part = 0; part < parts; ++part) {
           const index from = words * part / parts;
@@ -326,10 +330,10 @@ class Product {
     });
   }
 
-  /// A part of a panel of B stays in L1 while it is multiplied by tiles of A; their sums wait in L2 for the next part.
-  index parts_of(index depth) const {
-    return p_.transpose_a && p_.m * depth <= kInPlace ? std::max<index>(1, ceil_div(words_of<T>(depth), kPartWords<T>)) : 1;
-  }
+  /// Sums of tiles over the parts of a block so far. They wait in L2 for the next part.
+  struct WaitingSums : Scratch<float> {
+    WaitingSums(const Cut& cut, index tiles) : Scratch(cut.reads_b_in_parts ? std::min(tiles, kTilesAtOnce) * kTileSize : 0) {}
+  };
 
   /// A tile of C, and what is multiplied for it in a part of a block of k: `words` words.
   struct Tile {

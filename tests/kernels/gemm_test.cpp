@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -150,6 +151,17 @@ Bf16Gemm as_bf16(const Gemm<float>& g, Bf16Source a, Bf16Source b, Bf16Target c)
           .bias = g.bias,
           .depth = g.depth,
           .lower = g.lower};
+}
+
+// Blocks of 392 k and 1,340 rows are read in one part, and the last block, of 377 k, was read in several, in scratch memory that was not
+// there. A new thread has no other scratch memory that hides this.
+TEST(Gemm, AShorterLastBlockIsReadAsTheOthersAre) {
+  const Problem p{1340, 24, 769, true};
+  const auto expected =
+      product<float>(p, [](const Gemm<float>& g) { reference::gemm_in_blocks(g, g.a, g.b, gemm_block_depth(g.k, g.depth)); });
+  std::vector<float> found;
+  std::thread([&] { found = product<float>(p, [](const Gemm<float>& g) { gemm_tiles(g); }); }).join();
+  EXPECT_TRUE(same_bits(found, expected));
 }
 
 TEST(Gemm, OfBf16EqualsPlainLoopsInItsOrderBitForBit) {
