@@ -3,13 +3,13 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "autograd/base/scratch.h"
 #include "autograd/kernels/gemm_eigen.h"
 #include "autograd/kernels/gemm_tiles.h"
 #include "autograd/kernels/reference/gemm.h"
@@ -154,13 +154,19 @@ Bf16Gemm as_bf16(const Gemm<float>& g, Bf16Source a, Bf16Source b, Bf16Target c)
 }
 
 // Blocks of 392 k and 1,340 rows are read in one part, and the last block, of 377 k, was read in several, in scratch memory that was not
-// there. Threads without scratch memory of earlier products do not hide this.
+// there. A new thread has no scratch memory of earlier products that hides this. (LLVM's OpenMP, which the sanitizers use, leaks its team.)
 TEST(Gemm, AShorterLastBlockIsReadAsTheOthersAre) {
   const Problem p{1340, 24, 769, true};
   const auto expected =
       product<float>(p, [](const Gemm<float>& g) { reference::gemm_in_blocks(g, g.a, g.b, gemm_block_depth(g.k, g.depth)); });
-  parallel_for(thread_count(), [](index) { drop_scratch(); });
-  EXPECT_TRUE(same_bits(product<float>(p, [](const Gemm<float>& g) { gemm_tiles(g); }), expected));
+  std::vector<float> found;
+  const auto multiply = [&] { found = product<float>(p, [](const Gemm<float>& g) { gemm_tiles(g); }); };
+  if (testing::kSanitized) {
+    multiply();
+  } else {
+    std::thread(multiply).join();
+  }
+  EXPECT_TRUE(same_bits(found, expected));
 }
 
 TEST(Gemm, OfBf16EqualsPlainLoopsInItsOrderBitForBit) {
