@@ -308,10 +308,10 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
                          .dk = grouped == 0 ? nullptr : dk.data(),
                          .dv = dv.data(),
                          .order = &order};
-  for_each_task(
-      heads * chunks.count, !one, work_of(s, 5), [&] { BackwardMemory<Operand, T>{s, chunks}; },
-      // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.
-      [&](index task) { backward_chunk(p, shared, task % heads, task / heads); });
+  auto lease = [&] { BackwardMemory<Operand, T>{s, chunks}; };
+  // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.
+  auto run = [&](index task) { backward_chunk(p, shared, task % heads, task / heads); };
+  for_each_task(heads * chunks.count, !one, work_of(s, 5), lease, run);
 }
 
 template void attention_backward(const AttentionBackward<float>&);

@@ -38,8 +38,8 @@ inline Work work_of(const AttentionShape& s, index products) {
   return Work::products(products * s.batch * s.heads * s.queries, seen, s.head_size);
 }
 
-/// Calls f(task) for each task. If all take as long, each thread gets its equal share of adjacent tasks: then it reads the rows that it has
-/// written in the op before.
+/// Calls f(task) for each task. If they all take equally long, each thread gets an equal share of adjacent tasks, so that it reads the rows
+/// that it wrote in the op before.
 template <class P, class F>
 void for_each_task(index tasks, bool uneven, Work work, P&& on_thread, F&& f) {
   uneven ? parallel_for_uneven(tasks, work, on_thread, f) : parallel_for(tasks, work, on_thread, f);

@@ -28,7 +28,7 @@ struct GemmOf {
   index ldc = 0;
   bool add = false;
   const Sum* bias = nullptr;
-  index depth = kMostDepth;                // k are summed in blocks of as many at most, and the blocks' sums are added in turn
+  index depth = kMostDepth;                // sums are over blocks of at most as many k, and are added in turn; AMX and Eigen ignore it
   const PackedMatrix* packed_b = nullptr;  // B in fewer bytes, in place of b: (n, k) with transpose_b, else (k, n). Only for f32 and bf16
   bool lower = false;                      // C is symmetric: elements above the diagonal need not be computed, and are undefined then
   const GemmOf* plus = nullptr;            // a product that is added to this one: it has this m, n, c and ldc, and `add`

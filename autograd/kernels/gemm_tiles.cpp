@@ -17,8 +17,9 @@
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
 // of tiles, panel after panel, and packs its part of B for each panel. Threads share only A, because a thread would wait long for something
 // that another has just written. Many threads therefore divide columns before rows, as each group of columns is packed by the threads that
-// share its rows. A is read in place, or packed for all threads if it is transposed. If an operand fits into L2, a transposed A or a B that
-// is not transposed is read in place too. Operands that are multiplied as bf16 are packed unless A is stored as bf16.
+// share its rows. A is read in place, or packed for all threads if it is transposed. If an operand fits into L2, a transposed A that few
+// panels read, or a B that is not transposed, is read in place too. Operands that are multiplied as bf16 are packed unless A is stored as
+// bf16.
 //
 // An element of C is base + s_1 + s_2 + ..., added in this order. The base is the bias, the previous C, or nothing. s_i is the sum over the
 // i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word; or pair after pair of k by bfmmla. Blocks
@@ -49,6 +50,9 @@ template <class F>
 void visit(const Bf16Source& source, F&& f) {
   source.visit(f);
 }
+
+float* f32_of(float* c) { return c; }
+float* f32_of(const Bf16Target& c) { return c.as_f32(); }
 
 /// How A is read: in place, or packed for all threads, by rows or by tiles.
 enum class Packed { in_place, rows, tiles };
@@ -419,7 +423,7 @@ class Product {
 
   void multiply_into_c(Block block, const Tile& t) const {
     const index rows = rows_of(t), cols = columns_of(t);
-    float* c = f32_c() + t.row * p_.ldc + t.col;
+    float* c = f32_of(p_.c) + t.row * p_.ldc + t.col;
     const float* bias = block.begin == 0 && p_.bias != nullptr ? p_.bias + t.col : nullptr;
     if (bias != nullptr && p_.add) {
       add_bias(rows, cols, bias, c);
@@ -439,14 +443,6 @@ class Product {
       }
     }
   }
-  float* f32_c() const {
-    if constexpr (std::is_same_v<T, float>) {
-      return p_.c;
-    } else {
-      return p_.c.as_f32();
-    }
-  }
-
   void add_bias(index rows, index cols, const float* bias, float* c) const {
     for (index i = 0; i < rows; ++i) {
       for (index j = 0; j < cols; ++j) {
@@ -474,9 +470,6 @@ const float* shifted(const float* numbers, index by) { return numbers + by; }
 Bf16Source shifted(const Bf16Source& numbers, index by) {
   return numbers.is_bf16() ? Bf16Source(numbers.as_bf16() + by) : Bf16Source(numbers.as_f32() + by);
 }
-float* f32_of(float* c) { return c; }
-float* f32_of(const Bf16Target& c) { return c.as_f32(); }
-
 /// Whether each thread gets whole blocks of k, as the gradients of weights allow. Their k are the rows of a batch, and a thread then reads
 /// the rows that it has written in the op before, which are in its cache.
 template <class T>

@@ -104,6 +104,7 @@ std::vector<Problem> large_problems_too() {
                          {1000, 16, 900, true},
                          {130, 7, 33, true, true, true, true, 3},
                          {9, 17, 769, true, true},
+                         {50, 400, 130, true, false, true},
                          {40, 50, 1100, true, false, true, true, 3, kDepthOfGradients},
                          {128, 65, 768, true, false, true, false, 0, kDepthOfGradients},
                          {30, 16, 1024, true, false, false, false, 3, kDepthOfGradients},
