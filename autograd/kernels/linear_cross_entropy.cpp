@@ -30,10 +30,8 @@ constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
 /// How far apart the logits of adjacent classes lie: an odd number of cache lines, so that those of a tile fill all sets of L1. With a
 /// power of two they would share a few sets.
-constexpr index apart_of(index rows) {
-  constexpr index kLine = 16;
-  return rows < 4 * kLine ? rows : (ceil_div(rows, kLine) | 1) * kLine;
-}
+constexpr index kLine = 16;
+constexpr index apart_of(index rows) { return rows < 4 * kLine ? rows : (ceil_div(rows, kLine) | 1) * kLine; }
 
 /// The number of classes of a panel.
 constexpr index panel_of(index rows) {
@@ -43,6 +41,14 @@ constexpr index panel_of(index rows) {
 template <class X>
 index logits_size(const LinearCrossEntropy<X>& p) {
   return (p.keep ? p.classes : std::min(p.classes, panel_of(p.rows))) * apart_of(p.rows);
+}
+
+/// The most that logits_size() is for p.rows rows or fewer: panels of fewer rows have more classes, and may hold more logits.
+template <class X>
+index most_logits_size(const LinearCrossEntropy<X>& p) {
+  const index all = p.classes * apart_of(p.rows);
+  const index of_panel = std::max(kPanelLogits, kLeastPanel * p.rows) + kMostPanel * 2 * kLine;  // rows lie at most 2 lines further apart
+  return p.keep ? all : std::min(all, of_panel);
 }
 
 /// The parts of `work`.
@@ -274,7 +280,7 @@ struct WeightPanels {
 template <class X>
 index linear_cross_entropy_work(const LinearCrossEntropy<X>& p) noexcept {
   const index tiles = ceil_div(p.classes, kTile);
-  return logits_size(p) + (3 * tiles + 4) * p.rows + TaughtRows<Computed<X>>::work(p.teacher, tiles, p.rows);
+  return most_logits_size(p) + (3 * tiles + 4) * p.rows + TaughtRows<Computed<X>>::work(p.teacher, tiles, p.rows);
 }
 
 template <class X>

@@ -1,5 +1,6 @@
 #include "autograd/kernels/linear_cross_entropy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -388,6 +389,28 @@ TEST(LinearCrossEntropyKernel, AddsTheGradientsOfOtherRows) {
 }
 
 // For a target whose probability is 1 - e^-10 the loss is 4.5e-5, with logits of a hundred: their log-sum-exp has steps of 7.6e-6.
+TEST(LinearCrossEntropyKernel, WorkForMoreRowsSufficesForFewer) {
+  constexpr index kMore = 576, kFewer = 497, kWidth = 3, kClasses = 4096, kBehind = 1 << 17;
+  const auto x = numbers(kMore * kWidth, 1);
+  const auto weight = numbers(kClasses * kWidth, 2);
+  const std::vector<std::int32_t> targets(kMore, 5);
+  std::vector<float> losses(kMore);
+  LinearCrossEntropy<float> p{.rows = kMore,
+                              .width = kWidth,
+                              .classes = kClasses,
+                              .x = x.data(),
+                              .weight = weight.data(),
+                              .targets = targets.data(),
+                              .keep = false,
+                              .losses = losses.data()};
+  const auto size = static_cast<std::size_t>(linear_cross_entropy_work(p));
+  std::vector<float> work(size + kBehind, 7);
+  p.work = work.data();
+  p.rows = kFewer;
+  linear_cross_entropy_forward(p);
+  EXPECT_EQ(std::count(work.begin() + static_cast<std::ptrdiff_t>(size), work.end(), 7.0F), kBehind);
+}
+
 TEST(LinearCrossEntropyKernel, SmallLossesKeepTheirDigits) {
   Inputs in{.width = 1, .classes = 3, .x = {10}, .weight = {10, 9, -10}, .targets = {0}};
   for (const double smoothing : {0.0, 1e-9}) {
