@@ -25,12 +25,12 @@ constexpr index kLeastPanel = 512, kMostPanel = 2048;  // classes of a panel; bo
 constexpr index kPanelLogits = 1 << 20;                // 4 MB, of which the next loop finds most in L2
 constexpr index kTile = 128;                           // classes that share a top
 constexpr index kColumns = 32;                         // rows of x, which are columns here, that a thread takes
+constexpr index kLine = 16;                            // f32 numbers of a cache line
 template <class T>
 constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
 /// How far apart the logits of adjacent classes lie: an odd number of cache lines, so that those of a tile fill all sets of L1. With a
 /// power of two they would share a few sets.
-constexpr index kLine = 16;
 constexpr index apart_of(index rows) { return rows < 4 * kLine ? rows : (ceil_div(rows, kLine) | 1) * kLine; }
 
 /// The number of classes of a panel.
@@ -43,11 +43,11 @@ index logits_size(const LinearCrossEntropy<X>& p) {
   return (p.keep ? p.classes : std::min(p.classes, panel_of(p.rows))) * apart_of(p.rows);
 }
 
-/// The most that logits_size() is for p.rows rows or fewer: panels of fewer rows have more classes, and may hold more logits.
+/// Returns an upper bound of logits_size() for p.rows rows or fewer. A panel of fewer rows has more classes, so it may hold more logits.
 template <class X>
 index most_logits_size(const LinearCrossEntropy<X>& p) {
   const index all = p.classes * apart_of(p.rows);
-  const index of_panel = std::max(kPanelLogits, kLeastPanel * p.rows) + kMostPanel * 2 * kLine;  // rows lie at most 2 lines further apart
+  const index of_panel = std::max(kPanelLogits, kLeastPanel * p.rows) + kMostPanel * 2 * kLine;  // apart_of() adds less than 2 lines
   return p.keep ? all : std::min(all, of_panel);
 }
 

@@ -41,7 +41,7 @@ struct LinearCrossEntropy {
   GradOut<T> dweight{};               // (classes, width), backward only
   const T* dweight_before = nullptr;  // (classes, width) or null: the part of dweight that comes from other rows, for dloss = 1
 };
-/// Elements of `work`. They suffice for p.rows rows, and for fewer.
+/// Returns how many elements `work` needs for p.rows rows or fewer.
 template <class X>
 index linear_cross_entropy_work(const LinearCrossEntropy<X>& p) noexcept;
 /// Writes the losses of the rows.

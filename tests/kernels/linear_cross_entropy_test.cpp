@@ -388,7 +388,6 @@ TEST(LinearCrossEntropyKernel, AddsTheGradientsOfOtherRows) {
   }
 }
 
-// For a target whose probability is 1 - e^-10 the loss is 4.5e-5, with logits of a hundred: their log-sum-exp has steps of 7.6e-6.
 TEST(LinearCrossEntropyKernel, WorkForMoreRowsSufficesForFewer) {
   constexpr index kMore = 576, kFewer = 497, kWidth = 3, kClasses = 4096, kBehind = 1 << 17;
   const auto x = numbers(kMore * kWidth, 1);
@@ -411,6 +410,7 @@ TEST(LinearCrossEntropyKernel, WorkForMoreRowsSufficesForFewer) {
   EXPECT_EQ(std::count(work.begin() + static_cast<std::ptrdiff_t>(size), work.end(), 7.0F), kBehind);
 }
 
+// For a target whose probability is 1 - e^-10 the loss is 4.5e-5, with logits of a hundred: their log-sum-exp has steps of 7.6e-6.
 TEST(LinearCrossEntropyKernel, SmallLossesKeepTheirDigits) {
   Inputs in{.width = 1, .classes = 3, .x = {10}, .weight = {10, 9, -10}, .targets = {0}};
   for (const double smoothing : {0.0, 1e-9}) {

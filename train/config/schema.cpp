@@ -405,7 +405,7 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::quantize>(
         "quantize", fixed(anything()),
         "Rounding that the weights are trained for. q4: in the last steps (quantize_share), passes use the matrices as an export to q4_0 "
-        "rounds them, and updates change the exact ones. The export then loses little. Every evaluation of the run measures the rounded "
+        "rounds them, and updates change the exact ones. The export then can lose less. Every evaluation of the run measures the rounded "
         "matrices; `dikkat eval` measures the exact ones, or with --weights q4 the rounded ones."),
     train<&TrainConfig::quantize_share>(
         "quantize_share", above_to(0, 1),
