@@ -183,7 +183,7 @@ struct TrainConfig {
   Precision precision = Precision::f32;
   bool emulate_bf16 = false;
   Quantize quantize = Quantize::none;
-  double quantize_share = 0.2;  // of optim.decay_steps, at their end
+  double quantize_share = 0.1;  // of optim.decay_steps, at their end
   bool async_save = true;
   OnFailedSave on_failed_save = OnFailedSave::stop;
   OnNonfinite on_nonfinite = OnNonfinite::stop;

@@ -24,12 +24,12 @@ constexpr AssistantSize kSizes[] = {
     {.n_layer = 2, .n_embd = 64, .n_head = 2, .block_size = 256, .batch_size = 8},
     {.n_layer = 3, .n_embd = 96, .n_head = 3, .block_size = 256, .batch_size = 8},
     {.n_layer = 4, .n_embd = 128, .n_head = 4, .block_size = 256, .batch_size = 16},
-    {.n_layer = 5, .n_embd = 192, .n_head = 3, .block_size = 256, .batch_size = 16},
-    {.n_layer = 6, .n_embd = 256, .n_head = 4, .block_size = 256, .batch_size = 16},
-    {.n_layer = 6, .n_embd = 320, .n_head = 5, .block_size = 256, .batch_size = 16},
-    {.n_layer = 8, .n_embd = 384, .n_head = 6, .block_size = 512, .batch_size = 16},
-    {.n_layer = 8, .n_embd = 512, .n_head = 8, .block_size = 512, .batch_size = 16},
-    {.n_layer = 12, .n_embd = 640, .n_head = 10, .block_size = 512, .batch_size = 32},
+    {.n_layer = 4, .n_embd = 192, .n_head = 3, .block_size = 512, .batch_size = 8},
+    {.n_layer = 4, .n_embd = 256, .n_head = 4, .block_size = 1024, .batch_size = 4},
+    {.n_layer = 6, .n_embd = 320, .n_head = 5, .block_size = 1024, .batch_size = 4},
+    {.n_layer = 8, .n_embd = 384, .n_head = 6, .block_size = 1024, .batch_size = 8},
+    {.n_layer = 8, .n_embd = 512, .n_head = 8, .block_size = 1024, .batch_size = 8},
+    {.n_layer = 12, .n_embd = 640, .n_head = 10, .block_size = 1024, .batch_size = 16},
     {.n_layer = 12, .n_embd = 768, .n_head = 12, .block_size = 1024, .batch_size = 32},
 };
 
