@@ -34,6 +34,7 @@ if [[ -e $tree && ! -e $made && -n $(ls -A "$tree") ]]; then
   exit 2
 fi
 rm -rf --one-file-system -- "$tree"
+mkdir -p "$(dirname "$tree")"  # in a fresh clone there is no build folder
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 included=$(IFS=, && echo "${packages[*]}")
 mmdebstrap --quiet --variant=extract --architectures=arm64 --skip=essential/unlink,cleanup/apt/cache "${hook[@]}" "--include=$included" "$suite" "$tree"
