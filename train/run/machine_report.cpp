@@ -87,7 +87,8 @@ class Measurement {
       report_.left_out.push_back(
           concat("the large model, and the bandwidth of memory: ", quick_ ? "--quick was given" : "less than 4 GB are available"));
     }
-    limits(measures_large);
+    measure_limits(measures_large);
+    name_limits();
     products();
     attention("attention_64", 8, 4, 64, 256);
     attention("attention_32", 12, 4, 32, 64);
@@ -101,6 +102,8 @@ class Measurement {
         decoding(kLarge, type);
       }
     }
+    measure_limits(measures_large);
+    fill_shares();
     progress_(1);
     report_.seconds = seconds_since(start);
     return std::move(report_);
@@ -108,49 +111,80 @@ class Measurement {
 
  private:
   static constexpr std::size_t kMemoryOfLarge = std::size_t{4} << 30;
-  static constexpr double kParts = 20;  // that progress counts
+  static constexpr double kParts = 22;  // that progress counts
 
   void next() { progress_(std::min(done_++ / kParts, 1.0)); }
 
-  void add(const char* group, std::string name, std::string key, double value, const char* unit, std::optional<double> rate = {},
-           std::optional<double> limit = {}) {
-    report_.figures.push_back({.group = group,
-                               .name = std::move(name),
-                               .key = std::move(key),
-                               .value = value,
-                               .unit = unit,
-                               .share = rate && limit ? std::optional(*rate / *limit) : std::nullopt,
-                               .of_rate = limit ? std::optional(*limit * 1e-9) : std::nullopt});
+  /// A limit of the machine. 0: it was not measured.
+  struct Limit {
+    double rate = 0;  // FLOP/s, or bytes per second
+    void raise(double measured) { rate = std::max(rate, measured); }
+  };
+
+  /// Adds a figure. `rate` is what it reaches, in the unit of `limit`; its share is computed when the limits are known.
+  void add(const char* group, std::string name, std::string key, double value, const char* unit, double rate = 0,
+           const Limit* limit = nullptr) {
+    report_.figures.push_back({.group = group, .name = std::move(name), .key = std::move(key), .value = value, .unit = unit});
+    rated_.push_back({rate, limit});
   }
 
   /// Adds the rate of `flops` in `seconds`, with its share of `limit`.
-  void add_rate(const char* group, std::string name, std::string key, double flops, double seconds, double limit) {
+  void add_rate(const char* group, std::string name, std::string key, double flops, double seconds, const Limit& limit) {
     const double rate = flops / seconds;
-    add(group, std::move(name), std::move(key), rate * 1e-9, "GFLOP/s", rate, limit);
+    add(group, std::move(name), std::move(key), rate * 1e-9, "GFLOP/s", rate, &limit);
   }
 
-  void limits(bool memory_too) {
+  /// Measures the limits. A program that runs beside makes a limit too low, never too high. So this is done first and last, and the
+  /// highest rate counts.
+  void measure_limits(bool memory_too) {
     next();
-    f32_peak_ = peak_flops(DType::f32);
-    add("limits", "f32 multiply-adds in registers", "f32_peak", f32_peak_ * 1e-9, "GFLOP/s");
+    f32_peak_.raise(peak_flops(DType::f32));
+    f64_peak_.rate = f32_peak_.rate / 2;
     if (kernels::has_bf16_products()) {
-      bf16_peak_ = peak_flops(DType::bf16);
-      add("limits", "bf16 multiply-adds in registers", "bf16_peak", bf16_peak_ * 1e-9, "GFLOP/s");
+      bf16_peak_.raise(peak_flops(DType::bf16));
     }
     if (memory_too) {
       next();
-      add("limits", "copying memory, read and written", "copy", copy_bandwidth() * 1e-9, "GB/s");
+      copy_rate_.raise(copy_bandwidth());
       constexpr index kNumbers = index{64} << 20;
       const Pages memory(kNumbers * sizeof(float), "memory to measure its bandwidth");
       auto* const numbers = reinterpret_cast<float*>(memory.data());
       std::fill_n(numbers, kNumbers, 1.0F);
-      read_rate_ = kNumbers * sizeof(float) / median_seconds(budget_, [&] { read_all(numbers, kNumbers); });
-      add("limits", "reading memory", "read", read_rate_ * 1e-9, "GB/s");
+      read_rate_.raise(kNumbers * sizeof(float) / median_seconds(budget_, [&] { read_all(numbers, kNumbers); }));
+    }
+  }
+
+  /// Adds the limits that were measured as figures, whose values follow at the end.
+  void name_limits() {
+    const auto name_one = [this](const Limit& limit, const char* name, const char* key, const char* unit) {
+      if (limit.rate > 0) {
+        add("limits", name, key, 0, unit, 0, &limit);
+      }
+    };
+    name_one(f32_peak_, "f32 multiply-adds in registers", "f32_peak", "GFLOP/s");
+    name_one(bf16_peak_, "bf16 multiply-adds in registers", "bf16_peak", "GFLOP/s");
+    name_one(copy_rate_, "copying memory, read and written", "copy", "GB/s");
+    name_one(read_rate_, "reading memory", "read", "GB/s");
+  }
+
+  void fill_shares() {
+    for (std::size_t i = 0; i < rated_.size(); ++i) {
+      const auto& [rate, limit] = rated_[i];
+      if (limit == nullptr) {
+        continue;
+      }
+      MachineFigure& figure = report_.figures[i];
+      if (figure.group == "limits") {
+        figure.value = limit->rate * 1e-9;
+      } else {
+        figure.share = rate / limit->rate;
+        figure.of_rate = limit->rate * 1e-9;
+      }
     }
   }
 
   template <class T, class Problem>
-  void product(const std::string& type, index m, index n, index k, double limit) {
+  void product(const std::string& type, index m, index n, index k, const Limit& limit) {
     next();
     std::vector<float> a = random_numbers(m * k, 1), b = random_numbers(n * k, 2);
     const std::vector<T> x(a.begin(), a.end()), y(b.begin(), b.end());
@@ -168,11 +202,11 @@ class Measurement {
   void products() {
     for (const auto& [m, n, k] : {std::tuple<index, index, index>{1024, 768, 768}, {768, 512, 128}}) {
       product<float, kernels::Gemm<float>>("f32", m, n, k, f32_peak_);
-      if (bf16_peak_ > 0) {
+      if (bf16_peak_.rate > 0) {
         product<float, kernels::Bf16Gemm>("bf16", m, n, k, bf16_peak_);
       }
     }
-    product<double, kernels::Gemm<double>>("f64", 512, 512, 512, f32_peak_ / 2);
+    product<double, kernels::Gemm<double>>("f64", 512, 512, 512, f64_peak_);
   }
 
   /// Times one layer's causal attention, forward and backward, without dropout.
@@ -217,7 +251,7 @@ class Measurement {
 
   void training(const TimedModel& model) {
     for (const Precision precision : {Precision::f32, Precision::bf16}) {
-      if (precision == Precision::bf16 && bf16_peak_ == 0) {
+      if (precision == Precision::bf16 && bf16_peak_.rate == 0) {
         continue;
       }
       const std::string type(name_of(precision));
@@ -226,7 +260,7 @@ class Measurement {
       step.run();  // allocates
       const double seconds = median_seconds(2 * budget_, [&] { step.run(); });
       add("training", concat(model.name, ", ", model.batch, ", ", type), concat("step_", model.key, "_", type), seconds * 1e3, "ms",
-          training_flops(step.model(), step.batch()) / seconds, precision == Precision::bf16 ? bf16_peak_ : f32_peak_);
+          training_flops(step.model(), step.batch()) / seconds, precision == Precision::bf16 ? &bf16_peak_ : &f32_peak_);
     }
   }
 
@@ -255,10 +289,10 @@ class Measurement {
     seconds.erase(seconds.begin());  // reads the prompt
     std::ranges::nth_element(seconds, seconds.begin() + std::ssize(seconds) / 2);
     const double median = seconds[seconds.size() / 2];
-    const bool is_read = &timed != &kSmall && read_rate_ > 0;  // a small model stays in caches
+    const bool is_read = &timed != &kSmall && read_rate_.rate > 0;  // a small model stays in caches
     const double bytes = static_cast<double>(bytes_per_token(model));
-    add("decoding", concat(timed.name, ", ", name), concat("decode_", timed.key, "_", name), 1 / median, "tokens/s",
-        is_read ? std::optional(bytes / median) : std::nullopt, is_read ? std::optional(read_rate_) : std::nullopt);
+    add("decoding", concat(timed.name, ", ", name), concat("decode_", timed.key, "_", name), 1 / median, "tokens/s", bytes / median,
+        is_read ? &read_rate_ : nullptr);
   }
 
   /// Returns the bytes of the weights that a token reads: all but the table of positions.
@@ -279,7 +313,12 @@ class Measurement {
   const std::function<void(double)>& progress_;
   MachineReport report_;
   double done_ = 0;
-  double f32_peak_ = 0, bf16_peak_ = 0, read_rate_ = 0;  // FLOP/s and bytes per second; 0: not measured
+  Limit f32_peak_, f64_peak_, bf16_peak_, copy_rate_, read_rate_;
+  struct Rated {
+    double rate;
+    const Limit* limit;  // null: none
+  };
+  std::vector<Rated> rated_;  // as many as figures
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ struct MachineFigure {
   std::string key;    // its name in JSON, unique
   double value = 0;
   std::string unit;                 // GFLOP/s, GB/s, ms, tokens/s
-  std::optional<double> share{};    // of the limit of its kind, which was measured beside it
+  std::optional<double> share{};    // of the limit of its kind
   std::optional<double> of_rate{};  // GFLOP/s or GB/s that the share was taken of
 };
 
@@ -30,9 +30,9 @@ struct MachineReport {
 
 /// Measures what dikkat reaches on this machine, on thread_count() threads, in about a minute: the limits of its cores and memory,
 /// products, attention, training steps of a small and of a large model on random tokens, and decoding. Rates are medians, or the best of
-/// several for limits. Nothing else should run meanwhile. What does not fit into the memory available is left out. With `quick`, runs are
-/// shorter, and the large model and the bandwidth of memory are left out, which takes some seconds. `progress` gets the share that is
-/// done.
+/// several for limits, first and last. Nothing else should run meanwhile. What does not fit into the memory available is left out. With
+/// `quick`, runs are shorter, and the large model and the bandwidth of memory are left out, which takes some seconds. `progress` gets the
+/// share that is done.
 MachineReport measure_machine(bool quick, const std::function<void(double share)>& progress);
 
 }  // namespace dikkat
