@@ -20,8 +20,7 @@ TEST(MachineReport, HasPlausibleFiguresWithTheirShares) {
     EXPECT_TRUE(keys.insert(figure.key).second) << figure.key << " twice";
     EXPECT_TRUE(std::isfinite(figure.value) && figure.value > 0) << figure.key << ' ' << figure.value;
     if (figure.share) {
-      // More than the limit is possible where other programs took the cores while the limit was measured.
-      EXPECT_TRUE(*figure.share > 0.001 && *figure.share < 3) << figure.key << ' ' << *figure.share;
+      EXPECT_TRUE(*figure.share > 0 && *figure.share <= 1) << figure.key << ' ' << *figure.share;
     }
   }
   for (const char* key :
