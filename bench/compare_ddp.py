@@ -12,7 +12,7 @@ PyTorch runs nanoGPT's step as bench/compare_torch.py does, in f32, on random to
 backward pass exchanges gradients bucket by bucket while it computes; then come clip_grad_norm_, AdamW and zero_grad. Gradients are views of the buckets,
 which saves a copy, and no buffers are sent. At the end all ranks must have the same weights.
 
-Needs PyTorch, on Debian python3-torch and libopenblas0-pthread, and what bench/ranks.py needs.
+Needs PyTorch, on Debian python3-torch and libopenblas0-openmp, and what bench/ranks.py needs.
 """
 
 import argparse

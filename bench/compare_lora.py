@@ -13,7 +13,7 @@ scaled_dot_product_attention), no gradients for frozen weights, logits of all to
 models. Query, key and value share one A, as ours do. It runs with the settings that
 bench/compare_torch.py finds fastest.
 
-Needs PyTorch and h5py, on Debian python3-torch, python3-h5py and libopenblas0-pthread, and our program in build/dev.
+Needs PyTorch and h5py, on Debian python3-torch, python3-h5py and libopenblas0-openmp, and our program in build/dev.
 """
 
 import argparse

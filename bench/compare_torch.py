@@ -14,15 +14,16 @@ There are up to two PyTorches: the one of this machine, and that of a Debian 13 
 
 PyTorch runs nanoGPT's step: uniformly random tokens, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. From 2.4 on it
 uses scaled_dot_product_attention and the fused AdamW; 1.13 has attention with explicit matrices. It is compared at its best: OpenBLAS is
-given the right core type (see environment()); before the first round each of TORCH_SETTINGS is tried, then, for a training step, each of
-FORMS (f32, autocast to bf16, and both compiled), and the fastest is used.
+given the right core type, and the C library keeps memory (see environment()); before the first round each of TORCH_SETTINGS is tried, then, for a training step, each of
+FORMS (f32, autocast to bf16, and both compiled), and the fastest is used. A PyTorch whose products come from the reference BLAS is not timed,
+as it would be many times slower than it has to be.
 
 A case in bf16 trains with our train.precision = "bf16". PyTorch is the same in both, its best.
 
 The recipe (--work recipe, --long) is the whole of configs/shakespeare-char.toml in a process, timed from outside: start-up, 2,000 steps, nine
 evaluations of 20 batches of each part of the text, and checkpoints. Its text is not part of the project; give it with --corpus.
 
-Needs Python 3.11 (tomllib) and PyTorch, on Debian python3-torch and libopenblas0-pthread; and our programs in build/dev.
+Needs Python 3.11 (tomllib) and PyTorch, on Debian python3-torch and libopenblas0-openmp; and our programs in build/dev.
 """
 
 import argparse
@@ -42,11 +43,12 @@ sys.dont_write_bytecode = True
 import torch_works  # noqa: E402
 from torch_works import EVAL_BATCHES, ROOT, Problem, evaluation_interval, load_config, model_shape, needed  # noqa: E402
 
-# PyTorch's loops run in OpenMP's threads and its products in OpenBLAS's. While one pool works, the other one spins. On a machine with as
-# many cores as threads they get in each other's way, and steps of a small model take much longer.
+# Settings of PyTorch's threads. With OpenBLAS for pthreads, PyTorch's loops run in OpenMP's threads and its products in OpenBLAS's. While one
+# pool works, the other one spins. On a machine with as many cores as threads they get in each other's way.
 TORCH_SETTINGS = {
     "as installed": {},
     "OpenMP threads that spin briefly": {"GOMP_SPINCOUNT": "1000"},
+    "OpenMP threads that spin longer": {"GOMP_SPINCOUNT": "20000"},
     "products on one thread": {"OPENBLAS_NUM_THREADS": "1"},
 }
 
@@ -176,8 +178,11 @@ def capped(work, args):
 
 
 def environment(threads):
-    """The environment of both sides. Debian's OpenBLAS takes newer processors for old ones, which makes it several times slower."""
+    """The environment of both sides, which helps PyTorch. Debian's OpenBLAS takes newer processors for old ones, which makes it several times
+    slower. PyTorch allocates its tensors anew in each step. By default the C library gives large ones back to the system, so each step maps
+    their pages again, which can take longer than the step itself."""
     env = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    env |= {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "4000000000", "MALLOC_TOP_PAD_": str(1 << 28)}
     if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text():
         env.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX")
     return env
@@ -254,7 +259,15 @@ def peers_of(args, env):
         print(f"compare_torch: PyTorch of Debian 13 is skipped: the tree {args.tree} {why}", file=sys.stderr)
     if not found:
         check_installed()
-    return {peer: peer.about(args, env) for peer in found}
+    peers = {peer: peer.about(args, env) for peer in found}
+    for peer, about in list(peers.items()):
+        if "openblas" not in about["blas"] and "mkl" not in about["blas"]:
+            print(f"compare_torch: PyTorch {about['torch']} is skipped: its products come from {about['blas']}, which is slow: "
+                  f"apt-get install libopenblas0-openmp{' in ' + peer.tree if peer.tree else ''}", file=sys.stderr)
+            del peers[peer]
+    if not peers:
+        raise Problem("no PyTorch has a fast library of products")
+    return peers
 
 
 def torch_command(peer, name, args, steps, form="f32"):
@@ -267,7 +280,7 @@ def fastest_way(peer, about, name, args, env):
     """The setting and form in which this PyTorch takes least time. Settings are tried in f32, then forms in the best setting."""
     work = WORKS[name]
     trial = "step" if work.whole_process else name
-    steps = max(2, args.steps // 5)
+    steps = max(min(5, args.steps), args.steps // 5)
 
     def tried(setting, form):
         ms = timed(torch_command(peer, trial, args, steps, form), env | TORCH_SETTINGS[setting], args)["ms_median"]
@@ -352,7 +365,7 @@ def print_table(results):
 
 def check_installed():
     if importlib.util.find_spec("torch") is None:
-        raise Problem(f"{sys.executable} has no PyTorch: apt-get install python3-torch libopenblas0-pthread, and run this with "
+        raise Problem(f"{sys.executable} has no PyTorch: apt-get install python3-torch libopenblas0-openmp, and run this with "
                       "/usr/bin/python3")
 
 
@@ -399,9 +412,6 @@ def main(args):
             raise Problem(f"--work {name} needs a text: --corpus tinyshakespeare.txt")
     env = environment(args.threads)
     peers = peers_of(args, env)
-    for about in peers.values():
-        if "openblas" not in about["blas"] and "mkl" not in about["blas"]:
-            print(f"PyTorch's products come from {about['blas']}, which is slow: apt-get install libopenblas0-pthread", file=sys.stderr)
     results = [row for name, work in works.items() for row in rows_of(name, work, args, env, peers)]
     if all("problem" in r for r in results):
         raise Problem("no work could be run", max(r["code"] for r in results))

@@ -7,30 +7,28 @@ Both programs run in turn, each in its own process. The table shows the least ti
 the medians. A ratio is libtorch's time divided by dikkat's, so above 1 dikkat is faster. A program whose results differ is an error.
 
 The benchmarks are built with -DDIKKAT_BENCH=ON -DDIKKAT_BENCH_TORCH=ON, where libtorch is installed (Debian 13: libtorch-dev, and
-libopenblas0-pthread, without which its products are slow): cmake --build DIR --target bench_library_dikkat bench_library_torch
+libopenblas0-openmp, without which its products are slow): cmake --build DIR --target bench_library_dikkat bench_library_torch
 """
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+import compare_torch  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIDES = ("dikkat", "torch")
 
 
 def environment(threads):
-    """The environment of both sides, which helps libtorch. Debian's OpenBLAS takes newer processors for old ones, which makes it several
-    times slower. The C library gives large tensors back to the system, which makes every tensor cost page faults. Threads that spin for
-    long make steps slow while another process uses a core; dikkat's side shortens that for itself."""
-    env = os.environ | {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-    env |= {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "4000000000", "MALLOC_TOP_PAD_": str(1 << 28)}
+    """The environment of both sides: compare_torch's, and short spinning. Threads that spin for long make steps slow while another process uses
+    a core; dikkat's side shortens that for itself."""
+    env = compare_torch.environment(threads) | {"OPENBLAS_NUM_THREADS": str(threads)}
     env.setdefault("GOMP_SPINCOUNT", "1000")
-    if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text():
-        env.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX")
     return env
 
 

@@ -48,7 +48,7 @@ if [[ -n $torch ]]; then
   [[ ! -e $tree/etc/debian_version ]] || { echo "try-debian.sh: $tree has a tree already" >&2; exit 0; }
   mkdir -p "$tree"
   # torch.compile writes C++, and compiles it.
-  exec mmdebstrap --variant=minbase --include=python3-torch,libopenblas0-pthread,g++,python3-dev,python3-setuptools,libtorch-dev "$suite" "$tree"
+  exec mmdebstrap --variant=minbase --include=python3-torch,libopenblas0-openmp,g++,python3-dev,python3-setuptools,libtorch-dev "$suite" "$tree"
 fi
 
 if [[ -z $tree ]]; then
