@@ -57,7 +57,9 @@ TEST(Matmul, OfABatchReportsItsScratchMemoryToADryRun) {
   const WithThreads with(3);
   const DryRun dry;
   Batch().results();
-  EXPECT_GT(dry.scratch_bytes(3), 2 * 90 * 48 * sizeof(float)) << "each thread packs a panel of b";
+  const std::size_t least = 90 * 16 * sizeof(float);  // of a panel of b, which has 16 columns or more, depending on the processor
+  EXPECT_GE(dry.scratch_bytes(1), least);
+  EXPECT_GE(dry.scratch_bytes(3), dry.scratch_bytes(1) + 2 * least) << "each thread packs a panel of b";
 }
 
 Tensor input(Tape& tape, Shape shape, std::uint64_t seed) { return tape.input<float>(shape, numbers(shape.size(), seed), true); }
