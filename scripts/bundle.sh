@@ -58,7 +58,11 @@ make_archive() {
   local build=$1 tree=${2:-} machine triplet version name stage file
   [[ -x $build/dikkat ]] || die "$build/dikkat not found: scripts/package.sh --portable builds it"
   command -v patchelf >/dev/null || die "patchelf not found: apt-get install patchelf"
-  machine=$(objdump -f "$build/dikkat" | awk -F '[ ,:]+' '/architecture/ { print $2 == "i386" ? "x86_64" : $2 }')
+  case $(readelf -h "$build/dikkat") in  # objdump knows only the names of its own system's processors
+    *X86-64*) machine=x86_64 ;;
+    *AArch64*) machine=aarch64 ;;
+    *) die "$build/dikkat is neither for x86-64 nor for arm64" ;;
+  esac
   triplet=$machine-linux-gnu
   version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$build/CMakeCache.txt")
   name=dikkat-$version-linux-$machine
@@ -89,14 +93,26 @@ make_archive() {
   echo "$build/$name.tar.gz"
 }
 
+# Prints the packages that the libraries with these names come from. A tree that was only unpacked has no database of packages, but
+# arm64-tree.sh keeps what its packages say about their libraries ("libz.so.1 zlib1g ..." and "libz 1 zlib1g ...").
+packages_of() {
+  local tree=$1 library
+  shift
+  for library in "$@"; do
+    if [[ -n $tree ]]; then
+      awk -v library="$library" '$1 == library { print $2 } $1 ".so." $2 == library { print $3 }' "$tree"/DEBIAN/{symbols,shlibs}
+    else
+      { dpkg-query -S "*/$library" 2>/dev/null || true; } | sed -n '1s/:.*//p'
+    fi
+  done
+}
+
 # Copies the licences of the Debian packages from which the libraries came.
 copy_licences() {
-  local to=$1 tree=$2 file packages package
+  local to=$1 tree=$2 package packages
   shift 2
   mkdir -p "$to"
-  packages=$(for file in "$@"; do basename "$file"; done | while read -r file; do
-    dpkg-query ${tree:+--admindir="$tree/var/lib/dpkg"} -S "*/$file" 2>/dev/null | head -1 | cut -d: -f1
-  done | sort -u)
+  packages=$(packages_of "$tree" "${@##*/}" | sort -u)
   for package in $packages; do
     if [[ -e $tree/usr/share/doc/$package/copyright ]]; then
       install -m 644 "$tree/usr/share/doc/$package/copyright" "$to/$package"
