@@ -3,7 +3,7 @@
 #   scripts/arm64.sh                builds and runs everything below
 #   scripts/arm64.sh tests          the tests of base, kernels, ops, layers and the golden tests
 #   scripts/arm64.sh program        a quickstart of some steps, resume, sample, eval and export; losses beside this machine's program
-#   scripts/arm64.sh package        the Debian package, its files and dependencies unpacked, and the same commands there
+#   scripts/arm64.sh package        the Debian package, its files and dependencies unpacked, and the portable archive; the same commands by both
 set -euo pipefail
 parts=("$@")
 [[ $# -gt 0 ]] || parts=(tests program package)
@@ -66,6 +66,12 @@ for part in "${parts[@]}"; do
       unpacked=$PWD/build/arm64-unpacked
       scripts/arm64-tree.sh --deb "$build"/dikkat_*_arm64.deb "$unpacked"
       try_program "$unpacked" "$unpacked/usr/bin/dikkat" max
+
+      say "portable archive, with no libraries but those of the cross compiler's glibc"
+      rm -rf "$build/archive"
+      mkdir "$build/archive"
+      tar -xf "$(scripts/package.sh --portable --arch arm64 | tail -1)" -C "$build/archive"
+      try_program /usr/aarch64-linux-gnu "$build"/archive/*/bin/dikkat cortex-a72
       ;;
   esac
 done
