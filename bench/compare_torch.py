@@ -14,9 +14,9 @@ There are up to two PyTorches: the one of this machine, and that of a Debian 13 
 
 PyTorch runs nanoGPT's step: uniformly random tokens, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. From 2.4 on it
 uses scaled_dot_product_attention and the fused AdamW; 1.13 has attention with explicit matrices. It is compared at its best: OpenBLAS is
-given the right core type, and the C library keeps memory (see environment()); before the first round each of TORCH_SETTINGS is tried, then, for a training step, each of
-FORMS (f32, autocast to bf16, and both compiled), and the fastest is used. A PyTorch whose products come from the reference BLAS is not timed,
-as it would be many times slower than it has to be.
+given the right core type, and the C library keeps memory (see environment()). Before the first round each of TORCH_SETTINGS is tried, then, for
+a training step, each of FORMS (f32, autocast to bf16, and both compiled), and the fastest is used. A PyTorch whose products come from the
+reference BLAS is not timed, as it would be many times slower than it has to be.
 
 A case in bf16 trains with our train.precision = "bf16". PyTorch is the same in both, its best.
 
