@@ -83,6 +83,15 @@ Preference whole_conversations(std::vector<Message> chosen, std::vector<Message>
   if (prompt == chosen.size() || prompt == rejected.size()) {
     throw BadExample("rejected", "has no message that differs from \"chosen\", so there is nothing to compare");
   }
+  for (const auto& [key, messages] : {std::pair("chosen", &chosen), std::pair("rejected", &rejected)}) {
+    const std::string& role = (*messages)[prompt].role;
+    if (role != "assistant") {
+      throw BadExample(concat(key, '[', prompt, ']'),
+                       concat("has the role ", role,
+                              " and is the first message that differs, expected two answers of the assistant to the "
+                              "same messages"));
+    }
+  }
   return {.chosen = conversation_of(std::move(chosen), prompt, "chosen", 0, tools),
           .rejected = conversation_of(std::move(rejected), prompt, "rejected", 0, tools),
           .prompt = prompt};

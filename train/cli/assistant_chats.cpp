@@ -1,17 +1,16 @@
 #include "train/cli/assistant_chats.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
-#include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
-#include "train/system/file.h"
+#include "train/data/example_lines.h"
 #include "train/system/json.h"
-#include "train/text/json_line.h"
 
 namespace dikkat {
 namespace {
@@ -24,11 +23,11 @@ struct Example {
   Conversation conversation;
 };
 
-/// The text of a file that comes with the program, in the folder data/ beside its recipes.
+/// Returns the path of a file that comes with the program, in the folder data/ beside its recipes.
 std::string own_data(const char* name) {
   const std::vector<fs::path> known = recipes();
   require_input(!known.empty(), "the conversations that come with dikkat (data/", name, ") are not beside the program: give --chats FILE");
-  return read_bytes((known.front().parent_path() / "../data" / name).lexically_normal());
+  return (known.front().parent_path() / "../data" / name).lexically_normal().string();
 }
 
 std::string with_name(std::string text, const std::string& name) {
@@ -40,23 +39,14 @@ std::string with_name(std::string text, const std::string& name) {
   return text;
 }
 
-void read_lines(const std::string& text, const std::string& file, std::vector<Example>& examples) {
-  index number = 0;
-  for (std::string& line : lines_of(text)) {
-    ++number;
-    if (line.find_first_not_of(" \t") == std::string::npos) {
-      continue;
-    }
-    ExampleFindings found;
-    try {
-      Conversation conversation = read_conversation(line, "text", found);
-      examples.push_back({.line = std::move(line), .conversation = std::move(conversation)});
-    } catch (const BadJson& error) {
-      fail_input(file, ": line ", number, ", ", error.what());
-    } catch (const InputError& error) {
-      fail_input(file, ": line ", number, ": ", error.what());
-    }
-  }
+/// Reads conversations, with `name` in its place.
+void read_lines(const std::string& path, const std::string* name, std::vector<Example>& examples) {
+  ExampleFindings found;
+  for_example_lines(std::span(&path, 1), "expected conversations, one on each line", [&](std::string_view text, const std::string&) {
+    std::string line = name == nullptr ? std::string(text) : with_name(std::string(text), *name);
+    Conversation conversation = read_conversation(line, "text", found);
+    examples.push_back({.line = std::move(line), .conversation = std::move(conversation)});
+  });
 }
 
 /// A question with its answer, from the beginning of a conversation.
@@ -64,12 +54,15 @@ struct Asked {
   std::string prompt, answer;
 };
 
+/// Returns whether a question has room for an answer.
+bool fits(const std::string& prompt, const std::string& answer, index most) { return std::ssize(prompt) + std::ssize(answer) <= most; }
+
 std::vector<Asked> questions_of(const std::vector<Conversation>& conversations, index most) {
   std::vector<Asked> asked;
   for (const Conversation& one : conversations) {
     const auto& messages = one.messages;
     if (messages.size() >= 2 && messages[0].role == "user" && messages[1].role == "assistant" && messages[1].fields.empty() &&
-        std::ssize(messages[0].content) + std::ssize(messages[1].content) <= most && !messages[1].content.empty() &&
+        fits(messages[0].content, messages[1].content, most) && !messages[1].content.empty() &&
         messages[1].content.find('\n') == std::string::npos) {
       asked.push_back({.prompt = messages[0].content, .answer = messages[1].content});
     }
@@ -78,13 +71,13 @@ std::vector<Asked> questions_of(const std::vector<Conversation>& conversations, 
 }
 
 /// Writes the questions: to choose an answer, and to write it.
-void write_tasks(const std::vector<Asked>& asked, AssistantChats& chats) {
+void write_tasks(const std::vector<Asked>& asked, index most, AssistantChats& chats) {
   constexpr std::size_t kChoices = 4;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     std::vector<std::string> choices = {asked[i].answer};
     for (std::size_t step = 1; step < asked.size() && choices.size() < kChoices; ++step) {
       const std::string& other = asked[(i + step) % asked.size()].answer;
-      if (std::ranges::find(choices, other) == choices.end()) {
+      if (fits(asked[i].prompt, other, most) && std::ranges::find(choices, other) == choices.end()) {
         choices.push_back(other);
       }
     }
@@ -105,10 +98,10 @@ AssistantChats read_assistant_chats(const fs::path& file, const std::string& nam
   std::vector<Example> examples;
   if (file.empty()) {
     for (const char* own : {"assistant-chats.jsonl", "questions.jsonl"}) {
-      read_lines(with_name(own_data(own), name), own, examples);
+      read_lines(own_data(own), &name, examples);
     }
   } else {
-    read_lines(read_bytes(file), file.string(), examples);
+    read_lines(file.string(), nullptr, examples);
   }
   require_input(!examples.empty(), file.string(), " has no conversations, expected a JSON object on each line, such as ",
                 R"({"prompt": "...", "completion": "..."})");
@@ -130,8 +123,20 @@ AssistantChats read_assistant_chats(const fs::path& file, const std::string& nam
       chats.bytes += std::ssize(message.content);
     }
   }
-  write_tasks(questions_of(held_out, most), chats);
+  write_tasks(questions_of(held_out, most), most, chats);
   return chats;
+}
+
+std::string some_lines(const std::string& path, index count) {
+  std::vector<std::string> all;
+  for_example_lines(std::span(&path, 1), "expected an example on each line",
+                    [&](std::string_view line, const std::string&) { all.emplace_back(line); });
+  const index size = std::ssize(all), wanted = std::min(count, size);
+  std::string some;
+  for (index i = 0; i < wanted; ++i) {
+    some += all[static_cast<std::size_t>(i * size / wanted)] + '\n';
+  }
+  return some;
 }
 
 }  // namespace dikkat

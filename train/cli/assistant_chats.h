@@ -17,10 +17,14 @@ struct AssistantChats {
   index messages = 0;  ///< to learn
 };
 
-/// Reads conversations, one on each line (train/chat/read_conversation.h), from `file`, or the set that comes with the program if it is
-/// empty; there "{name}" stands for `name`. The first answer of a held-out conversation becomes two questions: to choose it among three
-/// other answers, and to write it. Questions of more than `most` bytes are left out, since a context must hold them. Throws InputError,
-/// which names the file and the line, for a line that is not a conversation.
+/// Reads conversations, one on each line (train/chat/read_conversation.h), from a file or a folder. If `file` is empty, it reads the set
+/// that comes with the program; there "{name}" stands for `name`. The first answer of a held-out conversation becomes two questions: to
+/// choose it among three other answers, and to write it. A question with an answer of more than `most` bytes together is left out, since a
+/// context must hold both. Throws InputError, which names the file and the line, for a line that is not a conversation.
 AssistantChats read_assistant_chats(const std::filesystem::path& file, const std::string& name, index most);
+
+/// Returns `count` lines of .jsonl files, evenly spread over all of them, or all lines if there are fewer. Throws InputError for files that
+/// cannot be read.
+std::string some_lines(const std::string& path, index count);
 
 }  // namespace dikkat

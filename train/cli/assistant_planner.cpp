@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <iterator>
@@ -63,8 +64,7 @@ void set_steps(std::vector<std::string>& settings, index steps, double step_seco
 
 /// The recipe of configs/english-books.toml, for another size, and in Qwen3's layout as in configs/quickstart.toml, so that other programs
 /// can read the model. So it has no attention windows. A text that is read often gets dropout and more weight decay (docs/RECIPES.md).
-std::vector<std::string> pretrain_settings(const AssistantSize& size, index vocab_size, double epochs, const std::string& precision) {
-  const bool is_read_often = epochs > 8;
+std::vector<std::string> pretrain_settings(const AssistantSize& size, index vocab_size, bool is_read_often, const std::string& precision) {
   std::vector<std::string> all = {
       "model.bias=false",       "model.norm=rms_norm",           "model.norm_eps=1e-6",       "model.activation=silu",
       "model.gated=true",       "model.positions=rope",          "model.qk_norm=true",        "tokenizer.kind=bpe",
@@ -189,23 +189,27 @@ class Planner {
                   " (some megabytes make a good model): add texts, or begin with a trained model (--from)");
     const double pretrain = kPretrainShare * plan_.seconds;
     double rate = kUsefulShare * gemm_rate(operands);
-    // Choose a size by the machine's rate, measure it, and choose again if its own rate allows a larger model or only a smaller one.
+    // Choose a size by the machine's rate, measure it, and choose again if its own rate allows a larger model or only a smaller one, or
+    // reads the text less often or more often.
     AssistantSize size = size_for(pretrain, rate, vocab_size, bytes);
     std::vector<std::string> settings;
     Measured measured;
-    double step_tokens = 0;
+    double step_tokens = 0, text_tokens = static_cast<double>(bytes) / kBytesPerToken;
+    bool is_read_often = false;
     for (bool is_last = false;; is_last = true) {
       read_chats(size.block_size);
       step_tokens = static_cast<double>(size.batch_size * size.block_size);
       const double flops = size.flops_per_token(vocab_size) * step_tokens;
-      const double guess = std::max(8.0, pretrain * rate / flops);
-      settings = pretrain_settings(size, vocab_size, guess * step_tokens * kBytesPerToken / static_cast<double>(bytes), precision_);
+      const auto reads_often = [&] { return is_often(pretrain * rate / flops * step_tokens / text_tokens); };
+      is_read_often = reads_often();
+      settings = pretrain_settings(size, vocab_size, is_read_often, precision_);
       WantedRun wanted{.set = settings, .corpus = plan_.corpus};
-      set_steps(wanted.set, static_cast<index>(guess), 1);
+      set_steps(wanted.set, static_cast<index>(std::max(8.0, pretrain * rate / flops)), 1);
       measured = measure(wanted, chats_.learnt);
       rate = flops / measured.step_seconds;
+      text_tokens = static_cast<double>(measured.tokens);
       const AssistantSize better = size_for(pretrain, rate, vocab_size, bytes);
-      if (is_last || better == size) {
+      if (is_last || (better == size && reads_often() == is_read_often)) {
         break;
       }
       size = better;
@@ -227,9 +231,10 @@ class Planner {
     const StageSteps steps = share_time(time_left(measured.loading_seconds + evaluation + questions),
                                         {.step_seconds = measured.step_seconds}, chats, preferences);
 
-    // The stages, and the table.
-    set_steps(settings, steps.pretrain, measured.step_seconds);
+    // The stages, and the table. What depends on the number of epochs is settled by those of the plan.
     const double tokens = static_cast<double>(steps.pretrain) * step_tokens, epochs = tokens / static_cast<double>(measured.tokens);
+    settings = pretrain_settings(size, vocab_size, is_often(epochs), precision_);
+    set_steps(settings, steps.pretrain, measured.step_seconds);
     const auto parameters = static_cast<double>(size.parameters(measured.vocab_size));
     add_row("tokenizer", measured.loading_seconds,
             fmt::format("{} word pieces from {} bytes", grouped_digits(measured.vocab_size), grouped_digits(bytes)));
@@ -312,6 +317,8 @@ class Planner {
     add_questions(questions);
   }
 
+  static bool is_often(double epochs) { return epochs > 8; }
+
   static std::string times(double epochs) { return fmt::format("{:.{}f} times", epochs, epochs < 10 ? 1 : 0); }
 
   void add_chats(std::vector<std::string> settings, const std::string& from, index steps, double step_seconds, double epoch_steps) {
@@ -328,10 +335,15 @@ class Planner {
     }
   }
 
+  /// The reference model scores all examples before the first step, so those for which there is no time are left out.
   void add_preferences(std::vector<std::string> settings, const std::string& from, index steps, const StageCost& cost) {
+    const auto all = static_cast<double>(pairs_.examples.size());
+    const double learnt = std::ceil(all * std::min(1.0, static_cast<double>(steps) / cost.epoch_steps));
+    plan_.learnt_pairs = static_cast<index>(learnt);
     set_steps(settings, steps, cost.step_seconds);
-    add_stage("preferences", {plan_.pairs}, from, settings, steps, cost.step_seconds, 0,
-              fmt::format("{} examples of {}; {} steps", grouped_digits(std::ssize(pairs_.examples)), plan_.pairs, grouped_digits(steps)));
+    add_stage("preferences", {kLearntPairs}, from, settings, steps, cost.step_seconds, 0,
+              fmt::format("{}{} examples of {}; {} steps", learnt < all ? fmt::format("{} of ", grouped_digits(plan_.learnt_pairs)) : "",
+                          grouped_digits(std::ssize(pairs_.examples)), plan_.pairs, grouped_digits(steps)));
   }
 
   void add_stage(const std::string& name, std::vector<std::string> corpus, const std::string& from, std::vector<std::string> settings,

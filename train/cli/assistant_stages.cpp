@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include "train/cli/text.h"
 #include "train/config/render.h"
 #include "train/config/resolve.h"
+#include "train/config/value.h"
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
 #include "train/run/assistant_plan.h"
@@ -40,7 +42,9 @@ class Assistant {
 
   /// Returns the exit code.
   int run() {
+    print_message(plan_.table);
     write_chats();
+    write_pairs();
     for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
       AssistantStage& stage = plan_.stages[i];
       if (stage.done) {
@@ -51,15 +55,13 @@ class Assistant {
       if (i == 0 && !plan_.from.empty() && plan_.before.empty() && !ask(plan_.from, plan_.before)) {
         return stopped();
       }
-      if (const int code = train(stage); code != 0) {
+      const int code = train(stage);
+      stage.done = code == 0 && ask(run_of(stage), stage.tasks);
+      stage.took += seconds_since(start);
+      write_plan(folder_, plan_);
+      if (!stage.done) {
         return stop_requested() ? stopped() : code;
       }
-      if (!ask(run_of(stage), stage.tasks)) {
-        return stopped();
-      }
-      stage.took = seconds_since(start);
-      stage.done = true;
-      write_plan(folder_, plan_);
     }
     save_model_of(plan_.stages.back());
     write_assistant_report(folder_, plan_);
@@ -88,6 +90,18 @@ class Assistant {
     replace_file(folder_ / kLearntChats, texts.learnt);
   }
 
+  /// Writes the pairs that there is time for, unless an earlier start did.
+  void write_pairs() {
+    if (plan_.learnt_pairs > 0 && !is_there(folder_ / kLearntPairs)) {
+      replace_file(folder_ / kLearntPairs, some_lines(plan_.pairs, plan_.learnt_pairs));
+    }
+  }
+
+  /// Returns the path of a stage's text: a file that was made in this folder, or one of the user's.
+  std::string path_of(const std::string& text) const {
+    return text == kLearntChats || text == kHeldOutChats || text == kLearntPairs ? (folder_ / text).string() : text;
+  }
+
   /// Trains a stage, or the rest of it. Returns the exit code.
   int train(const AssistantStage& stage) {
     const fs::path run = run_of(stage);
@@ -104,12 +118,10 @@ class Assistant {
     arguments.run.set = stage.settings;
     for (std::string& setting : arguments.run.set) {
       if (setting == concat("data.validation=", kHeldOutChats)) {
-        setting = concat("data.validation=", (folder_ / kHeldOutChats).string());
+        setting = concat("data.validation=[", schema::toml_string(path_of(kHeldOutChats)), ']');
       }
     }
-    for (const std::string& path : stage.corpus) {
-      arguments.run.corpus.push_back(path == kLearntChats ? (folder_ / path).string() : path);
-    }
+    std::ranges::transform(stage.corpus, std::back_inserter(arguments.run.corpus), [&](const std::string& text) { return path_of(text); });
     arguments.run.init_from = origin_of(stage);
     arguments.out = run.string();
     arguments.is_stage = true;

@@ -102,4 +102,8 @@ int with_ranks(const std::function<int(const std::shared_ptr<Ranks>&)>& command)
   }
 }
 
+void require_one_process(const char* command) {
+  require_input(!launcher(variable), command, " runs in one process: start it without mpirun or srun");
+}
+
 }  // namespace dikkat

@@ -12,4 +12,7 @@ namespace dikkat {
 /// returns the exit code on the first rank, and 0 on the others.
 int with_ranks(const std::function<int(const std::shared_ptr<Ranks>& ranks)>& command);
 
+/// Throws InputError if a launcher started this process as one of several. `command` cannot share its work among them.
+void require_one_process(const char* command);
+
 }  // namespace dikkat

@@ -9,6 +9,7 @@
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
 #include "train/chat/read_preference.h"
+#include "train/data/jsonl_lines.h"
 #include "train/data/read_examples.h"
 #include "train/system/json.h"
 #include "train/system/pipeline.h"

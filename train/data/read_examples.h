@@ -3,14 +3,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "autograd/base/error.h"
-#include "train/data/corpus_files.h"
 #include "train/data/example_corpus.h"
-#include "train/data/jsonl_lines.h"
+#include "train/data/example_lines.h"
 #include "train/data/opened_source.h"
-#include "train/text/json_line.h"
 
 // Files of examples. This header is private to its folder.
 namespace dikkat {
@@ -21,26 +18,14 @@ namespace dikkat {
 template <class Example, class F>
 void for_examples(std::span<const std::string> paths, const char* otherwise, ExampleCorpus<Example>& corpus, F&& read) {
   Fingerprint fingerprint(&corpus.documents);
-  for (const CorpusFile& file : find_corpus_files(paths)) {
-    require_input(is_jsonl(file.name), "corpus: ", file.name, " is not a .jsonl file, ", otherwise);
-    const std::string text = read_text_file(file);
-    corpus.bytes += static_cast<index>(text.size());
-    ++corpus.files;
-    for_lines(text, [&](std::string_view line, index number) {
-      std::string place = concat(file.name, ": line ", number);
-      try {
-        corpus.examples.push_back(read(line));
-      } catch (const BadJson& error) {
-        fail_input("corpus: ", place, ", ", error.what());
-      } catch (const InputError& error) {
-        fail_input("corpus: ", place, ": ", error.what());
-      }
-      corpus.places.push_back(std::move(place));
-      fingerprint.add(line);
-      fingerprint.end_document();
-      return true;
-    });
-  }
+  const ExampleFiles found = for_example_lines(paths, otherwise, [&](std::string_view line, const std::string& place) {
+    corpus.examples.push_back(read(line));
+    corpus.places.push_back(place);
+    fingerprint.add(line);
+    fingerprint.end_document();
+  });
+  corpus.files += found.files;
+  corpus.bytes += found.bytes;
   require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line");
   corpus.fingerprint = fingerprint.finish();
 }

@@ -1,6 +1,7 @@
 #include "train/data/shuffled_windows.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "autograd/base/error.h"
 
@@ -38,17 +39,17 @@ const ShuffledWindows::Order& ShuffledWindows::order(index epoch) const {
   return order;
 }
 
-/// Reads tokens of the epoch's stream, document by document.
-void ShuffledWindows::read(const Order& order, index first, index count, Token* out) const {
+/// Calls f(first, count) for each part of the epoch's stream that is one piece of the store, from token `first` of the stream on.
+template <class F>
+void ShuffledWindows::for_parts(const Order& order, index first, index count, F&& f) const {
   const Permutation number = documents(order.epoch);
   const index last = store_.documents() - 1;
   const auto next = std::upper_bound(order.begins.begin(), order.begins.end(), first);
   for (auto place = static_cast<index>(next - order.begins.begin()) - 1; count > 0; ++place) {
     const index begin = order.begins[static_cast<std::size_t>(place)], end = order.begins[static_cast<std::size_t>(place) + 1];
     const index some = std::min(count, end - first);
-    store_.read(store_.document_start(place == last ? last : number(place)) + first - begin, some, out);
+    f(store_.document_start(place == last ? last : number(place)) + first - begin, some);
     first += some;
-    out += some;
     count -= some;
   }
 }
@@ -60,11 +61,20 @@ void ShuffledWindows::fill(index epoch, index sample, index row, Batch& batch) c
   Token* const inputs = batch.inputs.data() + row * batch.lengths.cols;
   Token* const targets = batch.targets.data() + row * batch.lengths.cols;
   float* const weights = batch.weights.data() + row * batch.lengths.cols;
+  std::int64_t* const numbers = batch.numbers.data() + row * batch.lengths.cols;
   {
     const std::lock_guard lock(mutex_);
     const Order& documents = order(epoch);
-    read(documents, begin, cols, inputs);
-    read(documents, begin + 1, cols, targets);
+    // A target has the number of its input, and so what a teacher expected after this input.
+    for_parts(documents, begin, cols, [&, at = index{0}](index first, index some) mutable {
+      store_.read(first, some, inputs + at);
+      std::iota(numbers + at, numbers + at + some, first);
+      at += some;
+    });
+    for_parts(documents, begin + 1, cols, [&, at = index{0}](index first, index some) mutable {
+      store_.read(first, some, targets + at);
+      at += some;
+    });
   }
   std::fill_n(weights, cols, 1.0F);
   // A batch with longer rows, of another source, is padded as TrainingWindows pads it.

@@ -28,7 +28,8 @@ class ShuffledWindows : public TrainingWindows {
   };
   const Order& order(index epoch) const;
   Permutation documents(index epoch) const;
-  void read(const Order& order, index first, index count, Token* out) const;
+  template <class F>
+  void for_parts(const Order& order, index first, index count, F&& f) const;
 
   const TokenStore& store_;
   std::uint64_t seed_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/index.h"
 #include "train/system/checked_file.h"
 #include "train/text/token.h"
 

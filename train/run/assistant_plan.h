@@ -57,7 +57,7 @@ struct AssistantStage {
   std::vector<std::string> settings{};  ///< "section.key=value"
   index steps = 0;
   double seconds = 0;  ///< expected, by the plan
-  double took = 0;     ///< seconds of the starts that reached the stage's end
+  double took = 0;     ///< seconds of all starts, except those that were killed
   bool done = false;
   std::string tasks{};  ///< the answers of its model to the held-out questions, as JSON; empty: none are known
 };
@@ -73,6 +73,7 @@ struct AssistantPlan {
   std::string table{};         ///< what will happen, for people
   std::string tasks{};         ///< the name of the file of held-out questions; empty: there is none
   index longest_question = 0;  ///< bytes of a question and its answer
+  index learnt_pairs = 0;      ///< lines of `pairs` that there is time for
   std::string before{};        ///< with `from`: the answers of that model, as in AssistantStage
   std::vector<AssistantStage> stages{};
 };

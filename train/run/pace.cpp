@@ -9,13 +9,16 @@ Pace pace_of(const Trainer& trainer, const Trial& trial) {
   const auto fastest = std::min_element(trial.steps.begin(), trial.steps.end(),
                                         [](const StepReport& a, const StepReport& b) { return a.seconds < b.seconds; });
   const Accumulation& accumulation = trainer.accumulation();
-  const double of_passes = (fastest->seconds - fastest->optimizer_seconds) / static_cast<double>(accumulation(fastest->step - 1)) *
-                           static_cast<double>(accumulation.passes(0, train.max_steps));
+  // The reference scores each example once. A forward pass takes a third of the time of forward and backward passes.
+  const double pass_seconds = (fastest->seconds - fastest->optimizer_seconds) / static_cast<double>(accumulation(fastest->step - 1));
+  const index scored = trainer.config().preference.has_reference() ? ceil_div(trainer.loader().epoch_size(), train.batch_size) : 0;
   const index evaluations = train.eval_interval > 0 ? ceil_div(train.max_steps, train.eval_interval) : 0;
   return {.step_seconds = fastest->seconds,
           .optimizer_seconds = fastest->optimizer_seconds,
           .tokens_per_second = fastest->tokens_per_second(),
-          .seconds = of_passes + fastest->optimizer_seconds * static_cast<double>(train.max_steps) +
+          .seconds = pass_seconds / 3 * static_cast<double>(scored) +
+                     pass_seconds * static_cast<double>(accumulation.passes(0, train.max_steps)) +
+                     fastest->optimizer_seconds * static_cast<double>(train.max_steps) +
                      trial.evaluation_seconds * static_cast<double>(evaluations)};
 }
 

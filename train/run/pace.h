@@ -9,7 +9,7 @@ struct Pace {
   double step_seconds;
   double optimizer_seconds;  // of a step, the update of the weights
   double tokens_per_second;
-  double seconds;  // all steps and evaluations
+  double seconds;  // all steps and evaluations, and the reference of preference tuning
 };
 
 Pace pace_of(const Trainer& trainer, const Trial& trial);

@@ -74,6 +74,10 @@ TEST(ReadPreference, FindsThePromptOfWholeConversations) {
   EXPECT_TRUE(names(refusal_of(R"({"chosen": )" + chosen + R"(, "rejected": )" + chosen + "}"), {"rejected", "differs"}));
   EXPECT_TRUE(names(refusal_of(R"({"chosen": )" + chosen + R"(, "rejected": [{"role": "user", "content": "bye"}]})"),
                     {"rejected", "another message", "\"prompt\""}));
+  const std::string asks = R"([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes?"},
+      {"role": "user", "content": "2+2"}, {"role": "assistant", "content": "4"}])";
+  EXPECT_TRUE(names(refusal_of(R"({"chosen": )" + chosen + R"(, "rejected": )" + asks + "}"), {"chosen[2]", "user", "assistant"}))
+      << "answers to different questions cannot be compared";
   EXPECT_TRUE(names(refusal_of(R"({"chosen": )" + chosen + R"(, "rejected": )" + chosen.substr(0, chosen.rfind(", {")) +
                                R"(, {"role": "user", "content": "?"}]})"),
                     {"rejected", "assistant"}));

@@ -17,13 +17,13 @@ class AssistantTest : public ::testing::Test {
       chats += Json{{"prompt", "What is lamp " + number + "?"}, {"completion", "It is ship " + number + "."}}.dump() + '\n';
       pairs += Json{{"prompt", "Is it " + number + "?"}, {"chosen", "Yes, " + number + "."}, {"rejected", "No."}}.dump() + '\n';
     }
-    here.write("chats.jsonl", chats);
+    here.write("chats/some.jsonl", chats);
     here.write("pairs.jsonl", pairs);
   }
 
   Json plan(Words more = {}) const {
-    Words arguments = {"assistant",   "--plan",  "--json",      "--corpus", "text.txt", "--chats",
-                       "chats.jsonl", "--pairs", "pairs.jsonl", "--time",   "300s"};
+    Words arguments = {"assistant", "--plan",  "--json",      "--corpus", "text.txt", "--chats",
+                       "chats",     "--pairs", "pairs.jsonl", "--time",   "300s"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = here.run(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -32,7 +32,7 @@ class AssistantTest : public ::testing::Test {
 
   /// Returns the plan of the stages after pretraining.
   Json plan_from(const std::string& model) const {
-    const Outcome outcome = here.run({"assistant", "--plan", "--json", "--from", model, "--chats", "chats.jsonl", "--time", "300s"});
+    const Outcome outcome = here.run({"assistant", "--plan", "--json", "--from", model, "--chats", "chats", "--time", "300s"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return Json::parse(outcome.out, nullptr, false);
   }
@@ -65,6 +65,7 @@ TEST_F(AssistantTest, AKillInAnyStageDoesNotChangeTheModel) {
     for (const long lines : {3, 9}) {
       Program program(here.here({"resume", "killed"}));
       ASSERT_TRUE(program.until([&] { return here.metric_lines("killed/" + stage) >= lines; })) << stage << ": " << program.err();
+      here.write("pairs.jsonl", "changed");  // the folder has its own
       program.send(SIGKILL);
       EXPECT_EQ(program.wait().code, -SIGKILL);
       EXPECT_EQ(model("killed"), "");
@@ -102,6 +103,9 @@ TEST_F(AssistantTest, AKillInAnyStageDoesNotChangeTheModel) {
   EXPECT_EQ(here.run({"resume", "whole"}).code, 0);
   EXPECT_EQ(std::filesystem::last_write_time(here / "whole/checkpoints/step-000000000.h5"), time);
 
+  const Outcome planned = here.run({"assistant", "--out", "whole", "--plan", "--json"});
+  EXPECT_EQ(Json::parse(planned.out, nullptr, false), result);
+
   // The later stages can begin with this model, or with another one.
   const Json later = plan_from("whole");
   here.write("later/assistant.json", shortened(later, 5).dump());
@@ -118,7 +122,7 @@ TEST_F(AssistantTest, AKillInAnyStageDoesNotChangeTheModel) {
   expect_refused(here, {"assistant", "--out", "whole", "--name", "Ada"}, {"--name", "Ada"});
   expect_refused(here, {"assistant", "--out", "whole", "--corpus", "tiny.toml"}, {"--corpus", "tiny.toml"});
   expect_refused(here, {"assistant", "--out", "whole", "--chats", "pairs.jsonl"}, {"--chats", "pairs.jsonl"});
-  expect_refused(here, {"assistant", "--out", "whole", "--pairs", "chats.jsonl"}, {"--pairs", "chats.jsonl"});
+  expect_refused(here, {"assistant", "--out", "whole", "--pairs", "chats"}, {"--pairs", "chats"});
   expect_refused(here, {"assistant", "--out", "whole", "--from", "later"}, {"--from", "later"});
   expect_refused(here, {"resume", "whole", "--set", "train.max_steps=20"}, {"whole", "--set"});
 }
@@ -141,12 +145,44 @@ TEST_F(AssistantTest, ThePlanFillsTheTimeAndWritesNothing) {
 TEST_F(AssistantTest, OwnChatsHaveTheName) {
   const Outcome planned = here.run({"assistant", "--plan", "--json", "--corpus", "text.txt", "--time", "300s", "--name", "Ada \"L\""});
   ASSERT_EQ(planned.code, 0) << planned.err;
-  here.write("out/assistant.json", shortened(Json::parse(planned.out), 2).dump());
-  ASSERT_EQ(here.run({"assistant", "--out", "out"}).code, 0);
-  const std::string chats = contents(here / "out/chats.jsonl");
+  const std::string out = "[a, b]";  // is one path, and not a list
+  here.write(out + "/assistant.json", shortened(Json::parse(planned.out), 2).dump());
+  const Outcome made = here.run({"assistant", "--out", out});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const std::string chats = contents(here / (out + "/chats.jsonl"));
   EXPECT_TRUE(contains(chats, R"(My name is Ada \"L\".)"));
   EXPECT_FALSE(contains(chats, "{name}"));
   EXPECT_TRUE(contains(chats, "capital of Italy")) << "the questions of data/ belong to it";
+}
+
+TEST_F(AssistantTest, AsksOnlyWhatAContextHolds) {
+  std::string chats;
+  for (int i = 0; i < 60; ++i) {  // every tenth is held out: long questions with short answers, and the other way round
+    const std::string number = std::to_string(i), many(180, 'a');
+    const bool is_question = i % 20 == 9;
+    chats +=
+        Json{{"prompt", "What is " + number + (is_question ? many : "") + "?"}, {"completion", number + (is_question ? "" : many) + "."}}
+            .dump() +
+        '\n';
+  }
+  here.write("chats/some.jsonl", chats);
+  here.write("out/assistant.json", shortened(plan(), 2).dump());
+  const Outcome made = here.run({"assistant", "--out", "out", "--json"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(Json::parse(made.out)["stages"][0]["tasks"]["exact_match"]["questions"], 6);
+}
+
+/// The reference model scores all pairs before the first step, so those that no step reads are left out.
+TEST_F(AssistantTest, LearnsThePairsForWhichThereIsTime) {
+  Json planned = shortened(plan(), 2);
+  EXPECT_EQ(planned["learnt_pairs"], 40) << "there is time for all";
+  planned["learnt_pairs"] = 10;
+  here.write("out/assistant.json", planned.dump());
+  const Outcome made = here.run({"assistant", "--out", "out"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const std::string pairs = contents(here / "out/pairs.jsonl");
+  EXPECT_EQ(std::ranges::count(pairs, '\n'), 10);
+  EXPECT_TRUE(contains(pairs, "Is it 0?") && contains(pairs, "Is it 36?")) << "they are spread over the file";
 }
 
 TEST_F(AssistantTest, RefusesWhatItCannotUse) {

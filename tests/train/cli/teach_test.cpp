@@ -36,6 +36,10 @@ TEST(Teach, StudentsLearnFromItsFile) {
   const Outcome again = here.run(teach("taught", {"--temperature", "2", "--config", "tiny.toml"}));
   EXPECT_EQ(hash_of_file(again), hash);
   EXPECT_EQ(Json::parse(again.out)["share_before"], 1);
+  EXPECT_EQ(
+      hash_of_file(here.run({"teach", "teacher/", "--data", "text.txt", "--out", "taught", "--top", "8", "--temperature", "2", "--json"})),
+      hash)
+      << "a slash at the end does not change the teacher's name";
   // A student, and what it refuses.
   const Words student = {"train", "--config", "tiny.toml", "--set", "tokenizer.kind=byte", "distill.temperature=2"};
   const auto with = [&](Words more) {

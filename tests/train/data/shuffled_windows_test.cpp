@@ -41,6 +41,7 @@ std::vector<Token> stream_of(const ShuffledWindows& windows, index epoch) {
     stream.insert(stream.end(), batch.inputs.begin() + (stream.empty() ? 0 : 1), batch.inputs.end());
     stream.push_back(batch.targets.back());
     EXPECT_TRUE(std::equal(batch.inputs.begin() + 1, batch.inputs.end(), batch.targets.begin()));
+    EXPECT_TRUE(std::ranges::equal(batch.inputs, batch.numbers)) << "a target's number is the place of its input";
     EXPECT_EQ(batch.target_weight, static_cast<double>(windows.longest().cols));
   }
   return stream;

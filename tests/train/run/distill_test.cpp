@@ -156,6 +156,30 @@ TEST_F(Distilling, TargetsHaveNumbers) {
   }
 }
 
+/// In another order, the target after a document's end is not the teacher's. What the teacher expected there belongs to the input.
+TEST_F(Distilling, ShuffledTargetsHaveTheNumbersOfTheirInputs) {
+  Config c = student("documents.jsonl");
+  c.data.order = DocumentOrder::shuffled;
+  const NewRun run = load_new_run(c, {}, {});
+  const TokenStore& store = *run.data.sources.front().train.text;
+  const Samples& training = *run.data.sources.front().training;
+  Batch batch;
+  for (index i = 0; i < training.count(); ++i) {
+    batch.reshape(1, training.lengths(i));
+    training.fill(1, i, 0, batch);
+    for (std::size_t at = 0; at < batch.numbers.size(); ++at) {
+      Token input = -1;
+      ASSERT_GE(batch.numbers[at], 0);
+      store.read(batch.numbers[at], 1, &input);
+      ASSERT_EQ(batch.inputs[at], input);
+    }
+  }
+  c.distill.file = taught(c, "taught");
+  c.train.max_steps = 4;
+  const double loss = train(c, "shuffled").losses.back();
+  EXPECT_TRUE(0 < loss && loss < 10) << loss;
+}
+
 TEST_F(Distilling, AKilledTeacherContinuesWithTheSameBytes) {
   const Config c = student();
   const TeacherFile whole(taught(c, "whole"));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,8 +13,8 @@
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/cli/with_ranks.h"
 #include "train/data/corpus_files.h"
-#include "train/parallel/launcher.h"
 #include "train/run/assistant_plan.h"
 #include "train/system/folder.h"
 
@@ -82,22 +81,22 @@ void require_agreement(const AssistantArguments& arguments, const AssistantPlan&
   }
 }
 
-void require_one_process() {
-  const auto variable = [](const char* name) -> const char* { return std::getenv(name); };  // NOLINT(concurrency-mt-unsafe)
-  require_input(!launcher(variable), "dikkat assistant runs in one process: start it without mpirun or srun");
+int print_plan(const AssistantPlan& plan, bool json) {
+  print_result(json ? plan_as_json(plan) + '\n' : plan.table);
+  flush_results();
+  return 0;
 }
 
 int assistant_command(const AssistantArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
-  require_one_process();
+  require_one_process("dikkat assistant");
   start_threads();
   require_input(!arguments.out.empty() || arguments.plan_only, "--out is missing: give the folder of the assistant");
   const fs::path folder = arguments.out;
   if (!arguments.out.empty() && is_assistant(folder)) {
     const AssistantPlan plan = read_plan(folder);
     require_agreement(arguments, plan);
-    print_message(plan.table);
-    return arguments.plan_only ? 0 : run_assistant(folder, arguments.json, start);
+    return arguments.plan_only ? print_plan(plan, arguments.json) : run_assistant(folder, arguments.json, start);
   }
   // A new assistant.
   const auto is_lock = [](const fs::path& path) { return path.filename() == kLockName; };
@@ -116,11 +115,8 @@ int assistant_command(const AssistantArguments& arguments) {
                                              .name = arguments.name.empty() ? kUsualName : arguments.name,
                                              .seconds = *seconds});
   if (arguments.plan_only) {
-    print_result(arguments.json ? plan_as_json(plan) + '\n' : plan.table);
-    flush_results();
-    return 0;
+    return print_plan(plan, arguments.json);
   }
-  print_message(plan.table);
   make_folders(folder);
   {
     const FolderLock lock = FolderLock::take(folder);
@@ -134,14 +130,13 @@ int assistant_command(const AssistantArguments& arguments) {
 
 int resume_assistant(const ResumeArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
-  require_one_process();
+  require_one_process("dikkat assistant");
   start_threads();
   require_input(arguments.set.empty() && arguments.base.empty() && !arguments.latest_good && !arguments.profile, arguments.run_directory,
                 " is the folder of `dikkat assistant`, whose plan is fixed: leave out --set, --base, --latest-good and --profile, or "
                 "resume one of its "
                 "runs, such as ",
                 arguments.run_directory, "/chats");
-  print_message(read_plan(arguments.run_directory).table);
   return run_assistant(arguments.run_directory, false, start);
 }
 

@@ -16,6 +16,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
+#include "train/cli/with_ranks.h"
 #include "train/config/override.h"
 #include "train/config/parse.h"
 #include "train/config/resolve.h"
@@ -115,7 +116,21 @@ TeachOptions options_of(const TeachArguments& arguments, const TaughtText& text,
   return options;
 }
 
+/// Returns the bytes that files of a folder have; 0 if there is no folder.
+index bytes_in(const std::filesystem::path& folder) {
+  index bytes = 0;
+  if (is_folder(folder)) {
+    for (const std::filesystem::path& path : paths_in(folder)) {
+      std::error_code unknown;
+      const auto size = std::filesystem::file_size(path, unknown);
+      bytes += unknown ? 0 : static_cast<index>(size);
+    }
+  }
+  return bytes;
+}
+
 int teach_command(const TeachArguments& arguments) {
+  require_one_process("dikkat teach");
   start_threads();
   temperatures_of(arguments);  // before anything takes long
   // The text, and the plan.
@@ -124,7 +139,8 @@ int teach_command(const TeachArguments& arguments) {
   const TeachOptions options = options_of(arguments, text, run);
   TeacherHeader header = teacher_header(text, *run.data.tokenizer, options);
   const std::unique_ptr<const Samples> samples = text.samples(options.window, options.stride);
-  header.teacher = absolute_path(arguments.run.init_from).filename().string();  // weights_hash identifies it, wherever it lies
+  const std::filesystem::path model = (absolute_path(arguments.run.init_from) / "").lexically_normal();  // ends with a slash
+  header.teacher = model.parent_path().filename().string();  // weights_hash identifies it, wherever it lies
   const PackedType packing = packing_named(arguments.weights);
   const DType operands = packing == PackedType::f32 ? operand_type(run.config.train) : DType::f32;
   header.weights = concat(arguments.weights, ", products of ", name_of(operands));
@@ -137,10 +153,8 @@ int teach_command(const TeachArguments& arguments) {
                                         : std::string(" examples"),
                        "; the ", header.top, " likeliest tokens of each take ", header.record_bytes(), " bytes, ", size, " in all, in ",
                        header.parts(), header.parts() == 1 ? " part of " : " parts of ", arguments.out));
-  if (!is_there(arguments.out)) {  // otherwise a part of it may be there already
-    const std::string lack = lack_of_space(arguments.out, header.bytes());
-    require_input(lack.empty(), lack, "; free some space, or give a lower --top");
-  }
+  const std::string lack = lack_of_space(arguments.out, header.bytes() - bytes_in(arguments.out));
+  require_input(lack.empty(), lack, "; free some space, or give a lower --top");
 
   // The model, and its distributions.
   HashOfBase hash;
