@@ -14,7 +14,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::string_view kMarksOfPairs[] = {"weight", "train", "loss"};
+constexpr std::string_view kLineMarks[] = {"weight", "train", "loss"};
 
 /// Reads a text, which becomes a message of `role`, or a list of messages, or one message.
 std::vector<Message> messages_of(const json& object, const char* key, const char* role, ExampleFindings& found) {
@@ -33,7 +33,8 @@ std::vector<Message> messages_of(const json& object, const char* key, const char
   return messages;
 }
 
-/// Throws BadExample if a message of a list, which begins at `first`, has the role system and is not the first of all.
+/// Throws BadExample if a message other than the first of all has the role system or developer. The list of `key` begins at message
+/// `first`.
 void require_order(const std::vector<Message>& messages, std::size_t first, const char* key) {
   for (std::size_t i = std::max<std::size_t>(first, 1); i < messages.size(); ++i) {
     if (messages[i].role == "system" || messages[i].role == "developer") {
@@ -43,7 +44,7 @@ void require_order(const std::vector<Message>& messages, std::size_t first, cons
   }
 }
 
-/// Marks the messages behind the prompt: answers of the assistant are scored unless the data says otherwise, and nothing else is. The
+/// Marks the messages after the prompt: answers of the assistant are scored unless the data says otherwise, and nothing else is. The
 /// list of `key` begins at message `first`.
 Conversation conversation_of(std::vector<Message> messages, std::size_t prompt, const char* key, std::size_t first,
                              const std::string& tools) {
@@ -56,7 +57,7 @@ Conversation conversation_of(std::vector<Message> messages, std::size_t prompt, 
     answers = answers || *message.learn;
   }
   if (!answers) {
-    throw BadExample(key, "has no message of the role assistant behind the prompt, so there is no answer to compare");
+    throw BadExample(key, "has no message of the role assistant after the prompt, so there is no answer to compare");
   }
   return {.messages = std::move(messages), .tools = tools};
 }
@@ -172,8 +173,8 @@ PreferenceKind preference_kind(const json& object) {
 }
 
 Preference read_preference(std::string_view line, ExampleFindings& found) {
-  constexpr std::string_view kOfPairs[] = {"prompt", "chosen", "rejected", "tools", "weight", "train", "loss"};
-  constexpr std::string_view kOfJudged[] = {"prompt", "completion", "label", "tools", "weight", "train", "loss"};
+  constexpr std::string_view kPairKeys[] = {"prompt", "chosen", "rejected", "tools", "weight", "train", "loss"};
+  constexpr std::string_view kJudgedKeys[] = {"prompt", "completion", "label", "tools", "weight", "train", "loss"};
   const json object = parse_json_line<json>(line);
   require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
   const PreferenceKind kind = preference_kind(object);
@@ -181,9 +182,9 @@ Preference read_preference(std::string_view line, ExampleFindings& found) {
                 "is not an example for preference tuning, but earlier lines are; expected \"chosen\" and \"rejected\", or \"prompt\", "
                 "\"completion\" and \"label\". With preference.method = \"none\", answers with a good label are learnt as examples");
   const bool is_pair = kind == PreferenceKind::pair;
-  check_keys(object, KeyPlace::line, is_pair ? std::span<const std::string_view>(kOfPairs) : kOfJudged, "", found);
+  check_keys(object, KeyPlace::line, is_pair ? std::span<const std::string_view>(kPairKeys) : kJudgedKeys, "", found);
   Preference example = is_pair ? pair_of(object, found) : judged_answer(object, found);
-  example.chosen.learn = read_marks(object, kMarksOfPairs, "").value_or(true);
+  example.chosen.learn = read_marks(object, kLineMarks, "").value_or(true);
   found.left_out += example.chosen.learn ? 0 : 1;
   return example;
 }

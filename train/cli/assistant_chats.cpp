@@ -23,13 +23,6 @@ struct Example {
   Conversation conversation;
 };
 
-/// Returns the path of a file that comes with the program, in the folder data/ beside its recipes.
-std::string own_data(const char* name) {
-  const std::vector<fs::path> known = recipes();
-  require_input(!known.empty(), "the conversations that come with dikkat (data/", name, ") are not beside the program: give --chats FILE");
-  return (known.front().parent_path() / "../data" / name).lexically_normal().string();
-}
-
 std::string with_name(std::string text, const std::string& name) {
   const std::string quoted = json_text(OrderedJson(name)), inner = quoted.substr(1, quoted.size() - 2);
   constexpr std::string_view kPlace = "{name}";
@@ -88,7 +81,7 @@ void write_tasks(const std::vector<Asked>& asked, index most, AssistantChats& ch
     }
     chats.tasks += json_text(OrderedJson{{"prompt", asked[i].prompt}, {"answer", asked[i].answer}}) + '\n';
   }
-  chats.tasks_count = std::ssize(asked);
+  chats.asked = std::ssize(asked);
 }
 
 }  // namespace
@@ -98,7 +91,7 @@ AssistantChats read_assistant_chats(const fs::path& file, const std::string& nam
   std::vector<Example> examples;
   if (file.empty()) {
     for (const char* own : {"assistant-chats.jsonl", "questions.jsonl"}) {
-      read_lines(own_data(own), &name, examples);
+      read_lines(shipped_data(own), &name, examples);
     }
   } else {
     read_lines(file.string(), nullptr, examples);

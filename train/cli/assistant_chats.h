@@ -10,11 +10,12 @@ namespace dikkat {
 /// Conversations for an assistant, divided into those to learn and those to ask it afterwards. The texts are JSONL.
 struct AssistantChats {
   std::string learnt{};
-  std::string held_out{};  ///< every tenth conversation, or fewer of many; empty if there are fewer than 20 conversations
-  std::string tasks{};     ///< questions about the held-out conversations, for ask_tasks(); may be empty
-  index conversations = 0, tasks_count = 0;
-  index bytes = 0;     ///< of all messages to learn
-  index messages = 0;  ///< to learn
+  std::string held_out{};   ///< every tenth conversation, or fewer of many; empty if there are fewer than 20 conversations
+  std::string tasks{};      ///< questions about the held-out conversations, for ask_tasks(); may be empty
+  index conversations = 0;  ///< to learn
+  index asked = 0;          ///< held-out conversations with questions
+  index bytes = 0;          ///< of all messages to learn
+  index messages = 0;       ///< to learn
 };
 
 /// Reads conversations, one on each line (train/chat/read_conversation.h), from a file or a folder. If `file` is empty, it reads the set

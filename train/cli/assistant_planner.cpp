@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr index kEvaluations = 8;  // of a stage
 
-/// Returns the size of the texts. Compressed ones count three times, since text is about three times as long.
+/// Returns the bytes of the texts. A compressed file counts three times, since its text is about three times as long.
 index bytes_of(std::span<const std::string> corpus) {
   index bytes = 0;
   for (const CorpusFile& file : find_corpus_files(corpus)) {
@@ -62,8 +62,9 @@ void set_steps(std::vector<std::string>& settings, index steps, double step_seco
   set(settings, "train.checkpoint_interval", std::min(of_time, ceil_div(steps, 20)));
 }
 
-/// The recipe of configs/english-books.toml, for another size, and in Qwen3's layout as in configs/quickstart.toml, so that other programs
-/// can read the model. So it has no attention windows. A text that is read often gets dropout and more weight decay (docs/RECIPES.md).
+/// Returns the settings of pretraining: the recipe of configs/english-books.toml for another size. The layout is Qwen3's, as in
+/// configs/quickstart.toml, so that other programs can read the model. It has no attention windows. A text that is read often gets dropout
+/// and more weight decay (docs/RECIPES.md).
 std::vector<std::string> pretrain_settings(const AssistantSize& size, index vocab_size, bool is_read_often, const std::string& precision) {
   std::vector<std::string> all = {
       "model.bias=false",       "model.norm=rms_norm",           "model.norm_eps=1e-6",       "model.activation=silu",
@@ -84,7 +85,7 @@ std::vector<std::string> pretrain_settings(const AssistantSize& size, index voca
   return all;
 }
 
-/// The settings that chats and preferences share.
+/// Returns the settings that chats and preferences share.
 std::vector<std::string> tuning_settings(const std::string& precision) {
   std::vector<std::string> all = {"optim.schedule=linear", "optim.min_lr=0", "optim.weight_decay=0", "optim.beta2=0.99",
                                   "train.eval_tokens=65536"};
@@ -115,7 +116,8 @@ Measured measure(const WantedRun& wanted, const std::string& sample_text) {
   const auto tokens = static_cast<double>(trainer.data().tokenizer->encode(sample_text).size());
   measured.bytes_per_token = tokens > 0 ? static_cast<double>(sample_text.size()) / tokens : 1;
   const Trial trial = run_trial(trainer, kSteps);
-  // The lower quartile of the steps, since other programs can only make a step slower; and saves, which a trial does not have.
+  // Take the lower quartile of the steps, since other programs can only make a step slower. Add the time of saves, which a trial does not
+  // make.
   constexpr double kSaves = 1.02;
   std::vector<double> seconds;
   std::ranges::transform(trial.steps, std::back_inserter(seconds), &StepReport::seconds);
@@ -150,25 +152,38 @@ class Planner {
 
  private:
   static constexpr double kEndSeconds = 1, kEndShare = 0.02;  // the report, and saving
+  static constexpr double kReferenceCost = 1.25;              // a step, and scoring its examples by the reference, in times of the step
 
   bool has_chats() const { return plan_.from.empty() || !plan_.chats.empty() || plan_.pairs.empty(); }
 
   void read_chats(index context) {
+    // Counted in bytes: a text has at most one token for each byte, so this many always fit.
     constexpr index kMarkup = 32;  // tokens of a template around a question and its answer
     plan_.longest_question = context - kMarkup;
     chats_ = read_assistant_chats(plan_.chats, plan_.name, plan_.longest_question);
   }
 
-  /// Returns the time of asking the held-out questions so often. `token_seconds` is the time of training on a token. A question takes about
-  /// as long as 700 of them, for models of one and of 56 million parameters.
-  double time_of_questions(double token_seconds, index askings) const {
+  /// Returns the time to ask the held-out questions after two stages, or after three with preferences. `token_seconds` is the time of
+  /// training on one token. A question takes about as long as 700 of them, for models of 1 and of 56 million parameters.
+  double time_of_questions(double token_seconds) const {
     constexpr double kTokensOfQuestion = 700;
-    return kTokensOfQuestion * token_seconds * static_cast<double>(chats_.tasks_count * askings);
+    return kTokensOfQuestion * token_seconds * static_cast<double>(chats_.asked * (plan_.pairs.empty() ? 2 : 3));
+  }
+
+  /// Returns the time of a stage's evaluations, the one before its first step included.
+  static double time_of_evaluations(const Measured& measured) { return measured.evaluation_seconds * (kEvaluations + 1); }
+
+  /// Returns the cost of the chats for steps of so many tokens. Packing leaves some padding, and a template adds tokens to each message.
+  StageCost cost_of_chats(const Measured& measured, double step_tokens) const {
+    constexpr double kPadding = 1.15, kMarkup = 6;
+    const double tokens =
+        kPadding * (static_cast<double>(chats_.bytes) / measured.bytes_per_token + kMarkup * static_cast<double>(chats_.messages));
+    return {.step_seconds = measured.step_seconds, .epoch_steps = tokens / step_tokens};
   }
 
   void add_questions(double seconds) {
-    if (chats_.tasks_count > 0) {
-      add_row("questions", seconds, fmt::format("{} held-out conversations, asked after each stage", chats_.tasks_count));
+    if (chats_.asked > 0) {
+      add_row("questions", seconds, fmt::format("{} held-out conversations, asked after each stage", chats_.asked));
     }
   }
 
@@ -180,60 +195,65 @@ class Planner {
     return left;
   }
 
-  void plan_new_model(DType operands) {
+  /// A model to pretrain, and what its first steps measured.
+  struct Choice {
+    AssistantSize size;
+    Measured measured;
+    double step_tokens = 0;  // tokens of a step
+  };
+
+  /// Chooses a size by the machine's rate, and measures it. Measures once more if its own rate allows another size, or changes whether the
+  /// text is read often.
+  Choice choose_size(DType operands, index vocab_size, index bytes) {
     constexpr double kPretrainShare = 0.8, kUsefulShare = 0.4;  // of the machine's rate that training a small model reaches
-    constexpr double kBytesPerToken = 3, kPreferenceCost = 1.45, kReferenceCost = 0.35;
+    constexpr double kBytesPerToken = 3;
+    const double seconds = kPretrainShare * plan_.seconds;
+    double rate = kUsefulShare * gemm_rate(operands), text_tokens = static_cast<double>(bytes) / kBytesPerToken;
+    AssistantSize size = size_for(seconds, rate, vocab_size, bytes);
+    for (bool is_last = false;; is_last = true) {
+      read_chats(size.block_size);
+      const auto step_tokens = static_cast<double>(size.batch_size * size.block_size);
+      const double flops = size.flops_per_token(vocab_size) * step_tokens;
+      const auto steps = [&] { return std::max(8.0, seconds * rate / flops); };
+      const auto is_read_often = [&] { return is_often(steps() * step_tokens / text_tokens); };
+      const bool assumed = is_read_often();
+      WantedRun wanted{.set = pretrain_settings(size, vocab_size, assumed, precision_), .corpus = plan_.corpus};
+      set_steps(wanted.set, static_cast<index>(steps()), 1);
+      const Measured measured = measure(wanted, chats_.learnt);
+      rate = flops / measured.step_seconds;
+      text_tokens = static_cast<double>(measured.tokens);
+      const AssistantSize better = size_for(seconds, rate, vocab_size, bytes);
+      if (is_last || (better == size && is_read_often() == assumed)) {
+        return {.size = size, .measured = measured, .step_tokens = step_tokens};
+      }
+      size = better;
+    }
+  }
+
+  void plan_new_model(DType operands) {
+    constexpr double kPreferenceCost = 1.45;
     constexpr index kLeastBytes = 10'000;
     const index bytes = bytes_of(plan_.corpus), vocab_size = vocabulary_for(bytes);
     require_input(bytes >= kLeastBytes, "--corpus has ", grouped_digits(bytes), " bytes, expected at least ", grouped_digits(kLeastBytes),
                   " (some megabytes make a good model): add texts, or begin with a trained model (--from)");
-    const double pretrain = kPretrainShare * plan_.seconds;
-    double rate = kUsefulShare * gemm_rate(operands);
-    // Choose a size by the machine's rate, measure it, and choose again if its own rate allows a larger model or only a smaller one, or
-    // reads the text less often or more often.
-    AssistantSize size = size_for(pretrain, rate, vocab_size, bytes);
-    std::vector<std::string> settings;
-    Measured measured;
-    double step_tokens = 0, text_tokens = static_cast<double>(bytes) / kBytesPerToken;
-    bool is_read_often = false;
-    for (bool is_last = false;; is_last = true) {
-      read_chats(size.block_size);
-      step_tokens = static_cast<double>(size.batch_size * size.block_size);
-      const double flops = size.flops_per_token(vocab_size) * step_tokens;
-      const auto reads_often = [&] { return is_often(pretrain * rate / flops * step_tokens / text_tokens); };
-      is_read_often = reads_often();
-      settings = pretrain_settings(size, vocab_size, is_read_often, precision_);
-      WantedRun wanted{.set = settings, .corpus = plan_.corpus};
-      set_steps(wanted.set, static_cast<index>(std::max(8.0, pretrain * rate / flops)), 1);
-      measured = measure(wanted, chats_.learnt);
-      rate = flops / measured.step_seconds;
-      text_tokens = static_cast<double>(measured.tokens);
-      const AssistantSize better = size_for(pretrain, rate, vocab_size, bytes);
-      if (is_last || (better == size && reads_often() == is_read_often)) {
-        break;
-      }
-      size = better;
-    }
-    // Chats have the same windows, so their steps take as long. Packing leaves some padding.
-    constexpr double kPadding = 1.15, kMarkup = 6;
-    const double chat_tokens =
-        kPadding * (static_cast<double>(chats_.bytes) / measured.bytes_per_token + kMarkup * static_cast<double>(chats_.messages));
-    const StageCost chats{.step_seconds = measured.step_seconds, .epoch_steps = chat_tokens / step_tokens};
+    const auto [size, measured, step_tokens] = choose_size(operands, vocab_size, bytes);
+    // The time of each stage's steps. Chats have the same windows, so their steps take as long.
+    const StageCost chats = cost_of_chats(measured, step_tokens);
     StageCost preferences;
     const index pair_rows = std::max<index>(1, size.batch_size / 4);  // a row has two windows
     if (!plan_.pairs.empty()) {
       const double share = 2 * static_cast<double>(pair_rows) / static_cast<double>(size.batch_size);
-      preferences = {.step_seconds = measured.step_seconds * share * (kPreferenceCost + kReferenceCost),
+      preferences = {.step_seconds = measured.step_seconds * share * kPreferenceCost * kReferenceCost,
                      .epoch_steps = static_cast<double>(pairs_.bytes) / measured.bytes_per_token / (step_tokens * share)};
     }
-    const double evaluation = measured.evaluation_seconds * (kEvaluations + 1);
-    const double questions = time_of_questions(measured.step_seconds / step_tokens, plan_.pairs.empty() ? 2 : 3);
+    const double evaluation = time_of_evaluations(measured);
+    const double questions = time_of_questions(measured.step_seconds / step_tokens);
     const StageSteps steps = share_time(time_left(measured.loading_seconds + evaluation + questions),
                                         {.step_seconds = measured.step_seconds}, chats, preferences);
 
     // The stages, and the table. What depends on the number of epochs is settled by those of the plan.
     const double tokens = static_cast<double>(steps.pretrain) * step_tokens, epochs = tokens / static_cast<double>(measured.tokens);
-    settings = pretrain_settings(size, vocab_size, is_often(epochs), precision_);
+    std::vector<std::string> settings = pretrain_settings(size, vocab_size, is_often(epochs), precision_);
     set_steps(settings, steps.pretrain, measured.step_seconds);
     const auto parameters = static_cast<double>(size.parameters(measured.vocab_size));
     add_row("tokenizer", measured.loading_seconds,
@@ -265,10 +285,10 @@ class Planner {
 
   /// Plans the stages after pretraining, for a model that the user has.
   void plan_later_stages() {
-    constexpr index kLargeModel = 50'000'000, kWindow = 512;
-    constexpr double kReferenceCost = 1.25;
+    constexpr index kLargeModel = 50'000'000, kWindow = 512, kRows = 4, kPairRows = 2;
     const TransformerConfig model = ModelOrigin::open(plan_.from).config().model;
-    const bool is_large = 12 * model.n_layer * model.n_embd * model.n_embd > kLargeModel;
+    const AssistantSize blocks{.n_layer = model.n_layer, .n_embd = model.n_embd};
+    const bool is_large = blocks.parameters(0) > kLargeModel;
     const index window = std::min(model.block_size, kWindow);
     std::vector<std::string> settings = tuning_settings(precision_);
     if (window < model.block_size && (model.positions == Positions::rope || model.positions == Positions::none)) {
@@ -279,32 +299,33 @@ class Planner {
     }
     std::vector<std::string> tuned = settings, preferred = settings;
     set(tuned, "optim.learning_rate", is_large ? 5e-4 : 3e-4);
-    set(tuned, "train.batch_size", index{4});
+    set(tuned, "train.batch_size", kRows);
     set(preferred, "preference.method", "auto");
     set(preferred, "optim.learning_rate", is_large ? 5e-5 : 1e-5);
-    set(preferred, "train.batch_size", index{2});
+    set(preferred, "train.batch_size", kPairRows);
     StageCost chats, preferences;
     double others = 0, questions = 0;  // other times than those of steps
     if (has_chats()) {
       read_chats(window);
-      const fs::path data = recipes().empty() ? fs::path() : recipes().front().parent_path() / "../data/questions.jsonl";
-      WantedRun wanted{.set = tuned,
-                       .corpus = {plan_.chats.empty() ? absolute_path(data).lexically_normal().string() : plan_.chats},
-                       .init_from = plan_.from};
+      WantedRun wanted{
+          .set = tuned, .corpus = {plan_.chats.empty() ? shipped_data("questions.jsonl") : plan_.chats}, .init_from = plan_.from};
       set_steps(wanted.set, 1000, 1);
       const Measured measured = measure(wanted, chats_.learnt);
-      const double found = static_cast<double>(measured.epoch_windows) / 4;
-      chats = {.step_seconds = measured.step_seconds, .epoch_steps = plan_.chats.empty() ? 1.5 * found : found};
-      others += measured.loading_seconds + measured.evaluation_seconds * (kEvaluations + 1);
-      questions = time_of_questions(measured.step_seconds / static_cast<double>(4 * window), plan_.pairs.empty() ? 2 : 3);
+      const auto step_tokens = static_cast<double>(kRows * window);
+      chats = cost_of_chats(measured, step_tokens);
+      if (!plan_.chats.empty()) {  // their windows are known
+        chats.epoch_steps = static_cast<double>(measured.epoch_windows) / kRows;
+      }
+      others += measured.loading_seconds + time_of_evaluations(measured);
+      questions = time_of_questions(measured.step_seconds / step_tokens);
     }
     if (!plan_.pairs.empty()) {
       WantedRun wanted{.set = preferred, .corpus = {plan_.pairs}, .init_from = plan_.from};
       set_steps(wanted.set, 1000, 1);
       const Measured measured = measure(wanted, "");
       preferences = {.step_seconds = kReferenceCost * measured.step_seconds,
-                     .epoch_steps = static_cast<double>(measured.epoch_windows) / 2};
-      others += measured.loading_seconds + measured.evaluation_seconds * (kEvaluations + 1);
+                     .epoch_steps = static_cast<double>(measured.epoch_windows) / kPairRows};
+      others += measured.loading_seconds + time_of_evaluations(measured);
     }
     const StageSteps steps = share_time(time_left(others + questions), {}, chats, preferences);
     expected_ += others;
@@ -330,12 +351,13 @@ class Planner {
     add_stage("chats", {kLearntChats}, from, settings, steps, step_seconds, 0,
               fmt::format("{} conversations{}; {} steps, read {}", grouped_digits(chats_.conversations), whose, grouped_digits(steps),
                           times(static_cast<double>(steps) / epoch_steps)));
-    if (chats_.tasks_count > 0) {
+    if (chats_.asked > 0) {
       plan_.tasks = kTasks;
     }
   }
 
-  /// The reference model scores all examples before the first step, so those for which there is no time are left out.
+  /// Adds the stage of preferences. The reference model scores all examples before the first step, so examples for which there is no time
+  /// are left out.
   void add_preferences(std::vector<std::string> settings, const std::string& from, index steps, const StageCost& cost) {
     const auto all = static_cast<double>(pairs_.examples.size());
     const double learnt = std::ceil(all * std::min(1.0, static_cast<double>(steps) / cost.epoch_steps));

@@ -97,10 +97,8 @@ class Assistant {
     }
   }
 
-  /// Returns the path of a stage's text: a file that was made in this folder, or one of the user's.
-  std::string path_of(const std::string& text) const {
-    return text == kLearntChats || text == kHeldOutChats || text == kLearntPairs ? (folder_ / text).string() : text;
-  }
+  /// Returns the path of a stage's text. Files that were made in this folder have relative names; the user's paths are absolute.
+  std::string path_of(const std::string& text) const { return (folder_ / text).string(); }
 
   /// Trains a stage, or the rest of it. Returns the exit code.
   int train(const AssistantStage& stage) {
@@ -188,7 +186,7 @@ int run_assistant(const fs::path& folder, bool json, Clock::time_point start) {
   const std::string out = folder.string();
   print_message(report_text(assistant.plan()));
   print_message(
-      fmt::format("this command took {}; the plan had {}\n", clock_time(seconds_since(start)), clock_time(assistant.plan().seconds)));
+      fmt::format("this command took {}; the time given was {}\n", clock_time(seconds_since(start)), clock_time(assistant.plan().seconds)));
   print_message(for_terminal(concat("next: dikkat chat ", out, "\n      dikkat serve ", out)));
   print_result((json ? plan_as_json(assistant.plan()) : out) + '\n');
   flush_results();

@@ -111,6 +111,12 @@ std::vector<fs::path> recipes() {
   return files;
 }
 
+std::string shipped_data(const char* name) {
+  const std::vector<fs::path> known = recipes();
+  require_input(!known.empty(), "the conversations that come with dikkat (data/", name, ") are not beside the program: give --chats FILE");
+  return (known.front().parent_path() / "../data" / name).lexically_normal().string();
+}
+
 bool is_recipe(const fs::path& file) {
   std::error_code none;
   return std::ranges::any_of(recipes(), [&](const fs::path& recipe) { return fs::equivalent(recipe, file, none); });

@@ -29,6 +29,10 @@ Config configuration_of(const WantedRun& run, const TrainConfig& defaults = {}, 
 /// The configurations that come with the program, sorted by name.
 std::vector<std::filesystem::path> recipes();
 
+/// Returns the path of a file of conversations that comes with the program, in the folder data/ beside its configurations. Throws
+/// InputError if there are none.
+std::string shipped_data(const char* name);
+
 /// Returns whether the configuration comes with the program.
 bool is_recipe(const std::filesystem::path& file);
 

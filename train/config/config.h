@@ -244,6 +244,9 @@ struct PreferenceConfig {
     return method == PreferenceMethod::dpo || method == PreferenceMethod::ipo || method == PreferenceMethod::kto;
   }
 
+  /// Returns the share of the ordinary loss that is added. The loss of orpo has that part itself.
+  double ordinary_share() const { return method == PreferenceMethod::orpo ? 0 : sft_share; }
+
   bool operator==(const PreferenceConfig&) const = default;
 };
 

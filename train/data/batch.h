@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "autograd/base/index.h"
@@ -59,6 +60,17 @@ struct Batch {
   // The encoder's source; empty for GPT.
   std::vector<Token> source;                 // (B, S), padded at the end
   std::vector<std::int32_t> source_lengths;  // (B)
+
+  /// Fills a row with padding from position `from` on. No target there counts, and in packed rows each position sees only itself.
+  void pad(index row, index from, Token token = 0) {
+    const index begin = row * lengths.cols + from, count = lengths.cols - from;
+    std::fill_n(inputs.begin() + begin, count, token);
+    std::fill_n(targets.begin() + begin, count, token);
+    std::fill_n(weights.begin() + begin, count, 0.0F);
+    if (lengths.packed) {
+      std::iota(starts.begin() + begin, starts.begin() + begin + count, static_cast<std::int32_t>(from));
+    }
+  }
 
   /// Sets the shape. The contents of the rows are then undefined, and the sums of weights are 0.
   void reshape(index new_rows, const RowLengths& new_lengths) {

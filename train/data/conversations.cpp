@@ -58,14 +58,12 @@ ConversationStore::ConversationStore(const ConversationCorpus& corpus, index fir
     : ScoredSequences(tokenizer.vocab_size()) {
   // Encode all examples in parallel.
   std::vector<std::vector<ChatTokens>> encoded(static_cast<std::size_t>(count));
-  run_tasks(ceil_div(count, kExamplesOfATask), [&](index task) {
-    for (index i = task * kExamplesOfATask; i < std::min(count, (task + 1) * kExamplesOfATask); ++i) {
-      const auto at = static_cast<std::size_t>(first + i);
-      try {
-        encoded[static_cast<std::size_t>(i)] = encode(tokenizer, form, corpus.examples[at], scored);
-      } catch (const InputError& error) {
-        fail_input("corpus: ", corpus.places[at], ": ", error.what());
-      }
+  run_tasks(count, kExamplesOfATask, [&](index i) {
+    const auto at = static_cast<std::size_t>(first + i);
+    try {
+      encoded[static_cast<std::size_t>(i)] = encode(tokenizer, form, corpus.examples[at], scored);
+    } catch (const InputError& error) {
+      fail_input("corpus: ", corpus.places[at], ": ", error.what());
     }
   });
   // Store them: cut long ones, and leave out those without a target.

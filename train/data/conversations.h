@@ -55,7 +55,7 @@ class ScoredSequences : public Sequences {
   std::vector<index> starts_ = {0};  // the start of each sequence, and the end of the last
 };
 
-/// The tokens of examples. A conversation whose template writes an answer otherwise once others follow it is a text for each answer
+/// The tokens of examples. A conversation whose template writes an answer differently once others follow it is a text for each answer
 /// (ChatTemplate::learn). A text longer than a window plus one token is cut at its end, and left out if it then has nothing to predict.
 class ConversationStore : public ScoredSequences {
  public:

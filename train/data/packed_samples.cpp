@@ -12,8 +12,6 @@
 namespace dikkat {
 namespace {
 
-constexpr index kRowGrain = 8;  // row lengths are multiples of this, but at most a window
-
 std::vector<index> lengths_of(const Sequences& sequences) {
   std::vector<index> lengths;
   lengths.reserve(static_cast<std::size_t>(sequences.count()));
@@ -52,38 +50,33 @@ std::vector<std::vector<index>> pack_best_fit(std::span<const index> lengths, in
   return rows;
 }
 
-PackedSamples::PackedSamples(const Sequences& sequences, index row_length)
-    : sequences_(sequences), row_length_(row_length), first_targets_(first_targets(sequences)) {
-  const std::vector<index> lengths = lengths_of(sequences);
-  require_input(!lengths.empty(), "there is no text to pack");
-  rows_ = pack_best_fit(lengths, row_length);
+PackedRows::PackedRows(std::span<const index> lengths, index room)
+    : rows_(pack_best_fit(lengths, room)), tokens_(std::reduce(lengths.begin(), lengths.end())) {
+  require_input(!rows_.empty(), "there is no text to pack");
   index longest = 0;
-  for (const std::vector<index>& of_row : rows_) {
+  for (const std::vector<index>& units : rows_) {
     index used = 0;
-    for (const index sequence : of_row) {
-      used += sequences.length(sequence);
+    for (const index unit : units) {
+      used += lengths[static_cast<std::size_t>(unit)];
     }
     longest = std::max(longest, used);
   }
-  row_length_ = std::min(row_length, round_up(longest, kRowGrain));
+  row_length_ = std::min(room, round_up(longest, kRowGrain));
 }
 
-double PackedSamples::padding() const {
-  index tokens = 0;
-  for (index i = 0; i < sequences_.count(); ++i) {
-    tokens += sequences_.length(i);
-  }
-  return 1 - static_cast<double>(tokens) / static_cast<double>(count() * row_length_);
+const std::vector<index>& PackedRows::units(index row) const {
+  require(0 <= row && row < count(), "packing: row ", row, ", expected 0 to ", count() - 1);
+  return rows_[static_cast<std::size_t>(row)];
 }
 
-const std::vector<index>& PackedSamples::row(index sample) const {
-  require(0 <= sample && sample < count(), "packing: row ", sample, ", expected 0 to ", count() - 1);
-  return rows_[static_cast<std::size_t>(sample)];
-}
+double PackedRows::padding() const { return 1 - static_cast<double>(tokens_) / static_cast<double>(count() * row_length_); }
+
+PackedSamples::PackedSamples(const Sequences& sequences, index row_length)
+    : sequences_(sequences), rows_(lengths_of(sequences), row_length), first_targets_(first_targets(sequences)) {}
 
 double PackedSamples::target_weight(index sample) const {
   double sum = 0;
-  for (const index sequence : row(sample)) {
+  for (const index sequence : rows_.units(sample)) {
     sum += sequences_.target_weight(sequence);
   }
   return sum;
@@ -96,7 +89,7 @@ void PackedSamples::fill(index, index sample, index row_of_batch, Batch& batch) 
   float* weights = batch.weights.data() + row_of_batch * cols;
   std::int32_t* starts = batch.starts.data() + row_of_batch * cols;
   index at = 0;
-  for (const index sequence : row(sample)) {
+  for (const index sequence : rows_.units(sample)) {
     const index length = sequences_.length(sequence);
     sequences_.read(sequence, inputs + at, targets + at, weights + at);
     std::fill_n(starts + at, length, static_cast<std::int32_t>(at));
@@ -105,10 +98,7 @@ void PackedSamples::fill(index, index sample, index row_of_batch, Batch& batch) 
     batch.target_weight += sequences_.target_weight(sequence);
     at += length;
   }
-  std::fill(inputs + at, inputs + cols, 0);
-  std::fill(targets + at, targets + cols, 0);
-  std::fill(weights + at, weights + cols, 0.0F);
-  std::iota(starts + at, starts + cols, static_cast<std::int32_t>(at));  // each position of padding sees only itself
+  batch.pad(row_of_batch, at);
 }
 
 }  // namespace dikkat

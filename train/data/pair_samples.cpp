@@ -7,9 +7,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kRounded = 8;
-
-index padded(index length, index longest) { return std::min(round_up(length, kRounded), longest); }
+index padded(index length, index longest) { return std::min(round_up(length, kRowGrain), longest); }
 
 }  // namespace
 
@@ -34,9 +32,7 @@ void PairSamples::fill(index, index sample, index row, Batch& batch) const {
   inputs[0] = special.start;
   std::copy_n(targets, length - 1, inputs + 1);
   std::fill_n(weights, length, 1.0F);
-  std::fill(inputs + length, inputs + cols, special.pad);
-  std::fill(targets + length, targets + cols, special.pad);
-  std::fill(weights + length, weights + cols, 0.0F);
+  batch.pad(row, length, special.pad);
   batch.target_weight += static_cast<double>(length);
 
   const index source_cols = batch.lengths.source_cols;

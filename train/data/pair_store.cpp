@@ -52,15 +52,12 @@ PairStore::PairStore(const Tokenizer& tokenizer, std::span<const Pair> pairs)
   struct Tokens {
     std::vector<Token> source, target;
   };
-  const auto count = static_cast<index>(pairs.size());
   std::vector<Tokens> encoded(pairs.size());
-  run_tasks(ceil_div(count, kPairsOfATask), [&](index task) {
-    for (index i = task * kPairsOfATask; i < std::min(count, (task + 1) * kPairsOfATask); ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      const Pair& pair = pairs[at];
-      encoded[at] = {.source = encode(tokenizer, pair, pair.source), .target = encode(tokenizer, pair, pair.target)};
-      encoded[at].source.push_back(special_tokens_.end);
-    }
+  run_tasks(std::ssize(pairs), kPairsOfATask, [&](index i) {
+    const auto at = static_cast<std::size_t>(i);
+    const Pair& pair = pairs[at];
+    encoded[at] = {.source = encode(tokenizer, pair, pair.source), .target = encode(tokenizer, pair, pair.target)};
+    encoded[at].source.push_back(special_tokens_.end);
   });
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     sources_.append(encoded[i].source);

@@ -71,10 +71,11 @@ class PreferenceSource : public OpenedSource {
     if (!split.train.preferences->are_pairs()) {
       notes.push_back(note_on_judgements(config_.preference, *split.train.preferences));
     }
-    notes.push_back(concat("preferences are learnt by ", name_of(config_.preference.method), " (preference.method), ",
-                           corpus_.examples.front().is_text() ? "from plain texts" : "from conversations in the template ",
-                           corpus_.examples.front().is_text() ? "" : name_of(split.chat->name()),
-                           corpus_.examples.front().is_text() ? "" : " (chat.template)", "; dropout is off"));
+    const std::string form = corpus_.examples.front().is_text()
+                                 ? "plain texts"
+                                 : concat("conversations in the template ", name_of(split.chat->name()), " (chat.template)");
+    notes.push_back(
+        concat("preferences are learnt by ", name_of(config_.preference.method), " (preference.method), from ", form, "; dropout is off"));
     return split;
   }
 

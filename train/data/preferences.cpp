@@ -19,9 +19,8 @@ namespace dikkat {
 namespace {
 
 constexpr index kUnitsOfATask = 64;
-constexpr index kGrainOfRows = 8;  // row lengths are multiples of this
 
-/// Returns the kind of an example of any kind; nullopt if the line is none.
+/// Returns the kind of the example on a line; nullopt if the line is not an example.
 std::optional<PreferenceKind> kind_of_example(std::string_view line, const std::string& text_field) {
   const bool may_be = has_name(line, "\"chosen\"") || has_name(line, "\"rejected\"") || has_name(line, "\"messages\"") ||
                       has_name(line, "\"conversations\"") || has_name(line, "\"completion\"") || has_name(line, "\"output\"") ||
@@ -44,12 +43,21 @@ std::optional<PreferenceKind> kind_of_example(std::string_view line, const std::
   }
 }
 
-/// Returns the only text on which an example's answer is scored.
+std::vector<index> lengths_of_units(const PreferenceStore& store) {
+  std::vector<index> lengths;
+  lengths.reserve(static_cast<std::size_t>(store.units()));
+  for (index unit = 0; unit < store.units(); ++unit) {
+    lengths.push_back(store.length(2 * unit) + store.length(2 * unit + 1));
+  }
+  return lengths;
+}
+
+/// Encodes a conversation whose answers are all scored in one text. Throws InputError if the template makes several texts of it.
 ChatTokens encode_answer(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& conversation) {
   std::vector<ChatTokens> texts = encode(tokenizer, form, conversation, ScoredText::answers);
   require_input(texts.size() == 1,
-                "the chat template writes an answer of the assistant otherwise once others follow it, so only one answer ",
-                "behind the prompt can be compared, found ", texts.size());
+                "the chat template writes an answer differently once others follow it, so an example may have only one answer after the ",
+                "prompt, found ", texts.size());
   return std::move(texts.front());
 }
 
@@ -60,7 +68,7 @@ void unmark_common(ChatTokens& a, ChatTokens& b) {
   std::fill_n(b.scored.begin(), common, false);
 }
 
-/// Returns the answer of `other` behind the prompt of `own`.
+/// Returns the answer of `other` after the prompt of `own`.
 Conversation mismatched(const Conversation& own, std::size_t prompt, const Conversation& other, std::size_t prompt_of_other) {
   Conversation mixed{.messages = {own.messages.begin(), own.messages.begin() + static_cast<std::ptrdiff_t>(prompt)}, .tools = own.tools};
   mixed.messages.insert(mixed.messages.end(), other.messages.begin() + static_cast<std::ptrdiff_t>(prompt_of_other), other.messages.end());
@@ -210,19 +218,16 @@ PreferenceStore::PreferenceStore(const PreferenceCorpus& corpus, index first, in
     ChatTokens first, second;
   };
   std::vector<Encoded> encoded(units.size());
-  const auto all = static_cast<index>(units.size());
-  run_tasks(ceil_div(all, kUnitsOfATask), [&](index task) {
-    for (index i = task * kUnitsOfATask; i < std::min(all, (task + 1) * kUnitsOfATask); ++i) {
-      const Unit& unit = units[static_cast<std::size_t>(i)];
-      Encoded& out = encoded[static_cast<std::size_t>(i)];
-      try {
-        out = {encode_answer(tokenizer, form, unit.first), encode_answer(tokenizer, form, unit.second)};
-      } catch (const InputError& error) {
-        fail_input("corpus: ", corpus.places[unit.example], ": ", error.what());
-      }
-      if (unit.first.messages.empty()) {
-        unmark_common(out.first, out.second);
-      }
+  run_tasks(std::ssize(units), kUnitsOfATask, [&](index i) {
+    const Unit& unit = units[static_cast<std::size_t>(i)];
+    Encoded& out = encoded[static_cast<std::size_t>(i)];
+    try {
+      out = {encode_answer(tokenizer, form, unit.first), encode_answer(tokenizer, form, unit.second)};
+    } catch (const InputError& error) {
+      fail_input("corpus: ", corpus.places[unit.example], ": ", error.what());
+    }
+    if (unit.first.messages.empty()) {
+      unmark_common(out.first, out.second);
     }
   });
   // Store them.
@@ -266,55 +271,22 @@ void PreferenceStore::set_reference(std::vector<double> log_probabilities) {
 std::string PreferenceStore::hash() const {
   Sha256 hash;
   const auto add = [&](const auto& values) { hash.add(std::as_bytes(std::span(values))); };
-  std::vector<Token> inputs, targets;
-  std::vector<float> weights;
-  for (index i = 0; i < count(); ++i) {
-    const auto size = static_cast<std::size_t>(length(i));
-    inputs.resize(size);
-    targets.resize(size);
-    weights.resize(size);
-    read(i, inputs.data(), targets.data(), weights.data());
-    const index about[] = {length(i), static_cast<index>(role(i))};
+  for_each_sequence(*this, [&](index sequence, const auto& inputs, const auto& targets, const auto& weights) {
+    const index about[] = {length(sequence), static_cast<index>(role(sequence))};
     add(about);
     add(inputs);
     add(targets);
     add(weights);
-  }
+  });
   return to_hex(hash.finish());
 }
 
-PreferenceSamples::PreferenceSamples(const PreferenceStore& store, index window) : store_(store), row_length_(0) {
-  require_input(store.units() > 0, "there is no example to pack");
-  std::vector<index> lengths;
-  lengths.reserve(static_cast<std::size_t>(store.units()));
-  for (index unit = 0; unit < store.units(); ++unit) {
-    lengths.push_back(store.length(2 * unit) + store.length(2 * unit + 1));
-  }
-  rows_ = pack_best_fit(lengths, 2 * window);
-  index longest = 0;
-  for (const std::vector<index>& of_row : rows_) {
-    longest = std::max(longest, std::accumulate(of_row.begin(), of_row.end(), index{0},
-                                                [&](index sum, index unit) { return sum + lengths[static_cast<std::size_t>(unit)]; }));
-  }
-  row_length_ = round_up(longest, kGrainOfRows);
-}
-
-double PreferenceSamples::padding() const {
-  index tokens = 0;
-  for (index i = 0; i < store_.count(); ++i) {
-    tokens += store_.length(i);
-  }
-  return 1 - static_cast<double>(tokens) / static_cast<double>(count() * row_length_);
-}
-
-const std::vector<index>& PreferenceSamples::row(index sample) const {
-  require(0 <= sample && sample < count(), "preferences: row ", sample, ", expected 0 to ", count() - 1);
-  return rows_[static_cast<std::size_t>(sample)];
-}
+PreferenceSamples::PreferenceSamples(const PreferenceStore& store, index window)
+    : store_(store), rows_(lengths_of_units(store), 2 * window) {}
 
 double PreferenceSamples::target_weight(index sample) const {
   double sum = 0;
-  for (const index unit : row(sample)) {
+  for (const index unit : rows_.units(sample)) {
     sum += store_.target_weight(2 * unit) + store_.target_weight(2 * unit + 1);
   }
   return sum;
@@ -328,7 +300,7 @@ void PreferenceSamples::fill(index, index sample, index row_of_batch, Batch& bat
   float* weights = batch.weights.data() + begin;
   std::int32_t* starts = batch.starts.data() + begin;
   index at = 0;
-  for (const index unit : row(sample)) {
+  for (const index unit : rows_.units(sample)) {
     for (const index sequence : {2 * unit, 2 * unit + 1}) {
       const index length = store_.length(sequence);
       store_.read(sequence, inputs + at, targets + at, weights + at);
@@ -345,10 +317,7 @@ void PreferenceSamples::fill(index, index sample, index row_of_batch, Batch& bat
     }
   }
   batch.units += units(sample);
-  std::fill(inputs + at, inputs + cols, 0);
-  std::fill(targets + at, targets + cols, 0);
-  std::fill(weights + at, weights + cols, 0.0F);
-  std::iota(starts + at, starts + cols, static_cast<std::int32_t>(at));  // each position of padding sees only itself
+  batch.pad(row_of_batch, at);
 }
 
 }  // namespace dikkat

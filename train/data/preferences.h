@@ -27,7 +27,7 @@ PreferenceKind kind_of_preferences(std::span<const std::string> paths, const std
 PreferenceCorpus read_preferences(std::span<const std::string> paths);
 
 /// The tokens of preference examples. Each unit has two sequences, 2 u and 2 u + 1: the chosen and the rejected answer of a pair; or a
-/// judged answer and, for KTO, another example's answer behind the same prompt. Sequences that are longer than a window plus one token are
+/// judged answer and, for KTO, another example's answer after the same prompt. Sequences that are longer than a window plus one token are
 /// cut at their end. A unit is left out if one of its sequences then has no token to score, or if both sides of a pair are equal.
 class PreferenceStore : public ScoredSequences {
  public:
@@ -73,21 +73,18 @@ class PreferenceSamples : public Samples {
   PreferenceSamples(const PreferenceStore& store, index window);
 
   /// Returns the share of positions that hold padding.
-  double padding() const;
+  double padding() const { return rows_.padding(); }
 
-  index count() const override { return static_cast<index>(rows_.size()); }
+  index count() const override { return rows_.count(); }
   RowLengths lengths(index) const override { return longest(); }
-  RowLengths longest() const override { return {.cols = row_length_, .packed = true}; }
+  RowLengths longest() const override { return {.cols = rows_.row_length(), .packed = true}; }
   double target_weight(index sample) const override;
-  index units(index sample) const override { return static_cast<index>(row(sample).size()); }
+  index units(index sample) const override { return std::ssize(rows_.units(sample)); }
   void fill(index epoch, index sample, index row, Batch& batch) const override;
 
  private:
-  const std::vector<index>& row(index sample) const;
-
   const PreferenceStore& store_;
-  index row_length_;
-  std::vector<std::vector<index>> rows_;  // the units of each row
+  PackedRows rows_;  // of units
 };
 
 }  // namespace dikkat

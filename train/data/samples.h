@@ -4,6 +4,9 @@
 
 namespace dikkat {
 
+/// Row lengths are rounded up to a multiple of this, so that batches have few shapes.
+inline constexpr index kRowGrain = 8;
+
 /// A data set of numbered samples. Each becomes a row of a batch.
 class Samples {
  public:

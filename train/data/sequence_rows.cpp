@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace dikkat {
-namespace {
-
-constexpr index kGrainOfSequences = 8;  // row lengths are multiples of this
-
-}  // namespace
 
 std::vector<index> first_targets(const Sequences& sequences) {
   std::vector<index> first = {0};
@@ -27,11 +22,11 @@ index number_targets(index first, std::span<const float> weights, std::int64_t* 
 
 SequenceRows::SequenceRows(const Sequences& sequences) : sequences_(sequences), first_targets_(first_targets(sequences)) {
   for (index i = 0; i < sequences.count(); ++i) {
-    longest_ = std::max(longest_, round_up(sequences.length(i), kGrainOfSequences));
+    longest_ = std::max(longest_, round_up(sequences.length(i), kRowGrain));
   }
 }
 
-RowLengths SequenceRows::lengths(index sample) const { return {.cols = round_up(sequences_.length(sample), kGrainOfSequences)}; }
+RowLengths SequenceRows::lengths(index sample) const { return {.cols = round_up(sequences_.length(sample), kRowGrain)}; }
 
 void SequenceRows::fill(index, index sample, index row, Batch& batch) const {
   const index cols = batch.lengths.cols, length = sequences_.length(sample);
@@ -39,9 +34,7 @@ void SequenceRows::fill(index, index sample, index row, Batch& batch) const {
   Token* targets = batch.targets.data() + row * cols;
   float* weights = batch.weights.data() + row * cols;
   sequences_.read(sample, inputs, targets, weights);
-  std::fill(inputs + length, inputs + cols, 0);
-  std::fill(targets + length, targets + cols, 0);
-  std::fill(weights + length, weights + cols, 0.0F);
+  batch.pad(row, length);
   number_targets(first_targets_[static_cast<std::size_t>(sample)], std::span(weights, static_cast<std::size_t>(cols)),
                  batch.numbers.data() + row * cols);
   batch.target_weight += sequences_.target_weight(sample);

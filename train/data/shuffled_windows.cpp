@@ -77,10 +77,7 @@ void ShuffledWindows::fill(index epoch, index sample, index row, Batch& batch) c
     });
   }
   std::fill_n(weights, cols, 1.0F);
-  // A batch with longer rows, of another source, is padded as TrainingWindows pads it.
-  std::fill(inputs + cols, inputs + batch.lengths.cols, 0);
-  std::fill(targets + cols, targets + batch.lengths.cols, 0);
-  std::fill(weights + cols, weights + batch.lengths.cols, 0.0F);
+  batch.pad(row, cols);  // a batch has longer rows if another source has
   batch.target_weight += static_cast<double>(cols);
 }
 

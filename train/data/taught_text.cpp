@@ -43,9 +43,9 @@ index TaughtText::targets() const { return stream_ != nullptr ? stream_->size() 
 
 std::string TaughtText::hash() const {
   Sha256 hash;
-  std::vector<Token> tokens;
   if (stream_ != nullptr) {
     constexpr index kChunk = index{1} << 20;
+    std::vector<Token> tokens;
     for (index first = 0; first < stream_->size(); first += kChunk) {
       tokens.resize(static_cast<std::size_t>(std::min(kChunk, stream_->size() - first)));
       stream_->read(first, std::ssize(tokens), tokens.data());
@@ -54,20 +54,13 @@ std::string TaughtText::hash() const {
     stream_->forget();
     return to_hex(hash.finish());
   }
-  std::vector<Token> targets;
-  std::vector<float> weights;
-  for (index i = 0; i < sequences_->count(); ++i) {
-    const index lengths[] = {sequences_->length(i)};
-    const auto size = static_cast<std::size_t>(lengths[0]);
-    tokens.resize(size);
-    targets.resize(size);
-    weights.resize(size);
-    sequences_->read(i, tokens.data(), targets.data(), weights.data());
+  for_each_sequence(*sequences_, [&](index sequence, const auto& inputs, const auto& targets, const auto& weights) {
+    const index lengths[] = {sequences_->length(sequence)};
     add_values(hash, lengths);
-    add_values(hash, tokens);
+    add_values(hash, inputs);
     add_values(hash, targets);
     add_values(hash, weights);
-  }
+  });
   return to_hex(hash.finish());
 }
 

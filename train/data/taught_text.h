@@ -7,8 +7,9 @@
 
 namespace dikkat {
 
-/// The training part of a text as a teacher scores it, and as a student's batches number it (Batch::numbers): its scored targets in a fixed
-/// order. A stream of text (data.pack = "stream") has one for each token but the first. Otherwise the sequences follow one another.
+/// The scored targets of a text's training part, in a fixed order. A teacher scores them in this order, and a student's batches number them
+/// by it (Batch::numbers). In a stream of text (data.pack = "stream"), every token but the first is a target. Otherwise the targets of one
+/// sequence follow those of the sequence before.
 class TaughtText {
  public:
   /// Keeps references to the data. Throws InputError for several sources, for pairs of an encoder-decoder and for preferences. `key` is the
@@ -20,8 +21,8 @@ class TaughtText {
   /// Returns the sha256 of all tokens, of the bounds of sequences, and of which targets are scored.
   std::string hash() const;
   bool is_stream() const { return stream_ != nullptr; }
-  /// Returns samples that score each target once, in ascending order. A stream is cut into windows; the last `stride` predictions of each
-  /// count. Sequences are read as they are, and the arguments do not count.
+  /// Returns samples that score each target once, in ascending order. A stream is cut into windows of `window` tokens, and the last
+  /// `stride` predictions of each window count. Other texts are read sequence by sequence, and both arguments are ignored.
   std::unique_ptr<const Samples> samples(index window, index stride) const;
 
  private:

@@ -84,7 +84,7 @@ nlohmann::ordered_json object_of(const TeacherHeader& h) {
           {"samples_of_part", h.samples_of_part}};
 }
 
-/// Reads teacher.json. Throws InputError, which begins with the path, for anything that to_json() has not written.
+/// Reads teacher.json. Throws InputError, which begins with the path, if a field is missing or out of range.
 TeacherHeader header_of(const std::string& text, const fs::path& path) {
   const auto object = try_json(text);
   require_input(object && object->is_object() && object->value("format", nlohmann::json()) == kTeacherFormat, path.string(),
@@ -92,7 +92,7 @@ TeacherHeader header_of(const std::string& text, const fs::path& path) {
   TeacherHeader h;
   const auto text_at = [&](const char* key, std::string& value) {
     const auto* found = find_value(*object, key);
-    require_input(found != nullptr && found->is_string(), path.string(), ": \"", key, "\" is missing, expected a text");
+    require_input(found != nullptr && found->is_string(), path.string(), ": \"", key, "\" is missing or is not a text");
     value = found->get<std::string>();
   };
   const auto number_at = [&](const char* key, index& value, index low) {

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,13 +33,12 @@ struct TeacherHeader {
   index samples_of_part = 0;     // rows in each part; the last one has fewer
 
   index parts() const;
-  /// Returns the bytes of a record, and of all files.
+  /// Returns the bytes of one record.
   index record_bytes() const;
+  /// Returns the bytes of all files, teacher.json included.
   index bytes() const;
   /// Returns the text of teacher.json.
   std::string to_json() const;
-
-  bool operator==(const TeacherHeader&) const = default;
 };
 
 /// A target's distribution.

@@ -9,7 +9,7 @@
 namespace dikkat {
 namespace {
 
-/// Fills a row with `valid` inputs from `begin` on and the token after each, padded with token 0. The first target has the number `first`.
+/// Fills a row with `valid` inputs from `begin` on and the token after each, and with padding. The first target has the number `first`.
 void fill_window(const TokenStore& store, index begin, index valid, index first, index row, Batch& batch) {
   const index cols = batch.lengths.cols;
   Token* inputs = batch.inputs.data() + row * cols;
@@ -19,9 +19,7 @@ void fill_window(const TokenStore& store, index begin, index valid, index first,
   store.read(begin + 1, valid, targets);
   std::fill_n(weights, valid, 1.0F);
   std::iota(batch.numbers.begin() + row * cols, batch.numbers.begin() + row * cols + valid, first);
-  std::fill(inputs + valid, inputs + cols, 0);
-  std::fill(targets + valid, targets + cols, 0);
-  std::fill(weights + valid, weights + cols, 0.0F);
+  batch.pad(row, valid);
   batch.target_weight += static_cast<double>(valid);
 }
 

@@ -44,9 +44,9 @@ struct StageSteps {
   index pretrain = 0, chats = 0, preferences = 0;
 };
 
-/// Divides a time among the stages. Chats are read at most 20 times, and get a sixth of the time, or up to a third if they are many.
-/// Preferences are read at most three times, and get at most an eighth. Pretraining gets the rest; without it, chats do. Throws InputError,
-/// naming --time, if a stage would have less than a few steps.
+/// Divides a time among the stages. Chats are read at most 20 times. They get at most a sixth of the time, or up to a third if reading them
+/// once takes longer. Preferences are read at most three times, and get at most an eighth. Pretraining gets the rest; without it, chats do.
+/// Throws InputError, naming --time, if a stage would have fewer than eight steps.
 StageSteps share_time(double seconds, const StageCost& pretrain, const StageCost& chats, const StageCost& preferences);
 
 /// A part of the work, which is an ordinary run.
@@ -63,7 +63,8 @@ struct AssistantStage {
 };
 
 /// The file assistant.json of a folder. It is written before the first stage, and whenever a stage is done. What decides the model's bits
-/// does not change after the first write, so an interrupted assistant has the same bits as another one.
+/// does not change after the first write, so an interrupted assistant ends with the same bits as one that was never
+/// interrupted.
 struct AssistantPlan {
   // The options that the plan was made for. Paths are absolute.
   std::vector<std::string> corpus{};

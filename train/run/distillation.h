@@ -19,8 +19,7 @@ class Distillation {
 
   /// Returns the hash of the file.
   const std::string& hash() const { return file_.hash(); }
-  const TeacherHeader& header() const { return file_.header(); }
-  /// Returns the teacher of a batch's scored targets, on the tape. Call it before the next batch for each batch; buffers are reused.
+  /// Returns the teacher's distributions for a batch, as tensors on `tape`. They are valid until the tape is reset.
   Teacher on(Tape& tape, const Batch& batch);
 
  private:

@@ -147,7 +147,7 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     compute_losses(tape_, rows, lengths);
     const auto out = numbers_.begin() + starts[static_cast<std::size_t>(first)];
     if (prefers) {
-      add_log_probabilities(batch_, terms_, log_probabilities_);
+      sum_log_probabilities(batch_, terms_, log_probabilities_);
       std::ranges::copy(log_probabilities_, out);
     }
     for (index row = 0; !prefers && row < rows; ++row) {

@@ -7,12 +7,12 @@
 
 namespace dikkat {
 
-/// FLOP/s of matrix products of f32 or bf16 on this machine now, on thread_count() threads: what MFU is measured against. It is the best of
-/// several products of 1024 x 768 x 768, in short bursts with pauses, since another program may use the cores for a while. It takes about
-/// 0.05 s.
+/// Returns the FLOP/s of matrix products of f32 or bf16 on this machine now, on thread_count() threads. MFU is measured against it. It is
+/// the best of several products of 1024 x 768 x 768. They run in short bursts with pauses, since another program may use the cores for a
+/// while. Takes about 0.05 s.
 double gemm_rate(DType operands);
 
-/// gemm_rate() by another clock, which returns seconds.
+/// Measures as gemm_rate() does, by a clock that returns seconds.
 double gemm_rate_by(DType operands, const std::function<double()>& clock);
 
 /// The rate that MFU is a share of: the highest rate measured so far. Other programs can only make a measurement too low. So the rate is

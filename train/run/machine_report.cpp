@@ -57,10 +57,11 @@ struct TimedModel {
   const char* batch;  // of a training step
   const char* key;
   index n_layer, n_head, n_embd, block_size, vocab_size, batch_size;
+  bool fits_caches;  // so a token does not read its weights from memory
 };
 // The small one is nanoGPT's for Shakespeare's characters on a CPU, the large one is GPT-2 124M.
-constexpr TimedModel kSmall{"0.8 M parameters", "12 x 64 characters", "small", 4, 4, 128, 64, 65, 12};
-constexpr TimedModel kLarge{"124 M parameters (GPT-2)", "4 x 64 tokens", "large", 12, 12, 768, 64, 50257, 4};
+constexpr TimedModel kSmall{"0.8 M parameters", "12 x 64 characters", "small", 4, 4, 128, 64, 65, 12, true};
+constexpr TimedModel kLarge{"124 M parameters (GPT-2)", "4 x 64 tokens", "large", 12, 12, 768, 64, 50257, 4, false};
 
 Config config_of(const TimedModel& model, Precision precision) {
   Config config;
@@ -194,11 +195,8 @@ class Measurement {
     const Problem problem{
         .m = m, .n = n, .k = k, .a = x.data(), .lda = k, .b = y.data(), .ldb = k, .transpose_b = true, .c = c.data(), .ldc = n};
     const double seconds = median_seconds(budget_, [&] { kernels::gemm(problem); });
-    add_rate("products", fmt_product(type, m, n, k), type + "_" + std::to_string(m) + "_" + std::to_string(n) + "_" + std::to_string(k),
+    add_rate("products", concat(type, ", ", m, " x ", n, " x ", k), concat(type, '_', m, '_', n, '_', k),
              2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k), seconds, limit);
-  }
-  static std::string fmt_product(const std::string& type, index m, index n, index k) {
-    return type + ", " + std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
   }
 
   void products() {
@@ -244,11 +242,11 @@ class Measurement {
                                                      .dv = {part(dqkv.data(), 2)}};
     // A query sees half of the keys on average. Forward has two products over the scores, backward five.
     const double product = 2 * static_cast<double>(batch * heads * size) * static_cast<double>(time * (time + 1)) / 2;
-    const std::string name = "heads of " + std::to_string(size) + ", " + std::to_string(time) + " tokens";
-    const double ahead = median_seconds(budget_ / 2, [&] { kernels::attention_forward<float>(forward); });
-    add_rate("attention", name + ", forward", key + "_forward", 2 * product, ahead, f32_peak_);
-    const double back = median_seconds(budget_ / 2, [&] { kernels::attention_backward<float>(backward); });
-    add_rate("attention", name + ", backward", key + "_backward", 5 * product, back, f32_peak_);
+    const std::string name = concat("heads of ", size, ", ", time, " tokens");
+    const double forward_seconds = median_seconds(budget_ / 2, [&] { kernels::attention_forward<float>(forward); });
+    add_rate("attention", name + ", forward", key + "_forward", 2 * product, forward_seconds, f32_peak_);
+    const double backward_seconds = median_seconds(budget_ / 2, [&] { kernels::attention_backward<float>(backward); });
+    add_rate("attention", name + ", backward", key + "_backward", 5 * product, backward_seconds, f32_peak_);
   }
 
   void training(const TimedModel& model) {
@@ -294,7 +292,7 @@ class Measurement {
     seconds.erase(seconds.begin());  // reads the prompt
     std::ranges::nth_element(seconds, seconds.begin() + std::ssize(seconds) / 2);
     const double median = seconds[seconds.size() / 2];
-    const bool is_read = &timed != &kSmall && read_rate_.rate > 0;  // a small model stays in caches
+    const bool is_read = !timed.fits_caches && read_rate_.rate > 0;
     const double bytes = static_cast<double>(bytes_per_token(model));
     add("decoding", concat(timed.name, ", ", name), concat("decode_", timed.key, "_", name), 1 / median, "tokens/s", bytes / median,
         is_read ? &read_rate_ : nullptr);

@@ -19,6 +19,7 @@ struct MachineFigure {
   std::optional<double> of_rate{};  // GFLOP/s or GB/s that the share was taken of
 };
 
+/// The figures of one measurement, and what it left out.
 struct MachineReport {
   std::vector<MachineFigure> figures;
   std::vector<std::string> left_out;  // why some figures are missing
@@ -29,10 +30,10 @@ struct MachineReport {
 };
 
 /// Measures what dikkat reaches on this machine, on thread_count() threads, in about a minute: the limits of its cores and memory,
-/// products, attention, training steps of a small and of a large model on random tokens, and decoding. Rates are medians, or the best of
-/// several for limits, first and last. Nothing else should run meanwhile. What does not fit into the memory available is left out. With
-/// `quick`, runs are shorter, and the large model and the bandwidth of memory are left out, which takes some seconds. `progress` gets the
-/// share that is done.
+/// products, attention, training steps of a small and of a large model on random tokens, and decoding. A rate is the median of its
+/// runs. Limits are measured at the beginning and at the end, and the best run counts. Nothing else should run meanwhile. What does not fit
+/// into the memory available is left out. With `quick`, runs are shorter, and the large model and the bandwidth of memory are left out,
+/// which takes some seconds. `progress` gets the share that is done.
 MachineReport measure_machine(bool quick, const std::function<void(double share)>& progress);
 
 }  // namespace dikkat

@@ -135,7 +135,7 @@ PreferenceSums preference_loss(const PreferenceConfig& config, std::span<const A
     const auto l = log_probabilities.subspan(i, 2);
     // The loss, and its derivatives.
     PairLoss loss = loss_of_unit(config, unit, l, z);
-    const double share = config.method == PreferenceMethod::orpo ? 0 : config.sft_share;
+    const double share = config.ordinary_share();
     if (share > 0) {
       const bool is_learnt = unit[0].role != AnswerRole::bad;
       loss = {(1 - share) * loss.value - (is_learnt ? share * per_token(unit[0], l[0]) : 0),

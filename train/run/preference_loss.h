@@ -28,7 +28,8 @@
 // With sft_share f, the loss of a unit is (1 - f) times this plus f times -l / n of its chosen or good answer.
 namespace dikkat {
 
-/// Sums over units, which can be added. Rewards are beta (l - r) for dpo, ipo and kto, and beta l / n for orpo and simpo.
+/// Sums over units. Those of several micro-batches or ranks can be added. Rewards are beta (l - r) for dpo, ipo and kto, and beta l / n for
+/// orpo and simpo.
 struct PreferenceSums {
   double loss = 0;    // of all units
   double units = 0;   // pairs or judged answers

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-void add_log_probabilities(const Batch& batch, std::span<const double> losses, std::vector<double>& log_probabilities) {
+void sum_log_probabilities(const Batch& batch, std::span<const double> losses, std::vector<double>& log_probabilities) {
   log_probabilities.clear();
   for (const Answer& answer : batch.answers) {
     const auto own = losses.subspan(static_cast<std::size_t>(answer.begin), static_cast<std::size_t>(answer.length));
@@ -28,7 +28,7 @@ std::span<const double> PreferenceModel::log_probabilities(Tensor features, cons
   losses_.resize(batch.targets.size());
   model_.loss_of(scoring_, features, batch, batch.weights, 1, losses_.data());
   scoring_.reset();
-  add_log_probabilities(batch, losses_, log_probabilities_);
+  sum_log_probabilities(batch, losses_, log_probabilities_);
   return log_probabilities_;
 }
 

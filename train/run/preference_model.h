@@ -9,8 +9,8 @@
 
 namespace dikkat {
 
-/// Adds up the losses of targets, one for each position of a batch, to the log-probabilities of its answers.
-void add_log_probabilities(const Batch& batch, std::span<const double> losses, std::vector<double>& log_probabilities);
+/// Sets `log_probabilities` to those of the batch's answers. `losses` has the loss of each position's target.
+void sum_log_probabilities(const Batch& batch, std::span<const double> losses, std::vector<double>& log_probabilities);
 
 /// Returns the means that a step or an evaluation reports.
 PreferenceReport report_of(const PreferenceConfig& config, const PreferenceSums& sums);
@@ -26,7 +26,7 @@ class PreferenceModel {
   /// Returns the log-probabilities of the batch's answers, from the features of its positions. They are valid until the next call.
   std::span<const double> log_probabilities(Tensor features, const Batch& batch);
   /// Returns a scalar whose derivatives are those of the batch's part of the step's loss: the sum over its units, divided by those of the
-  /// step. Its value is another one: use `sums`. Call backward() on this tensor only.
+  /// step. Its value is not the loss, which is in `sums`. Call backward() on this tensor only.
   Tensor loss(Pass& pass, const Batch& batch, PreferenceSums& sums);
 
   /// Maps as much memory as `like` has used.

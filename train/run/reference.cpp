@@ -16,7 +16,7 @@ namespace dikkat {
 namespace {
 
 constexpr index kReferenceFormat = 1;
-constexpr const char* kHowToGoOn =
+constexpr const char* kHowToContinue =
     "; restore the file, or begin a new run: a run that has trained cannot compute the log-probabilities of its start again";
 
 struct NamedStore {
@@ -52,7 +52,7 @@ class ReferencePass {
     const auto first_of = [&](index rank) { return batches * rank / ranks; };
     const index begin = first_of(ranks_.rank()), end = first_of(ranks_.rank() + 1);
     const index rounds = ceil_div(batches, ranks);
-    std::vector<double> sorted(static_cast<std::size_t>(text.preferences->count()), 0.0);  // in the order of the rows
+    std::vector<double> by_row(static_cast<std::size_t>(text.preferences->count()), 0.0);  // in the order of the rows
     std::vector<index> first_answer = {0};                                                 // of each row, and the number of all
     for (index i = 0; i < samples.count(); ++i) {
       first_answer.push_back(first_answer.back() + 2 * samples.units(i));
@@ -62,7 +62,7 @@ class ReferencePass {
         return std::nullopt;
       }
       if (begin + round < end) {
-        compute(samples, (begin + round) * rows, first_answer, sorted);
+        compute(samples, (begin + round) * rows, first_answer, by_row);
         progress(round + 1);
       }
     }
@@ -73,22 +73,22 @@ class ReferencePass {
     for (int rank = 0; rank < ranks; ++rank) {
       parts.push_back({answers_before(first_of(rank)), answers_before(first_of(rank + 1)), rank});
     }
-    ranks_.share<double>(parts, sorted.data());
-    // Sort them by the numbers of the answers.
-    std::vector<double> result(sorted.size());
+    ranks_.share<double>(parts, by_row.data());
+    // Put them in the order of the answers' numbers.
+    std::vector<double> by_number(by_row.size());
     for (index i = 0; i < samples.count(); ++i) {
       batch_.reshape(1, samples.lengths(i));
       samples.fill(0, i, 0, batch_);
       for (std::size_t answer = 0; answer < batch_.answers.size(); ++answer) {
-        result[static_cast<std::size_t>(batch_.answers[answer].number)] =
-            sorted[static_cast<std::size_t>(first_answer[static_cast<std::size_t>(i)]) + answer];
+        by_number[static_cast<std::size_t>(batch_.answers[answer].number)] =
+            by_row[static_cast<std::size_t>(first_answer[static_cast<std::size_t>(i)]) + answer];
       }
     }
-    return result;
+    return by_number;
   }
 
  private:
-  void compute(const Samples& samples, index first, const std::vector<index>& first_answer, std::vector<double>& sorted) {
+  void compute(const Samples& samples, index first, const std::vector<index>& first_answer, std::vector<double>& by_row) {
     const index rows = config_.train.batch_size;
     batch_.reshape(rows, samples.longest());
     for (index row = 0; row < rows; ++row) {
@@ -99,7 +99,7 @@ class ReferencePass {
     tape_.reset();
     const auto begin = static_cast<std::size_t>(first_answer[static_cast<std::size_t>(first)]);
     const auto end = static_cast<std::size_t>(first_answer[static_cast<std::size_t>(std::min(first + rows, samples.count()))]);
-    std::copy_n(found.begin(), end - begin, sorted.begin() + static_cast<std::ptrdiff_t>(begin));
+    std::copy_n(found.begin(), end - begin, by_row.begin() + static_cast<std::ptrdiff_t>(begin));
   }
 
   const LanguageModel& model_;
@@ -177,10 +177,10 @@ bool read_reference(const std::filesystem::path& file, TrainingData& data, const
   };
   const auto* const format = object && object->is_object() ? find_value(*object, "format") : nullptr;
   require_input(format != nullptr && *format == kReferenceFormat, file.string(), " is not a file of reference log-probabilities of format ",
-                kReferenceFormat, kHowToGoOn);
+                kReferenceFormat, kHowToContinue);
   const auto require_equal = [&](const char* name, const std::string& expected, const char* what) {
     require_input(text_of(name) == expected, file.string(), " belongs to ", what, ": its hash is ", text_of(name), ", expected ", expected,
-                  kHowToGoOn);
+                  kHowToContinue);
   };
   require_equal("base", key.base, "another reference model");
   require_equal("template", key.chat_template, "another chat template");
@@ -193,7 +193,7 @@ bool read_reference(const std::filesystem::path& file, TrainingData& data, const
                              std::ranges::all_of(*list, [](const auto& number) { return number.is_number(); });
     std::vector<double> numbers = are_numbers ? list->get<std::vector<double>>() : std::vector<double>();
     require_input(are_numbers && part->value("sha256", nlohmann::json()) == hash_of(numbers), file.string(), " is damaged: \"", one.name,
-                  "\" does not have the ", one.text->preferences->count(), " log-probabilities that were written", kHowToGoOn);
+                  "\" does not have the ", one.text->preferences->count(), " log-probabilities that were written", kHowToContinue);
     one.text->preferences->set_reference(std::move(numbers));
   }
   return true;

@@ -19,8 +19,6 @@ namespace dikkat {
 /// tokens.
 struct ReferenceKey {
   std::string base, chat_template, tokens;
-
-  bool operator==(const ReferenceKey&) const = default;
 };
 ReferenceKey reference_key(const TrainingData& data, const std::string& base_hash);
 

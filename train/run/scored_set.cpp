@@ -100,16 +100,8 @@ class ScoredHash {
 };
 
 void add_sequences(ScoredHash& scored, const Sequences& sequences) {
-  std::vector<Token> inputs, targets;
-  std::vector<float> weights;
-  for (index i = 0; i < sequences.count(); ++i) {
-    const auto length = static_cast<std::size_t>(sequences.length(i));
-    inputs.resize(length);
-    targets.resize(length);
-    weights.resize(length);
-    sequences.read(i, inputs.data(), targets.data(), weights.data());
-    scored.row(inputs, targets, weights, {});
-  }
+  for_each_sequence(sequences,
+                    [&](index, const auto& inputs, const auto& targets, const auto& weights) { scored.row(inputs, targets, weights, {}); });
 }
 
 void add_samples(ScoredHash& scored, const Samples& samples) {
@@ -152,7 +144,7 @@ ScoredSet with_loss(const ScoredSet& set, const PreferenceConfig& config) {
                             used_by(PreferenceMethod::dpo, config.label_smoothing),
                             used_by(PreferenceMethod::kto, config.good_weight),
                             used_by(PreferenceMethod::kto, config.bad_weight),
-                            config.method == PreferenceMethod::orpo ? 0.0 : config.sft_share};
+                            config.ordinary_share()};
   const char* const rewards = config.method == PreferenceMethod::kto ? "judged" : config.has_reference() ? "reference" : "no reference";
   Sha256 targets, contexts;
   add(targets, std::span<const char>(set.targets));

@@ -30,13 +30,13 @@ void summarise_logits(std::span<const float> logits, const std::vector<double>& 
   // Sum the others relative to the largest logit, at temperature 1 first: log-probabilities need it.
   const float largest = *std::ranges::max_element(logits);
   const auto sum_of_others = [&](double temperature) {
-    const auto warmth = static_cast<float>(1 / temperature);
+    const auto inverse_temperature = static_cast<float>(1 / temperature);
     double sum = 0;
     std::size_t begin = 0;
     for (std::size_t j = 0; j <= top; ++j) {
       const std::size_t end = j < top ? static_cast<std::size_t>(record.ids[j]) : logits.size();
       for (std::size_t id = begin; id < end; ++id) {
-        sum += static_cast<double>(std::exp((logits[id] - largest) * warmth));
+        sum += static_cast<double>(std::exp((logits[id] - largest) * inverse_temperature));
       }
       begin = end + 1;
     }
@@ -91,13 +91,13 @@ void TeacherPass::operator()(const Samples& samples, index first, index count, s
   // Those of the scored ones, one after another.
   const auto bytes = static_cast<std::size_t>(features.shape().cols()) * size_of(features.dtype());
   const auto* data = static_cast<const std::byte*>(features.record()->data);
-  chosen_.clear();
+  scored_features_.clear();
   for (std::size_t i = 0; i < batch_.numbers.size(); ++i) {
     if (batch_.numbers[i] >= 0) {
-      chosen_.insert(chosen_.end(), data + i * bytes, data + (i + 1) * bytes);
+      scored_features_.insert(scored_features_.end(), data + i * bytes, data + (i + 1) * bytes);
     }
   }
-  const index scored = static_cast<index>(chosen_.size() / bytes), width = features.shape().cols();
+  const index scored = static_cast<index>(scored_features_.size() / bytes), width = features.shape().cols();
   const DType type = features.dtype();
   features_.reset();
   // Their logits, as many rows at a time as the loss of training computes, and of each row its record.
@@ -106,7 +106,7 @@ void TeacherPass::operator()(const Samples& samples, index first, index count, s
   for (index begin = 0; begin < scored; begin += most) {
     const index rows = std::min(most, scored - begin);
     Pass head{.tape = logits_, .operands = operands_};
-    const Tensor read = logits_.borrow({rows, width}, type, chosen_.data() + static_cast<std::size_t>(begin) * bytes);
+    const Tensor read = logits_.borrow({rows, width}, type, scored_features_.data() + static_cast<std::size_t>(begin) * bytes);
     const auto* logits = model_.gpt().logits(head, read).data<float>();
     ids_.resize(static_cast<std::size_t>(rows) * top);
     log_probabilities_.resize(ids_.size());

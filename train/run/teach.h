@@ -43,13 +43,13 @@ class TeacherPass {
   DType operands_;
   Tape features_{Recording::off}, logits_{Recording::off};
   Batch batch_;
-  std::vector<std::byte> chosen_;  // the features of scored positions
+  std::vector<std::byte> scored_features_;
   std::vector<std::int32_t> ids_;  // (rows, K)
   std::vector<float> log_probabilities_, tails_;
 };
 
-/// Writes the parts of a teacher file that are missing. Calls `progress` with the share of all parts that exist, and of it the share that
-/// was there before. Calls `stop` between batches; if it returns true, returns false: the parts that are complete stay.
+/// Writes the parts of a teacher file that are missing. Calls `progress` with two shares of all parts: those complete now, and those
+/// complete before this call. Calls `stop` between batches. If it returns true, returns false; complete parts stay.
 bool teach(const LanguageModel& model, const TeacherHeader& header, DType operands, const Samples& samples,
            const std::filesystem::path& folder, const std::function<bool()>& stop,
            const std::function<void(double done, double before)>& progress);

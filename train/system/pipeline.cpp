@@ -1,5 +1,6 @@
 #include "train/system/pipeline.h"
 
+#include <algorithm>
 #include <exception>
 #include <vector>
 
@@ -31,6 +32,14 @@ void run_tasks(index count, const std::function<void(index)>& task) {
       std::rethrow_exception(failure);
     }
   }
+}
+
+void run_tasks(index count, index block, const std::function<void(index)>& task) {
+  run_tasks(ceil_div(count, block), [&](index number) {
+    for (index i = number * block; i < std::min(count, (number + 1) * block); ++i) {
+      task(i);
+    }
+  });
 }
 
 void run_pipeline(const std::function<std::shared_ptr<void>()>& read,

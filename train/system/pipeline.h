@@ -11,6 +11,8 @@ namespace dikkat {
 /// Calls task(i) for i = 0 to count - 1 on TBB's threads, in any order. If tasks throw, the others still run, and the exception with the
 /// lowest i is rethrown, so that error messages do not depend on the threads.
 void run_tasks(index count, const std::function<void(index)>& task);
+/// The same with tasks of `block` neighbours each, for work that takes little time. If task(i) throws, the rest of its block does not run.
+void run_tasks(index count, index block, const std::function<void(index)>& task);
 
 /// Runs a pipeline with only a few items in flight. One thread at a time calls `read`, until it returns null; many threads at once call
 /// `work` on the items; one thread at a time calls `take` on the results, in the order of reading. If several throw, the exception of the

@@ -45,7 +45,7 @@ struct TeachArguments {
   bool json = false;
 };
 
-/// Returns whether the student's configuration says how long windows are.
+/// Returns whether the student's configuration sets the length of windows.
 bool has_window(const WantedRun& run) {
   std::vector<std::string> keys;
   if (!run.config.empty()) {
@@ -205,7 +205,7 @@ int teach_command(const TeachArguments& arguments) {
 }  // namespace
 
 void add_teach(Commands& program) {
-  constexpr const char* kExamples = R"(  dikkat teach Qwen3-1.7B --data my-texts/ --out taught
+  constexpr const char* kExamples = R"(  dikkat teach Qwen3-1.7B --data my-texts/ --config llama-tiny --out taught
   dikkat train --config llama-tiny --corpus my-texts/ --set tokenizer.path=Qwen3-1.7B distill.file=taught
   dikkat teach runs/large --data chats.jsonl --config finetune --out taught-chats
   dikkat finetune runs/small --data chats.jsonl --set distill.file=taught-chats distill.share=0.7)";
