@@ -20,6 +20,7 @@
 #include "train/cli/wanted_run.h"
 #include "train/data/corpus_files.h"
 #include "train/data/preferences.h"
+#include "train/data/training_data.h"
 #include "train/run/machine_rate.h"
 #include "train/run/origin.h"
 #include "train/run/precision.h"
@@ -99,6 +100,7 @@ struct Measured {
   double loading_seconds = 0;  // to read the text, and to train the tokenizer
   index epoch_windows = 0, tokens = 0, vocab_size = 0;
   double bytes_per_token = 1;
+  std::string tokenizer{};  // JSON
 };
 
 /// Prepares a stage and makes its first steps, without writing anything.
@@ -112,7 +114,8 @@ Measured measure(const WantedRun& wanted, const std::string& sample_text) {
   Measured measured{.loading_seconds = seconds_since(start),
                     .epoch_windows = trainer.loader().epoch_size(),
                     .tokens = trainer.data().train_tokens(),
-                    .vocab_size = trainer.data().tokenizer->vocab_size()};
+                    .vocab_size = trainer.data().tokenizer->vocab_size(),
+                    .tokenizer = trainer.data().tokenizer->to_json()};
   const auto tokens = static_cast<double>(trainer.data().tokenizer->encode(sample_text).size());
   measured.bytes_per_token = tokens > 0 ? static_cast<double>(sample_text.size()) / tokens : 1;
   const Trial trial = run_trial(trainer, kSteps);
@@ -138,9 +141,16 @@ class Planner {
     config.train.precision = Precision::auto_;
     settle_precision(config);
     precision_ = name_of(config.train.precision);
+    constexpr const char* kTextField = "text";
     if (!plan_.pairs.empty()) {
-      pairs_ = read_preferences(std::vector{plan_.pairs});
+      const std::vector paths = {plan_.pairs};
+      require_input(kind_of_preferences(paths, kTextField) != PreferenceKind::none, "--pairs is ", plan_.pairs,
+                    ", whose lines are not preferences, expected \"chosen\" and \"rejected\", or \"prompt\", \"completion\" and "
+                    "\"label\"; give conversations with --chats");
+      pairs_ = read_preferences(paths);
     }
+    require_input(plan_.chats.empty() || kind_of_preferences(std::vector{plan_.chats}, kTextField) != PreferenceKind::pair, "--chats is ",
+                  plan_.chats, ", which holds pairs of answers, expected conversations; give pairs with --pairs");
     if (plan_.from.empty()) {
       plan_new_model(operand_type(config.train));
     } else {
@@ -184,6 +194,11 @@ class Planner {
   void add_questions(double seconds) {
     if (chats_.asked > 0) {
       add_row("questions", seconds, fmt::format("{} held-out conversations, asked after each stage", chats_.asked));
+    } else if (has_chats()) {
+      add_row("questions", 0,
+              chats_.held_out.empty() ? "none: there are fewer than 20 conversations"
+                                      : fmt::format("none: no held-out question with its answer has at most {} bytes, which surely fit",
+                                                    plan_.longest_question));
     }
   }
 
@@ -230,6 +245,25 @@ class Planner {
     }
   }
 
+  /// Throws InputError if a later stage could learn nothing from a file. Otherwise it would find that only when its turn comes.
+  static void require_learnable(const char* option, const std::string& path, const char* method, index context,
+                                const std::string& tokenizer) {
+    if (path.empty()) {
+      return;
+    }
+    std::vector<std::string> settings;
+    set(settings, "model.block_size", context);
+    set(settings, "preference.method", method);
+    const Config config = configuration_of({.set = settings, .corpus = {path}});
+    const KnownCorpus known{.tokenizer = tokenizer};
+    try {
+      load_training_data(config, &known);
+    } catch (const InputError& error) {
+      fail_input(option, " is ", path, ", from which a model with a context of ", context, " tokens cannot learn: ", error.what(),
+                 " (the time decides the context)");
+    }
+  }
+
   void plan_new_model(DType operands) {
     constexpr double kPreferenceCost = 1.45;
     constexpr index kLeastBytes = 10'000;
@@ -237,6 +271,8 @@ class Planner {
     require_input(bytes >= kLeastBytes, "--corpus has ", grouped_digits(bytes), " bytes, expected at least ", grouped_digits(kLeastBytes),
                   " (some megabytes make a good model): add texts, or begin with a trained model (--from)");
     const auto [size, measured, step_tokens] = choose_size(operands, vocab_size, bytes);
+    require_learnable("--chats", plan_.chats, "none", size.block_size, measured.tokenizer);
+    require_learnable("--pairs", plan_.pairs, pairs_.are_pairs() ? "dpo" : "kto", size.block_size, measured.tokenizer);
     // The time of each stage's steps. Chats have the same windows, so their steps take as long.
     const StageCost chats = cost_of_chats(measured, step_tokens);
     StageCost preferences;

@@ -85,8 +85,11 @@ class Assistant {
       return;
     }
     const AssistantChats texts = read_assistant_chats(plan_.chats, plan_.name, plan_.longest_question);
-    replace_file(folder_ / kHeldOutChats, texts.held_out);
-    replace_file(folder_ / kTasks, texts.tasks);
+    for (const auto& [name, text] : {std::pair(kHeldOutChats, &texts.held_out), std::pair(kTasks, &texts.tasks)}) {
+      if (!text->empty()) {
+        replace_file(folder_ / name, *text);
+      }
+    }
     replace_file(folder_ / kLearntChats, texts.learnt);
   }
 
@@ -154,11 +157,25 @@ class Assistant {
     return answers.has_value();
   }
 
-  /// Saves the model of a run, with its adapters added, as a folder that every command takes. Does nothing if an earlier start did.
+  static bool has_intact_model(const fs::path& folder) {
+    if (list_checkpoints(folder).empty()) {
+      return false;
+    }
+    try {
+      open_checkpoint(folder);  // verifies all of it
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  }
+
+  /// Saves the model of a run, with its adapters added, as a folder that every command takes. Does nothing if an earlier start did, and its
+  /// file is intact.
   static void save_complete(const fs::path& run, const fs::path& out) {
-    if (!list_checkpoints(out).empty()) {
+    if (has_intact_model(out)) {
       return;
     }
+    remove_tree(checkpoint_directory(out));
     TrainedModel model = load_trained_model(run.string());
     Config config = model.config;
     config.train.init_from.clear();

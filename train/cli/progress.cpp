@@ -15,6 +15,9 @@
 namespace dikkat {
 namespace {
 
+/// "-" for NaN, such as the margin of answers of which all are good.
+std::string number_or_dash(double number, int digits) { return std::isnan(number) ? "-" : fmt::format("{:.{}f}", number, digits); }
+
 constexpr auto kRedrawn = std::chrono::milliseconds(100);
 constexpr auto kMoment = std::chrono::milliseconds(1500);
 constexpr auto kQuietly = std::chrono::milliseconds(10000);
@@ -113,7 +116,7 @@ std::vector<LinePart> Progress::line_of(const StepReport& r) const {
                                  {fmt::format("{} tokens/s", grouped_digits(static_cast<index>(r.tokens_per_second()))), 6}};
   if (r.preference) {
     parts.push_back({fmt::format("accuracy {:.2f}", r.preference->accuracy), 6});
-    parts.push_back({fmt::format("margin {:.3f}", r.preference->margin()), 5});
+    parts.push_back({concat("margin ", number_or_dash(r.preference->margin(), 3)), 5});
   }
   if (!std::isnan(r.mfu)) {
     parts.push_back({fmt::format("MFU {:.0f}%", r.mfu * 100), 2});
@@ -177,7 +180,7 @@ void Progress::evaluated(const EvaluationReport& r) {
         fmt::format("  {} {:.4f}", for_terminal(one.name), one.loss) + (one.is_source() ? fmt::format(" (epoch {:.2f})", one.epochs) : "");
   }
   const std::string preference =
-      r.preference ? fmt::format("  accuracy {:.3f}  margin {:.4f}", r.preference->accuracy, r.preference->margin()) : "";
+      r.preference ? fmt::format("  accuracy {:.3f}  margin {}", r.preference->accuracy, number_or_dash(r.preference->margin(), 4)) : "";
   print_message(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}{}", r.step, max_steps_, r.train_loss,
                             r.val_loss, error, preference, r.best ? "  (best so far)" : "", named),
                 kIndent, "  ");

@@ -231,7 +231,8 @@ void check_distill(const Config& config, schema::Problems& problems) {
     refuse("expected none with model.kind = \"encoder_decoder\": distillation is for GPT models");
   }
   if (config.preference.is_on() && config.preference.method != PreferenceMethod::auto_) {
-    refuse(concat("expected none with preference.method = \"", name_of(config.preference.method), "\": set it to \"none\""));
+    refuse(concat("expected none with preference.method = \"", name_of(config.preference.method),
+                  "\": set preference.method to \"none\", or leave distill.file out"));
   }
   if (!config.data.sources.empty()) {
     refuse("expected none with data.sources (--replay): a teacher file belongs to one text");

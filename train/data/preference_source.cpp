@@ -20,7 +20,9 @@ std::string note_on_judgements(const PreferenceConfig& config, const PreferenceS
   const index good = store.good(), bad = store.units() - good;
   const double ratio = static_cast<double>(good) * config.good_weight / (static_cast<double>(bad) * config.bad_weight);
   std::string note = concat(grouped_digits(good), " good and ", grouped_digits(bad), " bad answers for training");
-  if (good > 0 && bad > 0 && !(0.75 <= ratio && ratio <= kMost)) {
+  if (good == 0 || bad == 0) {
+    append_to(note, concat("; kto learns the difference between both, so add ", good == 0 ? "good" : "bad", " ones"));
+  } else if (config.good_weight > 0 && config.bad_weight > 0 && !(0.75 <= ratio && ratio <= kMost)) {
     const double even = static_cast<double>(bad) / static_cast<double>(good);
     append_to(note, even > 1 ? fmt::format("; preference.good_weight = {:.3g} would balance them", even * config.bad_weight)
                              : fmt::format("; preference.bad_weight = {:.3g} would balance them", config.good_weight / even));
@@ -56,6 +58,9 @@ class PreferenceSource : public OpenedSource {
     split.train = part(corpus_, 0, training, " for training");
     split.validation = has_validation() ? part(held_out_, 0, static_cast<index>(held_out_.examples.size()), " for validation")
                                         : part(corpus_, training, all - training, " for validation");
+    const PreferenceStore& learnt = *split.train.preferences;
+    require_input(learnt.units() > 0 || learnt.equal() == 0 || learnt.left_out() > 0, "both answers of each example of ",
+                  config_.data.corpus.front(), training < all ? " for training" : "", " are equal, expected different ones");
     require_input(split.train.samples != nullptr, "no example of ", config_.data.corpus.front(), training < all ? " for training" : "",
                   " has two different answers with a token to score within ", window_key(config_), " = ", index{config_.data.window},
                   "; raise it, or give shorter examples");
@@ -67,6 +72,9 @@ class PreferenceSource : public OpenedSource {
     }
     for (const EvaluationText* text : {&split.train, &split.validation}) {
       notes.insert(notes.end(), text->notes.begin(), text->notes.end());
+    }
+    if (split.validation.samples == nullptr) {
+      notes.emplace_back("warning: no example for validation can be scored, so there are no evaluations and no best checkpoint");
     }
     if (!split.train.preferences->are_pairs()) {
       notes.push_back(note_on_judgements(config_.preference, *split.train.preferences));

@@ -26,13 +26,18 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(kWhiteSpace) + 1 - first);
 }
 
+/// Throws InputError if a prompt with an answer is longer than the model's context and the token after it.
+void require_room(const Gpt& model, std::size_t prompt, std::size_t answer) {
+  const auto tokens = static_cast<index>(prompt + answer), most = model.config().block_size + 1;
+  require_input(tokens <= most, "the prompt with an answer has ", tokens, " tokens, expected at most ", most, " (model.block_size + 1)");
+}
+
 /// Returns the log probability of `choice` after `prompt`.
 double log_probability_of(const Gpt& model, const std::vector<Token>& prompt, const std::vector<Token>& choice) {
+  require_room(model, prompt.size(), choice.size());
   std::vector<Token> text = prompt;
   text.insert(text.end(), choice.begin(), choice.end() - 1);
   const auto time = static_cast<index>(text.size());
-  require_input(time <= model.config().block_size, "a prompt with a choice has ", time + 1, " tokens, expected at most ",
-                model.config().block_size + 1, " (model.block_size + 1)");
   Tape tape{Recording::off};
   Pass pass{.tape = tape};
   const Tensor logits = model(pass, tape.input<Token>({1, time}, text));
@@ -66,12 +71,13 @@ std::optional<bool> writes(const Gpt& model, const Tokenizer& tokenizer, const V
   constexpr index kMore = 8;  // tokens beyond those of the answer, to see whether it ends
   const std::string wanted = trimmed(question.answer);
   const bool has_lines = wanted.find('\n') != std::string::npos;
+  const std::vector<Token> answer = tokenizer.encode(question.answer);
+  require_room(model, prompt.size(), answer.size());
   std::string text;
   const auto is_complete = [&] {
     return !has_lines && !trimmed(text).empty() && text.find('\n', text.find_first_not_of(kWhiteSpace)) != std::string::npos;
   };
-  Generation generation(model, vocabulary, {prompt},
-                        {.max_new_tokens = std::ssize(tokenizer.encode(question.answer)) + kMore, .temperature = 0, .interrupted = stop});
+  Generation generation(model, vocabulary, {prompt}, {.max_new_tokens = std::ssize(answer) + kMore, .temperature = 0, .interrupted = stop});
   while (!is_complete()) {
     const auto event = generation.next();
     if (event && event->ending == Ending::interrupted) {
@@ -103,6 +109,8 @@ Question read_question(std::string_view json) {
   require_input(choices->is_array() && choices->size() >= 2, "has \"choices\" that are not a list of two or more texts");
   for (const nlohmann::json& choice : *choices) {
     require_input(choice.is_string() && !choice.get<std::string>().empty(), "has a choice that is empty or not a text");
+    require_input(std::ranges::find(question.choices, choice.get<std::string>()) == question.choices.end(),
+                  "has two equal choices, expected different ones");
     question.choices.push_back(choice.get<std::string>());
   }
   require_input(answer != object.end() && answer->is_number_unsigned() && answer->get<std::uint64_t>() < choices->size(), "has ",
@@ -135,16 +143,20 @@ std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const V
     if (stop && stop()) {
       return std::nullopt;
     }
-    const std::vector<Token> prompt = encode(question.prompt);
-    if (question.choices.empty()) {
-      const std::optional<bool> is_right = writes(model, tokenizer, vocabulary, question, prompt, stop);
-      if (!is_right) {
-        return std::nullopt;
+    try {
+      const std::vector<Token> prompt = encode(question.prompt);
+      if (question.choices.empty()) {
+        const std::optional<bool> is_right = writes(model, tokenizer, vocabulary, question, prompt, stop);
+        if (!is_right) {
+          return std::nullopt;
+        }
+        answers.texts.right += *is_right ? 1 : 0;
+        ++answers.texts.all;
+      } else {
+        choose(model, tokenizer, question, prompt, answers);
       }
-      answers.texts.right += *is_right ? 1 : 0;
-      ++answers.texts.all;
-    } else {
-      choose(model, tokenizer, question, prompt, answers);
+    } catch (const InputError& error) {
+      fail_input("question ", done + 1, ": ", error.what());
     }
     ++done;
     if (answered) {

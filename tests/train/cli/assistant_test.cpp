@@ -103,6 +103,11 @@ TEST_F(AssistantTest, AKillInAnyStageDoesNotChangeTheModel) {
   EXPECT_EQ(here.run({"resume", "whole"}).code, 0);
   EXPECT_EQ(std::filesystem::last_write_time(here / "whole/checkpoints/step-000000000.h5"), time);
 
+  // A damaged model is made again, from the last stage.
+  const std::string saved = model("whole");
+  here.write("whole/checkpoints/step-000000000.h5", saved.substr(0, 1000));
+  EXPECT_EQ(here.run({"resume", "whole"}).code, 0);
+  EXPECT_TRUE(model("whole") == saved);
   const Outcome planned = here.run({"assistant", "--out", "whole", "--plan", "--json"});
   EXPECT_EQ(Json::parse(planned.out, nullptr, false), result);
 
@@ -207,7 +212,19 @@ TEST_F(AssistantTest, RefusesWhatItCannotUse) {
   refused({"--corpus", "-", "--time", "60s"}, {"--corpus"});
   refused({"--corpus", "text.txt", "--chats", "broken.jsonl", "--time", "60s"}, {"broken.jsonl", "line 2"});
   refused({"--corpus", "text.txt", "--chats", "empty", "--time", "60s"}, {"empty"});
-  refused({"--corpus", "text.txt", "--pairs", "broken.jsonl", "--time", "60s"}, {"broken.jsonl", "line 1"});
+  refused({"--corpus", "text.txt", "--pairs", "broken.jsonl", "--time", "60s"}, {"--pairs", "broken.jsonl", "--chats"});
+  refused({"--corpus", "text.txt", "--chats", "pairs.jsonl", "--time", "60s"}, {"--chats", "pairs.jsonl", "--pairs"});
+  refused({"--corpus", "text.txt", "--name", "A\nB", "--time", "60s"}, {"--name"});
+  // What a later stage could not learn is refused before the first one.
+  here.write("equal.jsonl", R"({"prompt": "a", "chosen": "b", "rejected": "b"}
+{"prompt": "c", "chosen": "d", "rejected": "d"}
+)");
+  here.write("one.jsonl", R"({"prompt": "a", "completion": "b"})");
+  here.write("long.jsonl", Json{{"prompt", tiny_text(4'000)}, {"completion", "b"}}.dump() + "\n" +
+                               Json{{"prompt", tiny_text(5'000)}, {"completion", "b"}}.dump() + "\n");
+  refused({"--corpus", "text.txt", "--pairs", "equal.jsonl", "--time", "60s"}, {"--pairs", "equal.jsonl"});
+  refused({"--corpus", "text.txt", "--chats", "one.jsonl", "--time", "60s"}, {"--chats", "one.jsonl"});
+  refused({"--corpus", "text.txt", "--chats", "long.jsonl", "--time", "60s"}, {"--chats", "long.jsonl"});
   refused({"--corpus", "text.txt", "--time", "1s"}, {"--time"});
   refused({"--from", "missing", "--time", "60s"}, {"missing"});
   expect_refused(here, {"assistant", "--corpus", "text.txt", "--time", "60s", "--out", "other"}, {"other", "--out"});

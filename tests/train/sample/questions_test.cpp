@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/throws.h"
 #include "train/sample/prompt.h"
 #include "train/text/byte_tokenizer.h"
 
@@ -30,6 +31,17 @@ TEST_F(QuestionsTest, CountsAnswers) {
   EXPECT_EQ(answers->choices.all, 1);
   EXPECT_EQ(answers->choices_per_byte.all, 1);
   EXPECT_EQ(answers->texts.all, 1);
+}
+
+TEST_F(QuestionsTest, RefusesWhatCannotBeAsked) {
+  const std::string most(static_cast<std::size_t>(gpt.config().block_size), 'a');
+  for (const char* answer : {R"("b")", R"(0, "choices": ["b", "c"])"}) {
+    questions = {read_question(R"({"prompt": ")" + most + R"(", "answer": )" + answer + "}")};
+    EXPECT_TRUE(ask().has_value()) << "the last token of an answer is only predicted";
+    questions.push_back(read_question(R"({"prompt": "a)" + most + R"(", "answer": )" + answer + "}"));
+    EXPECT_TRUE(testing::names(testing::input_error_of([&] { ask(); }), {"question 2", "block_size"})) << answer;
+  }
+  EXPECT_NE(testing::input_error_of([] { read_question(R"({"prompt": "a", "choices": ["b", "b"], "answer": 1})"); }), "");
 }
 
 TEST_F(QuestionsTest, InterruptedAnywhereThereIsNoResult) {

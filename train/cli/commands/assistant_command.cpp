@@ -106,6 +106,8 @@ int assistant_command(const AssistantArguments& arguments) {
                 "--corpus is standard input, which cannot be read again: give files or folders");
   require_input(arguments.from.empty() != arguments.corpus.empty(),
                 "give --corpus to begin with texts, or --from to begin with a trained model, and not both");
+  require_input(std::ranges::none_of(arguments.name, [](unsigned char c) { return c < ' ' || c == 0x7f; }),
+                "--name has a line break or another control character, expected a name on one line");
   const auto seconds = wanted_seconds(arguments);
   require_input(seconds.has_value(), "the time is missing: give --time, such as 3h, or --preset tiny, student or small");
   const AssistantPlan plan = plan_assistant({.corpus = absolute(arguments.corpus),

@@ -169,7 +169,7 @@ class Router {
     // Check the headers that describe the body.
     const std::string type = lower(parser.header("Content-Type").value_or(""));
     if (type.substr(0, std::min(type.find(';'), type.find(' '))) != "application/json") {
-      return options_.refusal(415, concat("the request has ", type.empty() ? "no Content-Type" : "another Content-Type",
+      return options_.refusal(415, concat("the request has ", type.empty() ? "no Content-Type" : concat("the Content-Type ", type),
                                           ", expected Content-Type: application/json"));
     }
     if (const std::string coding = lower(parser.header("Content-Encoding").value_or("")); !coding.empty() && coding != "identity") {
