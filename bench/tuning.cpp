@@ -71,7 +71,7 @@ class TuningStep {
                                 .begin = begin,
                                 .length = length,
                                 .tokens = length / 2,
-                                .role = number % 2 == 0 ? AnswerRole::chosen : AnswerRole::rejected,
+                                .role = role_of(number),
                                 .reference = -8.0 * static_cast<double>(length / 2)});
     }
     batch_.units = batch_.step_units = batch_.rows;
@@ -83,6 +83,15 @@ class TuningStep {
       }
       probabilities_.push_back(0.1F);
     }
+  }
+
+  /// Returns the role of an answer: those of a pair, or for KTO a good or a bad answer and a mismatched one.
+  AnswerRole role_of(index number) const {
+    const bool is_first = number % 2 == 0;
+    if (config_.preference.method != PreferenceMethod::kto) {
+      return is_first ? AnswerRole::chosen : AnswerRole::rejected;
+    }
+    return !is_first ? AnswerRole::mismatched : number % 4 == 0 ? AnswerRole::good : AnswerRole::bad;
   }
 
   Tensor loss(Pass& pass) {
@@ -134,7 +143,7 @@ void run(const Arguments& a) {
       std::vector<double> ms{}, ratios{};
     };
     std::vector<Other> others;
-    for (const char* method : {"dpo", "orpo"}) {
+    for (const char* method : {"dpo", "ipo", "orpo", "simpo", "kto"}) {
       others.push_back({method, step(Kind::preference, concat("preference.method=", method))});
     }
     others.push_back({"student", step(Kind::student, "")});

@@ -156,7 +156,8 @@ class Planner {
     } else {
       plan_later_stages();
     }
-    add_row("in all", seconds_since(start_) + expected_, concat("of the ", clock_time(plan_.seconds), " that were given"));
+    add_row("planning", seconds_since(start_), "measuring this machine on the texts");
+    add_row("in all", expected_, concat("of the ", clock_time(plan_.seconds), " that were given"));
     return plan_;
   }
 
@@ -364,7 +365,7 @@ class Planner {
       others += measured.loading_seconds + time_of_evaluations(measured);
     }
     const StageSteps steps = share_time(time_left(others + questions), {}, chats, preferences);
-    expected_ += others;
+    add_row("reading", others, "the texts, and evaluating");
     if (steps.chats > 0) {
       add_chats(tuned, plan_.from, steps.chats, chats.step_seconds, chats.epoch_steps);
     }
@@ -384,9 +385,10 @@ class Planner {
     }
     set_steps(settings, steps, step_seconds);
     const std::string whose = plan_.chats.empty() ? concat(" of dikkat's own, as ", plan_.name) : concat(" of ", plan_.chats);
-    add_stage("chats", {kLearntChats}, from, settings, steps, step_seconds, 0,
-              fmt::format("{} conversations{}; {} steps, read {}", grouped_digits(chats_.conversations), whose, grouped_digits(steps),
-                          times(static_cast<double>(steps) / epoch_steps)));
+    add_stage(
+        "chats", {kLearntChats}, from, settings, steps, step_seconds, 0,
+        fmt::format("{} conversation{}{}; {} steps, read {}", grouped_digits(chats_.conversations), chats_.conversations == 1 ? "" : "s",
+                    whose, grouped_digits(steps), times(static_cast<double>(steps) / epoch_steps)));
     if (chats_.asked > 0) {
       plan_.tasks = kTasks;
     }

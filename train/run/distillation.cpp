@@ -5,6 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "train/data/taught_text.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 namespace {
@@ -17,9 +18,15 @@ std::string listed(const std::vector<double>& numbers) {
   return text;
 }
 
+TeacherFile open_teacher(const std::string& path) {
+  require_input(is_there(path), "distill.file is ", path, ", which does not exist; if the folder has moved: --set distill.file=NEW_PATH");
+  return TeacherFile(path);
+}
+
 }  // namespace
 
-Distillation::Distillation(const Config& config, const TrainingData& data) : config_(config.distill), file_(config.distill.file) {
+Distillation::Distillation(const Config& config, const TrainingData& data)
+    : config_(config.distill), file_(open_teacher(config.distill.file)) {
   const TeacherHeader& header = file_.header();
   // The vocabulary: ids may be compared only if they stand for the same texts.
   const Tokenizer& tokenizer = *data.tokenizer;

@@ -259,7 +259,8 @@ int train_and_report(Trainer& trainer, bool with_profile, bool is_stage, const T
   const TrainingState& state = trainer.state();
   if (outcome == Trainer::Outcome::stopped) {
     const int code = exit_code_of_stop(trainer);
-    print_message(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
+    print_message(
+        fmt::format("stopped at step {} and saved{}", state.step, is_stage ? "" : concat("; continue with: dikkat resume ", directory)));
     return code;
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
