@@ -39,9 +39,9 @@ TEST_F(QuestionsTest, RefusesWhatCannotBeAsked) {
     questions = {read_question(R"({"prompt": ")" + most + R"(", "answer": )" + answer + "}")};
     EXPECT_TRUE(ask().has_value()) << "the last token of an answer is only predicted";
     questions.push_back(read_question(R"({"prompt": "a)" + most + R"(", "answer": )" + answer + "}"));
-    EXPECT_TRUE(testing::names(testing::input_error_of([&] { ask(); }), {"question 2", "block_size"})) << answer;
+    EXPECT_TRUE(testing::names(input_error_of([&] { ask(); }), {"question 2", "block_size"})) << answer;
   }
-  EXPECT_NE(testing::input_error_of([] { read_question(R"({"prompt": "a", "choices": ["b", "b"], "answer": 1})"); }), "");
+  EXPECT_NE(input_error_of([] { read_question(R"({"prompt": "a", "choices": ["b", "b"], "answer": 1})"); }), "");
 }
 
 TEST_F(QuestionsTest, InterruptedAnywhereThereIsNoResult) {
