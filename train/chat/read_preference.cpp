@@ -57,7 +57,7 @@ Conversation conversation_of(std::vector<Message> messages, std::size_t prompt, 
     answers = answers || *message.learn;
   }
   if (!answers) {
-    throw BadExample(key, "has no message of the role assistant after the prompt, so there is no answer to compare");
+    throw BadExample(key, "has no message with the role assistant after the prompt, so there is no answer to compare");
   }
   return {.messages = std::move(messages), .tools = tools};
 }

@@ -32,7 +32,7 @@ std::string with_name(std::string text, const std::string& name) {
   return text;
 }
 
-/// Reads conversations, with `name` in its place.
+/// Appends the conversations of a file or a folder. If `name` is not null, it replaces "{name}" in each line.
 void read_lines(const std::string& path, const std::string* name, std::vector<Example>& examples) {
   ExampleFindings found;
   for_example_lines(std::span(&path, 1), "expected conversations, one on each line", [&](std::string_view text, const std::string&) {

@@ -197,9 +197,10 @@ class Planner {
       add_row("questions", seconds, fmt::format("{} held-out conversations, asked after each stage", chats_.asked));
     } else if (has_chats()) {
       add_row("questions", 0,
-              chats_.held_out.empty() ? "none: there are fewer than 20 conversations"
-                                      : fmt::format("none: no held-out question with its answer has at most {} bytes, which surely fit",
-                                                    plan_.longest_question));
+              chats_.held_out.empty()
+                  ? "none: there are fewer than 20 conversations"
+                  : fmt::format("none: no held-out question with its answer has at most {} bytes, the most that always fit",
+                                plan_.longest_question));
     }
   }
 
@@ -394,8 +395,8 @@ class Planner {
     }
   }
 
-  /// Adds the stage of preferences. The reference model scores all examples before the first step, so examples for which there is no time
-  /// are left out.
+  /// Adds the preference stage. The reference model scores every example before the first step, so the plan leaves out examples that no
+  /// step would read.
   void add_preferences(std::vector<std::string> settings, const std::string& from, index steps, const StageCost& cost) {
     const auto all = static_cast<double>(pairs_.examples.size());
     const double learnt = std::ceil(all * std::min(1.0, static_cast<double>(steps) / cost.epoch_steps));

@@ -45,8 +45,8 @@ using EncodePrompt = std::function<std::vector<Token>(const std::string& prompt)
 
 /// Asks all questions. The text that the model writes ends at one of `vocabulary.ends`, and at a line break unless the answer has one. A
 /// choice is encoded separately from its prompt. `answered` is called after each question, and `stop` between questions and tokens; if it
-/// returns true, there is no result. Throws InputError, which begins with the number of the question, for a prompt with an
-/// answer that is longer than the model's context.
+/// returns true, there is no result. Throws InputError, which begins with the number of the question, if a prompt and
+/// an answer together exceed the model's context.
 std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary,
                            const std::vector<Question>& questions, const EncodePrompt& encode,
                            const std::function<void(index done)>& answered = {}, const std::function<bool()>& stop = {});

@@ -11,7 +11,8 @@ namespace dikkat {
 /// Calls task(i) for i = 0 to count - 1 on TBB's threads, in any order. If tasks throw, the others still run, and the exception with the
 /// lowest i is rethrown, so that error messages do not depend on the threads.
 void run_tasks(index count, const std::function<void(index)>& task);
-/// The same with tasks of `block` neighbours each, for work that takes little time. If task(i) throws, the rest of its block does not run.
+/// Calls task(i) as above, but `block` consecutive calls make one unit of work. Use it if a call takes little time. If task(i) throws, the
+/// later calls of its unit do not run.
 void run_tasks(index count, index block, const std::function<void(index)>& task);
 
 /// Runs a pipeline with only a few items in flight. One thread at a time calls `read`, until it returns null; many threads at once call

@@ -215,7 +215,7 @@ TEST_F(AssistantTest, RefusesWhatItCannotUse) {
   refused({"--corpus", "text.txt", "--pairs", "broken.jsonl", "--time", "60s"}, {"--pairs", "broken.jsonl", "--chats"});
   refused({"--corpus", "text.txt", "--chats", "pairs.jsonl", "--time", "60s"}, {"--chats", "pairs.jsonl", "--pairs"});
   refused({"--corpus", "text.txt", "--name", "A\nB", "--time", "60s"}, {"--name"});
-  // What a later stage could not learn is refused before the first one.
+  // A file from which a later stage could not learn is refused before the first stage.
   here.write("equal.jsonl", R"({"prompt": "a", "chosen": "b", "rejected": "b"}
 {"prompt": "c", "chosen": "d", "rejected": "d"}
 )");

@@ -49,7 +49,7 @@ TEST(Teach, StudentsLearnFromItsFile) {
   EXPECT_EQ(here.run(with({"distill.file=taught", "--out", "student"})).code, 0);
   EXPECT_EQ(here.run({"resume", "student", "--set", "train.max_steps=22"}).code, 0);
   EXPECT_EQ(here.run({"eval", "student"}).code, 0);
-  expect_refused(here, with({"distill.file=nowhere", "--out", "no"}), {"nowhere"});
+  expect_refused(here, with({"distill.file=nowhere", "--out", "no"}), {"distill.file", "nowhere"});
   expect_refused(here, with({"distill.file=taught", "data.val_fraction=0.3", "--out", "no"}), {"distill.file", "taught"});
   expect_refused(here, with({"distill.file=taught", "train.label_smoothing=0.1", "--out", "no"}),
                  {"distill.file", "train.label_smoothing"});

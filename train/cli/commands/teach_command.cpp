@@ -116,7 +116,7 @@ TeachOptions options_of(const TeachArguments& arguments, const TaughtText& text,
   return options;
 }
 
-/// Returns the bytes that files of a folder have; 0 if there is no folder.
+/// Returns the total size of a folder's files in bytes, or 0 if the folder does not exist.
 index bytes_in(const std::filesystem::path& folder) {
   index bytes = 0;
   if (is_folder(folder)) {
