@@ -60,7 +60,7 @@ ExampleKind kind_of(const json& object, const std::string& text_field) {
 std::string text_of(const json& object, const std::string& field) {
   const json& value = object[field];
   if (!value.is_string()) {
-    throw BadExample(concat('"', field, '"'), concat("is a JSON ", value.type_name(), ", expected a string"));
+    throw BadExample(concat('"', field, '"'), concat("is a JSON ", json_type(value), ", expected a string"));
   }
   return value.get<std::string>();
 }
@@ -157,7 +157,7 @@ std::string unknown_fields(const json& object, const std::string& text_field) {
 
 Conversation read_conversation(std::string_view line, const std::string& text_field, ExampleFindings& found) {
   const json object = parse_json_line<json>(line);
-  require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
+  require_input(object.is_object(), "is a JSON ", json_type(object), ", expected an object on each line");
   const ExampleKind kind = kind_of(object, text_field);
   if (kind == ExampleKind::none && preference_kind(object) == PreferenceKind::pair) {
     fail_input(unknown_fields(object, text_field));  // before its keys are refused one by one

@@ -117,7 +117,7 @@ Preference pair_of(const json& object, ExampleFindings& found) {
                 "has \"chosen\" and \"rejected\" beside \"completion\" or \"messages\", so it is not clear what to learn; leave out one of "
                 "the two");
   if (prompt == nullptr && chosen->is_string() != rejected->is_string()) {
-    throw BadExample("rejected", concat("is a JSON ", rejected->type_name(), " and \"chosen\" a JSON ", chosen->type_name(),
+    throw BadExample("rejected", concat("is a JSON ", json_type(*rejected), " and \"chosen\" a JSON ", json_type(*chosen),
                                         ", expected two texts or two lists of messages, or a \"prompt\""));
   }
   const std::string tools = read_tools(object, "tools");
@@ -176,7 +176,7 @@ Preference read_preference(std::string_view line, ExampleFindings& found) {
   constexpr std::string_view kPairKeys[] = {"prompt", "chosen", "rejected", "tools", "weight", "train", "loss"};
   constexpr std::string_view kJudgedKeys[] = {"prompt", "completion", "label", "tools", "weight", "train", "loss"};
   const json object = parse_json_line<json>(line);
-  require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
+  require_input(object.is_object(), "is a JSON ", json_type(object), ", expected an object on each line");
   const PreferenceKind kind = preference_kind(object);
   require_input(kind != PreferenceKind::none,
                 "is not an example for preference tuning, but earlier lines are; expected \"chosen\" and \"rejected\", or \"prompt\", "

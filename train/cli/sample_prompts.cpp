@@ -9,6 +9,7 @@
 #include "train/cli/sample_gpt.h"
 #include "train/cli/signals.h"
 #include "train/cli/text.h"
+#include "train/system/json.h"
 #include "train/text/json_line.h"
 
 namespace dikkat {
@@ -37,7 +38,7 @@ Object object_of(const std::string& line) {
   } else {
     object = std::move(found);
   }
-  require_input(object.is_object(), "the line is a JSON ", object.type_name(), ", expected ", kForm);
+  require_input(object.is_object(), "the line is a JSON ", json_type(object), ", expected ", kForm);
   object.erase("samples");
   object.erase("error");
   return object;
@@ -46,7 +47,7 @@ Object object_of(const std::string& line) {
 std::string prompt_of(const Object& object) {
   const auto prompt = object.find("prompt");
   require_input(prompt != object.end(), "the object has no field \"prompt\", expected ", kForm);
-  require_input(prompt->is_string(), "the field \"prompt\" is a JSON ", prompt->type_name(), ", expected a string");
+  require_input(prompt->is_string(), "the field \"prompt\" is a JSON ", json_type(*prompt), ", expected a string");
   return prompt->get<std::string>();
 }
 

@@ -7,6 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
+#include "train/system/json.h"
 #include "train/text/json_line.h"
 #include "train/text/utf8.h"
 
@@ -84,7 +85,7 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
     refuse(": ", error.what());
   }
   if (!object.is_object()) {
-    refuse(" is a JSON ", object.type_name(), ", expected an object");
+    refuse(" is a JSON ", json_type(object), ", expected an object");
   }
   const auto text = object.find(field);
   if (text == object.end() && is_conversation(object, field)) {
@@ -95,7 +96,7 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
     refuse(": ", unknown_fields(object, field));
   }
   if (!text->is_string()) {
-    refuse(": its field \"", field, "\" is a JSON ", text->type_name(), ", expected a string");
+    refuse(": its field \"", field, "\" is a JSON ", json_type(*text), ", expected a string");
   }
   auto found = text->get<std::string>();
   if (!options.any_bytes) {

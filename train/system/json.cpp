@@ -1,6 +1,8 @@
 #include "train/system/json.h"
 
 #include <algorithm>
+#include <type_traits>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -85,6 +87,113 @@ class Events {
   JsonWalker& walker_;
 };
 
+/// Builds a value from the library's events, which must be those of a JSON text. Integers that need more than 64 bits keep their digits.
+class ExactBuilder {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  Json take() { return std::move(root_); }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(std::int64_t value) { return add(value); }
+  bool number_unsigned(std::uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string& text) {
+    const bool is_integer = text.find_first_of(".eE") == std::string::npos;
+    return add(is_integer ? Json::binary({text.begin(), text.end()}) : Json(value));
+  }
+  bool binary(Json::binary_t& value) { return add(std::move(value)); }
+  bool string(std::string& text) { return add(std::move(text)); }
+  bool start_object(std::size_t /*unknown*/) { return open(Json::object()); }
+  bool start_array(std::size_t /*unknown*/) { return open(Json::array()); }
+  bool key(std::string& text) {
+    place_ = &(*open_.back())[text];
+    return true;
+  }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/, const json::exception& /*error*/) { return false; }
+
+ private:
+  /// Puts a value into the innermost open array, or at the key of the innermost open object. Returns where it is.
+  Json* put(Json value) {
+    if (open_.empty()) {
+      return &(root_ = std::move(value));
+    }
+    if (open_.back()->is_array()) {
+      open_.back()->push_back(std::move(value));
+      return &open_.back()->back();
+    }
+    return &(*place_ = std::move(value));
+  }
+  bool add(Json value) {
+    put(std::move(value));
+    return true;
+  }
+  bool open(Json empty) {
+    open_.push_back(put(std::move(empty)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json root_;
+  std::vector<Json*> open_;
+  Json* place_ = nullptr;
+};
+
+template <class Json>
+bool has_large_integer(const Json& value) {
+  return value.is_binary() || (value.is_structured() && std::ranges::any_of(value, [](const auto& one) { return has_large_integer(one); }));
+}
+
+template <class Json>
+std::string plain_text(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Appends the text of a value that is nested `level` deep, in the library's form.
+template <class Json>
+void append_exact(std::string& out, const Json& value, int indent, int level) {
+  if (value.is_binary()) {
+    out += *integer_digits(value);
+    return;
+  }
+  if (!value.is_structured() || value.empty()) {
+    out += plain_text(value, indent);
+    return;
+  }
+  const auto start_line = [&](int levels) {
+    if (indent >= 0) {
+      out += '\n';
+      out.append(static_cast<std::size_t>(indent) * static_cast<std::size_t>(levels), ' ');
+    }
+  };
+  out += value.is_object() ? '{' : '[';
+  for (auto at = value.begin(); at != value.end(); ++at) {
+    out += at == value.begin() ? "" : ",";
+    start_line(level + 1);
+    if (value.is_object()) {
+      append_to(out, concat(plain_text(Json(at.key()), -1), indent >= 0 ? ": " : ":"));
+    }
+    append_exact(out, *at, indent, level + 1);
+  }
+  start_line(level);
+  out += value.is_object() ? '}' : ']';
+}
+
+template <class Json>
+std::string text_of(const Json& value, int indent) {
+  if (!has_large_integer(value)) {
+    return plain_text(value, indent);
+  }
+  std::string text;
+  append_exact(text, value, indent, 0);
+  return text;
+}
+
 template <class Json>
 bool is_deeper(const Json& value, int levels) {
   return value.is_structured() && (levels == 0 || std::ranges::any_of(value, [&](const auto& one) { return is_deeper(one, levels - 1); }));
@@ -102,7 +211,12 @@ Json parse_json(std::string_view text, const JsonLimits& limits) {
     throw wrong(1, "unexpected end of input; expected '[', '{', or a literal");
   }
   try {
-    return Json::parse(text);
+    if constexpr (std::is_same_v<Json, nlohmann::ordered_json>) {
+      if (ExactBuilder builder; json::sax_parse(text.begin(), text.end(), &builder)) {
+        return builder.take();
+      }
+    }
+    return Json::parse(text);  // throws what is wrong, if that is known
   } catch (const json::parse_error& error) {
     throw wrong(std::clamp<std::size_t>(error.byte, 1, text.size() + 1), problem_of(error));
   } catch (const json::out_of_range&) {
@@ -141,9 +255,20 @@ std::size_t walk_json(std::string_view text, JsonWalker& walker, bool strict) {
   return events.bad_byte;
 }
 
-std::string json_text(const json& value, int indent) { return value.dump(indent, ' ', false, json::error_handler_t::replace); }
-std::string json_text(const nlohmann::ordered_json& value, int indent) {
-  return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string json_text(const json& value, int indent) { return text_of(value, indent); }
+std::string json_text(const nlohmann::ordered_json& value, int indent) { return text_of(value, indent); }
+
+template <class Json>
+std::optional<std::string> integer_digits(const Json& value) {
+  if (value.is_binary()) {
+    return std::string(value.get_binary().begin(), value.get_binary().end());
+  }
+  return value.is_number_integer() ? std::optional(value.dump()) : std::nullopt;
+}
+
+template <class Json>
+const char* json_type(const Json& value) {
+  return value.is_binary() ? "number" : value.type_name();
 }
 
 template <class Json>
@@ -151,7 +276,7 @@ std::string short_text(const Json& value) {
   constexpr int kMostLevels = 8;
   constexpr std::size_t kMost = 60;
   if (is_deeper(value, kMostLevels)) {
-    return concat("a JSON ", value.type_name());
+    return concat("a JSON ", json_type(value));
   }
   std::string text = json_text(value);
   if (text.size() <= kMost) {
@@ -176,9 +301,13 @@ bool is_nothing(const Json& value) {
   return value.is_null() || value == false || value == "" || (value.is_structured() && value.empty());
 }
 
+template std::optional<std::string> integer_digits(const json&);
+template const char* json_type(const json&);
 template std::string short_text(const json&);
 template const json* find_value(const json&, std::string_view);
 template bool is_nothing(const json&);
+template std::optional<std::string> integer_digits(const nlohmann::ordered_json&);
+template const char* json_type(const nlohmann::ordered_json&);
 template std::string short_text(const nlohmann::ordered_json&);
 template const nlohmann::ordered_json* find_value(const nlohmann::ordered_json&, std::string_view);
 template bool is_nothing(const nlohmann::ordered_json&);

@@ -33,7 +33,8 @@ class JsonError : public InputError {
   std::string problem;  // "unexpected '}'; expected string literal"; empty for other errors
 };
 
-/// Parses a text as nlohmann::json, or as nlohmann::ordered_json, which keeps the order of fields. Throws JsonError.
+/// Parses a text as nlohmann::json, or as nlohmann::ordered_json. The latter is for texts that are handed on: it keeps the order of fields
+/// and the digits of large integers (integer_digits()), which nlohmann::json rounds to an f64. Throws JsonError.
 template <class Json = nlohmann::json>
 Json parse_json(std::string_view text, const JsonLimits& limits = {});
 
@@ -67,11 +68,22 @@ class JsonWalker {
 /// it is. Unless `strict`, anything may follow the JSON.
 std::size_t walk_json(std::string_view text, JsonWalker& walker, bool strict = true);
 
-/// Returns the text of a value, on one line unless `indent` is at least 0. Bytes that are not UTF-8 become U+FFFD.
+/// Returns the text of a value, on one line unless `indent` is at least 0. Bytes that are not UTF-8 become U+FFFD, and integers keep their
+/// digits.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
 // These are for nlohmann::json and nlohmann::ordered_json.
+
+/// Returns the decimal digits of an integer, with '-' before those of a negative one: "18446744073709551616". Returns nullopt for other
+/// values, and for numbers with a fraction or an exponent, such as 1.0. The library has no type for integers that need more than 64 bits.
+/// parse_json() keeps their digits as a value of the type "binary", which no JSON text has otherwise, and for which is_number() is false.
+template <class Json>
+std::optional<std::string> integer_digits(const Json& value);
+
+/// Returns the name of a value's type for messages: "number", "object".
+template <class Json>
+const char* json_type(const Json& value);
 
 /// Returns a value for a message, cut if it is long. Deeply nested values become "a JSON array" or "a JSON object".
 template <class Json>

@@ -48,6 +48,16 @@ TEST(Conversation, IsRecognisedByItsFields) {
   EXPECT_EQ(read(both, "completion").text, "b");
 }
 
+TEST(Conversation, KeepsTheDigitsOfIntegersInCallsAndTools) {
+  const std::string number = "123456789012345678901234567890";
+  const std::string call = R"("tool_calls": [{"function": {"name": "f", "arguments": )";
+  for (const std::string arguments : {"{\"id\": " + number + "}", R"("{\"id\": )" + number + "}\""}) {
+    EXPECT_TRUE(names(read(answer_with(call + arguments + "}}]")).messages.back().fields, {"\"id\":" + number + "}"})) << arguments;
+  }
+  const std::string tools = R"("tools": [{"minimum": -)" + number + "}], ";
+  EXPECT_EQ(read("{" + tools + answer_with("\"weight\": 1").substr(1)).tools, R"([{"minimum":-)" + number + "}]");
+}
+
 TEST(Conversation, RefusesObjectsThatAreNotConversations) {
   EXPECT_TRUE(names(refusal("["), {"column 2", "JSON"}));
   EXPECT_TRUE(names(refusal("[3]"), {"array", "object"}));

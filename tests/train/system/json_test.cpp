@@ -26,6 +26,34 @@ TEST(ParseJson, KeepsTheOrderOfFieldsOnlyIfAsked) {
   EXPECT_EQ(try_json(nested(101)), std::nullopt);
 }
 
+TEST(ParseJson, KeepsTheDigitsOfIntegers) {
+  using Json = nlohmann::ordered_json;
+  for (const std::string digits : {"0", "-7", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "18446744073709551615",
+                                   "18446744073709551616", "-9223372036854775809", "123456789012345678901234567890123456789"}) {
+    const Json value = parse_json<Json>(digits);
+    EXPECT_EQ(integer_digits(value), digits);
+    EXPECT_STREQ(json_type(value), "number");
+    EXPECT_EQ(json_text(value), digits);
+    EXPECT_EQ(short_text(value), digits);
+    EXPECT_EQ(json_text(parse_json<Json>(concat(R"({"b":[1,)", digits, R"(],"a":[]})"))), concat(R"({"b":[1,)", digits, R"(],"a":[]})"));
+  }
+  for (const char* text : {"1.0", "1e30", "123456789012345678901234567890.0", "\"1\"", "true", "null", "[1]", "{}"}) {
+    EXPECT_EQ(integer_digits(parse_json<Json>(text)), std::nullopt) << text;
+  }
+  EXPECT_NE(parse_json<Json>("18446744073709551616"), parse_json<Json>("18446744073709551617"));
+}
+
+TEST(JsonText, HasTheSameFormWithLargeIntegers) {
+  using Json = nlohmann::ordered_json;
+  const std::string text = R"({"a\"":[1,{"x":[],"y":{}},"\n",null,0.5],"b":{"c":[[2]]},"n":N})";
+  const auto with = [&](const std::string& number) { return parse_json<Json>(text.substr(0, text.size() - 2) + number + "}"); };
+  for (const int indent : {-1, 0, 1, 4}) {
+    std::string expected = json_text(with("\"N\""), indent);
+    expected.replace(expected.find("\"N\""), 3, "18446744073709551616");
+    EXPECT_EQ(json_text(with("18446744073709551616"), indent), expected);
+  }
+}
+
 TEST(ParseJson, ReportsTheByteAndTheProblem) {
   const auto error = [](std::string_view text) {
     try {
@@ -43,6 +71,7 @@ TEST(ParseJson, ReportsTheByteAndTheProblem) {
     EXPECT_EQ(error(text).byte, text.size() + 1) << text;
     EXPECT_NE(error(text).problem, "") << text;
   }
+  EXPECT_EQ(testing::error_of<JsonError>([&] { parse_json<nlohmann::ordered_json>(R"({"a": 1,})"); }), error(R"({"a": 1,})").what());
   EXPECT_EQ(error("[1e999]").byte, 0U);
   EXPECT_TRUE(names(error("[1e999]").what(), {"f64", "1.8e308"}));
 }

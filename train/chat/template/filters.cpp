@@ -2,6 +2,8 @@
 #include <cmath>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "train/chat/template/builtins.h"
 #include "train/chat/template/characters.h"
 #include "train/chat/template/print.h"
@@ -247,28 +249,52 @@ std::optional<double> read_number(std::string text) {
   return *end == '\0' ? std::optional(number) : std::nullopt;
 }
 
+/// Returns the integer that a text without white space around it is, as Python's int() reads it; nullopt if it is none.
+std::optional<std::string> read_digits(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  std::string digits;
+  const bool is_negative = text.starts_with('-');
+  text.remove_prefix(is_negative || text.starts_with('+') ? 1 : 0);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (kDigits.find(text[i]) != std::string_view::npos) {
+      digits += text[i];
+    } else if (text[i] != '_' || i == 0 || i + 1 == text.size() || text[i - 1] == '_') {  // one _ may stand between two digits
+      return std::nullopt;
+    }
+  }
+  if (digits.empty()) {
+    return std::nullopt;
+  }
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  return (is_negative && digits != "0" ? "-" : "") + digits;
+}
+
 Value to_integer(const Value& value, Arguments& arguments) {
   const std::optional<Value> otherwise = arguments.take("default");
   std::optional<double> number;
-  if (value.is_integer()) {
-    return Value(value.integer());
+  if (value.is_whole()) {
+    return Value::integer_of(value.digits());
   }
   if (value.text()) {
     const std::string text = strip(*value.text()).bytes();
-    std::int64_t exact = 0;
-    const std::size_t plus = text.starts_with('+') ? 1 : 0;
-    if (const auto [end, error] = std::from_chars(text.data() + plus, text.data() + text.size(), exact);
-        error == std::errc() && end == text.data() + text.size() && !text.empty()) {
-      return Value(exact);
+    if (const std::optional<std::string> digits = read_digits(text)) {
+      return Value::integer_of(*digits);
     }
     number = read_number(text);
+    if (number && std::isinf(*number)) {
+      number = std::nullopt;
+    }
   } else if (value.as<double>()) {
     number = value.real();
+    if (!std::isfinite(*number)) {
+      fail_template("converts ", float_text(*number), " to an int, which is not possible");
+    }
   }
-  if (!number || !(std::abs(*number) < 9e18)) {
+  if (!number) {
     return otherwise ? *otherwise : Value(std::int64_t{0});
   }
-  return Value(static_cast<std::int64_t>(*number));
+  const std::string digits = fmt::format("{:.0f}", std::trunc(*number));
+  return Value::integer_of(digits == "-0" ? "0" : digits);
 }
 
 Value to_real(const Value& value, Arguments& arguments) {
@@ -285,8 +311,8 @@ Value rounded(const Value& value, Arguments& arguments) {
   if (!value.is_number() || precision < 0 || precision > 15) {
     fail_template("rounds ", value.type_name(), " to ", precision, " digits, expected a number and 0 to 15 digits");
   }
-  if (value.is_integer() && (!method || method->bytes() == "common")) {
-    return Value(value.integer());
+  if (value.is_whole() && (!method || method->bytes() == "common")) {
+    return Value::integer_of(value.digits());
   }
   const double factor = std::pow(10.0, static_cast<double>(precision));
   if (method && method->bytes() == "ceil") {
@@ -302,26 +328,31 @@ Value absolute(const Value& value, Arguments&) {
   if (!value.is_number()) {
     fail_template("asks for the absolute value of ", value.type_name(), ", expected a number");
   }
-  if (value.is_integer() && value.integer() == INT64_MIN) {
-    fail_template("computes an integer that does not fit into 64 bits");
+  if (value.is_whole()) {
+    const std::string digits = value.digits();
+    return Value::integer_of(digits.starts_with('-') ? digits.substr(1) : digits);
   }
-  return value.is_integer() ? Value(std::abs(value.integer())) : Value(std::abs(value.real()));
+  return Value(std::abs(value.real()));
 }
 
 Value total(const Value& value, Arguments& arguments) {
   const std::optional<Value> attribute = arguments.take("attribute");
   const std::optional<Value> start = arguments.take("start");
-  if (start && !start->is_number()) {
-    fail_template("adds ", start->type_name(), " to a sum, expected a number");
+  const auto require_number = [](const Value& number) {
+    if (!number.is_number() || number.as<LargeInteger>()) {
+      fail_template("adds ", number.as<LargeInteger>() ? "an int of more than 64 bits" : number.type_name(),
+                    " to a sum, expected a number");
+    }
+  };
+  if (start) {
+    require_number(*start);
   }
   double real = start ? start->real() : 0;
   std::int64_t integer = start && start->is_integer() ? start->integer() : 0;
   bool is_integer = !start || start->is_integer();
   for (const Value& one : items_of(value)) {
     const Value number = attribute && !attribute->is_none() ? attribute_at(one, *attribute) : one;
-    if (!number.is_number()) {
-      fail_template("adds ", number.type_name(), " to a sum, expected a number");
-    }
+    require_number(number);
     is_integer = is_integer && number.is_integer();
     real += number.real();
     if (is_integer && __builtin_add_overflow(integer, number.integer(), &integer)) {

@@ -582,15 +582,7 @@ class Parser {
         }
         return std::make_unique<Literal>(Value(text));
       }
-      case Kind::integer: {
-        std::int64_t number = 0;
-        const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), number);
-        if (error != std::errc()) {
-          fail_expected("an integer of 64 bits");
-        }
-        take();
-        return std::make_unique<Literal>(Value(number));
-      }
+      case Kind::integer: return std::make_unique<Literal>(Value::integer_of(take().text));
       case Kind::real: {
         double number = 0;
         std::from_chars(token.text.data(), token.text.data() + token.text.size(), number);

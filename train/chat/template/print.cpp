@@ -106,8 +106,8 @@ class JsonWriter {
       append(out_, "null");
     } else if (value.as<bool>()) {
       append(out_, *value.as<bool>() ? "true" : "false");
-    } else if (value.is_integer()) {
-      append(out_, concat(value.integer()));
+    } else if (value.is_whole()) {
+      append(out_, value.digits());
     } else if (value.as<double>()) {
       const double number = value.real();
       append(out_, std::isnan(number) ? "NaN" : std::isinf(number) ? (number < 0 ? "-Infinity" : "Infinity") : float_text(number));
@@ -202,8 +202,8 @@ MarkedText to_text(const Value& value) {
   if (value.as<bool>()) {
     return MarkedText(*value.as<bool>() ? "True" : "False");
   }
-  if (value.is_integer()) {
-    return MarkedText(concat(value.integer()));
+  if (value.is_whole()) {
+    return MarkedText(value.digits());
   }
   if (value.as<double>()) {
     return MarkedText(float_text(value.real()));

@@ -117,6 +117,9 @@ Value repeat(const Value& what, std::int64_t times) {
 constexpr const char* kOperators[] = {"+", "-", "*", "/", "//", "%", "**"};
 
 Value compute(BinaryOp op, const Value& a, const Value& b) {
+  if (a.is_whole() && b.is_whole() && !(a.is_integer() && b.is_integer())) {
+    fail_overflow();
+  }
   if (a.is_number() && b.is_number()) {
     return a.is_integer() && b.is_integer() ? integer_result(op, a.integer(), b.integer()) : real_result(op, a.real(), b.real());
   }
@@ -221,6 +224,10 @@ Value Unary::evaluate(Rendering& rendering) const {
   }
   if (op == Op::plus) {
     return value.is_integer() ? Value(value.integer()) : value;
+  }
+  if (value.as<LargeInteger>()) {
+    const std::string digits = value.digits();
+    return Value::integer_of(digits.starts_with('-') ? digits.substr(1) : '-' + digits);
   }
   return value.is_integer() ? integer_result(BinaryOp::subtract, 0, value.integer()) : Value(-value.real());
 }

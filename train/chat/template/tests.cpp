@@ -7,9 +7,16 @@
 namespace dikkat::jinja {
 namespace {
 
+bool is_odd(const Value& value, Arguments& arguments) {
+  if (!value.is_whole()) {
+    fail_template("asks ", arguments.function(), " of ", value.type_name(), ", expected an int");
+  }
+  return (value.digits().back() - '0') % 2 != 0;
+}
+
 std::int64_t need_integer(const Value& value, Arguments& arguments) {
   if (!value.is_integer()) {
-    fail_template("asks ", arguments.function(), " of ", value.type_name(), ", expected an int");
+    fail_template("asks ", arguments.function(), " of ", value.type_name(), ", expected an int of 64 bits");
   }
   return value.integer();
 }
@@ -50,14 +57,14 @@ constexpr NamedTest kTests[] = {
     {"divisibleby", is_divisible},
     {"eq", equals},
     {"equalto", equals},
-    {"even", [](const Value& v, Arguments& a) { return need_integer(v, a) % 2 == 0; }},
+    {"even", [](const Value& v, Arguments& a) { return !is_odd(v, a); }},
     {"false", [](const Value& v, Arguments&) { return v.as<bool>() && !*v.as<bool>(); }},
     {"float", [](const Value& v, Arguments&) { return v.as<double>() != nullptr; }},
     {"ge", is_greater_or_equal},
     {"greaterthan", is_greater},
     {"gt", is_greater},
     {"in", [](const Value& v, Arguments& a) { return contains(a.need("seq"), v); }},
-    {"integer", [](const Value& v, Arguments&) { return v.as<std::int64_t>() != nullptr; }},
+    {"integer", [](const Value& v, Arguments&) { return v.is_whole() && !v.as<bool>(); }},
     {"iterable", [](const Value& v, Arguments&) { return is_iterable(v); }},
     {"le", is_less_or_equal},
     {"lessthan", is_less},
@@ -67,7 +74,7 @@ constexpr NamedTest kTests[] = {
     {"ne", differs},
     {"none", [](const Value& v, Arguments&) { return v.is_none(); }},
     {"number", [](const Value& v, Arguments&) { return v.is_number(); }},
-    {"odd", [](const Value& v, Arguments& a) { return need_integer(v, a) % 2 != 0; }},
+    {"odd", is_odd},
     {"sequence", [](const Value& v, Arguments&) { return is_iterable(v); }},
     {"string", [](const Value& v, Arguments&) { return v.text() != nullptr; }},
     {"true", [](const Value& v, Arguments&) { return v.as<bool>() && *v.as<bool>(); }},

@@ -1,12 +1,17 @@
 #include "train/chat/template/value.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "train/chat/template/characters.h"
 #include "train/chat/template/template_error.h"
+#include "train/system/json.h"
 
 namespace dikkat::jinja {
 namespace {
@@ -44,6 +49,36 @@ std::vector<Value> characters_of(const MarkedText& text) {
     at = next;
   }
   return characters;
+}
+
+template <class T>
+int order_of(const T& a, const T& b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
+/// Compares two integers by their digits.
+int compare_digits(const std::string& a, const std::string& b) {
+  const bool is_negative = a.starts_with('-');
+  if (is_negative != b.starts_with('-')) {
+    return is_negative ? -1 : 1;
+  }
+  const int order = a.size() != b.size() ? order_of(a.size(), b.size()) : order_of(a, b);
+  return is_negative ? -order : order;
+}
+
+/// Compares two numbers exactly, as Python does. With NaN, the order is 1.
+int compare_numbers(const Value& a, const Value& b) {
+  if (a.is_integer() && b.is_integer()) {
+    return order_of(a.integer(), b.integer());
+  }
+  const auto is_exact = [](const Value& value) {
+    return value.is_whole() || (std::abs(value.real()) >= 0x1p53 && !std::isinf(value.real()));
+  };
+  if (is_exact(a) && is_exact(b)) {  // a float of this size is an integer
+    const auto digits = [](const Value& value) { return value.is_whole() ? value.digits() : fmt::format("{:.0f}", value.real()); };
+    return compare_digits(digits(a), digits(b));
+  }
+  return a.real() == b.real() ? 0 : a.real() < b.real() ? -1 : 1;
 }
 
 /// Returns the number at which an index, which may count from the end, stands; -1 if it is outside.
@@ -87,14 +122,23 @@ Value Value::dict(std::vector<std::pair<MarkedText, Value>> items) {
   return value;
 }
 
+Value Value::integer_of(std::string_view digits) {
+  std::int64_t number = 0;
+  if (const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+      error == std::errc() && end == digits.data() + digits.size()) {
+    return Value(number);
+  }
+  Value value;
+  value.value_ = LargeInteger{std::make_shared<const std::string>(digits)};
+  return value;
+}
+
 Value Value::from_json(const nlohmann::ordered_json& json, Origin origin) {
   switch (json.type()) {
     case nlohmann::ordered_json::value_t::boolean: return Value(json.get<bool>());
     case nlohmann::ordered_json::value_t::number_integer: return Value(json.get<std::int64_t>());
-    case nlohmann::ordered_json::value_t::number_unsigned: {
-      const auto number = json.get<std::uint64_t>();
-      return std::in_range<std::int64_t>(number) ? Value(static_cast<std::int64_t>(number)) : Value(static_cast<double>(number));
-    }
+    case nlohmann::ordered_json::value_t::number_unsigned:
+    case nlohmann::ordered_json::value_t::binary: return integer_of(*integer_digits(json));
     case nlohmann::ordered_json::value_t::number_float: return Value(json.get<double>());
     case nlohmann::ordered_json::value_t::string: return Value(MarkedText(json.get_ref<const std::string&>(), origin));
     case nlohmann::ordered_json::value_t::array: {
@@ -121,6 +165,7 @@ std::string_view Value::type_name() const {
     std::string_view operator()(std::nullptr_t) const { return "NoneType"; }
     std::string_view operator()(bool) const { return "bool"; }
     std::string_view operator()(std::int64_t) const { return "int"; }
+    std::string_view operator()(const LargeInteger&) const { return "int"; }
     std::string_view operator()(double) const { return "float"; }
     std::string_view operator()(const Text&) const { return "str"; }
     std::string_view operator()(const List& list) const { return list->is_tuple ? "tuple" : "list"; }
@@ -131,6 +176,15 @@ std::string_view Value::type_name() const {
   return std::visit(Names{}, value_);
 }
 
+std::string Value::digits() const { return as<LargeInteger>() ? *as<LargeInteger>()->digits : std::to_string(integer()); }
+
+double Value::real() const {
+  if (const auto* large = as<LargeInteger>()) {
+    return std::strtod(large->digits->c_str(), nullptr);
+  }
+  return as<double>() ? *as<double>() : static_cast<double>(integer());
+}
+
 std::size_t Value::size() const {
   if (text()) {
     return text()->size();
@@ -138,7 +192,13 @@ std::size_t Value::size() const {
   return list() ? 8 * list()->items.size() : dict() ? 8 * dict()->items.size() : 0;
 }
 
-std::size_t Value::weight() const { return text() ? text()->size() : list() ? list()->weight : dict() ? dict()->weight : 0; }
+std::size_t Value::weight() const {
+  return text()               ? text()->size()
+         : as<LargeInteger>() ? as<LargeInteger>()->digits->size()
+         : list()             ? list()->weight
+         : dict()             ? dict()->weight
+                              : 0;
+}
 
 int Value::levels() const { return list() ? list()->levels : dict() ? dict()->levels : 0; }
 
@@ -157,7 +217,7 @@ bool is_true(const Value& value) {
 
 bool equal(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) {
-    return a.is_integer() && b.is_integer() ? a.integer() == b.integer() : a.real() == b.real();
+    return compare_numbers(a, b) == 0;
   }
   if (a.text() && b.text()) {
     return a.text()->bytes() == b.text()->bytes();
@@ -179,12 +239,11 @@ bool equal(const Value& a, const Value& b) {
 }
 
 int compare(const Value& a, const Value& b) {
-  const auto order = [](const auto& x, const auto& y) { return x < y ? -1 : y < x ? 1 : 0; };
   if (a.is_number() && b.is_number()) {
-    return a.is_integer() && b.is_integer() ? order(a.integer(), b.integer()) : order(a.real(), b.real());
+    return compare_numbers(a, b);
   }
   if (a.text() && b.text()) {
-    return order(a.text()->bytes(), b.text()->bytes());  // UTF-8 sorts as code points do
+    return order_of(a.text()->bytes(), b.text()->bytes());  // UTF-8 sorts as code points do
   }
   if (a.list() && b.list() && a.list()->is_tuple == b.list()->is_tuple) {
     const auto &x = a.list()->items, &y = b.list()->items;
@@ -193,7 +252,7 @@ int compare(const Value& a, const Value& b) {
         return compare(x[i], y[i]);
       }
     }
-    return order(x.size(), y.size());
+    return order_of(x.size(), y.size());
   }
   if (a.is_undefined() || b.is_undefined()) {
     fail_undefined(a.is_undefined() ? a : b);

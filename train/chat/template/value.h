@@ -20,6 +20,12 @@ struct ListValue;
 struct DictValue;
 struct Namespace;
 
+/// The decimal digits of an integer that needs more than 64 bits, with '-' before those of a negative one. Such integers can be printed,
+/// compared and handed on; to compute with them is an error.
+struct LargeInteger {
+  std::shared_ptr<const std::string> digits{};
+};
+
 /// A name, key or item that does not exist. It prints as nothing; most other uses are errors, which name it.
 struct Undefined {
   std::shared_ptr<const std::string> name{};
@@ -51,6 +57,8 @@ class Value {
   explicit Value(std::string_view text) : Value(MarkedText(text)) {}
   explicit Value(const std::string& text) : Value(std::string_view(text)) {}
   explicit Value(const char* text) : Value(std::string_view(text)) {}
+  /// Returns an integer. `digits` are decimal, with '-' before those of a negative integer.
+  static Value integer_of(std::string_view digits);
   /// Throw TemplateError for values that are nested too deeply or are too large.
   static Value list(std::vector<Value> items, bool is_tuple = false);
   static Value dict(std::vector<std::pair<MarkedText, Value>> items);
@@ -68,12 +76,14 @@ class Value {
   const ListValue* list() const { return pointee<List>(); }
   const DictValue* dict() const { return pointee<Dict>(); }
   Namespace* names() const { return as<Namespace*>() ? *as<Namespace*>() : nullptr; }
-  /// Returns the value as Python's int, which True and False are, too; nullptr for others.
+  /// Returns whether the value is one of Python's integers, which True and False are, too. is_integer() is for those of 64 bits.
   bool is_integer() const { return as<std::int64_t>() || as<bool>(); }
-  bool is_number() const { return is_integer() || as<double>(); }
-  /// The value of a number.
+  bool is_whole() const { return is_integer() || as<LargeInteger>(); }
+  bool is_number() const { return is_whole() || as<double>(); }
+  /// Returns the value of an integer of 64 bits, the digits of an integer, or the value of a number, rounded if it is a large integer.
   std::int64_t integer() const { return as<bool>() ? std::int64_t{*as<bool>()} : *as<std::int64_t>(); }
-  double real() const { return as<double>() ? *as<double>() : static_cast<double>(integer()); }
+  std::string digits() const;
+  double real() const;
 
   /// The name of the value's type, for errors, as Python says it: "str", "int", "dict".
   std::string_view type_name() const;
@@ -89,7 +99,7 @@ class Value {
     return as<T>() ? as<T>()->get() : nullptr;
   }
 
-  std::variant<Undefined, std::nullptr_t, bool, std::int64_t, double, Text, List, Dict, Namespace*, Callable> value_;
+  std::variant<Undefined, std::nullptr_t, bool, std::int64_t, LargeInteger, double, Text, List, Dict, Namespace*, Callable> value_;
 };
 
 /// A list, or a tuple, which differs only in how it is printed.

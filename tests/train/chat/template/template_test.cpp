@@ -89,6 +89,35 @@ TEST(Template, NamesWhatItDoesNotSupport) {
   }
 }
 
+// Expected texts are those of Python 3.12's jinja2.
+TEST(Template, LargeIntegersKeepTheirDigits) {
+  const auto with = [](const std::string& number, const std::string& source) {
+    const Value variables = Value::dict({{MarkedText("x"), Value::integer_of(number)}, {MarkedText("n"), Value(std::int64_t{3})}});
+    return Template(source).render(*variables.dict(), kDate).bytes();
+  };
+  for (const std::string number :
+       {"9223372036854775808", "18446744073709551615", "-9223372036854775809", "123456789012345678901234567890123456789"}) {
+    EXPECT_EQ(with(number, "{{ x }} {{ [x] }} {{ {'a': x}|tojson }} {{ x ~ '' }} {{ x|string }} {{ x|int }}"),
+              number + " [" + number + "] {\"a\": " + number + "} " + number + " " + number + " " + number);
+    EXPECT_EQ(with(number,
+                   "{{ '" + number + "'|int == x }} {{ x is integer }} {{ x is number }} {{ x is float }} {{ x == n }} {{ x in [n, x] }}"),
+              "True True True False False True");
+    EXPECT_EQ(with(number, "{{ " + number + " }}"), number);
+  }
+  EXPECT_EQ(with("18446744073709551616",
+                 "{{ x > n }} {{ -x < n }} {{ x == 18446744073709551616.0 }} {{ x < 18446744073709551617 }} "
+                 "{{ x is odd }} {{ -x }} {{ x|abs }} {{ x|float }} {{ [x, n]|max }} {{ x + 0.5 }}"),
+            "True True True True False -18446744073709551616 18446744073709551616 1.8446744073709552e+19 18446744073709551616 "
+            "1.8446744073709552e+19");
+  EXPECT_EQ(with("7",
+                 "{{ 1e20|int }} {{ '1e20'|int }} {{ -1e30|int }} {{ '00012'|int }} {{ '1_000'|int }} {{ '_1'|int }} {{ '+5'|int }} "
+                 "{{ '-0'|int }} {{ -0.5|int }}"),
+            "100000000000000000000 100000000000000000000 -1000000000000000019884624838656 12 1000 0 5 0 0");
+  for (const char* source : {"{{ x + n }}", "{{ n * x }}", "{{ x // n }}", "{{ x % n }}", "{{ [x]|sum }}", "{{ range(x) }}"}) {
+    EXPECT_THROW(with("18446744073709551616", source), TemplateError) << source;
+  }
+}
+
 TEST(Template, AnExceptionOfTheTemplateIsItsSentence) {
   try {
     rendered("{{ raise_exception('Roles must ' ~ 'alternate.') }}");
