@@ -189,12 +189,12 @@ PreferenceStore::PreferenceStore(const PreferenceCorpus& corpus, index first, in
                                  const ChatTemplate& form, const Options& options)
     : ScoredSequences(tokenizer.vocab_size()), judges_(options.judges || (!corpus.examples.empty() && !corpus.are_pairs())) {
   // List what to encode: two sequences for each unit.
-  struct Sequences {
+  struct ToEncode {
     std::size_t example;
     Conversation first, second;
     AnswerRole first_role, second_role;
   };
-  std::vector<Sequences> units;
+  std::vector<ToEncode> units;
   if (judges_) {
     const std::vector<Judged> all = judged_answers(corpus, first, count);
     const std::vector<std::size_t> others = partners(corpus, all);
@@ -219,7 +219,7 @@ PreferenceStore::PreferenceStore(const PreferenceCorpus& corpus, index first, in
   };
   std::vector<Encoded> encoded(units.size());
   run_tasks(std::ssize(units), kUnitsOfATask, [&](index i) {
-    const Sequences& unit = units[static_cast<std::size_t>(i)];
+    const ToEncode& unit = units[static_cast<std::size_t>(i)];
     Encoded& out = encoded[static_cast<std::size_t>(i)];
     try {
       out = {encode_answer(tokenizer, form, unit.first), encode_answer(tokenizer, form, unit.second)};

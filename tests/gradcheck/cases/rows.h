@@ -562,7 +562,7 @@ struct GradCase<Op::linear_cross_entropy> {
   };
   /// A teacher that names every second class, from the first or the second on. Some rows give the tail nothing.
   struct Distributions {
-    Distributions(index rows, index classes) : top(classes / 2), rows(rows) {
+    Distributions(index rows, index classes) : top(classes / 2), count(rows) {
       for (index row = 0; row < rows; ++row) {
         float sum = 0;
         for (index j = 0; j <= top; ++j) {
@@ -579,13 +579,13 @@ struct GradCase<Op::linear_cross_entropy> {
       }
     }
     Teacher on(Tape& tape, double share, double temperature) const {
-      return {.ids = tape.input<std::int32_t>({rows, top}, ids),
-              .probabilities = tape.input<float>({rows, top + 1}, probabilities),
+      return {.ids = tape.input<std::int32_t>({count, top}, ids),
+              .probabilities = tape.input<float>({count, top + 1}, probabilities),
               .share = share,
               .temperature = temperature};
     }
 
-    index top, rows;
+    index top, count;  // the rows
     std::vector<std::int32_t> ids;
     std::vector<float> probabilities;
   };
