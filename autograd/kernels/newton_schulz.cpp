@@ -18,11 +18,13 @@ constexpr index kBlock = 1 << 14;  // elements
 constexpr index kLines = 16;       // rows of a tile
 
 /// Calls f(steps of a group) for the groups that are computed from one Gram matrix each, of about the same size, the larger ones first.
+/// Products with rounded operands allow no groups. Within one, A' = p A p would have to stay symmetric and without negative eigenvalues.
+/// Rounded factors do not commute, so it does neither, and the polynomials multiply a small negative eigenvalue without limit.
 template <class F>
 void for_groups(const NewtonSchulz& how, index rows, index cols, F&& f) {
   const bool is_long = std::max(rows, cols) >= 2 * std::min(rows, cols);
   const auto count = std::ssize(how.steps);
-  const index groups = ceil_div(count, is_long ? how.largest_group : 1);
+  const index groups = ceil_div(count, is_long && !how.bf16 ? how.largest_group : 1);
   index done = 0;
   for (index group = 0; group < groups; ++group) {
     const index size = ceil_div(count - done, groups - group);
@@ -109,7 +111,8 @@ void complete(index n, T* c) {
   complete(n, c, [](index, index, index) {});
 }
 
-/// to (n, n) = A B, all of them symmetric, which holds for polynomials of one matrix.
+/// to (n, n) = A B on and below the diagonal. A and B are polynomials of one matrix, so the product is symmetric. With rounded operands
+/// that holds only if A and B are the same matrix.
 template <class T>
 void multiply_symmetric(const NewtonSchulz& how, index n, const T* a, const T* b, T* to) {
   multiply<T>(how, {.m = n, .n = n, .k = n, .a = a, .lda = n, .b = b, .ldb = n, .c = to, .ldc = n, .lower = true});

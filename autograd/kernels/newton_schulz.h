@@ -20,7 +20,7 @@ struct NewtonSchulz {
   /// (Turbo-Muon, arXiv 2512.04632). With more rows than columns, the columns and X^T X.
   bool balanced = false;
   /// Steps of a matrix that is at least twice as long as wide are computed in groups of at most this many, each from one A. In f32, larger
-  /// groups lose digits of small singular values, and more so the steeper the polynomials are.
+  /// groups lose digits of small singular values, and more so the steeper the polynomials are. With `bf16`, every step has its own A.
   int largest_group = 3;
   /// Whether products of f32 matrices round their operands to bf16. Sums and all stored matrices stay in f32.
   bool bf16 = false;
