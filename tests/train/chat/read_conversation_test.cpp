@@ -51,7 +51,7 @@ TEST(Conversation, IsRecognisedByItsFields) {
 TEST(Conversation, KeepsTheDigitsOfIntegersInCallsAndTools) {
   const std::string number = "123456789012345678901234567890";
   const std::string call = R"("tool_calls": [{"function": {"name": "f", "arguments": )";
-  for (const std::string arguments : {"{\"id\": " + number + "}", R"("{\"id\": )" + number + "}\""}) {
+  for (const std::string& arguments : {"{\"id\": " + number + "}", R"("{\"id\": )" + number + "}\""}) {
     EXPECT_TRUE(names(read(answer_with(call + arguments + "}}]")).messages.back().fields, {"\"id\":" + number + "}"})) << arguments;
   }
   const std::string tools = R"("tools": [{"minimum": -)" + number + "}], ";
