@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
+#include "train/grammar/character_automaton.h"
 #include "train/grammar/node.h"
 
 namespace dikkat {
@@ -14,8 +16,11 @@ namespace {
 using State = Automaton::State;
 using Node = Grammar::Node;
 
-constexpr std::size_t kMostStates = 100'000;
+constexpr auto kMostStates = static_cast<std::size_t>(kMostGrammarStates);
 constexpr std::size_t kMostEdges = 1'000'000;
+constexpr std::size_t kStatesOfProgress = 1024;  // between two calls of on_progress
+constexpr index kMostUnrolled = 2000;            // states of repetitions whose parts are added one after another
+constexpr index kManyStates = 1'000'000'000;     // where estimates end
 constexpr State kNowhere = std::numeric_limits<State>::max();
 
 struct ByteRange8 {
@@ -95,8 +100,8 @@ std::vector<utf8::Range> common(const std::vector<utf8::Range>& a, const std::ve
 /// No part adds an edge that leads to the state where it begins.
 class AutomatonMaker {
  public:
-  AutomatonMaker(Automaton& made, const Alphabet& alphabet)
-      : made_(made), bytes_(alphabet.bytes), is_restricted_(!alphabet.characters.empty()) {
+  AutomatonMaker(Automaton& made, const Alphabet& alphabet, const std::function<void()>& on_progress)
+      : made_(made), bytes_(alphabet.bytes), is_restricted_(!alphabet.characters.empty()), on_progress_(on_progress) {
     for (const char32_t character : alphabet.characters) {
       alphabet_.push_back({character, character});
     }
@@ -107,9 +112,15 @@ class AutomatonMaker {
     const std::uint32_t root = new_rule("the grammar");
     add_rule(root, grammar.node());
     while (!waiting_.empty()) {
-      const auto [rule, node] = waiting_.back();
+      const WaitingRule next = std::move(waiting_.back());
       waiting_.pop_back();
-      add_rule(rule, *node);
+      for (const std::string* const name : next.names) {
+        open_names_.push_back({name, states_});
+      }
+      add_rule(next.rule, *next.node);
+      while (!open_names_.empty()) {
+        end_name();
+      }
     }
     remove_dead_ends();
     find_nullable();
@@ -136,11 +147,55 @@ class AutomatonMaker {
     std::uint32_t rank = 0;
   };
 
+  /// A rule that has not been built.
+  struct WaitingRule {
+    std::uint32_t rule;
+    const Node* node;
+    std::vector<const std::string*> names;  // of the parts that used it first, which its states belong to
+  };
+  struct NamedPart {
+    const std::string* name;
+    std::size_t begin;  // states before it
+  };
+
   State new_state() {
-    require_input(states_ < kMostStates && edges_.size() + jumps_.size() + calls_.size() < kMostEdges,
-                  "the grammar is too large: it needs more than ", kMostStates,
-                  " states; repeat less often (a bound such as {1,1000} or maxLength counts), or leave something out");
+    if (states_ >= kMostStates || edges_.size() + jumps_.size() + calls_.size() >= kMostEdges) {
+      fail_large();
+    }
+    if (on_progress_ && states_ % kStatesOfProgress == 0) {
+      on_progress_();
+    }
     return static_cast<State>(states_++);
+  }
+
+  /// Names the smallest part that needs half of the states or more; if there is none, the part that needs most.
+  [[noreturn]] void fail_large() {
+    while (!open_names_.empty()) {
+      end_name();
+    }
+    const std::pair<const std::string, std::size_t>* largest = nullptr;
+    for (const auto& one : states_of_names_) {
+      const bool is_most = one.second >= states_ / 2;
+      const bool was_most = largest != nullptr && largest->second >= states_ / 2;
+      if (largest == nullptr || (is_most && was_most ? one.second <= largest->second : one.second > largest->second)) {
+        largest = &one;
+      }
+    }
+    throw GrammarTooLarge(largest == nullptr ? "" : largest->first,
+                          concat("the grammar is too large: it needs more than ", kMostStates, " states",
+                                 largest == nullptr ? "" : concat(", ", largest->second, " of them for ", largest->first),
+                                 "; shorten it, or leave parts out"));
+  }
+
+  State add_named(const Node& node, State from) {
+    open_names_.push_back({&node.text, states_});
+    const State to = add(node.parts[0].node(), from);
+    end_name();
+    return to;
+  }
+  void end_name() {
+    states_of_names_[*open_names_.back().name] += states_ - open_names_.back().begin;
+    open_names_.pop_back();
   }
 
   /// Adds edges for the bytes of a range that the vocabulary has.
@@ -176,10 +231,10 @@ class AutomatonMaker {
 
   State add(const Node& node, State from) {
     switch (node.kind) {
-      case Node::Kind::literal: return add_text(node.text, from);
+      case Node::Kind::literal: return spelling_ == nullptr ? add_text(node.text, from) : add_spelled_text(node.text, from);
       case Node::Kind::character: {
         const State to = new_state();
-        add_characters(node.ranges, from, to);
+        add_characters_as_spelled(node.ranges, from, to);
         return to;
       }
       case Node::Kind::sequence:
@@ -187,13 +242,9 @@ class AutomatonMaker {
           from = add(part.node(), from);
         }
         return from;
-      case Node::Kind::any_of: {
-        const State to = new_state();
-        for (const Grammar& part : node.parts) {
-          jumps_.push_back({add(part.node(), from), to});
-        }
-        return to;
-      }
+      case Node::Kind::any_of: return add_any_of(node, from);
+      case Node::Kind::all_of: return add_all_of(node, from);
+      case Node::Kind::all_but: break;
       case Node::Kind::repeat: return add_repeat(node, from);
       case Node::Kind::separated: return add_separated(node, from);
       case Node::Kind::without: return add_without(characters_of(node.text), from);
@@ -202,7 +253,15 @@ class AutomatonMaker {
         require(rule != rule_of_.end(), "grammar: the rule ", node.rules[0].name(), " is not defined");
         return add_call(from, rule->second);
       }
-      case Node::Kind::rules: return add_call(from, rule_of(node));
+      case Node::Kind::rules:
+        return spelling_ != nullptr && node.rules.empty() ? add(node.parts[0].node(), from) : add_call(from, rule_of(node));
+      case Node::Kind::spelled: {
+        const Spelling around = std::exchange(spelling_, node.spelling);
+        const State to = add(node.parts[0].node(), from);
+        spelling_ = around;
+        return to;
+      }
+      case Node::Kind::named: return add_named(node, from);
     }
     fail("grammar: a part of an unknown kind");
   }
@@ -214,14 +273,22 @@ class AutomatonMaker {
       for (std::size_t i = 0; i < node.rules.size(); ++i) {
         const std::uint32_t rule = new_rule(node.rules[i].name());
         rule_of_[node.rules[i].id()] = rule;
-        waiting_.emplace_back(rule, &node.parts[i].node());
+        wait(rule, node.parts[i].node());
       }
       const std::uint32_t start = new_rule(node.rules.empty() ? "a part" : node.rules[0].name());
       shared_[&node] = start;
-      waiting_.emplace_back(start, &node.parts.back().node());
+      wait(start, node.parts.back().node());
       return start;
     }
     return found->second;
+  }
+
+  void wait(std::uint32_t rule, const Node& node) {
+    WaitingRule waiting{rule, &node, {}};
+    for (const NamedPart& one : open_names_) {
+      waiting.names.push_back(one.name);
+    }
+    waiting_.push_back(std::move(waiting));
   }
 
   bool is_written(char32_t character) const {
@@ -229,8 +296,12 @@ class AutomatonMaker {
            std::ranges::any_of(alphabet_, [&](utf8::Range range) { return range.first <= character && character <= range.last; });
   }
 
+  bool is_written(std::string_view text) const {
+    return !is_restricted_ || std::ranges::all_of(characters_of(text), [&](char32_t one) { return is_written(one); });
+  }
+
   State add_text(std::string_view text, State from) {
-    if (is_restricted_ && !std::ranges::all_of(characters_of(text), [&](char32_t one) { return is_written(one); })) {
+    if (!is_written(text)) {
       return new_state();  // nothing leads there
     }
     for (const char c : text) {
@@ -240,6 +311,108 @@ class AutomatonMaker {
       from = to;
     }
     return from;
+  }
+
+  State add_any_of(const Node& node, State from) {
+    const State to = new_state();
+    std::map<std::pair<State, char>, State> next;  // literals that begin with the same bytes share states
+    for (const Grammar& part : node.parts) {
+      const Node& one = part.node();
+      if (one.kind != Node::Kind::literal || spelling_ != nullptr || !is_written(one.text)) {
+        jumps_.push_back({add(one, from), to});
+        continue;
+      }
+      State at = from;
+      for (const char c : one.text) {
+        const auto [found, is_new] = next.try_emplace({at, c}, 0);
+        if (is_new) {
+          found->second = add_text(std::string_view(&c, 1), at);
+        }
+        at = found->second;
+      }
+      jumps_.push_back({at, to});
+    }
+    return to;
+  }
+
+  State add_all_of(const Node& node, State from) {
+    try {
+      return add_automaton(CharacterAutomaton(node), from);
+    } catch (const GrammarTooLarge& error) {
+      throw error.name().empty() && !open_names_.empty() ? GrammarTooLarge(*open_names_.back().name, error.what()) : error;
+    }
+  }
+
+  State add_automaton(const CharacterAutomaton& texts, State from) {
+    std::vector<State> copy_of(texts.states());
+    for (State& state : copy_of) {
+      state = new_state();
+    }
+    const State to = new_state();
+    for (CharacterAutomaton::State state = 0; state < texts.states(); ++state) {
+      std::map<State, std::vector<utf8::Range>> ranges;  // by target
+      for (const CharacterAutomaton::Edge& edge : texts.edges(state)) {
+        ranges[copy_of[edge.target]].push_back({edge.first, edge.last});
+      }
+      for (auto& [target, some] : ranges) {
+        add_characters_as_spelled(normal_ranges(std::move(some)), copy_of[state], target);
+      }
+      if (texts.is_end(state)) {
+        jumps_.push_back({copy_of[state], to});
+      }
+    }
+    if (!copy_of.empty()) {
+      jumps_.push_back({from, copy_of[0]});
+    }
+    return to;
+  }
+
+  State add_spelled_text(std::string_view text, State from) {
+    for (const char32_t one : characters_of(text)) {
+      const State to = new_state();
+      add_characters_as_spelled({{one, one}}, from, to);
+      from = to;
+    }
+    return from;
+  }
+
+  void add_characters_as_spelled(const std::vector<utf8::Range>& ranges, State from, State to) {
+    if (spelling_ == nullptr) {
+      add_characters(ranges, from, to);
+      return;
+    }
+    // One grammar for equal ranges, so that its shared() parts are added once.
+    const auto [text, is_new] = spelled_.try_emplace({number_of(spelling_), key_of(ranges)}, std::nullopt);
+    if (is_new) {
+      text->second = spelling_(ranges);
+    }
+    const Spelling around = std::exchange(spelling_, nullptr);
+    connect(text->second->node(), from, to);
+    spelling_ = around;
+  }
+
+  /// Adds a grammar between two states, if possible without others.
+  void connect(const Node& node, State from, State to) {
+    switch (node.kind) {
+      case Node::Kind::character: add_characters(node.ranges, from, to); return;
+      case Node::Kind::rules: calls_.push_back({from, to, rule_of(node)}); return;
+      case Node::Kind::any_of:
+        for (const Grammar& part : node.parts) {
+          connect(part.node(), from, to);
+        }
+        return;
+      default: jumps_.push_back({add(node, from), to}); return;
+    }
+  }
+
+  static std::uintptr_t number_of(Spelling spelling) { return reinterpret_cast<std::uintptr_t>(spelling); }
+
+  static std::vector<std::pair<char32_t, char32_t>> key_of(const std::vector<utf8::Range>& ranges) {
+    std::vector<std::pair<char32_t, char32_t>> key;
+    for (const utf8::Range range : ranges) {
+      key.emplace_back(range.first, range.last);
+    }
+    return key;
   }
 
   /// Adds edges for ASCII, and one call for other characters, so that texts of ASCII call nothing.
@@ -261,11 +434,7 @@ class AutomatonMaker {
 
   /// Returns the rule of characters that are not ASCII.
   std::uint32_t rule_of(const std::vector<utf8::Range>& ranges) {
-    std::vector<std::pair<char32_t, char32_t>> key;
-    for (const utf8::Range range : ranges) {
-      key.emplace_back(range.first, range.last);
-    }
-    const auto [found, is_new] = characters_.try_emplace(std::move(key), 0);
+    const auto [found, is_new] = characters_.try_emplace(key_of(ranges), 0);
     if (!is_new) {
       return found->second;
     }
@@ -293,9 +462,7 @@ class AutomatonMaker {
 
   State add_repeat(const Node& node, State from) {
     const Node& part = node.parts[0].node();
-    for (index i = 0; i < node.least; ++i) {
-      from = add(part, from);
-    }
+    from = add_exactly(part, node.least, from);
     if (node.most < 0) {
       const State loop = new_state();
       jumps_.push_back({from, loop});
@@ -304,13 +471,71 @@ class AutomatonMaker {
       jumps_.push_back({loop, to});
       return to;
     }
-    const State to = new_state();
-    for (index i = node.least; i < node.most; ++i) {
-      jumps_.push_back({from, to});
-      from = add(part, from);
+    return add_up_to(part, node.most - node.least, from);
+  }
+
+  /// Adds `count` texts of a part.
+  State add_exactly(const Node& part, index count, State from) {
+    if (is_unrolled(part, count)) {
+      for (index i = 0; i < count; ++i) {
+        from = add(part, from);
+      }
+      return from;
     }
-    jumps_.push_back({from, to});
+    return add_call(add_call(from, rule_of_copies(part, count / 2, true)), rule_of_copies(part, count - count / 2, true));
+  }
+
+  /// Adds 0 to `count` texts of a part.
+  State add_up_to(const Node& part, index count, State from) {
+    const State to = new_state();
+    if (is_unrolled(part, count)) {
+      for (index i = 0; i < count; ++i) {
+        jumps_.push_back({from, to});
+        from = add(part, from);
+      }
+      jumps_.push_back({from, to});
+      return to;
+    }
+    // Up to one half of them, or that half, one more, and up to what remains.
+    const index half = count / 2;
+    jumps_.push_back({add_call(from, rule_of_copies(part, half, false)), to});
+    const State more = add_call(from, rule_of_copies(part, half + 1, true));
+    jumps_.push_back({add_call(more, rule_of_copies(part, count - half - 1, false)), to});
     return to;
+  }
+
+  bool is_unrolled(const Node& part, index count) { return count <= 1 || count * estimate(part) <= kMostUnrolled; }
+
+  /// Returns the rule of `count` texts of a part, or of up to so many. Halves of halves are the same few numbers, so few rules are needed.
+  std::uint32_t rule_of_copies(const Node& part, index count, bool is_exact) {
+    const auto [found, is_new] = copies_.try_emplace({&part, number_of(spelling_), count, is_exact}, 0);
+    if (is_new) {
+      const std::uint32_t rule = found->second = new_rule("a repetition");
+      const State start = rules_[rule].start;
+      jumps_.push_back({is_exact ? add_exactly(part, count, start) : add_up_to(part, count, start), rules_[rule].end});
+      return rule;
+    }
+    return found->second;
+  }
+
+  /// Returns roughly how many states a part needs.
+  index estimate(const Node& node) {
+    const auto known = estimates_.find(&node);
+    if (known != estimates_.end()) {
+      return known->second;
+    }
+    index states = 1;
+    if (node.kind == Node::Kind::literal || node.kind == Node::Kind::without) {
+      states = std::ssize(node.text);
+    } else if (node.kind == Node::Kind::repeat) {
+      const index one = estimate(node.parts[0].node());
+      states = std::min(one * std::max<index>({node.least, node.most, 1}), std::max(one, 8 * kMostUnrolled));
+    } else if (node.kind != Node::Kind::rules) {
+      for (const Grammar& part : node.parts) {
+        states += estimate(part.node());
+      }
+    }
+    return estimates_[&node] = std::clamp<index>(states, 1, kManyStates);
   }
 
   State add_separated(const Node& node, State from) {
@@ -335,6 +560,7 @@ class AutomatonMaker {
       some = written;
     }
     const State to = new_state();
+    none = node.least == 0 ? none : kNowhere;
     for (const State last : {none, some}) {
       if (last != kNowhere) {
         jumps_.push_back({last, to});
@@ -586,12 +812,22 @@ class AutomatonMaker {
   std::vector<Call> calls_;
   std::vector<Jump> jumps_;
   std::vector<RulePart> rules_;
-  std::vector<std::pair<std::uint32_t, const Node*>> waiting_;  // rules that have not been built
-  std::unordered_map<index, std::uint32_t> rule_of_;            // by Rule::id()
+  std::vector<WaitingRule> waiting_;
+  std::unordered_map<index, std::uint32_t> rule_of_;  // by Rule::id()
   std::unordered_map<const Node*, std::uint32_t> shared_;
-  std::map<std::vector<std::pair<char32_t, char32_t>>, std::uint32_t> characters_;
+  using RangesKey = std::vector<std::pair<char32_t, char32_t>>;
+  std::map<RangesKey, std::uint32_t> characters_;
+  std::map<std::tuple<const Node*, std::uintptr_t, index, bool>, std::uint32_t> copies_;  // rules of repetitions
+  std::unordered_map<const Node*, index> estimates_;
+  Spelling spelling_ = nullptr;  // of the parts that are being added
+  std::map<std::pair<std::uintptr_t, RangesKey>, std::optional<Grammar>> spelled_;
+  std::vector<NamedPart> open_names_;  // those that are being added
+  std::map<std::string, std::size_t> states_of_names_;
+  const std::function<void()>& on_progress_;
 };
 
-Automaton::Automaton(const Grammar& grammar, const Alphabet& alphabet) { AutomatonMaker(*this, alphabet).make(grammar); }
+Automaton::Automaton(const Grammar& grammar, const Alphabet& alphabet, const std::function<void()>& on_progress) {
+  AutomatonMaker(*this, alphabet, on_progress).make(grammar);
+}
 
 }  // namespace dikkat

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,9 +36,9 @@ class Automaton {
     std::uint32_t rank;  // rules that it calls before any byte have a higher one
   };
 
-  /// Texts consist of the alphabet. Throws InputError for a grammar that is too large, that contains
-  /// itself before any byte, or that no text matches.
-  Automaton(const Grammar& grammar, const Alphabet& alphabet);
+  /// Texts consist of the alphabet. Throws GrammarTooLarge, and InputError for a grammar that contains itself before any byte, or that no
+  /// text matches. `on_progress`, if there is one, is called often; what it throws ends the work.
+  Automaton(const Grammar& grammar, const Alphabet& alphabet, const std::function<void()>& on_progress = {});
 
   std::span<const Edge> edges(State state) const { return part(edges_, edges_of_, state); }
   std::span<const Call> calls(State state) const { return part(calls_, calls_of_, state); }

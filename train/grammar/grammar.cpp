@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "train/grammar/node.h"
 
@@ -20,7 +22,91 @@ void require_utf8(std::string_view text) {
   }
 }
 
+index characters_of_text(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+}
+
+void count_characters(const Grammar& grammar, std::unordered_set<const Grammar::Node*>& seen, std::size_t& count) {
+  const Grammar::Node& node = grammar.node();
+  if (!seen.insert(&node).second) {
+    return;
+  }
+  count += node.kind == Kind::literal ? node.text.size() : node.kind == Kind::character ? 1 : 0;
+  for (const Grammar& part : node.parts) {
+    count_characters(part, seen, count);
+  }
+}
+
+/// Limits a length, so that sums and products of lengths stay in range.
+index limited(index length) { return std::min<index>(length, 1'000'000'000); }
+
+class LengthFinder {
+ public:
+  TextLengths of(const Grammar& grammar) {
+    const Grammar::Node* const node = &grammar.node();
+    const auto known = known_.find(node);
+    return known != known_.end() ? known->second : known_.emplace(node, of(*node)).first->second;
+  }
+
+ private:
+  TextLengths of(const Grammar::Node& node) {
+    switch (node.kind) {
+      case Kind::literal: return {characters_of_text(node.text), characters_of_text(node.text)};
+      case Kind::character: return {1, 1};
+      case Kind::all_but: return {};
+      case Kind::repeat: {
+        const TextLengths one = of(node.parts[0]);
+        return {limited(one.shortest * node.least),
+                one.longest && node.most >= 0 ? std::optional(limited(*one.longest * node.most)) : std::nullopt};
+      }
+      default: break;
+    }
+    if (node.kind == Kind::any_of || node.kind == Kind::all_of) {
+      return of_parts(node, node.kind == Kind::all_of);
+    }
+    TextLengths all{.shortest = 0, .longest = 0};
+    for (const Grammar& part : node.parts) {
+      const TextLengths one = of(part);
+      all.shortest = limited(all.shortest + one.shortest);
+      all.longest = all.longest && one.longest ? std::optional(limited(*all.longest + *one.longest)) : std::nullopt;
+    }
+    return all;
+  }
+
+  TextLengths of_parts(const Grammar::Node& node, bool are_all) {
+    TextLengths found;
+    bool is_first = true;
+    for (const Grammar& part : node.parts) {
+      const TextLengths one = of(part);
+      if (is_first) {
+        found = one;
+      } else if (are_all) {
+        found.shortest = std::max(found.shortest, one.shortest);
+        found.longest = found.longest && one.longest ? std::min(*found.longest, *one.longest) : found.longest ? found.longest : one.longest;
+      } else {
+        found.shortest = std::min(found.shortest, one.shortest);
+        found.longest = found.longest && one.longest ? std::optional(std::max(*found.longest, *one.longest)) : std::nullopt;
+      }
+      is_first = false;
+    }
+    return found;
+  }
+
+  std::unordered_map<const Grammar::Node*, TextLengths> known_;
+};
+
 }  // namespace
+
+bool has_no_text(const Grammar& grammar) { return grammar.node().kind == Kind::any_of && grammar.node().parts.empty(); }
+
+std::size_t characters_in(const Grammar& grammar) {
+  std::unordered_set<const Grammar::Node*> seen;
+  std::size_t count = 0;
+  count_characters(grammar, seen, count);
+  return count;
+}
+
+TextLengths text_lengths(const Grammar& grammar) { return LengthFinder().of(grammar); }
 
 std::vector<utf8::Range> normal_ranges(std::vector<utf8::Range> ranges) {
   // Surrogates divide the characters into two parts.
@@ -72,6 +158,14 @@ Grammar sequence(std::vector<Grammar> parts) { return of({.kind = Kind::sequence
 
 Grammar any_of(std::vector<Grammar> parts) { return of({.kind = Kind::any_of, .parts = std::move(parts)}); }
 
+Grammar all_of(std::vector<Grammar> parts) { return of({.kind = Kind::all_of, .parts = std::move(parts)}); }
+
+Grammar all_but(Grammar part) { return of({.kind = Kind::all_but, .parts = {std::move(part)}}); }
+
+Grammar spelled(Grammar part, Spelling spelling) { return of({.kind = Kind::spelled, .parts = {std::move(part)}, .spelling = spelling}); }
+
+Grammar named(Grammar part, std::string name) { return of({.kind = Kind::named, .text = std::move(name), .parts = {std::move(part)}}); }
+
 Grammar optional(Grammar part) { return repeat(std::move(part), 0, 1); }
 
 Grammar repeat(Grammar part, index least, std::optional<index> most) {
@@ -86,8 +180,8 @@ Grammar text_without(std::string_view marker) {
   return of({.kind = Kind::without, .text = std::string(marker)});
 }
 
-Grammar separated(std::vector<Separable> parts, Grammar separator) {
-  Grammar::Node node{.kind = Kind::separated};
+Grammar separated(std::vector<Separable> parts, Grammar separator, bool may_be_empty) {
+  Grammar::Node node{.kind = Kind::separated, .least = may_be_empty ? 0 : 1};
   for (Separable& one : parts) {
     node.parts.push_back(std::move(one.part));
     node.optional_parts.push_back(one.is_optional);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/grammar/node.h"
+#include "train/grammar/number_range.h"
 #include "train/system/json.h"
 
 namespace dikkat {
@@ -13,7 +14,7 @@ namespace {
 
 using utf8::Range;
 
-constexpr index kMostJsonDigits = 16, kMostIndent = 16;
+constexpr index kMostFractionDigits = 16, kMostIndent = 16;
 
 Grammar json_digits(index least, index most) { return repeat(one_character({{'0', '9'}}), least, most); }
 Grammar hex(const char* digits_of) {
@@ -102,15 +103,15 @@ Grammar json_string(index least, std::optional<index> most) {
 }
 
 Grammar json_integer() {
-  static const Grammar integer = sequence(
-      {optional(literal("-")), any_of({literal("0"), sequence({one_character({{'1', '9'}}), json_digits(0, kMostJsonDigits - 1)})})});
+  static const Grammar integer = shared(sequence(
+      {optional(literal("-")), any_of({literal("0"), sequence({one_character({{'1', '9'}}), json_digits(0, kMostWholeDigits - 1)})})}));
   return integer;
 }
 
 Grammar json_number() {
   static const Grammar number = shared(sequence({
       json_integer(),
-      optional(sequence({literal("."), json_digits(1, kMostJsonDigits)})),
+      optional(sequence({literal("."), json_digits(1, kMostFractionDigits)})),
       optional(sequence({one_character({{'e', 'e'}, {'E', 'E'}}), optional(one_character({{'+', '+'}, {'-', '-'}})), json_digits(1, 2)})),
   }));
   return number;
@@ -134,10 +135,9 @@ Grammar json_constant(const nlohmann::ordered_json& value) {
 }
 
 Grammar json_character(const std::vector<Range>& ranges) {
-  const std::vector<Range> wanted = normal_ranges(ranges);
   std::vector<Range> raw;
-  std::vector<Grammar> ways;
-  for (const Range range : wanted) {
+  std::vector<Grammar> escapes;
+  for (const Range range : normal_ranges(ranges)) {
     for (const Range allowed : kRaw) {
       if (std::max(range.first, allowed.first) <= std::min(range.last, allowed.last)) {
         raw.push_back({std::max(range.first, allowed.first), std::min(range.last, allowed.last)});
@@ -146,12 +146,14 @@ Grammar json_character(const std::vector<Range>& ranges) {
     for (char32_t one = range.first; one <= std::min(range.last, char32_t{'\\'}); ++one) {
       if (one < 0x20 || one == '"' || one == '\\') {
         const std::string quoted = json_text(nlohmann::ordered_json(std::string(1, static_cast<char>(one))));
-        ways.push_back(literal(std::string_view(quoted).substr(1, quoted.size() - 2)));
+        escapes.push_back(literal(std::string_view(quoted).substr(1, quoted.size() - 2)));
       }
     }
   }
-  ways.insert(ways.begin(), one_character(std::move(raw)));
-  return any_of(std::move(ways));
+  if (escapes.empty()) {
+    return one_character(std::move(raw));
+  }
+  return any_of({one_character(std::move(raw)), shared(any_of(std::move(escapes)))});
 }
 
 }  // namespace dikkat

@@ -8,7 +8,7 @@ namespace dikkat {
 
 // JSON texts, as models are allowed to write them. Between two parts of an object or list stands nothing, one space, or one line break with
 // up to 16 spaces; before a colon nothing, and after it one space at most. So a model cannot write blanks without end. Numbers have
-// at most 16 digits before the point, 16 after it, and 2 in the exponent. Escapes of strings always stand for whole characters.
+// at most 39 digits before the point, 16 after it, and 2 in the exponent. Escapes of strings always stand for whole characters.
 
 /// Any JSON value, without white space around it.
 Grammar json_value();
@@ -28,7 +28,7 @@ Grammar json_constant(const nlohmann::ordered_json& value);
 Grammar json_space();
 Grammar json_colon();
 Grammar json_comma();
-/// One character of a JSON string out of these ranges, raw or escaped.
+/// One character of a JSON string out of these ranges, escaped only where it must be. A spelling for spelled().
 Grammar json_character(const std::vector<utf8::Range>& ranges);
 
 }  // namespace dikkat

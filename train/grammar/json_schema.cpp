@@ -1,23 +1,26 @@
 #include "train/grammar/json_schema.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <deque>
-#include <initializer_list>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "train/grammar/character_automaton.h"
 #include "train/grammar/json_formats.h"
 #include "train/grammar/json_grammar.h"
 #include "train/grammar/number_range.h"
 #include "train/grammar/regex.h"
+#include "train/grammar/schema_apart.h"
+#include "train/grammar/schema_place.h"
 #include "train/system/json.h"
-#include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
@@ -26,259 +29,277 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMostSchemaLevels = 64;
 constexpr index kMostItems = 100'000;
-constexpr std::size_t kMostComparisons = 1'000'000;  // of values and properties, for oneOf
-constexpr std::size_t kLongestName = 256;            // beside additionalProperties
+constexpr std::size_t kMostPrefixItems = 1000;
+constexpr std::size_t kMostFacts = 100;
+constexpr std::size_t kMostCombined = 1'000'000;  // facts and choices of all demands
+constexpr int kCallsOfProgress = 64;              // between two calls of on_progress
 
-/// The types of JSON Schema, as bits. A number is an integer or has a fraction.
-enum : unsigned { kNull = 1, kBoolean = 2, kString = 4, kArray = 8, kObject = 16, kInteger = 32, kFraction = 64, kAllTypes = 127 };
-
-constexpr std::pair<std::string_view, unsigned> kTypes[] = {
-    {"object", kObject},   {"array", kArray},     {"string", kString}, {"number", kInteger | kFraction},
-    {"integer", kInteger}, {"boolean", kBoolean}, {"null", kNull},
-};
-
-struct Keyword {
-  std::string_view name;
-  unsigned types;  // those that it limits; 0: it says nothing about texts
-};
-constexpr Keyword kKeywords[] = {
-    {"properties", kObject},
-    {"required", kObject},
-    {"additionalProperties", kObject},
-    {"items", kArray},
-    {"prefixItems", kArray},
-    {"minItems", kArray},
-    {"maxItems", kArray},
-    {"minLength", kString},
-    {"maxLength", kString},
-    {"pattern", kString},
-    {"format", kString},
-    {"minimum", kInteger | kFraction},
-    {"maximum", kInteger | kFraction},
-    {"exclusiveMinimum", kInteger | kFraction},
-    {"exclusiveMaximum", kInteger | kFraction},
-};
-/// Keywords that decide the texts by themselves.
-constexpr std::string_view kWhole[] = {"$ref", "anyOf", "oneOf", "allOf", "enum", "const"};
 /// Keywords that say nothing about texts.
-constexpr std::string_view kAnnotations[] = {"title",    "description", "default",    "examples", "example",   "$schema", "$id",
-                                             "$comment", "$anchor",     "deprecated", "readOnly", "writeOnly", "$defs",   "definitions"};
+constexpr std::string_view kAnnotations[] = {
+    "title",           "description",      "default",       "examples",      "example",     "$schema", "$id",
+    "$comment",        "$anchor",          "deprecated",    "readOnly",      "writeOnly",   "$defs",   "definitions",
+    "contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs"};
+/// Keywords about values of all types.
+constexpr std::string_view kGeneral[] = {"type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "not", "nullable"};
 
-unsigned type_of(const Json& value) {
-  switch (value.type()) {
-    case Json::value_t::null: return kNull;
-    case Json::value_t::boolean: return kBoolean;
-    case Json::value_t::string: return kString;
-    case Json::value_t::array: return kArray;
-    case Json::value_t::object: return kObject;
-    case Json::value_t::number_float: {
-      const double number = value.get<double>();
-      return number == std::floor(number) ? kInteger : kFraction;
-    }
-    default: return kInteger;
-  }
+bool is_keyword(std::string_view name) {
+  return name.starts_with("x-") || std::ranges::find(kAnnotations, name) != std::end(kAnnotations) ||
+         std::ranges::find(kGeneral, name) != std::end(kGeneral) ||
+         std::ranges::find(type_keywords(), name, &TypeKeyword::name) != type_keywords().end();
 }
 
-std::string in(const std::string& path, std::string_view name) { return path.empty() ? std::string(name) : concat(path, '.', name); }
-std::string in(const std::string& path, std::size_t number) { return concat(path, '[', number, ']'); }
+/// A grammar without any text.
+Grammar nothing() { return any_of({}); }
 
-template <class... Parts>
-[[noreturn]] void refuse(const std::string& path, const Parts&... parts) {
-  throw SchemaError(path, concat(path.empty() ? "the schema" : path, ' ', parts...));
+Grammar ways_of(std::vector<Grammar> ways) {
+  std::erase_if(ways, has_no_text);
+  return ways.size() == 1 ? ways[0] : any_of(std::move(ways));
 }
 
-/// Reads the part of a pointer after "#": "/$defs/node".
-const Json& target_of(const Json& root, const std::string& pointer, const std::string& path) {
-  const auto lost = [&]() {
-    refuse(path, "is ", short_text(Json(pointer)), ", which leads nowhere, expected # or #/$defs/NAME of this schema");
-  };
-  if (!pointer.starts_with('#') || (pointer.size() > 1 && pointer[1] != '/')) {
-    lost();
-  }
-  const Json* at = &root;
-  for (std::size_t begin = 2; begin <= pointer.size();) {
-    const std::size_t end = std::min(pointer.find('/', begin), pointer.size());
-    std::string name;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (pointer[i] == '~' && i + 1 < end) {
-        name += pointer[++i] == '1' ? '/' : '~';
-      } else if (unsigned byte = 0; pointer[i] == '%' && i + 2 < end &&
-                                    std::from_chars(&pointer[i + 1], &pointer[i + 1] + 2, byte, 16).ptr == &pointer[i + 1] + 2) {
-        name += static_cast<char>(byte);
-        i += 2;
-      } else {
-        name += pointer[i];
-      }
-    }
-    if (at->is_object() && at->contains(name)) {
-      at = &(*at)[name];
-    } else {
-      std::size_t number = 0;
-      const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-      if (!at->is_array() || error != std::errc{} || rest != name.data() + name.size() || number >= at->size()) {
-        lost();
-      }
-      at = &(*at)[number];
-    }
-    begin = end + 1;
-  }
-  return *at;
-}
+Grammar any_characters() { return repeat(one_character({{0, utf8::kLastCodePoint}}), 0); }
 
-/// Strings of JSON, written without escapes, that are none of `names`.
-Grammar other_names(const std::vector<std::string>& names, std::size_t done) {
-  // `names` begin with the same bytes up to `done`, which is between two characters.
-  std::map<std::string, std::vector<std::string>> next;  // by character
-  bool is_name = false;
-  for (const std::string& name : names) {
-    if (name.size() == done) {
-      is_name = true;
-    } else {
-      next[name.substr(done, static_cast<std::size_t>(utf8::decode(name, static_cast<index>(done)).bytes))].push_back(name);
-    }
-  }
-  const std::vector<utf8::Range> raw = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, utf8::kLastCodePoint}};
-  std::vector<utf8::Range> others;  // characters that lead away from all names
-  std::vector<Grammar> ways;
-  for (utf8::Range range : raw) {
-    std::vector<char32_t> known;
-    for (const auto& [character, some] : next) {
-      known.push_back(utf8::decode(character, 0).code_point);
-    }
-    std::ranges::sort(known);
-    for (const char32_t one : known) {
-      if (range.first <= one && one <= range.last) {
-        if (range.first < one) {
-          others.push_back({range.first, one - 1});
-        }
-        range.first = one + 1;
-      }
-    }
-    if (range.first <= range.last) {
-      others.push_back(range);
-    }
-  }
-  ways.push_back(sequence({one_character(others), repeat(one_character(raw), 0), literal("\"")}));
-  if (!is_name) {
-    ways.push_back(literal("\""));
-  }
-  for (const auto& [character, some] : next) {
-    ways.push_back(sequence({literal(character), other_names(some, done + character.size())}));
-  }
-  return any_of(std::move(ways));
-}
+/// Schemas of which a value must match one.
+struct Choice {
+  std::vector<SchemaPlace> parts;
+  bool is_one_of;    // it may not match two
+  std::string path;  // of the keyword
+};
+
+/// What a value must match: all facts, which are schemas of which $ref, allOf, anyOf, oneOf and nullable have been read, and all choices.
+struct Demand {
+  std::vector<SchemaPlace> facts;
+  std::vector<std::shared_ptr<const Choice>> choices;
+  bool is_impossible = false;
+  bool has_reference = false;
+};
 
 class SchemaReader {
  public:
-  explicit SchemaReader(const Json& root) : root_(root) {}
+  SchemaReader(const Json& root, const SchemaOptions& options) : root_(root), options_(options) {}
 
   Grammar read_all() {
-    Grammar start = read(root_, "", 0);
+    Grammar start = read({&root_, &root_, "", ""}, 0);
+    if (has_no_text(start)) {
+      refuse_schema("", "allows no value");
+    }
     std::vector<std::pair<Rule, Grammar>> rules;
     while (!waiting_.empty()) {
-      const std::string pointer = waiting_.front();
+      auto [rule, demand] = std::move(waiting_.front());
       waiting_.pop_front();
-      rules.emplace_back(rules_.at(pointer), read(target_of(root_, pointer, ""), path_of(pointer), 0));
+      const std::string path = demand.facts.empty() ? demand.choices.front()->path : demand.facts.front().path;
+      Grammar grammar = read(std::move(demand), path, 0);
+      rules.emplace_back(std::move(rule), with_name(std::move(grammar), path));
     }
-    return with_rules(std::move(start), std::move(rules));
+    for (const auto& [choice, types_beside] : one_ofs_) {
+      require_apart(choice->parts, choice->path, types_beside);
+    }
+    return with_rules(with_name(std::move(start), ""), std::move(rules));
   }
 
  private:
-  static std::string path_of(const std::string& pointer) {
-    std::string path = pointer.size() > 2 ? pointer.substr(2) : "";
-    std::ranges::replace(path, '/', '.');
-    return path;
+  /// Counts states that the grammar needs at least.
+  void count(std::size_t states, const std::string& path) {
+    std::size_t& all = options_.states == nullptr ? states_ : *options_.states;
+    all += states;
+    if (all > static_cast<std::size_t>(kMostGrammarStates)) {
+      refuse_schema(path, "makes the schema too large: it needs more than ", kMostGrammarStates, " states; shorten it, or leave parts out");
+    }
+    if (options_.on_progress && ++calls_ % kCallsOfProgress == 0) {
+      options_.on_progress();
+    }
   }
 
-  Grammar read(const Json& schema, const std::string& path, int level) {
-    if (level > kMostSchemaLevels) {
-      refuse(path, "is nested more than ", kMostSchemaLevels, " levels deep");
+  Grammar with_name(Grammar grammar, const std::string& path) const {
+    const std::string& name = options_.name;
+    return named(std::move(grammar), name.empty() || path.empty() ? name + path : concat(name, path.starts_with('[') ? "" : ".", path));
+  }
+
+  Grammar read(const SchemaPlace& place, int level) {
+    Demand demand;
+    add(place, demand, {});
+    return read(std::move(demand), place.path, level);
+  }
+
+  // What a value must match.
+
+  /// Adds a schema to a demand. `around` are the references that led to it.
+  void add(const SchemaPlace& place, Demand& demand, std::vector<const Json*> around) {
+    count(1, place.path);
+    const Json& schema = *place.schema;
+    if (is_false_schema(schema)) {
+      demand.is_impossible = true;
     }
-    if (schema == Json(true)) {
-      return json_value();
+    if (schema.is_boolean()) {
+      return;
     }
     if (!schema.is_object()) {
-      refuse(path, "is ", short_text(schema), ", expected an object with keywords, or true");
+      refuse_schema(place.path, "is ", short_text(schema), ", expected an object with keywords, true or false");
     }
-    check_keywords(schema, path);
-    Grammar grammar = read_keywords(schema, path, level);
-    if (const Json* nullable = schema.contains("nullable") ? &schema["nullable"] : nullptr;
-        nullable != nullptr && *nullable == Json(true)) {
-      return any_of({std::move(grammar), literal("null")});
+    check_keywords(place);
+    if (std::ranges::any_of(demand.facts, [&](const SchemaPlace& one) { return one.schema == &schema; })) {
+      return;
     }
-    return grammar;
+    if (place.has("nullable") && !place.has("type") && !place.without_null && place["nullable"].get<bool>()) {
+      static const Json null = {{"type", "null"}};
+      SchemaPlace value = place;
+      value.without_null = true;
+      add_choice({{value, {&null, &null, place.at("nullable"), ""}}, false, place.at("nullable")}, demand);
+      return;
+    }
+    const bool limits = std::ranges::any_of(schema.items(), [](const auto& one) {
+      return one.key() == "type" || one.key() == "enum" || one.key() == "const" ||
+             std::ranges::find(type_keywords(), one.key(), &TypeKeyword::name) != type_keywords().end();
+    });
+    if (limits) {
+      require_few(demand, place.path);
+      demand.facts.push_back(place);
+    }
+    if (place.has("$ref")) {
+      const SchemaPlace target = place.target();
+      if (target.schema == &schema || std::ranges::find(around, target.schema) != around.end()) {
+        refuse_schema(place.at("$ref"), "refers to itself, expected a schema with a text of its own");
+      }
+      around.push_back(target.schema);
+      demand.has_reference = true;
+      add(target, demand, around);
+    }
+    for (const SchemaPlace& part : parts_of(place, "allOf")) {
+      add(part, demand, around);
+    }
+    for (const char* const keyword : {"anyOf", "oneOf"}) {
+      if (std::vector<SchemaPlace> parts = parts_of(place, keyword); !parts.empty()) {
+        add_choice({std::move(parts), std::string_view(keyword) == "oneOf", place.at(keyword)}, demand);
+      }
+    }
   }
 
-  void check_keywords(const Json& schema, const std::string& path) const {
-    for (const auto& [name, value] : schema.items()) {
-      if (name == "nullable") {
-        if (!value.is_boolean()) {
-          refuse(in(path, name), "is ", short_text(value), ", expected true or false");
-        }
-        continue;
+  static void add_choice(Choice choice, Demand& demand) {
+    require_few(demand, choice.path);
+    demand.choices.push_back(std::make_shared<const Choice>(std::move(choice)));
+  }
+
+  static void require_few(const Demand& demand, const std::string& path) {
+    if (demand.facts.size() + demand.choices.size() >= kMostFacts) {
+      refuse_schema(path, "is one of more than ", kMostFacts, " schemas that one value must match");
+    }
+  }
+
+  static void check_keywords(const SchemaPlace& place) {
+    for (const auto& [name, value] : place.schema->items()) {
+      if (!is_keyword(name)) {
+        refuse_schema(place.at(name), "is a keyword that is not supported: leave it out, and check the answer instead");
       }
-      if (name == "uniqueItems" && value == Json(false)) {
-        continue;
+      if (name == "nullable" && !value.is_boolean()) {
+        refuse_schema(place.at(name), "is ", short_text(value), ", expected true or false");
       }
-      const bool is_known = name == "type" || name.starts_with("x-") || std::ranges::find(kAnnotations, name) != std::end(kAnnotations) ||
-                            std::ranges::find(kWhole, name) != std::end(kWhole) ||
-                            std::ranges::find(kKeywords, name, &Keyword::name) != std::end(kKeywords);
-      if (!is_known) {
-        refuse(in(path, name), "is a keyword that is not supported: leave it out, and check the answer instead");
+      if (name == "not" && !is_false_schema(*place.schema)) {
+        refuse_schema(place.at(name),
+                      "is supported only as {\"not\": {}}, which nothing matches: leave it out, and check the answer instead");
       }
     }
   }
 
-  /// Returns the keyword that decides all by itself, or an empty name. No other keyword may limit the texts beside it.
-  static std::string_view whole_keyword(const Json& schema, const std::string& path) {
-    std::string_view whole;
-    for (const std::string_view name : kWhole) {
-      if (schema.contains(name)) {
-        if (!whole.empty()) {
-          refuse(in(path, name), "stands beside ", whole, ", which is not supported: write one of them");
-        }
-        whole = name;
+  /// Returns the schemas in the list of a keyword; none if it is missing.
+  static std::vector<SchemaPlace> parts_of(const SchemaPlace& place, const char* keyword) {
+    std::vector<SchemaPlace> parts;
+    if (place.has(keyword)) {
+      const Json& list = place[keyword];
+      if (!list.is_array() || list.empty()) {
+        refuse_schema(place.at(keyword), "is ", short_text(list), ", expected a list of one schema or more");
+      }
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        parts.push_back(place.part(keyword, i, list[i]));
       }
     }
-    if (!whole.empty()) {
-      const bool has_type = whole == "enum" || whole == "const";
-      for (const auto& [name, value] : schema.items()) {
-        const bool limits = (name == "type" && !has_type) || std::ranges::find(kKeywords, name, &Keyword::name) != std::end(kKeywords);
-        if (limits) {
-          refuse(in(path, name), "stands beside ", whole, ", which is not supported: put it into the parts of ", whole);
-        }
-      }
-    }
-    return whole;
+    return parts;
   }
 
-  Grammar read_keywords(const Json& schema, const std::string& path, int level) {
-    const std::string_view whole = whole_keyword(schema, path);
-    if (whole == "$ref") {
-      return read_reference(schema["$ref"], in(path, "$ref"));
+  Grammar read(Demand demand, const std::string& path, int level) {
+    if (level > kMostSchemaLevels) {
+      refuse_schema(path, "is nested more than ", kMostSchemaLevels, " levels deep");
     }
-    if (whole == "enum" || whole == "const") {
-      return read_values(schema, path);
+    combined_ += demand.facts.size() + demand.choices.size();
+    if (combined_ > kMostCombined) {
+      refuse_schema(path, "combines too many schemas: anyOf beside anyOf has all pairs of their schemas; write fewer");
     }
-    if (!whole.empty()) {
-      return read_parts(schema[std::string(whole)], whole, in(path, whole), level);
+    if (demand.is_impossible) {
+      return nothing();
     }
-    const unsigned types = types_of(schema, path);
-    if (types == kAllTypes) {
+    if (demand.has_reference && !(demand.facts.empty() && demand.choices.empty())) {
+      demand.has_reference = false;
+      const auto [found, is_new] = rules_.try_emplace(key_of(demand), concat("$ref in ", path.empty() ? "the schema" : path));
+      if (is_new) {
+        waiting_.emplace_back(found->second, std::move(demand));
+      }
+      return reference(found->second);
+    }
+    if (demand.choices.empty()) {
+      return read_facts(demand.facts, path, level);
+    }
+    // One grammar for each part of the first choice, which the other demands limit further.
+    const std::shared_ptr<const Choice> choice = demand.choices.front();
+    demand.choices.erase(demand.choices.begin());
+    std::vector<Grammar> ways;
+    for (const SchemaPlace& part : choice->parts) {
+      Demand one = demand;
+      one.has_reference = false;
+      add(part, one, {});
+      ways.push_back(read(std::move(one), part.path, level + 1));
+    }
+    if (choice->is_one_of) {
+      const bool is_only = demand.facts.empty() && demand.choices.empty();
+      one_ofs_.emplace_back(choice, is_only ? std::nullopt : std::optional(types_of_keywords(demand.facts)));
+    }
+    return ways_of(std::move(ways));
+  }
+
+  /// Returns what distinguishes a demand from others.
+  static std::vector<std::pair<const Json*, bool>> key_of(const Demand& demand) {
+    std::vector<std::pair<const Json*, bool>> key;
+    for (const SchemaPlace& fact : demand.facts) {
+      key.emplace_back(fact.schema, fact.without_null);
+    }
+    std::ranges::sort(key);
+    for (const std::shared_ptr<const Choice>& choice : demand.choices) {
+      key.emplace_back(nullptr, choice->is_one_of);
+      for (const SchemaPlace& part : choice->parts) {
+        key.emplace_back(part.schema, part.without_null);
+      }
+    }
+    return key;
+  }
+
+  // Facts of all types.
+
+  /// The types that the keyword `type` of all facts allows.
+  static unsigned types_of_keywords(const std::vector<SchemaPlace>& facts) {
+    unsigned types = kAllTypes;
+    for (const SchemaPlace& fact : facts) {
+      types &= fact.has("type") ? types_of_keyword(fact) : +kAllTypes;
+    }
+    return types;
+  }
+
+  Grammar read_facts(const std::vector<SchemaPlace>& facts, const std::string& path, int level) {
+    if (std::ranges::any_of(facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); })) {
+      return read_values(facts);
+    }
+    const unsigned types = types_of(facts, path);
+    if (types == kAllTypes && std::ranges::none_of(facts, has_type_keyword)) {
       return json_value();
     }
     std::vector<Grammar> ways;
     if ((types & kObject) != 0) {
-      ways.push_back(read_object(schema, path, level));
+      ways.push_back(read_object(facts, path, level));
     }
     if ((types & kArray) != 0) {
-      ways.push_back(read_list(schema, path, level));
+      ways.push_back(read_list(facts, level));
     }
     if ((types & kString) != 0) {
-      ways.push_back(read_string(schema, path));
+      ways.push_back(read_string(facts, path));
     }
-    if ((types & (kInteger | kFraction)) != 0) {
-      ways.push_back(read_number(schema, path, (types & kFraction) == 0));
+    if ((types & kNumber) != 0) {
+      ways.push_back(read_number(facts, path, (types & kFraction) == 0));
     }
     if ((types & kBoolean) != 0) {
       ways.push_back(any_of({literal("true"), literal("false")}));
@@ -286,386 +307,610 @@ class SchemaReader {
     if ((types & kNull) != 0) {
       ways.push_back(literal("null"));
     }
-    return any_of(std::move(ways));
+    return ways_of(std::move(ways));
   }
 
-  /// Returns the types of a schema without a whole keyword. Without `type`, its keywords must be about one type, which is meant.
-  static unsigned types_of(const Json& schema, const std::string& path) {
-    if (!schema.contains("type")) {
-      unsigned types = kAllTypes;
-      std::string first;
-      for (const auto& [name, value] : schema.items()) {
-        const auto* keyword = std::ranges::find(kKeywords, name, &Keyword::name);
-        if (keyword == std::end(kKeywords)) {
+  /// Returns the types of answers. Without `type`, the keywords must be about one type, which is meant.
+  static unsigned types_of(const std::vector<SchemaPlace>& facts, const std::string& path) {
+    const unsigned allowed = types_of_keywords(facts);
+    if (std::ranges::any_of(facts, [](const SchemaPlace& fact) { return fact.has("type"); })) {
+      return allowed;
+    }
+    unsigned types = kAllTypes;
+    std::string_view first;
+    for (const SchemaPlace& fact : facts) {
+      for (const TypeKeyword& keyword : type_keywords()) {
+        if (!fact.has(keyword.name)) {
           continue;
         }
-        if (first.empty()) {
-          types = keyword->types;
-          first = name;
-        } else if (types != keyword->types) {
-          refuse(path, "has ", first, " and ", name, ", which are about different types: say which one is meant with \"type\"");
+        if (!first.empty() && types != keyword.types) {
+          refuse_schema(path, "has ", first, " and ", keyword.name,
+                        ", which are about different types: say which one is meant with \"type\"");
         }
+        types = keyword.types;
+        first = keyword.name;
       }
-      return types;
-    }
-    const Json& type = schema["type"];
-    const Json list = type.is_array() ? type : Json::array({type});
-    unsigned types = 0;
-    for (const Json& one : list) {
-      const auto* known = !one.is_string()
-                              ? std::end(kTypes)
-                              : std::ranges::find(kTypes, one.get<std::string>(), [](const auto& t) { return std::string(t.first); });
-      if (known == std::end(kTypes)) {
-        refuse(in(path, "type"), "is ", short_text(one),
-               ", expected object, array, string, number, integer, boolean or null, or a list of them");
-      }
-      types |= known->second;
-    }
-    if (types == 0) {
-      refuse(in(path, "type"), "is an empty list, expected at least one type");
     }
     return types;
   }
 
-  Grammar read_reference(const Json& pointer, const std::string& path) {
-    if (!pointer.is_string()) {
-      refuse(path, "is ", short_text(pointer), ", expected a text such as #/$defs/NAME");
-    }
-    const std::string name = pointer.get<std::string>();
-    target_of(root_, name, path);
-    const auto [found, is_new] = rules_.try_emplace(name, concat("$ref ", short_text(pointer)));
-    if (is_new) {
-      waiting_.push_back(name);
-    }
-    return reference(found->second);
+  static bool has_type_keyword(const SchemaPlace& fact) {
+    return std::ranges::any_of(type_keywords(), [&](const TypeKeyword& keyword) { return fact.has(keyword.name); });
   }
 
-  Grammar read_values(const Json& schema, const std::string& path) {
-    const bool is_enum = schema.contains("enum");
-    const Json& found = is_enum ? schema["enum"] : schema["const"];
-    if (is_enum && (!found.is_array() || found.empty())) {
-      refuse(in(path, "enum"), "is ", short_text(found), ", expected a list of one value or more");
-    }
-    const unsigned types = schema.contains("type") ? types_of(schema, path) : +kAllTypes;
-    std::vector<Grammar> ways;
-    for (const Json& value : is_enum ? found : Json::array({found})) {
-      if ((type_of(value) & types) != 0) {
-        ways.push_back(json_constant(value));
+  /// Returns the values that enum and const of all facts allow, and that have the right type.
+  static std::vector<const Json*> values_of(const std::vector<SchemaPlace>& facts) {
+    std::map<std::string, const Json*> values;
+    std::vector<const Json*> order;
+    bool is_first = true;
+    const auto keep = [&](const std::vector<const Json*>& found) {
+      std::map<std::string, const Json*> both;
+      std::vector<const Json*> both_in_order;
+      for (const Json* const value : found) {
+        std::string text = text_of_equal_values(*value);
+        if ((is_first || values.contains(text)) && both.try_emplace(std::move(text), value).second) {
+          both_in_order.push_back(value);
+        }
+      }
+      values = std::move(both);
+      order = std::move(both_in_order);
+      is_first = false;
+    };
+    for (const SchemaPlace& fact : facts) {
+      if (fact.has("const")) {
+        keep({&fact["const"]});
+      }
+      if (fact.has("enum")) {
+        const Json& list = fact["enum"];
+        if (!list.is_array() || list.empty()) {
+          refuse_schema(fact.at("enum"), "is ", short_text(list), ", expected a list of one value or more");
+        }
+        std::vector<const Json*> found;
+        for (const Json& value : list) {
+          found.push_back(&value);
+        }
+        keep(found);
       }
     }
-    if (ways.empty()) {
-      refuse(in(path, is_enum ? "enum" : "const"), "has no value of the type beside it");
-    }
-    return any_of(std::move(ways));
+    const unsigned types = types_of_keywords(facts);
+    std::erase_if(order, [&](const Json* value) { return (type_of_value(*value) & types) == 0; });
+    return order;
   }
 
-  Grammar read_parts(const Json& parts, std::string_view keyword, const std::string& path, int level) {
-    if (!parts.is_array() || parts.empty()) {
-      refuse(path, "is ", short_text(parts), ", expected a list of one schema or more");
+  Grammar read_values(const std::vector<SchemaPlace>& facts) {
+    const SchemaPlace& first = *std::ranges::find_if(facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); });
+    const std::string path = first.at(first.has("enum") ? "enum" : "const");
+    const std::vector<const Json*> values = values_of(facts);
+    if (values.empty() && facts.size() == 1) {
+      refuse_schema(path, "has no value that the keywords beside it allow");
     }
-    if (keyword == "allOf" && parts.size() > 1) {
-      refuse(path, "has ", parts.size(), " schemas, which is not supported: write them as one");
-    }
+    unsigned types = 0;
     std::vector<Grammar> ways;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      ways.push_back(read(parts[i], in(path, i), level + 1));
+    for (const Json* const value : values) {
+      count(1, path);
+      types |= type_of_value(*value);
+      ways.push_back(json_constant(*value));
     }
-    if (keyword == "oneOf") {
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        for (std::size_t j = 0; j < i; ++j) {
-          if (compared_ > kMostComparisons) {
-            refuse(path, "has too many schemas and values to compare: use anyOf");
-          }
-          if (!are_apart(parts[j], parts[i])) {
-            refuse(path, "has schemas ", j, " and ", i,
-                   ", which a value may match both: use anyOf, or give both a required property with different values of const or enum");
-          }
+    for (const SchemaPlace& fact : facts) {
+      for (const TypeKeyword& keyword : type_keywords()) {
+        if (fact.has(keyword.name) && (keyword.types & types) != 0) {
+          refuse_schema(fact.at(keyword.name), "stands beside ", path,
+                        ", which is not supported: leave it out, and list only values that it allows");
         }
       }
     }
-    return any_of(std::move(ways));
+    return ways_of(std::move(ways));
   }
 
-  /// Follows references. Returns nullptr if they go round in a circle.
-  const Json* resolved(const Json& schema) const {
-    const Json* at = &schema;
-    for (int i = 0; i < 16; ++i) {
-      if (!at->is_object() || !at->contains("$ref")) {
-        return at;
-      }
-      at = &target_of(root_, (*at)["$ref"].get<std::string>(), "$ref");
-    }
-    return nullptr;
-  }
-
-  /// The types that values of a schema can have.
-  unsigned possible_types(const Json& schema) const {
-    const Json* const at = resolved(schema);
-    if (at == nullptr || !at->is_object() || (at->contains("nullable") && (*at)["nullable"] == Json(true))) {
-      return kAllTypes;
-    }
-    if (const std::vector<Json> values = values_of(*at); !values.empty()) {
-      unsigned types = 0;
-      for (const Json& value : values) {
-        types |= type_of(value);
-      }
-      return types;
-    }
-    return whole_keyword(*at, "").empty() ? types_of(*at, "") : +kAllTypes;
-  }
-
-  /// The values of enum or const; empty if there may be others.
-  std::vector<Json> values_of(const Json& schema) const {
-    const Json* const at = resolved(schema);
-    if (at == nullptr || !at->is_object() || (at->contains("nullable") && (*at)["nullable"] == Json(true))) {
-      return {};
-    }
-    if (at->contains("const")) {
-      return {(*at)["const"]};
-    }
-    return at->contains("enum") ? (*at)["enum"].get<std::vector<Json>>() : std::vector<Json>{};
-  }
-
-  bool have_different_values(const Json& a, const Json& b) const {
-    const std::vector<Json> of_a = values_of(a), of_b = values_of(b);
-    compared_ += 1 + of_a.size() + of_b.size() + of_a.size() * of_b.size();
-    if (compared_ > kMostComparisons) {
-      return false;
-    }
-    return !of_a.empty() && !of_b.empty() &&
-           std::ranges::none_of(of_a, [&](const Json& one) { return std::ranges::find(of_b, one) != of_b.end(); });
-  }
-
-  static bool requires_property(const Json& schema, const std::string& name) {
-    return schema.contains("required") && std::ranges::find(schema["required"], Json(name)) != schema["required"].end();
-  }
-
-  /// Whether no value matches both. Both have been read.
-  bool are_apart(const Json& a, const Json& b) const {
-    if ((possible_types(a) & possible_types(b)) == 0 || have_different_values(a, b)) {
-      return true;
-    }
-    const Json *const one = resolved(a), *const other = resolved(b);
-    const auto is_object = [&](const Json* schema) {
-      return schema != nullptr && schema->is_object() && schema->contains("properties") && possible_types(*schema) == kObject;
-    };
-    if (!is_object(one) || !is_object(other)) {
-      return false;
-    }
-    const auto size_of = [](const Json& schema, const char* name) { return schema.contains(name) ? schema[name].size() + 1 : 1; };
-    compared_ += size_of(*one, "properties") * (size_of(*other, "properties") + size_of(*one, "required") + size_of(*other, "required"));
-    if (compared_ > kMostComparisons) {
-      return false;
-    }
-    for (const auto& [name, property] : (*one)["properties"].items()) {
-      const Json& others = (*other)["properties"];
-      if (others.contains(name) && requires_property(*one, name) && requires_property(*other, name) &&
-          have_different_values(property, others[name])) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  static index count_of(const Json& schema, const char* name, const std::string& path, index by_default) {
-    if (!schema.contains(name)) {
+  /// Returns a keyword that is a count; `by_default` if it is missing.
+  static index count_of(const SchemaPlace& fact, const char* name, index by_default) {
+    if (!fact.has(name)) {
       return by_default;
     }
-    const Json& value = schema[name];
-    const bool is_count = value.is_number() && value.get<double>() >= 0 && value.get<double>() <= static_cast<double>(kMostItems) &&
-                          type_of(value) == kInteger;
-    if (!is_count) {
-      refuse(in(path, name), "is ", short_text(value), ", expected an integer from 0 to ", kMostItems);
+    const Json& value = fact[name];
+    const Decimal number = is_number(value) ? Decimal::of_json(json_text(value)) : Decimal(-1);
+    if (number.is_negative() || !number.is_integer() || number > Decimal(kMostItems)) {
+      refuse_schema(fact.at(name), "is ", short_text(value), ", expected an integer from 0 to ", kMostItems);
     }
     return static_cast<index>(value.get<double>());
   }
 
-  Grammar read_object(const Json& schema, const std::string& path, int level) {
-    // The keywords.
-    const Json properties = schema.contains("properties") ? schema["properties"] : Json::object();
-    if (!properties.is_object()) {
-      refuse(in(path, "properties"), "is ", short_text(properties), ", expected an object of schemas");
-    }
-    std::vector<std::string> required;
-    if (schema.contains("required")) {
-      const Json& list = schema["required"];
-      if (!list.is_array() || !std::ranges::all_of(list, [](const Json& one) { return one.is_string(); })) {
-        refuse(in(path, "required"), "is ", short_text(list), ", expected a list of names");
+  struct Bounds {
+    index least = 0, most = -1;  // -1: none
+    std::string least_path{};
+  };
+
+  /// Returns the tightest bounds of all facts. Throws SchemaError if the lower one is above the upper one.
+  static Bounds bounds_of(const std::vector<SchemaPlace>& facts, const char* least, const char* most) {
+    Bounds bounds;
+    for (const SchemaPlace& fact : facts) {
+      if (const index low = count_of(fact, least, 0); low > bounds.least || bounds.least_path.empty()) {
+        bounds.least = std::max(bounds.least, low);
+        bounds.least_path = fact.at(least);
       }
-      required = list.get<std::vector<std::string>>();
+      if (const index high = count_of(fact, most, -1); high >= 0) {
+        bounds.most = bounds.most < 0 ? high : std::min(bounds.most, high);
+      }
     }
-    const Json others = schema.contains("additionalProperties") ? schema["additionalProperties"] : Json(!schema.contains("properties"));
-    const bool has_others = others != Json(false);
-    if (properties.empty() && required.empty() && others == Json(true)) {
+    if (bounds.most >= 0 && bounds.least > bounds.most) {
+      refuse_schema(bounds.least_path, "is ", bounds.least, ", but ", most, " is ", bounds.most);
+    }
+    return bounds;
+  }
+
+  // Objects.
+
+  /// What names of properties must be.
+  struct NameRule {
+    bool is_impossible = false;
+    std::optional<std::vector<std::string>> names{};  // no others
+    std::vector<Grammar> parts{};                     // what each name must be, without escapes
+  };
+
+  /// The schemas in `properties` of each fact, by name.
+  using Properties = std::vector<std::unordered_map<std::string_view, const Json*>>;
+
+  /// The names of an object's properties.
+  struct Names {
+    struct Name {
+      std::string name;
+      std::string path;
+      bool is_required;
+    };
+    std::vector<Name> listed{};  // in their order
+    bool has_others = false;     // answers may have others
+    std::string others_path{};
+    Properties properties{};
+  };
+
+  NameRule name_rule(const std::vector<SchemaPlace>& facts) {
+    Demand demand;
+    for (const SchemaPlace& fact : facts) {
+      if (fact.has("propertyNames")) {
+        add(fact.part("propertyNames", fact["propertyNames"]), demand, {});
+        if (!demand.choices.empty()) {
+          refuse_schema(demand.choices.front()->path, "is not supported within propertyNames");
+        }
+      }
+    }
+    NameRule rule{.is_impossible = demand.is_impossible || (types_of_keywords(demand.facts) & kString) == 0};
+    if (std::ranges::any_of(demand.facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); })) {
+      read_values(demand.facts);  // refuses what is not supported
+      rule.names.emplace();
+      for (const Json* const value : values_of(demand.facts)) {
+        if (value->is_string()) {
+          rule.names->push_back(value->get<std::string>());
+        }
+      }
+      return rule;
+    }
+    rule.parts = string_parts(demand.facts);
+    return rule;
+  }
+
+  /// Returns the JSON text of a name under a rule.
+  static Grammar name_text(const std::string& name, const NameRule& rule) {
+    if (rule.parts.empty()) {
+      return literal(json_text(Json(name)));
+    }
+    std::vector<Grammar> parts = rule.parts;
+    parts.push_back(literal(name));
+    return quoted(parts);
+  }
+
+  /// Returns the JSON texts of names other than the listed ones.
+  static Grammar other_name_texts(const Names& names, const NameRule& rule) {
+    std::vector<Grammar> parts = rule.parts;
+    if (!names.listed.empty()) {
+      std::vector<Grammar> known;
+      for (const Names::Name& one : names.listed) {
+        known.push_back(literal(one.name));
+      }
+      parts.push_back(all_but(any_of(std::move(known))));
+    }
+    return parts.empty() ? json_string() : quoted(parts);
+  }
+
+  /// Returns the names that the facts require, in their order, and the paths of their lists.
+  static std::vector<std::pair<std::string, std::string>> required_of(const std::vector<SchemaPlace>& facts) {
+    std::vector<std::pair<std::string, std::string>> required;
+    std::set<std::string> seen;
+    for (const SchemaPlace& fact : facts) {
+      if (!fact.has("required")) {
+        continue;
+      }
+      const Json& list = fact["required"];
+      if (!list.is_array() || !std::ranges::all_of(list, [](const Json& one) { return one.is_string(); })) {
+        refuse_schema(fact.at("required"), "is ", short_text(list), ", expected a list of names");
+      }
+      for (const Json& name : list) {
+        if (seen.insert(name.get<std::string>()).second) {
+          required.emplace_back(name.get<std::string>(), fact.at("required"));
+        }
+      }
+    }
+    return required;
+  }
+
+  /// Returns what the value of a property must match.
+  Demand demand_of(const std::vector<SchemaPlace>& facts, const Properties& properties, const std::string& name) {
+    Demand demand;
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+      if (const auto found = properties[i].find(name); found != properties[i].end()) {
+        add(facts[i].part("properties", name, *found->second), demand, {});
+      } else if (facts[i].has("additionalProperties")) {
+        add(facts[i].part("additionalProperties", facts[i]["additionalProperties"]), demand, {});
+      }
+    }
+    return demand;
+  }
+
+  Names names_of(const std::vector<SchemaPlace>& facts, const std::string& path, const NameRule& rule, bool allows_others) {
+    Names names{.others_path = path};
+    const auto required = required_of(facts);
+    std::set<std::string_view> all_required, known;
+    for (const auto& [name, list] : required) {
+      all_required.insert(name);
+    }
+    bool has_properties = false, asks_for_others = false;
+    for (const SchemaPlace& fact : facts) {
+      names.properties.emplace_back();
+      if (fact.has("properties")) {
+        has_properties = true;
+        if (!fact["properties"].is_object()) {
+          refuse_schema(fact.at("properties"), "is ", short_text(fact["properties"]), ", expected an object of schemas");
+        }
+        for (const auto& [name, property] : fact["properties"].items()) {
+          names.properties.back().emplace(name, &property);
+          if (known.insert(name).second) {
+            names.listed.push_back({name, path_in(fact.at("properties"), name), all_required.contains(name)});
+          }
+        }
+      }
+      if (fact.has("additionalProperties")) {
+        asks_for_others = true;
+        names.others_path = fact.at("additionalProperties");
+      }
+    }
+    names.has_others = allows_others && !rule.is_impossible && (asks_for_others || !has_properties);
+    if (rule.names && names.has_others) {
+      for (const std::string& name : *rule.names) {
+        if (known.insert(name).second) {
+          names.listed.push_back({name, path_in(names.others_path, name), all_required.contains(name)});
+        }
+      }
+      names.has_others = false;
+    }
+    for (const auto& [name, list] : required) {
+      if (known.insert(name).second) {
+        if (!names.has_others) {
+          refuse_schema(list, "has ", short_text(Json(name)), ", which is not one of the properties: add it to them");
+        }
+        names.listed.push_back({name, list, true});
+      }
+    }
+    if (rule.names) {
+      const std::set<std::string_view> allowed(rule.names->begin(), rule.names->end());
+      for (const Names::Name& one : names.listed) {
+        if (one.is_required && !allowed.contains(one.name)) {
+          refuse_schema(one.path, "is required, but propertyNames does not allow the name");
+        }
+      }
+      std::erase_if(names.listed, [&](const Names::Name& one) { return !allowed.contains(one.name); });
+    }
+    return names;
+  }
+
+  /// Refuses bounds of the number of properties that the lists of names do not keep. Beside other names, the number is not known: an answer
+  /// may write a name twice.
+  static void check_size(const Bounds& size, const Names& names, index properties, const std::string& path) {
+    const auto required = std::ranges::count_if(names.listed, &Names::Name::is_required);
+    if (size.least > std::max<index>(required, 1)) {
+      refuse_schema(size.least_path, "is ", size.least, ", which is not supported with ", required, " required properties: require more");
+    }
+    if (size.most >= 0 && (names.has_others || size.most < properties)) {
+      refuse_schema(path_in(path, "maxProperties"), "is ", size.most, ", which is not supported: list only so many properties");
+    }
+  }
+
+  Grammar read_object(const std::vector<SchemaPlace>& facts, const std::string& path, int level) {
+    // The keywords.
+    Demand of_others;
+    for (const SchemaPlace& fact : facts) {
+      if (fact.has("additionalProperties")) {
+        add(fact.part("additionalProperties", fact["additionalProperties"]), of_others, {});
+      }
+    }
+    const bool limits_others = !of_others.facts.empty() || !of_others.choices.empty();
+    const NameRule rule = name_rule(facts);
+    const Names names = names_of(facts, path, rule, !of_others.is_impossible);
+    const Bounds size = bounds_of(facts, "minProperties", "maxProperties");
+    if (names.listed.empty() && names.has_others && !limits_others && rule.parts.empty() && size.least == 0 && size.most < 0) {
       return json_object();
     }
 
     // The properties in their order, then those that are only required, then others.
     std::vector<Separable> parts;
-    std::vector<std::string> names;
-    const std::set<std::string> all_required(required.begin(), required.end());
-    std::set<std::string> known;
-    const auto add = [&](const std::string& name, Grammar value, bool is_optional) {
-      names.push_back(name);
-      known.insert(name);
-      parts.push_back({sequence({literal(json_text(Json(name))), json_colon(), std::move(value)}), is_optional});
-    };
-    for (const auto& [name, property] : properties.items()) {
-      add(name, read(property, in(in(path, "properties"), name), level + 1), !all_required.contains(name));
-    }
-    const Grammar other = has_others ? shared(read(others, in(path, "additionalProperties"), level + 1)) : json_value();
-    for (const std::string& name : required) {
-      if (!known.contains(name)) {
-        if (!has_others) {
-          refuse(in(path, "required"), "has ", short_text(Json(name)), ", which is not one of the properties: add it to them");
-        }
-        add(name, other, false);
+    for (const Names::Name& one : names.listed) {
+      count(one.name.size(), one.path);
+      const Grammar value = rule.is_impossible ? nothing() : read(demand_of(facts, names.properties, one.name), one.path, level + 1);
+      if (!has_no_text(value)) {
+        parts.push_back({with_name(sequence({name_text(one.name, rule), json_colon(), value}), one.path), !one.is_required});
+      } else if (one.is_required) {
+        refuse_schema(one.path, "is required, but no value is allowed for it");
       }
     }
-    if (has_others) {
-      for (const std::string& name : names) {
-        if (name.size() > kLongestName) {
-          refuse(in(path, "additionalProperties"), "stands beside a property with a name of ", name.size(), " bytes, expected at most ",
-                 kLongestName);
-        }
-      }
-      const Grammar field = shared(sequence({literal("\""), other_names(names, 0), json_colon(), other}));
-      parts.push_back({sequence({field, repeat(sequence({json_comma(), field}), 0)}), true});
+    check_size(size, names, std::ssize(parts), path);
+    const Grammar other = names.has_others ? read(std::move(of_others), names.others_path, level + 1) : nothing();
+    if (!has_no_text(other)) {
+      const Grammar field = shared(sequence({other_name_texts(names, rule), json_colon(), shared(other)}));
+      parts.push_back({with_name(sequence({field, repeat(sequence({json_comma(), field}), 0)}), names.others_path), true});
     }
+    const bool can_be_empty = std::ranges::all_of(parts, &Separable::is_optional) && size.least == 0;
     if (parts.empty()) {
-      return literal("{}");
+      return can_be_empty ? literal("{}") : nothing();
     }
-    const bool can_be_empty = std::ranges::all_of(parts, &Separable::is_optional);
-    Grammar full = sequence({literal("{"), json_space(), separated(std::move(parts), json_comma()), json_space(), literal("}")});
+    Grammar full =
+        sequence({literal("{"), json_space(), separated(std::move(parts), json_comma(), size.least == 0), json_space(), literal("}")});
     return can_be_empty ? any_of({literal("{}"), std::move(full)}) : full;
   }
 
-  Grammar read_list(const Json& schema, const std::string& path, int level) {
+  // Lists.
+
+  /// The schemas of a list's items: of the first ones, and of those after them; null if there is none. Draft 7 writes items and
+  /// additionalItems for prefixItems and items.
+  struct Items {
+    const Json* first = nullptr;
+    const char* first_keyword = "prefixItems";
+    const Json* rest = nullptr;
+    const char* rest_keyword = "items";
+
+    std::size_t size() const { return first == nullptr ? 0 : first->size(); }
+  };
+
+  static Items items_of(const SchemaPlace& fact) {
+    Items items;
+    if (fact.has("items") && fact["items"].is_array()) {
+      if (fact.has("prefixItems")) {
+        refuse_schema(fact.at("items"), "is a list beside prefixItems, expected a schema");
+      }
+      items.first_keyword = "items";
+      items.rest_keyword = "additionalItems";
+    }
+    items.first = fact.has(items.first_keyword) ? &fact[items.first_keyword] : nullptr;
+    items.rest = fact.has(items.rest_keyword) ? &fact[items.rest_keyword] : nullptr;
+    if (items.first != nullptr && !items.first->is_array()) {
+      refuse_schema(fact.at(items.first_keyword), "is ", short_text(*items.first), ", expected a list of schemas");
+    }
+    if (items.size() > kMostPrefixItems) {
+      refuse_schema(fact.at(items.first_keyword), "has ", items.size(), " schemas, expected at most ", kMostPrefixItems);
+    }
+    return items;
+  }
+
+  /// Returns what an item must match; those behind all first ones have the number `first`.
+  Demand demand_of_item(const std::vector<SchemaPlace>& facts, std::size_t number) {
+    Demand demand;
+    for (const SchemaPlace& fact : facts) {
+      const Items items = items_of(fact);
+      if (number < items.size()) {
+        add(fact.part(items.first_keyword, number, (*items.first)[number]), demand, {});
+      } else if (items.rest != nullptr) {
+        add(fact.part(items.rest_keyword, *items.rest), demand, {});
+      }
+    }
+    return demand;
+  }
+
+  Grammar read_list(const std::vector<SchemaPlace>& facts, int level) {
     // The keywords.
-    const Json first = schema.contains("prefixItems") ? schema["prefixItems"] : Json::array();
-    if (!first.is_array()) {
-      refuse(in(path, "prefixItems"), "is ", short_text(first), ", expected a list of schemas");
+    std::size_t first = 0;
+    bool has_first = false, has_rest = false;
+    for (const SchemaPlace& fact : facts) {
+      const Items items = items_of(fact);
+      first = std::max(first, items.size());
+      has_first = has_first || items.first != nullptr;
+      has_rest = has_rest || items.rest != nullptr;
     }
-    const Json items = schema.contains("items") ? schema["items"] : Json(first.empty());
-    if (items.is_array()) {
-      refuse(in(path, "items"), "is a list, which is not supported: name it prefixItems");
-    }
-    const auto fixed = std::ssize(first);
-    const bool has_more = items != Json(false);
-    const index least = count_of(schema, "minItems", path, 0);
-    index most = count_of(schema, "maxItems", path, has_more ? -1 : fixed);
+    Demand of_rest = demand_of_item(facts, first);
+    const std::string& path = facts.front().path;
+    Bounds size = bounds_of(facts, "minItems", "maxItems");
+    const bool has_more = !of_rest.is_impossible && (has_rest || !has_first || first == 0);
     if (!has_more) {
-      most = std::min(most, fixed);
+      size.most = size.most < 0 ? static_cast<index>(first) : std::min(size.most, static_cast<index>(first));
     }
-    if (most >= 0 && least > most) {
-      refuse(in(path, "minItems"), "is ", least, ", but the list can have at most ", most, " items");
-    }
+
+    // The first items. One that nothing matches ends the list.
     std::vector<Grammar> parts;
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      parts.push_back(read(first[i], in(in(path, "prefixItems"), i), level + 1));
+    for (std::size_t i = 0; i < first && (size.most < 0 || std::cmp_less(i, size.most)); ++i) {
+      Demand demand = demand_of_item(facts, i);
+      const std::string place = demand.facts.empty() ? path_in(path, i) : demand.facts.front().path;
+      parts.push_back(read(std::move(demand), place, level + 1));
+      if (has_no_text(parts.back())) {
+        parts.pop_back();
+        size.most = static_cast<index>(i);
+      }
     }
-    if (most == 0) {
+    Grammar item = nothing();
+    if (has_more && (size.most < 0 || size.most > static_cast<index>(first))) {
+      item = read(std::move(of_rest), path_in(path, "items"), level + 1);
+      item = has_no_text(item) ? item : shared(item);
+    }
+    if (has_no_text(item)) {
+      size.most = size.most < 0 ? static_cast<index>(first) : std::min(size.most, static_cast<index>(first));
+    }
+    if (size.most >= 0 && size.least > size.most) {
+      refuse_schema(size.least_path, "is ", size.least, ", but the list can have at most ", size.most, " items");
+    }
+    for (const SchemaPlace& fact : facts) {
+      if (fact.has("uniqueItems") && fact["uniqueItems"] != Json(false) && (size.most < 0 || size.most > 1)) {
+        refuse_schema(fact.at("uniqueItems"), "is ", short_text(fact["uniqueItems"]),
+                      ", which is not supported for lists of more than one item: leave it out, and check the answer instead");
+      }
+    }
+    if (size.most == 0) {
       return literal("[]");
     }
 
     // What follows an item: from the end to the beginning.
-    const Grammar item = has_more ? shared(read(items, in(path, "items"), level + 1)) : literal("null");
-    const index before = std::max<index>(fixed, 1);  // items that stand before the repeated ones
+    const auto before = std::max<index>(std::ssize(parts), 1);  // items that stand before the repeated ones
     Grammar rest = sequence({});
-    if (has_more && (most < 0 || most > before)) {
-      rest = repeat(sequence({json_comma(), item}), std::max<index>(least - before, 0),
-                    most < 0 ? std::nullopt : std::optional(most - before));
+    if (size.most < 0 || size.most > before) {
+      rest = repeat(sequence({json_comma(), item}), std::max<index>(size.least - before, 0),
+                    size.most < 0 ? std::nullopt : std::optional(size.most - before));
     }
-    for (index i = (most < 0 ? before : std::min(before, most)) - 1; i > 0; --i) {
+    for (index i = (size.most < 0 ? before : std::min(before, size.most)) - 1; i > 0; --i) {
       rest = sequence({json_comma(), parts[static_cast<std::size_t>(i)], std::move(rest)});
-      if (i >= least) {
+      if (i >= size.least) {
         rest = optional(std::move(rest));
       }
     }
     Grammar full = sequence({literal("["), json_space(), parts.empty() ? item : parts[0], std::move(rest), json_space(), literal("]")});
-    return least == 0 ? any_of({literal("[]"), std::move(full)}) : full;
+    return size.least == 0 ? any_of({literal("[]"), std::move(full)}) : full;
   }
 
-  Grammar read_string(const Json& schema, const std::string& path) {
-    const index least = count_of(schema, "minLength", path, 0);
-    const index most = count_of(schema, "maxLength", path, -1);
-    if (most >= 0 && least > most) {
-      refuse(in(path, "minLength"), "is ", least, ", but maxLength is ", most);
-    }
-    const bool has_length = schema.contains("minLength") || schema.contains("maxLength");
-    const bool has_pattern = schema.contains("pattern"), has_format = schema.contains("format");
-    if (has_pattern && has_format) {
-      refuse(in(path, "format"), "stands beside pattern, which is not supported: write one of them");
-    }
-    if (!has_pattern && !has_format) {
-      return json_string(least, most < 0 ? std::nullopt : std::optional(most));
-    }
-    const char* const name = has_pattern ? "pattern" : "format";
-    if (!schema[name].is_string()) {
-      refuse(in(path, name), "is ", short_text(schema[name]), ", expected a text");
-    }
-    if (has_length) {
-      refuse(in(path, schema.contains("minLength") ? "minLength" : "maxLength"), "stands beside ", name,
-             ", which is not supported: write the length into a pattern, as in ^[a-z]{1,20}$");
-    }
-    std::string pattern = schema[name].get<std::string>();
-    if (has_format) {
-      const std::optional<std::string> known = format_pattern(pattern);
-      if (!known) {
-        refuse(in(path, name), "is ", short_text(Json(pattern)), ", which is not supported, expected ", format_names(), ", or a pattern");
-      }
-      pattern = *known;
-    }
+  // Strings.
+
+  /// Returns the JSON texts of strings that are texts of all parts.
+  static Grammar quoted(const std::vector<Grammar>& parts) {
+    return sequence(
+        {literal("\""), spelled(parts.size() == 1 ? all_of({any_characters(), parts[0]}) : all_of(parts), json_character), literal("\"")});
+  }
+
+  Grammar expression(const SchemaPlace& fact, const char* keyword, const std::string& pattern, bool is_whole) {
     try {
-      const Grammar text = regex(pattern, {.whole = has_format, .character = json_character});
-      return sequence({literal("\""), text, literal("\"")});
+      Grammar texts = regex(pattern, {.whole = is_whole});
+      count(characters_in(texts), fact.at(keyword));
+      return texts;
     } catch (const RegexError& error) {
-      refuse(in(path, name), "is not supported: ", error.what());
+      refuse_schema(fact.at(keyword), "is not supported: ", error.what());
     }
   }
 
-  /// Returns the tighter of two bounds of numbers.
-  static std::optional<NumberBound> bound_of(const Json& schema, const char* name, const char* exclusive, const std::string& path,
-                                             std::int64_t largest, bool is_low) {
+  /// Returns what a string must be: patterns, formats, and a length that these do not imply.
+  std::vector<Grammar> string_parts(const std::vector<SchemaPlace>& facts) {
+    const Bounds size = bounds_of(facts, "minLength", "maxLength");
+    std::vector<Grammar> parts;
+    for (const SchemaPlace& fact : facts) {
+      for (const char* const keyword : {"pattern", "format"}) {
+        if (fact.has(keyword) && !fact[keyword].is_string()) {
+          refuse_schema(fact.at(keyword), "is ", short_text(fact[keyword]), ", expected a text");
+        }
+      }
+      if (fact.has("pattern")) {
+        parts.push_back(expression(fact, "pattern", fact["pattern"].get<std::string>(), false));
+      }
+      if (fact.has("format")) {
+        const std::string format = fact["format"].get<std::string>();
+        const std::optional<std::string> known = format_pattern(format);
+        if (!known && (!fact.has("pattern") || is_unknown_standard_format(format))) {
+          refuse_schema(fact.at("format"), "is ", short_text(Json(format)), ", which is not supported, expected ", format_names(),
+                        ", or a pattern");
+        }
+        if (known) {
+          parts.push_back(expression(fact, "format", *known, true));
+        }
+      }
+    }
+    const bool is_implied = std::ranges::any_of(parts, [&](const Grammar& part) {
+      const TextLengths lengths = text_lengths(part);
+      return lengths.shortest >= size.least && (size.most < 0 || (lengths.longest && *lengths.longest <= size.most));
+    });
+    if (!is_implied && (size.least > 0 || size.most >= 0)) {
+      parts.push_back(
+          repeat(one_character({{0, utf8::kLastCodePoint}}), size.least, size.most < 0 ? std::nullopt : std::optional(size.most)));
+    }
+    return parts;
+  }
+
+  Grammar read_string(const std::vector<SchemaPlace>& facts, const std::string& path) {
+    // Equal strings share their states.
+    std::string key;
+    for (const SchemaPlace& fact : facts) {
+      for (const char* const keyword : {"minLength", "maxLength", "pattern", "format"}) {
+        key += concat(fact.has(keyword) ? json_text(fact[keyword]) : "", '\n');
+      }
+    }
+    if (const auto known = strings_.find(key); known != strings_.end()) {
+      return known->second;
+    }
+    const std::vector<Grammar> parts = string_parts(facts);
+    const bool has_expression =
+        std::ranges::any_of(facts, [](const SchemaPlace& fact) { return fact.has("pattern") || fact.has("format"); });
+    Grammar texts = nothing();
+    if (!has_expression) {
+      const Bounds size = bounds_of(facts, "minLength", "maxLength");
+      texts = json_string(size.least, size.most < 0 ? std::nullopt : std::optional(size.most));
+    } else if (parts.size() == 1) {
+      texts = sequence({literal("\""), spelled(parts[0], json_character), literal("\"")});
+    } else {
+      try {
+        const Grammar common = all_of(parts);
+        texts = CharacterAutomaton(common.node()).states() == 0 ? nothing() : quoted(parts);
+      } catch (const GrammarTooLarge& error) {
+        refuse_schema(path, "is too large: ", error.what());
+      }
+    }
+    return strings_.emplace(std::move(key), has_no_text(texts) ? texts : shared(texts)).first->second;
+  }
+
+  // Numbers.
+
+  /// Returns the tightest bound of numbers.
+  static std::optional<NumberBound> bound_of(const std::vector<SchemaPlace>& facts, const char* inclusive, const char* exclusive,
+                                             bool is_low) {
     std::optional<NumberBound> bound;
-    for (const char* const key : {name, exclusive}) {
-      if (!schema.contains(key)) {
-        continue;
-      }
-      const Json& value = schema[key];
-      if (!value.is_number() || type_of(value) != kInteger || std::abs(value.get<double>()) > static_cast<double>(largest)) {
-        refuse(in(path, key), "is ", short_text(value), ", expected an integer from ", -largest, " to ", largest);
-      }
-      const NumberBound found{static_cast<std::int64_t>(value.get<double>()), key == exclusive};
-      if (!bound || (is_low ? found.value >= bound->value : found.value <= bound->value)) {
-        bound = found;
+    for (const SchemaPlace& fact : facts) {
+      for (const char* const key : {inclusive, exclusive}) {
+        if (!fact.has(key)) {
+          continue;
+        }
+        if (!is_number(fact[key])) {
+          refuse_schema(fact.at(key), "is ", short_text(fact[key]), ", expected a number");
+        }
+        NumberBound found{Decimal::of_json(json_text(fact[key])), key == exclusive};
+        const bool is_tighter = !bound || (is_low ? found.value > bound->value : found.value < bound->value) ||
+                                (found.value == bound->value && found.is_exclusive);
+        if (is_tighter) {
+          bound = std::move(found);
+        }
       }
     }
     return bound;
   }
 
-  static Grammar read_number(const Json& schema, const std::string& path, bool is_integer) {
-    const std::int64_t largest = is_integer ? kLargestIntegerBound : kLargestNumberBound;
-    const auto low = bound_of(schema, "minimum", "exclusiveMinimum", path, largest, true);
-    const auto high = bound_of(schema, "maximum", "exclusiveMaximum", path, largest, false);
+  Grammar read_number(const std::vector<SchemaPlace>& facts, const std::string& path, bool is_integer) {
+    const auto low = bound_of(facts, "minimum", "exclusiveMinimum", true);
+    const auto high = bound_of(facts, "maximum", "exclusiveMaximum", false);
     if (!low && !high) {
       return is_integer ? json_integer() : json_number();
     }
+    const auto text = [](const std::optional<NumberBound>& bound) {
+      return bound ? concat(bound->is_exclusive ? "not " : "", bound->value.text()) : "";
+    };
+    const std::string key = concat(is_integer ? "integer " : "number ", text(low), " to ", text(high));
+    if (const auto known = numbers_.find(key); known != numbers_.end()) {
+      return known->second;
+    }
     try {
-      return is_integer ? integers_within(low, high) : numbers_within(low, high);
+      return numbers_.emplace(key, shared(is_integer ? integers_within(low, high) : numbers_within(low, high))).first->second;
     } catch (const InputError& error) {
-      refuse(path, "has bounds that no number keeps: ", error.what());
+      refuse_schema(path, "has bounds that cannot be used: ", error.what());
     }
   }
 
   const Json& root_;
-  std::map<std::string, Rule> rules_;  // by pointer
-  mutable std::size_t compared_ = 0;
-  std::deque<std::string> waiting_;  // pointers whose rules have no grammar so far
+  const SchemaOptions& options_;
+  std::map<std::vector<std::pair<const Json*, bool>>, Rule> rules_;                         // by key_of()
+  std::deque<std::pair<Rule, Demand>> waiting_;                                             // rules that have no grammar so far
+  std::vector<std::pair<std::shared_ptr<const Choice>, std::optional<unsigned>>> one_ofs_;  // to check when all has been read
+  std::map<std::string, Grammar> strings_, numbers_;                                        // by their keywords
+  std::size_t states_ = 0, combined_ = 0;
+  int calls_ = 0;
 };
 
 }  // namespace
 
-Grammar json_schema(const Json& schema) { return SchemaReader(schema).read_all(); }
+Grammar json_schema(const Json& schema, const SchemaOptions& options) { return SchemaReader(schema, options).read_all(); }
 
 }  // namespace dikkat

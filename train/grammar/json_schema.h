@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,10 +20,16 @@ class SchemaError : public InputError {
   std::string path_;
 };
 
+struct SchemaOptions {
+  std::string name{};                   // of the schema, for GrammarTooLarge: "tools.find.parameters"
+  std::function<void()> on_progress{};  // called often; what it throws ends the work
+  std::size_t* states = nullptr;        // counts the states of several schemas of one grammar, so that they have one limit
+};
+
 /// JSON texts that are valid under a JSON Schema. docs/STRUCTURED.md lists the keywords; others are refused by name, because a text that
 /// ignores them would be wrong. An object's properties come in the order of the schema, and an object with `properties` has no others,
 /// unless additionalProperties asks for them. Not all valid texts match: see json_grammar.h for white space and numbers. Throws
-/// SchemaError, whose text has the path.
-Grammar json_schema(const nlohmann::ordered_json& schema);
+/// SchemaError, whose text has the path. A schema that needs too many states is refused while it is read, so that it takes little memory.
+Grammar json_schema(const nlohmann::ordered_json& schema, const SchemaOptions& options = {});
 
 }  // namespace dikkat

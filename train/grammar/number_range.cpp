@@ -6,116 +6,151 @@
 namespace dikkat {
 namespace {
 
-constexpr index kMostFraction = 6;                        // after the point
-constexpr std::int64_t kLargest = 9'999'999'999'999'999;  // of 16 digits
+constexpr std::size_t kUsualFraction = 6, kMostFraction = 17;  // digits after the point
 
 Grammar digit(char first, char last) { return one_character({{static_cast<char32_t>(first), static_cast<char32_t>(last)}}); }
-Grammar decimal_digits(index least, index most) { return repeat(digit('0', '9'), least, most); }
+Grammar decimal_digits(std::size_t least, std::size_t most) {
+  return repeat(digit('0', '9'), static_cast<index>(least), static_cast<index>(most));
+}
+
+bool is_all(std::string_view digits, char one) { return digits.find_first_not_of(one) == std::string_view::npos; }
+
+/// What may follow some digits of a number.
+using Tail = Grammar (*)(std::string_view low, std::string_view high);
+
+/// Digits from `low` to `high`, which have the same number of digits. `rest` makes what follows the first one; `any` what follows it if
+/// that may be anything.
+Grammar digits_between(std::string_view low, std::string_view high, Tail rest, Grammar (*any)(std::size_t digits)) {
+  const std::string_view low_rest = low.substr(1), high_rest = high.substr(1);
+  if (low[0] == high[0]) {
+    return sequence({digit(low[0], low[0]), rest(low_rest, high_rest)});
+  }
+  const bool from_zeros = is_all(low_rest, '0'), to_nines = is_all(high_rest, '9');
+  const char first = from_zeros ? low[0] : static_cast<char>(low[0] + 1);
+  const char last = to_nines ? high[0] : static_cast<char>(high[0] - 1);
+  std::vector<Grammar> ways;
+  if (!from_zeros) {
+    ways.push_back(sequence({digit(low[0], low[0]), rest(low_rest, std::string(low_rest.size(), '9'))}));
+  }
+  if (first <= last) {
+    ways.push_back(sequence({digit(first, last), any(low_rest.size())}));
+  }
+  if (!to_nines) {
+    ways.push_back(sequence({digit(high[0], high[0]), rest(std::string(low_rest.size(), '0'), high_rest)}));
+  }
+  return any_of(std::move(ways));
+}
 
 /// Numerals from `low` to `high`, which have the same number of digits, leading zeros included.
 Grammar numerals(std::string_view low, std::string_view high) {
+  return low.empty() ? literal("") : digits_between(low, high, numerals, [](std::size_t digits) { return decimal_digits(digits, digits); });
+}
+
+/// Digits after the point that continue others, if any: missing digits count as 0.
+Grammar more_fraction(std::string_view low, std::string_view high);
+
+/// One digit after the point or more, from `low` to `high`, which have the same number of digits.
+Grammar fraction_digits(std::string_view low, std::string_view high) {
+  return digits_between(low, high, more_fraction, [](std::size_t digits) { return decimal_digits(0, digits); });
+}
+
+Grammar more_fraction(std::string_view low, std::string_view high) {
   if (low.empty()) {
     return literal("");
   }
-  const std::string_view low_rest = low.substr(1), high_rest = high.substr(1);
-  if (low[0] == high[0]) {
-    return sequence({digit(low[0], low[0]), numerals(low_rest, high_rest)});
+  const Grammar digits = fraction_digits(low, high);
+  return is_all(low, '0') ? optional(digits) : digits;
+}
+
+/// A point and digits whose value is between those of `low` and `high`; nothing, if that may be 0.
+Grammar fraction(std::string_view low, std::string_view high) {
+  if (low.empty()) {
+    return literal("");
   }
-  const std::string zeros(low_rest.size(), '0'), nines(low_rest.size(), '9');
-  const index count = std::ssize(low_rest);
-  std::vector<Grammar> ways;
-  const bool from_zeros = low_rest == zeros, to_nines = high_rest == nines;
-  const char first = from_zeros ? low[0] : static_cast<char>(low[0] + 1);
-  const char last = to_nines ? high[0] : static_cast<char>(high[0] - 1);
-  if (!from_zeros) {
-    ways.push_back(sequence({digit(low[0], low[0]), numerals(low_rest, nines)}));
+  const Grammar digits = sequence({literal("."), fraction_digits(low, high)});
+  return is_all(low, '0') ? optional(digits) : digits;
+}
+
+std::string shown(const std::string& whole) { return whole.empty() ? "0" : whole; }
+
+/// Integers from `low` to `high`, which are not negative and have no leading zeros.
+Grammar natural_numbers(const Decimal& low, const Decimal& high) {
+  const std::string first = shown(low.whole()), last = shown(high.whole());
+  if (first.size() == last.size()) {
+    return numerals(first, last);
   }
+  std::vector<Grammar> ways = {numerals(first, std::string(first.size(), '9')), numerals('1' + std::string(last.size() - 1, '0'), last)};
+  if (first.size() + 1 < last.size()) {
+    ways.push_back(sequence({digit('1', '9'), decimal_digits(first.size(), last.size() - 2)}));
+  }
+  return any_of(std::move(ways));
+}
+
+/// Numbers from `low` to `high`, which are not negative, with up to `places` digits after the point.
+Grammar positive_numbers(const Decimal& low, const Decimal& high, std::size_t places) {
+  const auto padded = [&](const Decimal& number) {
+    std::string digits = number.fraction();
+    digits.resize(places, '0');
+    return digits;
+  };
+  const std::string zeros(places, '0'), nines(places, '9');
+  if (low.whole() == high.whole()) {
+    return sequence({literal(shown(low.whole())), fraction(padded(low), padded(high))});
+  }
+  std::vector<Grammar> ways = {sequence({literal(shown(low.whole())), fraction(padded(low), nines)}),
+                               sequence({literal(shown(high.whole())), fraction(zeros, padded(high))})};
+  // The integers between those of the bounds.
+  const Decimal first = low.next(0), last = high.rounded_down(0).previous(0);
   if (first <= last) {
-    ways.push_back(sequence({digit(first, last), decimal_digits(count, count)}));
-  }
-  if (!to_nines) {
-    ways.push_back(sequence({digit(high[0], high[0]), numerals(zeros, high_rest)}));
+    ways.push_back(sequence({natural_numbers(first, last), fraction(zeros, nines)}));
   }
   return any_of(std::move(ways));
 }
 
-/// Integers from `low` to `high`, 0 <= low <= high <= kLargest, without leading zeros.
-Grammar natural_numbers(std::int64_t low, std::int64_t high) {
+/// Returns the tighter one of a bound and the largest number with `places` digits after the point, with the bound itself inside.
+Decimal last_of(const std::optional<NumberBound>& bound, std::size_t places) {
+  const Decimal largest = Decimal::of_json(std::string(kMostWholeDigits, '9') + '.' + std::string(places, '9'));
+  if (!bound) {
+    return largest;
+  }
+  const Decimal last = bound->value.rounded_down(places);
+  return std::min(largest, bound->is_exclusive && last == bound->value ? last.previous(places) : last);
+}
+
+std::optional<NumberBound> opposite(const std::optional<NumberBound>& bound) {
+  return bound ? std::optional(NumberBound{bound->value.negated(), bound->is_exclusive}) : std::nullopt;
+}
+
+Grammar within(const std::optional<NumberBound>& low, const std::optional<NumberBound>& high, std::size_t places) {
+  const Decimal first = last_of(opposite(low), places).negated(), last = last_of(high, places);
+  require_input(first <= last, "no number lies between the bounds");
   std::vector<Grammar> ways;
-  for (std::int64_t power = 1; low <= high; power *= 10) {
-    const std::int64_t last = std::min(high, power * 10 - 1);  // the largest with as many digits
-    if (low <= last) {
-      ways.push_back(numerals(concat(low), concat(last)));
-      low = last + 1;
-    }
+  if (first.is_negative()) {
+    // Zero is not written with a sign.
+    const Decimal to = std::min(last, Decimal().previous(places));
+    ways.push_back(sequence({literal("-"), positive_numbers(to.negated(), first.negated(), places)}));
+  }
+  if (!last.is_negative()) {
+    ways.push_back(positive_numbers(std::max(first, Decimal()), last, places));
   }
   return any_of(std::move(ways));
-}
-
-/// A point and digits, of which one at least is not 0 if `above_zero`.
-Grammar fraction(bool above_zero) {
-  if (!above_zero) {
-    return sequence({literal("."), decimal_digits(1, kMostFraction)});
-  }
-  return sequence({literal("."), decimal_digits(0, kMostFraction / 2), digit('1', '9'), decimal_digits(0, kMostFraction / 2 - 1)});
-}
-
-/// Numbers from `low` to `high`, 0 <= low <= high <= kLargest, with their fractions.
-Grammar positive_numbers(NumberBound low, NumberBound high) {
-  std::vector<Grammar> ways;
-  if (!low.is_exclusive || !high.is_exclusive || low.value < high.value) {
-    const Grammar zeros = optional(sequence({literal("."), repeat(digit('0', '0'), 1, kMostFraction)}));
-    if (low.value < high.value) {
-      // The lower bound's own integer.
-      const Grammar whole = natural_numbers(low.value, low.value);
-      ways.push_back(sequence({whole, low.is_exclusive ? fraction(true) : optional(fraction(false))}));
-      if (low.value + 1 < high.value) {
-        ways.push_back(sequence({natural_numbers(low.value + 1, high.value - 1), optional(fraction(false))}));
-      }
-    }
-    if (!high.is_exclusive && (low.value < high.value || !low.is_exclusive)) {
-      ways.push_back(sequence({natural_numbers(high.value, high.value), zeros}));
-    }
-  }
-  return any_of(std::move(ways));
-}
-
-NumberBound opposite(NumberBound bound) { return {-bound.value, bound.is_exclusive}; }
-
-bool is_empty(NumberBound low, NumberBound high) {
-  return low.value > high.value || (low.value == high.value && (low.is_exclusive || high.is_exclusive));
 }
 
 }  // namespace
 
-Grammar integers_within(std::optional<NumberBound> low, std::optional<NumberBound> high) {
-  const std::int64_t first = low ? low->value + (low->is_exclusive ? 1 : 0) : -kLargest;
-  const std::int64_t last = high ? high->value - (high->is_exclusive ? 1 : 0) : kLargest;
-  require_input(first <= last, "no integer lies between the bounds");
-  std::vector<Grammar> ways;
-  if (first < 0) {
-    ways.push_back(sequence({literal("-"), natural_numbers(std::max<std::int64_t>(-last, 1), -first)}));
-  }
-  if (last >= 0) {
-    ways.push_back(natural_numbers(std::max<std::int64_t>(first, 0), last));
-  }
-  return any_of(std::move(ways));
-}
+Grammar integers_within(const std::optional<NumberBound>& low, const std::optional<NumberBound>& high) { return within(low, high, 0); }
 
-Grammar numbers_within(std::optional<NumberBound> low, std::optional<NumberBound> high) {
-  const NumberBound first = low.value_or(NumberBound{-kLargest}), last = high.value_or(NumberBound{kLargest});
-  require_input(!is_empty(first, last), "no number lies between the bounds");
-  std::vector<Grammar> ways;
-  if (first.value < 0) {
-    // Zero is not written with a sign.
-    const NumberBound to = last.value < 0 ? last : NumberBound{0, true};
-    ways.push_back(sequence({literal("-"), positive_numbers(opposite(to), opposite(first))}));
+Grammar numbers_within(const std::optional<NumberBound>& low, const std::optional<NumberBound>& high) {
+  std::size_t places = kUsualFraction;
+  for (const auto& bound : {low, high}) {
+    places = bound ? std::max(places, std::min(bound->value.fraction().size(), kMostFraction)) : places;
   }
-  const NumberBound from = first.value < 0 ? NumberBound{0} : first;
-  if (!is_empty(from, last)) {
-    ways.push_back(positive_numbers(from, last));
+  for (const auto& bound : {low, high}) {
+    require_input(!bound || !bound->is_exclusive || bound->value.whole().size() + places <= static_cast<std::size_t>(kDigitsOfDouble),
+                  "the exclusive bound ", bound ? bound->value.text() : "", " has too many digits, expected at most ", kDigitsOfDouble,
+                  " with those after the point");
   }
-  return any_of(std::move(ways));
+  return within(low, high, places);
 }
 
 }  // namespace dikkat

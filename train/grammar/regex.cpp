@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <string>
 
 #include "train/grammar/node.h"
@@ -14,6 +15,7 @@ using Ranges = std::vector<Range>;
 
 constexpr index kMostQuantified = 10'000;
 constexpr int kMostGroups = 100;
+constexpr int kMostLookaheads = 8;
 constexpr index kLongestPattern = 10'000;
 
 const Ranges& line_breaks() {
@@ -43,6 +45,36 @@ const Ranges& white_space() {
   return all;
 }
 
+Grammar any_text() { return repeat(one_character({{0, utf8::kLastCodePoint}}), 0); }
+
+/// A part of a pattern.
+struct Piece {
+  Grammar texts;
+  /// The texts of a part with a lookahead, which depends on what follows: returns those of the part and the rest after it. Empty for other
+  /// parts, whose texts do not depend on the rest.
+  std::function<Grammar(const Grammar& rest)> before{};
+};
+
+/// Returns the texts of pieces one after another, and of the rest after them.
+Grammar joined(const std::vector<Piece>& pieces, const Grammar& rest) {
+  std::vector<Grammar> parts;  // from the last one that has no lookahead on
+  std::size_t begin = pieces.size();
+  while (begin > 0 && !pieces[begin - 1].before) {
+    --begin;
+  }
+  for (std::size_t i = begin; i < pieces.size(); ++i) {
+    parts.push_back(pieces[i].texts);
+  }
+  parts.push_back(rest);
+  const Grammar end = sequence(std::move(parts));
+  return begin == 0 ? end
+                    : joined({pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(begin) - 1}, pieces[begin - 1].before(end));
+}
+
+bool looks_ahead(const std::vector<Piece>& pieces) {
+  return std::ranges::any_of(pieces, [](const Piece& one) { return static_cast<bool>(one.before); });
+}
+
 /// Parses a regular expression by recursive descent.
 class RegexParser {
  public:
@@ -57,7 +89,7 @@ class RegexParser {
     }
     std::vector<Grammar> ways;
     do {
-      ways.push_back(outermost());
+      ways.push_back(outermost(options_.whole, options_.whole));
     } while (takes('|'));
     if (!is_over()) {
       refuse(at_, "this ) closes no group: write \\) for the character");
@@ -84,59 +116,97 @@ class RegexParser {
     return one.code_point;
   }
 
-  Grammar character(const Ranges& ranges) const {
-    const Ranges normal = normal_ranges(ranges);
-    return options_.character ? options_.character(normal) : one_character(normal);
-  }
-
-  /// Parses an outermost alternative, which may have anchors.
-  Grammar outermost() {
-    bool is_begun = options_.whole, is_ended = options_.whole;
+  /// Parses an outermost alternative, which may have anchors. Without them, other text may stand before or after it.
+  Grammar outermost(bool is_begun, bool is_ended) {
     while (takes('^')) {
       is_begun = true;
     }
-    std::vector<Grammar> parts = terms();
+    const std::vector<Piece> pieces = terms();
     while (takes('$')) {
       is_ended = true;
     }
     if (!is_over() && peek() != '|' && peek() != ')') {
       refuse(at_ - 1, "a $ before the end of the pattern is not supported: write \\$ for the character");
     }
-    const Grammar any = repeat(character({{0, utf8::kLastCodePoint}}), 0);
-    if (!is_begun) {
-      parts.insert(parts.begin(), any);
-    }
-    if (!is_ended) {
-      parts.push_back(any);
-    }
-    return sequence(std::move(parts));
+    const Grammar texts = joined(pieces, is_ended ? sequence({}) : any_text());
+    return is_begun ? texts : sequence({any_text(), texts});
   }
 
-  Grammar group(index opened) {
+  void open_level(index opened) {
     if (++level_ > kMostGroups) {
       refuse(opened, concat("groups are nested more than ", kMostGroups, " levels deep"));
     }
-    std::vector<Grammar> ways;
-    do {
-      ways.push_back(sequence(terms()));
-    } while (takes('|'));
-    if (!is_over() && peek() == '$') {
-      refuse(at_, "a $ within a group is not supported: put it at the end of the pattern, or write \\$ for the character");
-    }
+  }
+  void close_level(index opened) {
     if (!takes(')')) {
       refuse(opened, "this group is not closed, expected a )");
     }
     --level_;
-    return any_of(std::move(ways));
+  }
+
+  Piece group(index opened) {
+    open_level(opened);
+    std::vector<std::vector<Piece>> alternatives;
+    do {
+      alternatives.push_back(terms());
+      if (takes('$')) {
+        if (!is_over() && peek() != '|' && peek() != ')') {
+          refuse(at_ - 1, "a $ before the end of an alternative is not supported: write \\$ for the character");
+        }
+        alternatives.back().push_back(looking_ahead(sequence({}), at_ - 1));
+      }
+    } while (takes('|'));
+    close_level(opened);
+    const auto before = [alternatives](const Grammar& rest) {
+      std::vector<Grammar> ways;
+      for (const std::vector<Piece>& one : alternatives) {
+        ways.push_back(joined(one, rest));
+      }
+      return any_of(std::move(ways));
+    };
+    Piece piece{before(sequence({}))};
+    if (std::ranges::any_of(alternatives, looks_ahead)) {
+      piece.before = before;
+    }
+    return piece;
+  }
+
+  /// Parses a lookahead after its (?= or (?!.
+  Piece lookahead(index opened, bool is_negative) {
+    open_level(opened);
+    std::vector<Grammar> ways;
+    do {
+      if (!is_over() && peek() == '^' && opened > 0 && pattern_.substr(0, static_cast<std::size_t>(opened)) != "^") {
+        refuse(at_, "a ^ after the beginning of the pattern is not supported: write \\^ for the character");
+      }
+      ways.push_back(outermost(true, false));
+    } while (takes('|'));
+    close_level(opened);
+    return looking_ahead(is_negative ? all_but(any_of(std::move(ways))) : any_of(std::move(ways)), opened);
+  }
+
+  /// Returns a part without text, after which all that follows must be one of some texts.
+  Piece looking_ahead(const Grammar& ahead, index at) {
+    if (++lookaheads_ > kMostLookaheads) {
+      refuse(at, concat("the pattern has more than ", kMostLookaheads, " lookaheads"));
+    }
+    return {sequence({}), [ahead](const Grammar& rest) { return all_of({ahead, rest}); }};
   }
 
   /// Parses what stands one after another, up to | ) $ or the end.
-  std::vector<Grammar> terms() {
-    std::vector<Grammar> parts;
+  std::vector<Piece> terms() {
+    std::vector<Piece> parts;
     while (!is_over() && peek() != '|' && peek() != ')' && peek() != '$') {
-      Grammar part = atom();
+      const index begin = at_;
+      Piece part = atom();
       while (std::optional<std::pair<index, index>> times = quantifier()) {
-        part = repeat(std::move(part), times->first, times->second < 0 ? std::nullopt : std::optional(times->second));
+        if (part.before && *times != std::pair<index, index>(0, 1)) {
+          refuse(begin, "a part with a lookahead that repeats is not supported");
+        }
+        if (part.before) {
+          part.before = [before = std::move(part.before)](const Grammar& rest) { return any_of({before(rest), rest}); };
+        }
+        part.texts = repeat(std::move(part.texts), times->first, times->second < 0 ? std::nullopt : std::optional(times->second));
         if (!is_over() && (peek() == '*' || peek() == '+' || peek() == '{')) {
           refuse(at_, peek() == '+' ? "possessive repetitions such as a*+ are not supported: leave the + out"
                                     : "nothing stands before this repetition: put the repeated part into a group");
@@ -151,12 +221,18 @@ class RegexParser {
     return parts;
   }
 
-  Grammar atom() {
+  static Piece character(Ranges ranges) { return {one_character(std::move(ranges))}; }
+
+  Piece atom() {
     const index begin = at_;
     const char c = peek();
     switch (c) {
       case '(':
         ++at_;
+        if (is_at("?=") || is_at("?!")) {
+          at_ += 2;
+          return lookahead(begin, pattern_[static_cast<std::size_t>(at_) - 1] == '!');
+        }
         open_group(begin);
         return group(begin);
       case '[': ++at_; return character(character_class(begin));
@@ -182,8 +258,8 @@ class RegexParser {
     if (!takes('?')) {
       return;
     }
-    if (is_at("=") || is_at("!") || is_at("<=") || is_at("<!")) {
-      refuse(begin, "lookahead and lookbehind are not supported");
+    if (is_at("<=") || is_at("<!")) {
+      refuse(begin, "lookbehind is not supported");
     }
     if (takes(':')) {
       return;
@@ -399,7 +475,7 @@ class RegexParser {
   const std::string_view pattern_;
   const RegexOptions& options_;
   index at_ = 0;
-  int level_ = 0;
+  int level_ = 0, lookaheads_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <string_view>
 
 #include "train/grammar/grammar.h"
@@ -21,16 +20,14 @@ class RegexError : public InputError {
 /// How a regular expression is read.
 struct RegexOptions {
   bool whole = true;  // the whole text matches, as if the pattern stood between ^ and $; otherwise any part of the text
-  /// The text of one character of these ranges; by default the character. For strings of JSON: json_character().
-  std::function<Grammar(const std::vector<utf8::Range>&)> character = {};
 };
 
 /// The texts that a regular expression matches. It has: characters; escapes \n \t \r \f \v \0 \xHH \uHHHH \u{H...} and \ before
 /// punctuation; . (any character except \n); classes [a-z] [^a-z] and \d \w \s \D \W \S (ASCII, but \s is Unicode's white space, as in
-/// ECMAScript); groups
-/// (...), (?:...) and (?<name>...); alternatives |; * + ? {m} {m,} {m,n}, also lazy, which match the same texts; and ^ and $ at the ends of
-/// the pattern or of its outermost alternatives. Throws RegexError for everything else (references, lookaround, word boundaries,
-/// properties), and for repetitions that are too large.
+/// ECMAScript); groups (...), (?:...) and (?<name>...); alternatives |; * + ? {m} {m,} {m,n}, also lazy, which match the same texts;
+/// lookahead (?=...) and (?!...), but not within a part that may repeat; and ^ and $ at the ends of the pattern, of its outermost
+/// alternatives, and of a lookahead. Throws RegexError for everything else (references, lookbehind, word boundaries, properties), and for
+/// repetitions that are too large.
 Grammar regex(std::string_view pattern, const RegexOptions& options = {});
 
 }  // namespace dikkat

@@ -42,8 +42,10 @@ class TokenGrammar::Masks {
     Matcher::State state;
   };
 
-  Masks(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends)
-      : trie_(std::move(trie)), ends_(std::move(ends)), automaton_(std::make_shared<const Automaton>(grammar, trie_->alphabet())) {
+  Masks(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends, const std::function<void()>& on_progress)
+      : trie_(std::move(trie)),
+        ends_(std::move(ends)),
+        automaton_(std::make_shared<const Automaton>(grammar, trie_->alphabet(), on_progress)) {
     renew();
     require_input(matcher_->continues(matcher_->start()), "the only text that matches the grammar is the empty one, expected some text");
     try_out();
@@ -243,8 +245,9 @@ class TokenGrammar::Sample : public TokenConstraint {
   std::vector<std::pair<Token, float>> ends_;
 };
 
-TokenGrammar::TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends)
-    : masks_(std::make_unique<Masks>(grammar, std::move(trie), std::move(ends))) {}
+TokenGrammar::TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends,
+                           const std::function<void()>& on_progress)
+    : masks_(std::make_unique<Masks>(grammar, std::move(trie), std::move(ends), on_progress)) {}
 TokenGrammar::~TokenGrammar() = default;
 
 std::unique_ptr<TokenConstraint> TokenGrammar::constraint() const { return std::make_unique<Sample>(shared_from_this()); }

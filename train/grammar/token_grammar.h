@@ -21,10 +21,12 @@ namespace dikkat {
 /// cut off all the same.
 class TokenGrammar : public std::enable_shared_from_this<TokenGrammar> {
  public:
-  /// `ends` are the tokens that end a sample. They are allowed where the text is complete. Throws InputError if the grammar is too large,
-  /// if it contains itself without text before that, if it has too many readings of a text at once, if no text matches but the empty one,
-  /// or if the vocabulary cannot write any that does. Samples throw nothing later.
-  TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends);
+  /// `ends` are the tokens that end a sample. They are allowed where the text is complete. Throws GrammarTooLarge, and InputError if the
+  /// grammar contains itself without text before that, if it has too many readings of a text at once, if no text matches but the empty one,
+  /// or if the vocabulary cannot write any that does. Samples throw nothing later. `on_progress`, if there is one, is called often; what it
+  /// throws ends the work.
+  TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends,
+               const std::function<void()>& on_progress = {});
   ~TokenGrammar();
 
   /// Returns a constraint for a sample from its beginning. It keeps this object alive.

@@ -37,6 +37,93 @@ TEST(Grammar, RepeatsBetweenItsBounds) {
   input_error_of([] { repeat(letters(), 0, 100'001); });
 }
 
+TEST(Grammar, LargeBoundsNeedFewStates) {
+  const auto counted = over_bytes(sequence({repeat(any_of({literal("ab"), literal("c")}), 65'530, 65'536), literal(".")}));
+  std::string text;
+  for (index i = 0; i < 65'529; ++i) {
+    text += i % 2 == 0 ? "ab" : "c";
+  }
+  EXPECT_FALSE(counted->matches(text + "."));
+  EXPECT_TRUE(counted->matches(text + "ab."));
+  EXPECT_TRUE(counted->matches(text + "abcabcabcab."));
+  EXPECT_FALSE(counted->matches(text + "abcabcabcabc."));
+  const auto letters_only = over_bytes(sequence({repeat(letters(), 0, 100'000), literal(".")}));
+  EXPECT_TRUE(letters_only->matches(std::string(100'000, 'x') + "."));
+  EXPECT_FALSE(letters_only->can_continue(std::string(100'001, 'x')));
+  EXPECT_TRUE(letters_only->matches("."));
+  // All numbers of parts, around the bounds and the places where a repetition is divided.
+  const auto some = over_bytes(sequence({repeat(literal("a"), 2500, 5003), literal(".")}));
+  for (const index count : {0, 1, 1250, 2499, 2500, 2501, 3125, 3750, 3751, 3752, 4999, 5002, 5003, 5004}) {
+    EXPECT_EQ(some->matches(std::string(static_cast<std::size_t>(count), 'a') + "."), 2500 <= count && count <= 5003) << count;
+  }
+  const Grammar line = sequence({repeat(letters(), 1, 1000), literal(";")});
+  EXPECT_TRUE(over_bytes(repeat(line, 1, 1000))->matches(std::string(1000, 'a') + ";b;"));
+}
+
+TEST(Grammar, HasTextsThatAllPartsHave) {
+  const Grammar some = repeat(one_character({{'a', 'c'}, {0xE9, 0xE9}}), 0);
+  const auto both =
+      over_bytes(all_of({some, repeat(any_of({literal("ab"), literal("éc"), literal("d")}), 1, 2), all_but(literal("abab"))}));
+  for (const char* text : {"ab", "éc", "abéc", "écéc"}) {
+    EXPECT_TRUE(both->matches(text)) << text;
+  }
+  for (const char* text : {"", "d", "abab", "ababab", "a", "ad"}) {
+    EXPECT_FALSE(both->matches(text)) << text;
+  }
+  input_error_of([&] { over_bytes(all_of({literal("a"), literal("b")})); });
+  input_error_of([&] { over_bytes(all_of({some, all_but(some)})); });
+  EXPECT_TRUE(over_bytes(sequence({literal("x"), any_of({all_of({literal("a"), literal("b")}), literal("c")})}))->matches("xc"));
+
+  // Against a check of each part.
+  Dice dice(5);
+  for (int i = 0; i < 40; ++i) {
+    const auto random = [&] {
+      std::vector<Grammar> ways;
+      for (index j = 1 + dice.roll(4); j > 0; --j) {
+        ways.push_back(
+            sequence({repeat(letters(), 0, dice.roll(3)), literal(dice.coin() ? "a" : "ba"), repeat(literal("b"), dice.roll(2))}));
+      }
+      return any_of(std::move(ways));
+    };
+    const Grammar one = random(), other = random(), third = random();
+    const Grammar end = literal(".");
+    const auto common = over_bytes(any_of({literal("!"), sequence({all_of({one, other, all_but(third)}), end})}));
+    const auto of_one = over_bytes(one), of_other = over_bytes(other), of_third = over_bytes(third);
+    for (int j = 0; j < 200; ++j) {
+      std::string text;
+      for (index length = dice.roll(7); length > 0; --length) {
+        text += dice.coin() ? 'a' : 'b';
+      }
+      ASSERT_EQ(common->matches(text + "."), of_one->matches(text) && of_other->matches(text) && !of_third->matches(text)) << text;
+    }
+  }
+}
+
+TEST(Grammar, SpellsCharacters) {
+  const auto doubled =
+      over_bytes(spelled(sequence({literal("a"), repeat(one_character({{'b', 'c'}}), 1), all_of({literal("x"), letters()})}),
+                         [](const std::vector<utf8::Range>& ranges) {
+                           return any_of({one_character(ranges), shared(sequence({literal("<"), one_character(ranges), literal(">")}))});
+                         }));
+  for (const char* text : {"abx", "<a>b<c><x>", "a<b>bbx"}) {
+    EXPECT_TRUE(doubled->matches(text)) << text;
+  }
+  for (const char* text : {"ax", "<ab>x", "<a><c><a>"}) {
+    EXPECT_FALSE(doubled->matches(text)) << text;
+  }
+}
+
+TEST(Grammar, ManyLiteralsAreOneReading) {
+  std::vector<Grammar> names;
+  for (index i = 0; i < 5000; ++i) {
+    names.push_back(literal(concat("name", i)));
+  }
+  const auto grammar = over_bytes(any_of(names));
+  EXPECT_TRUE(grammar->matches("name4999"));
+  EXPECT_TRUE(grammar->matches("name4"));
+  EXPECT_FALSE(grammar->matches("name5000"));
+}
+
 TEST(Grammar, RepeatsWhatMayBeEmpty) {
   const Grammar grammar = sequence({repeat(optional(letters()), 2, 3), literal("."), repeat(repeat(letters(), 0), 0)});
   for (const char* text : {".", "a.", "abc.", ".x", "ab.xyz"}) {
@@ -166,8 +253,16 @@ TEST(Grammar, RefusesWhatCannotBeWritten) {
       over_bytes(with_rules(any_of({reference(endless), literal("xy")}), {{endless, sequence({literal("x"), reference(endless)})}}));
   EXPECT_TRUE(some->matches("xy"));
   EXPECT_FALSE(some->can_continue("xx"));
-  // Too large.
-  EXPECT_TRUE(testing::names(input_error_of([&] { over_bytes(repeat(repeat(letters(), 1, 1000), 1, 1000)); }), {"100000"}));
+  // Too large. The message names the part that needs most states.
+  const Grammar small = named(repeat(literal("ab"), 0, 3), "small"), large = named(literal(std::string(90'000, 'a')), "large.part");
+  const Grammar around = named(sequence({small, large, literal(std::string(20'000, 'b'))}), "large");
+  try {
+    over_bytes(sequence({small, around}));
+    ADD_FAILURE();
+  } catch (const GrammarTooLarge& error) {
+    EXPECT_EQ(error.name(), "large.part");
+    EXPECT_TRUE(testing::names(error.what(), {"large.part", "100000"}));
+  }
   input_error_of([] { literal("\xFF"); });
 }
 

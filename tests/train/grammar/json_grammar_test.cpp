@@ -57,10 +57,10 @@ TEST(JsonGrammar, HasJsonValues) {
 
 TEST(JsonGrammar, BlanksAndDigitsHaveAnEnd) {
   const auto value = over_bytes(json_value());
-  const std::string most(16, '7');
-  EXPECT_TRUE(value->matches(concat('-', most, '.', most, "E+99")));
+  const std::string most(39, '7'), fraction(16, '7');
+  EXPECT_TRUE(value->matches(concat('-', most, '.', fraction, "E+99")));
   EXPECT_FALSE(value->can_continue(concat(most, "7")));
-  EXPECT_FALSE(value->can_continue(concat("0.", most, "7")));
+  EXPECT_FALSE(value->can_continue(concat("0.", fraction, "7")));
   EXPECT_FALSE(value->can_continue("1e100"));
   EXPECT_TRUE(value->can_continue(concat("[\n", std::string(16, ' '))));
   EXPECT_FALSE(value->can_continue(concat("[\n", std::string(17, ' '))));
@@ -128,6 +128,90 @@ TEST(NumberRange, HasTheIntegersBetweenItsBounds) {
     }
   }
   input_error_of([] { integers_within(NumberBound{3, true}, NumberBound{3}); });
+}
+
+TEST(NumberRange, HasLargeIntegers) {
+  const auto unsigned_128 =
+      over_bytes(integers_within(NumberBound{0}, NumberBound{Decimal::of_json("340282366920938463463374607431768211455")}));
+  EXPECT_TRUE(unsigned_128->matches("340282366920938463463374607431768211455"));
+  EXPECT_FALSE(unsigned_128->matches("340282366920938463463374607431768211456"));
+  EXPECT_FALSE(unsigned_128->matches("-1"));
+  const auto safe = over_bytes(integers_within(NumberBound{-9007199254740991}, NumberBound{9007199254740991}));
+  for (const char* text : {"9007199254740991", "-9007199254740991", "0", "-1", "123456789012345"}) {
+    EXPECT_TRUE(safe->matches(text)) << text;
+  }
+  for (const char* text : {"9007199254740992", "-9007199254740992", "10000000000000000"}) {
+    EXPECT_FALSE(safe->matches(text)) << text;
+  }
+  const auto above = over_bytes(integers_within(NumberBound{Decimal::of_json("1e30"), true}, std::nullopt));
+  EXPECT_TRUE(above->matches("1000000000000000000000000000001"));
+  EXPECT_FALSE(above->matches("1000000000000000000000000000000"));
+  EXPECT_TRUE(above->matches(std::string(39, '9')));
+  const auto within_fractions =
+      over_bytes(integers_within(NumberBound{Decimal::of_json("-1.5")}, NumberBound{Decimal::of_json("2.5"), true}));
+  for (int i = -3; i < 5; ++i) {
+    EXPECT_EQ(within_fractions->matches(concat(i)), -1 <= i && i <= 2) << i;
+  }
+}
+
+TEST(NumberRange, HasBoundsWithFractions) {
+  Dice dice(3);
+  const auto random = [&] { return concat(dice.coin() ? "-" : "", dice.roll(dice.coin() ? 3 : 200), '.', dice.roll(1000)); };
+  for (int i = 0; i < 60; ++i) {
+    std::string low = random(), high = random();
+    if (Decimal::of_json(high) < Decimal::of_json(low)) {
+      std::swap(low, high);
+    }
+    if (low == high) {
+      continue;
+    }
+    const bool out = dice.coin();
+    const auto grammar = over_bytes(
+        sequence({numbers_within(NumberBound{Decimal::of_json(low), out}, NumberBound{Decimal::of_json(high), out}), literal(";")}));
+    for (int j = 0; j < 300; ++j) {
+      const std::string text = j == 0 ? low : j == 1 ? high : random();
+      const Decimal value = Decimal::of_json(text);
+      const bool is_in = (value > Decimal::of_json(low) && value < Decimal::of_json(high)) ||
+                         (!out && (value == Decimal::of_json(low) || value == Decimal::of_json(high)));
+      if (text.starts_with('-') && !value.is_negative()) {
+        continue;  // zero is not written with a sign
+      }
+      ASSERT_EQ(grammar->matches(text + ";"), is_in) << text << " in " << low << " to " << high;
+    }
+  }
+  const auto tiny =
+      over_bytes(numbers_within(NumberBound{Decimal::of_json("1e-7"), true}, NumberBound{Decimal::of_json("3.4028234663852886e+38")}));
+  EXPECT_TRUE(tiny->matches("0.0000002"));
+  EXPECT_FALSE(tiny->matches("0.0000001"));
+  EXPECT_TRUE(tiny->matches("340282346638528860000000000000000000000.0"));
+  EXPECT_FALSE(tiny->matches("340282346638528860000000000000000000001"));
+  input_error_of([] { numbers_within(NumberBound{Decimal::of_json("123456789.0000001"), true}, std::nullopt); });
+}
+
+TEST(Decimal, ReadsNumbersOfJson) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"0", "0"},
+      {"-0.0", "0"},
+      {"1.50", "1.5"},
+      {"1e3", "1000"},
+      {"-1.25E-2", "-0.0125"},
+      {"12.5e1", "125"},
+      {"0.001e3", "1"},
+      {"1e-3", "0.001"},
+      {"9007199254740993", "9007199254740993"},
+      {"0e99999999999999999999", "0"},
+  };
+  for (const auto& [text, shown] : cases) {
+    EXPECT_EQ(Decimal::of_json(text).text(), shown);
+  }
+  EXPECT_EQ(Decimal::of_json("1e99999999999999999999"), Decimal::of_json("1e1000"));
+  EXPECT_LT(Decimal::of_json("-1e5"), Decimal(-99999));
+  EXPECT_LT(Decimal::of_json("0.3"), Decimal::of_json("0.31"));
+  EXPECT_EQ(Decimal::of_json("-1.2345").rounded_up(2).text(), "-1.23");
+  EXPECT_EQ(Decimal::of_json("1.2345").rounded_up(2).text(), "1.24");
+  EXPECT_EQ(Decimal::of_json("9.99").next(2).text(), "10");
+  EXPECT_EQ(Decimal::of_json("-0.01").next(2).text(), "0");
+  EXPECT_EQ(Decimal(0).previous(1).text(), "-0.1");
 }
 
 TEST(NumberRange, HasTheNumbersBetweenItsBounds) {

@@ -7,13 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/train/grammar/support.h"
+#include "train/system/json.h"
 
 namespace dikkat {
 namespace {
 
 using nlohmann::ordered_json;
 
-std::shared_ptr<const TokenGrammar> grammar_of(std::string_view schema) { return over_bytes(json_schema(ordered_json::parse(schema))); }
+std::shared_ptr<const TokenGrammar> grammar_of(std::string_view schema) {
+  return over_bytes(json_schema(parse_json<ordered_json>(schema)));
+}
 
 void expect(std::string_view schema, const std::vector<std::string>& valid, const std::vector<std::string>& invalid) {
   const auto grammar = grammar_of(schema);
@@ -48,6 +51,10 @@ TEST(JsonSchema, Types) {
   expect(R"({"type": "array"})", {"[]", R"([1, {}])"}, {"{}"});
   expect(R"({"type": ["string", "null"]})", {"null", R"("")"}, {"0"});
   expect(R"({"type": "integer", "nullable": true})", {"null", "5"}, {"\"\""});
+  expect(R"({"type": "string", "enum": ["a"], "nullable": true})", {R"("a")"}, {"null"});
+  expect(R"({"type": "string", "enum": ["a", null], "nullable": true})", {R"("a")", "null"}, {});
+  expect(R"({"allOf": [{"$ref": "#/$defs/a"}], "nullable": true, "$defs": {"a": {"type": "integer", "nullable": false}}})", {"null", "5"},
+         {"\"\""});
   expect("{}", {"1", "{}", "[null]"}, {""});
   expect("true", {"1", "{}", "[null]"}, {""});
   expect(
@@ -99,6 +106,22 @@ TEST(JsonSchema, Lists) {
 
 TEST(JsonSchema, Strings) {
   expect(R"({"type": "string", "minLength": 2, "maxLength": 3})", {R"("ab")", R"("éé😀")"}, {R"("a")", R"("abcd")"});
+  expect(R"({"type": "string", "maxLength": 65536})", {R"("")", concat('"', std::string(65536, 'x'), '"')},
+         {concat('"', std::string(65537, 'x'), '"')});
+  expect(R"({"type": "string", "pattern": "^[a-z\\n\"]+$", "minLength": 2, "maxLength": 3})", {R"("a\n")", R"("ab\"")"},
+         {R"("a")", R"("\n")", R"("abcd")", R"("aB")"});
+  expect(R"({"type": "string", "allOf": [{"pattern": "a"}, {"pattern": "b"}]})", {R"("ab")", R"("xbya")"}, {R"("a")", R"("b")"});
+  expect(R"({"type": "string", "format": "starts_with", "pattern": "^ab.*"})", {R"("ab")", R"("abc")"}, {R"("a")"});
+  expect(R"({"type": "string", "format": "date-time", "pattern": "Z$"})", {R"("2026-02-28T23:59:59Z")"},
+         {R"("2026-02-28T23:59:59+01:00")", R"("Z")"});
+  expect(R"({"type": "string", "format": "hostname", "maxLength": 4})", {R"("a.bc")"}, {R"("a.bcd")", R"("a..b")"});
+  expect(R"({"type": "string", "format": "uri", "minLength": 1, "maxLength": 2083})",
+         {R"("https://a.example/b%20c?d=%C3%A9#e/f")", R"("http://a.example#")"},
+         {R"("https://a.example/b%2")", R"("https://a.example/b c")"});
+  expect(R"({"type": "string", "format": "ipv6"})", {R"("::1")", R"("2001:db8::ff00:42:8329")", R"("::")"},
+         {R"("1::2::3")", R"("12345::")"});
+  expect(R"({"type": "string", "format": "uuid4"})", {R"("123e4567-e89b-42d3-a456-426614174000")"},
+         {R"("123e4567-e89b-12d3-a456-426614174000")"});
   expect(R"({"type": "string", "pattern": "^[a-z]+\"?$"})", {R"("abc")", R"("abc\"")"}, {R"("")", R"("abc"")", R"("A")"});
   expect(R"({"pattern": "b"})", {R"("abc")", R"("\n\"b")"}, {R"("ac")", R"("\u0062")"});
   expect(R"({"type": "string", "format": "date"})", {R"("2026-02-28")", R"("2026-11-30")"},
@@ -117,23 +140,56 @@ TEST(JsonSchema, NumbersBetweenBounds) {
   expect(R"({"type": "integer", "exclusiveMinimum": 0})", {"1", "1000"}, {"0", "-1"});
   expect(R"({"type": "integer", "minimum": 3, "exclusiveMinimum": 3, "maximum": 9, "exclusiveMaximum": 8})", {"4", "7"}, {"3", "8"});
   expect(R"({"type": "number", "minimum": 0, "maximum": 1})", {"0", "0.25", "1", "1.0"}, {"1.01", "-0.5", "2"});
+  expect(R"({"type": "number", "minimum": 0.5, "exclusiveMaximum": 2})", {"0.5", "1", "1.999999"}, {"0.49", "2", "2.0"});
+  expect(R"({"type": "integer", "minimum": -9007199254740991, "maximum": 9007199254740991})", {"9007199254740991", "-1", "0"},
+         {"9007199254740992", "-9007199254740992"});
+  expect(R"({"type": "number", "minimum": -3.4028234663852886e+38, "maximum": 3.4028234663852886e+38})", {"0.5", "-17"}, {"1e39"});
+  expect(R"({"type": "integer"})", {"123456789012345678", "-340282366920938463463374607431768211455"}, {});
+  expect(R"({"type": "integer", "minimum": 0.5, "maximum": 1e30})", {"1", "1000000000000000000000000000000"},
+         {"0", "1000000000000000000000000000001"});
+  expect(R"({"type": "integer", "maximum": 18446744073709551617})", {"18446744073709551617"}, {"18446744073709551618"});
 }
 
 TEST(JsonSchema, Values) {
   expect(R"({"enum": ["a", "b\"", 3, null, [1, 2], {"x": 1}]})", {R"("a")", R"("b\"")", "3", "null", "[1, 2]", "[1,2]", R"({"x": 1})"},
          {"4", R"("c")", "[1]"});
   expect(R"({"const": "only"})", {R"("only")"}, {R"("onl")"});
+  expect(R"({"const": "a", "enum": ["a", "b"], "type": "string"})", {R"("a")"}, {R"("b")"});
+  expect(R"({"allOf": [{"enum": [1, 2, {"a": 1, "b": 2}]}, {"enum": [2.0, 3, {"b": 2, "a": 1}]}]})", {"2.0", R"({"b": 2, "a": 1})"},
+         {"1", "3"});
+  expect(R"({"enum": [18446744073709551617, -9223372036854775809]})", {"18446744073709551617", "-9223372036854775809"},
+         {"18446744073709551616", "-9223372036854775808"});
   expect(R"({"type": "string", "enum": ["a", 1]})", {R"("a")"}, {"1"});
 }
 
 TEST(JsonSchema, Choices) {
   expect(R"({"anyOf": [{"type": "integer"}, {"type": "null"}], "default": null, "title": "t"})", {"1", "null"}, {"true"});
   expect(R"({"allOf": [{"type": "integer"}]})", {"1"}, {"true"});
+  expect(R"({"type": "object", "anyOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"b": {"const": 2}}}]})",
+         {"{}", R"({"a": 1})", R"({"b": 2})"}, {"1", R"({"a": 1, "b": 2})"});
+  expect(
+      R"({"allOf": [{"properties": {"a": {"type": "number"}}, "required": ["a"]}, {"properties": {"b": {"const": 2}, "a": {"minimum": 3}}},
+                       {"anyOf": [{"required": ["c"], "properties": {"c": {}}}, {"properties": {"d": {}}}]}]})",
+      {R"({"a": 3, "b": 2, "c": 1})", R"({"a": 4.5, "d": null})", R"({"a": 3})"}, {R"({"a": 2})", R"({"b": 2})", R"({"a": 3, "b": 3})"});
+  expect(R"({"allOf": [{"properties": {"a": {}}, "additionalProperties": false}, {"properties": {"a": {"const": 1}, "b": {}}}]})",
+         {"{}", R"({"a": 1})"}, {R"({"b": 1})", R"({"a": 2})"});
+  expect(
+      R"({"allOf": [{"items": {"type": "integer"}, "minItems": 1}, {"prefixItems": [{"minimum": 3}], "items": {"maximum": 9}, "maxItems": 2}]})",
+      {"[3]", "[17, 9]"}, {"[]", "[2]", "[3, 10]", "[3, 4, 5]"});
+  expect(R"({"anyOf": [{"type": "string", "maxLength": 1}, {"type": "null"}], "description": "d", "discriminator": {"propertyName": "a"}})",
+         {R"("a")", "null"}, {R"("ab")"});
   expect(R"({"oneOf": [{"type": "integer"}, {"type": "string"}]})", {"1", R"("a")"}, {"true"});
   expect(R"({"oneOf": [{"properties": {"kind": {"const": "a"}, "x": {"type": "integer"}}, "required": ["kind", "x"]},
                        {"properties": {"kind": {"enum": ["b", "c"]}, "y": {"type": "string"}}, "required": ["kind", "y"]}]})",
          {R"({"kind": "a", "x": 1})", R"({"kind": "c", "y": ""})"}, {R"({"kind": "a", "y": ""})"});
   expect(R"({"oneOf": [{"const": 1}, {"enum": [2, 3]}]})", {"1", "3"}, {"4"});
+  expect(R"({"oneOf": [{"properties": {"a": {}}, "required": ["a"], "additionalProperties": false},
+                       {"properties": {"b": {}}, "required": ["b"], "additionalProperties": false}]})",
+         {R"({"a": 1})", R"({"b": 1})"}, {"{}", R"({"a": 1, "b": 1})"});
+  expect(
+      R"({"oneOf": [{"type": "object", "properties": {"a": {"type": "object", "properties": {"k": {"const": 1}}, "required": ["k"]}}, "required": ["a"]},
+                       {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}]})",
+      {R"({"a": {"k": 1}})", R"({"a": ""})"}, {R"({"a": 1})"});
 }
 
 TEST(JsonSchema, References) {
@@ -149,27 +205,142 @@ TEST(JsonSchema, References) {
       {"{}", R"({"left": {"right": {}}, "right": {"left": {}}})"}, {R"({"left": 1})"});
 }
 
+TEST(JsonSchema, ReferencesBelowAnIdBeginThere) {
+  expect(
+      R"({"properties": {"a": {"$id": "inner", "type": "object", "properties": {"b": {"$ref": "#/$defs/c"}}, "$defs": {"c": {"const": "inner"}}}},
+             "$defs": {"c": {"const": "outer"}}})",
+      {R"({"a": {"b": "inner"}})"}, {R"({"a": {"b": "outer"}})"});
+  expect(R"({"properties": {"a": {"$ref": "#/$defs/x/$defs/y"}},
+             "$defs": {"c": {"const": 1}, "x": {"$id": "x", "$defs": {"c": {"const": 2}, "y": {"items": {"$ref": "#/$defs/c"}}}}}})",
+         {R"({"a": [2]})"}, {R"({"a": [1]})"});
+}
+
+TEST(JsonSchema, FalseMatchesNothing) {
+  expect(R"({"properties": {"a": false, "b": {"not": {}}, "c": {"const": 1}}})", {"{}", R"({"c": 1})"}, {R"({"a": 1})", R"({"b": 1})"});
+  expect(R"({"anyOf": [false, {"type": "integer"}]})", {"1"}, {"null"});
+  expect(R"({"prefixItems": [{"const": 1}, false], "items": {"const": 2}})", {"[]", "[1]"}, {"[1, 2]"});
+  expect(R"({"type": "array", "items": {"allOf": [{"type": "string"}, {"type": "null"}]}})", {"[]"}, {"[null]"});
+  expect(R"({"type": "object", "additionalProperties": {"type": "string", "allOf": [{"type": "null"}]}})", {"{}"}, {R"({"a": ""})"});
+}
+
+TEST(JsonSchema, NamesOfProperties) {
+  expect(R"({"type": "object", "propertyNames": {"type": "string"}, "additionalProperties": {"const": 1}})", {"{}", R"({"é\n": 1})"},
+         {R"({"a": 2})"});
+  expect(R"({"type": "object", "propertyNames": {"enum": ["a", "b\""]}, "additionalProperties": {"const": 1}, "required": ["b\""]})",
+         {R"({"a": 1, "b\"": 1})", R"({"b\"": 1})"}, {"{}", R"({"a": 1})", R"({"b\"": 1, "c": 1})"});
+  expect(R"({"type": "object", "propertyNames": {"pattern": "^a+$", "maxLength": 3}, "properties": {"aa": {"const": 2}, "b": {}},
+             "additionalProperties": {"const": 1}})",
+         {"{}", R"({"aa": 2, "a": 1, "aaa": 1})"}, {R"({"aa": 1})", R"({"b": 1})", R"({"aaaa": 1})"});
+  expect(R"({"type": "object", "minProperties": 1, "additionalProperties": {"const": 1}})", {R"({"a": 1})"}, {"{}", "{ }"});
+  expect(R"({"properties": {"a": {}, "b": {}}, "minProperties": 1, "maxProperties": 2})", {R"({"b": 1})"}, {"{}", "{ }"});
+  // Names that JSON writes with escapes.
+  expect(R"({"properties": {"a\"b": {"type": "null"}, "\\": {"type": "null"}, "\n": {"type": "null"}, "a": {"type": "null"}},
+             "additionalProperties": {"type": "integer"}})",
+         {R"({"a\"b": null, "x": 1})", R"({"\\": null, "\n": null, "a\"": 2, "\n\n": 3})"},
+         {R"({"a\"b": 1})", R"({"a"b": 1})", R"({"\\": 1})", R"({"\n": 1})", "{\"\n\": 1}", R"({"a": 1})", R"({"\u000a": 1})"});
+}
+
+TEST(JsonSchema, TuplesOfDraft7) {
+  expect(R"({"type": "array", "items": [{"type": "integer"}, {"type": "string"}], "additionalItems": false, "minItems": 2})",
+         {R"([1, "a"])"}, {"[1]", R"([1, "a", 1])"});
+  expect(R"({"items": [{"type": "integer"}], "additionalItems": {"type": "null"}})", {"[1, null, null]", "[]"}, {"[1, 1]"});
+  expect(R"({"items": {"type": "integer"}, "additionalItems": false})", {"[1, 2, 3]"}, {"[null]"});
+}
+
+TEST(JsonSchema, WhatIsTooLargeIsRefusedAtOnce) {
+  // Each would take gigabytes if all of it were read first.
+  ordered_json names = {{"type", "object"}, {"properties", ordered_json::object()}, {"additionalProperties", {{"type", "string"}}}};
+  for (int i = 0; i < 2000; ++i) {
+    names["properties"][concat(std::string(250, 'x'), i)] = ordered_json::object();
+  }
+  EXPECT_TRUE(refused(names.dump()).starts_with("properties.xxx"));
+  ordered_json patterns = {{"type", "object"}, {"properties", ordered_json::object()}};
+  for (int i = 0; i < 400; ++i) {
+    patterns["properties"][concat("p", i)] = {{"type", "string"}, {"pattern", concat(i, std::string(9'800, '.'))}};
+  }
+  EXPECT_TRUE(refused(patterns.dump()).ends_with(".pattern"));
+  ordered_json items = {{"prefixItems", ordered_json::array()}};
+  for (int i = 0; i < 60'000; ++i) {
+    items["prefixItems"].push_back(true);
+  }
+  EXPECT_EQ(refused(items.dump()), "prefixItems");
+  // Each level doubles the schemas that must hold, or the ways.
+  ordered_json doubling = {{"$ref", "#/$defs/a0"}, {"$defs", ordered_json::object()}};
+  for (int i = 0; i < 40; ++i) {
+    const ordered_json next = {{"$ref", concat("#/$defs/a", i + 1)}};
+    doubling["$defs"][concat("a", i)] = {{"allOf", {next, next}}};
+  }
+  doubling["$defs"]["a40"] = {{"type", "string"}};
+  EXPECT_NE(refused(doubling.dump()), "");
+  ordered_json choices = ordered_json::object();
+  choices["allOf"] = ordered_json::array();
+  for (int i = 0; i < 50; ++i) {
+    choices["allOf"].push_back({{"anyOf", {{{"minLength", i}}, {{"maxLength", 100 + i}}}}});
+  }
+  EXPECT_NE(refused(choices.dump()), "");
+  // Work can be ended, and several schemas have one limit.
+  EXPECT_THROW(json_schema(names, {.on_progress = [] { throw std::runtime_error("enough"); }}), std::runtime_error);
+  std::size_t states = 99'990;
+  EXPECT_THROW(json_schema(ordered_json::parse(R"({"properties": {"a long name": {}}})"), {.states = &states}), SchemaError);
+}
+
+TEST(JsonSchema, TheLargestPartIsNamed) {
+  const ordered_json schema = ordered_json::parse(
+      R"({"properties": {"a": {"type": "string"}, "b": {"type": "object", "properties": {"c": {"type": "array", "items": {"type": "string", "pattern": "^[a-z]{3,9000}$"}, "maxItems": 20}}}}})");
+  EXPECT_EQ(refused(schema.dump()), "");
+  const Grammar items = json_schema(schema, {.name = "tools.f.parameters"});
+  over_bytes(items);
+  ordered_json large = schema;
+  large["properties"]["b"]["properties"]["c"] = {{"prefixItems", ordered_json::array()}};
+  for (int i = 0; i < 110; ++i) {
+    large["properties"]["b"]["properties"]["c"]["prefixItems"].push_back(
+        {{"type", "string"}, {"pattern", concat("^([a-z]", 100 + i, "){250}$")}});
+  }
+  try {
+    over_bytes(json_schema(large, {.name = "tools.f.parameters"}));
+    ADD_FAILURE();
+  } catch (const GrammarTooLarge& error) {
+    EXPECT_EQ(error.name(), "tools.f.parameters.properties.b.properties.c");
+  }
+}
+
 TEST(JsonSchema, RefusesByPath) {
   const std::pair<const char*, const char*> cases[] = {
       {"7", "(the schema)"},
       {"false", "(the schema)"},
-      {R"({"not": {}})", "not"},
+      {R"({"not": {}})", "(the schema)"},
+      {R"({"not": {"type": "string"}})", "not"},
       {R"({"type": "float"})", "type"},
       {R"({"type": []})", "type"},
       {R"({"properties": {"a": {"multipleOf": 3}}})", "properties.a.multipleOf"},
       {R"({"properties": {"a": {"properties": {"b": {"type": "strin"}}}}})", "properties.a.properties.b.type"},
       {R"({"anyOf": [{}, {"if": {}}]})", "anyOf[1].if"},
       {R"({"anyOf": []})", "anyOf"},
-      {R"({"anyOf": [{}], "type": "string"})", "type"},
-      {R"({"anyOf": [{}], "oneOf": [{}]})", "oneOf"},
-      {R"({"allOf": [{}, {}]})", "allOf"},
+      {R"({"anyOf": [{"type": "integer"}], "type": "string"})", "(the schema)"},
+      {R"({"allOf": [{"type": "string"}, {"if": {}}]})", "allOf[1].if"},
+      {R"({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"a": {"type": "null"}}}]})",
+       "allOf[0].properties.a"},
       {R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})", "oneOf"},
       {R"({"oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"a": {"const": 2}}}]})", "oneOf"},
+      {R"({"oneOf": [{"minLength": 2}, {"minimum": 2}]})", "oneOf"},
+      {R"({"oneOf": [{"maxItems": 2}, {"type": "string"}]})", "oneOf"},
+      {R"({"type": ["string", "object"], "oneOf": [{"properties": {"k": {"const": 1}}, "required": ["k"]},
+                                                  {"properties": {"k": {"const": 2}}, "required": ["k"]}]})",
+       "oneOf"},
+      {R"({"properties": {"b": {}}, "oneOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}, "required": ["b"]}]})",
+       "oneOf"},
+      {R"({"oneOf": [{"enum": 3}, {"type": "null"}]})", "oneOf[0].enum"},
+      {R"({"oneOf": [{"$ref": "#/$defs/a"}, {"type": "null"}], "$defs": {"a": {"enum": 3, "required": 1, "properties": []}}})",
+       "$defs.a.enum"},
+      {R"({"oneOf": [{"$ref": 3}, {"type": "null"}]})", "oneOf[0].$ref"},
       {R"({"$ref": "#/$defs/none"})", "$ref"},
       {R"({"$ref": "https://example.com/schema"})", "$ref"},
       {R"({"$ref": 3})", "$ref"},
-      {R"({"$ref": "#/$defs/a", "maxItems": 3, "$defs": {"a": {}}})", "maxItems"},
+      {R"({"$ref": "#"})", "$ref"},
+      {R"({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}})", "$defs.a.allOf[0].$ref"},
       {R"({"$ref": "#/$defs/a", "$defs": {"a": {"uniqueItems": true}}})", "$defs.a.uniqueItems"},
+      {R"({"properties": {"a": {"$id": "x", "properties": {"b": {"$ref": "#/$defs/c"}}}}, "$defs": {"c": {}}})",
+       "properties.a.properties.b.$ref"},
       {R"({"enum": []})", "enum"},
       {R"({"enum": 3})", "enum"},
       {R"({"type": "integer", "const": "a"})", "const"},
@@ -180,21 +351,32 @@ TEST(JsonSchema, RefusesByPath) {
       {R"({"type": "string", "maxLength": 1000000000})", "maxLength"},
       {R"({"type": "string", "pattern": "^\\bb"})", "pattern"},
       {R"({"type": "string", "pattern": 1})", "pattern"},
-      {R"({"type": "string", "pattern": "a", "maxLength": 3})", "maxLength"},
-      {R"({"type": "string", "pattern": "a", "format": "date"})", "format"},
+      {R"({"type": "string", "pattern": "^a$", "minLength": 3})", "(the schema)"},
+      {R"({"type": "string", "pattern": "a", "format": "date"})", "(the schema)"},
+      {R"({"type": "string", "pattern": "^(a|b)*c", "maxLength": 99999})", "(the schema)"},
       {R"({"type": "string", "format": "idn-email"})", "format"},
-      {R"({"type": "number", "minimum": 0.5})", "minimum"},
-      {R"({"type": "integer", "maximum": 1e30})", "maximum"},
+      {R"({"type": "string", "pattern": "a", "format": "idn-email"})", "format"},
+      {R"({"type": "string", "format": "own-name"})", "format"},
+      {R"({"type": "integer", "minimum": "1"})", "minimum"},
+      {R"({"type": "number", "exclusiveMinimum": 1234567890.5})", "(the schema)"},
       {R"({"type": "integer", "minimum": 0, "exclusiveMinimum": true})", "exclusiveMinimum"},
       {R"({"type": "integer", "minimum": 3, "maximum": 2})", "(the schema)"},
-      {R"({"type": "array", "items": [{}]})", "items"},
+      {R"({"type": "array", "items": [{}], "prefixItems": [{}]})", "items"},
+      {R"({"type": "array", "prefixItems": {"type": "string"}})", "prefixItems"},
+      {R"({"type": "array", "items": false, "minItems": 1})", "minItems"},
       {R"({"type": "array", "minItems": 3, "maxItems": 2})", "minItems"},
       {R"({"prefixItems": [{}], "minItems": 2})", "minItems"},
       {R"({"properties": []})", "properties"},
       {R"({"required": "a"})", "required"},
       {R"({"properties": {"a": {}}, "required": ["b"]})", "required"},
       {R"({"patternProperties": {}})", "patternProperties"},
-      {R"({"type": "object", "minProperties": 1})", "minProperties"},
+      {R"({"type": "object", "minProperties": 2})", "minProperties"},
+      {R"({"type": "object", "maxProperties": 2})", "maxProperties"},
+      {R"({"properties": {"a": {}, "b": {}}, "maxProperties": 1})", "maxProperties"},
+      {R"({"properties": {"a": false}, "required": ["a"]})", "properties.a"},
+      {R"({"properties": {"a": {"type": "string"}}, "required": ["a"], "propertyNames": {"enum": ["b"]}})", "properties.a"},
+      {R"({"propertyNames": {"minimum": true, "anyOf": [{}]}, "type": "object"})", "propertyNames.anyOf"},
+      {R"({"enum": ["a", "b"], "minLength": 1})", "minLength"},
       {R"({"nullable": 1})", "nullable"},
       {R"({"additionalProperties": 3})", "additionalProperties"},
   };
@@ -210,6 +392,8 @@ TEST(JsonSchema, RefusesByPath) {
     properties[concat("p", i)] = {{"const", i}};
     required.push_back(concat("p", i));
   }
+  EXPECT_EQ(refused(ordered_json{{"oneOf", schemas}}.dump()), "") << "different values, however many";
+  schemas.push_back({{"enum", {-1, 17.0}}});
   EXPECT_EQ(refused(ordered_json{{"oneOf", schemas}}.dump()), "oneOf");
   EXPECT_EQ(refused(ordered_json{{"oneOf", {{{"enum", values}}, {{"enum", values}}}}}.dump()), "oneOf");
   const ordered_json wide = {{"type", "object"}, {"properties", properties}, {"required", required}};

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "train/grammar/schema_place.h"
+
+namespace dikkat {
+
+/// Throws SchemaError, with the path of the keyword oneOf, unless no answer that the grammar of one of the schemas has matches another one.
+/// `types_beside` are the types that keywords beside oneOf allow; absent: there are none that limit a value. This header is only for the
+/// sources of this project.
+void require_apart(const std::vector<SchemaPlace>& schemas, const std::string& path, std::optional<unsigned> types_beside);
+
+}  // namespace dikkat
