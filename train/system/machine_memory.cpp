@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include "autograd/base/cgroup.h"
@@ -100,6 +101,12 @@ MachineMemory machine_memory() {
     memory.available = std::min(memory.available, cgroup.available);
   }
   return memory;
+}
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 ProcessMemory process_memory() {

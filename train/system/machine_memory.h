@@ -25,6 +25,8 @@ struct ProcessMemory {
   std::size_t address_space = 0;  // mapped (VmSize)
 };
 ProcessMemory process_memory();
+/// Gives memory that has been freed back to the system. malloc() keeps it otherwise.
+void return_free_memory();
 
 /// The limits of a cgroup and of those above it, in bytes.
 struct CgroupMemory {

@@ -1,9 +1,9 @@
 #include "train/web/serve/answer_constraints.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "train/sample/prompt.h"
-#include "train/web/serve/answer_grammar.h"
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/chat_form.h"
 
@@ -33,48 +33,71 @@ std::shared_ptr<const TokenTrie> AnswerConstraints::trie() {
   return trie_;
 }
 
-AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std::span<const Token> prompt) {
+std::shared_ptr<const TokenGrammar> AnswerConstraints::known(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(grammars_, key, &std::pair<std::string, std::shared_ptr<const TokenGrammar>>::first);
+  if (found == grammars_.end()) {
+    return nullptr;
+  }
+  grammars_.splice(grammars_.begin(), grammars_, found);
+  return found->second;
+}
+
+std::shared_ptr<const TokenGrammar> AnswerConstraints::make(const ApiRequest& request, AnswerRules rules) {
   const bool is_chat = request.endpoint == Endpoint::chat;
-  if (request.tools.choice == ToolChoice::none && request.structure.kind == StructuredRequest::Kind::any) {
-    return {};
-  }
-  // A grammar of an earlier request.
-  AnswerRules rules{.tools = request.tools,
-                    .begins_in_reasoning = is_chat && begins_in_reasoning(model_.answers, end_of_prompt(model_, prompt)),
-                    .reasons = request.reasoning.is_on};
-  const std::string key = key_of(request, rules);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = std::ranges::find(grammars_, key, &std::pair<std::string, std::shared_ptr<const TokenGrammar>>::first);
-    if (known != grammars_.end()) {
-      grammars_.splice(grammars_.begin(), grammars_, known);
-      return known->second->constraints();
-    }
-  }
-  // A new one.
-  rules.content = content_grammar(request.structure);
+  rules.content = content_grammar(request.structure, rules.on_progress);
+  const std::string field = rules.content ? request.structure.field : "tools";
   const std::optional<Grammar> grammar = is_chat ? answer_grammar(model_.answers, rules) : rules.content;
   if (!grammar) {
-    return {};
+    return nullptr;
   }
   std::vector<Token> ends = vocabulary_of(model_.tokenizer).ends;
   if (const auto end = is_chat ? model_.form->end_token() : std::nullopt) {
     ends.push_back(*end);
   }
   try {
-    // One at a time, so that many clients cannot take all processors and much memory.
-    const std::lock_guard turn(making_);
-    const auto made = std::make_shared<const TokenGrammar>(*grammar, trie(), std::move(ends));
-    const std::lock_guard lock(mutex_);
-    grammars_.emplace_front(key, made);
-    if (grammars_.size() > kMostGrammars) {
-      grammars_.pop_back();
-    }
-    return made->constraints();
+    return std::make_shared<const TokenGrammar>(*grammar, trie(), std::move(ends), rules.on_progress);
+  } catch (const GrammarTooLarge& error) {
+    throw ApiError(400, concat(field, " cannot be used: ", error.what()), error.name().empty() ? field : error.name(), "invalid_value");
   } catch (const InputError& error) {
-    const std::string field = rules.content ? request.structure.field : "tools";
     throw ApiError(400, concat(field, " cannot be used: ", error.what()), field, "invalid_value");
   }
+}
+
+AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std::span<const Token> prompt,
+                                                 const std::function<void()>& on_progress) {
+  constexpr auto kMoment = std::chrono::milliseconds(20);
+  if (request.tools.choice == ToolChoice::none && request.structure.kind == StructuredRequest::Kind::any) {
+    return {};
+  }
+  const bool is_chat = request.endpoint == Endpoint::chat;
+  AnswerRules rules{.tools = request.tools,
+                    .begins_in_reasoning = is_chat && begins_in_reasoning(model_.answers, end_of_prompt(model_, prompt)),
+                    .reasons = request.reasoning.is_on,
+                    .on_progress = on_progress};
+  const std::string key = key_of(request, rules);
+  if (const auto grammar = known(key)) {
+    return grammar->constraints();
+  }
+  std::unique_lock turn(making_, std::defer_lock);
+  while (!turn.try_lock_for(kMoment)) {
+    if (on_progress) {
+      on_progress();
+    }
+  }
+  if (const auto grammar = known(key)) {  // another request has made it meanwhile
+    return grammar->constraints();
+  }
+  const auto made = make(request, std::move(rules));
+  if (made == nullptr) {
+    return {};
+  }
+  const std::lock_guard lock(mutex_);
+  grammars_.emplace_front(key, made);
+  if (grammars_.size() > kMostGrammars) {
+    grammars_.pop_back();
+  }
+  return made->constraints();
 }
 
 }  // namespace dikkat

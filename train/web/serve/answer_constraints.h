@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "train/grammar/token_grammar.h"
+#include "train/web/serve/answer_grammar.h"
 #include "train/web/serve/served_model.h"
 
 namespace dikkat {
@@ -23,15 +24,20 @@ class AnswerConstraints {
   explicit AnswerConstraints(const ServedModel& model) : model_(model) {}
 
   /// Returns the constraint of the samples that answer a prompt, for SampleOptions::constraint; empty if they may be any text. Throws
-  /// ApiError for what a request asks for and no constraint can give.
-  Factory of(const ApiRequest& request, std::span<const Token> prompt);
+  /// ApiError for what a request asks for and no constraint can give. `on_progress`, if there is one, is called often, also while this
+  /// waits for others; what it throws ends the work.
+  Factory of(const ApiRequest& request, std::span<const Token> prompt, const std::function<void()>& on_progress = {});
 
  private:
   std::shared_ptr<const TokenTrie> trie();
+  std::shared_ptr<const TokenGrammar> known(const std::string& key);
+  /// Returns a new grammar; nullptr if the answer may be any text.
+  std::shared_ptr<const TokenGrammar> make(const ApiRequest& request, AnswerRules rules);
 
   const ServedModel& model_;
-  std::mutex mutex_, making_;
-  std::shared_ptr<const TokenTrie> trie_;                                            // made for the first request that needs it
+  std::mutex mutex_;
+  std::timed_mutex making_;                // one grammar at a time, so that many clients cannot take all processors and much memory
+  std::shared_ptr<const TokenTrie> trie_;  // made for the first request that needs it
   std::list<std::pair<std::string, std::shared_ptr<const TokenGrammar>>> grammars_;  // the last one that was used comes first
 };
 

@@ -34,8 +34,8 @@ Grammar any_text() { return repeat(character_except(""), 0); }
 
 Grammar white_space() { return repeat(one_character({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0, kMostSpace); }
 
-/// Returns the JSON of a tool's arguments. `number` is the tool's in the request.
-Grammar arguments_of(const Tool& tool) {
+/// Returns the JSON of a tool's arguments. `states` counts those of all tools.
+Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress, std::size_t& states) {
   if (tool.parameters.empty()) {
     return json_object();
   }
@@ -48,7 +48,7 @@ Grammar arguments_of(const Tool& tool) {
   }
   schema["type"] = "object";
   try {
-    return json_schema(schema);
+    return json_schema(schema, {.name = field, .on_progress = on_progress, .states = &states});
   } catch (const SchemaError& error) {
     const std::string path = error.path().empty() ? field : concat(field, '.', error.path());
     throw ApiError(400, concat("the parameters of the tool ", tool.name, " cannot be used: ", error.what()), path, "invalid_value");
@@ -56,19 +56,20 @@ Grammar arguments_of(const Tool& tool) {
 }
 
 /// Returns one call of any of the tools.
-Grammar call_of(const CallForm& form, const std::vector<Tool>& tools) {
+Grammar call_of(const CallForm& form, const AnswerRules& rules) {
+  std::size_t states = 0;
   std::vector<Grammar> calls;
-  for (const Tool& tool : tools) {
-    calls.push_back(sequence({literal(tool.name + form.between), arguments_of(tool)}));
+  for (const Tool& tool : rules.tools.tools) {
+    calls.push_back(sequence({literal(tool.name + form.between), arguments_of(tool, rules.on_progress, states)}));
   }
   return shared(sequence({literal(form.before), any_of(std::move(calls)), literal(form.after)}));
 }
 
 /// Returns one call, or several if that is possible.
-Grammar calls_of(const CallForm& form, const ToolRequest& tools) {
-  const Grammar call = call_of(form, tools.tools);
+Grammar calls_of(const CallForm& form, const AnswerRules& rules) {
+  const Grammar call = call_of(form, rules);
   std::vector<Grammar> parts = {literal(form.open), call};
-  if (form.several && tools.several) {
+  if (form.several && rules.tools.several) {
     parts.push_back(repeat(sequence({literal(form.separator), call}), 0));
   }
   parts.push_back(literal(form.close));
@@ -92,8 +93,9 @@ Grammar text_beside_bare_call(const CallForm& form) {
 }
 
 /// Returns the answers of a model that decides whether it calls tools.
-Grammar free_answer(const CallForm& form, const ToolRequest& tools, const std::optional<Grammar>& content) {
-  const Grammar calls = calls_of(form, tools);
+Grammar free_answer(const CallForm& form, const AnswerRules& rules) {
+  const std::optional<Grammar>& content = rules.content;
+  const Grammar calls = calls_of(form, rules);
   if (form.begin.empty()) {
     const Grammar call = sequence({white_space(), optional(literal(python_tag())), calls});
     return any_of({content ? *content : text_beside_bare_call(form), call});
@@ -102,7 +104,7 @@ Grammar free_answer(const CallForm& form, const ToolRequest& tools, const std::o
     return any_of({*content, calls});
   }
   const Grammar text = text_without(form.begin);
-  const bool several = form.several && tools.several;
+  const bool several = form.several && rules.tools.several;
   return sequence({text, repeat(sequence({calls, text}), 0, several ? std::nullopt : std::optional<index>(1))});
 }
 
@@ -112,9 +114,9 @@ std::optional<Grammar> answer_grammar(const AnswerForm& form, const AnswerRules&
   // The answer behind its reasoning.
   std::optional<Grammar> answer = rules.content;
   if (rules.tools.choice == ToolChoice::required) {
-    answer = calls_of(form.calls.value(), rules.tools);
+    answer = calls_of(form.calls.value(), rules);
   } else if (rules.tools.choice == ToolChoice::automatic) {
-    answer = free_answer(form.calls.value(), rules.tools, rules.content);
+    answer = free_answer(form.calls.value(), rules);
   }
   if (!answer || form.think_begin.empty()) {
     return answer;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -12,9 +13,10 @@ namespace dikkat {
 /// What the texts of an answer must be.
 struct AnswerRules {
   const ToolRequest& tools;
-  std::optional<Grammar> content{};  // the texts of the content, if the request restricts them
-  bool begins_in_reasoning = false;  // the prompt ends with the mark that begins reasoning
-  std::optional<bool> reasons{};     // whether the request switches reasoning on or off
+  std::optional<Grammar> content{};     // the texts of the content, if the request restricts them
+  bool begins_in_reasoning = false;     // the prompt ends with the mark that begins reasoning
+  std::optional<bool> reasons{};        // whether the request switches reasoning on or off
+  std::function<void()> on_progress{};  // called often; what it throws ends the work
 };
 
 /// Returns the texts that an answer may have; nullopt if it may have any. Calls are written as the template writes them, with arguments

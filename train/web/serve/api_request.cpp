@@ -24,8 +24,7 @@ using nlohmann::json;
 constexpr std::size_t kMostMessages = 2048;
 constexpr std::size_t kMostStops = 4;
 constexpr std::size_t kLongestStop = 1024;
-constexpr index kMostFields = 10'000;  // of an object
-constexpr index kMostChoices = 8;      // the model generates up to eight samples together
+constexpr index kMostChoices = 8;  // the model generates up to eight samples together
 constexpr index kMostTokens = 1'000'000'000;
 constexpr double kMostPenalty = 2;
 constexpr index kMostAlternativesOfText = 5, kMostAlternativesOfChat = 20;
@@ -164,37 +163,6 @@ void read_log_probabilities(const JsonFields& fields, ApiRequest& request) {
   }
 }
 
-/// Counts the fields of each object.
-class FieldCounter : public JsonWalker {
- public:
-  void on_object() override { open_.push_back(0); }
-  void on_key(std::string_view) override { most_ = std::max(most_, ++open_.back()); }
-  void on_object_end() override { open_.pop_back(); }
-  void on_array() override {}
-  void on_array_end() override {}
-  void on_text(std::string_view) override {}
-  void on_number(std::optional<std::uint64_t>) override {}
-  void on_other() override {}
-
-  index most() const { return most_; }
-
- private:
-  std::vector<index> open_;
-  index most_ = 0;
-};
-
-/// Parses a body whose fields stay in their order, as templates and schemas need them. A search for each field's name goes through all
-/// others of its object, so there must not be too many.
-nlohmann::ordered_json parse_in_order(std::string_view body) {
-  FieldCounter fields;
-  walk_json(body, fields);
-  if (fields.most() > kMostFields) {
-    throw ApiError(400, concat("the body has an object with ", fields.most(), " fields, expected at most ", kMostFields), "",
-                   "invalid_value");
-  }
-  return parse_json<nlohmann::ordered_json>(body, kBodyLimits);
-}
-
 }  // namespace
 
 ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::vector<std::string>& models) {
@@ -206,7 +174,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
 
   // The values of the fields.
   const bool is_chat = endpoint == Endpoint::chat;
-  const nlohmann::ordered_json ordered = parse_in_order(body);
+  const nlohmann::ordered_json ordered = parse_in_order(body, kBodyLimits);
   request.structure = read_structured_request(ordered);
   if (is_chat) {
     request.messages = messages_of(fields, ordered, request.ignored);

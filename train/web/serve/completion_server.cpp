@@ -23,9 +23,10 @@
 namespace dikkat {
 namespace {
 
-constexpr int kMoreConnections = 32;                     // beside those of running and waiting requests
-constexpr std::size_t kOtherFiles = 320;                 // connections that have been answered, and the program's own files
-constexpr auto kMoment = std::chrono::milliseconds(50);  // between checks whether the client is still there
+constexpr int kMoreConnections = 32;                      // beside those of running and waiting requests
+constexpr std::size_t kOtherFiles = 320;                  // connections that have been answered, and the program's own files
+constexpr std::size_t kLargeBody = std::size_t{1} << 18;  // of a request whose memory goes back to the system
+constexpr auto kMoment = std::chrono::milliseconds(50);   // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
 std::uint64_t random_number() {
@@ -263,6 +264,15 @@ class CompletionServer::Parts {
   }
 
   HttpResponse respond(HttpRequest& request, Endpoint endpoint) {
+    const bool is_large = request.body.size() >= kLargeBody;
+    HttpResponse response = answer_of(request, endpoint);
+    if (is_large) {
+      return_free_memory();
+    }
+    return response;
+  }
+
+  HttpResponse answer_of(HttpRequest& request, Endpoint endpoint) {
     try {
       ApiRequest wanted = read_api_request(request.body, endpoint, names_of(models_));
       const ServedModel& model = model_named(models_, wanted.model);
@@ -279,7 +289,7 @@ class CompletionServer::Parts {
                               .has_scores = wanted.alternatives.has_value(),
                               .has_short_ids = model.answers.calls && model.answers.calls->short_ids};
       std::vector<Token> prompt = prompt_tokens(model, wanted);
-      wanted.options.constraint = constraints_.at(model.name).of(wanted, prompt);
+      wanted.options.constraint = constraints_.at(model.name).of(wanted, prompt, patience(request));
       const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompt));
       queue_.add(job);
       if (job->request().streams) {
@@ -292,6 +302,23 @@ class CompletionServer::Parts {
       request.note = error.what();
       return dikkat::refusal(error);
     }
+  }
+
+  /// Returns a function that throws ApiError when the client is gone or the server ends. It looks only now and then, however often it is
+  /// called.
+  std::function<void()> patience(const HttpRequest& request) const {
+    return [this, &request, next = Job::Clock::now() + kMoment]() mutable {
+      if (Job::Clock::now() < next) {
+        return;
+      }
+      next = Job::Clock::now() + kMoment;
+      if (request.is_gone()) {
+        throw ApiError(499, "the client went away");
+      }
+      if (queue_.is_closed()) {
+        throw server_ends();
+      }
+    };
   }
 
   /// Waits until an answer is complete.

@@ -10,6 +10,42 @@ namespace dikkat {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr index kMostFields = 10'000;  // of an object
+
+/// Counts the fields of each object.
+class FieldCounter : public JsonWalker {
+ public:
+  void on_object() override { open_.push_back(0); }
+  void on_key(std::string_view) override { most_ = std::max(most_, ++open_.back()); }
+  void on_object_end() override { open_.pop_back(); }
+  void on_array() override {}
+  void on_array_end() override {}
+  void on_text(std::string_view) override {}
+  void on_number(std::optional<std::uint64_t>) override {}
+  void on_other() override {}
+
+  index most() const { return most_; }
+
+ private:
+  std::vector<index> open_;
+  index most_ = 0;
+};
+
+}  // namespace
+
+nlohmann::ordered_json parse_in_order(std::string_view text, const JsonLimits& limits, const std::string& field) {
+  FieldCounter fields;
+  walk_json(text, fields);
+  if (fields.most() > kMostFields) {
+    throw ApiError(
+        400, concat(field.empty() ? "the body" : field, " has an object with ", fields.most(), " fields, expected at most ", kMostFields),
+        field, "invalid_value");
+  }
+  return parse_json<nlohmann::ordered_json>(text, limits);
+}
+
 json parse_body(std::string_view body) {
   try {
     return parse_json_object(body, "the body", "one with the fields of a request", kBodyLimits);

@@ -24,6 +24,9 @@ template <class... Parts>
 
 /// Parses a body. Throws ApiError for anything but a JSON object.
 nlohmann::json parse_body(std::string_view body);
+/// Parses a JSON text whose fields stay in their order, as templates and schemas need them. A search for each field's name goes through all
+/// others of its object, so there must not be too many: throws ApiError, whose param is `field`, if there are. Throws JsonError.
+nlohmann::ordered_json parse_in_order(std::string_view text, const JsonLimits& limits, const std::string& field = "");
 /// Returns the fields of an object, to which a reference is kept.
 JsonFields fields_of(const nlohmann::json& object);
 /// Throws ApiError for a field that is not one of `names`, unless it is null.

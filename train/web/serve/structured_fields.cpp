@@ -7,6 +7,7 @@
 
 #include "train/system/json.h"
 #include "train/web/serve/api_error.h"
+#include "train/web/serve/request_body.h"
 
 namespace dikkat {
 namespace {
@@ -46,7 +47,7 @@ StructuredRequest schema_of(const Json& schema, const std::string& field) {
   // vLLM and SGLang also take a schema as a text.
   if (schema.is_string()) {
     try {
-      const Json parsed = parse_json<Json>(schema.get<std::string>(), {.levels = 64, .values = std::size_t{1} << 17});
+      const Json parsed = parse_in_order(schema.get_ref<const std::string&>(), {.levels = 64, .values = std::size_t{1} << 17}, field);
       if (parsed.is_object()) {
         return {.kind = Kind::schema, .text = json_text(parsed), .field = field};
       }

@@ -10,14 +10,14 @@
 
 namespace dikkat {
 
-std::optional<Grammar> content_grammar(const StructuredRequest& request) {
+std::optional<Grammar> content_grammar(const StructuredRequest& request, const std::function<void()>& on_progress) {
   using Kind = StructuredRequest::Kind;
   using Json = nlohmann::ordered_json;
   try {
     switch (request.kind) {
       case Kind::any: return std::nullopt;
       case Kind::object: return json_object();
-      case Kind::schema: return json_schema(parse_json<Json>(request.text));
+      case Kind::schema: return json_schema(parse_json<Json>(request.text), {.name = request.field, .on_progress = on_progress});
       case Kind::regex: return regex(request.text);
       case Kind::choice: {
         std::vector<Grammar> ways;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,7 +20,7 @@ struct StructuredRequest {
 };
 
 /// Returns the texts that a request asks for; nullopt if they may be any. Throws ApiError, which names the keyword or the position, for a
-/// schema or a regular expression that cannot be used.
-std::optional<Grammar> content_grammar(const StructuredRequest& request);
+/// schema or a regular expression that cannot be used. `on_progress`, if there is one, is called often; what it throws ends the work.
+std::optional<Grammar> content_grammar(const StructuredRequest& request, const std::function<void()>& on_progress = {});
 
 }  // namespace dikkat

@@ -1,10 +1,14 @@
 #include "train/web/serve/answer_constraints.h"
 
+#include <future>
 #include <limits>
+#include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "train/text/bpe_tokenizer.h"
+#include "train/web/serve/api_error.h"
 
 namespace dikkat {
 namespace {
@@ -85,6 +89,67 @@ TEST(AnswerConstraints, AllowMarksThatAreSpecialTokens) {
   free_sample->accept(256);
   EXPECT_EQ(allowed(*free_sample), std::vector<Token>{'{'});
   EXPECT_FALSE(constraints.of(request("\"none\""), prompt));
+}
+
+/// A model of the tokenizer above.
+struct MarkedModel {
+  BpeTokenizer tokenizer = tokenizer_with_marks();
+  ParameterStore store{};
+  Gpt gpt{Scope(store), {.n_layer = 1, .n_head = 1, .n_embd = 8, .block_size = 400, .vocab_size = 259}};
+  ServedModel served = [this] {
+    ServedModel model{
+        .gpt = gpt, .tokenizer = tokenizer, .name = "tiny", .fingerprint = "", .form = ChatTemplate(TemplateName::own, kForm, tokenizer)};
+    model.answers = answer_form_of(*model.form);
+    return model;
+  }();
+};
+
+ApiRequest request_of(const std::string& fields) {
+  return read_api_request(concat(R"({"messages": [{"role": "user", "content": "a"}], )", fields, '}'), Endpoint::chat, {"tiny"});
+}
+
+TEST(AnswerConstraints, NameThePropertyThatIsTooLarge) {
+  const MarkedModel model;
+  AnswerConstraints constraints(model.served);
+  std::string items;
+  for (int i = 0; i < 110; ++i) {
+    items += concat(i == 0 ? "" : ",", R"({"type": "string", "pattern": "^([a-z])", 100 + i, R"(){250}$"})");
+  }
+  const std::vector<Token> prompt = {'a'};
+  try {
+    constraints.of(
+        request_of(concat(R"("tools": [{"type": "function", "function": {"name": "small"}}, {"type": "function", "function": )",
+                          R"({"name": "f", "parameters": {"properties": {"a": {}, "b": {"prefixItems": [)", items, R"(]}}}}}])")),
+        prompt);
+    ADD_FAILURE();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.param(), "tools.f.parameters.properties.b");
+  }
+}
+
+TEST(AnswerConstraints, StopWhenAskedTo) {
+  const MarkedModel model;
+  AnswerConstraints constraints(model.served);
+  const std::vector<Token> prompt = {'a'};
+  const ApiRequest request = request_of(R"("guided_json": {"type": "object", "properties": {"a": {"type": "string", "maxLength": 2000}}})");
+  const auto gone = [] { throw ApiError(499, "the client went away"); };
+  EXPECT_THROW(constraints.of(request, prompt, gone), ApiError);
+  // Also while another request's grammar is made.
+  std::promise<void> is_making, may_end;
+  std::thread other([&] {
+    bool waits = true;
+    EXPECT_TRUE(constraints.of(request, prompt, [&] {
+      if (std::exchange(waits, false)) {
+        is_making.set_value();
+        may_end.get_future().wait();
+      }
+    }));
+  });
+  is_making.get_future().wait();
+  EXPECT_THROW(constraints.of(request_of(R"("guided_json": {"type": "object"})"), prompt, gone), ApiError);
+  may_end.set_value();
+  other.join();
+  EXPECT_TRUE(constraints.of(request, prompt, gone)) << "it is known now";
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "tests/support/throws.h"
 #include "tests/train/web/serve/prometheus_text.h"
 #include "tests/train/web/serve/small_model.h"
+#include "train/system/machine_memory.h"
 #include "train/web/serve/api_error.h"
 
 namespace dikkat {
@@ -331,10 +332,32 @@ TEST(CompletionServer, AnswersHaveTheFormThatIsAskedFor) {
     EXPECT_EQ(reply.status, 400) << reply.body;
     return json::parse(reply.body)["error"]["param"];
   };
-  EXPECT_EQ(param({{"prompt", "a"}, {"guided_json", {{"type", "object"}, {"minProperties", 1}}}}), "guided_json.minProperties");
-  EXPECT_EQ(param({{"prompt", "a"}, {"regex", "(a{1000}){1000}"}}), "regex");
-  EXPECT_EQ(param({{"prompt", "a"}, {"guided_json", {{"$ref", "#"}}}}), "guided_json");
+  EXPECT_EQ(param({{"prompt", "a"}, {"guided_json", {{"type", "object"}, {"minProperties", 2}}}}), "guided_json.minProperties");
+  EXPECT_EQ(param({{"prompt", "a"}, {"regex", "(?=(?:a*b){0,900}$)(?:b*a){0,900}"}}), "regex");
+  EXPECT_EQ(param({{"prompt", "a"}, {"guided_json", {{"$ref", "#"}}}}), "guided_json.$ref");
   EXPECT_EQ(param({{"prompt", "a"}, {"ebnf", "root ::= a"}}), "ebnf");
+}
+
+TEST(CompletionServer, SchemasThatAreTooLargeTakeLittleMemory) {
+  const Running server(small_model());
+  json names = {{"type", "object"}, {"properties", json::object()}, {"additionalProperties", {{"type", "string"}}}};
+  json patterns = {{"type", "object"}, {"properties", json::object()}};
+  for (int i = 0; i < 8000; ++i) {
+    names["properties"][concat(std::string(250, 'x'), i)] = json::object();
+  }
+  for (int i = 0; i < 400; ++i) {
+    patterns["properties"][concat("p", i)] = {{"type", "string"}, {"pattern", concat(i, std::string(9'000, '.'))}};
+  }
+  EXPECT_EQ(server.post(kText, {{"prompt", "a"}, {"guided_json", names}}).status, 400);
+  const std::size_t before = process_memory().resident;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(server.post(kText, {{"prompt", "a"}, {"guided_json", names}}).status, 400);
+    EXPECT_EQ(server.post(kText, {{"prompt", "a"}, {"guided_json", patterns}}).status, 400);
+  }
+  EXPECT_LT(process_memory().resident, before + (std::size_t{48} << 20)) << "it is given back";
+  EXPECT_LT(process_memory().peak, before + (std::size_t{300} << 20));
+  const HttpReply reply = server.post(kText, {{"prompt", "a"}, {"guided_json", patterns.dump()}});
+  EXPECT_TRUE(json::parse(reply.body)["error"]["param"].get<std::string>().ends_with(".pattern")) << reply.body;
 }
 
 TEST(CompletionServer, RefusesInTheProtocolsForm) {

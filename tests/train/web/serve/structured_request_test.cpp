@@ -66,13 +66,13 @@ TEST(StructuredRequest, RefusesByField) {
       {R"({"response_format": {"type": "json_schema"}})", "response_format.json_schema"},
       {R"({"response_format": {"type": "json_schema", "json_schema": {"name": "n"}}})", "response_format.json_schema.schema"},
       {R"({"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": 1}}})", "response_format.json_schema.strict"},
-      {R"({"response_format": {"type": "json_schema", "json_schema": {"schema": {"properties": {"a": {"not": {}}}}}}})",
+      {R"({"response_format": {"type": "json_schema", "json_schema": {"schema": {"properties": {"a": {"not": {"type": "null"}}}}}}})",
        "response_format.json_schema.schema.properties.a.not"},
       {R"({"guided_json": {"anyOf": [{"type": "x"}]}})", "guided_json.anyOf[0].type"},
       {R"({"guided_json": "{"})", "guided_json"},
       {R"({"guided_json": 3})", "guided_json"},
       {R"({"regex": 3})", "regex"},
-      {R"_({"regex": "a(?=b)"})_", "regex"},
+      {R"_({"regex": "(?<=a)b"})_", "regex"},
       {R"({"guided_choice": "a"})", "guided_choice"},
       {R"({"guided_choice": []})", "guided_choice"},
       {R"({"guided_json": false})", "guided_json"},
@@ -91,6 +91,14 @@ TEST(StructuredRequest, RefusesByField) {
   for (const auto& [request, param] : cases) {
     EXPECT_EQ(refused_param(request), param) << request;
   }
+}
+
+TEST(StructuredRequest, ASchemaInAStringHasTheLimitsOfABody) {
+  std::string fields;
+  for (int i = 0; i < 10'001; ++i) {
+    fields += concat(i == 0 ? "" : ",", R"(\")", i, R"(\":1)");
+  }
+  EXPECT_EQ(refused_param(concat(R"({"guided_json": "{)", fields, R"(}"})")), "guided_json");
 }
 
 TEST(StructuredRequest, RestrictsTheContent) {
