@@ -18,6 +18,9 @@ ctest --preset asan-all -j "$(nproc)"
 say "resume from every step on 1, 2, 3, 4 and 8 threads; limited address spaces of all sizes; Newton-Schulz with matrices of real models"
 DIKKAT_LONG_TESTS=1 ctest --preset dev -R "ResumeAtEveryStep|LimitedMemory|NewtonSchulz" -j "$(nproc)"
 
+say "clients: 30,000 forced answers"
+scripts/clients.sh --answers 30000
+
 say "torture: texts and configurations, under the sanitizers"
 scripts/torture.sh --program build/asan/dikkat --only corpora --only configurations
 

