@@ -337,7 +337,7 @@ class AutomatonMaker {
 
   State add_all_of(const Node& node, State from) {
     try {
-      return add_automaton(CharacterAutomaton(node), from);
+      return add_automaton(CharacterAutomaton(node, steps_), from);
     } catch (const GrammarTooLarge& error) {
       throw error.name().empty() && !open_names_.empty() ? GrammarTooLarge(*open_names_.back().name, error.what()) : error;
     }
@@ -819,6 +819,7 @@ class AutomatonMaker {
   std::map<RangesKey, std::uint32_t> characters_;
   std::map<std::tuple<const Node*, std::uintptr_t, index, bool>, std::uint32_t> copies_;  // rules of repetitions
   std::unordered_map<const Node*, index> estimates_;
+  std::size_t steps_ = 0;        // of CharacterAutomaton
   Spelling spelling_ = nullptr;  // of the parts that are being added
   std::map<std::pair<std::uintptr_t, RangesKey>, std::optional<Grammar>> spelled_;
   std::vector<NamedPart> open_names_;  // those that are being added

@@ -14,11 +14,14 @@ using State = CharacterAutomaton::State;
 using Edge = CharacterAutomaton::Edge;
 
 constexpr std::size_t kMostEdges = 1'000'000;
-constexpr std::size_t kMostWork = 30'000'000;   // steps of combining automata
+constexpr std::size_t kMostSteps = 20'000'000;
 constexpr std::size_t kMostInSets = 4'000'000;  // states in all sets of a complement
 
 /// An automaton that is being built. State 0 is its start.
 struct Draft {
+  /// `steps` counts the work.
+  explicit Draft(std::size_t& steps) : steps_(steps) {}
+
   std::vector<std::vector<Edge>> edges;
   std::vector<std::vector<State>> jumps;  // to states that are reached without a character
   std::vector<bool> ends;
@@ -27,6 +30,7 @@ struct Draft {
     if (std::ssize(ends) >= kMostGrammarStates) {
       fail_large();
     }
+    work(1);
     edges.emplace_back();
     jumps.emplace_back();
     ends.push_back(is_end);
@@ -42,9 +46,11 @@ struct Draft {
   }
   /// Counts steps of work.
   void work(std::size_t steps) {
-    work_ += steps;
-    if (work_ > kMostWork) {
-      fail_large();
+    steps_ += steps;
+    if (steps_ > kMostSteps) {
+      throw GrammarTooLarge("",
+                            "patterns, formats and lengths that one text must match together take too much work: use fewer of them, "
+                            "smaller bounds, or no lookahead");
     }
   }
 
@@ -56,13 +62,14 @@ struct Draft {
 
  private:
   void count() {
+    work(1);
     if (++size_ > kMostEdges) {
       fail_large();
     }
   }
 
   std::size_t size_ = 0;  // of edges and jumps
-  std::size_t work_ = 0;
+  std::size_t& steps_;
 };
 
 }  // namespace
@@ -70,14 +77,16 @@ struct Draft {
 /// Builds automata as AutomatonMaker does, and combines them.
 class CharacterAutomatonMaker {
  public:
-  static CharacterAutomaton make(const Node& node) {
-    CharacterAutomatonMaker maker;
+  static CharacterAutomaton make(const Node& node, std::size_t& steps) {
+    CharacterAutomatonMaker maker(steps);
     const State end = maker.add(node, maker.draft_.new_state());
     maker.draft_.ends[end] = true;
-    return packed(without_jumps(maker.draft_));
+    return packed(maker.without_jumps(maker.draft_));
   }
 
  private:
+  explicit CharacterAutomatonMaker(std::size_t& steps) : steps_(steps), draft_(steps) {}
+
   State add(const Node& node, State from) {
     switch (node.kind) {
       case Node::Kind::literal:
@@ -107,13 +116,13 @@ class CharacterAutomatonMaker {
         return to;
       }
       case Node::Kind::all_of: {
-        CharacterAutomaton common = make(node.parts.at(0).node());
+        CharacterAutomaton common = make(node.parts.at(0).node(), steps_);
         for (std::size_t i = 1; i < node.parts.size(); ++i) {
-          common = product(common, make(node.parts[i].node()));
+          common = product(common, make(node.parts[i].node(), steps_));
         }
         return add_copy(common, from);
       }
-      case Node::Kind::all_but: return add_copy(complement(make(node.parts[0].node())), from);
+      case Node::Kind::all_but: return add_copy(complement(make(node.parts[0].node(), steps_)), from);
       case Node::Kind::repeat: return add_repeat(node, from);
       case Node::Kind::named: return add(node.parts[0].node(), from);
       case Node::Kind::rules:
@@ -173,8 +182,8 @@ class CharacterAutomatonMaker {
   }
 
   /// Returns the same texts without jumps: a state has the edges of all states that it jumps to.
-  static Draft without_jumps(const Draft& draft) {
-    Draft made;
+  Draft without_jumps(const Draft& draft) const {
+    Draft made(steps_);
     std::vector<State> copy_of(draft.ends.size(), 0), origins{0};  // a copy is one more than its number, and 0 if there is none
     copy_of[0] = made.new_state() + 1;
     std::vector<State> seen(draft.ends.size(), 0), open;  // the number of the copy that has seen a state last, plus 1
@@ -253,8 +262,8 @@ class CharacterAutomatonMaker {
   }
 
   /// Returns the texts that both have.
-  static CharacterAutomaton product(const CharacterAutomaton& a, const CharacterAutomaton& b) {
-    Draft made;
+  CharacterAutomaton product(const CharacterAutomaton& a, const CharacterAutomaton& b) const {
+    Draft made(steps_);
     std::unordered_map<std::uint64_t, State> numbers;
     std::vector<std::pair<State, State>> pairs;
     const auto number_of = [&](State of_a, State of_b) {
@@ -285,8 +294,8 @@ class CharacterAutomatonMaker {
   }
 
   /// Returns all texts that an automaton does not have, by the sets of states that texts lead to.
-  static CharacterAutomaton complement(const CharacterAutomaton& texts) {
-    Draft made;
+  CharacterAutomaton complement(const CharacterAutomaton& texts) const {
+    Draft made(steps_);
     std::map<std::vector<State>, State> numbers;
     std::vector<const std::vector<State>*> sets;
     std::size_t in_sets = 0;
@@ -294,6 +303,7 @@ class CharacterAutomatonMaker {
       std::ranges::sort(set);
       set.erase(std::unique(set.begin(), set.end()), set.end());
       in_sets += set.size();
+      made.work(set.size());
       if (in_sets > kMostInSets) {
         Draft::fail_large();
       }
@@ -343,9 +353,11 @@ class CharacterAutomatonMaker {
     return packed(made);
   }
 
+  std::size_t& steps_;
   Draft draft_;
 };
 
-CharacterAutomaton::CharacterAutomaton(const Grammar::Node& node) : CharacterAutomaton(CharacterAutomatonMaker::make(node)) {}
+CharacterAutomaton::CharacterAutomaton(const Grammar::Node& node, std::size_t& steps)
+    : CharacterAutomaton(CharacterAutomatonMaker::make(node, steps)) {}
 
 }  // namespace dikkat

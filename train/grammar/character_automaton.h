@@ -20,8 +20,9 @@ class CharacterAutomaton {
     State target;
   };
 
-  /// Throws GrammarTooLarge, without a name, for a grammar that needs more than kMostGrammarStates.
-  explicit CharacterAutomaton(const Grammar::Node& node);
+  /// Throws GrammarTooLarge, without a name, for a grammar that needs more than kMostGrammarStates. `steps` counts the work for all
+  /// automata of one form, which has a limit, too.
+  CharacterAutomaton(const Grammar::Node& node, std::size_t& steps);
 
   /// No text matches if there is no state. Otherwise texts begin at state 0.
   std::size_t states() const { return ends_.size(); }

@@ -846,7 +846,7 @@ class SchemaReader {
     } else {
       try {
         const Grammar common = all_of(parts);
-        texts = CharacterAutomaton(common.node()).states() == 0 ? nothing() : quoted(parts);
+        texts = CharacterAutomaton(common.node(), steps_).states() == 0 ? nothing() : quoted(parts);
       } catch (const GrammarTooLarge& error) {
         refuse_schema(path, "is too large: ", error.what());
       }
@@ -906,6 +906,7 @@ class SchemaReader {
   std::vector<std::pair<std::shared_ptr<const Choice>, std::optional<unsigned>>> one_ofs_;  // to check when all has been read
   std::map<std::string, Grammar> strings_, numbers_;                                        // by their keywords
   std::size_t states_ = 0, combined_ = 0;
+  std::size_t steps_ = 0;  // of CharacterAutomaton
   int calls_ = 0;
 };
 

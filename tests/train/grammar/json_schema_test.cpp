@@ -278,6 +278,17 @@ TEST(JsonSchema, WhatIsTooLargeIsRefusedAtOnce) {
     choices["allOf"].push_back({{"anyOf", {{{"minLength", i}}, {{"maxLength", 100 + i}}}}});
   }
   EXPECT_NE(refused(choices.dump()), "");
+  // Small results of much work.
+  ordered_json work = {{"type", "object"}, {"properties", ordered_json::object()}};
+  for (int i = 0; i < 2000; ++i) {
+    work["properties"][concat("p", i)] = {{"type", "string"}, {"pattern", concat("^(?!.*a.{11}b)[ab", i, "]{0,3}$")}};
+  }
+  EXPECT_EQ(refused(work.dump()), "") << "only its automaton needs the work";
+  input_error_of([&] { over_bytes(json_schema(work)); });
+  for (auto& [name, property] : work["properties"].items()) {
+    property["maxLength"] = 2;
+  }
+  EXPECT_NE(refused(work.dump()), "");
   // Work can be ended, and several schemas have one limit.
   EXPECT_THROW(json_schema(names, {.on_progress = [] { throw std::runtime_error("enough"); }}), std::runtime_error);
   std::size_t states = 99'990;
