@@ -89,7 +89,9 @@ struct Cut {
                    : panels),
         chunk_depth(a == Packed::in_place || rounds_c(p) ? std::max<index>(p.k, 1)
                                                          : depth * std::max<index>(1, kPackedAtOnce / (depth * tiles * kRows))),
-        chunk_tiles(a == Packed::in_place ? tiles : std::clamp<index>(kPackedAtOnce / (std::min(chunk_depth, p.k) * kRows), 1, tiles)) {}
+        chunk_tiles(a == Packed::in_place ? tiles
+                                          : std::clamp<index>(kPackedAtOnce / (std::clamp<index>(p.k, 1, chunk_depth) * kRows), 1, tiles)) {
+  }
 
   index depth;   // of a block of k
   index panels;  // of kCols columns
@@ -471,14 +473,14 @@ Bf16Source shifted(const Bf16Source& numbers, index by) {
   return numbers.is_bf16() ? Bf16Source(numbers.as_bf16() + by) : Bf16Source(numbers.as_f32() + by);
 }
 /// Whether each thread gets whole blocks of k, as the gradients of weights allow. Their k are the rows of a batch, and a thread then reads
-/// the rows that it has written in the op before, which are in its cache.
+/// the rows that it has written in the op before, which are in its cache. Without rows there are no blocks.
 template <class T>
 bool gives_blocks_to_threads(const Problem<T>& p) {
   constexpr index kMostSums = 1 << 20;
   const index blocks = ceil_div(p.k, gemm_block_depth(p.k, p.depth));
   const index threads = thread_count();
-  return p.depth == kDepthOfGradients && !rounds_c(p) && !p.lower && p.packed_b == nullptr && threads > 1 && blocks % threads == 0 &&
-         blocks * p.m * p.n <= kMostSums;
+  return p.depth == kDepthOfGradients && !rounds_c(p) && !p.lower && p.packed_b == nullptr && threads > 1 && blocks > 0 &&
+         blocks % threads == 0 && blocks * p.m * p.n <= kMostSums;
 }
 
 /// Computes the product of each block of k by itself, and then adds them up in their order.
@@ -523,8 +525,11 @@ void compute(const Problem<T>& p) {
 
 template <class T>
 bool compute_both(const Problem<T>& p, const Problem<T>& plus) {
+  if (p.m == 0 || p.n == 0 || p.lower || plus.plus != nullptr) {
+    return false;
+  }
   const Product<T> second(plus);
-  if (p.m == 0 || p.n == 0 || p.lower || plus.plus != nullptr || !second.can_be_added()) {
+  if (!second.can_be_added()) {
     return false;
   }
   Product<T>(p, &second).compute();

@@ -29,7 +29,7 @@ LinearShape checked(Op op, Tensor x, index in, Tensor weight, Tensor bias) {
           x.shape());
   const index out = weight.shape()[0];
   require(!bias || bias.shape() == Shape{out}, op, ": bias is ", bias ? bias.shape() : Shape{}, ", expected [", out, "]");
-  return {x.shape().rows(), in, out};
+  return {x.shape().with_cols(1).rows(), in, out};  // x may have no columns
 }
 
 // Products of x (X) and a weight in the type that X is computed in. y may have either type.

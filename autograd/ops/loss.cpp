@@ -249,7 +249,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     // Check shapes and options.
     require(x.shape().rank() >= 1 && weight.shape().rank() == 2 && weight.shape()[1] == x.shape().cols(), "linear_cross_entropy: x is ",
             x.shape(), " and weight ", weight.shape(), ", expected (..., C) and (V, C)");
-    const index rows = x.shape().rows();
+    const index rows = x.shape().with_cols(1).rows();  // x may have no columns
     const index width = x.shape().cols();
     const index classes = weight.shape()[0];
     require(0 <= options.softcap && options.softcap <= kernels::kMostSoftcap, "linear_cross_entropy: softcap ", options.softcap,

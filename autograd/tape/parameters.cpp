@@ -71,8 +71,11 @@ void ParameterStore::reserve() {
   }
   allocated_ = true;
   const std::size_t element = size_of(dtype_);
-  weights_ = Pages(static_cast<std::size_t>(slab_size_) * element, "weights");
-  gradients_ = Pages(static_cast<std::size_t>(trainable_size_) * element, "gradients");
+  const auto bytes_of = [&](std::size_t count, index size) {  // parameters without elements have memory too: null means that there is none
+    return static_cast<std::size_t>(std::max<index>(size, count > 0 ? 1 : 0)) * element;
+  };
+  weights_ = Pages(bytes_of(sorted_.size(), slab_size_), "weights");
+  gradients_ = Pages(bytes_of(trainable_, trainable_size_), "gradients");
   for (Entry* entry : sorted_) {
     entry->values = weights_.data() + static_cast<std::size_t>(entry->offset) * element;
     entry->record.data = entry->values;

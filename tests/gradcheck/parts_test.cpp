@@ -1,9 +1,15 @@
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/parallel.h"
+#include "autograd/ops/activation.h"
 #include "autograd/ops/basic.h"
+#include "autograd/ops/indexing.h"
+#include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
+#include "autograd/tape/parameters.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
@@ -63,6 +69,39 @@ TEST(Parts, LossesOfMicroBatchesAddUp) {
   }
   EXPECT_FLOAT_EQ(added, whole);
   EXPECT_TRUE(same_bits(beside, dx)) << "rows do not affect each other";
+}
+
+// A mixture of experts sends each token to one of them. An expert may get none.
+TEST(Parts, AnExpertWithoutTokensHasAGradientOfZeros) {
+  ParameterStore store;
+  const Parameter weights[] = {store.add("0", {4, 4}, Init::normal(1), Decay::yes, Role::hidden),
+                               store.add("1", {4, 4}, Init::normal(1), Decay::yes, Role::hidden)};
+  const Parameter up = store.add("up", {4, 4}, Init::normal(1), Decay::yes, Role::hidden);
+  store.allocate(1);
+  const std::vector<std::vector<std::int32_t>> tokens = {{2, 0, 1}, {}};
+  for (const int threads : {1, 2, 7}) {
+    const WithThreads with(threads, Work{0});
+    store.clear_gradients();
+    Tape tape;
+    const Tensor x = tape.input<float>({3, 4}, numbers(12, 1), true);
+    std::vector<Tensor> results;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Tensor own = index_select(x, 0, tape.input<std::int32_t>({std::ssize(tokens[i])}, tokens[i]));
+      results.push_back(activated_linear({Activation::gelu, false}, linear(own, up), weights[i]));
+    }
+    const Tensor y = concat(results, 0);
+    EXPECT_EQ(y.shape(), (Shape{3, 4}));
+    tape.backward(sum(y * y));
+    const auto gradient_of = [&](Tensor of) {
+      const float* gradient = tape.gradient<float>(of);
+      return std::vector<float>(gradient, gradient + of.size());
+    };
+    EXPECT_EQ(gradient_of(weights[1]), std::vector<float>(16, 0.0F)) << threads;
+    EXPECT_NE(gradient_of(weights[0]), std::vector<float>(16, 0.0F)) << threads;
+    for (const float number : gradient_of(x)) {
+      EXPECT_TRUE(std::isfinite(number));
+    }
+  }
 }
 
 }  // namespace
