@@ -93,6 +93,25 @@ print("""# Ops
 Made from the headers of `autograd/ops` by `scripts/op_page.py`. All names are in `namespace dikkat`; `#include "dikkat/autograd.h"` has all of them.
 Every op has a plain definition or plain loops that it is tested against, and a gradient check by central differences (`tests/gradcheck`).
 An op throws `Error`, which names the op, for operands whose shapes, element types or tapes do not fit.
+
+## Edges, and differences from PyTorch
+
+Extents of 0 are taken or refused by name, forward and backward. Gradients at infinities, ties and zeros follow
+[PyTorch's formulas](https://github.com/pytorch/pytorch/blob/main/tools/autograd/derivatives.yaml), and `tests/gradcheck/edges` has the numbers.
+They differ here:
+
+| op | PyTorch | here |
+|---|---|---|
+| elementwise ops, `gated`, `scale`, `softmax`, `log_softmax`, `logsumexp`, `variance` | a gradient of 0 times an infinite slope, and an infinite gradient times a slope of 0, is NaN, except for branches of `where`, `clamp`, `relu`, `maximum`, `minimum` | 0: nothing flows through a branch that is not taken, or comes of a result that does not count |
+| `maximum`, `minimum` of two equal numbers | each gets half of the gradient | the first gets all of it |
+| `max`, `min` over all or several axes | equal elements share the gradient | the first element gets all of it |
+| `clamp`, `relu`, `abs` at NaN | clamp 0, relu 1 | clamp 1, relu 0, abs 0; y is NaN |
+| `gelu`, `silu` at -infinity | NaN | 0, the limit |
+| `dropout` of an infinite number or gradient that is dropped | NaN | 0 |
+| `binary_cross_entropy` of an infinite logit and a target of 0 or 1 | NaN where both agree | 0, the limit |
+| `kl_divergence` where the target is 0 and x is -infinity; gradient by a target of 0 | NaN | 0 |
+| `mean`, `max`, `variance` and means of losses of no elements | NaN, or an error | an error |
+| `attention` of a query that sees no key | NaN or 0, by version | 0 |
 """)
 for header, title in PAGES:
     text = (source / f"autograd/ops/{header}.h").read_text()

@@ -138,7 +138,7 @@ void backward_row(const void* formula, const BackwardRow& row) {
     [&]<std::size_t... i>(std::index_sequence<i...>) {
       const Dual y(f(Dual::variable(x.load(i, at, lanes), i)...));
       const simd::Vec<C> slope = simd::load_as<C>(dy + at, lanes);
-      (put_gradient<T>(row.kinds[i], row.dx[i], at, slope * y.slopes[i].lanes, sums[i], lanes), ...);
+      (put_gradient<T>(row.kinds[i], row.dx[i], at, simd::chained<C>(slope, y.slopes[i].lanes), sums[i], lanes), ...);
     }(std::make_index_sequence<n>{});
   });
   for (std::size_t i = 0; i < n; ++i) {

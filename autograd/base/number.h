@@ -54,6 +54,12 @@ struct Mask {
   friend Mask operator!(Mask a) { return {~a.lanes}; }
 };
 
+/// As for vectors (simd.h).
+template <class T>
+Number<T> chained(Number<T> a, Number<T> b) {
+  return Number<T>(chained<T>(a.lanes, b.lanes));
+}
+
 /// A number and its derivatives by n variables (forward-mode differentiation: https://en.wikipedia.org/wiki/Dual_number).
 template <class T, std::size_t n>
 struct Dual {
@@ -72,13 +78,13 @@ struct Dual {
   /// f(x), whose value and derivative at x are known.
   Dual(const Dual& x, Number<T> its_value, Number<T> derivative) : value(its_value) {
     for (std::size_t i = 0; i < n; ++i) {
-      slopes[i] = derivative * x.slopes[i];
+      slopes[i] = chained(derivative, x.slopes[i]);
     }
   }
   /// f(a, b), whose value and partial derivatives are known.
   Dual(const Dual& a, const Dual& b, Number<T> its_value, Number<T> by_a, Number<T> by_b) : value(its_value) {
     for (std::size_t i = 0; i < n; ++i) {
-      slopes[i] = by_a * a.slopes[i] + by_b * b.slopes[i];
+      slopes[i] = chained(by_a, a.slopes[i]) + chained(by_b, b.slopes[i]);
     }
   }
   /// Variable number `which`.
@@ -307,15 +313,27 @@ Dual<T, n> pow(const Dual<T, n>& x, Exponent exponent) {
   return {x, pow(x.value, exponent), exponent == 0 ? Number<T>(0) : exponent * pow(x.value, exponent - 1)};
 }
 
-/// The derivative by y, x^y log x, is 0 where x is 0.
+/// The derivatives are PyTorch's. The one by x, y x^(y - 1), is 0 where y is 0, and that by y, x^y log x, where x is 0 and y is not
+/// negative.
 template <class T, std::size_t n>
 Dual<T, n> pow(const Dual<T, n>& x, const Dual<T, n>& y) {
-  const Number<T> value = pow(x.value, y.value);
-  return {x, y, value, y.value * pow(x.value, y.value - 1), where(x.value == 0, Number<T>(0), value * log(x.value))};
+  const Number<T> value = pow(x.value, y.value), none = 0;
+  const Number<T> by_x = where(y.value == 0, none, y.value * pow(x.value, y.value - 1));
+  const Number<T> by_y = where(x.value == 0 && y.value >= 0, none, chained(value, log(x.value)));
+  return {x, y, value, by_x, by_y};
 }
 
 // Functions that are made of others.
 
+/// x times a weight; 0 where the weight is 0, even if x is infinite. The derivative by the weight is x.
+template <class T>
+Number<T> weighted(Number<T> x, Number<T> weight) {
+  return chained(x, weight);
+}
+template <class T, std::size_t n>
+Dual<T, n> weighted(const Dual<T, n>& x, const Dual<T, n>& weight) {
+  return {x, weight, weighted(x.value, weight.value), weight.value, x.value};
+}
 template <AnyNumber X>
 X square(const X& x) {
   return x * x;

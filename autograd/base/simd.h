@@ -168,6 +168,20 @@ inline Vec<float> to_floats(IntVec<float> integers) { return __builtin_convertve
 /// |v| in each lane, and the sign bits.
 inline Vec<float> magnitude(Vec<float> v) { return reinterpret_cast<Vec<float>>(reinterpret_cast<IntVec<float>>(v) & 0x7FFF'FFFF); }
 inline IntVec<float> sign_bits(Vec<float> v) { return reinterpret_cast<IntVec<float>>(v) & std::numeric_limits<std::int32_t>::min(); }
+/// 0 or -0 in each lane, as v's sign is.
+template <class T>
+inline Vec<T> sign_of(Vec<T> v) {
+  using Int = std::remove_cvref_t<decltype(IntVec<T>{}[0])>;
+  return reinterpret_cast<Vec<T>>(reinterpret_cast<IntVec<T>>(v) & std::numeric_limits<Int>::min());
+}
+/// A derivative times a gradient or an inner derivative, as the chain rule has it. The product is 0 where one of them is 0, even if the
+/// other is infinite or NaN: so nothing flows through a branch that is not taken. Other products have the bits of a * b.
+template <class T>
+inline Vec<T> chained(Vec<T> a, Vec<T> b) {
+  const Vec<T> x = b == T(0) ? sign_of<T>(a) : a, y = a == T(0) ? sign_of<T>(b) : b;  // beside a 0, only a sign is left
+  return x * y;
+}
+
 /// v, with the sign bits that are set in `signs` flipped.
 inline Vec<float> flip_signs(Vec<float> v, IntVec<float> signs) {
   return reinterpret_cast<Vec<float>>(reinterpret_cast<IntVec<float>>(v) ^ signs);

@@ -109,9 +109,9 @@ void gated_backward(const Gated<T>& p) {
     for_gates<C>(p, [&](index gate, index at, auto lanes) {
       const Vec<C> x = simd::load_as<C>(p.x + gate, lanes);
       const Vec<C> dy = simd::load_as<C>(p.dy + at, lanes);
-      const Vec<C> dgate = dy * simd::load_as<C>(p.x + gate + p.cols, lanes) * f.slope(x);
-      put(p.dx, gate + p.cols, dy * f.value(x), lanes);
-      put(p.dx, gate, dgate, lanes);
+      const Vec<C> open = simd::chained<C>(dy, simd::load_as<C>(p.x + gate + p.cols, lanes));
+      put(p.dx, gate + p.cols, simd::chained<C>(dy, f.value(x)), lanes);
+      put(p.dx, gate, simd::chained<C>(open, f.slope(x)), lanes);
     });
   });
 }

@@ -326,7 +326,7 @@ template <class T>
 void log_sum_exp_along_backward(const LogSumExpAlong<T>& p) {
   if (p.dx) {
     const auto gradient = [x = p.x](index at, auto lanes, Vec<Computed<T>> dy, Vec<Computed<T>> log) {
-      return dy * simd::exp(simd::load_as<Computed<T>>(x + at, lanes) - log);
+      return simd::chained<Computed<T>>(dy, simd::exp(simd::load_as<Computed<T>>(x + at, lanes) - log));
     };
     spread(p.array, p.dx, gradient, p.dy, p.logs);
   }
@@ -342,7 +342,7 @@ void variance_along_backward(const VarianceAlong<T>& p) {
   if (p.dx) {
     const auto factor = static_cast<Computed<T>>(2 / p.divisor);
     const auto gradient = [x = p.x, factor](index at, auto lanes, Vec<Computed<T>> dy, Vec<Computed<T>> mean) {
-      return factor * dy * (simd::load_as<Computed<T>>(x + at, lanes) - mean);
+      return simd::chained<Computed<T>>(factor * dy, simd::load_as<Computed<T>>(x + at, lanes) - mean);
     };
     spread(p.array, p.dx, gradient, p.dy, p.means);
   }

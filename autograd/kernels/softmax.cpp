@@ -28,17 +28,18 @@ void put(GradOut<T> out, index at, Vec<Computed<T>> value, Lanes lanes) {
 }
 
 /// An element's term of the sum that backward needs. y is a probability, or its logarithm if kLog.
-template <bool kLog, class V>
-V term(V y, V dy) {
-  return kLog ? dy : y * dy;
+template <bool kLog, class C>
+Vec<C> term(Vec<C> y, Vec<C> dy) {
+  return kLog ? dy : simd::chained<C>(y, dy);
 }
-/// Its gradient, which follows from the sum.
-template <bool kLog, class V, class Sum>
-V gradient(V y, V dy, Sum sum) {
+/// Its gradient, which follows from the sum. A probability of 0, or a row whose dy is 0, has gradient 0 even if other numbers are infinite
+/// or NaN.
+template <bool kLog, class C>
+Vec<C> gradient(Vec<C> y, Vec<C> dy, Vec<C> sum) {
   if constexpr (kLog) {
-    return dy - simd::exp(y) * sum;
+    return dy - simd::chained<C>(simd::exp(y), sum);
   } else {
-    return y * (dy - sum);
+    return simd::chained<C>(y, dy - sum);
   }
 }
 
@@ -77,11 +78,12 @@ void backward_rows(const Softmax<T>& p) {
       const T* dy = p.dy + row * p.cols;
       const GradOut<T> dx{p.dx.data + row * p.cols, p.dx.add};
       Vec<C> total{};
-      simd::for_vectors<C>(
-          0, p.cols, [&](index at, auto lanes) { total += term<kLog>(simd::load_as<C>(y + at, lanes), simd::load_as<C>(dy + at, lanes)); });
-      const C sum = simd::sum<C>(total);
       simd::for_vectors<C>(0, p.cols, [&](index at, auto lanes) {
-        put(dx, at, gradient<kLog>(simd::load_as<C>(y + at, lanes), simd::load_as<C>(dy + at, lanes), sum), lanes);
+        total += term<kLog, C>(simd::load_as<C>(y + at, lanes), simd::load_as<C>(dy + at, lanes));
+      });
+      const Vec<C> sum = simd::broadcast(simd::sum<C>(total));
+      simd::for_vectors<C>(0, p.cols, [&](index at, auto lanes) {
+        put(dx, at, gradient<kLog, C>(simd::load_as<C>(y + at, lanes), simd::load_as<C>(dy + at, lanes), sum), lanes);
       });
     }
   });
@@ -149,7 +151,7 @@ void backward_columns(const Softmax<T>& p) {
     for (index i = 0; i < p.cols; ++i) {
       simd::for_vectors<C>(0, count, [&](index at, auto lanes) {
         const index from = place + i * p.inner + at;
-        const Vec<C> more = term<kLog>(simd::load_as<C>(p.y + from, lanes), simd::load_as<C>(p.dy + from, lanes));
+        const Vec<C> more = term<kLog, C>(simd::load_as<C>(p.y + from, lanes), simd::load_as<C>(p.dy + from, lanes));
         simd::store(sums.data() + at, simd::load(sums.data() + at, lanes) + more, lanes);
       });
     }
@@ -157,7 +159,7 @@ void backward_columns(const Softmax<T>& p) {
       simd::for_vectors<C>(0, count, [&](index at, auto lanes) {
         const index from = place + i * p.inner + at;
         const Vec<C> y = simd::load_as<C>(p.y + from, lanes), dy = simd::load_as<C>(p.dy + from, lanes);
-        put(p.dx, from, gradient<kLog>(y, dy, simd::load(sums.data() + at, lanes)), lanes);
+        put(p.dx, from, gradient<kLog, C>(y, dy, simd::load(sums.data() + at, lanes)), lanes);
       });
     }
   });

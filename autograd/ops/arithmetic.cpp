@@ -103,7 +103,11 @@ Tensor scale(Tensor x, double factor, Lifetime lifetime) {
     kernels::scaled_copy<T>(x.size(), f, x.data<T>(), {y.mutable_data<T>()});
     tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
       if (auto dx = g.into<T>(x)) {
-        kernels::scaled_copy<T>(x.size(), f, g.of<T>(y), dx);
+        if (f == 0) {  // even if dy is infinite or NaN
+          kernels::fill<T>(x.size(), f, dx);
+        } else {
+          kernels::scaled_copy<T>(x.size(), f, g.of<T>(y), dx);
+        }
       }
     });
     return y;

@@ -16,7 +16,8 @@ Tensor divide(Tensor a, Tensor b);
 /// The larger, and the smaller; NaN if one of them is NaN. Where they are equal, the gradient is that of a.
 Tensor maximum(Tensor a, Tensor b);
 Tensor minimum(Tensor a, Tensor b);
-/// a^b. The derivative by b is 0 where a is 0.
+/// a^b. Negative bases have whole exponents. The derivative by a is 0 where b is 0, and that by b where a is 0 and b is not negative; the
+/// derivative by b is NaN for a negative a.
 Tensor power(Tensor a, Tensor b);
 
 /// x + number.

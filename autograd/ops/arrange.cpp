@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "autograd/base/broadcast.h"
 #include "autograd/kernels/elementwise.h"
@@ -131,7 +132,7 @@ Tensor sliced(Tensor x, int along, index begin, index count, index step) {
   StridedView view{.shape = with_extent(x.shape(), along, count), .strides = kernels::contiguous_strides(x.shape())};
   index& stride = view.strides[static_cast<std::size_t>(along)];
   view.first = count == 0 ? 0 : begin * stride;
-  stride *= step;
+  stride *= count > 1 ? step : 1;  // the step to another element is shorter than the axis; other steps may be any number
   return copied(Op::slice, x, view);
 }
 
@@ -154,7 +155,10 @@ Tensor slice(Tensor x, int axis, const Range& range) {
     return given ? std::clamp(*given < 0 ? *given + extent : *given, lowest, highest) : without;
   };
   const index begin = bound(range.begin, step > 0 ? 0 : extent - 1), end = bound(range.end, step > 0 ? extent : -1);
-  const index count = std::max<index>(0, step > 0 ? ceil_div(end - begin, step) : ceil_div(begin - end, -step));
+  const index way = step > 0 ? end - begin : begin - end;
+  const index length =
+      std::max(step, -std::max(step, -std::numeric_limits<index>::max()));  // of the step; the lowest number has no negative
+  const index count = way > 0 ? ceil_div(way, length) : 0;
   return sliced(x, along, begin, count, step);
 }
 
@@ -179,7 +183,10 @@ Tensor pad(Tensor x, int axis, index before, index after, double value) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::pad, {x});
     const int along = checked_axis("pad", x.shape(), axis);
+    constexpr index kMost = std::numeric_limits<index>::max();
     require(before >= 0 && after >= 0, "pad: ", before, " and ", after, " elements, expected 0 or more");
+    require(before <= kMost - x.shape()[along] && after <= kMost - x.shape()[along] - before, "pad: ", before, " and ", after,
+            " elements beside ", x.shape(), ", more than an axis can have");
     require(x.dtype() != DType::i32 || (std::trunc(value) == value && kernels::first_not_i32(1, &value) == 1), "pad: value ", value,
             " beside ids, expected a number that i32 holds");
     const Shape shape = with_extent(x.shape(), along, x.shape()[along] + before + after);

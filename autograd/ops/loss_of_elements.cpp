@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -179,10 +180,13 @@ Tensor huber_loss(Tensor x, Tensor target, double delta, Reduction reduction) {
 }
 
 Tensor binary_cross_entropy(Tensor logits, Tensor targets, Reduction reduction) {
-  // log(1 + e^x) - x t. For targets near 1 it is log(1 + e^-x) + x (1 - t), where digits would cancel otherwise.
+  // log(1 + e^x) - x t. For targets near 1 it is log(1 + e^-x) + x (1 - t), where digits would cancel otherwise. For an infinite x it is
+  // its limit, x (1 - t) or -x t, of which a target of 1 or 0 leaves nothing.
   constexpr auto kTerm = [](auto x, auto t) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const auto is_near_one = t > 0.5;
-    return softplus(where(is_near_one, -x, x)) + where(is_near_one, x * (1 - t), -x * t);
+    const auto term = softplus(where(is_near_one, -x, x)) + where(is_near_one, x * (1 - t), -x * t);
+    return where(x == kInfinity, weighted(x, 1 - t), where(x == -kInfinity, weighted(-x, t), term));
   };
   return loss_of(Op::binary_cross_entropy, kTerm, logits, targets, reduction);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,14 @@
 #include "tests/gradcheck/cases/reductions.h"
 #include "tests/gradcheck/cases/rows.h"
 #include "tests/gradcheck/cases/shapes.h"
+#include "tests/gradcheck/edges/convolution.h"
+#include "tests/gradcheck/edges/elementwise.h"
+#include "tests/gradcheck/edges/indexing.h"
+#include "tests/gradcheck/edges/losses.h"
+#include "tests/gradcheck/edges/products.h"
+#include "tests/gradcheck/edges/reductions.h"
+#include "tests/gradcheck/edges/rows.h"
+#include "tests/gradcheck/edges/shapes.h"
 
 namespace dikkat::gradcheck {
 
@@ -22,12 +31,18 @@ struct Case {
   std::vector<Sample> (*samples)();
   std::vector<Sample> (*ragged)();
   std::vector<Misfit> (*misfits)();
+  std::span<const Extent> extents;
+  Sample (*at)(Extents);
+  bool has_rows;
+  std::vector<Point> (*points)();
 };
 
 template <Op op>
 constexpr Case case_of() {
   static_assert(sizeof(GradCase<op>) > 0, "an op without a gradient check");
-  return {op, GradCase<op>::samples, GradCase<op>::ragged, GradCase<op>::misfits};
+  using Edges = EdgeCase<op>;
+  return {op,        GradCase<op>::samples, GradCase<op>::ragged, GradCase<op>::misfits, Edges::kExtents,
+          Edges::at, Edges::kHasRows,       Edges::points};
 }
 
 template <std::size_t... i>

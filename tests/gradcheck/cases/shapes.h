@@ -17,6 +17,18 @@ inline std::vector<Sample> ragged_matrices(const Function& op) {
   return samples;
 }
 
+/// Element i of the result is element place(i) of x.
+inline Oracle moved(index size, std::function<index(index)> place) {
+  return [=](std::span<const std::vector<double>> x) {
+    std::vector<double> y;
+    for (index i = 0; i < size; ++i) {
+      const index from = place(i);
+      y.push_back(from < 0 ? 0 : x[0][static_cast<std::size_t>(from)]);
+    }
+    return y;
+  };
+}
+
 // Casts f32 to f64 and back, which is exact. tests/ops/bf16_test.cpp has bf16.
 template <>
 struct GradCase<Op::cast> {
@@ -74,18 +86,26 @@ struct GradCase<Op::slice> {
     };
   }
   static std::vector<Sample> samples() {
-    return {{"of the first axis", {operand({5, 6}, 1)}, op(0, 1, 3), {}, middle(1, 5, 6, 1, 3)},
-            {"of a middle axis", {operand({2, 4, 3}, 1)}, op(1, 2, 2), {}, middle(2, 4, 3, 2, 2)},
-            {"of the last axis", {operand({3, 2, 9}, 1)}, op(-1, 4, 5), {}, middle(6, 9, 1, 4, 5)},
-            {"all of it", {operand({3, 5}, 1)}, op(-1, 0, 5), {}, middle(3, 5, 1, 0, 5)},
-            {"each third",
-             {operand({2, 8}, 1)},
-             stepped({1, {}, 3}),
-             {},
-             [](std::span<const std::vector<double>> x) { return std::vector{x[0][1], x[0][4], x[0][7], x[0][9], x[0][12], x[0][15]}; }},
-            {"backwards", {operand({1, 4}, 1)}, stepped({.step = -1}), {}, [](std::span<const std::vector<double>> x) {
-               return std::vector{x[0][3], x[0][2], x[0][1], x[0][0]};
-             }}};
+    return {
+        {"of the first axis", {operand({5, 6}, 1)}, op(0, 1, 3), {}, middle(1, 5, 6, 1, 3)},
+        {"of a middle axis", {operand({2, 4, 3}, 1)}, op(1, 2, 2), {}, middle(2, 4, 3, 2, 2)},
+        {"of the last axis", {operand({3, 2, 9}, 1)}, op(-1, 4, 5), {}, middle(6, 9, 1, 4, 5)},
+        {"all of it", {operand({3, 5}, 1)}, op(-1, 0, 5), {}, middle(3, 5, 1, 0, 5)},
+        {"each third",
+         {operand({2, 8}, 1)},
+         stepped({1, {}, 3}),
+         {},
+         [](std::span<const std::vector<double>> x) { return std::vector{x[0][1], x[0][4], x[0][7], x[0][9], x[0][12], x[0][15]}; }},
+        {"backwards",
+         {operand({1, 4}, 1)},
+         stepped({.step = -1}),
+         {},
+         [](std::span<const std::vector<double>> x) { return std::vector{x[0][3], x[0][2], x[0][1], x[0][0]}; }},
+        {"the longest step", {operand({1, 4}, 1)}, stepped({1, {}, INT64_MAX}), {}, moved(1, [](index) { return index{1}; })},
+        {"the longest step backwards", {operand({1, 4}, 1)}, stepped({.step = INT64_MIN}), {}, moved(1, [](index) { return index{3}; })},
+        {"from bounds far out", {operand({1, 4}, 1)}, stepped({INT64_MIN, INT64_MAX, INT64_MAX - 1}), {}, moved(1, [](index) {
+           return index{0};
+         })}};
   }
   static std::vector<Sample> ragged() {
     return ragged_matrices([](Tape&, std::span<const Tensor> t) {
@@ -100,21 +120,10 @@ struct GradCase<Op::slice> {
             {"a negative size", with(0, 2, -1)},
             {"no such axis", with(2, 0, 1)},
             {"no such axis from the end", with(-3, 0, 1)},
+            {"step 0", [](Tape& t) { slice(some(t, {3, 5}), 0, Range{.step = 0}); }},
             {"an offset that overflows", with(0, INT64_MAX, 2)}};
   }
 };
-
-/// Element i of the result is element place(i) of x.
-inline Oracle moved(index size, std::function<index(index)> place) {
-  return [=](std::span<const std::vector<double>> x) {
-    std::vector<double> y;
-    for (index i = 0; i < size; ++i) {
-      const index from = place(i);
-      y.push_back(from < 0 ? 0 : x[0][static_cast<std::size_t>(from)]);
-    }
-    return y;
-  };
-}
 
 template <>
 struct GradCase<Op::permute> {
@@ -178,7 +187,9 @@ struct GradCase<Op::pad> {
   }
   static std::vector<Sample> ragged() { return ragged_matrices(op(1, 3, 1)); }
   static std::vector<Misfit> misfits() {
-    return {{"fewer than 0", [](Tape& t) { pad(some(t, {3}), 0, -1, 0); }}, {"no such axis", [](Tape& t) { pad(some(t, {3}), 1, 0, 0); }}};
+    return {{"fewer than 0", [](Tape& t) { pad(some(t, {3}), 0, -1, 0); }},
+            {"more than an axis can have", [](Tape& t) { pad(some(t, {3}), 0, INT64_MAX, INT64_MAX); }},
+            {"no such axis", [](Tape& t) { pad(some(t, {3}), 1, 0, 0); }}};
   }
 };
 
