@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "autograd/kernels/adamw.h"
 
@@ -15,6 +16,11 @@ double gradient_norm(ParameterStore& store) {
   });
 }
 
-double clip_factor(double norm, double max_norm) { return max_norm == 0 ? 1 : std::min(1.0, max_norm / (norm + 1e-6)); }
+double clip_factor(double norm, double max_norm) {
+  if (!std::isfinite(norm)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return max_norm == 0 ? 1 : std::min(1.0, max_norm / (norm + 1e-6));
+}
 
 }  // namespace dikkat

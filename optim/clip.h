@@ -9,7 +9,7 @@ namespace dikkat {
 double gradient_norm(ParameterStore& store);
 
 /// The factor that scales gradients of global norm `norm` down to max_norm; 1 when the norm is smaller, or when max_norm is 0 (no
-/// clipping). It divides by norm + 1e-6, as PyTorch's clip_grad_norm_ does.
+/// clipping). It divides by norm + 1e-6, as PyTorch's clip_grad_norm_ does. NaN if the norm is not finite: Optimizer::step() refuses that.
 double clip_factor(double norm, double max_norm);
 
 }  // namespace dikkat

@@ -1,6 +1,9 @@
 #include "optim/optimizer.h"
 
+#include <cmath>
 #include <utility>
+
+#include "optim/not_finite.h"
 
 namespace dikkat {
 
@@ -17,15 +20,24 @@ void Optimizer::reserve() {
   }
 }
 
-bool Optimizer::step(const Update& u) {
+void Optimizer::step(const Update& u) {
   require(u.step >= 1, "optimizer: step ", u.step, ", expected 1 or more");
+  require(
+      std::isfinite(u.gradient_scale) && std::isfinite(u.learning_rate), "optimizer: step ", u.step, " has gradient_scale ",
+      u.gradient_scale, " and learning rate ", u.learning_rate,
+      ", expected finite numbers. No weight has changed. clip_factor() is NaN if the gradient's norm is not finite: look for the batch, or "
+      "lower the learning rate");
   if (!reserved_) {
     reserve();
   }
   store_.complete_gradients();
-  const bool finite = update(u, units_);
+  if (!update(u, units_)) {
+    fail(
+        "optimizer: step ", u.step, ": ", first_not_finite(store_, *this).tensor,
+        " is not finite after the update, expected finite numbers. Load a checkpoint, and compare gradient_norm() with a limit before each "
+        "step, or lower the learning rate");
+  }
   store_.clear_gradients();
-  return finite;
 }
 
 StateSlab Optimizer::slab_of(std::span<const ParameterSettings> parameters, std::string name, std::string meaning, ShapeOf shape_of) const {

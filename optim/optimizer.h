@@ -81,11 +81,12 @@ class Optimizer {
   /// enough.
   void reserve();
 
-  /// Updates all units by the store's gradients times gradient_scale, then clears the gradients. Returns whether all trained weights and
-  /// all state are finite afterwards. Throws Error when the store has no memory yet.
-  bool step(const Update& update);
-  bool step(index step, double learning_rate, double gradient_scale = 1) {
-    return this->step({.step = step, .learning_rate = learning_rate, .gradient_scale = gradient_scale});
+  /// Updates all units by the store's gradients times gradient_scale, then clears the gradients. Throws Error when the store has no memory
+  /// yet; and, before it changes anything, if gradient_scale or the learning rate is not finite (clip_factor()). Also throws Error, which
+  /// names the tensor, if a trained weight or the state is not finite afterwards: load a checkpoint then.
+  void step(const Update& update);
+  void step(index step, double learning_rate, double gradient_scale = 1) {
+    this->step({.step = step, .learning_rate = learning_rate, .gradient_scale = gradient_scale});
   }
   /// Updates some of the units, or parts of them (Unit::kCut), so that several processes can share an update. All gradients must have been
   /// written, and they are not cleared. The bits do not depend on how units are cut or on which are updated together. Returns whether the

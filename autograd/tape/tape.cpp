@@ -15,7 +15,7 @@ ParameterGradient* trained(Tensor x) {
 }  // namespace
 
 TensorRecord* Tape::new_record(Shape shape, DType dtype) {
-  auto* record = new (arena_.allocate(sizeof(TensorRecord), op_, alignof(TensorRecord))) TensorRecord;
+  TensorRecord* const record = records_.take();
   record->shape = shape;
   record->dtype = dtype;
   record->tape = this;
@@ -61,8 +61,8 @@ Tensor Tape::borrow(Shape shape, DType dtype, const void* data) {
 
 Tensor Tape::use(Tensor parameter) {
   op_ = "use";
-  TensorRecord* record = new_record(parameter.shape(), parameter.dtype());
-  *record = *parameter.record();
+  (void)parameter.shape();  // throws Error if it is absent
+  TensorRecord* record = records_.take(*parameter.record());
   record->tape = this;
   record->needs_gradient = record->needs_gradient && recording();
   if (!recording() && !counts_uses_) {
@@ -248,6 +248,7 @@ void Tape::forget() noexcept {
   in_closure_ = false;  // unless it threw
   region_ = Region::none;
   arena_.forget();
+  records_.expire();
 }
 
 void Tape::reset() {

@@ -12,6 +12,7 @@
 #include "autograd/tape/cost.h"
 #include "autograd/tape/gradients.h"
 #include "autograd/tape/tensor.h"
+#include "autograd/tape/tensor_records.h"
 
 namespace dikkat {
 
@@ -165,7 +166,7 @@ class Tape {
     return static_cast<const T*>(gradient_of(x, kDType<T>));
   }
 
-  /// Forgets every tensor.
+  /// Forgets every tensor. One that is used afterwards throws Error.
   void reset();
   /// Maps as much memory as `like` has used, before a first step of the same size. Throws Error if the system has not enough.
   void reserve(const Tape& like);
@@ -214,6 +215,7 @@ class Tape {
   void forget() noexcept;
 
   Arena arena_;
+  TensorRecords records_;
   BufferPool own_pool_;
   BufferPool& pool_ = own_pool_;
   std::unique_ptr<Tape> inner_;

@@ -3,7 +3,11 @@
 namespace dikkat {
 namespace detail {
 
-void fail_of_absent_tensor() { fail("tensor: is absent (Tensor{}), expected one that a tape or a parameter store has made"); }
+void fail_of_missing_tensor(const TensorRecord* record) {
+  require(record != nullptr, "tensor: is absent (Tensor{}), expected one that a tape or a parameter store has made");
+  fail(
+      "tensor: its tape has been reset or destroyed, expected a tensor made since then; copy what is needed later, as with item(), before");
+}
 
 void fail_of_data(const TensorRecord& record, DType asked) {
   require(record.dtype == asked, "tensor: holds ", record.dtype, ", asked for as ", asked);

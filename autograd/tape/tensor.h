@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/base/buffer_pool.h"
 #include "autograd/base/dtype.h"
 #include "autograd/base/packed_matrix.h"
@@ -25,6 +27,7 @@ struct TensorRecord {
   Shape shape;
   DType dtype = DType::f32;
   bool needs_gradient = false;
+  std::uint32_t generation = 0;            // how many tensors had this record before (TensorRecords); 0 for a parameter
   void* data = nullptr;                    // shape.size() elements, contiguous, row-major; or packed
   Tape* tape = nullptr;                    // null for a parameter
   ParameterGradient* parameter = nullptr;  // null for anything else
@@ -38,17 +41,18 @@ struct TensorRecord {
 namespace detail {
 
 // Errors of Tensor, which are not inline, so that its accessors are short.
-[[noreturn]] void fail_of_absent_tensor();
+[[noreturn]] void fail_of_missing_tensor(const TensorRecord* record);
 [[noreturn]] void fail_of_data(const TensorRecord& record, DType asked);
 
 }  // namespace detail
 
-/// A value that may take part in a computation: one word, copied freely, immutable once the op that made it has returned.
-/// It lives until its tape is reset, a parameter as long as its store. Tensor{} is absent: its accessors throw Error.
+/// A value that may take part in a computation: two words, copied freely, immutable once the op that made it has returned. It lives until
+/// its tape is reset or destroyed, a parameter as long as its store. Tensor{} is absent. Accessors and ops throw Error for an absent
+/// tensor, and for one whose tape has been reset or destroyed.
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(TensorRecord* record) : record_(record) {}
+  explicit Tensor(TensorRecord* record) : record_(record), generation_(record == nullptr ? 0 : record->generation) {}
 
   explicit operator bool() const { return record_ != nullptr; }
   const Shape& shape() const { return existing().shape; }
@@ -65,11 +69,12 @@ class Tensor {
   bool is_packed() const { return existing().packing != PackedType::f32; }
   /// A packed weight's numbers.
   PackedMatrix packed() const {
-    return {.packing = record_->packing,
-            .rows = record_->shape[0],
-            .cols = record_->shape[1],
-            .data = static_cast<const std::byte*>(record_->data),
-            .keeps_f32 = record_->keeps_f32};
+    const TensorRecord& record = existing();
+    return {.packing = record.packing,
+            .rows = record.shape[0],
+            .cols = record.shape[1],
+            .data = static_cast<const std::byte*>(record.data),
+            .keeps_f32 = record.keeps_f32};
   }
 
   /// Throws Error when T is not the element type, for a packed weight, and for a parameter before ParameterStore::allocate().
@@ -93,13 +98,14 @@ class Tensor {
 
  private:
   const TensorRecord& existing() const {
-    if (record_ == nullptr) [[unlikely]] {
-      detail::fail_of_absent_tensor();
+    if (record_ == nullptr || record_->generation != generation_) [[unlikely]] {
+      detail::fail_of_missing_tensor(record_);
     }
     return *record_;
   }
 
   TensorRecord* record_ = nullptr;
+  std::uint32_t generation_ = 0;  // of the record, when it was this tensor's
 };
 
 }  // namespace dikkat

@@ -49,7 +49,7 @@ TYPED_TEST(MuonGolden, TwentySteps) {
       std::copy(first, first + entry->size(), static_cast<T*>(entry->gradient.data));
       entry->gradient.written = true;
     }
-    ASSERT_TRUE(muon.step(step, fixture.attribute("lr") / static_cast<double>(step)));
+    muon.step(step, fixture.attribute("lr") / static_cast<double>(step));
   }
   // Compare weights and momentum.
   const auto values_at = [](const T* at, index count) { return std::vector<double>(at, at + count); };

@@ -7,10 +7,15 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
+#include "optim/adamw.h"
 #include "tests/optim/store_of.h"
+#include "tests/support/throws.h"
 
 namespace dikkat {
 namespace {
+
+using testing::error_of;
+using testing::names;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -93,9 +98,27 @@ TEST(ClipFactor, DoesNotChangeSmallNorms) {
   EXPECT_EQ(clip_factor(0, 1), 1);
 }
 
-TEST(ClipFactor, OfNoLimitIsOne) {
-  EXPECT_EQ(clip_factor(1e9, 0), 1);
-  EXPECT_EQ(clip_factor(kInfinity, 0), 1);
+TEST(ClipFactor, OfNoLimitIsOne) { EXPECT_EQ(clip_factor(1e9, 0), 1); }
+
+// A loop as in docs/LIBRARY.md ends at a gradient that is not finite, and its weights are those of the last good step.
+TEST(ClipFactor, OfAGradientThatIsNotFiniteStopsTheStep) {
+  for (const double bad : {kNaN, kInfinity}) {
+    for (const double limit : {0.0, 1.0}) {
+      ParameterStore store;
+      add_parameters(store);
+      store.allocate(1);
+      AdamW adamw(store, {});
+      ParameterStore::Entry& entry = *store.trainable().front();
+      std::vector<double> gradient(static_cast<std::size_t>(entry.size()), 0.5);
+      gradient.back() = bad;
+      write_gradient<float>(entry, gradient);
+      const std::vector<float> before(store.weights<float>(), store.weights<float>() + store.slab_size());
+      const double factor = clip_factor(gradient_norm(store), limit);
+      EXPECT_TRUE(std::isnan(factor));
+      EXPECT_TRUE(names(error_of([&] { adamw.step(3, 0.1, factor); }), {"step 3", "gradient_scale"}));
+      EXPECT_EQ(std::vector<float>(store.weights<float>(), store.weights<float>() + store.slab_size()), before);
+    }
+  }
 }
 
 }  // namespace

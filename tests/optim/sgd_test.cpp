@@ -1,5 +1,6 @@
 #include "optim/sgd.h"
 
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -7,9 +8,13 @@
 
 #include "autograd/base/parallel.h"
 #include "tests/optim/store_of.h"
+#include "tests/support/throws.h"
 
 namespace dikkat {
 namespace {
+
+using testing::error_of;
+using testing::names;
 
 /// torch.optim.SGD with dampening 0, line by line: its first buffer is the gradient, as it is here because the buffer begins at 0.
 struct Definition {
@@ -49,7 +54,7 @@ void compare_with_definition(double tolerance) {
         }
         expected[entry->path].step(scaled, rate, entry->decay == Decay::yes ? options.weight_decay : 0, options);
       }
-      EXPECT_TRUE(sgd.step(step, rate, 0.5));
+      sgd.step(step, rate, 0.5);
     }
     for (const ParameterStore::Entry* entry : store.entries()) {
       const auto found = values_of(store.weights<T>(), *entry);
@@ -92,7 +97,7 @@ TEST(SgdStep, HasTheSameBitsOnAnyNumberOfThreadsAndInPieces) {
   EXPECT_EQ(one, run(2, true));
 }
 
-TEST(SgdStep, ReportsNumbersThatAreNotFinite) {
+TEST(SgdStep, RefusesNumbersThatAreNotFinite) {
   for (const bool in_state : {false, true}) {
     ParameterStore store;
     add_parameters(store);
@@ -103,8 +108,31 @@ TEST(SgdStep, ReportsNumbersThatAreNotFinite) {
       write_gradient<float>(*entry, some_numbers(entry->size(), 1));
     }
     (in_state ? sgd.state()[0]->data<float>() : store.weights<float>())[3] = std::numeric_limits<float>::infinity();
-    EXPECT_FALSE(sgd.step(1, 0.1)) << in_state;
+    const std::string path = in_state ? sgd.state()[0]->parts.front().parameter->path : store.entries().front()->path;
+    EXPECT_TRUE(names(error_of([&] { sgd.step(7, 0.1); }), {"step 7", path})) << in_state;
   }
+}
+
+// y = 3 x + 2 at x = -1, 0, 1, 2.
+TEST(SgdStep, ReachesTheLeastSquaresByDefault) {
+  ParameterStore store(DType::f64);
+  ParameterStore::Entry& slope = (store.add("slope", {1, 1}, Init::zeros(), Decay::yes, Role::hidden), store.entry("slope"));
+  ParameterStore::Entry& offset = (store.add("offset", {1}, Init::zeros(), Decay::no, Role::vector), store.entry("offset"));
+  store.allocate(1);
+  Sgd sgd(store, {});
+  for (index step = 1; step <= 500; ++step) {
+    double by_slope = 0, by_offset = 0;
+    for (const double x : {-1.0, 0.0, 1.0, 2.0}) {
+      const double error = *static_cast<double*>(slope.values) * x + *static_cast<double*>(offset.values) - (3 * x + 2);
+      by_slope += error * x / 4;
+      by_offset += error / 4;
+    }
+    write_gradient<double>(slope, std::vector<double>{by_slope});
+    write_gradient<double>(offset, std::vector<double>{by_offset});
+    sgd.step(step, 0.05);
+  }
+  EXPECT_NEAR(*static_cast<double*>(slope.values), 3, 1e-6);
+  EXPECT_NEAR(*static_cast<double*>(offset.values), 2, 1e-6);
 }
 
 }  // namespace

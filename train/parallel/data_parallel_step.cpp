@@ -118,8 +118,11 @@ double DataParallelStep::gradient_norm() {
 }
 
 bool DataParallelStep::update(const Update& update) {
-  if (has_one_lane()) {
-    return optimizer_.step(update);
+  if (has_one_lane()) {  // as Optimizer::step(), which would throw where the trainer has more to say
+    store_.complete_gradients();
+    const bool is_finite = optimizer_.update(update, optimizer_.units());
+    store_.clear_gradients();
+    return is_finite;
   }
   const bool finite = optimizer_.update(update, units_);
   store_.clear_gradients();

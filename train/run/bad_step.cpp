@@ -1,6 +1,5 @@
 #include "train/run/bad_step.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -14,10 +13,6 @@ namespace dikkat {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-bool all_finite(const float* values, index count) {
-  return std::all_of(values, values + count, [](float x) { return std::isfinite(x); });
-}
 
 OrderedJson number_or_text(double x) {
   return std::isfinite(x) ? OrderedJson(x) : OrderedJson(std::isnan(x) ? "NaN" : x > 0 ? "inf" : "-inf");
@@ -65,27 +60,6 @@ std::string objection_to(const StepReport& step, const TrainingState& state, dou
                   fmt::format("{:.4f}", watch.mean), " of the steps before (train.spike_z is ", spike_z, ")");
   }
   return "";
-}
-
-NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer) {
-  for (const ParameterStore::Entry* entry : parameters.entries()) {
-    if (entry->packing == PackedType::f32 && !all_finite(parameters.weights<float>() + entry->offset, entry->size())) {
-      return {.tensor = concat("weight ", entry->path)};
-    }
-  }
-  for (const StateSlab* slab : optimizer.state()) {
-    for (const auto& [parameter, shape, offset] : slab->parts) {
-      if (!all_finite(slab->data<float>() + offset, shape.size())) {
-        return {.tensor = concat(slab->meaning, " of ", parameter->path)};
-      }
-    }
-  }
-  for (const ParameterStore::Entry* entry : parameters.trainable()) {
-    if (!all_finite(parameters.gradients<float>() + entry->offset, entry->size())) {
-      return {.tensor = concat("gradient of ", entry->path), .in_gradients = true};
-    }
-  }
-  return {};
 }
 
 std::filesystem::path write_bad_step(const std::filesystem::path& run_directory, const BadStep& step, const Loader& loader,

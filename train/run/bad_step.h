@@ -30,14 +30,6 @@ class Diverged : public Error {
 /// deviations above the earlier losses in `state` (0: losses are not compared). Empty if it can be applied.
 std::string objection_to(const StepReport& step, const TrainingState& state, double spike_z);
 
-/// The first tensor with a NaN or an infinity.
-struct NotFinite {
-  std::string tensor;  // "weight h.0.attn.c_attn.weight", "first moment of ...", "gradient of ..."; empty: all tensors are finite
-  bool in_gradients = false;
-};
-/// Searches the weights first, then the optimizer's state, then gradients.
-NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer);
-
 /// A step whose update was not applied.
 struct BadStep {
   StepReport report;

@@ -10,6 +10,7 @@
 #include "autograd/base/seconds_since.h"
 #include "autograd/kernels/adamw.h"
 #include "optim/clip.h"
+#include "optim/not_finite.h"
 #include "train/model/model_flops.h"
 #include "train/run/build_info.h"
 #include "train/run/loss_watch.h"

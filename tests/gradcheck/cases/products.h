@@ -239,7 +239,7 @@ struct GradCase<Op::linear> {
   static Tensor op(Tape&, std::span<const Tensor> t) { return linear(t[0], t[1], t.size() > 2 ? t[2] : Tensor{}); }
   static Tensor definition(Tape&, std::span<const Tensor> t) {
     const Shape& s = t[0].shape();
-    const Tensor y = matmul(reshape(t[0], {s.rows(), s.cols()}), t[1], true);
+    const Tensor y = matmul(reshape(t[0], {s.with_cols(1).rows(), s.cols()}), t[1], true);
     return reshape(t.size() > 2 ? add(y, t[2]) : y, s.with_cols(t[1].shape()[0]));
   }
   static std::vector<Sample> samples() {

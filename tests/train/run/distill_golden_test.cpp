@@ -132,7 +132,7 @@ TEST(DistillGolden, TwentyStepsOfTheStudentAreThoseOfPyTorch) {
       tape.backward(loss);
       tape.reset();
       EXPECT_NEAR(found, wanted, kTolerance * std::max(1.0, std::abs(wanted))) << "step " << step;
-      ASSERT_TRUE(adamw.step(step, c["learning_rate"]));
+      adamw.step(step, c["learning_rate"]);
     }
   }
 }

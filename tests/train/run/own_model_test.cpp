@@ -84,7 +84,7 @@ struct Program {
       mean += 0.1F * (static_cast<float>(*loss.data<T>()) - mean);
       seen += kRows;
       tape.reset();
-      ASSERT_TRUE(optimizer->step(step + 1, 0.01, clip_factor(gradient_norm(parameters), 0.5)));
+      optimizer->step(step + 1, 0.01, clip_factor(gradient_norm(parameters), 0.5));
     }
   }
 

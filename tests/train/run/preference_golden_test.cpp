@@ -115,7 +115,7 @@ TEST_P(PreferenceGolden, TwentyStepsAreThoseOfPyTorch) {
     tape.reset();
     const double loss = expected[mode]["losses"][static_cast<std::size_t>(step - 1)];
     EXPECT_NEAR(sums.loss / sums.units, loss, kTolerance * std::max(1.0, std::abs(loss))) << "step " << step;
-    ASSERT_TRUE(adamw.step(step, c["learning_rate"]));
+    adamw.step(step, c["learning_rate"]);
   }
   const std::vector<double> last = log_probabilities_of(model, preference, batch);
   for (std::size_t i = 0; i < last.size(); ++i) {
