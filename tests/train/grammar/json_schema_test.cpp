@@ -250,17 +250,17 @@ TEST(JsonSchema, TuplesOfDraft7) {
 TEST(JsonSchema, WhatIsTooLargeIsRefusedAtOnce) {
   // Each would take gigabytes if all of it were read first.
   ordered_json names = {{"type", "object"}, {"properties", ordered_json::object()}, {"additionalProperties", {{"type", "string"}}}};
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     names["properties"][concat(std::string(250, 'x'), i)] = ordered_json::object();
   }
   EXPECT_TRUE(refused(names.dump()).starts_with("properties.xxx"));
   ordered_json patterns = {{"type", "object"}, {"properties", ordered_json::object()}};
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 60; ++i) {
     patterns["properties"][concat("p", i)] = {{"type", "string"}, {"pattern", concat(i, std::string(9'800, '.'))}};
   }
   EXPECT_TRUE(refused(patterns.dump()).ends_with(".pattern"));
   ordered_json items = {{"prefixItems", ordered_json::array()}};
-  for (int i = 0; i < 60'000; ++i) {
+  for (int i = 0; i < 1001; ++i) {
     items["prefixItems"].push_back(true);
   }
   EXPECT_EQ(refused(items.dump()), "prefixItems");
