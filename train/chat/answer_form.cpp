@@ -94,13 +94,18 @@ struct FoundCall {
   ProbePart name{}, arguments{};
   ProbePart object{};  // the JSON object around both, if there is one
   Json json{};
+
+  bool has_arguments_first() const { return arguments.first < name.first; }
+  const ProbePart& first() const { return has_arguments_first() ? arguments : name; }
+  const ProbePart& second() const { return has_arguments_first() ? name : arguments; }
+  std::size_t end() const { return object.exists() ? object.last : second().last; }
 };
 
 /// Returns the innermost JSON object that has the name and the arguments as its values.
 bool find_object(std::string_view text, std::size_t from, FoundCall& call) {
-  for (std::size_t at = call.name.first; at-- > from;) {
+  for (std::size_t at = call.first().first; at-- > from;) {
     const std::size_t length = text[at] == '{' ? json_length(text.substr(at)) : 0;
-    if (at + length <= call.arguments.first) {
+    if (at + length <= call.second().first) {
       continue;
     }
     try {
@@ -114,15 +119,18 @@ bool find_object(std::string_view text, std::size_t from, FoundCall& call) {
   return false;
 }
 
-/// Returns the call of this name behind byte `from`; nullopt if its parts are not there in this order.
+/// Returns the call of this name behind byte `from`; nullopt if its parts are not there.
 std::optional<FoundCall> find_call(std::string_view text, const char* name, std::size_t from) {
   FoundCall call{.name = part_of(text, name, from)};
-  const ProbePart key = call.name.exists() ? part_of(text, kProbeKey, call.name.last) : ProbePart();
+  const ProbePart key = call.name.exists() ? part_of(text, kProbeKey, from) : ProbePart();
   const std::size_t open = key.exists() ? text.rfind('{', key.first) : std::string::npos;
-  if (open == std::string::npos || open < call.name.last) {
+  if (open == std::string::npos || open < from) {
     return std::nullopt;
   }
   call.arguments = {open, open + json_length(text.substr(open))};
+  if (call.second().first < call.first().last) {  // one lies in the other
+    return std::nullopt;
+  }
   try {
     if (!is_arguments(parse_json<Json>(text.substr(open, call.arguments.last - open)))) {
       return std::nullopt;
@@ -143,11 +151,15 @@ bool read_object(std::string_view text, const FoundCall& call, CallForm& form) {
       form.arguments_key = key;
     }
   }
-  form.before += text.substr(call.object.first, call.name.first - call.object.first);
-  // An id behind the arguments is left out: this program gives calls their ids.
-  form.after = call.json.size() == 2 ? text.substr(call.arguments.last, call.object.last - call.arguments.last) : "}";
-  return !form.name_key.empty() && !form.arguments_key.empty() && form.before.find(kLongId) == std::string::npos &&
-         form.before.find(kShortId) == std::string::npos;
+  form.before += text.substr(call.object.first, call.first().first - call.object.first);
+  // An id behind both is left out: this program gives calls their ids.
+  form.after = call.json.size() == 2        ? text.substr(call.second().last, call.object.last - call.second().last)
+               : call.has_arguments_first() ? "\"}"
+                                            : "}";
+  const auto has_id = [](const std::string& part) {
+    return part.find(kLongId) != std::string::npos || part.find(kShortId) != std::string::npos;
+  };
+  return !form.name_key.empty() && !form.arguments_key.empty() && !has_id(form.before) && !has_id(form.between);
 }
 
 /// Returns the text behind a call without what ends every answer.
@@ -165,7 +177,7 @@ std::string_view without_end_of_answer(std::string_view text, const ChatTemplate
 void read_second_call(const ChatTemplate& form, const Conversation& conversation, std::size_t from, CallForm& calls) {
   const std::optional<std::string> two = try_text(form, conversation);
   const auto first = two ? find_call(*two, kProbeNames[0], from) : std::nullopt;
-  const auto second = first ? find_call(*two, kProbeNames[1], first->arguments.last) : std::nullopt;
+  const auto second = first ? find_call(*two, kProbeNames[1], first->end()) : std::nullopt;
   if (!second) {
     return;
   }
@@ -176,7 +188,7 @@ void read_second_call(const ChatTemplate& form, const Conversation& conversation
     calls.separator = middle;
     return;
   }
-  const std::string_view middle = between(first->arguments.last, second->name.first);
+  const std::string_view middle = between(first->second().last, second->first().first);
   const std::size_t around = calls.after.size() + calls.before.size();
   calls.several = !calls.begin.empty() && middle.size() >= around && middle.starts_with(calls.after) && middle.ends_with(calls.before);
   calls.separator = calls.several ? middle.substr(calls.after.size(), middle.size() - around) : "";
@@ -222,14 +234,13 @@ std::optional<CallForm> call_form_of(const ChatTemplate& form, std::string& why,
   }
   // The text before, between and behind them.
   const bool in_object = call->object.exists();
-  CallForm calls{.short_ids = id == kShortId};
-  const std::string_view before = text.substr(from, (in_object ? call->object.first : call->name.first) - from);
-  const std::size_t call_end = in_object ? call->object.last : call->arguments.last;
-  const std::string_view behind = without_end_of_answer(text.substr(call_end), form);
+  CallForm calls{.arguments_first = call->has_arguments_first(), .short_ids = id == kShortId};
+  const std::string_view before = text.substr(from, (in_object ? call->object : call->first()).first - from);
+  const std::string_view behind = without_end_of_answer(text.substr(call->end()), form);
   const std::string_view inside = before.substr(std::min(before.find_first_not_of(kSpaces), before.size()));
   calls.begin = without_space_around(before);
   calls.end = without_space_around(behind);
-  calls.between = text.substr(call->name.last, call->arguments.first - call->name.last);
+  calls.between = text.substr(call->first().last, call->second().first - call->first().last);
   calls.is_list = in_object && calls.begin.ends_with('[') && calls.end.starts_with(']');
   if (calls.is_list) {
     calls.begin = std::string(without_space_around(std::string_view(calls.begin).substr(0, calls.begin.size() - 1)));
@@ -239,7 +250,7 @@ std::optional<CallForm> call_form_of(const ChatTemplate& form, std::string& why,
   } else {
     calls.before = inside;
   }
-  const bool can_be_read = in_object ? read_object(text, *call, calls) : !calls.begin.empty();
+  const bool can_be_read = in_object ? read_object(text, *call, calls) : !calls.begin.empty() && !calls.arguments_first;
   if (!can_be_read || (calls.is_list && calls.begin.empty())) {
     why = "writes calls of tools in a form that this program cannot read";
     return std::nullopt;

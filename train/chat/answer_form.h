@@ -9,14 +9,15 @@
 namespace dikkat {
 
 /// How an answer calls tools: open + CALL + separator + CALL + close, as the template writes it. A call is before + NAME + between +
-/// ARGUMENTS + after, where ARGUMENTS is a JSON object. Usually name and arguments are the values of two keys of one JSON object, which
-/// models also write with other white space.
+/// ARGUMENTS + after, or before + ARGUMENTS + between + NAME + after, where ARGUMENTS is a JSON object. Usually name and arguments are the
+/// values of two keys of one JSON object, which models also write with other white space.
 struct CallForm {
   std::string begin{};                      // the mark before a call, without white space; empty: a call is a whole answer
   std::string end{};                        // the mark behind it, which may be empty
   std::string name_key{}, arguments_key{};  // the keys in the JSON object; both empty: name and arguments are not in one
   bool is_list = false;                     // the calls are the items of one JSON list, after `begin`
   bool several = false;                     // whether one answer may have several calls
+  bool arguments_first = false;             // whether the arguments stand before the name; only in a JSON object
   std::string before{}, between{}, after{};
   std::string open{}, separator{}, close{};  // open and close are empty unless is_list
   bool short_ids = false;                    // the template only writes calls whose ids have nine letters and digits

@@ -25,8 +25,8 @@ std::string text_of(const AnswerForm& form) {
   }
   const CallForm& c = *form.calls;
   return concat("begin ", c.begin, ", end ", c.end, ", keys ", c.name_key, ' ', c.arguments_key, ", list ", c.is_list, ", several ",
-                c.several, ", short ids ", c.short_ids, ", text ", c.open, '|', c.before, '|', c.between, '|', c.after, '|', c.separator,
-                '|', c.close);
+                c.several, ", arguments first ", c.arguments_first, ", short ids ", c.short_ids, ", text ", c.open, '|', c.before, '|',
+                c.between, '|', c.after, '|', c.separator, '|', c.close);
 }
 std::string text_of(const CallForm& calls) { return text_of(AnswerForm{.calls = calls}); }
 
@@ -126,6 +126,28 @@ TEST(AnswerForm, OfANameBeforeTheArguments) {
                              .separator = "\n"}));
 }
 
+// As Hermes 2 Pro writes them.
+TEST(AnswerForm, OfArgumentsBeforeTheName) {
+  CallForm expected{.begin = "<tool_call>",
+                    .end = "</tool_call>",
+                    .name_key = "name",
+                    .arguments_key = "arguments",
+                    .several = true,
+                    .arguments_first = true,
+                    .before = "<tool_call>\n{\"arguments\": ",
+                    .between = ", \"name\": \"",
+                    .after = "\"}\n</tool_call>",
+                    .separator = "\n"};
+  const std::string object = R"({"arguments": {{ c.function.arguments | tojson }}, "name": "{{ c.function.name }}")";
+  EXPECT_EQ(text_of(form_of(with_calls("{{ '\\n' }}<tool_call>\n" + object + "}\n</tool_call>"))), text_of(expected));
+  EXPECT_EQ(text_of(form_of(with_calls("{{ '\\n' }}<tool_call>\n" + object + R"(, "id": "{{ c.id }}"}</tool_call>)"))), text_of([&] {
+              expected.after = "\"}</tool_call>";
+              expected.several = false;
+              expected.separator = "";
+              return expected;
+            }()));
+}
+
 TEST(AnswerForm, OfOtherKeysAndFields) {
   const AnswerForm form =
       form_of(with_calls("<<{\"kind\": 1, \"tool\": \"{{ c.function.name }}\", \"with\": {{ c.function.arguments | tojson }}}>>"));
@@ -139,7 +161,8 @@ TEST(AnswerForm, OfOtherKeysAndFields) {
 TEST(AnswerForm, OfCallsThatCannotBeRead) {
   for (const char* call :
        {"", "<f>{{ c.function.name }}</f>", "{{ c.function.name }}({{ c.function.arguments | tojson }})", "{{ c | tojson }}",
-        "<c>{\"arguments\": {{ c.function.arguments | tojson }}, \"name\": \"{{ c.function.name }}\"}</c>"}) {
+        "<c>{{ c.function.arguments | tojson }} for {{ c.function.name }}</c>",
+        "<c>{\"name\": \"{{ c.function.name }}\", \"id\": \"{{ c.id }}\", \"arguments\": {{ c.function.arguments | tojson }}}</c>"}) {
     const AnswerForm form = form_of(with_calls(call));
     EXPECT_FALSE(form.calls) << call;
     EXPECT_FALSE(form.why_no_calls.empty()) << call;

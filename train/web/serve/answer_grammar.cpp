@@ -60,7 +60,9 @@ Grammar call_of(const CallForm& form, const AnswerRules& rules) {
   std::size_t states = 0;
   std::vector<Grammar> calls;
   for (const Tool& tool : rules.tools.tools) {
-    calls.push_back(sequence({literal(tool.name + form.between), arguments_of(tool, rules.on_progress, states)}));
+    Grammar arguments = arguments_of(tool, rules.on_progress, states);
+    calls.push_back(form.arguments_first ? sequence({std::move(arguments), literal(form.between + tool.name)})
+                                         : sequence({literal(tool.name + form.between), std::move(arguments)}));
   }
   return shared(sequence({literal(form.before), any_of(std::move(calls)), literal(form.after)}));
 }

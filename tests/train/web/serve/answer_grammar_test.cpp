@@ -80,6 +80,15 @@ TEST(AnswerGrammar, ForcesCalls) {
   expect_texts(kMarked, {.tools = one}, {kAddCall}, {kAddCall + "\n" + kAddCall});
   expect_texts(kListed, {.tools = several}, {R"([CALLS][{"name": "add", "arguments": {"a": 1}}, {"name": "now", "arguments": {}}])"},
                {R"([CALLS][])", R"([CALLS][{"name": "add", "arguments": {"a": 1}})"});
+  AnswerForm turned = kMarked;
+  turned.calls->arguments_first = true;
+  turned.calls->before = R"(<call>{"arguments": )";
+  turned.calls->between = R"(, "name": ")";
+  turned.calls->after = "\"}</call>";
+  expect_texts(
+      turned, {.tools = several},
+      {R"(<call>{"arguments": {"a": 1}, "name": "add"}</call>)", R"(<call>{"arguments": {"a": "b"}, "name": "now"}</call>)"},
+      {kAddCall, R"(<call>{"arguments": {"a": "b"}, "name": "add"}</call>)", R"(<call>{"arguments": {"a": 1}, "name": "sub"}</call>)"});
   expect_texts(kUnmarked, {.tools = several}, {R"({"name": "add", "parameters": {"a": 1}})"},
                {"", R"({"name": "add", "parameters": {"a": 1}}{"name": "add", "parameters": {"a": 1}})"});
 }

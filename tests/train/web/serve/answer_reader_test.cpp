@@ -138,6 +138,20 @@ TEST(AnswerReader, ReadsCallsBetweenMarks) {
             R"([add {"name": "x"}])");
 }
 
+TEST(AnswerReader, ReadsArgumentsBeforeTheName) {
+  const std::string call = R"(<tool_call>
+{"arguments": {"a": [1, {"b": "}"}]}, "name": "add"}
+</tool_call>)";
+  EXPECT_EQ(hermes("So\n" + call + "\n" + call), R"(So[add {"a": [1, {"b": "}"}]}][add {"a": [1, {"b": "}"}]}])");
+  AnswerReader::Options certain = options_of(kHermes);
+  certain.is_certain = true;
+  AnswerReader reader(certain);
+  EXPECT_TRUE(reader.push(call.substr(0, call.find("\"name"))).calls.empty()) << "a stream has the name first";
+  const std::vector<CallPart> calls = reader.push(call.substr(call.find("\"name"))).calls;
+  ASSERT_FALSE(calls.empty());
+  EXPECT_EQ(calls.front().name, "add");
+}
+
 TEST(AnswerReader, WhatIsNoCallIsContent) {
   for (const char* text :
        {"<tool_call>", "<tool_call>\n", "a\n<tool_call>x</tool_call>", "<tool_call>{\"name\": \"other\", \"arguments\": {}}</tool_call>",
