@@ -59,6 +59,10 @@ std::vector<std::string> ExampleFindings::notes() const {
     all.push_back(concat(grouped_digits(learnt_anyway), learnt_anyway == 1 ? " message" : " messages",
                          R"( of the user or the system are learnt, because "weight", "train" or "loss" of the message says so)"));
   }
+  if (empty_answers > 0) {
+    all.push_back(concat(grouped_digits(empty_answers), empty_answers == 1 ? " answer is" : " answers are",
+                         " empty: the model learns to end an answer without writing anything"));
+  }
   if (windows_lines > 0) {
     all.push_back(note_on_windows_lines(
         concat(grouped_digits(windows_lines), windows_lines == 1 ? " message or text" : " messages or texts"), windows_lines == 1));

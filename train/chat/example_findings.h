@@ -19,6 +19,7 @@ struct ExampleFindings {
   index learnt_anyway = 0;                                     // user or system messages that are scored because of their marks
   index left_out = 0;                                          // examples that their marks exclude from training
   index judged_again = 0;                                      // lines that judge an answer again
+  index empty_answers = 0;                                     // messages of the assistant without any text
   index windows_lines = 0;                                     // messages and texts with Windows line breaks
 
   /// Returns one sentence for each kind of finding.

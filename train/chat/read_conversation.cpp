@@ -130,6 +130,11 @@ std::vector<std::string_view> used_keys(ExampleKind kind, const std::string& tex
   return used;
 }
 
+/// Whether a message is an answer without text, reasoning and calls.
+bool is_empty_answer(const Message& message) {
+  return message.role == "assistant" && message.fields.empty() && message.content.find_first_not_of(" \t\r\n") == std::string::npos;
+}
+
 }  // namespace
 
 bool is_conversation(const json& object, const std::string& text_field) {
@@ -187,6 +192,7 @@ Conversation read_conversation(std::string_view line, const std::string& text_fi
   }
   example.learn = read_marks(object, kMarksOfLines, "").value_or(true);
   found.left_out += example.learn ? 0 : 1;
+  found.empty_answers += example.learn ? std::ranges::count_if(example.messages, is_empty_answer) : 0;
   return example;
 }
 

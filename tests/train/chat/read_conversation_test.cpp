@@ -192,6 +192,21 @@ TEST(Conversation, CountsLineBreaksOfWindows) {
   EXPECT_TRUE(found.notes()[0].starts_with("2 ")) << found.notes()[0];
 }
 
+TEST(Conversation, CountsAnswersWithoutText) {
+  EXPECT_EQ(found_in(R"({"prompt": "x", "completion": " \n"})").empty_answers, 1);
+  EXPECT_EQ(found_in(R"({"instruction": "x", "output": ""})").empty_answers, 1);
+  const ExampleFindings found = found_in(
+      R"({"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}, {"role": "user", "content": "b"}, {"role": "assistant", "content": ""}]})");
+  EXPECT_EQ(found.empty_answers, 2);
+  ASSERT_EQ(found.notes().size(), 1U);
+  EXPECT_TRUE(found.notes()[0].starts_with("2 ")) << found.notes()[0];
+  EXPECT_EQ(found_in(R"({"prompt": "x", "completion": "y"})").empty_answers, 0);
+  EXPECT_EQ(found_in(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "", "reasoning_content": "b"}]})")
+                .empty_answers,
+            0);
+  EXPECT_EQ(found_in(R"({"prompt": "x", "completion": "", "train": false})").empty_answers, 0) << "it is not learnt";
+}
+
 TEST(Messages, JoinPartsOfText) {
   const auto of_parts = [](const std::string& parts) {
     ExampleFindings found;

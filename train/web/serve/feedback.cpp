@@ -52,6 +52,18 @@ void check_messages(const ordered_json& object, const std::string& name) {
   }
 }
 
+/// Whether a completion, a text or a list of one message, has nothing that could be rated.
+bool is_empty(const ordered_json& completion) {
+  if (completion.is_string()) {
+    return completion.get_ref<const std::string&>().empty();
+  }
+  const auto has = [&](const char* name) {
+    const auto found = completion[0].find(name);
+    return found != completion[0].end() && !found->is_null() && !found->empty() && *found != "";
+  };
+  return !has("content") && !has("reasoning_content") && !has("tool_calls");
+}
+
 /// Returns the line for a request.
 std::string rating_line(std::string_view body) {
   ordered_json object;
@@ -78,8 +90,8 @@ std::string rating_line(std::string_view body) {
   if (completion.is_array() && (completion.size() != 1 || completion[0]["role"] != "assistant")) {
     reject("completion", "the completion has other messages, expected one of the assistant");
   }
-  if (completion.is_string() && completion.get_ref<const std::string&>().empty()) {
-    reject("completion", "the completion is empty, expected a text");
+  if (is_empty(completion)) {
+    reject("completion", "the completion is empty, expected a text, reasoning or calls");
   }
   const auto label = object.find("label");
   if (label == object.end() || !label->is_boolean()) {

@@ -105,6 +105,7 @@ TEST(FeedbackFile, RefusesEverythingElse) {
   EXPECT_EQ(refused(file, changed([](json& body) { body["completion"][0]["role"] = "user"; })), Refusal(400, "completion"));
   EXPECT_EQ(refused(file, changed([](json& body) { body["completion"].push_back(body["completion"][0]); })), Refusal(400, "completion"));
   EXPECT_EQ(refused(file, R"({"prompt": "a", "completion": "", "label": true})"), Refusal(400, "completion"));
+  EXPECT_EQ(refused(file, changed([](json& body) { body["completion"][0]["content"] = ""; })), Refusal(400, "completion"));
   EXPECT_EQ(std::filesystem::file_size(folder / "ratings.jsonl"), 0U);
 }
 
