@@ -102,7 +102,7 @@ function write_model(folder, { tokenizer, template, config, generation }) {
 
 /// Checks that llama.cpp continues a prompt with names of special tokens as dikkat does. Returns our text: {tokens, text, probabilities}.
 async function check_answer(what, model, file, prompt, ids, options = []) {
-  const ours = dikkat.greedy(model, { prompt, steps: kSteps, options: ["--special", ...options] });
+  const ours = dikkat.greedy(model, { prompt, steps: kSteps, options });
   assert(new Set(ours.tokens).size > kSteps / 3, `${what}: the text varies: ${ours.tokens}`);
   const theirs = await llama_cpp.run(file, [prompt], prompt, kSteps, { special: true });
   assert.deepEqual(theirs.ids[0], ids, `${what}: llama.cpp's ids`);
@@ -163,7 +163,7 @@ for (const [name, model] of Object.entries(models).filter(([name]) => chosen.len
   const talk = { messages: talks[0], add_generation_prompt: true }, question = talks[0][0].content;
   const asked = (of) => dikkat.render(of, talk, join(work, "variables.json"));
   const untuned = chat(folder, question);
-  const likeliest = dikkat.greedy(folder, { prompt: asked(folder).text, steps: kSteps, options: ["--special"] });
+  const likeliest = dikkat.greedy(folder, { prompt: asked(folder).text, steps: kSteps });
   assert.equal(visible(untuned), visible(likeliest.text), `${name}: the answer`);
   assert.equal(chat(file, question), untuned, `${name}: the answer from the GGUF file`);
   const run = `${folder}-tuned`, data = join(work, "talks.jsonl");

@@ -18,7 +18,7 @@ struct SampleArguments {
   std::string prompt_file;
   std::string prompts;  // a JSONL file of prompts; "-" reads standard input
   bool interactive = false;
-  bool special = false;           // names of special tokens in the prompt stand for these tokens
+  bool no_special = false;        // names of special tokens in the prompt are ordinary text
   std::vector<std::string> stop;  // a text ends before one of these strings
   bool ignore_end = false;
   std::vector<std::string> length_options;           // --max-new-tokens, if it was given

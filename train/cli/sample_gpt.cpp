@@ -81,7 +81,7 @@ void report_long_prompt(const std::vector<Token>& prompt, const TrainedModel& tr
 }  // namespace
 
 std::vector<Token> encode_prompt(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  return encode_prompt(*trained.tokenizer, prompt, arguments.special);
+  return encode_prompt(*trained.tokenizer, prompt, arguments.no_special ? SpecialNames::text : SpecialNames::tokens);
 }
 
 TextGeneration continue_prompts(const SampleArguments& arguments, const TrainedModel& trained, std::vector<std::vector<Token>> prompts) {

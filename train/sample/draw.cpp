@@ -33,7 +33,8 @@ index likeliest_of(std::span<const float> logits) {
 }  // namespace
 
 void check(const DrawOptions& o) {
-  require_input(o.temperature >= 0 && std::isfinite(o.temperature), "temperature is ", o.temperature, ", expected 0 or more");
+  require_input(0 <= o.temperature && o.temperature <= kHighestTemperature, "temperature is ", o.temperature, ", expected 0 to ",
+                kHighestTemperature);
   require_input(o.top_k >= 0, "top-k is ", o.top_k, ", expected 1 or more, or 0 for all");
   require_input(0 < o.top_p && o.top_p <= 1, "top-p is ", o.top_p, ", expected more than 0, up to 1");
   require_input(0 <= o.min_p && o.min_p < 1, "min-p is ", o.min_p, ", expected 0 or more, below 1");

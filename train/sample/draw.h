@@ -8,9 +8,11 @@
 
 namespace dikkat {
 
+inline constexpr double kHighestTemperature = 1000;
+
 /// Options of drawing a token. The probabilities are softmax(logits / temperature), of the tokens that top_k, then top_p, then min_p keep.
 struct DrawOptions {
-  double temperature = 1;  // 0: always the likeliest token
+  double temperature = 1;  // 0: always the likeliest token; at most kHighestTemperature
   index top_k = 0;         // keeps this many of the likeliest tokens; 0: all
   double top_p = 1;  // keeps the fewest likeliest tokens whose probabilities, among those of top_k, add up to this (Holtzman et al., arXiv
                      // 1904.09751); 1: all

@@ -1,7 +1,5 @@
 #include "train/sample/prompt.h"
 
-#include <optional>
-
 #include "autograd/base/error.h"
 
 namespace dikkat {
@@ -31,9 +29,9 @@ std::vector<Token> default_prompt(const Tokenizer& tokenizer) {
   return {tokenizer.separator().value_or(0)};
 }
 
-std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, bool special) {
+std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, SpecialNames names) {
   try {
-    std::vector<Token> tokens = special ? tokenizer.encode_with_special(prompt) : tokenizer.encode(prompt);
+    std::vector<Token> tokens = names == SpecialNames::tokens ? tokenizer.encode_with_special(prompt) : tokenizer.encode(prompt);
     const std::optional<Token> before = tokenizer.text_tokens().before;
     if (before && (tokens.empty() || tokens.front() != *before)) {
       tokens.insert(tokens.begin(), *before);
@@ -43,6 +41,11 @@ std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& 
   } catch (const EncodeError& e) {
     fail_input("prompt: ", e.what());
   }
+}
+
+std::optional<Token> token_before_text(const Tokenizer& tokenizer, std::span<const Token> prompt) {
+  const bool begins = prompt.empty() || (prompt.size() == 1 && prompt.front() == tokenizer.text_tokens().before);
+  return begins ? std::nullopt : std::optional(prompt.back());
 }
 
 }  // namespace dikkat

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +18,18 @@ Vocabulary vocabulary_of(const Tokenizer& tokenizer, bool until_end = true);
 /// the separator of documents, or the first token.
 std::vector<Token> default_prompt(const Tokenizer& tokenizer);
 
-/// Returns the tokens of a prompt, after the token that begins every text, if there is one. With `special`, names of special tokens in the
-/// prompt become these tokens. Throws InputError for a text that the tokenizer cannot encode, and for one without tokens.
-std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, bool special = false);
+/// How the names of special tokens, such as <|im_start|>, are read in a prompt.
+enum class SpecialNames {
+  tokens,  // they stand for these tokens
+  text,    // they are ordinary text
+};
+
+/// Returns the tokens of a prompt, after the token that begins every text, if there is one. Throws InputError for a text that the tokenizer
+/// cannot encode, and for one without tokens.
+std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, SpecialNames names = SpecialNames::tokens);
+
+/// Returns the token that the continuation of a prompt follows: the prompt's last one. If the prompt is only the token that begins every
+/// text, the continuation begins the text, and the result is nullopt, as for an empty prompt.
+std::optional<Token> token_before_text(const Tokenizer& tokenizer, std::span<const Token> prompt);
 
 }  // namespace dikkat

@@ -28,6 +28,7 @@ struct SampleEvent {
   index number = 0;                 // the sample's number
   Token token = 0;                  // if it has not ended
   std::span<const float> logits{};  // (V): the model's own, from which the token was drawn
+  index prompt_cached = 0;          // with a token: tokens of the prompt that were not read for this sample, because a cache had them
   std::optional<Ending> ending{};   // why the sample has ended; this event has no token
   std::exception_ptr failure{};     // if it has ended because of an exception; its ending is then Ending::interrupted
 };

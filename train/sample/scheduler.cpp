@@ -29,6 +29,7 @@ struct Stream {
   KeyValueCache keys_and_values;
   Stream* leader = nullptr;         // for Need::leader
   bool draws_after_prompt = false;  // for Need::draw: from prompt_logits
+  index prompt_cached = 0;          // tokens of the sample's prompt that were not read for it
   std::int64_t left = 0;            // when its last sample ended, counted in ends
 
   // The prompt whose keys and values lie here, from the first position on.
@@ -206,6 +207,7 @@ class Scheduler::State {
       stream.prompt.assign(context.begin(), context.end());
     }
     stream.sample.emplace(std::move(sample));
+    stream.prompt_cached = 0;
     if (with != nullptr) {
       take_prompt(stream, *with);
     } else if (reader != nullptr) {
@@ -237,6 +239,7 @@ class Scheduler::State {
       to.has_prompt = true;
     }
     prompt_tokens_cached_ += size;
+    to.prompt_cached = size;
     to.leader = nullptr;
     to.need = Need::draw;
     to.draws_after_prompt = true;  // logits of the last step may still be in use
@@ -278,7 +281,9 @@ class Scheduler::State {
     const Gpt& model = one.sample->model();
     const auto context = one.sample->context();
     if (prompts_ != nullptr && is_prompt) {
-      prompt_tokens_cached_ += prompts_->extend(model, context, one.keys_and_values);
+      const index cached = prompts_->extend(model, context, one.keys_and_values);
+      prompt_tokens_cached_ += cached;
+      one.prompt_cached += cached;
     }
     const auto begin = static_cast<std::size_t>(one.keys_and_values.length());
     const std::size_t count = std::min(static_cast<std::size_t>(PromptCache::kChunk), context.size() - begin);
@@ -378,7 +383,7 @@ class Scheduler::State {
       }
       one.need = Need::token;
       if (drawn[i].token) {
-        events_.push_back({.number = number, .token = *drawn[i].token, .logits = logits_of(one)});
+        events_.push_back({.number = number, .token = *drawn[i].token, .logits = logits_of(one), .prompt_cached = one.prompt_cached});
       }
       if (drawn[i].ending) {
         events_.push_back({.number = number, .ending = drawn[i].ending});
@@ -418,6 +423,7 @@ class Scheduler::State {
       const auto at = std::ranges::find(reading_, &one);
       if (Stream* next = find(follows); next != nullptr) {
         std::swap(next->keys_and_values, one.keys_and_values);
+        next->prompt_cached = next->keys_and_values.length();
         next->need = Need::prompt;
         next->leader = nullptr;
         *at = next;

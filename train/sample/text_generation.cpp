@@ -2,28 +2,31 @@
 
 #include <utility>
 
+#include "train/sample/prompt.h"
+
 namespace dikkat {
 namespace {
 
-std::vector<Token> last_tokens(const std::vector<std::vector<Token>>& prompts) {
-  std::vector<Token> last;
+std::vector<std::optional<Token>> tokens_before(const Tokenizer& tokenizer, const std::vector<std::vector<Token>>& prompts,
+                                                SampleText kind) {
+  std::vector<std::optional<Token>> before;
   for (const std::vector<Token>& prompt : prompts) {
-    last.push_back(prompt.empty() ? 0 : prompt.back());  // Generation refuses an empty one
+    before.push_back(kind == SampleText::answer ? std::nullopt : token_before_text(tokenizer, prompt));
   }
-  return last;
+  return before;
 }
 
 }  // namespace
 
 TextGeneration::TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts,
-                               const SampleOptions& options, std::vector<std::string> stops)
+                               const SampleOptions& options, std::vector<std::string> stops, SampleText kind)
     : tokenizer_(&tokenizer),
-      before_(last_tokens(prompts)),
+      before_(tokens_before(tokenizer, prompts, kind)),
       stops_(std::move(stops)),
       num_samples_(options.num_samples),
       with_log_probabilities_(options.log_probabilities),
       generation_(model, std::move(vocabulary), std::move(prompts), options) {
-  const TextStream first(tokenizer, 0, stops_);  // throws for a stop string that cannot be used
+  const TextStream first(tokenizer, std::nullopt, stops_);  // throws for a stop string that cannot be used
 }
 
 std::optional<TextGeneration::Event> TextGeneration::next() {

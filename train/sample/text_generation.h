@@ -10,6 +10,12 @@
 
 namespace dikkat {
 
+/// How the text of a sample stands to its prompt.
+enum class SampleText {
+  continuation,  // prompt and sample are one text
+  answer,        // the sample is a text of its own, as in a conversation
+};
+
 /// Continues prompts as Generation does, as text:
 ///
 ///   TextGeneration generation(model, tokenizer, vocabulary_of(tokenizer), {prompt}, options);
@@ -32,7 +38,7 @@ class TextGeneration {
   /// Keeps references to model and tokenizer. A sample ends before one of `stops`, with Ending::stop. Throws as Generation and TextStream
   /// do.
   TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts,
-                 const SampleOptions& options, std::vector<std::string> stops = {});
+                 const SampleOptions& options, std::vector<std::string> stops = {}, SampleText kind = SampleText::continuation);
 
   /// Returns the next event, or nullopt once every sample has ended: an event for each token of a sample, then one for its end.
   std::optional<Event> next();
@@ -45,7 +51,7 @@ class TextGeneration {
     TextStream text;
   };
   const Tokenizer* tokenizer_;
-  std::vector<Token> before_;  // the last token of each prompt
+  std::vector<std::optional<Token>> before_;  // the token that the samples of each prompt follow
   std::vector<std::string> stops_;
   index num_samples_;
   bool with_log_probabilities_;

@@ -20,7 +20,15 @@ std::size_t begun(std::string_view text, std::string_view stop) {
 
 }  // namespace
 
-TextStream::TextStream(const Tokenizer& tokenizer, Token before, std::vector<std::string> stops)
+std::string text_behind(const Tokenizer& tokenizer, std::optional<Token> before, Token token) {
+  if (!before) {
+    return tokenizer.decode(std::span(&token, 1));
+  }
+  const std::array both = {*before, token};
+  return tokenizer.decode(both).substr(tokenizer.decode(std::span(both).first(1)).size());
+}
+
+TextStream::TextStream(const Tokenizer& tokenizer, std::optional<Token> before, std::vector<std::string> stops)
     : tokenizer_(&tokenizer), stops_(std::move(stops)), last_(before) {
   for (const std::string& stop : stops_) {
     require_input(!stop.empty(), "a stop string is empty, expected one byte or more");
@@ -38,9 +46,8 @@ std::string TextStream::push(Token token) {
   if (stopped_) {
     return {};
   }
-  const std::array both = {last_, token};
   const std::size_t known = text_.size();
-  text_ += tokenizer_->decode(both).substr(tokenizer_->decode(std::span(both).first(1)).size());
+  text_ += text_behind(*tokenizer_, last_, token);
   last_ = token;
 
   // The first stop string that is complete, and the longest one that may have begun.

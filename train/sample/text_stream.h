@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,14 +8,18 @@
 
 namespace dikkat {
 
+/// Returns the text of a token behind another one, including the blank that some tokenizers put between them. Without `before`, the token
+/// begins a text, whose first blank may have been put there by the tokenizer: it is then left out.
+std::string text_behind(const Tokenizer& tokenizer, std::optional<Token> before, Token token);
+
 /// Turns tokens into text, one after another, and returns bytes as soon as they are final: never part of a UTF-8 character, and nothing
 /// that may be the beginning of a stop string. A stop string ends the text and is not part of it. It may span several tokens. It is not
 /// searched for in the prompt.
 class TextStream {
  public:
-  /// `before` is the token before the text; some tokenizers decode a blank between it and the text. Keeps a reference to the tokenizer.
-  /// Throws InputError for an empty stop string.
-  TextStream(const Tokenizer& tokenizer, Token before, std::vector<std::string> stops = {});
+  /// `before` is the token that the text follows, as in text_behind(). Keeps a reference to the tokenizer. Throws InputError for an empty
+  /// stop string.
+  TextStream(const Tokenizer& tokenizer, std::optional<Token> before, std::vector<std::string> stops = {});
 
   /// Adds a token and returns the bytes that have become final. Tokens after a stop string are ignored.
   std::string push(Token token);
@@ -31,7 +36,7 @@ class TextStream {
 
   const Tokenizer* tokenizer_;
   std::vector<std::string> stops_;
-  Token last_;
+  std::optional<Token> last_;
   std::string text_;
   std::size_t released_ = 0;      // bytes that were returned
   std::size_t longest_stop_ = 0;  // bytes of the longest stop string

@@ -162,7 +162,10 @@ TEST(Draw, RefusesOptionsOutOfRangeAndThoseThatContradict) {
   const auto refusal = [](const DrawOptions& options) { return testing::error_of([&] { check(options); }); };
   EXPECT_EQ(refusal({}), "");
   EXPECT_EQ(refusal({.temperature = 0.1, .top_k = 3, .top_p = 0.5, .min_p = 0.5}), "");
-  EXPECT_TRUE(names(refusal({.temperature = -1}), {"temperature", "-1", "0"}));
+  EXPECT_EQ(refusal({.temperature = kHighestTemperature}), "");
+  for (const double temperature : {-1.0, 1000.5, std::nan("")}) {
+    EXPECT_TRUE(names(refusal({.temperature = temperature}), {"temperature", concat(temperature), "0", "1000"}));
+  }
   EXPECT_TRUE(names(refusal({.top_k = -1}), {"top-k", "-1", "1", "0"}));
   for (const double top_p : {0.0, -0.5, 1.5, std::nan("")}) {
     EXPECT_TRUE(names(refusal({.top_p = top_p}), {"top-p", concat(top_p), "0", "1"}));

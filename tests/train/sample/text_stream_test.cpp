@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/sentence_piece.h"
+#include "tests/support/throws.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/word_tokenizer.h"
 
@@ -75,6 +77,24 @@ TEST(TextStream, FindsAStopStringWithinAToken) {
   EXPECT_EQ(stream.push(turns), " turns") << "with the blank that separates it from the previous word";
   EXPECT_EQ(stream.push(lamp), " la");
   EXPECT_TRUE(stream.stopped());
+}
+
+TEST(TextStream, LeavesOutTheSpaceThatATokenizerPutsBeforeAText) {
+  const PipelineTokenizer tokenizer = testing::sentence_piece_tokenizer();
+  const auto text = [&](std::optional<Token> before, const std::vector<Token>& tokens) {
+    TextStream stream(tokenizer, before);
+    std::string all;
+    for (const Token token : tokens) {
+      all += stream.push(token);
+    }
+    return all + stream.finish();
+  };
+  for (const std::vector<Token>& tokens : std::vector<std::vector<Token>>{{6, 7, 4}, {3, 4, 7}, {3, 3, 4}, {4, 6}, {3}}) {
+    EXPECT_EQ(text(std::nullopt, tokens), tokenizer.decode(tokens)) << "a text of its own";
+    EXPECT_EQ(text(4, tokens), tokenizer.decode_inside(tokens)) << "it continues another one";
+  }
+  EXPECT_EQ(text(std::nullopt, {6, 7}), "a b");
+  EXPECT_EQ(text(4, {6, 7}), " a b");
 }
 
 TEST(TextStream, RefusesAnEmptyStopString) {

@@ -232,7 +232,8 @@ class Talk {
     }
 
     // The answer, shown while it is generated.
-    TextGeneration generation(trained_.model->gpt(), *trained_.tokenizer, vocabulary_, {std::move(tokens)}, options_);
+    TextGeneration generation(trained_.model->gpt(), *trained_.tokenizer, vocabulary_, {std::move(tokens)}, options_, {},
+                              SampleText::answer);
     std::string text;
     Ending ending = Ending::length;
     while (const auto event = generation.next()) {
@@ -318,7 +319,7 @@ that leaves no room for an answer is refused, and the conversation does not chan
   SampleOptions& o = a->options;
   constexpr index kMost = 1'000'000'000;
   command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Most tokens of an answer");
-  command.number("--temperature", o.temperature, 0.0, 1000.0,
+  command.number("--temperature", o.temperature, 0.0, kHighestTemperature,
                  "0: always the likeliest token; higher: more random. By default the model's own, chat.temperature (0.7)");
   command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all. By default chat.top_k (0)");
   command.number(

@@ -148,7 +148,7 @@ dropped, and a message reports it.)";
   auto& gpt = a->gpt_options;
   command.number("--num-samples", o.num_samples, index{1}, kMostSamples, "Number of texts").note_in(gpt);
   command
-      .number("--temperature", o.temperature, 0.0, 1000.0,
+      .number("--temperature", o.temperature, 0.0, kHighestTemperature,
               "0: always the likeliest token; 1: the model's own probabilities; higher: more random")
       .note_in(gpt);
   command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all").note_in(gpt);
@@ -173,8 +173,8 @@ dropped, and a message reports it.)";
               "The same seed gives the same text, on any number of threads")
       .note_in(gpt);
   command
-      .flag("--special", a->special,
-            "Names of special tokens in the prompt, such as <|im_start|>, stand for these tokens; otherwise they are text")
+      .flag("--no-special", a->no_special,
+            "Names of special tokens in the prompt, such as <|im_start|>, are ordinary text; by default they stand for these tokens")
       .note_in(gpt);
   command.flag("--ignore-end", a->ignore_end, "Continue past the end of a document").note_in(gpt);
   command

@@ -198,8 +198,10 @@ int serve_command(const ServeArguments& arguments) {
   const StreamPlan plan = plan_of(arguments, trained, free);
   const std::vector<ServedModel> models = served_models(arguments, loaded);
   const ServedModel& model = models.front();
-  const CompletionServer::Options options = server_options(arguments, plan);
-  loading.reset();
+  CompletionServer::Options options = server_options(arguments, plan);
+  if (loading != nullptr) {
+    options.socket = loading->hand_over();
+  }
   CompletionServer server(models, options);
   if (!is_loopback(options.host) && options.api_key.empty()) {
     warn(concat("anyone who can reach this machine can use this model; to require a key from clients, set --api-key or the variable ",

@@ -24,9 +24,10 @@ using Clock = Connection::Clock;
 
 constexpr std::size_t kLargestHead = std::size_t{64} << 10;
 constexpr std::size_t kLargestTarget = 8192;
-constexpr auto kHeadTime = std::chrono::seconds(10);     // for the request line and headers
-constexpr auto kRequestTime = std::chrono::seconds(30);  // for all of a request
-constexpr int kThreadsAtFirst = 32;                      // others are started when they are needed
+constexpr auto kHeadTime = std::chrono::seconds(10);          // for the request line and headers
+constexpr auto kRequestTime = std::chrono::seconds(30);       // for all of a request
+constexpr auto kLastMoment = std::chrono::milliseconds(500);  // in which clients can take their responses when the server ends
+constexpr int kThreadsAtFirst = 32;                           // others are started when they are needed
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string lower(std::string text) {
@@ -132,6 +133,7 @@ class Router {
     request.method = parser.method();
     request.path = path_of(target);
     request.authorization = parser.header("Authorization").value_or("");
+    request.api_key = parser.header("x-api-key").value_or("");
     if (target.size() > kLargestTarget) {
       return refusal(414);
     }
@@ -204,7 +206,7 @@ class Router {
       case 413: return concat("the body is too large, expected at most ", options_.largest_body, " bytes");
       case 414: return concat("the URL of the request is too long, expected at most ", kLargestTarget, " bytes");
       case 431: return concat("the headers are too large, expected at most ", kLargestHead, " bytes");
-      case 503: return "too many connections are open: try again in a moment";
+      case 503: return "too many connections are open, or the server is stopping: try again in a moment";
       case 505: return "the request uses another version of HTTP, expected HTTP/1.1";
       default: return concat("the request failed with status ", status);
     }
@@ -348,17 +350,17 @@ class Exchange {
 class HttpServer::Parts {
  public:
   Parts(std::vector<HttpRoute> routes, HttpOptions options)
-      : router_(std::move(routes), std::move(options)),
-        listener_(router_.options().host, router_.options().port, router_.options().ports) {}
+      : router_(std::move(routes), std::move(options)), socket_(socket_of(router_.options())), listener_(socket_) {}
 
   std::string url() const {
-    const bool six = listener_.host().find(':') != std::string::npos;
-    return concat("http://", six ? "[" : "", listener_.host(), six ? "]" : "", ':', listener_.port(), '/');
+    const bool six = socket_->host().find(':') != std::string::npos;
+    return concat("http://", six ? "[" : "", socket_->host(), six ? "]" : "", ':', socket_->port(), '/');
   }
 
   void start() {
     const HttpResponse busy = router_.refusal(503);
     busy_ = head_of(busy, length_header(busy)) + busy.body;
+    started_ = true;
     const int at_first = std::min(router_.options().most_connections, kThreadsAtFirst);
     try {
       for (int i = 0; i < at_first; ++i) {
@@ -379,7 +381,11 @@ class HttpServer::Parts {
 
   bool is_running() const { return listens_; }
 
-  void stop() {
+  /// Ends all threads. Connections that wait for the system's accept() are refused, or left for the next server.
+  void stop(bool hands_over = false) {
+    if (!std::exchange(started_, false)) {
+      return;
+    }
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;
@@ -394,12 +400,31 @@ class HttpServer::Parts {
     }
     threads_.clear();
     listens_ = false;
+    // Give every client a response, and a moment to take it.
     for (const int socket : std::exchange(waiting_, {})) {
-      listener_.end(socket);
+      refuse(socket);
     }
+    if (!hands_over) {
+      listener_.accept_all([this](int socket) { refuse(socket); });
+    }
+    listener_.linger(kLastMoment);
+  }
+
+  std::shared_ptr<const ListeningSocket> hand_over() {
+    stop(true);
+    return socket_;
   }
 
  private:
+  static std::shared_ptr<const ListeningSocket> socket_of(const HttpOptions& options) {
+    return options.socket != nullptr ? options.socket : std::make_shared<const ListeningSocket>(options.host, options.port, options.ports);
+  }
+
+  void refuse(int socket) {
+    send_at_once(socket, busy_);
+    listener_.end(socket);
+  }
+
   /// Queues a new connection for the threads. Refuses it at once if too many are open, or no thread can be started for it.
   void take(int socket) {
     {
@@ -411,8 +436,7 @@ class HttpServer::Parts {
         return;
       }
     }
-    send_at_once(socket, busy_);
-    listener_.end(socket);
+    refuse(socket);
   }
 
   /// Whether a thread is free for one more connection; starts one if none is.
@@ -454,8 +478,10 @@ class HttpServer::Parts {
   }
 
   Router router_;
+  std::shared_ptr<const ListeningSocket> socket_;
   Listener listener_;
   std::string busy_{};  // the complete response to a connection that is refused
+  bool started_ = false;
   std::atomic<bool> ending_ = false, listens_ = false;
   std::mutex mutex_;  // guards the next three members
   std::condition_variable has_work_;
@@ -472,5 +498,6 @@ std::string HttpServer::url() const { return parts_->url(); }
 void HttpServer::start() { parts_->start(); }
 bool HttpServer::is_running() const { return parts_->is_running(); }
 void HttpServer::stop() { parts_->stop(); }
+std::shared_ptr<const ListeningSocket> HttpServer::hand_over() { return parts_->hand_over(); }
 
 }  // namespace dikkat

@@ -10,11 +10,14 @@
 
 namespace dikkat {
 
+class ListeningSocket;
+
 /// A request from a client.
 struct HttpRequest {
   std::string method, path{};  // the path ends before '?'
   std::string body{};
   std::string authorization{};      // the Authorization header
+  std::string api_key{};            // the x-api-key header
   std::function<bool()> is_gone{};  // whether nobody waits for the response any more
   std::string note{};               // for HttpOptions::finished, which may log it
 };
@@ -40,10 +43,11 @@ struct HttpRoute {
 
 struct HttpOptions {
   std::string host = "127.0.0.1";
-  int port = 0;                  // 0: any free port
-  int ports = 1;                 // number of ports to try, from `port` on
-  int most_connections = 32;     // open at once; more are refused with 503
-  std::size_t largest_body = 0;  // the most bytes of a request's body, whose type must be application/json
+  int port = 0;                                     // 0: any free port
+  int ports = 1;                                    // number of ports to try, from `port` on
+  std::shared_ptr<const ListeningSocket> socket{};  // of another server's hand_over(), in place of `port`
+  int most_connections = 32;                        // open at once; more are refused with 503
+  std::size_t largest_body = 0;                     // the most bytes of a request's body, whose type must be application/json
   /// Makes the response for a request that the server itself refuses. `status` is 400 to 599; `what` is a sentence that says why.
   std::function<HttpResponse(int status, const std::string& what)> refusal;
   /// Called for a request with a known route before its body is read. A response that it returns replaces the route's.
@@ -74,8 +78,12 @@ class HttpServer {
   void start();
   /// Whether the server still accepts connections.
   bool is_running() const;
-  /// Accepts no more connections, and waits for the routes that are answering. Clients get half a second to take the last bytes.
+  /// Accepts no more connections, and waits for the routes that are answering. Every client that has connected gets a response, a refusal
+  /// with 503 if its request was not answered yet. Clients get half a second to take the last bytes.
   void stop();
+  /// Stops as stop() does, but leaves the connections that come from now on to the next server, which gets the result as
+  /// HttpOptions::socket. They wait until it starts, so no client notices the change.
+  std::shared_ptr<const ListeningSocket> hand_over();
 
  private:
   class Parts;

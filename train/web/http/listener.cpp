@@ -80,12 +80,6 @@ int port_of(int socket) {
                                              : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-/// A connection whose response has been sent, but which the client has not closed yet.
-struct LingeringSocket {
-  int socket = -1;
-  Clock::time_point deadline{};
-};
-
 /// Reads and drops the bytes that have arrived. Returns false if the client has closed the connection.
 bool drain(int socket) {
   std::array<char, 16384> buffer;
@@ -112,25 +106,7 @@ bool passes(int error) {
 
 }  // namespace
 
-Listener::Listener(std::string host, int port, int ports) : host_(std::move(host)) {
-  bind(port, ports);
-  if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {
-    const int error = errno;
-    ::close(socket_);
-    fail("cannot listen on ", host_, ": cannot create a pipe: ", describe_errno(error));
-  }
-}
-
-Listener::~Listener() {
-  for (int socket = next_from_pipe(); socket >= 0; socket = next_from_pipe()) {
-    ::close(socket);
-  }
-  ::close(socket_);
-  ::close(pipe_[0]);
-  ::close(pipe_[1]);
-}
-
-void Listener::bind(int port, int ports) {
+ListeningSocket::ListeningSocket(std::string host, int port, int ports) : host_(std::move(host)) {
   for (port_ = port; port_ < port + ports; ++port_) {
     const auto [socket, obstacle] = listen_at(host_, port_);
     if (socket >= 0) {
@@ -149,21 +125,29 @@ void Listener::bind(int port, int ports) {
   fail_input("cannot listen on ", host_, ": none of the ports from ", port, " to ", port + ports - 1, " is free");
 }
 
-void Listener::end(int socket) {
-  ::shutdown(socket, SHUT_WR);
-  if (::write(pipe_[1], &socket, sizeof socket) != sizeof socket) {  // the pipe is full, or run() has ended
-    ::close(socket);
+ListeningSocket::~ListeningSocket() { ::close(socket_); }
+
+Listener::Listener(std::shared_ptr<const ListeningSocket> socket) : socket_(std::move(socket)) {
+  if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {
+    const int error = errno;
+    fail("cannot listen on ", socket_->host(), ": cannot create a pipe: ", describe_errno(error));
   }
 }
 
-int Listener::next_from_pipe() const {
-  int socket = -1;
-  while (::read(pipe_[0], &socket, sizeof socket) == sizeof socket) {
-    if (socket >= 0) {
-      return socket;
-    }
+Listener::~Listener() {
+  take_answered();
+  for (const LingeringSocket& one : lingering_) {
+    ::close(one.socket);
   }
-  return -1;
+  ::close(pipe_[0]);
+  ::close(pipe_[1]);
+}
+
+void Listener::end(int socket) {
+  ::shutdown(socket, SHUT_WR);
+  if (::write(pipe_[1], &socket, sizeof socket) != sizeof socket) {  // the pipe is full
+    ::close(socket);
+  }
 }
 
 void Listener::wake() {
@@ -171,60 +155,90 @@ void Listener::wake() {
   [[maybe_unused]] const auto ignored = ::write(pipe_[1], &nothing, sizeof nothing);
 }
 
-void Listener::run(const std::function<void(int socket)>& take, const std::atomic<bool>& ending) {
-  std::vector<LingeringSocket> lingering;
-  std::vector<pollfd> polled;
-  bool accepts = true;
-  const auto take_answered = [&] {
-    for (int socket = next_from_pipe(); socket >= 0; socket = next_from_pipe()) {
-      lingering.push_back({socket, Clock::now() + kLinger});
-    }
-  };
-  while (!ending && accepts) {
-    // Wait for a new connection, for one that has been answered, or for a client that closes.
-    polled = {{.fd = socket_, .events = POLLIN, .revents = 0}, {.fd = pipe_[0], .events = POLLIN, .revents = 0}};
-    int wait = -1;
-    for (const LingeringSocket& one : lingering) {
-      polled.push_back({.fd = one.socket, .events = POLLIN, .revents = 0});
-      const auto left = std::chrono::ceil<milliseconds>(one.deadline - Clock::now()).count();
-      const int at_most = static_cast<int>(std::max<milliseconds::rep>(left, 0));
-      wait = wait < 0 ? at_most : std::min(wait, at_most);
-    }
-    ::poll(polled.data(), polled.size(), wait);
-
-    // Drop bytes that answered clients still send. Close the connections that the client has closed, that are too old, or too many; the
-    // oldest come first.
-    std::vector<LingeringSocket> kept;
-    for (std::size_t i = 0; i < lingering.size(); ++i) {
-      const bool is_open = polled[i + 2].revents == 0 || drain(lingering[i].socket);
-      if (is_open && Clock::now() < lingering[i].deadline && lingering.size() - i <= kMostLingering) {
-        kept.push_back(lingering[i]);
-      } else {
-        ::close(lingering[i].socket);
-      }
-    }
-    lingering = std::move(kept);
-    take_answered();
-
-    // Accept new connections. If the system lacks resources, wait a moment before trying again.
-    while (!ending && (polled[0].revents & POLLIN) != 0) {
-      const int socket = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (socket < 0) {
-        accepts = passes(errno);
-        if (accepts && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED) {
-          std::this_thread::sleep_for(milliseconds(20));
-        }
-        break;
-      }
-      const int yes = 1;
-      ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-      take(socket);
+void Listener::take_answered() {
+  int socket = -1;
+  while (::read(pipe_[0], &socket, sizeof socket) == sizeof socket) {
+    if (socket >= 0) {
+      lingering_.push_back({socket, Clock::now() + kLinger});
     }
   }
+}
+
+bool Listener::wait(bool accepts) {
+  std::vector<pollfd> polled;
+  int wait = -1;
+  for (const LingeringSocket& one : lingering_) {
+    polled.push_back({.fd = one.socket, .events = POLLIN, .revents = 0});
+    const auto left = std::chrono::ceil<milliseconds>(one.deadline - Clock::now()).count();
+    const int at_most = static_cast<int>(std::max<milliseconds::rep>(left, 0));
+    wait = wait < 0 ? at_most : std::min(wait, at_most);
+  }
+  if (accepts) {
+    polled.push_back({.fd = pipe_[0], .events = POLLIN, .revents = 0});
+    polled.push_back({.fd = socket_->number(), .events = POLLIN, .revents = 0});
+  }
+  ::poll(polled.data(), polled.size(), wait);
+
+  // Drop bytes that answered clients still send. Close the connections that the client has closed, that are too old, or too many; the
+  // oldest come first.
+  std::vector<LingeringSocket> kept;
+  for (std::size_t i = 0; i < lingering_.size(); ++i) {
+    const bool is_open = polled[i].revents == 0 || drain(lingering_[i].socket);
+    if (is_open && Clock::now() < lingering_[i].deadline && lingering_.size() - i <= kMostLingering) {
+      kept.push_back(lingering_[i]);
+    } else {
+      ::close(lingering_[i].socket);
+    }
+  }
+  lingering_ = std::move(kept);
+  return accepts && (polled.back().revents & POLLIN) != 0;
+}
+
+bool Listener::accept_waiting(const std::function<void(int socket)>& take, const std::atomic<bool>& ending) {
+  while (!ending) {
+    const int socket = ::accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket < 0) {
+      // If the system lacks resources, wait a moment before trying again.
+      const bool accepts = passes(errno);
+      if (accepts && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED) {
+        std::this_thread::sleep_for(milliseconds(20));
+      }
+      return accepts;
+    }
+    const int yes = 1;
+    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    take(socket);
+  }
+  return true;
+}
+
+void Listener::run(const std::function<void(int socket)>& take, const std::atomic<bool>& ending) {
+  bool accepts = true;
+  while (!ending && accepts) {
+    const bool has_new = wait(true);
+    take_answered();
+    accepts = !has_new || accept_waiting(take, ending);
+  }
+}
+
+void Listener::accept_all(const std::function<void(int socket)>& take) {
+  for (int count = 0; count < kBacklog; ++count) {
+    const int socket = ::accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket < 0) {
+      return;
+    }
+    take(socket);
+  }
+}
+
+void Listener::linger(milliseconds most) {
+  const auto end = Clock::now() + most;
   take_answered();
-  for (const LingeringSocket& one : lingering) {
-    drain(one.socket);
-    ::close(one.socket);
+  for (LingeringSocket& one : lingering_) {
+    one.deadline = std::min(one.deadline, end);
+  }
+  while (!lingering_.empty()) {
+    wait(false);
   }
 }
 

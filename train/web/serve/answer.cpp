@@ -29,6 +29,16 @@ SampleRequest sample_for(const Job& job) {
   return sample;
 }
 
+/// Returns the token that the text of an answer follows. An answer to a conversation is a text of its own. One that must match a grammar
+/// has all of its bytes, because the grammar counts them.
+std::optional<Token> token_before(const Job& job) {
+  const ApiRequest& request = job.request();
+  if (request.structure.kind != StructuredRequest::Kind::any) {
+    return job.prompt().back();
+  }
+  return request.endpoint == Endpoint::chat ? std::nullopt : token_before_text(job.model().tokenizer, job.prompt());
+}
+
 index count_of_characters(const std::string& text) {
   index count = 0;
   for (std::size_t at = 0; at < text.size(); ++count) {
@@ -43,7 +53,7 @@ Answer::Answer(Job& job) : job_(job), sample_(sample_for(job)) {
   const ApiRequest& request = job.request();
   const std::string echo = request.echo ? request.prompt : "";
   for (index choice = 0; choice < request.options.num_samples; ++choice) {
-    ChoiceText& text = texts_.emplace_back(choice, job.model().tokenizer, job.prompt().back(), request.stops, count_of_characters(echo));
+    ChoiceText& text = texts_.emplace_back(choice, job.model().tokenizer, token_before(job), request.stops, count_of_characters(echo));
     if (auto reader = reader_of(job.model(), request, job.prompt())) {
       text.set_reader(*std::move(reader));
     }
@@ -67,15 +77,16 @@ bool Answer::take(index choice, const Scheduler::Event& event) {
     give(text.finish(*event.ending));
     return false;
   }
-  if (generated_++ == 0) {
-    job_.note_first_token();
-  }
+  job_.note_token(event.prompt_cached);
   give(job_.request().alternatives ? text.push(event.token, score_of(event, text)) : text.push(event.token));
   return !text.stopped();
 }
 
 void Answer::give(Piece piece) const {
   if (!piece.is_empty()) {
+    if (job_.request().streams_timings) {
+      piece.usage = job_.usage();
+    }
     job_.give(std::move(piece));
   }
 }

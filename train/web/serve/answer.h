@@ -21,8 +21,6 @@ class Answer {
   bool take(index choice, const Scheduler::Event& event);
   /// Whether all choices have ended.
   bool is_over() const { return ended_ == choices(); }
-  /// The number of tokens so far, for all choices.
-  index generated() const { return generated_; }
 
  private:
   void give(Piece piece) const;
@@ -31,7 +29,6 @@ class Answer {
   Job& job_;
   SampleRequest sample_{};  // of the first choice
   std::vector<ChoiceText> texts_;
-  index generated_ = 0;
   index ended_ = 0;
 };
 

@@ -27,7 +27,7 @@ constexpr std::size_t kLongestStop = 1024;
 constexpr index kMostChoices = 8;  // the model generates up to eight samples together
 constexpr index kMostTokens = 1'000'000'000;
 constexpr double kMostPenalty = 2;
-constexpr index kMostAlternativesOfText = 5, kMostAlternativesOfChat = 20;
+constexpr index kMostAlternatives = 20;  // that are reported for a token
 
 std::vector<Message> messages_of(const JsonFields& fields, const nlohmann::ordered_json& ordered, std::string& ignored) {
   const json* list = fields.find("messages");
@@ -112,7 +112,7 @@ std::vector<LogitBias> biases_of(const JsonFields& fields) {
 
 void read_sampling(const JsonFields& fields, ApiRequest& request) {
   SampleOptions& o = request.options;
-  o.temperature = fields.number("temperature", 0, 2).value_or(1);
+  o.temperature = fields.number("temperature", 0, kHighestTemperature).value_or(1);
   o.top_p = fields.number("top_p", 0, 1).value_or(o.top_p);
   o.min_p = fields.number("min_p", 0, 1).value_or(o.min_p);
   o.repetition_penalty = fields.number("repetition_penalty", 0.01, 100).value_or(o.repetition_penalty);
@@ -148,14 +148,14 @@ void read_stream_options(const json& options, ApiRequest& request) {
 
 void read_log_probabilities(const JsonFields& fields, ApiRequest& request) {
   if (request.endpoint == Endpoint::completions) {
-    request.alternatives = fields.integer("logprobs", 0, kMostAlternativesOfText);
+    request.alternatives = fields.integer("logprobs", 0, kMostAlternatives);
     if (request.echo && request.alternatives) {
       refuse("echo",
              "echo with logprobs asks for log probabilities of the prompt, which this server does not compute: leave one of them out");
     }
     return;
   }
-  const auto top = fields.integer("top_logprobs", 0, kMostAlternativesOfChat);
+  const auto top = fields.integer("top_logprobs", 0, kMostAlternatives);
   if (fields.flag("logprobs")) {
     request.alternatives = top.value_or(0);
   } else if (top.value_or(0) > 0) {
@@ -182,6 +182,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
     request.reasoning = read_reasoning_request(ordered);
   } else {
     request.prompt = prompt_of(fields);
+    request.special_names = fields.flag("parse_special", true) ? SpecialNames::tokens : SpecialNames::text;
     request.echo = fields.flag("echo");
   }
   const index fewest = is_chat ? 1 : 0;
@@ -197,6 +198,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   }
   request.stops = stops_of(fields);
   request.streams = fields.flag("stream");
+  request.streams_timings = fields.flag("timings_per_token");
   if (const json* options = fields.find("stream_options")) {
     if (!options->is_object() || !request.streams) {
       refuse("stream_options", "stream_options ", found_value(*options),

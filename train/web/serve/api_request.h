@@ -8,6 +8,7 @@
 
 #include "train/chat/conversation.h"
 #include "train/sample/generate.h"
+#include "train/sample/prompt.h"
 #include "train/web/serve/structured_request.h"
 #include "train/web/serve/tool_request.h"
 
@@ -35,6 +36,7 @@ struct ApiRequest {
   Endpoint endpoint = Endpoint::completions;
   std::string model{};              // one of those that are served
   std::string prompt{};             // completions only; empty: a text from its beginning
+  SpecialNames special_names{};     // completions only: in the prompt
   std::vector<Message> messages{};  // chat only: one or more
   ToolRequest tools{};              // chat only
   ReasoningRequest reasoning{};     // chat only
@@ -47,6 +49,7 @@ struct ApiRequest {
   bool echo = false;                    // the text begins with the prompt
   bool streams = false;
   bool streams_usage = false;
+  bool streams_timings = false;
   std::string ignored{};  // keys of messages that have no effect, for the log
 };
 

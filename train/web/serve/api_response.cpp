@@ -1,6 +1,7 @@
 #include "train/web/serve/api_response.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include <nlohmann/json.hpp>
@@ -105,7 +106,23 @@ ordered_json json_of(const Seed& seed) {
 }
 
 ordered_json json_of(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt}, {"completion_tokens", usage.completion}, {"total_tokens", usage.prompt + usage.completion}};
+  return {{"prompt_tokens", usage.prompt},
+          {"completion_tokens", usage.completion},
+          {"total_tokens", usage.prompt + usage.completion},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached}}}};
+}
+
+/// Returns the times with the names that llama.cpp's server gives them, rounded to a microsecond.
+ordered_json timings_of(const Usage& usage) {
+  const auto rounded = [](double value) { return std::round(value * 1000) / 1000; };
+  const index read = usage.prompt - usage.cached;
+  return {{"cache_n", usage.cached},
+          {"prompt_n", read},
+          {"prompt_ms", rounded(1000 * usage.reading)},
+          {"prompt_per_second", rounded(usage.reading > 0 ? static_cast<double>(read) / usage.reading : 0)},
+          {"predicted_n", usage.completion},
+          {"predicted_ms", rounded(1000 * usage.generating)},
+          {"predicted_per_second", rounded(usage.rate())}};
 }
 
 /// Returns a token as a name. A token that is not valid UTF-8 is written as its bytes.
@@ -180,13 +197,13 @@ ordered_json begun(const ResponseHead& head, bool is_part) {
           {"seed", json_of(head.seed)}};
 }
 
-std::string part(const ResponseHead& head, ordered_json choices, bool streams_usage) {
+ordered_json part(const ResponseHead& head, ordered_json choices, bool streams_usage) {
   ordered_json object = begun(head, true);
   object["choices"] = std::move(choices);
   if (streams_usage) {
     object["usage"] = nullptr;
   }
-  return event(object);
+  return object;
 }
 
 ordered_json only(ordered_json choice) {
@@ -220,6 +237,7 @@ void Piece::append(Piece next) {
   std::ranges::move(next.tokens, std::back_inserter(tokens));
   ending = next.ending;
   has_called = next.has_called;
+  usage = next.usage;
 }
 
 std::string error_json(const ApiError& error) {
@@ -259,6 +277,7 @@ std::string response_json(const ResponseHead& head, const std::vector<Piece>& ch
   ordered_json object = begun(head, false);
   object["choices"] = std::move(list);
   object["usage"] = json_of(usage);
+  object["timings"] = timings_of(usage);
   return json_text(object);
 }
 
@@ -267,7 +286,7 @@ std::string role_event(const ResponseHead& head, index number, bool streams_usag
   choice["delta"] = {{"role", "assistant"}, {"content", ""}};
   choice["logprobs"] = nullptr;
   choice["finish_reason"] = nullptr;
-  return part(head, only(std::move(choice)), streams_usage);
+  return event(part(head, only(std::move(choice)), streams_usage));
 }
 
 std::string piece_event(const ResponseHead& head, const Piece& piece, bool streams_usage) {
@@ -279,13 +298,18 @@ std::string piece_event(const ResponseHead& head, const Piece& piece, bool strea
   }
   choice["logprobs"] = piece.tokens.empty() ? ordered_json() : scores(head, piece.tokens);
   choice["finish_reason"] = reason(piece);
-  return part(head, only(std::move(choice)), streams_usage);
+  ordered_json object = part(head, only(std::move(choice)), streams_usage);
+  if (piece.usage) {
+    object["timings"] = timings_of(*piece.usage);
+  }
+  return event(object);
 }
 
 std::string usage_event(const ResponseHead& head, const Usage& usage) {
   ordered_json object = begun(head, true);
   object["choices"] = ordered_json::array();
   object["usage"] = json_of(usage);
+  object["timings"] = timings_of(usage);
   return event(object);
 }
 

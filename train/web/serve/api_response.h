@@ -13,6 +13,18 @@
 
 namespace dikkat {
 
+/// What an answer has taken so far.
+struct Usage {
+  index prompt = 0;       // tokens of the prompt
+  index cached = 0;       // those that the model did not read, because a cache had them
+  index completion = 0;   // tokens that were generated, for all choices
+  double reading = 0;     // seconds in which the prompt was read, up to the first token
+  double generating = 0;  // seconds from the first token to the last one
+
+  /// Returns the tokens per second after the first token; 0 if there are none.
+  double rate() const { return completion > 1 && generating > 0 ? static_cast<double>(completion - 1) / generating : 0; }
+};
+
 /// A part of an answer, or all of one.
 struct Piece {
   index choice = 0;  // the number of the answer, of ApiRequest::options.num_samples
@@ -22,15 +34,11 @@ struct Piece {
   std::vector<TokenScore> tokens{};  // if the request asks for log probabilities
   std::optional<Ending> ending{};    // only in the last piece of a choice
   bool has_called = false;           // in the last piece: whether the choice has called tools
+  std::optional<Usage> usage{};      // if the request asks for the times of each piece
 
   bool is_empty() const { return text.empty() && reasoning.empty() && calls.empty() && tokens.empty() && !ending; }
   /// Continues the choice with its next piece.
   void append(Piece next);
-};
-
-struct Usage {
-  index prompt = 0;      // tokens of the prompt
-  index completion = 0;  // tokens that were generated, for all choices
 };
 
 /// The fields at the beginning of each part of a response.

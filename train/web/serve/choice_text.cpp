@@ -1,7 +1,6 @@
 #include "train/web/serve/choice_text.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
 namespace dikkat {
@@ -14,10 +13,7 @@ index characters(const std::string& text) {
 
 }  // namespace
 
-std::string ChoiceText::text_of(Token token) const {
-  const std::array both = {last_, token};
-  return tokenizer_->decode(both).substr(tokenizer_->decode(std::span(both).first(1)).size());
-}
+std::string ChoiceText::text_of(Token token) const { return text_behind(*tokenizer_, last_, token); }
 
 Piece ChoiceText::push(Token token) {
   last_ = token;

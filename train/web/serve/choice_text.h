@@ -14,7 +14,7 @@ namespace dikkat {
 class ChoiceText {
  public:
   /// The arguments are TextStream's. `offset` is the number of characters of the answer before this text.
-  ChoiceText(index choice, const Tokenizer& tokenizer, Token before, const std::vector<std::string>& stops, index offset = 0)
+  ChoiceText(index choice, const Tokenizer& tokenizer, std::optional<Token> before, const std::vector<std::string>& stops, index offset = 0)
       : tokenizer_(&tokenizer), text_(tokenizer, before, stops), choice_(choice), last_(before), offset_(offset) {}
 
   /// Returns the text that a token would have here.
@@ -46,7 +46,7 @@ class ChoiceText {
   std::optional<AnswerReader> reader_;
   bool hides_reasoning_ = false;
   index choice_;
-  Token last_;
+  std::optional<Token> last_;
   index offset_;
   std::size_t bytes_ = 0;     // of all tokens
   std::size_t released_ = 0;  // bytes of text that were returned

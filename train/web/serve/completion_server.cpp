@@ -26,6 +26,7 @@ namespace {
 constexpr int kMoreConnections = 32;                      // beside those of running and waiting requests
 constexpr std::size_t kOtherFiles = 320;                  // connections that have been answered, and the program's own files
 constexpr std::size_t kLargeBody = std::size_t{1} << 18;  // of a request whose memory goes back to the system
+constexpr std::string_view kVersion = "/v1";              // the beginning of the paths of OpenAI's protocol
 constexpr auto kMoment = std::chrono::milliseconds(50);   // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
@@ -71,10 +72,9 @@ double rounded(double value, double digits) { return std::round(value * digits) 
 
 /// Returns an answer's entry in the log: "12 prompt tokens, 30 generated, first after 0.15 s, 41.5 tokens/s".
 std::string note_of(const Job& job) {
-  const Job::Times times = job.times();
-  const double rate = times.generating > 0 ? static_cast<double>(job.generated()) / times.generating : 0;
-  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, first after ", rounded(times.first_token, 1000),
-                " s, ", rounded(rate, 10), " tokens/s",
+  const Usage usage = job.usage();
+  return concat(usage.prompt, " prompt tokens, ", usage.completion, " generated, first after ", rounded(job.first_token(), 1000), " s, ",
+                rounded(usage.rate(), 10), " tokens/s",
                 job.request().ignored.empty() ? "" : concat(", without an effect: ", job.request().ignored));
 }
 
@@ -107,8 +107,6 @@ std::map<std::string, AnswerConstraints> constraints_of(const std::vector<Served
   }
   return all;
 }
-
-Usage usage_of(const Job& job) { return {.prompt = std::ssize(job.prompt()), .completion = job.generated()}; }
 
 }  // namespace
 
@@ -161,13 +159,14 @@ class CompletionServer::Parts {
   HttpOptions http_options() {
     return {.host = options_.host,
             .port = options_.port,
+            .socket = options_.socket,
             .most_connections = most_connections(),
             .largest_body = kLargestRequest,
             .refusal = [](int status, const std::string& what) { return dikkat::refusal({status, what}); },
             .admit = [this](const HttpRequest& request) { return admit(request); },
             .finished =
                 [this](const HttpRequest& request, int status) {
-                  metrics_.count_response(endpoints_.contains(request.path) ? request.path : "other", status);
+                  metrics_.count_response(endpoint_of(request.path), status);
                   if (options_.log) {
                     options_.log(concat(request.method.empty() ? "(no request)" : request.method, ' ', request.path, ' ', status,
                                         request.note.empty() ? "" : ", ", request.note));
@@ -204,7 +203,26 @@ class CompletionServer::Parts {
     for (const HttpRoute& route : routes) {
       endpoints_.insert(route.path);
     }
+    // Some clients leave out /v1.
+    for (std::size_t i = 0, count = routes.size(); i < count; ++i) {
+      if (routes[i].path.starts_with(kVersion)) {
+        HttpRoute route = routes[i];
+        route.path.erase(0, kVersion.size());
+        route.is_listed = false;
+        routes.push_back(std::move(route));
+      }
+    }
     return routes;
+  }
+
+  /// Returns the path under which requests for `path` are counted.
+  std::string endpoint_of(const std::string& path) const {
+    for (const std::string& known : {path, concat(kVersion, path)}) {
+      if (endpoints_.contains(known)) {
+        return known;
+      }
+    }
+    return "other";
   }
 
   /// Returns a route whose answer is computed at once from the body of the request.
@@ -253,14 +271,16 @@ class CompletionServer::Parts {
       return std::nullopt;
     }
     const std::string_view scheme = std::string_view(request.authorization).substr(0, kScheme.size());
-    const bool has_key =
+    const bool is_bearer =
         std::ranges::equal(scheme, kScheme, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
-    if (has_key && is_same_secret(options_.api_key, request.authorization.substr(kScheme.size()))) {
+    if ((is_bearer && is_same_secret(options_.api_key, request.authorization.substr(kScheme.size()))) ||
+        (!request.api_key.empty() && is_same_secret(options_.api_key, request.api_key))) {
       return std::nullopt;
     }
-    return dikkat::refusal(
-        {401, has_key ? "the API key is not the one that this server was started with" : "expected a header Authorization: Bearer KEY", "",
-         "invalid_api_key"});
+    return dikkat::refusal({401,
+                            is_bearer || !request.api_key.empty() ? "the API key is not the one that this server was started with"
+                                                                  : "expected a header Authorization: Bearer KEY, or x-api-key: KEY",
+                            "", "invalid_api_key"});
   }
 
   HttpResponse respond(HttpRequest& request, Endpoint endpoint) {
@@ -336,7 +356,7 @@ class CompletionServer::Parts {
       }
     }
     request.note = note_of(job);
-    return json_response(response_json(head, choices, usage_of(job)));
+    return json_response(response_json(head, choices, job.usage()));
   }
 
   static void stream(const ResponseHead& head, Job& job, HttpRequest& request, const HttpWrite& write) {
@@ -356,7 +376,7 @@ class CompletionServer::Parts {
         listens = write(events) && !request.is_gone();
       }
       if (listens) {
-        write((with_usage ? usage_event(head, usage_of(job)) : "") + last_event());
+        write((with_usage ? usage_event(head, job.usage()) : "") + last_event());
         request.note = note_of(job);
         return;
       }

@@ -11,16 +11,19 @@
 
 namespace dikkat {
 
+class ListeningSocket;
+
 /// Serves models over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
 /// GET /v1/models; POST /tokenize, /detokenize and /apply-template (text_endpoints.h); GET /health and /metrics, and at / a page to chat
-/// on. Several answers are generated together, on the thread that calls serve(); the other requests wait in turn. An answer's bits do not
-/// depend on the others.
+/// on. Paths also work without /v1. Several answers are generated together, on the thread that calls serve(); the other requests wait in
+/// turn. An answer's bits do not depend on the others.
 class CompletionServer {
  public:
   struct Options {
     std::string host = "127.0.0.1";
-    int port = 8080;                // 0: any free port
-    std::string api_key{};          // the key that clients must send ("Authorization: Bearer KEY"); empty: none
+    int port = 8080;                                  // 0: any free port
+    std::shared_ptr<const ListeningSocket> socket{};  // of LoadingServer::hand_over(), in place of `port`
+    std::string api_key{};          // the key that clients must send ("Authorization: Bearer KEY" or "x-api-key: KEY"); empty: none
     std::size_t most_waiting = 64;  // waiting requests; more are refused with 503
     index streams = 4;              // samples that are generated together; a request has as many as choices (n)
     std::optional<DType> cache{};   // the type of keys and values; absent: the model's own

@@ -1,5 +1,7 @@
 #include "train/web/serve/job.h"
 
+#include <algorithm>
+
 namespace dikkat {
 namespace {
 
@@ -14,9 +16,12 @@ void Job::begin() {
   began_ = Clock::now();
 }
 
-void Job::note_first_token() {
+void Job::note_token(index prompt_cached) {
   const std::lock_guard lock(mutex_);
-  first_token_ = first_token_.value_or(Clock::now());
+  ++generated_;
+  cached_ = std::min(cached_.value_or(prompt_cached), prompt_cached);
+  last_token_ = Clock::now();
+  first_token_ = first_token_.value_or(*last_token_);
 }
 
 void Job::give(Piece piece) {
@@ -25,10 +30,8 @@ void Job::give(Piece piece) {
   news_.notify_one();
 }
 
-void Job::end(index generated) {
+void Job::end() {
   const std::lock_guard lock(mutex_);
-  generated_ = generated;
-  over_ = Clock::now();
   ended_ = true;
   news_.notify_one();
 }
@@ -54,17 +57,19 @@ bool Job::is_over() const {
   return ended_ && pieces_.empty();
 }
 
-index Job::generated() const {
+Usage Job::usage() const {
   const std::lock_guard lock(mutex_);
-  return generated_;
+  Usage usage{.prompt = std::ssize(prompt_), .cached = cached_.value_or(0), .completion = generated_};
+  if (first_token_) {
+    usage.reading = seconds_between(began_.value_or(arrived_), *first_token_);
+    usage.generating = seconds_between(*first_token_, *last_token_);
+  }
+  return usage;
 }
 
-Job::Times Job::times() const {
+double Job::first_token() const {
   const std::lock_guard lock(mutex_);
-  const Clock::time_point end = over_.value_or(arrived_), began = began_.value_or(end);
-  return {.waited = seconds_between(arrived_, began),
-          .first_token = seconds_between(arrived_, first_token_.value_or(end)),
-          .generating = seconds_between(began, end)};
+  return seconds_between(arrived_, first_token_.value_or(Clock::now()));
 }
 
 void JobQueue::add(std::shared_ptr<Job> job) {

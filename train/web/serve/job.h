@@ -37,11 +37,11 @@ class Job {
   double age() const { return seconds_since(arrived_); }
   /// Records that its generation begins.
   void begin();
-  /// Records that its first token has been generated. Later calls change nothing.
-  void note_first_token();
+  /// Counts a token that has been generated. `prompt_cached` tokens of the prompt were not read for its choice.
+  void note_token(index prompt_cached = 0);
   void give(Piece piece);
   /// Ends the answer after its last piece.
-  void end(index generated);
+  void end();
   /// Ends an answer that cannot be generated, or was interrupted.
   void fail(const ApiError& error);
   /// Whether no client waits for the answer any more.
@@ -54,15 +54,15 @@ class Job {
   std::vector<Piece> take(std::chrono::milliseconds moment);
   /// Whether the answer has ended and all its pieces have been taken. Throws the error of fail().
   bool is_over() const;
-  /// The times of an answer, in seconds.
-  struct Times {
-    double waited = 0;       // until its generation began
-    double first_token = 0;  // from its arrival until its first token
-    double generating = 0;   // from the beginning of its generation until its end
-  };
-  // These are valid once it is over.
-  index generated() const;
-  Times times() const;
+
+  // Functions for both.
+
+  /// Returns the number of tokens so far, for all choices.
+  index generated() const { return usage().completion; }
+  /// Returns what the answer has taken so far.
+  Usage usage() const;
+  /// Returns the seconds from its arrival to its first token, or to now if there is none.
+  double first_token() const;
 
  private:
   const ServedModel& model_;
@@ -76,7 +76,8 @@ class Job {
   bool ended_ = false;
   std::optional<ApiError> error_;
   index generated_ = 0;
-  std::optional<Clock::time_point> began_, first_token_, over_;
+  std::optional<index> cached_;  // the fewest tokens of the prompt that were cached for a choice
+  std::optional<Clock::time_point> began_, first_token_, last_token_;
 };
 
 /// The jobs that wait for the thread that generates, in the order in which they came.

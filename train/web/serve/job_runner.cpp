@@ -123,11 +123,11 @@ void JobRunner::take(const Scheduler::Event& event) {
       std::rethrow_exception(event.failure);
     }
     if (!event.ending) {
-      metrics_.count_token(active.answer.generated() == 0 ? std::optional(active.job->age()) : std::nullopt);
+      metrics_.count_token(active.job->generated() == 0 ? std::optional(active.job->age()) : std::nullopt);
     }
     const bool continues = active.answer.take(choice.choice, event);
     if (active.answer.is_over()) {
-      end(*active.job, active.answer.generated());
+      end(*active.job);
     } else if (!continues && !event.ending) {
       scheduler_->end(event.number, Ending::stop);
     }
@@ -148,9 +148,9 @@ void JobRunner::fail_all(const ApiError& error) {
 
 // The metrics of an answer are complete before its client sees the end.
 
-void JobRunner::end(Job& job, index generated) {
+void JobRunner::end(Job& job) {
   metrics_.end_answer(job.age());
-  job.end(generated);
+  job.end();
 }
 
 void JobRunner::fail(Job& job, const ApiError& error) {

@@ -59,7 +59,7 @@ class JobRunner {
   void take(const Scheduler::Event& event);
   void drop(Active& active);
   void fail_all(const ApiError& error);
-  void end(Job& job, index generated);
+  void end(Job& job);
   void fail(Job& job, const ApiError& error);
 
   const Gpt& model_;

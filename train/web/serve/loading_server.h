@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "train/web/http/http_server.h"
@@ -14,6 +15,8 @@ class LoadingServer {
   LoadingServer(const std::string& host, int port);
 
   std::string url() const { return server_.url(); }
+  /// Stops, and returns the socket for CompletionServer::Options::socket. Clients that connect meanwhile wait for the next server.
+  std::shared_ptr<const ListeningSocket> hand_over() { return server_.hand_over(); }
 
  private:
   HttpServer server_;

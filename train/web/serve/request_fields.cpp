@@ -36,6 +36,7 @@ constexpr KnownField kFields[] = {
     {"model", Endpoints::both, kAny},
     {"prompt", Endpoints::text, kAny},
     {"echo", Endpoints::text, kAny},
+    {"parse_special", Endpoints::text, kAny},
     {"messages", Endpoints::chat, kAny},
     {"top_logprobs", Endpoints::chat, kAny},
     {"tools", Endpoints::chat, kAny},
@@ -71,6 +72,7 @@ constexpr KnownField kFields[] = {
     {"stop", Endpoints::both, kAny},
     {"stream", Endpoints::both, kAny},
     {"stream_options", Endpoints::both, kAny},
+    {"timings_per_token", Endpoints::both, kAny},
     {"logprobs", Endpoints::both, kAny},
 
     // Fields without an effect on the text: bookkeeping, caches, scheduling, and settings of features that are off here.
@@ -90,7 +92,6 @@ constexpr KnownField kFields[] = {
     {"n_cache_reuse", Endpoints::both, kAny},
     {"id_slot", Endpoints::both, kAny},
     {"keep_alive", Endpoints::both, kAny},
-    {"timings_per_token", Endpoints::both, kAny},
     {"return_progress", Endpoints::both, kAny},
     {"include_reasoning", Endpoints::text, kAny},
     {"separate_reasoning", Endpoints::text, kAny},
@@ -188,6 +189,7 @@ constexpr KnownField kFields[] = {
     {"n_probs", Endpoints::both, kZero, "logprobs"},
     {"post_sampling_probs", Endpoints::both, kFalse},
     {"return_tokens", Endpoints::both, kFalse},
+    {"parse_special", Endpoints::chat, kFalse},
     {"response_fields", Endpoints::both, kNothing},
     {"t_max_predict_ms", Endpoints::both, "[0, -1]"},
     {"lora", Endpoints::both, kNothing},

@@ -23,7 +23,7 @@ std::vector<Token> encoded(const ServedModel& model, const ApiRequest& request) 
     }
   }
   try {
-    return request.prompt.empty() ? default_prompt(model.tokenizer) : encode_prompt(model.tokenizer, request.prompt);
+    return request.prompt.empty() ? default_prompt(model.tokenizer) : encode_prompt(model.tokenizer, request.prompt, request.special_names);
   } catch (const InputError& error) {
     throw ApiError(400, error.what(), "prompt", "invalid_value");
   }

@@ -235,6 +235,24 @@ TEST_F(HttpServerTest, SendsARefusalWholeToClientsWhoseRequestIsNotRead) {
   ends = true;
 }
 
+TEST_F(HttpServerTest, AnswersAllThatHaveConnectedWhenItStops) {
+  for (int round = 0; round < 10; ++round) {
+    HttpServer one({{.method = "GET", .path = "/", .answer = [](HttpRequest&) { return HttpResponse{.body = "home"}; }}},
+                   {.most_connections = kConnections,
+                    .refusal = [](int status, const std::string& what) { return HttpResponse{.status = status, .body = what}; }});
+    one.start();
+    std::deque<HttpClient> clients;
+    for (int i = 0; i < 2 * kConnections; ++i) {
+      clients.emplace_back(one.url()).send(get_request("/"));
+    }
+    one.stop();
+    for (HttpClient& client : clients) {
+      const int status = reply_of(client.read()).status;
+      EXPECT_TRUE(status == 200 || status == 503) << status;
+    }
+  }
+}
+
 TEST_F(HttpServerTest, AnswersAClientThatHasEndedSending) {
   for (const bool leaves : {false, true}) {
     waiting = may_answer = false;
@@ -312,8 +330,8 @@ TEST(HttpServerPorts, AreNotShared) {
   const std::string url = first.url();
   const int port = std::atoi(url.c_str() + url.rfind(':') + 1);
   EXPECT_GT(port, 0);
-  const auto refusal = [&](const char* host, int port, int ports = 1) {
-    return input_error_of([&] { HttpServer({}, {.host = host, .port = port, .ports = ports, .refusal = refuse}); });
+  const auto refusal = [&](const char* host, int from, int ports = 1) {
+    return input_error_of([&] { HttpServer({}, {.host = host, .port = from, .ports = ports, .refusal = refuse}); });
   };
   EXPECT_TRUE(refusal("127.0.0.1", port).starts_with(concat("cannot listen on 127.0.0.1, port ", port, ": ")));
   for (const int ports : {1, 50}) {  // other ports would not help

@@ -37,7 +37,8 @@ TEST(ApiRequest, HasTheProtocolsDefaults) {
   const ApiRequest request = text(R"({"prompt": "Once"})");
   EXPECT_EQ(request.prompt, "Once");
   EXPECT_FALSE(request.max_tokens || request.seed || request.alternatives);
-  EXPECT_FALSE(request.streams || request.echo || request.streams_usage);
+  EXPECT_FALSE(request.streams || request.echo || request.streams_usage || request.streams_timings);
+  EXPECT_EQ(request.special_names, SpecialNames::tokens);
   EXPECT_TRUE(request.stops.empty());
   EXPECT_EQ(request.options.temperature, 1);
   EXPECT_EQ(request.options.top_p, 1);
@@ -68,6 +69,10 @@ TEST(ApiRequest, ReadsEveryField) {
   EXPECT_TRUE(request.streams && request.streams_usage);
   EXPECT_EQ(request.alternatives, 5);
   EXPECT_TRUE(text(R"({"echo": true})").echo);
+  EXPECT_EQ(text(R"({"parse_special": false})").special_names, SpecialNames::text);
+  EXPECT_EQ(text(R"({"logprobs": 20})").alternatives, 20);
+  EXPECT_EQ(text(R"({"temperature": 1000})").options.temperature, 1000) << "as in sample";
+  EXPECT_TRUE(text(R"({"stream": true, "timings_per_token": true})").streams_timings);
   EXPECT_EQ(text(R"({"max_tokens": 0})").max_tokens, 0);
   EXPECT_EQ(text(R"({"max_tokens": 3, "max_completion_tokens": 4})").max_tokens, 4);
   EXPECT_EQ(text(R"({"top_k": -1})").options.top_k, 0);
@@ -136,9 +141,10 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
   expect("max_tokens", "1e300", {"1e+300", "integer", "0", "1000000000"});
   expect("max_tokens", "18446744073709551615", {"18446744073709551615", "integer", "0", "1000000000"});
   expect("max_completion_tokens", "\"7\"", {"\"7\"", "integer", "0", "1000000000"});
-  expect("temperature", "2.1", {"2.1", "number", "0", "2"});
-  expect("temperature", "-0.1", {"-0.1", "number", "0", "2"});
-  expect("temperature", "true", {"true", "number", "0", "2"});
+  expect("temperature", "1000.5", {"1000.5", "number", "0", "1000"});
+  expect("temperature", "-0.1", {"-0.1", "number", "0", "1000"});
+  expect("temperature", "true", {"true", "number", "0", "1000"});
+  expect("parse_special", "1", {"1", "true or false"});
   expect("top_p", "1.1", {"1.1", "number", "0", "1"});
   expect("min_p", "\"a\"", {"\"a\"", "number", "0", "1"});
   expect("top_k", "-2", {"-2", "integer", "-1", "1000000000"});
@@ -163,8 +169,8 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
   expect("stream", "1", {"1", "true or false"});
   expect("echo", "\"yes\"", {"\"yes\"", "true or false"});
   expect("stream_options", R"({"include_usage": true})", {"object", "\"stream\": true"});
-  expect("logprobs", "6", {"6", "integer", "0", "5"});
-  expect("logprobs", "true", {"true", "integer", "0", "5"});
+  expect("logprobs", "21", {"21", "integer", "0", "20"});
+  expect("logprobs", "true", {"true", "integer", "0", "20"});
   expect("n", "0", {"0", "integer", "1", "8"});
   expect("n", "9", {"9", "integer", "1", "8"});
   expect("best_of", "2", {"2", "1"});

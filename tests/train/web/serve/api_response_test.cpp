@@ -19,12 +19,17 @@ const std::string kBegun = R"("created":12,"model":"tiny","system_fingerprint":"
 const std::vector<TokenScore> kScores = {
     {.text = "a\xC4", .log_probability = -0.5, .likeliest = {{"b", -0.25}, {"\xC4", -1}}, .offset = 3}};
 
+const Usage kUsage{.prompt = 3, .cached = 2, .completion = 5, .reading = 0.25, .generating = 0.5};
+const std::string kUsageText =
+    R"("usage":{"prompt_tokens":3,"completion_tokens":5,"total_tokens":8,"prompt_tokens_details":{"cached_tokens":2}},)"
+    R"("timings":{"cache_n":2,"prompt_n":1,"prompt_ms":250.0,"prompt_per_second":4.0,"predicted_n":5,"predicted_ms":500.0,)"
+    R"("predicted_per_second":8.0})";
+
 TEST(ApiResponse, OfAText) {
   const Piece piece{.text = "a \"b\"\n", .tokens = kScores, .ending = Ending::length};
-  EXPECT_EQ(
-      response_json(head(Endpoint::completions), {piece}, {.prompt = 3, .completion = 4}),
-      R"({"id":"id-1","object":"text_completion",)" + kBegun +
-          R"([{"index":0,"text":"a \"b\"\n","logprobs":null,"finish_reason":"length"}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}})");
+  EXPECT_EQ(response_json(head(Endpoint::completions), {piece}, kUsage),
+            R"({"id":"id-1","object":"text_completion",)" + kBegun +
+                R"([{"index":0,"text":"a \"b\"\n","logprobs":null,"finish_reason":"length"}],)" + kUsageText + '}');
   EXPECT_EQ(
       piece_event(head(Endpoint::completions, true), piece, false),
       R"(data: {"id":"id-1","object":"text_completion",)" + kBegun +
@@ -35,14 +40,14 @@ TEST(ApiResponse, OfAText) {
 
 TEST(ApiResponse, OfAConversation) {
   const Piece piece{.choice = 1, .text = "so", .tokens = kScores, .ending = Ending::end};
-  EXPECT_EQ(response_json(head(Endpoint::chat, true), {piece}, {.prompt = 3, .completion = 4}),
+  EXPECT_EQ(response_json(head(Endpoint::chat, true), {piece}, kUsage),
             R"({"id":"id-1","object":"chat.completion",)" + kBegun +
                 R"([{"index":1,"message":{"role":"assistant","content":"so","refusal":null},"logprobs":{"content":[{"token":"a)"
                 "\xEF\xBF\xBD"
                 R"(","logprob":-0.5,"bytes":[97,196],"top_logprobs":[{"token":"b","logprob":-0.25,"bytes":[98]},{"token":")"
                 "\xEF\xBF\xBD"
-                R"(","logprob":-1.0,"bytes":[196]}]}],"refusal":null},"finish_reason":"stop"}],)"
-                R"("usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}})");
+                R"(","logprob":-1.0,"bytes":[196]}]}],"refusal":null},"finish_reason":"stop"}],)" +
+                kUsageText + '}');
   const std::string chunk = R"(data: {"id":"id-1","object":"chat.completion.chunk",)" + kBegun;
   EXPECT_EQ(role_event(head(Endpoint::chat), 0, false),
             chunk + R"([{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]})"
@@ -53,10 +58,18 @@ TEST(ApiResponse, OfAConversation) {
   EXPECT_EQ(piece_event(head(Endpoint::chat), {.ending = Ending::stop}, false),
             chunk + R"([{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]})"
                     "\n\n");
-  EXPECT_EQ(usage_event(head(Endpoint::chat), {.prompt = 1, .completion = 2}),
-            chunk + R"([],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}})"
-                    "\n\n");
+  EXPECT_EQ(usage_event(head(Endpoint::chat), kUsage), chunk + "[]," + kUsageText + "}\n\n");
+  EXPECT_EQ(piece_event(head(Endpoint::chat), {.text = "so", .usage = kUsage}, false),
+            chunk + R"([{"index":0,"delta":{"content":"so"},"logprobs":null,"finish_reason":null}],)" +
+                kUsageText.substr(kUsageText.find("\"timings")) + "}\n\n");
   EXPECT_EQ(last_event(), "data: [DONE]\n\n");
+}
+
+TEST(ApiResponse, HasNoRateWithoutTwoTokens) {
+  EXPECT_EQ((Usage{.completion = 3, .generating = 0.5}).rate(), 4);
+  EXPECT_EQ((Usage{.completion = 1, .generating = 0}).rate(), 0);
+  EXPECT_EQ((Usage{.completion = 2, .generating = 0}).rate(), 0);
+  EXPECT_EQ(Usage().rate(), 0);
 }
 
 TEST(ApiResponse, OfARefusal) {

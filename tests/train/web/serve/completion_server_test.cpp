@@ -15,6 +15,7 @@
 
 #include "autograd/base/parallel.h"
 #include "tests/support/http_client.h"
+#include "tests/support/sentence_piece.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 #include "tests/train/web/serve/prometheus_text.h"
@@ -119,7 +120,9 @@ TEST(CompletionServer, ContinuesATextAndAnswersAConversation) {
     EXPECT_EQ(echoed["seed"].dump(), seed) << "as it was sent";
   }
   EXPECT_EQ(text["choices"][0]["finish_reason"], "length");
-  EXPECT_EQ(text["usage"], (json{{"prompt_tokens", 4}, {"completion_tokens", 9}, {"total_tokens", 13}}));
+  EXPECT_EQ(
+      text["usage"],
+      (json{{"prompt_tokens", 4}, {"completion_tokens", 9}, {"total_tokens", 13}, {"prompt_tokens_details", {{"cached_tokens", 0}}}}));
   EXPECT_TRUE(server.has_logged("POST /v1/completions 200, 4 prompt tokens, 9 generated, "));
 
   const json chat = server.answer(kChat, {{"messages", kHello}, {"seed", 3}, {"temperature", 2}});
@@ -482,7 +485,9 @@ TEST(CompletionServer, AStreamIsTheWholeAnswerInParts) {
       request["stream_options"] = {{"include_usage", true}};
       std::vector<json> events = server.events(is_chat ? kChat : kText, request);
       ASSERT_GT(events.size(), 2U);
-      EXPECT_EQ(events.back()["usage"], expected["usage"]);
+      for (const char* count : {"prompt_tokens", "completion_tokens", "total_tokens"}) {
+        EXPECT_EQ(events.back()["usage"][count], expected["usage"][count]);
+      }
       EXPECT_TRUE(events.back()["choices"].empty());
       EXPECT_TRUE(events.front()["usage"].is_null());
       events.pop_back();
@@ -584,6 +589,96 @@ TEST(CompletionServer, WantsItsKey) {
   EXPECT_EQ(server.get("/v1/models", "Authorization: Bearer secret\r\n").status, 200);
   EXPECT_EQ(server.get("/v1/models", "Authorization: bearer secret\r\n").status, 200);
   EXPECT_EQ(server.post(kText, {{"prompt", "a"}}).status, 401);
+  EXPECT_EQ(server.get("/v1/models", "x-api-key: secret\r\n").status, 200);
+  EXPECT_EQ(server.get("/v1/models", "X-Api-Key: secret\r\nAuthorization: Bearer none\r\n").status, 200) << "one of them is right";
+  for (const char* wrong : {"", "secre", "Secret", "Bearer secret"}) {
+    EXPECT_EQ(server.get("/v1/models", concat("x-api-key: ", wrong, "\r\n")).status, 401) << wrong;
+  }
+}
+
+TEST(CompletionServer, AnswersPathsWithoutTheirVersion) {
+  const Running server(small_model());
+  const json request = {{"prompt", "Once"}, {"max_tokens", 5}, {"seed", 1}};
+  EXPECT_EQ(server.answer("/completions", request)["choices"], server.answer(kText, request)["choices"]);
+  EXPECT_EQ(server.answer("/chat/completions", {{"messages", kHello}, {"max_tokens", 2}})["object"], "chat.completion");
+  EXPECT_EQ(json::parse(server.get("/models").body), json::parse(server.get("/v1/models").body));
+  EXPECT_EQ(server.get("/models/tiny").status, 200);
+  EXPECT_EQ(server.post("/embeddings", {{"input", "a"}}).status, 400);
+  EXPECT_EQ(server.get("/completions").status, 405);
+  EXPECT_EQ(server.get("/metrics").body.find("endpoint=\"/completions\""), std::string::npos) << "both paths are one endpoint";
+  EXPECT_EQ(server.get("/other").body.find(" /chat/completions"), std::string::npos) << "the list has each address once";
+}
+
+TEST(CompletionServer, ReportsWhatAnAnswerHasTaken) {
+  const Running server(small_model(), {.streams = 2, .prompt_positions = 1024});
+  const std::string prompt(300, 'x');
+  const json request = {{"prompt", prompt}, {"max_tokens", 20}, {"seed", 1}};
+  const auto cached = [](const json& answer) { return answer["usage"]["prompt_tokens_details"]["cached_tokens"].get<index>(); };
+  EXPECT_EQ(cached(server.answer(kText, request)), 0);
+  const json again = server.answer(kText, request);
+  EXPECT_EQ(cached(again), 300) << "a stream still has all of it";
+  json other = request;
+  other["prompt"] = prompt.substr(0, 290) + "yz";
+  EXPECT_EQ(cached(server.answer(kText, other)), 256) << "two whole chunks";
+  other["prompt"] = "new" + prompt;
+  other["n"] = 2;
+  EXPECT_EQ(cached(server.answer(kText, other)), 0) << "the second choice has the prompt of the first one";
+
+  const json times = again["timings"];
+  EXPECT_EQ(times["cache_n"], 300);
+  EXPECT_EQ(times["prompt_n"], 0);
+  EXPECT_EQ(times["predicted_n"], 20);
+  const double milliseconds = times["predicted_ms"], rate = times["predicted_per_second"];
+  EXPECT_GT(milliseconds, 0);
+  EXPECT_NEAR(rate * milliseconds / 1000, 19, 0.1) << "tokens after the first one";
+
+  json streamed = request;
+  streamed["stream_options"] = {{"include_usage", true}};
+  streamed["timings_per_token"] = true;
+  const std::vector<json> events = server.events(kText, streamed);
+  EXPECT_EQ(events.back()["timings"]["predicted_n"], 20);
+  index before = 0;
+  for (const json& event : events) {
+    const index now = event["timings"]["predicted_n"].get<index>();
+    EXPECT_GE(now, before);
+    before = now;
+  }
+  EXPECT_FALSE(server.events(kText, request).front().contains("timings")) << "only if it is asked for";
+}
+
+// A tokenizer of SentencePiece's kind puts a space before a text, which is no part of it.
+TEST(CompletionServer, LeavesOutTheSpaceBeforeAnAnswer) {
+  const PipelineTokenizer tokenizer = testing::sentence_piece_tokenizer();
+  const SmallModel& small = small_model();
+  const Running server(
+      ServedModel{.gpt = small.gpt,
+                  .tokenizer = tokenizer,
+                  .name = "pieces",
+                  .fingerprint = "print",
+                  .form = ChatTemplate(TemplateName::own, "{% for m in messages %}a{{ m.content }}b{% endfor %}", tokenizer)});
+  const json talk = json::array({{{"role", "user"}, {"content", "a b"}}});
+  const auto text_of = [&](json request, const json& first) {
+    request["max_tokens"] = 4;
+    request["logit_bias"] = {{first, 100}};
+    request["temperature"] = 0;
+    const bool is_chat = request.contains("messages");
+    const json whole = server.answer(is_chat ? kChat : kText, request)["choices"][0];
+    const std::string text = is_chat ? whole["message"]["content"] : whole["text"];
+    std::string streamed;
+    for (const json& event : server.events(is_chat ? kChat : kText, request)) {
+      const json choice = event["choices"][0];
+      streamed += is_chat ? choice["delta"].value("content", "") : choice["text"].get<std::string>();
+    }
+    EXPECT_EQ(streamed, text) << "the stream has the same text";
+    return text;
+  };
+  EXPECT_EQ(text_of({{"messages", talk}}, "6"), "a a a a");
+  EXPECT_EQ(text_of({{"messages", talk}}, "4"), "aaaa");
+  EXPECT_EQ(text_of({{"messages", talk}}, "3"), "   ") << "only the first space is the tokenizer's";
+  EXPECT_EQ(text_of({{"prompt", "b"}}, "6"), " a a a a") << "it continues the prompt";
+  EXPECT_EQ(text_of({{"prompt", "b"}, {"echo", true}}, "6"), "b a a a a");
+  EXPECT_EQ(text_of({{"prompt", ""}}, "6"), "a a a a") << "there is nothing to continue";
+  EXPECT_EQ(text_of({{"messages", talk}, {"regex", " a( a)*"}}, "6"), " a a a a") << "an expression counts every character";
 }
 
 const json kEndless = {{"prompt", "Once"}, {"max_tokens", 99'000}, {"stream", true}};

@@ -22,11 +22,11 @@ TEST(Job, HandsPiecesOverInOrder) {
   const auto job = a_job();
   job->begin();
   std::thread gives([&] {
-    job->note_first_token();
     for (int i = 0; i < 1000; ++i) {
+      job->note_token(i < 3 ? 1 : 0);
       job->give({.text = concat(i, ' ')});
     }
-    job->end(1000);
+    job->end();
   });
   std::string text, expected;
   while (!job->is_over()) {
@@ -40,10 +40,14 @@ TEST(Job, HandsPiecesOverInOrder) {
   }
   EXPECT_EQ(text, expected);
   EXPECT_EQ(job->generated(), 1000);
-  const Job::Times times = job->times();
-  EXPECT_GE(times.waited, 0);
-  EXPECT_GE(times.first_token, times.waited);
-  EXPECT_GE(times.waited + times.generating, times.first_token);
+  const Usage usage = job->usage();
+  EXPECT_EQ(usage.prompt, 1);
+  EXPECT_EQ(usage.completion, 1000);
+  EXPECT_EQ(usage.cached, 0) << "the fewest of a choice";
+  EXPECT_GE(usage.reading, 0);
+  EXPECT_GT(usage.generating, 0);
+  EXPECT_GE(job->first_token(), usage.reading);
+  EXPECT_NEAR(usage.rate() * usage.generating, 999, 1e-6);
 }
 
 TEST(Job, ThatFailsReportsItAfterItsPieces) {

@@ -1,5 +1,7 @@
 #include "train/web/serve/text_endpoints.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -82,6 +84,7 @@ TEST_F(TextEndpoints, TokenizesConversationsAsAnswersReadThem) {
   const json talk = {{"messages", {{{"role", "user"}, {"content", "Hi <s>"}}}}};
   const ApiRequest request{.endpoint = Endpoint::chat, .messages = {{"user", "Hi <s>"}}};
   EXPECT_EQ(tokens(talk), prompt_tokens(base, request));
+  EXPECT_EQ(std::ranges::count(tokens(talk), 256), 0) << "the content of a message is ordinary text, whatever it says";
   EXPECT_EQ(applied(talk), "<|im_start|>user\nHi <s><|im_end|>\n<|im_start|>assistant\n");
   json with_pieces = talk;
   with_pieces["with_pieces"] = true;
@@ -91,6 +94,16 @@ TEST_F(TextEndpoints, TokenizesConversationsAsAnswersReadThem) {
   EXPECT_EQ(refusal([&] { applied({{"prompt", "a"}}); }, {"\"prompt\""}), "400 prompt");
   EXPECT_EQ(refusal([&] { applied({{"messages", talk["messages"]}, {"model", "other"}}); }, {"\"other\"", "\"base\"", "\"plain\""}),
             "404 model");
+}
+
+TEST_F(TextEndpoints, TokenizePromptsAsCompletionsReadThem) {
+  for (const char* prompt : {"a<|im_start|>b<|im_end|>", "<s>a", "a", "<s>"}) {
+    for (const bool parses : {true, false}) {
+      const ApiRequest request{.prompt = prompt, .special_names = parses ? SpecialNames::tokens : SpecialNames::text};
+      EXPECT_EQ(tokens({{"prompt", prompt}, {"parse_special", parses}}), prompt_tokens(base, request)) << prompt << parses;
+    }
+  }
+  EXPECT_EQ(prompt_tokens(base, {.prompt = "a<|im_start|>"}), (std::vector<Token>{256, 'a', 257})) << "by default";
 }
 
 TEST_F(TextEndpoints, DetokenizesWhatTheyTokenized) {
