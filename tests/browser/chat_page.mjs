@@ -65,7 +65,7 @@ export async function checkChatPage(browser, page, folder) {
   // ---- An answer comes piece by piece, with its speed and its part of the context.
   {
     const { server, context, page, errors, elsewhere } = await open();
-    server.plan = () => ({ pieces: ["Hello", " **world**", ".\n\n- a\n- b"], pause: 30, usage: { prompt_tokens: 40, completion_tokens: 60 } });
+    server.plan = () => ({ pieces: ["Hello", " **world**", ".\n\n- a\n- b"], usage: { prompt_tokens: 40, completion_tokens: 60 }, rate: 614.2 });
     await page.click("#open-settings");
     await page.type("#system", "Be brief.");
     await page.type("#set-temperature", "0.7");
@@ -78,10 +78,11 @@ export async function checkChatPage(browser, page, folder) {
     await say(page, "Hi\nthere");
     const { path, body } = server.requests[0];
     assert.equal(path, "/v1/chat/completions");
-    assert.deepEqual(body, { model: "fake", temperature: 0.7, top_k: 40, seed: 5, stream: true, stream_options: { include_usage: true },
+    assert.deepEqual(body, { model: "fake", temperature: 0.7, top_k: 40, seed: 5, stream: true, stream_options: { include_usage: true }, timings_per_token: true,
       messages: [{ role: "system", content: "Be brief." }, { role: "user", content: "Hi\nthere" }] });
     assert.equal(await page.$eval(".answer .text", (one) => one.innerHTML), '<p dir="auto">Hello <strong>world</strong>.</p><ul><li dir="auto">a</li><li dir="auto">b</li></ul>');
-    assert.match(await page.$eval("#speed", (one) => one.textContent), /fake · [\d.,]+ tokens\/s · first after/);
+    assert.match(await page.$eval("#speed", (one) => one.textContent), /fake · 614 tokens\/s · first after/, "as the server measured, although the parts came at once");
+    assert.match(await page.$eval(".answer .what", (one) => one.textContent), /^60 tokens, 614 tokens\/s$/);
     assert.equal(await page.$eval("#room-text", (one) => one.textContent), "100 of 1,000 tokens");
     assert.equal(await page.$eval("#room-bar", (one) => one.getAttribute("aria-valuenow")), "100");
     await say(page, "more");
@@ -159,7 +160,7 @@ export async function checkChatPage(browser, page, folder) {
   // ---- Stopped, cut and continued answers.
   {
     const { server, page, errors } = await open();
-    const pieces = Array.from({ length: 40 }, (_, i) => `word${i} `);
+    const pieces = Array.from({ length: 110 }, (_, i) => `word${i} `);
     server.plan = () => ({ pieces, pause: 20, seed: 1234 });
     await page.type("#prompt", "long");
     await page.keyboard.press("Enter");
@@ -167,7 +168,7 @@ export async function checkChatPage(browser, page, folder) {
     await page.keyboard.press("Escape");
     await idle(page);
     const part = (await answers(page))[0];
-    assert(part.startsWith("word0 word1") && !part.includes("word39"));
+    assert(part.startsWith("word0 word1") && !part.includes("word109"));
     await until("the server's end", () => server.finished !== true);
     assert(await page.$eval(".ending", (one) => one.textContent.includes("Stopped")));
     const lengths = [];
@@ -318,6 +319,7 @@ export async function checkChatPage(browser, page, folder) {
         return over;
       }, 120);
       assert.equal(await page.evaluate(() => shownOf(current.messages[1]).content.length), text.length);
+      await page.evaluate(() => [...document.querySelectorAll(".answer button")].find((one) => one.textContent === "Show all" && one.offsetParent !== null)?.click());
       assert((await page.$eval(".answer .text", (one) => one.textContent.length)) > text.length / 3);
       console.log(`chat: ${name}, ${(text.length / 1e6).toFixed(1)} MB: ${((Date.now() - began) / 1000).toFixed(1)} s, the page paused for up to ${(longest / 1000).toFixed(1)} s`);
       await page.focus("#prompt");
@@ -331,6 +333,35 @@ export async function checkChatPage(browser, page, folder) {
     await say(page, "too much");
     await say(page, "and more");
     assert.match(await page.$eval("#notice", (one) => (one.hidden ? "" : one.textContent)), /storage/);
+    assert.deepEqual(unexpected(errors), []);
+  }
+
+  // ---- Control characters and large blocks make no more elements than a browser shows at once.
+  {
+    const { server, page, errors } = await open();
+    const bells = "\u0007".repeat(20_000), mixed = "a\u0007b\u001b".repeat(10_000);
+    for (const [text, name] of [[bells, "a run"], [`\`\`\`\n${mixed}\n\`\`\``, "code"], [mixed, "a paragraph"]]) {
+      server.plan = () => ({ pieces: text.match(/[^]{1,500}/g), pause: 1 });
+      await page.click("#new");
+      const began = Date.now();
+      await say(page, name);
+      const marks = await page.$$eval(".answer .control", (all) => all.map((one) => one.textContent));
+      assert(marks.length <= 500, `${name}: ${marks.length} marks`);
+      if (text === bells) assert.deepEqual(marks, [`${Array(8).fill("U+0007").join(" ")} … (20,000)`]);
+      assert.equal(await page.$eval(".answer .text", (one) => /[\u0007\u001b]/.test(one.textContent)), false, name);
+      console.log(`chat: control characters, ${name}: ${((Date.now() - began) / 1000).toFixed(1)} s`);
+    }
+    await page.click("#new");
+    server.plan = () => ({ pieces: `${"|a".repeat(400)}|\n${"|-".repeat(400)}|\n${`${"|x".repeat(400)}|\n`.repeat(200)}\nThe *end*`.match(/[^]{1,4096}/g), pause: 5 });
+    const began = Date.now();
+    await say(page, "table");
+    console.log(`chat: a table of 200 x 400: ${((Date.now() - began) / 1000).toFixed(1)} s`);
+    const cells = () => page.evaluate(() => document.querySelectorAll(".answer td").length);
+    assert(await cells() < 5000);
+    assert.equal(await page.$eval(".answer .text > p", (one) => one.textContent), "The end", "what follows is shown");
+    await page.evaluate(() => [...document.querySelectorAll(".answer button")].find((one) => one.textContent === "Show all").click());
+    assert.equal(await cells(), 80_000);
+    assert.equal(await page.evaluate(() => [...document.querySelectorAll(".answer button")].some((one) => one.textContent === "Show all" && one.offsetParent !== null)), false);
     assert.deepEqual(unexpected(errors), []);
   }
 

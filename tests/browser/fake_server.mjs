@@ -13,7 +13,8 @@ export async function pageOf(url) {
 export class FakeServer {
   // plan(request): called for each POST with {path, body, headers}. Returns what to do:
   //   {status, error: {...}}                                refuses
-  //   {pieces: [...], pause, finish, seed, usage, cut}      streams pieces: texts, or deltas; `pause` ms between them; `cut` drops the connection at the end
+  //   {pieces: [...], pause, finish, seed, usage, rate, cut}  streams pieces: texts, or deltas; `pause` ms between them; `rate` tokens per second are reported;
+  //                                                         `cut` drops the connection at the end
   constructor({ headers, text }, { config = {}, models = [{ id: "fake", context_length: 1000 }], key = "" } = {}) {
     Object.assign(this, { headers, text, config: { feedback: true, chat: true, ...config }, models, key, requests: [], feedback: [], plan: () => ({ pieces: ["Hello", " world"] }), open: new Set() });
   }
@@ -71,10 +72,13 @@ export class FakeServer {
     response.writeHead(200, { "Content-Type": "text/event-stream", Connection: "close" });
     const send = (object) => response.write(`data: ${JSON.stringify({ seed: plan.seed ?? 7, ...object })}\n\n`);
     if (isChat) send({ choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }] });
+    const timings = (count) => (plan.rate ? { timings: { predicted_n: count, predicted_per_second: plan.rate } } : {});
+    let sent = 0;
     for (const piece of plan.pieces) {
       if (gone) return;
       const delta = typeof piece === "string" ? { content: piece } : piece;
-      send({ choices: [isChat ? { index: 0, delta, finish_reason: null } : { index: 0, text: delta.content, finish_reason: null }] });
+      ++sent;
+      send({ choices: [isChat ? { index: 0, delta, finish_reason: null } : { index: 0, text: delta.content, finish_reason: null }], ...(asked.body.timings_per_token ? timings(sent) : {}) });
       if (plan.pause) await new Promise((done) => setTimeout(done, plan.pause));
     }
     this.finished = !gone;
@@ -89,7 +93,7 @@ export class FakeServer {
       return;
     }
     send({ choices: [isChat ? { index: 0, delta: {}, finish_reason: plan.finish ?? "stop" } : { index: 0, text: "", finish_reason: plan.finish ?? "stop" }] });
-    send({ choices: [], usage: plan.usage ?? { prompt_tokens: 20, completion_tokens: plan.pieces.length, total_tokens: 20 + plan.pieces.length } });
+    send({ choices: [], usage: plan.usage ?? { prompt_tokens: 20, completion_tokens: plan.pieces.length, total_tokens: 20 + plan.pieces.length }, ...timings(plan.pieces.length) });
     response.end("data: [DONE]\n\n");
   }
 }

@@ -149,14 +149,14 @@ class AnswerView {
     this.markdown = new MarkdownView(this.text);
     this.wait = element("span", { class: "waiting", "aria-hidden": "true" }, element("i"), element("i"), element("i"));
     this.after = element("div");
-    this.node = element("article", { class: "message answer" }, element("h2", { class: "hidden" }, "Answer"), this.thought, this.text, this.wait, this.after);
+    this.node = element("article", { class: "message answer" }, element("h2", { class: "hidden" }, "Answer"), this.thought, this.text, this.markdown.rest, this.wait, this.after);
     this.thoughtShown = "";
     this.plain = "";
     this.update();
   }
   get index() { return this.conversation.messages.indexOf(this.message); }
 
-  // Draws soon: not for each token, and so seldom that drawing takes at most a third of the time.
+  // Draws soon: at most ten times a second, and so seldom that drawing takes at most a third of the time.
   later() {
     if (this.timer) return;
     this.timer = setTimeout(() => {
@@ -164,9 +164,10 @@ class AnswerView {
       if (current !== this.conversation) return;
       const began = performance.now();
       this.update();
+      showFigures();
       keepInView();
       this.cost = performance.now() - began;
-    }, Math.max(30, 2 * this.cost));
+    }, Math.max(100, 2 * this.cost));
   }
 
   update() {
@@ -336,14 +337,14 @@ function showFigures() {
   const name = modelName();
   const parts = [models.length > 1 ? "" : name];
   if (answer) {
-    if (answer.parts === 0) parts.push("waiting for the first word");
-    else if (answer.rate) parts.push(rateText(answer.rate), plural(answer.parts, "token"));
+    if (answer.tokens === 0) parts.push("waiting for the first word");
+    else if (answer.rate) parts.push(rateText(answer.rate), plural(answer.tokens, "token"));
   } else if (variant && variant.rate !== null) {
     parts.push(rateText(variant.rate), ...(variant.first !== null ? [`first after ${seconds(variant.first)}`] : []));
   }
   at("speed").replaceChildren(...parts.filter((part) => part).map((part, i) => element("span", { class: part.startsWith("first") ? "extra" : "" }, `${i > 0 ? " · " : ""}${part}`)));
   const room = contextOf(name);
-  const used = variant ? variant.usage.prompt_tokens + (answer && answer.variant === variant ? 0 : variant.usage.completion_tokens) + (answer ? answer.parts : 0) : null;
+  const used = variant ? variant.usage.prompt_tokens + (answer && answer.variant === variant ? 0 : variant.usage.completion_tokens) + (answer ? answer.tokens : 0) : null;
   at("room").hidden = room === null || used === null;
   if (room !== null && used !== null) {
     at("room-text").textContent = `${count(used)} of ${count(room)} tokens`;
@@ -471,7 +472,6 @@ async function run(conversation, variant, continues) {
     }
     if (current !== conversation) return;
     viewOf(conversation, message).later();
-    showFigures();
   });
   running.set(conversation.id, answer);
   conversations.set(conversation.id, conversation);

@@ -81,7 +81,8 @@ class Answer {
   constructor(conversation, at, variant, changed) {
     Object.assign(this, { conversation, at, variant, changed });
     this.abort = new AbortController();
-    this.parts = 0;  // parts that came, about one for each token
+    this.tokens = 0;   // that the server has generated
+    this.rate = null;  // tokens per second after the first one, as the server measures them: parts may arrive in bursts
   }
 
   stop() {
@@ -98,11 +99,12 @@ class Answer {
     const head = again && isText ? before.content : "";
     let content = head, reasoning = "";
     const began = performance.now();
-    let first = 0, last = 0, thoughtFrom = 0;
-    Object.assign(variant, { ending: null, error: null, rating: null });
+    let hasBegun = false;
+    let thoughtFrom = 0;
+    Object.assign(variant, { ending: null, error: null, rating: null, rate: null });
     this.changed();
     try {
-      const body = { ...variant.request, stream: true, stream_options: { include_usage: true } };
+      const body = { ...variant.request, stream: true, stream_options: { include_usage: true }, timings_per_token: true };
       if (again && !isText) body.seed = variant.seed;
       if (isText) body.prompt = textOf(conversation, this.at) + head;
       else body.messages = messagesOf(conversation, this.at, variant.system, variant.from);
@@ -110,6 +112,7 @@ class Answer {
       await readEvents(response, (object) => {
         if (Number.isSafeInteger(object.seed)) variant.seed = object.seed;
         if (object.usage) variant.usage = object.usage;
+        if (object.timings) this.takeTimings(object.timings);
         const choice = object.choices && object.choices[0];
         if (!choice) return;
         const delta = choice.delta || { content: choice.text };
@@ -117,13 +120,11 @@ class Answer {
         if (typeof thought === "string" && thought) reasoning += thought;
         if (typeof delta.content === "string" && delta.content) content += delta.content;
         if (delta.content || thought) {
-          last = performance.now();
-          if (first === 0) first = last;
-          if (thoughtFrom === 0 && (reasoning || /^\s*<think>/.test(content))) thoughtFrom = last;
-          if (thoughtFrom > 0 && variant.thought === null && (reasoning ? content.trim() !== "" : content.includes("</think>"))) variant.thought = (last - thoughtFrom) / 1000;
-          ++this.parts;
-          this.rate = this.parts > 1 ? (this.parts - 1) / ((last - first) / 1000) : null;
-          variant.first = (first - began) / 1000;
+          const now = performance.now();
+          if (!hasBegun) variant.first = (now - began) / 1000;
+          hasBegun = true;
+          if (thoughtFrom === 0 && (reasoning || /^\s*<think>/.test(content))) thoughtFrom = now;
+          if (thoughtFrom > 0 && variant.thought === null && (reasoning ? content.trim() !== "" : content.includes("</think>"))) variant.thought = (now - thoughtFrom) / 1000;
         }
         if (choice.finish_reason) variant.ending = choice.finish_reason === "length" ? "length" : "stop";
         this.take(before, content, reasoning);
@@ -137,9 +138,13 @@ class Answer {
         if (!(error instanceof ServerError)) console.error(error);
       }
     }
-    const tokens = variant.usage && variant.ending !== "lost" && variant.ending !== "stopped" ? variant.usage.completion_tokens : this.parts;
-    variant.rate = tokens > 1 && last > first ? (tokens - 1) / ((last - first) / 1000) : null;
+    variant.rate = this.rate;
     this.changed(true);
+  }
+
+  takeTimings({ predicted_n, predicted_per_second }) {
+    if (isNumber(predicted_n)) this.tokens = predicted_n;
+    if (isNumber(predicted_per_second) && predicted_per_second > 0) this.rate = predicted_per_second;
   }
 
   // Takes what has come. What was there before an interruption stays until more has come, or something else.

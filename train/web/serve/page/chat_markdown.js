@@ -3,6 +3,9 @@
 "use strict";
 
 const SCHEMES = ["http:", "https:", "mailto:"];
+const MOST_ELEMENTS = 5000;  // of a block, such as a table; the others are shown on request
+const MOST_MARKS = 500;      // of control characters in a block
+const MOST_NAMES = 8;        // of control characters in a mark
 const LONGEST_PARAGRAPH = 50_000;  // characters; longer ones are shown without emphasis and links, because finding them takes long
 
 function element(name, attributes = {}, ...children) {
@@ -39,17 +42,35 @@ function icon(name) {
 const iconButton = (name, label, act, attributes = {}) => element("button", { class: "icon", type: "button", "aria-label": label, title: label, onclick: act, ...attributes }, icon(name));
 
 // Control characters, and those that change the direction of the text around them: they are made visible, so that a text cannot pretend to be another one.
-const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
-function appendText(parent, text) {
-  let from = 0;
-  for (const found of text.matchAll(CONTROL)) {
-    parent.append(text.slice(from, found.index));
-    const name = `U+${found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
-    parent.append(element("span", { class: "control", title: `control character ${name}` }, name));
-    from = found.index + found[0].length;
+const nameOf = (character) => `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+
+// Appends a text. A run of control characters is one mark, also if it comes in parts. Browsers take long to place many marks, so only the first `limits.marks`
+// are made, and replacement characters stand for the others.
+function appendText(parent, text, limits = { marks: MOST_MARKS - parent.childElementCount }) {
+  const last = parent.lastChild;
+  if (last && last.run && text.search(CONTROL) === 0) {
+    text = last.run + text;
+    last.remove();
+    ++limits.marks;
   }
-  parent.append(text.slice(from));
+  let from = 0;
+  const appendPlain = (to) => { if (to > from) parent.append(text.slice(from, to)); };
+  for (const { 0: run, index } of text.matchAll(CONTROL)) {
+    appendPlain(index);
+    from = index + run.length;
+    if (limits.marks <= 0) {
+      parent.append("\ufffd".repeat(run.length));
+      continue;
+    }
+    --limits.marks;
+    const names = `${Array.from(run.slice(0, MOST_NAMES), nameOf).join(" ")}${run.length > MOST_NAMES ? ` … (${run.length.toLocaleString("en")})` : ""}`;
+    const mark = element("span", { class: "control", title: `control character${run.length === 1 ? "" : "s"} ${names}` }, names);
+    mark.run = run;
+    parent.append(mark);
+  }
+  appendPlain(text.length);
 }
 
 // Returns an absolute address with one of the schemes, or null.
@@ -160,10 +181,12 @@ class CodeBlock {
   }
 }
 
-function appendInline(parent, tokens) {
+// Appends the elements of tokens, until limits.elements have been made.
+function appendInline(parent, tokens, limits) {
   const open = [parent];
   for (const token of tokens) {
     const top = open[open.length - 1];
+    if (token.nesting >= 0 && token.type !== "text" && --limits.elements < 0) return;
     if (token.nesting > 0) {
       const [outer, inner] = opened(token);
       top.append(outer);
@@ -174,28 +197,37 @@ function appendInline(parent, tokens) {
       top.append(element("br"));
     } else if (token.type === "code_inline") {
       const code = element("code");
-      appendText(code, token.content);
+      appendText(code, token.content, limits);
       top.append(code);
     } else if (token.type === "image") {
       const name = element("span");
-      appendText(name, `image: ${token.content || token.attrGet("src") || ""}`);
+      appendText(name, `image: ${token.content || token.attrGet("src") || ""}`, limits);
       top.append(top.closest("a") ? name : linkTo(token.attrGet("src"), name));
     } else {
-      appendText(top, token.content);
+      appendText(top, token.content, limits);
     }
   }
 }
 
-// Makes the elements of tokens. Returns [fragment, the CodeBlock that is the last top-level block, or null].
-function elementsOf(tokens) {
+// Makes the elements of tokens, at most `most` for each block at the top. Returns [fragment, the CodeBlock that is the last top-level block, or null, whether
+// elements are missing].
+function elementsOf(tokens, most) {
   const fragment = document.createDocumentFragment();
-  const open = [fragment];
-  let last = null;
+  let open = [fragment], last = null, limits = null, isCut = false;
   for (const token of tokens) {
+    if (token.level === 0 && token.nesting >= 0) {
+      last = null;
+      open = [fragment];
+      limits = { elements: most, marks: MOST_MARKS };
+    }
+    if (token.nesting >= 0 && token.type !== "inline") --limits.elements;
+    if (limits.elements < 0) {
+      isCut = true;
+      continue;
+    }
     const top = open[open.length - 1];
-    if (token.level === 0 && token.nesting >= 0) last = null;
     if (token.type === "inline") {
-      appendInline(top, token.children);
+      appendInline(top, token.children, limits);
     } else if (token.nesting > 0) {
       if (token.hidden) {  // a paragraph of a list without empty lines
         open.push(top);
@@ -213,21 +245,33 @@ function elementsOf(tokens) {
     } else if (token.type === "hr") {
       top.append(element("hr"));
     } else {
-      appendText(top, token.content);
+      appendText(top, token.content, limits);
     }
   }
-  return [fragment, last];
+  return [fragment, last, isCut];
 }
 
-// Shows a text that grows. Blocks before the last one cannot change any more, so only the last one is read again.
+// Shows a text that grows. Blocks before the last one cannot change any more, so only the last one is read again. `rest` is an element for below the text: it
+// offers to show all of blocks that have too many elements.
 class MarkdownView {
   constructor(root) {
     this.root = root;
+    this.most = MOST_ELEMENTS;
+    this.rest = element("p", { class: "rest" }, "A part of this answer is very large, so only its beginning is shown. ",
+      element("button", { type: "button", class: "small", onclick: () => this.showAll() }, "Show all"));
     this.clear();
+  }
+  showAll() {
+    const text = this.shown;
+    this.most = Infinity;
+    this.clear();
+    this.update(text);
   }
   clear() {
     this.settled = "";      // the text of the blocks that cannot change
-    this.settledNodes = 0;  // and the number of their elements
+    this.settledNodes = 0;  // and the number of their elements at the top
+    this.isSettledCut = false;  // whether elements are missing in them
+    this.rest.hidden = true;
     this.shown = "";
     this.code = null;  // the last block, if it is one of code
     this.references = {};  // the link definitions in the settled text
@@ -256,8 +300,10 @@ class MarkdownView {
       return;
     }
     while (this.root.childNodes.length > this.settledNodes) this.root.lastChild.remove();
-    const [before] = elementsOf(tokens.slice(0, begin));
-    const [after, code] = elementsOf(tokens.slice(begin));
+    const [before, , isCut] = elementsOf(tokens.slice(0, begin), this.most);
+    const [after, code, isLastCut] = elementsOf(tokens.slice(begin), this.most);
+    this.isSettledCut ||= isCut;
+    this.rest.hidden = !this.isSettledCut && !isLastCut;
     this.settledNodes += before.childNodes.length;
     this.root.append(before, after);
     this.code = code;

@@ -142,7 +142,7 @@ function imported(text) {
 
 // The settings of requests. Empty ones are left to the server.
 const NUMBERS = [
-  { name: "temperature", label: "Temperature", low: 0, high: 2, step: 0.1, usual: "1", hint: "0: the likeliest" },
+  { name: "temperature", label: "Temperature", low: 0, high: 1000, step: 0.1, usual: "1", hint: "0: the likeliest" },
   { name: "top_p", label: "Top p", low: 0, high: 1, step: 0.05, usual: "1", hint: "share of likelihood kept" },
   { name: "top_k", label: "Top k", low: 0, high: 1e9, step: 1, whole: true, usual: "all", hint: "likeliest tokens kept" },
   { name: "min_p", label: "Min p", low: 0, high: 1, step: 0.05, usual: "0", hint: "times the likeliest" },
