@@ -14,7 +14,7 @@ Number<T> activated(Number<T> x) {
   return Number<T>(F::value(x.lanes));
 }
 template <class F, class T, std::size_t n>
-Dual<T, n> activated(const Dual<T, n>& x) {
+[[gnu::always_inline]] inline Dual<T, n> activated(const Dual<T, n>& x) {
   return {x, Number<T>(F::value(x.value.lanes)), Number<T>(F::slope(x.value.lanes))};
 }
 template <class T>
@@ -40,10 +40,10 @@ template <class X> X value(const Erf&, X x) { return erf(x); }
 template <class X> X value(const Tanh&, X x) { return tanh(x); }
 template <class X> X value(const Sigmoid&, X x) { return sigmoid(x); }
 template <class X> X value(const Softplus&, X x) { return softplus(x); }
-template <class X> X value(const Gelu&, X x) { return activated<GeluOf<TypeOf<X>>>(x); }
+template <class X> [[gnu::always_inline]] inline X value(const Gelu&, X x) { return activated<GeluOf<TypeOf<X>>>(x); }
 template <class X> X value(const Relu&, X x) { return activated<ReluOf<TypeOf<X>>>(x); }
 template <class X> X value(const Relu2&, X x) { return activated<Relu2Of<TypeOf<X>>>(x); }
-template <class X> X value(const Silu&, X x) { return activated<SiluOf<TypeOf<X>>>(x); }
+template <class X> [[gnu::always_inline]] inline X value(const Silu&, X x) { return activated<SiluOf<TypeOf<X>>>(x); }
 template <class X> X value(const Clamp& f, X x) { return clamp(x, f.low, f.high); }
 template <class X> X value(const PowerOf& f, X x) { return pow(x, f.exponent); }
 template <class X> X value(const AddNumber& f, X x) { return x + f.number; }
@@ -68,7 +68,7 @@ struct Callable {
   F function;
 
   template <class... X>
-  auto operator()(const X&... x) const {
+  [[gnu::always_inline]] auto operator()(const X&... x) const {  // in loops that need no values, none are computed
     return value(function, x...);
   }
 };
