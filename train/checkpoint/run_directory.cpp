@@ -20,6 +20,18 @@ namespace fs = std::filesystem;
 /// The names of temporary files of save.cpp and replace_file() begin with this. A killed writer leaves them behind.
 constexpr const char* kTemporaryPrefix = ".tmp-";
 
+/// Whether a folder has nothing, or only what a killed writer left.
+bool has_only_temporaries(const fs::path& folder) {
+  std::error_code error;
+  fs::directory_iterator file(folder, error);
+  for (const fs::directory_iterator end; !error && file != end; file.increment(error)) {
+    if (!file->path().filename().string().starts_with(kTemporaryPrefix)) {
+      return false;
+    }
+  }
+  return !error;
+}
+
 /// Lists the files that prevent a new run, for a message: at most three names, then "...". Empty for an empty folder. Remains of a failed
 /// start do not count.
 std::string contents_of(const fs::path& path) {
@@ -27,9 +39,8 @@ std::string contents_of(const fs::path& path) {
   std::error_code error;
   for (fs::directory_iterator file(path, error), end; !error && file != end; file.increment(error)) {
     const fs::path name = file->path().filename();
-    std::error_code ignored;
     const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // a start writes this file first
-    if (name != kLockName && !is_temporary && !(name == "checkpoints" && is_folder(file->path()) && fs::is_empty(file->path(), ignored))) {
+    if (name != kLockName && !is_temporary && !(name == "checkpoints" && is_folder(file->path()) && has_only_temporaries(file->path()))) {
       names.push_back(name.string());
     }
   }
