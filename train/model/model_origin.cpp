@@ -3,10 +3,12 @@
 #include "autograd/base/error.h"
 #include "train/config/resolve.h"
 #include "train/exchange/formats/convert.h"
+#include "train/exchange/other_layouts.h"
 #include "train/model/adapters.h"
+#include "train/model/finite_weights.h"
 #include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
-#include "train/system/file.h"
+#include "train/system/folder.h"
 
 namespace dikkat {
 
@@ -142,6 +144,9 @@ ModelOrigin ModelOrigin::open(const std::string& source, const ModelOptions& opt
   // A checkpoint.
   require_input(options.import.context == 0 && options.import.tokenizer.empty(), source,
                 " is a dikkat run; --context and --tokenizer apply only to imported models");
+  if (is_folder(source) && list_checkpoints(source).empty()) {
+    require_no_other_layout(source);
+  }
   ModelOrigin opened(open_checkpoint(source, options.choice));
   const bool has_adapters = opened.config_.lora.rank > 0;
   require_input(options.base.empty() || has_adapters, source, " is a complete model; --base applies only to adapters");
@@ -171,18 +176,25 @@ const std::filesystem::path& ModelOrigin::path() const {
 }
 
 void ModelOrigin::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
+  load_unchecked(store, [&](ParameterStore::Entry& entry) {
+    require_finite(entry, path().string());
+    if (loaded) {
+      loaded(entry);
+    }
+  });
+}
+
+void ModelOrigin::load_unchecked(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
   if (const auto* adapted = std::get_if<Adapted>(&from_)) {
     const std::vector<PeftFactors> all = adapted->adapters.factors(config_.model, store);
-    adapted->base->load_weights(store, [&](ParameterStore::Entry& entry) {
+    adapted->base->load_unchecked(store, [&](ParameterStore::Entry& entry) {
       for (const PeftFactors& factors : all) {
         if (factors.weight->path == entry.path) {
           const LowRank read = read_factors(factors);
-          add_product(read, adapted->adapters.scale(), store.weights<float>() + entry.offset + factors.rows.first * read.in);
+          add_product(read, adapted->adapters.scale(), static_cast<float*>(entry.values) + factors.rows.first * read.in);
         }
       }
-      if (loaded) {
-        loaded(entry);
-      }
+      loaded(entry);
     });
   } else if (files() != nullptr) {
     files()->load_weights(store, loaded);

@@ -278,6 +278,8 @@ int eval_command(const EvalArguments& arguments) {
     results.push_back({.of = *one, .share = part.share});
   }
   const Evaluation result = mean(results);
+  require(std::isfinite(result.loss), trained.origin.path().string(), ": the loss is ", result.loss,
+          ", expected a number: the model's finite weights give infinite activations");
   std::vector<SharedSet> sets;
   for (const TextPart& part : parts) {
     sets.push_back({.of = scored_set_of(part.text, tokenizer), .share = part.share});
