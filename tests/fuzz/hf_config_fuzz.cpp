@@ -2,6 +2,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "train/exchange/hf_config.h"
+#include "train/exchange/hf_generation.h"
 
 namespace dikkat {
 
@@ -11,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!fuzz::accepts([&] { config = read_hf_config(text, "config.json"); })) {
     return 0;
   }
-  fuzz::accepts([&] { add_hf_generation(text, "generation_config.json", config); });
+  fuzz::accepts([&] { add_hf_generation(text, "generation_config.json", GenerationFile::generation_config, config); });
   std::string why;
   const Family* family = family_of(config.model, why);
   fuzz::hold(family != nullptr, "a model that was read is one that can be written");

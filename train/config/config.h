@@ -200,9 +200,13 @@ struct AnswerSampling {
   double temperature = 0.7;
   index top_k = 0;
   double top_p = 1.0;
+  double min_p = 0.0;
+  double repetition_penalty = 1.0;
 
   bool operator==(const AnswerSampling&) const = default;
 };
+/// Always takes the likeliest token.
+inline AnswerSampling greedy() { return {.temperature = 0}; }
 
 /// The formatting and the loss of conversations.
 struct ChatConfig : AnswerSampling {

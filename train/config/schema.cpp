@@ -480,6 +480,10 @@ constexpr Key kKeys[] = {
         chat<&ChatConfig::top_k>("top_k", "Answers in chat are drawn among so many likeliest tokens; 0: among all.", between(0, 1e9))),
     changeable(chat<&ChatConfig::top_p>(
         "top_p", "Answers in chat are drawn among the likeliest tokens whose probabilities add up to this; 1: among all.", between(0, 1))),
+    changeable(chat<&ChatConfig::min_p>(
+        "min_p", "Answers in chat are drawn among tokens at least so many times as likely as the likeliest; 0: among all.", between(0, 1))),
+    changeable(chat<&ChatConfig::repetition_penalty>(
+        "repetition_penalty", "Above 1: answers in chat have tokens that the conversation already has less often.", between(0, 1000))),
     chat<&ChatConfig::loss>(
         "loss",
         "Tokens that training scores: the answers with their end tokens (answers), the last answer of each conversation (last_answer), or "

@@ -6,7 +6,9 @@
 #include "train/exchange/formats/llmc.h"
 #include "train/exchange/formats/safetensors.h"
 #include "train/exchange/gguf_model.h"
+#include "train/exchange/gguf_sampling.h"
 #include "train/exchange/hf_config.h"
+#include "train/exchange/hf_generation.h"
 #include "train/exchange/tensor_map.h"
 #include "train/exchange/tokenizer_files.h"
 #include "train/system/file.h"
@@ -62,10 +64,38 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
   new_folder.finish();
 }
 
+/// Adds the tokens that end a text besides eos: GGUF has a place for the end of a turn, and for the end of a message with a call.
+void add_gguf_ends(const ModelToExport& m, std::vector<MetaEntry>& metadata, std::vector<std::string>& remarks) {
+  const TextTokens around = m.tokenizer.text_tokens();
+  std::vector<Token> ends;
+  if (m.answer_end) {
+    ends.push_back(*m.answer_end);
+  }
+  for (const Token end : around.ends) {
+    // Readers know the token between documents by its name.
+    if (end != around.eos && end != m.answer_end && end != m.tokenizer.separator()) {
+      ends.push_back(end);
+    }
+  }
+  constexpr const char* kPlaces[] = {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};
+  std::string lost;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (i < std::size(kPlaces)) {
+      metadata.push_back({kPlaces[i], MetaValue(static_cast<std::uint32_t>(ends[i]))});
+    } else {
+      lost += concat(lost.empty() ? "" : ", ", in_quotes(m.tokenizer.decode(std::span(&ends[i], 1))));
+    }
+  }
+  if (!lost.empty()) {
+    remarks.push_back(concat("GGUF has places for three tokens that end a text; these do not end one any more: ", lost));
+  }
+}
+
 std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& path, const ExportOptions& options) {
   require_type(options.type, {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0, WeightType::q4_0}, "GGUF");
   const Family& family = family_for(m.config, "GGUF");
-  std::vector<MetaEntry> metadata = gguf_metadata(family, m.config, m.tokenizer, options);
+  std::vector<std::string> remarks;
+  std::vector<MetaEntry> metadata = gguf_metadata(family, m.config, m.tokenizer, options, remarks);
   const auto map = map_tensors(family.gguf_tensors, m.config, m.parameters, family.has_all_biases);
   index other = 0;
   const auto type_of = [&](const MappedTensor& tensor) {
@@ -83,11 +113,9 @@ std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& pat
   if (!m.chat_template.empty()) {
     metadata.push_back({"tokenizer.chat_template", MetaValue(m.chat_template)});
   }
-  if (m.answer_end) {
-    metadata.push_back({"tokenizer.ggml.eot_token_id", MetaValue(static_cast<std::uint32_t>(*m.answer_end))});
-  }
+  add_gguf_ends(m, metadata, remarks);
+  add_gguf_sampling(m.sampling, metadata);
   write_gguf(path.string(), metadata, tensors);
-  std::vector<std::string> remarks;
   if (other > 0) {
     remarks.push_back(
         concat(other, " matrices are stored as f16, because their rows are not multiples of 32 numbers, the block of ", options.type));
@@ -95,7 +123,7 @@ std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& pat
   return remarks;
 }
 
-void export_llmc(const ModelToExport& m, const fs::path& path, WeightType type) {
+std::vector<std::string> export_llmc(const ModelToExport& m, const fs::path& path, WeightType type) {
   constexpr index kRows = 128;           // llm.c pads the rows of wte to a multiple of this
   constexpr double kLlmcNormEps = 1e-5;  // llm.c's own constant
   require_type(type, {WeightType::f32, WeightType::bf16}, "llm.c");
@@ -115,6 +143,8 @@ void export_llmc(const ModelToExport& m, const fs::path& path, WeightType type) 
   auto map = map_tensors(llmc_tensor_rules(), m.config, m.parameters, true);
   pad_rows(map, "wte", header.padded_vocab_size);
   write_llmc(path.string(), header, new_tensors(map, m.parameters, [=](const MappedTensor&) { return type; }));
+  return {concat("llm.c's files hold only the weights: the tokenizer", m.chat_template.empty() ? "" : ", the chat template",
+                 " and how answers are drawn are not in it")};
 }
 
 }  // namespace
@@ -124,7 +154,7 @@ std::vector<std::string> export_model(const ModelToExport& model, const fs::path
   switch (options.format) {
     case ExportFormat::hf: export_hugging_face(model, path, options.type); return {};
     case ExportFormat::gguf: return export_gguf(model, path, options);
-    case ExportFormat::llmc: export_llmc(model, path, options.type); return {};
+    case ExportFormat::llmc: return export_llmc(model, path, options.type);
   }
   fail("export: the format is unknown");
 }

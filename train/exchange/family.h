@@ -79,6 +79,7 @@ struct Family {
   double rope_theta = 10'000;                         // what a config.json without the key means
   index window = 0;                                   // what a config.json without sliding_window means; 0: no window
   std::string_view kind_of_layer = "full_attention";  // the only one in layer_types, if the family has no windows
+  bool needs_layer_types = false;                     // whether a config.json without layer_types means layers of another kind
   // Hugging Face: config.json, and tensors in safetensors.
   std::span<const KeyName> config;
   std::span<const NeededValue> needed;

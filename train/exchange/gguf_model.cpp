@@ -10,6 +10,7 @@
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/exchange/formats/convert.h"
+#include "train/exchange/gguf_sampling.h"
 #include "train/exchange/gguf_tokenizer.h"
 
 namespace dikkat {
@@ -289,7 +290,7 @@ std::string loadable_name(std::string name, const Tokenizer& tokenizer) {
 }  // namespace
 
 std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConfig& model, const Tokenizer& tokenizer,
-                                     const ExportOptions& options) {
+                                     const ExportOptions& options, std::vector<std::string>& notes) {
   Config config;
   config.model = with_defaults(model);
   config.model.block_size = exported_context(config.model);
@@ -330,7 +331,7 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
     }
   }
 
-  add_gguf_tokenizer(tokenizer, model.vocab_size, values);
+  notes = add_gguf_tokenizer(tokenizer, model.vocab_size, values);
   return values;
 }
 
@@ -428,6 +429,7 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
       found.end_tokens.push_back(static_cast<Token>(*end->integer()));
     }
   }
+  read_gguf_sampling(file, found);
   return found;
 }
 

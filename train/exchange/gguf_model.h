@@ -16,9 +16,9 @@ inline constexpr std::string_view kGgufBuffers[] = {"rope_freqs.weight", kShortF
 /// that this program does not support, and for RoPE frequencies that are neither scaled as Llama 3.1's nor by LongRoPE in phi3.
 ForeignConfig read_gguf_config(const WeightFile& file);
 
-/// Returns the values of a GGUF file with this model and tokenizer.
+/// Returns the values of a GGUF file with this model and tokenizer. Adds the notes of add_gguf_tokenizer().
 std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConfig& model, const Tokenizer& tokenizer,
-                                     const ExportOptions& options);
+                                     const ExportOptions& options, std::vector<std::string>& notes);
 /// Adds the divisors of RoPE's frequencies if they are scaled as Llama 3.1's, or LongRoPE's two lists.
 void add_gguf_rope_divisors(const TransformerConfig& model, std::vector<NewTensor>& tensors);
 

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <iterator>
 #include <unordered_map>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/base/error.h"
+#include "train/system/json.h"
 #include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
@@ -13,6 +17,7 @@
 #include "train/text/char_tokenizer.h"
 #include "train/text/character_bpe.h"
 #include "train/text/sentence_piece.h"
+#include "train/text/text_normalizer.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {
@@ -58,17 +63,93 @@ bool flag_of(const WeightFile& file, std::string_view key, bool absent) {
   return value != nullptr ? *value->boolean() : absent;
 }
 
-Splitter splitter_of(const WeightFile& file) {
+/// A value of tokenizer.ggml.pre, and the rules that llama.cpp has for it (llama-vocab.cpp).
+struct NamedRules {
+  std::string_view pre;
+  Splitter splitter;
+  bool ignore_merges = false;
+  bool adds_bos = false;  // unless the file sets add_bos_token
+};
+/// The first name of a splitter is the one that is written.
+constexpr NamedRules kNamed[] = {{"gpt-2", Splitter::gpt2},
+                                 {"phi-2", Splitter::gpt2},
+                                 {"olmo", Splitter::gpt2},
+                                 {"exaone4", Splitter::gpt2},
+                                 {"mellum", Splitter::gpt2},
+                                 {"smollm", Splitter::smollm},
+                                 {"starcoder", Splitter::smollm},
+                                 {"refact", Splitter::smollm},
+                                 {"command-r", Splitter::smollm},
+                                 {"codeshell", Splitter::smollm},
+                                 {"exaone", Splitter::smollm},
+                                 {"minerva-7b", Splitter::smollm},
+                                 {"llama-bpe", Splitter::llama3, true, true},
+                                 {"llama3", Splitter::llama3, true, true},
+                                 {"llama-v3", Splitter::llama3, true, true},
+                                 {"falcon3", Splitter::llama3, true, true},
+                                 {"lfm2", Splitter::llama3, true, true},
+                                 {"dbrx", Splitter::llama3},
+                                 {"smaug-bpe", Splitter::llama3},
+                                 {"qwen2", Splitter::qwen2},
+                                 {"deepseek-r1-qwen", Splitter::qwen2}};
+
+const NamedRules& rules_in(const WeightFile& file) {
   const std::string_view pre = text_of(file, "tokenizer.ggml.pre");
   std::string known;
-  for (const std::string_view name : Names<Splitter>::of) {
-    const Splitter splitter = *value_named<Splitter>(name);
-    if (facts_of(splitter).gguf == pre) {
-      return splitter;
+  for (const NamedRules& rules : kNamed) {
+    if (rules.pre == pre) {
+      return rules;
     }
-    known += concat(known.empty() ? "" : ", ", facts_of(splitter).gguf);
+    known += concat(known.empty() ? "" : ", ", rules.pre);
   }
-  fail_input(file.name(), ": tokenizer.ggml.pre is ", in_quotes(pre), ", expected one of ", known);
+  fail_input(file.name(), ": tokenizer.ggml.pre is ", in_quotes(pre), ", expected one of ", known, ", ", named_pipelines());
+}
+
+/// Returns whether every token is what its own text is merged into, so that ignore_merges changes nothing.
+bool merges_give_all_tokens(const BpeVocabulary& vocabulary) {
+  const Bpe plain(vocabulary.bpe.tokens(), vocabulary.bpe.merges());
+  std::vector<Token> tokens;
+  return std::ranges::all_of(plain.tokens(), [&](const std::string& bytes) {
+    tokens.clear();
+    plain.encode(bytes, tokens);
+    return tokens.size() <= 1;
+  });
+}
+
+/// Returns llama.cpp's name for the rules by which a tokenizer splits and merges.
+std::string_view pre_of(const BpeVocabulary& vocabulary) {
+  const auto* const same = std::ranges::find_if(kNamed, [&](const NamedRules& rules) {
+    return rules.splitter == vocabulary.splitter && rules.ignore_merges == vocabulary.bpe.ignores_merges();
+  });
+  if (same != std::end(kNamed)) {
+    return same->pre;
+  }
+  require_input(merges_give_all_tokens(vocabulary), "GGUF has no name for a tokenizer that splits texts as ", name_of(vocabulary.splitter),
+                " and has ignore_merges = ", vocabulary.bpe.ignores_merges() ? "true" : "false",
+                ", and some of its tokens are not made by its merges; export a Hugging Face folder (--format hf)");
+  return facts_of(vocabulary.splitter).gguf;
+}
+
+/// Adds a note on the added tokens with flags that GGUF has no place for, if there are any.
+void note_on_flags(const AddedTokens& added, const TextNormalizer& normalizer, std::vector<std::string>& notes) {
+  constexpr int kMost = 5;
+  std::string list;
+  int count = 0;
+  for (const auto& [id, token] : added) {
+    std::string flags;
+    for (const auto& [is_set, name] :
+         {std::pair(token.lstrip, "lstrip"), std::pair(token.rstrip, "rstrip"), std::pair(token.single_word, "single_word"),
+          std::pair(token.normalized && normalizer(token.name) != token.name, "normalized")}) {
+      flags += is_set ? concat(flags.empty() ? "" : ", ", name) : "";
+    }
+    if (!flags.empty() && ++count <= kMost) {
+      list += concat(list.empty() ? "" : ", ", in_quotes(token.name), " (", flags, ")");
+    }
+  }
+  if (count > 0) {
+    notes.push_back(concat("GGUF has no place for flags of added tokens, so llama.cpp gives other tokens to texts beside them: ", list,
+                           count > kMost ? concat(" and ", count - kMost, " others") : ""));
+  }
 }
 
 void add(std::vector<MetaEntry>& metadata, const char* key, MetaValue value) {
@@ -107,13 +188,18 @@ void add_around(const TextTokens& around, std::vector<MetaEntry>& metadata) {
   add(metadata, "add_eos_token", MetaValue(around.after.has_value()));
 }
 
-void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>& metadata) {
+void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>& metadata, std::vector<std::string>& notes) {
+  note_on_flags(vocabulary.added_tokens, TextNormalizer(vocabulary.nfc), notes);
+  if (vocabulary.nfc != facts_of(vocabulary.splitter).nfc) {
+    notes.push_back(concat("the tokenizer ", vocabulary.nfc ? "converts" : "does not convert",
+                           " texts to normal form C (NFC), which GGUF cannot say: texts that are not in this form may get other tokens"));
+  }
   std::vector<std::string> merges;
   for (const auto& [left, right] : vocabulary.merge_texts()) {
     merges.push_back(concat(left, ' ', right));
   }
   add(metadata, "model", MetaValue(kBpe));
-  add(metadata, "pre", MetaValue(facts_of(vocabulary.splitter).gguf));
+  add(metadata, "pre", MetaValue(pre_of(vocabulary)));
   add_tokens(
       metadata, rows, vocabulary.size(), [&](Token id) { return vocabulary.text_of(id); }, [&](Token id) { return vocabulary.type_of(id); },
       "");
@@ -122,7 +208,8 @@ void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>
 }
 
 /// Adds a tokenizer of another kind of BPE, of which llama.cpp knows two: SentencePiece's, and bytes with a rule that it has a name for.
-void add_pipeline(const BpePipeline& contents, index rows, std::vector<MetaEntry>& metadata) {
+void add_pipeline(const BpePipeline& contents, index rows, std::vector<MetaEntry>& metadata, std::vector<std::string>& notes) {
+  note_on_flags(contents.added_tokens, TextNormalizer(parse_json(contents.normalizer)), notes);
   const CharacterBpe& bpe = *contents.bpe;
   const auto sentence_piece = sentence_piece_rules(contents);
   const auto pre = gguf_pre_of(contents);
@@ -134,7 +221,7 @@ void add_pipeline(const BpePipeline& contents, index rows, std::vector<MetaEntry
   const auto text_of = [&](Token id) { return contents.type_of(id) == TokenType::unused ? concat("[PAD", id, ']') : contents.text_of(id); };
   add_tokens(metadata, rows, contents.size(), text_of, [&](Token id) { return contents.type_of(id); }, "");
   if (sentence_piece) {
-    std::vector<float> scores = sentence_piece_scores(bpe);
+    std::vector<float> scores = sentence_piece_scores(contents);
     scores.resize(static_cast<std::size_t>(rows));
     add(metadata, "scores", MetaValue(scores));
     add(metadata, "add_space_prefix", MetaValue(sentence_piece->adds_space));
@@ -325,7 +412,7 @@ std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
     return read_named_pipeline(file, pre);
   }
   // Tokens: ordinary ones are bytes, the others have names.
-  const Splitter splitter = splitter_of(file);
+  const NamedRules& rules = rules_in(file);
   const auto [tokens, types] = token_table_of(file);
   const std::size_t used = tokens.size();
   std::vector<std::string> bytes(used);
@@ -364,29 +451,30 @@ std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
   }
 
   // Tokens that begin and end a text.
-  // llama.cpp puts a begin token before a text if the splitter is Llama 3's, unless the file sets add_bos_token.
-  TextTokens around = around_in(file, added, used, splitter == Splitter::llama3);
-  return std::make_unique<BpeTokenizer>(BpeVocabulary{.bpe = Bpe(std::move(bytes), std::move(merges), facts_of(splitter).ignore_merges),
+  TextTokens around = around_in(file, added, used, rules.adds_bos);
+  return std::make_unique<BpeTokenizer>(BpeVocabulary{.bpe = Bpe(std::move(bytes), std::move(merges), rules.ignore_merges),
                                                       .added_tokens = std::move(added),
-                                                      .splitter = splitter,
-                                                      .nfc = facts_of(splitter).nfc,
+                                                      .splitter = rules.splitter,
+                                                      .nfc = facts_of(rules.splitter).nfc,
                                                       .text_tokens = std::move(around)});
 }
 
 }  // namespace
 
-void add_gguf_tokenizer(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata) {
+std::vector<std::string> add_gguf_tokenizer(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata) {
+  std::vector<std::string> notes;
   if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer)) {
-    add_bpe(bpe->vocabulary(), rows, metadata);
-    return;
+    add_bpe(bpe->vocabulary(), rows, metadata, notes);
+    return notes;
   }
   if (const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer)) {
-    add_pipeline(pipeline->contents(), rows, metadata);
-    return;
+    add_pipeline(pipeline->contents(), rows, metadata, notes);
+    return notes;
   }
   require_input(tokenizer.kind() == CharTokenizer::kKind || tokenizer.kind() == ByteTokenizer::kKind, "GGUF has no tokenizer of kind \"",
                 tokenizer.kind(), "\", expected \"bpe\", \"char\" or \"byte\"");
   add_single(tokenizer, rows, metadata);
+  return notes;
 }
 
 std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file) {

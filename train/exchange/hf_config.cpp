@@ -10,6 +10,7 @@
 #include "train/config/override.h"
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
+#include "train/exchange/hf_generation.h"
 #include "train/exchange/hf_reader.h"
 #include "train/exchange/hf_rope.h"
 #include "train/system/json.h"
@@ -132,15 +133,14 @@ void read_rope_pattern(const HfReader& reader, Config& config) {
   config.model.rope_pattern = group_of(reader, "no_rope_layers", without);
 }
 
-/// Throws InputError for a value that the family does not support.
+/// Throws InputError for a value that the family does not support. null means what a missing key does, unless the class has a default.
 void check_needed(const HfReader& reader, const json& object, const Family& family) {
   for (const NeededValue& needed : family.needed) {
-    const json* value = reader.find(needed.key);
-    const json absent = value == nullptr && !needed.absent.empty() && !object.contains(needed.key) ? json::parse(needed.absent) : json();
-    const json& found = value != nullptr ? *value : absent;
-    require_input(found.is_null() || found == json::parse(needed.value), reader.name(), ": ", needed.key, " is ", short_text(found),
-                  value == nullptr ? ", the family's default" : "", ", expected ", needed.value, needed.advice.empty() ? "" : "; ",
-                  needed.advice);
+    const bool is_there = object.contains(needed.key), has_default = !needed.absent.empty();
+    const json found = is_there ? object[std::string(needed.key)] : has_default ? json::parse(needed.absent) : json();
+    require_input((found.is_null() && !has_default) || found == json::parse(needed.value), reader.name(), ": ", needed.key, " is ",
+                  short_text(found), is_there ? "" : ", the default of files without it", ", expected ", needed.value,
+                  needed.advice.empty() ? "" : "; ", needed.advice);
   }
 }
 
@@ -159,20 +159,6 @@ std::string note_on_unknown_keys(const json& object, const std::string& name, co
     }
   }
   return list.empty() ? "" : concat(name, " has unknown keys, which are ignored: ", list);
-}
-
-std::vector<Token> end_tokens_of(const HfReader& reader, index vocab_size) {
-  std::vector<Token> tokens;
-  const json* ids = reader.find("eos_token_id");
-  if (ids == nullptr) {
-    return tokens;
-  }
-  for (const json& id : ids->is_array() ? *ids : json::array({*ids})) {
-    require_input(id.is_number_integer() && id >= 0 && id < vocab_size, reader.name(), ": eos_token_id is ", short_text(*ids),
-                  ", expected ids from 0 to ", vocab_size - 1);
-    tokens.push_back(id.get<Token>());
-  }
-  return tokens;
 }
 
 }  // namespace
@@ -196,9 +182,12 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   for (const KeyName& key : family->config) {
     const json* value = reader.find(key.theirs);
     require_input(value != nullptr || key.absent != kRequired, name, " has no ", key.theirs);
+    const bool is_null = value == nullptr && object.contains(key.theirs);  // all classes take it as: as many as there are heads
+    require_input(!is_null || key.absent == kDerived || key.ours == "n_kv_head", name, ": ", key.theirs,
+                  " is null, expected a value, or no such key, which means ", key.absent);
     if (value != nullptr) {
       reader.set(config, key.ours, key.theirs, *value, key.form);
-    } else if (key.absent != kDerived) {
+    } else if (key.absent != kDerived && !is_null) {
       reader.set(config, key.ours, key.theirs, json::parse(key.absent), key.form);
     }
   }
@@ -207,8 +196,11 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   check_needed(reader, object, *family);
   if (is_coded(*family, "window")) {
     read_window(reader, object, *family, config);
-  } else if (const json* layers = reader.find("layer_types"); layers != nullptr) {
-    require_input(layers->is_array(), name, ": layer_types is ", short_text(*layers), ", expected a list");
+  } else if (const json* layers = reader.find("layer_types"); layers != nullptr || family->needs_layer_types) {
+    require_input(layers != nullptr, name, " has no layer_types, which means layers that dikkat does not have, expected only \"",
+                  family->kind_of_layer, '"');
+    require_input(layers->is_array() && std::ssize(*layers) == config.model.n_layer, name, ": layer_types is ", short_text(*layers),
+                  ", expected a list of ", config.model.n_layer, " layers");
     for (const json& layer : *layers) {
       require_input(layer == family->kind_of_layer, name, ": layer_types has ", short_text(layer), ", expected only \"",
                     family->kind_of_layer, '"');
@@ -226,7 +218,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   } catch (const InputError& error) {
     fail_input(name, " does not describe a valid model: ", error.what());
   }
-  ForeignConfig found{family, config.model, end_tokens_of(reader, config.model.vocab_size)};
+  ForeignConfig found{family, config.model, hf_end_tokens(reader, config.model.vocab_size)};
   if (std::string note = note_on_unknown_keys(object, name, *family); !note.empty()) {
     found.notes.push_back(std::move(note));
   }
@@ -234,43 +226,6 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
     found.notes.push_back(std::move(note));
   }
   return found;
-}
-
-void add_hf_generation(std::string_view text, const std::string& name, ForeignConfig& config) {
-  const json object = parse_json_object(text, name, "a generation_config.json of Hugging Face");
-  const auto read = [&](const char* key, double most, auto& value) {
-    using N = std::remove_reference_t<decltype(value)>;
-    const json* const found = find_value(object, key);
-    if (found == nullptr) {
-      return;
-    }
-    const bool is_number = std::is_same_v<N, double> ? found->is_number() : found->is_number_integer();
-    require_input(is_number && 0 <= found->get<double>() && found->get<double>() <= most, name, ": ", key, " is ", short_text(*found),
-                  ", expected a number from 0 to ", most);
-    value = found->get<N>();
-  };
-  read("temperature", 1000, config.sampling.temperature);
-  read("top_k", 1e9, config.sampling.top_k);
-  read("top_p", 1, config.sampling.top_p);
-  for (const Token end : end_tokens_of(HfReader(object, name), config.model.vocab_size)) {
-    if (std::find(config.end_tokens.begin(), config.end_tokens.end(), end) == config.end_tokens.end()) {
-      config.end_tokens.push_back(end);
-    }
-  }
-}
-
-std::string hf_generation_text(const TextTokens& tokens, const AnswerSampling& sampling) {
-  json object{
-      {"do_sample", sampling.temperature > 0}, {"temperature", sampling.temperature}, {"top_k", sampling.top_k}, {"top_p", sampling.top_p}};
-  if (tokens.bos) {
-    object["bos_token_id"] = *tokens.bos;
-  }
-  if (tokens.ends.size() == 1) {
-    object["eos_token_id"] = tokens.ends.front();
-  } else if (!tokens.ends.empty()) {
-    object["eos_token_id"] = tokens.ends;
-  }
-  return object.dump(2) + '\n';
 }
 
 std::string hf_config_text(const Family& family, const TransformerConfig& model, const HfExtras& extras) {

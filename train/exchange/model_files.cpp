@@ -9,6 +9,8 @@
 #include "train/exchange/gguf_model.h"
 #include "train/exchange/gguf_tokenizer.h"
 #include "train/exchange/hf_config.h"
+#include "train/exchange/hf_generation.h"
+#include "train/exchange/other_layouts.h"
 #include "train/exchange/tensor_map.h"
 #include "train/system/file.h"
 #include "train/text/bpe_pipeline.h"
@@ -46,8 +48,22 @@ WeightFile open_folder(const fs::path& folder) {
                 "AutoModelForCausalLM.from_pretrained(\"",
                 folder.string(), "\").save_pretrained(\"OUT\", safe_serialization=True) and AutoTokenizer.from_pretrained(\"",
                 folder.string(), "\").save_pretrained(\"OUT\")");
+  require_no_other_layout(folder);
   fail_input(folder.string(),
              " has a config.json but no weights beside it, expected model.safetensors, model.safetensors.index.json or pytorch_model.bin");
+}
+
+/// Reads config.json, and how the model's owner generates texts.
+ForeignConfig hugging_face_config(const fs::path& folder) {
+  const fs::path file = folder / "config.json", generation = folder / "generation_config.json";
+  const std::string text = read_bytes(file, 2 << 20);
+  ForeignConfig config = read_hf_config(text, file.string());
+  if (is_there(generation)) {
+    add_hf_generation(read_bytes(generation, 2 << 20), generation.string(), GenerationFile::generation_config, config);
+  } else {
+    add_hf_generation(text, file.string(), GenerationFile::config, config);
+  }
+  return config;
 }
 
 /// Returns an integer from the file's values. Throws InputError if it is missing or not an integer.
@@ -222,6 +238,9 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
   std::error_code unknown;
   const bool is_folder = fs::is_directory(path, unknown);
   require_input(is_there(path), path.string(), " does not exist, expected a Hugging Face folder, or a GGUF, llm.c or nanoGPT file");
+  if (is_folder && !is_there(path / "config.json")) {
+    require_no_other_layout(path);
+  }
   require_input(!is_folder || is_there(path / "config.json"), path.string(), " has no config.json, expected a Hugging Face folder");
   const WeightFormat format = is_folder ? WeightFormat::safetensors : weight_format_of(path.string());
   contents_ = std::make_unique<Contents>(
@@ -232,10 +251,7 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
   switch (format) {
     case WeightFormat::safetensors:
       require_input(is_folder, path.string(), " holds only weights, expected a folder that also has a config.json");
-      c.config = read_hf_config(read_bytes(path / "config.json", 2 << 20), (path / "config.json").string());
-      if (const fs::path generation = path / "generation_config.json"; is_there(generation)) {
-        add_hf_generation(read_bytes(generation, 2 << 20), generation.string(), c.config);
-      }
+      c.config = hugging_face_config(path);
       c.rules = c.config.family->tensors;
       c.names = {.prefix = c.config.family->prefix, .buffers = c.config.family->buffers};
       settle_head(c.weights, c.rules.front().parts[0].name, c.config, c.names);

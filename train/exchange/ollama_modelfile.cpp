@@ -161,8 +161,11 @@ std::string ollama_modelfile(const OllamaModel& model) {
   for (const std::string& stop : model.stops) {
     text += concat("PARAMETER stop ", in_marks(stop), "\n");
   }
-  text += fmt::format("PARAMETER temperature {}\nPARAMETER top_k {}\nPARAMETER top_p {}\n", model.sampling.temperature,
-                      model.sampling.top_k, model.sampling.top_p);
+  const AnswerSampling& sampling = model.sampling;
+  text += fmt::format("PARAMETER temperature {}\nPARAMETER top_k {}\nPARAMETER top_p {}\nPARAMETER min_p {}\n", sampling.temperature,
+                      sampling.top_k, sampling.top_p, sampling.min_p);
+  // Ollama has a penalty of its own by default, and looks back 64 tokens; -1: the whole context.
+  text += fmt::format("PARAMETER repeat_penalty {}\nPARAMETER repeat_last_n -1\n", sampling.repetition_penalty);
   return text + (model.context > 0 ? concat("PARAMETER num_ctx ", model.context, "\n") : "");
 }
 

@@ -51,6 +51,19 @@ struct PipelineTokenizer::Steps {
         decoder(parse_json(contents.decoder)),
         added(contents.added_tokens, normalizer) {}
 
+  /// Returns the number of bytes at the beginning of the normalized text that come from the text's first character, for
+  /// PreTokenizer::split().
+  std::size_t lead_of(std::string_view text) const {
+    if (text.empty() || !pre_tokenizer.marks_first()) {
+      return 0;
+    }
+    index mark = utf8::decode(text, 0).bytes;
+    if (!normalizer.is_empty()) {
+      normalizer(text, std::span(&mark, 1));
+    }
+    return static_cast<std::size_t>(mark);
+  }
+
   TextNormalizer normalizer;
   PreTokenizer pre_tokenizer;
   TokenDecoder decoder;
@@ -103,16 +116,16 @@ std::vector<Token> PipelineTokenizer::encode_with_markup(std::string_view text, 
   std::vector<Token> tokens;
   tokens.reserve(text.size() / 3);
   CharacterBpe::Memory memory;
-  bool is_first = true;
+  std::size_t lead = steps_->lead_of(text);
   const auto on_text = [&](std::string_view part) {
-    const PreTokenizer::Words split = steps_->pre_tokenizer.split(part, is_first);
-    is_first = false;
+    const PreTokenizer::Words split = steps_->pre_tokenizer.split(part, lead);
+    lead = 0;
     for (const std::string_view word : split.words) {
       contents_.bpe->encode(word, memory, tokens);
     }
   };
   const auto on_token = [&](Token token) {
-    is_first = false;
+    lead = 0;
     tokens.push_back(token);
   };
   try {
@@ -159,7 +172,7 @@ index PipelineTokenizer::stable_prefix(std::string_view text) const {
       std::string one;
       utf8::append(one, character.code_point);
       one = steps.normalizer(one);
-      const PreTokenizer::Words words = steps.pre_tokenizer.split(one, false);
+      const PreTokenizer::Words words = steps.pre_tokenizer.split(one, 0);
       return words.words.size() == 1 ? std::pair(one, std::string(words.words[0])) : std::pair(one, std::string());
     };
     const auto [left, left_word] = normal(before);
@@ -219,40 +232,100 @@ std::vector<SpecialToken> PipelineTokenizer::special_tokens() const {
   return special;
 }
 
-std::optional<std::string_view> gguf_pre_of(const BpePipeline& contents) {
-  const auto regex = PreTokenizer(parse_json(contents.pre_tokenizer)).only_regex();
-  const KnownRegex* const known = regex ? known_regex(*regex) : nullptr;
-  const bool is_plain =
-      TextNormalizer(parse_json(contents.normalizer)).is_empty() && TokenDecoder(parse_json(contents.decoder)).is_byte_level();
-  return known != nullptr && is_plain && known->ignore_merges == contents.bpe->rules().ignore_merges ? std::optional(known->gguf)
-                                                                                                     : std::nullopt;
+namespace {
+
+using nlohmann::json;
+
+/// A rule of byte-level BPE that llama.cpp has a name for, and that is no Splitter: the texts are split by each expression in turn.
+struct NamedRule {
+  std::string_view gguf;  // tokenizer.ggml.pre
+  std::vector<std::string_view> regexes;
+  bool digits = false;  // and then into digits
+  bool ignore_merges = false;
+};
+const std::vector<NamedRule>& named_rules() {
+  static const std::vector<NamedRule> rules{
+      {.gguf = "gpt-4o", .regexes = {kO200k}, .ignore_merges = true},
+      {.gguf = "deepseek-coder",
+       .regexes = {"[\r\n]", R"(\s?\p{L}+)", R"(\s?\p{P}+)", "[\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+"},
+       .digits = true},
+  };
+  return rules;
 }
 
-bool has_named_pipeline(std::string_view gguf_pre) { return known_regex_of_gguf(gguf_pre) != nullptr; }
+json byte_level() { return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}}; }
+
+json pre_tokenizer_of(const NamedRule& rule) {
+  json steps = json::array();
+  for (const std::string_view regex : rule.regexes) {
+    steps.push_back({{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}, {"invert", false}});
+  }
+  if (rule.digits) {
+    steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
+  }
+  steps.push_back(byte_level());
+  return {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
+}
+
+/// Returns a pre_tokenizer without what does not change its words.
+json plain(json pre_tokenizer) {
+  if (pre_tokenizer.is_object() && pre_tokenizer.contains("pretokenizers") && pre_tokenizer["pretokenizers"].is_array()) {
+    for (json& step : pre_tokenizer["pretokenizers"]) {
+      if (step.is_object()) {
+        step.erase("trim_offsets");
+      }
+    }
+  }
+  return pre_tokenizer;
+}
+
+const NamedRule* rule_named(std::string_view gguf_pre) {
+  const auto found = std::ranges::find(named_rules(), gguf_pre, &NamedRule::gguf);
+  return found == named_rules().end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::optional<std::string_view> gguf_pre_of(const BpePipeline& contents) {
+  const json steps = plain(parse_json(contents.pre_tokenizer));
+  const bool is_plain =
+      TextNormalizer(parse_json(contents.normalizer)).is_empty() && TokenDecoder(parse_json(contents.decoder)).is_byte_level();
+  const auto found = std::ranges::find_if(named_rules(), [&](const NamedRule& rule) {
+    return is_plain && rule.ignore_merges == contents.bpe->rules().ignore_merges && plain(pre_tokenizer_of(rule)) == steps;
+  });
+  return found == named_rules().end() ? std::nullopt : std::optional(found->gguf);
+}
+
+bool has_named_pipeline(std::string_view gguf_pre) { return rule_named(gguf_pre) != nullptr; }
+
+std::string named_pipelines() {
+  std::string names;
+  for (const NamedRule& rule : named_rules()) {
+    names += concat(names.empty() ? "" : ", ", rule.gguf);
+  }
+  return names;
+}
 
 BpePipeline named_pipeline(std::string_view gguf_pre, std::vector<std::string> tokens, std::vector<Merge> merges, AddedTokens added,
                            TextTokens text_tokens) {
-  const KnownRegex* const known = known_regex_of_gguf(gguf_pre);
-  require(known != nullptr, "bpe pipeline: no rule is called ", gguf_pre);
+  const NamedRule* const rule = rule_named(gguf_pre);
+  require(rule != nullptr, "bpe pipeline: no rule is called ", gguf_pre);
   std::vector<Token> special;
   for (const SpecialToken& token : special_tokens_of(added)) {
     special.push_back(token.id);
   }
-  const nlohmann::json bytes{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
-  const nlohmann::json split{{"type", "Split"}, {"pattern", {{"Regex", known->regex}}}, {"behavior", "Isolated"}, {"invert", false}};
-  const nlohmann::json steps{{"type", "Sequence"}, {"pretokenizers", nlohmann::json::array({split, bytes})}};
   return {.bpe = std::make_shared<const CharacterBpe>(std::move(tokens), std::move(merges),
-                                                      CharacterBpeRules{.ignore_merges = known->ignore_merges}, special),
+                                                      CharacterBpeRules{.ignore_merges = rule->ignore_merges}, special),
           .added_tokens = std::move(added),
           .normalizer = "null",
-          .pre_tokenizer = json_text(steps),
-          .decoder = json_text(bytes),
+          .pre_tokenizer = json_text(pre_tokenizer_of(*rule)),
+          .decoder = json_text(byte_level()),
           .text_tokens = std::move(text_tokens)};
 }
 
 bool puts_space_before(const BpePipeline& contents) {
   const TextNormalizer normalizer(parse_json(contents.normalizer));
-  const PreTokenizer::Words words = PreTokenizer(parse_json(contents.pre_tokenizer)).split("a", true);
+  const PreTokenizer::Words words = PreTokenizer(parse_json(contents.pre_tokenizer)).split("a", 1);
   return !normalizer.prefix().empty() || words.words.size() != 1 || words.words[0] != "a";
 }
 

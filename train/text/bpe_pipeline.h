@@ -77,6 +77,8 @@ class PipelineTokenizer : public Tokenizer {
 std::optional<std::string_view> gguf_pre_of(const BpePipeline& contents);
 /// Returns whether named_pipeline() knows the rule. Rules of a Splitter do not count: BpeTokenizer has them.
 bool has_named_pipeline(std::string_view gguf_pre);
+/// Returns the names of these rules, for messages.
+std::string named_pipelines();
 /// Returns a byte-level tokenizer with the rule that llama.cpp calls `gguf_pre`.
 BpePipeline named_pipeline(std::string_view gguf_pre, std::vector<std::string> tokens, std::vector<Merge> merges, AddedTokens added,
                            TextTokens text_tokens);

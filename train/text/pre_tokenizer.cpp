@@ -161,48 +161,55 @@ void PreTokenizer::split_word(const Step& step, std::string_view word, std::vect
   }
 }
 
-PreTokenizer::Words PreTokenizer::split(std::string_view text, bool is_first) const {
+PreTokenizer::Words PreTokenizer::split(std::string_view text, std::size_t lead) const {
   Words result;
+  std::vector<std::size_t> leads;  // of the first words; all later ones have none
   if (!text.empty()) {
     result.words.push_back(text);
+    leads.assign(lead > 0 ? 1 : 0, lead);
   }
   const auto keep = [&](std::string changed) -> std::string_view { return result.texts.emplace_back(std::move(changed)); };
   for (const Step& step : steps_) {
     std::vector<std::string_view> words;
+    std::vector<std::size_t> new_leads;
     words.reserve(result.words.size());
     for (std::size_t i = 0; i < result.words.size(); ++i) {
+      // Change the word, and move its lead with it.
       std::string_view word = result.words[i];
-      switch (step.kind) {
-        case Kind::split: split_word(step, word, words); break;
-        case Kind::byte_level:
-          if (step.prepend == Prepend::always && !word.starts_with(' ')) {
-            word = keep(concat(' ', word));
-          }
-          if (step.splits) {
-            split_word(step, word, words);
+      std::size_t own_lead = i < leads.size() ? leads[i] : 0;
+      const auto after = [&](std::string_view added, std::string_view changed) {
+        own_lead += own_lead > 0 ? added.size() : 0;
+        return concat(added, changed);
+      };
+      if (step.kind == Kind::byte_level && step.prepend == Prepend::always && !word.starts_with(' ')) {
+        word = keep(after(" ", word));
+      } else if (step.kind == Kind::metaspace) {
+        const bool wants = step.prepend == Prepend::always || (step.prepend == Prepend::first && own_lead > 0);
+        std::string changed;
+        for (const char c : word) {
+          if (c == ' ') {
+            changed += step.replacement;
           } else {
-            words.push_back(word);
+            changed += c;
           }
-          break;
-        case Kind::metaspace: {
-          std::string changed;
-          for (const char c : word) {
-            if (c == ' ') {
-              changed += step.replacement;
-            } else {
-              changed += c;
-            }
-          }
-          const bool wants = step.prepend == Prepend::always || (step.prepend == Prepend::first && is_first && i == 0);
-          if (wants && !changed.starts_with(step.replacement)) {
-            changed.insert(0, step.replacement);
-          }
-          if (step.splits) {
-            split_word(step, keep(std::move(changed)), words);
-          } else {
-            words.push_back(keep(std::move(changed)));
-          }
-          break;
+        }
+        own_lead += static_cast<std::size_t>(std::ranges::count(word.substr(0, own_lead), ' ')) * (step.replacement.size() - 1);
+        if (wants && !changed.starts_with(step.replacement)) {
+          changed = after(step.replacement, changed);
+        }
+        word = keep(std::move(changed));
+      }
+      // Split it.
+      const std::size_t first = words.size();
+      if (step.splits) {
+        split_word(step, word, words);
+      } else {
+        words.push_back(word);
+      }
+      for (std::size_t part = first; own_lead > 0 && part < words.size(); ++part) {
+        const auto offset = static_cast<std::size_t>(words[part].data() - word.data());
+        if (offset < own_lead) {
+          new_leads.push_back(own_lead - offset);
         }
       }
     }
@@ -210,8 +217,11 @@ PreTokenizer::Words PreTokenizer::split(std::string_view text, bool is_first) co
       // The words follow each other in one text, so that each of them needs no memory of its own.
       std::vector<std::size_t> ends;
       std::string all;
-      for (const std::string_view word : words) {
-        all += byte_level::to_text(word);
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i < new_leads.size()) {
+          new_leads[i] = byte_level::to_text(words[i].substr(0, new_leads[i])).size();
+        }
+        all += byte_level::to_text(words[i]);
         ends.push_back(all.size());
       }
       const std::string_view kept = keep(std::move(all));
@@ -222,8 +232,13 @@ PreTokenizer::Words PreTokenizer::split(std::string_view text, bool is_first) co
       }
     }
     result.words = std::move(words);
+    leads = std::move(new_leads);
   }
   return result;
+}
+
+bool PreTokenizer::marks_first() const {
+  return std::ranges::any_of(steps_, [](const Step& step) { return step.prepend == Prepend::first; });
 }
 
 bool PreTokenizer::is_byte_level() const {

@@ -28,8 +28,12 @@ class PreTokenizer {
     std::vector<std::string_view> words{};
     std::deque<std::string> texts{};
   };
-  /// Splits a text, which must be valid UTF-8. `is_first`: whether the text begins where the whole text does.
-  Words split(std::string_view text, bool is_first) const;
+  /// Splits a normalized text, which must be valid UTF-8. `lead` is the number of its first bytes that come from the first character of the
+  /// whole original text: 0 if the text begins later, or if that character was removed. A word that begins within them is the first one,
+  /// before which Metaspace may put a space (prepend_scheme "first").
+  Words split(std::string_view text, std::size_t lead) const;
+  /// Returns whether `lead` changes the words.
+  bool marks_first() const;
 
   bool is_empty() const { return steps_.empty(); }
   /// Returns whether the words hold bytes in the printable characters of byte_level.h.

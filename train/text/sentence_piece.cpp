@@ -56,8 +56,9 @@ std::optional<SentencePieceRules> sentence_piece_rules(const BpePipeline& conten
   return ((replaces && never_splits) || is_metaspace) && has_bytes && !model.ignore_merges ? std::optional(rules) : std::nullopt;
 }
 
-std::vector<float> sentence_piece_scores(const CharacterBpe& bpe) {
-  // Number the tokens in the order of their first merges.
+std::vector<float> sentence_piece_scores(const BpePipeline& contents) {
+  // Number the tokens in the order of their first merges. A score is that of all merges of a token, so these must follow each other.
+  const CharacterBpe& bpe = *contents.bpe;
   constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> order(bpe.tokens().size(), kNone);
   tsl::robin_set<PairKey, PairKeyHash> pairs;
@@ -65,7 +66,13 @@ std::vector<float> sentence_piece_scores(const CharacterBpe& bpe) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < bpe.merges().size(); ++i) {
     pairs.insert(pair_key(bpe.merges()[i].left, bpe.merges()[i].right));
-    std::size_t& place = order[static_cast<std::size_t>(bpe.result_of(i))];
+    const Token result = bpe.result_of(i);
+    std::size_t& place = order[static_cast<std::size_t>(result)];
+    require_input(
+        place == kNone || place + 1 == next || contents.added_tokens.contains(result), "the merges of \"",
+        bpe.tokens()[static_cast<std::size_t>(result)],
+        "\" do not follow each other: GGUF's tokenizer of SentencePiece's kind (\"llama\") has one score for all of them, and texts "
+        "would get other ids; export a Hugging Face folder (--format hf)");
     place = place == kNone ? next++ : place;
   }
   std::vector<float> scores;

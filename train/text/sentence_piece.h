@@ -20,8 +20,9 @@ struct SentencePieceRules {
 std::optional<SentencePieceRules> sentence_piece_rules(const BpePipeline& contents);
 
 /// Returns a score for each token of the vocabulary, with which merging by score is merging by rank: the token whose first merge has the
-/// lowest rank has the highest score. Throws InputError if two tokens could be merged by score but have no merge.
-std::vector<float> sentence_piece_scores(const CharacterBpe& bpe);
+/// lowest rank has the highest score. Throws InputError if two tokens could be merged by score but have no merge, and if a merge of another
+/// token stands between two merges of one token, unless that is an added token.
+std::vector<float> sentence_piece_scores(const BpePipeline& contents);
 
 /// The vocabulary of a file with scores.
 struct SentencePieceVocabulary {

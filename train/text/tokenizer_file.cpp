@@ -1,6 +1,7 @@
 #include "train/text/tokenizer_file.h"
 
 #include <filesystem>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -79,15 +80,29 @@ std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
-/// Returns whether a Hugging Face tokenizer.json splits a text into its characters: BPE without merges, splitting or normalization.
-bool is_of_characters(const TokenizerJson& parsed) {
+/// Returns the ids by character of a Hugging Face tokenizer.json that splits a text into its characters, as the export of a character
+/// tokenizer does: BPE of sorted characters without merges, splitting, normalization, or a token for anything unknown. Returns nullopt for
+/// other files.
+std::optional<nlohmann::json> characters_of(const TokenizerJson& parsed) {
   const nlohmann::json& object = parsed.object;
-  const auto is_null = [&](const char* key) { return !object.contains(key) || object[key].is_null(); };
+  const auto is_off = [](const nlohmann::json& in, const char* key) { return !in.contains(key) || is_nothing(in[key]); };
   const auto model = object.find("model");
-  const bool has_model = model != object.end() && model->is_object() && model->value("type", nlohmann::json()) == "BPE";
-  return has_model && is_null("pre_tokenizer") && is_null("normalizer") &&
-         parsed.merges.find_first_not_of("[] \t\r\n") == std::string_view::npos && object.value("added_tokens", nlohmann::json()).empty() &&
-         parsed.vocabulary.starts_with('{');
+  if (model == object.end() || !model->is_object() || model->value("type", nlohmann::json()) != "BPE" || !is_off(*model, "unk_token") ||
+      !is_off(*model, "byte_fallback") || !is_off(object, "pre_tokenizer") || !is_off(object, "normalizer") ||
+      !is_off(object, "post_processor") || !is_off(object, "added_tokens") || !parsed.vocabulary.starts_with('{') ||
+      parsed.merges.find_first_not_of("[] \t\r\n") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  nlohmann::json ids = parse_json_object(parsed.vocabulary, "tokenizer: its vocabulary", "an object of ids by character", {});
+  index next = 0;  // the keys are sorted, by bytes, as UTF-8 sorts characters
+  for (const auto& [text, id] : ids.items()) {
+    index count = 0;
+    for_characters(text, [&](char32_t, index) { ++count; });
+    if (count != 1 || id != next++) {
+      return std::nullopt;
+    }
+  }
+  return ids;
 }
 
 /// Returns the result of f(), and adds the names of the files to its errors.
@@ -134,14 +149,19 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
     }
   }
   const Contents file(path);
+  require_input(
+      !file.text().starts_with("GGUF"), "tokenizer: ", name,
+      " is a GGUF file, which holds a whole model, expected a tokenizer.json, or a folder or run with a tokenizer. To take it out: "
+      "dikkat export ",
+      name, " --out FOLDER, which writes FOLDER/tokenizer.json");
   return named(name, [&]() -> std::unique_ptr<Tokenizer> {
     const TokenizerJson parsed = parse_tokenizer(file.text());
     const nlohmann::json& object = parsed.object;
     if (object.contains("stoi")) {
       return from_nano_gpt(object["stoi"]);
     }
-    if (is_of_characters(parsed)) {
-      return from_nano_gpt(parse_json_object(parsed.vocabulary, "tokenizer: its vocabulary", "an object of ids by character", {}));
+    if (const auto characters = characters_of(parsed)) {
+      return from_nano_gpt(*characters);
     }
     const fs::path config = path.parent_path() / "tokenizer_config.json";
     if (!object.contains("model") || !is_there(config)) {

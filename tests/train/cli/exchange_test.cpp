@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
 #include "tests/train/cli/workspace.h"
 
 // Models are exported to other programs' files and imported again, on the command line.
@@ -139,6 +143,64 @@ TEST_F(Exchange, InspectShowsOtherProgramsModels) {
   const Outcome without = here.run({"inspect", "hf", "--json"});
   ASSERT_EQ(without.code, 0) << without.err;
   EXPECT_TRUE(contains(Json::parse(without.out)["tokenizer"]["problem"].get<std::string>(), "tokenizer.json"));
+}
+
+// A name that looks like that of a file of another kind is no folder.
+TEST_F(Exchange, ExportsOnlyToEndingsThatItKnows) {
+  for (const char* const out : {"model.onnx", "model.safetensors", "model.pt"}) {
+    expect_refused(here, {"export", "run", "--out", out}, {out, ".gguf", ".bin", "--format"});
+    EXPECT_FALSE(std::filesystem::exists(here / out));
+  }
+  for (const Words& command :
+       {Words{"export", "run", "--out", "mine-3.2-1b"}, Words{"export", "run", "--out", "mine.v2", "--format", "hf"}}) {
+    ASSERT_EQ(here.run(command).code, 0);
+    EXPECT_TRUE(std::filesystem::exists(here / (command[3] + "/config.json")));
+  }
+}
+
+TEST_F(Exchange, NamesTheLayoutOfAFolderThatItDoesNotRead) {
+  here.write("gguf/model.gguf", contents(here / "model.gguf"));
+  here.write("mistral/consolidated.safetensors", "");
+  here.write("mistral/params.json", "{}");
+  for (const Words& command : {Words{"import", "?", "--out", "no"}, Words{"sample", "?", "--prompt", "a"}, Words{"inspect", "?"},
+                               Words{"train", "--init-from", "?", "--corpus", "text.txt", "--out", "no"}}) {
+    const auto with = [&](const char* folder) {
+      Words given = command;
+      std::ranges::replace(given, std::string("?"), std::string(folder));
+      return given;
+    };
+    expect_refused(here, with("gguf"), {"gguf/model.gguf"});
+    expect_refused(here, with("mistral"), {"mistral", "consolidated.safetensors", "params.json", "config.json"});
+  }
+}
+
+// What a killed import or merge leaves does not block the name.
+TEST_F(Exchange, AnImportHasItsNameOnlyWhenItIsComplete) {
+  std::filesystem::create_directories(here / "empty/checkpoints");
+  here.write("empty/checkpoints/.tmp-step-000000000.h5-1-0", "half");
+  EXPECT_EQ(here.run({"import", "hf", "--out", "empty"}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(here / "empty/checkpoints/.tmp-step-000000000.h5-1-0"));
+  here.write("new.partial/checkpoints/.tmp-step-000000000.h5-1-0", "half");
+  const Outcome imported = here.run({"import", "hf", "--out", "new"});
+  ASSERT_EQ(imported.code, 0) << imported.err;
+  EXPECT_EQ(imported.out, "new/checkpoints/step-000000000.h5\n");
+  EXPECT_TRUE(std::filesystem::exists(here / "new/config.toml"));
+  EXPECT_FALSE(std::filesystem::exists(here / "new.partial-2"));
+  expect_refused(here, {"import", "hf", "--out", "new"}, {"new", "config.toml", "--out"});
+}
+
+TEST_F(Exchange, RefusesWeightsThatAreNotNumbers) {
+  // The last tensor of the file.
+  std::string bytes = contents(here / "hf/model.safetensors");
+  const float bad = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(bytes.data() + bytes.size() - sizeof bad, &bad, sizeof bad);
+  here.write("hf/model.safetensors", bytes);
+  for (const Words& command :
+       {Words{"import", "hf", "--out", "no"}, Words{"export", "hf", "--out", "no"}, Words{"eval", "hf", "--corpus", "text.txt"},
+        Words{"sample", "hf", "--prompt", "a"}, Words{"train", "--init-from", "hf", "--corpus", "text.txt", "--out", "no"}}) {
+    expect_refused(here, command, {"hf", "weight", "nan"});
+  }
+  EXPECT_FALSE(std::filesystem::exists(here / "no/config.json") || std::filesystem::exists(here / "no/checkpoints/step-000000000.h5"));
 }
 
 }  // namespace

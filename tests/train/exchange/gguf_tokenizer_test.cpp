@@ -5,6 +5,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 #include "train/exchange/formats/gguf_writer.h"
+#include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
@@ -120,6 +121,29 @@ TEST(GgufTokenizer, PutsBeginAndEndAroundATextAsLlamaCppDoes) {
       EXPECT_EQ(read_gguf_tokenizer(file_of(to, metadata))->text_tokens(), read->text_tokens()) << bos << eos;
     }
   }
+}
+
+// llama.cpp's names for the same rules (llama-vocab.cpp).
+TEST(GgufTokenizer, KnowsTheOtherNamesOfItsRules) {
+  const TemporaryFolder to;
+  const auto read = [&](const char* pre) {
+    const auto tokenizer = read_gguf_tokenizer(bpe_file(to, pre, {}));
+    return dynamic_cast<const BpeTokenizer&>(*tokenizer).vocabulary().splitter;
+  };
+  for (const char* const pre : {"gpt-2", "phi-2", "olmo"}) {
+    EXPECT_EQ(read(pre), Splitter::gpt2) << pre;
+  }
+  for (const char* const pre : {"smollm", "starcoder", "command-r"}) {
+    EXPECT_EQ(read(pre), Splitter::smollm) << pre;
+  }
+  for (const char* const pre : {"llama-bpe", "llama-v3", "dbrx", "smaug-bpe", "lfm2"}) {
+    EXPECT_EQ(read(pre), Splitter::llama3) << pre;
+  }
+  for (const char* const pre : {"qwen2", "deepseek-r1-qwen"}) {
+    EXPECT_EQ(read(pre), Splitter::qwen2) << pre;
+  }
+  EXPECT_TRUE(names(error_of([&] { read("unheard-of"); }), {"tokenizer.ggml.pre", "unheard-of", "gpt-2", "smaug-bpe", "deepseek-coder"}));
+  EXPECT_EQ(read_gguf_tokenizer(bpe_file(to, "deepseek-coder", {}))->encode("ab").size(), 2U);
 }
 
 }  // namespace

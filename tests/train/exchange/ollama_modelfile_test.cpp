@@ -53,14 +53,16 @@ TEST(GoTemplate, IsNotGuessed) {
 }
 
 TEST(Modelfile, HasALineForEachFact) {
-  const std::string text = ollama_modelfile({.gguf = "m.gguf",
-                                             .form = GoTemplate{.text = "T", .system = "S"},
-                                             .stops = {"<a>", "<b>"},
-                                             .sampling = {.temperature = 0.5, .top_k = 40, .top_p = 0.9},
-                                             .context = 128});
+  const std::string text =
+      ollama_modelfile({.gguf = "m.gguf",
+                        .form = GoTemplate{.text = "T", .system = "S"},
+                        .stops = {"<a>", "<b>"},
+                        .sampling = {.temperature = 0.5, .top_k = 40, .top_p = 0.9, .min_p = 0.05, .repetition_penalty = 1.1},
+                        .context = 128});
   EXPECT_EQ(text,
             "FROM ./m.gguf\nTEMPLATE \"\"\"T\"\"\"\nSYSTEM \"\"\"S\"\"\"\nPARAMETER stop \"\"\"<a>\"\"\"\nPARAMETER stop \"\"\"<b>\"\"\"\n"
-            "PARAMETER temperature 0.5\nPARAMETER top_k 40\nPARAMETER top_p 0.9\nPARAMETER num_ctx 128\n");
+            "PARAMETER temperature 0.5\nPARAMETER top_k 40\nPARAMETER top_p 0.9\nPARAMETER min_p 0.05\nPARAMETER repeat_penalty 1.1\n"
+            "PARAMETER repeat_last_n -1\nPARAMETER num_ctx 128\n");
   EXPECT_THROW(ollama_modelfile({.gguf = "m.gguf", .stops = {"\"\"\""}}), InputError);
 }
 

@@ -9,6 +9,7 @@
 #include <openssl/sha.h>
 
 #include "tests/support/shared_data.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/read_hugging_face_json.h"
@@ -237,6 +238,34 @@ TEST(BpeTokenizer, VocabularySizes) {
   EXPECT_EQ(learned_from("abc abd", 100000).vocab_size(), 258) << "the text has one pair that occurs twice";
   EXPECT_TRUE(names(input_error_of([] { learned_from("abc", 256); }), {"tokenizer.vocab_size", "256", "257", "16777216", "\"bpe\""}));
   EXPECT_TRUE(names(input_error_of([] { learned_from("", 300); }), {"no text", "merges"}));
+}
+
+// Only what an export of a character tokenizer writes is one: BPE without merges may have other tokens, ids and rules.
+TEST(TokenizerFile, IsOfCharactersOnlyIfAllTokensAre) {
+  const TemporaryFolder to;
+  const auto read = [&](const nlohmann::json& vocabulary, const nlohmann::json& unknown = nullptr) {
+    const nlohmann::json file = {
+        {"version", "1.0"},
+        {"added_tokens", nlohmann::json::array()},
+        {"normalizer", nullptr},
+        {"pre_tokenizer", nullptr},
+        {"decoder", {{"type", "Fuse"}}},
+        {"model", {{"type", "BPE"}, {"unk_token", unknown}, {"vocab", vocabulary}, {"merges", nlohmann::json::array()}}}};
+    return read_tokenizer_file(to.write("tokenizer.json", file.dump()));
+  };
+  EXPECT_EQ(read({{"a", 0}, {"b", 1}, {"\u00E9", 2}})->kind(), "char");
+  using Ids = std::vector<Token>;
+  const auto words = read({{"a", 0}, {"ab", 1}, {"b", 2}});
+  EXPECT_EQ(words->kind(), "bpe");
+  EXPECT_EQ(words->encode("ab"), (Ids{0, 2}));
+  EXPECT_EQ(read({{"b", 0}, {"a", 1}})->encode("ab"), (Ids{1, 0}));
+  EXPECT_EQ(read({{"?", 0}, {"a", 1}}, "?")->encode("xa"), (Ids{0, 1}));
+}
+
+TEST(TokenizerFile, AGgufFileIsNone) {
+  const TemporaryFolder to;
+  EXPECT_TRUE(names(input_error_of([&] { read_tokenizer_file(to.write("x.gguf", std::string("GGUF\3\0\0\0", 8))); }),
+                    {"x.gguf", "GGUF", "tokenizer.json", "dikkat export"}));
 }
 
 }  // namespace

@@ -135,6 +135,42 @@ TEST(BpePipeline, PutsASpaceOnlyBeforeTheFirstPart) {
   EXPECT_EQ(pieces(*tokenizer, "<x>ab", true), "<x>|ab");
 }
 
+// The words of Hugging Face's library 0.20 (Rust), in which the first word is the one that begins with the original text's first character.
+TEST(BpePipeline, PutsASpaceBeforeTheFirstCharacterOnly) {
+  const json first = {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "first"}, {"split", true}};
+  const auto with = [&](const json& normalizer, const std::vector<json>& before, std::string_view text) {
+    return pieces(*made([&](json& f) {
+      json steps = before;
+      steps.push_back(first);
+      f["normalizer"] = normalizer;
+      f["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", steps}};
+      f["model"]["merges"] = {"\u2581 a", "a b", "\u2581a b"};
+    }),
+                  text);
+  };
+  const json spaces = {{"type", "WhitespaceSplit"}}, strip = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
+  const auto replace = [](const char* from, const char* to) -> json {
+    return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+  };
+  const json at_b = split({{"String", "b"}}, "Isolated");
+  EXPECT_EQ(with(nullptr, {spaces}, "ab"), "\u2581ab");
+  EXPECT_EQ(with(nullptr, {spaces}, " a"), "a");
+  EXPECT_EQ(with(nullptr, {spaces}, "  ab ab"), "ab|ab");
+  EXPECT_EQ(with(nullptr, {spaces}, "a c a"), "\u2581a|c|a");
+  EXPECT_EQ(with(strip, {}, " a"), "a");
+  EXPECT_EQ(with(strip, {}, "  ab ab"), "ab|\u2581ab");
+  EXPECT_EQ(with(strip, {}, "a c a"), "\u2581a|\u2581|c|\u2581a");
+  EXPECT_EQ(with(nullptr, {at_b}, "  ab ab"), "\u2581|\u2581a|b|\u2581a|b");
+  EXPECT_EQ(with(nullptr, {split({{"String", "b"}}, "Removed")}, "ba"), "a");
+  EXPECT_EQ(with(replace("b", ""), {}, "ba"), "a");
+  EXPECT_EQ(with(replace("c", "ab"), {at_b}, "ca"), "\u2581a|\u2581|b|a");
+  EXPECT_EQ(with(replace("c", "ab"), {at_b}, "bca"), "\u2581|b|a|b|a");
+  const json prepend = {{"type", "Prepend"}, {"prepend", "c"}};
+  EXPECT_EQ(with(prepend, {at_b}, "ba"), "\u2581|c|\u2581|b|a");
+  EXPECT_EQ(with(prepend, {split({{"String", "c"}}, "Removed")}, "a"), "\u2581a");
+  EXPECT_EQ(with(nullptr, {first}, "  ab ab"), "\u2581|\u2581ab|\u2581ab") << "twice";
+}
+
 TEST(BpePipeline, NormalizesByEachStep) {
   const auto with = [](const json& steps, std::string_view text) {
     return pieces(*made([&](json& f) {
@@ -278,7 +314,7 @@ TEST(SentencePiece, ScoresAndMergesSayTheSame) {
     ASSERT_TRUE(sentence_piece_rules(contents));
     EXPECT_EQ(sentence_piece_rules(contents)->adds_space, prefix);
     SentencePieceVocabulary vocabulary{.rules = {.adds_space = prefix}};
-    for (const float score : sentence_piece_scores(*contents.bpe)) {
+    for (const float score : sentence_piece_scores(contents)) {
       vocabulary.scores.push_back(score);
     }
     for (Token id = 0; id < contents.size(); ++id) {

@@ -272,11 +272,13 @@ std::string description_of(const std::string& source, const TrainedModel& traine
 /// Takes the values that the user does not give from the model. At temperature 0 nothing is drawn, so the model's limits do not count.
 void settle_sampling(SampleOptions& options, AnswerSampling of_model) {
   options.temperature = options.temperature == kNotGiven ? of_model.temperature : options.temperature;
+  options.repetition_penalty = options.repetition_penalty == kNotGiven ? of_model.repetition_penalty : options.repetition_penalty;
   if (options.temperature == 0) {
-    of_model = {.top_k = 0, .top_p = 1};
+    of_model = greedy();
   }
   options.top_k = options.top_k == kNotGiven ? of_model.top_k : options.top_k;
   options.top_p = options.top_p == kNotGiven ? of_model.top_p : options.top_p;
+  options.min_p = options.min_p == kNotGiven ? of_model.min_p : options.min_p;
 }
 
 int chat_command(ChatArguments arguments) {
@@ -310,7 +312,7 @@ pasted in a terminal is one message. The conversation is written in the template
 that leaves no room for an answer is refused, and the conversation does not change.
 /help lists the commands.)";
   const auto a = std::make_shared<ChatArguments>();
-  a->options.temperature = a->options.top_p = kNotGiven;
+  a->options.temperature = a->options.top_p = a->options.min_p = a->options.repetition_penalty = kNotGiven;
   a->options.top_k = kNotGiven;
   Command command = program.add("chat", "Talk with a model", kExamples, [a] { return chat_command(*a); });
   add_model(command, a->model);
@@ -325,8 +327,10 @@ that leaves no room for an answer is refused, and the conversation does not chan
   command.number(
       "--top-p", o.top_p, 0.0, 1.0,
       "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all. By default chat.top_p (1)");
-  command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens at least X times as likely as the likeliest; 0: among all");
-  command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens that the text already has less likely");
+  command.number("--min-p", o.min_p, 0.0, 1.0,
+                 "Draw among tokens at least X times as likely as the likeliest; 0: among all. By default chat.min_p (0)");
+  command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0,
+                 "Above 1: makes tokens that the text already has less likely. By default chat.repetition_penalty (1)");
   command.number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "The same seed gives the same answers");
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "train/exchange/model_files.h"
 #include "train/exchange/ollama_modelfile.h"
 #include "train/model/adapters.h"
+#include "train/model/finite_weights.h"
 #include "train/model/trained_model.h"
 #include "train/system/folder.h"
 
@@ -34,7 +36,14 @@ struct ExportArguments {
 
 ExportFormat format_of(const ExportArguments& arguments) {
   if (arguments.format.empty()) {
-    const std::filesystem::path end = std::filesystem::path(arguments.out).extension();
+    const std::string end = std::filesystem::path(arguments.out).extension().string();
+    // An ending has only letters and digits, and begins with a letter. Names of folders may have others: "llama-3.2-1b".
+    const auto is_letter = [](char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
+    const auto is_of_name = [&](char c) { return is_letter(c) || ('0' <= c && c <= '9'); };
+    const bool is_ending = end.size() > 1 && is_letter(end[1]) && std::all_of(end.begin() + 1, end.end(), is_of_name);
+    require_input(end == ".gguf" || end == ".bin" || !is_ending, "--out is ", arguments.out,
+                  ", whose ending names no format that can be written, expected .gguf, .bin (llm.c), or a folder's name without an ending "
+                  "(Hugging Face); to use the name for a format, add --format hf, gguf or llm.c");
     return end == ".gguf" ? ExportFormat::gguf : end == ".bin" ? ExportFormat::llmc : ExportFormat::hf;
   }
   const auto format = value_named<ExportFormat>(arguments.format);
@@ -79,6 +88,11 @@ int export_adapters_command(const ExportArguments& arguments) {
     load_adapters(*origin.checkpoint(), model.parameters(), Weights::used);
   } else {
     origin.load_weights(model.parameters());  // checks that --base is the base of these adapters, since the files name it
+  }
+  for (const ParameterStore::Entry* entry : model.parameters().entries()) {
+    if (entry->role == Role::adapter) {
+      require_finite(*entry, origin.path().string());
+    }
   }
   const std::string& base = config.train.init_from;
   export_adapters({.config = model.config(),
@@ -187,7 +201,7 @@ positions or none. Nothing is overwritten.)";
   add_model(command, a->model);
   command.text("--out", a->out, "PATH", "Folder (hf) or file to write, which must not exist").required();
   command.text("--format", a->format, "WORD",
-               "hf, gguf or llm.c; by default chosen by the name of --out: .gguf, .bin, or else a folder (hf)");
+               "hf, gguf or llm.c; by default chosen by the name of --out: .gguf, .bin, or no ending for a folder (hf)");
   command.flag("--adapter", a->adapter, "Write only the adapters of a run, without the model");
   command.flag("--modelfile", a->modelfile, "Also write a Modelfile for Ollama beside a GGUF file: ollama create NAME -f FILE.Modelfile");
   command.text("--dtype", a->dtype, "TYPE",

@@ -10,6 +10,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/exchange/family.h"
+#include "train/exchange/other_layouts.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -26,6 +27,7 @@ int import_command(const ImportArguments& arguments) {
   require_input(!PeftFiles::is_at(arguments.source), arguments.source,
                 " holds PEFT adapters, expected a whole model. To merge them: dikkat merge ", arguments.source, " --base MODEL --out ",
                 arguments.out);
+  require_no_other_layout(arguments.source);
   require_input(ModelFiles::is_at(arguments.source), arguments.source,
                 " is not a model that can be imported: expected a folder with config.json, or a .gguf, .bin or .pt file");
   RunDirectory::require_free(arguments.out);

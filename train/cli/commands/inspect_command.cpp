@@ -18,6 +18,7 @@
 #include "train/config/effect.h"
 #include "train/config/schema.h"
 #include "train/exchange/model_files.h"
+#include "train/exchange/other_layouts.h"
 #include "train/metrics/run_history.h"
 #include "train/model/language_model.h"
 #include "train/model/trained_model.h"
@@ -287,6 +288,9 @@ int inspect_command(const InspectArguments& arguments) {
     require_input(!arguments.best, arguments.source, " is an imported model, but --best needs a run directory: leave --best out");
     inspect_files(arguments.source, arguments.json);
     return 0;
+  }
+  if (is_folder(arguments.source) && list_checkpoints(arguments.source).empty()) {
+    require_no_other_layout(arguments.source);
   }
   const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? CheckpointChoice::best : CheckpointChoice::newest);
   // A program's own model has no tokenizer and no configuration.

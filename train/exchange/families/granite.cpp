@@ -18,8 +18,8 @@ constexpr auto kGraniteHybridConfig =
     joined<KeyName>({{"shared_intermediate_size", "n_hidden", kRequired}}, without(kGraniteConfig, {"intermediate_size"}));
 constexpr auto kGraniteHybridNeeds = joined<NeededValue>(
     {
-        {"num_local_experts", "0", "", "dikkat does not have mixtures of experts"},
-        {"position_embedding_type", "\"rope\"", "", "dikkat reads Granite 4's models that have only attention"},
+        {"num_local_experts", "0", "8", "dikkat does not have mixtures of experts"},
+        {"position_embedding_type", "\"rope\"", "null", "dikkat reads Granite 4's models that have only attention, with RoPE"},
         {"normalization_function", "\"rmsnorm\""},
     },
     kLlamaNeeds);
@@ -74,6 +74,7 @@ Family granite_hybrid_family() {
   family.name = "granitemoehybrid";
   family.architecture = "GraniteMoeHybridForCausalLM";
   family.kind_of_layer = "attention";
+  family.needs_layer_types = true;
   family.config = kGraniteHybridConfig;
   family.needed = kGraniteHybridNeeds;
   family.ignored = kGraniteHybridIgnored;

@@ -211,11 +211,11 @@ WeightFile parse_safetensors(std::span<const std::byte> bytes, const std::string
   require_input(bytes.size() >= sizeof(std::uint64_t), name, ": it has ", bytes.size(), " bytes", kExpected);
   ByteReader reader(bytes, name);
   const auto length = reader.number<std::uint64_t>("the length of the header");
-  require_input(
-      length >= 2 && length <= kMostHeaderBytes && length <= reader.left() && reader.left() > 0 && bytes[reader.at()] == std::byte{'{'},
-      name, ": its first 8 bytes give a header of ", length, " bytes, which must fit into the ", reader.left(),
-      " bytes that follow and begin with '{'", kExpected);
-  const auto header = reader.take(length, "the header");
+  const std::uint64_t left = reader.left();
+  const auto header = length <= kMostHeaderBytes && length <= left ? reader.take(length, "the header") : std::span<const std::byte>();
+  const std::size_t first = as_text(header).find_first_not_of(" \t\r\n");  // some writers align the data with blanks before the object
+  require_input(first != std::string_view::npos && header[first] == std::byte{'{'}, name, ": its first 8 bytes give a header of ", length,
+                " bytes, which must fit into the ", left, " bytes that follow and begin with '{'", kExpected);
   HeaderReader parsed(name);
   parsed.read(as_text(header));
   std::sort(parsed.tensors.begin(), parsed.tensors.end(),

@@ -59,6 +59,15 @@ TEST(Safetensors, AWrittenFileIsByteForByteThatOfTheFormatsOwnLibrary) {
 
 TEST(Safetensors, AFileOfNoTensorsIsOne) { EXPECT_TRUE(parse_safetensors(bytes_of_text(safetensors("{}  ", 0)), "f").tensors().empty()); }
 
+// Writers put them before or after the object, so that the data begin at a multiple of 8.
+TEST(Safetensors, BlanksAroundTheHeaderAreRead) {
+  const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  for (const std::string& text : {"      " + header, "\n\t " + header + "  "}) {
+    const std::string file = safetensors(text, 4);
+    EXPECT_EQ(parse_safetensors(bytes_of_text(file), "f").tensors().size(), 1U);
+  }
+}
+
 TEST(Safetensors, AnotherOrderInTheHeaderIsRead) {
   const std::string text = safetensors(
       R"({"b":{"data_offsets":[4,8],"shape":[],"dtype":"F32"},"a":{"dtype":"F16","data_offsets":[0,4],"shape":[1,2]},"__metadata__":{}})",
@@ -72,7 +81,9 @@ TEST(Safetensors, ADamagedFileIsRefusedWithASentence) {
   EXPECT_TRUE(names(safetensors_error("1234567"), {"7 bytes"}));
   EXPECT_TRUE(names(safetensors_error(Bytes().number(std::uint64_t{100'000'001}).raw("{}").text()), {"header", "100000001", "'{'", "2"}));
   EXPECT_TRUE(names(safetensors_error(Bytes().number(std::uint64_t{3}).raw("{}").text()), {"header", "3", "'{'", "2"}));
-  EXPECT_TRUE(names(error_of_header(" {}", 0), {"header", "3", "'{'"}));
+  EXPECT_TRUE(names(error_of_header(" x{}", 0), {"header", "4", "'{'"}));
+  EXPECT_TRUE(names(error_of_header("   ", 0), {"header", "3", "'{'"}));
+  EXPECT_TRUE(names(error_of_header("", 0), {"header", "0", "'{'"}));
   EXPECT_TRUE(names(error_of_header("{\"a\"", 0), {"header", "JSON", "byte 5"}));
   EXPECT_TRUE(names(error_of_header("{} x", 0), {"header", "JSON", "byte 4"}));
   EXPECT_TRUE(names(error_of_header("{\"\xFF\":0}", 0), {"header", "JSON", "byte 3"}));
