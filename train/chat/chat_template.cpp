@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/chat/built_in_templates.h"
+#include "train/chat/content_parts.h"
 #include "train/chat/markup.h"
 #include "train/chat/template/print.h"
 #include "train/chat/template/template.h"
@@ -37,10 +38,24 @@ void add(std::vector<std::pair<MarkedText, Value>>& items, std::string_view key,
 
 bool calls_tools(const Message& message) { return message.fields.find("\"tool_calls\"") != std::string::npos; }
 
-Value value_of(const Message& message, std::size_t number, bool knows_developers, bool arguments_as_text) {
+/// Returns the content of a message as the template gets it, in a message of `role`.
+Value content_of(const Message& message, std::size_t number, const std::string& role, ContentParts reading,
+                 const std::vector<std::string>& roles_with_parts) {
+  const Origin origin = origin_of(number);
+  if (message.parts.empty()) {
+    return Value(MarkedText(message.content, origin));
+  }
+  if (reading == ContentParts::glued) {
+    return Value(MarkedText(joined_parts(message.parts, ""), origin));
+  }
+  return std::ranges::find(roles_with_parts, role) != roles_with_parts.end() ? parts_value(message.parts, origin)
+                                                                             : Value(MarkedText(message.content, origin));
+}
+
+Value value_of(const Message& message, std::size_t number, const std::string& role, Value content, bool arguments_as_text) {
   std::vector<std::pair<MarkedText, Value>> items;
-  add(items, "role", Value(message.role == "developer" && !knows_developers ? "system" : message.role));
-  add(items, "content", Value(MarkedText(message.content, origin_of(number))));
+  add(items, "role", Value(role));
+  add(items, "content", std::move(content));
   if (!message.fields.empty()) {
     Json json = parse_json<Json>(message.fields);
     if (arguments_as_text && json.contains("tool_calls")) {
@@ -110,6 +125,7 @@ struct ChatTemplate::Program {
   jinja::CalendarDate date;
   std::vector<std::pair<MarkedText, Value>> variables;  // of every conversation
   std::vector<SpecialToken> special;                    // longer names first
+  std::vector<std::string> roles_with_parts{};          // in whose messages a content may be a list
 };
 
 /// A conversation as a text whose parts know the messages that they come from.
@@ -187,6 +203,12 @@ ChatTemplate::ChatTemplate(TemplateName name, const std::string& source, const T
       add(program->variables, key.bytes(), value);
     }
   }
+  program->roles_with_parts = roles_with_parts([&](Value messages) {
+    std::vector<std::pair<MarkedText, Value>> with = program->variables;
+    add(with, "messages", std::move(messages));
+    add(with, "add_generation_prompt", Value(false));
+    return program->program.render(*Value::dict(std::move(with)).dict(), program->date);
+  });
   program_ = std::move(program);
   // A short conversation shows how an answer ends. A template may refuse it.
   try {
@@ -238,7 +260,10 @@ jinja::Value ChatTemplate::variables_for(const Conversation& conversation, std::
   std::vector<Value> messages;
   const bool knows_developers = program_->program.source().find("developer") != std::string::npos;
   for (std::size_t i = 0; i < count; ++i) {
-    messages.push_back(value_of(conversation.messages[i], i, knows_developers, arguments_as_text));
+    const Message& message = conversation.messages[i];
+    const std::string role = message.role == "developer" && !knows_developers ? "system" : message.role;
+    Value content = content_of(message, i, role, variables_.parts, program_->roles_with_parts);
+    messages.push_back(value_of(message, i, role, std::move(content), arguments_as_text));
   }
   add(variables, "messages", Value::list(std::move(messages)));
   add(variables, "add_generation_prompt", Value(asks));

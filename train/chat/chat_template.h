@@ -32,6 +32,14 @@ struct Names<ScoredText> {
   static constexpr std::string_view of[] = {"answers", "last_answer", "all"};
 };
 
+/// The reading of a message's content that is a list of text parts. by_template: the list, if the template handles lists in messages of
+/// this role; otherwise one text, with a line break between parts. glued: one text without a separator, which is the reading of older runs.
+enum class ContentParts { by_template, glued };
+template <>
+struct Names<ContentParts> {
+  static constexpr std::string_view of[] = {"by_template", "glued"};
+};
+
 /// The text of a conversation.
 struct ChatText {
   std::string text{};
@@ -44,6 +52,7 @@ struct ChatVariables {
   std::string system{};  // the system message of conversations without one; empty: none
   std::string date{};    // what strftime_now() prints: "2026-03-09" or "2026-03-09 14:05"; empty: 1970-01-01
   std::string others{};  // a JSON object of more variables, such as {"enable_thinking": false}; empty: none
+  ContentParts parts = ContentParts::by_template;
 };
 
 /// A chat template: a program in the Jinja language that writes a conversation as one text. Immutable: threads may share a template.

@@ -12,6 +12,7 @@ struct Message {
   std::string content;
   std::optional<bool> learn{};  // whether the message is scored, if the data marks it; otherwise chat.loss decides
   std::string fields{};  // other fields for the template, as a JSON object: "tool_calls", "reasoning_content"; empty if there are none
+  std::vector<std::string> parts{};  // the texts of a content that is a list of parts; `content` joins them with line breaks
 
   bool operator==(const Message&) const = default;
 };

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/chat/content_parts.h"
 #include "train/system/json.h"
 #include "train/text/windows_lines.h"
 
@@ -48,23 +49,23 @@ std::string text_of_part(const json& part, const std::string& path, ExampleFindi
   return text->get<std::string>();
 }
 
-/// Returns the text of a content: a string, or a list of parts. An assistant's message with tool calls needs none.
-std::string read_content(const json& message, bool may_be_missing, const std::string& path, ExampleFindings& found) {
-  const json* const content = find_value(message, "content");
+/// Reads a content into `message`: a string, or a list of parts. An assistant's message with tool calls needs none.
+void read_content(const json& object, bool may_be_missing, const std::string& path, ExampleFindings& found, Message& message) {
+  const json* const content = find_value(object, "content");
   if (content == nullptr && may_be_missing) {
-    return "";
+    return;
   }
   if (content == nullptr || (!content->is_array() && !content->is_string())) {
     throw BadExample(path, concat(content == nullptr ? "is missing" : what_is(*content), ", expected a string or a list of parts of text"));
   }
   if (content->is_string()) {
-    return content->get<std::string>();
+    message.content = content->get<std::string>();
+    return;
   }
-  std::string text;
   for (std::size_t i = 0; i < content->size(); ++i) {
-    text += text_of_part((*content)[i], concat(path, '[', i, ']'), found);
+    message.parts.push_back(text_of_part((*content)[i], concat(path, '[', i, ']'), found));
   }
-  return text;
+  message.content = joined_parts(message.parts, "\n");
 }
 
 /// Checks a list of calls: {"type": "function", "function": {"name", "arguments"}}. Arguments are an object, or its text as in OpenAI's
@@ -148,7 +149,7 @@ Message read_message(const json& value, const std::string& path, ExampleFindings
   }
   Message message{.role = role->get<std::string>(), .content = {}};
   message.fields = read_fields(value, message.role, path);
-  message.content = read_content(value, message.role == "assistant" && !message.fields.empty(), path + ".content", found);
+  read_content(value, message.role == "assistant" && !message.fields.empty(), path + ".content", found, message);
   message.learn = read_marks(value, kMarksOfMessages, path);
   if (message.learn) {
     (*message.learn ? found.learnt_anyway : found.context_only) += message.role == "assistant" && *message.learn ? 0 : 1;

@@ -5,19 +5,44 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/chat/content_parts.h"
 #include "train/chat/markup.h"
 #include "train/chat/template/template.h"
 #include "train/system/json.h"
 
 namespace dikkat {
+namespace {
 
-ChatText render_variables(const std::string& source, const nlohmann::ordered_json& variables, const Tokenizer& tokenizer,
-                          const std::string& date) {
+using Json = nlohmann::ordered_json;
+
+/// Returns the texts of a content's parts; none if it has others than parts of text.
+std::vector<std::string> texts_of_parts(const Json& content) {
+  std::vector<std::string> texts;
+  for (const Json& part : content) {
+    const Json* const type = part.is_object() ? find_value(part, "type") : nullptr;
+    const Json* const text = type != nullptr && *type == "text" ? find_value(part, "text") : nullptr;
+    if (text == nullptr || !text->is_string()) {
+      return {};
+    }
+    texts.push_back(text->get<std::string>());
+  }
+  return texts;
+}
+
+bool has_text_parts(const Json& message) {
+  const Json* const content = message.is_object() ? find_value(message, "content") : nullptr;
+  return content != nullptr && content->is_array() && !texts_of_parts(*content).empty();
+}
+
+}  // namespace
+
+ChatText render_variables(const std::string& source, const Json& variables, const Tokenizer& tokenizer, const std::string& date) {
   const auto* const messages = variables.is_object() ? find_value(variables, "messages") : nullptr;
   require_input(messages != nullptr && messages->is_array(),
                 R"(has no list of messages, expected {"messages": [{"role": ..., "content": ...}]})");
   // Defaults, and then what is given.
   constexpr jinja::Origin kInput = 1;
+  const jinja::Template program(source);
   std::vector<std::pair<jinja::MarkedText, jinja::Value>> all;
   const auto set = [&](std::string_view name, jinja::Value value) {
     std::erase_if(all, [&](const auto& one) { return one.first.bytes() == name; });
@@ -39,8 +64,24 @@ ChatText render_variables(const std::string& source, const nlohmann::ordered_jso
       set(name, jinja::Value::from_json(value, name.ends_with("_token") ? jinja::kFromTemplate : kInput));
     }
   }
-  const jinja::Value with = jinja::Value::dict(std::move(all));
-  return chat_text(jinja::Template(source).render(*with.dict(), jinja::CalendarDate::parse(day)));
+  const jinja::CalendarDate when = jinja::CalendarDate::parse(day);
+  const auto rendered = [&](jinja::Value with_messages) {
+    set("messages", std::move(with_messages));
+    return program.render(*jinja::Value::dict(all).dict(), when);
+  };
+  // Contents that are parts of text are read as everywhere.
+  if (std::ranges::any_of(*messages, has_text_parts)) {
+    const std::vector<std::string> roles = roles_with_parts(rendered);
+    Json read = *messages;
+    for (auto& message : read) {
+      const auto* const role = has_text_parts(message) ? find_value(message, "role") : nullptr;
+      if (role != nullptr && std::ranges::none_of(roles, [&](const std::string& one) { return *role == one; })) {
+        message["content"] = joined_parts(texts_of_parts(message["content"]), "\n");
+      }
+    }
+    return chat_text(rendered(jinja::Value::from_json(read, kInput)));
+  }
+  return chat_text(rendered(jinja::Value::from_json(*messages, kInput)));
 }
 
 }  // namespace dikkat

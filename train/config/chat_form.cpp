@@ -18,7 +18,8 @@ ChatTemplate chat_form(const ChatConfig& chat, const Tokenizer& tokenizer, const
   require_input(name.has_value(), "chat.template is \"", chat.template_name,
                 "\", expected auto, chatml, llama3, plain, own or a template's file");
   try {
-    return chat_template(*name, tokenizer, chat.jinja, {.system = chat.system, .date = chat.date, .others = chat.variables});
+    return chat_template(*name, tokenizer, chat.jinja,
+                         {.system = chat.system, .date = chat.date, .others = chat.variables, .parts = chat.content_parts});
   } catch (const jinja::TemplateError& error) {
     fail_input("the chat template in ", where, " cannot be used: ", error.what(), "; choose the most similar one", how);
   }

@@ -215,6 +215,7 @@ struct ChatConfig : AnswerSampling {
   std::string jinja;      // the template that came with the model, as text in the Jinja language
   std::string date;       // what strftime_now() prints in a template
   std::string variables;  // a JSON object of a template's other variables
+  ContentParts content_parts = ContentParts::by_template;
   ScoredText loss = ScoredText::answers;
   Defaulted<ScoredText> eval_loss{};  // the tokens that evaluations score; default: loss
 

@@ -472,6 +472,10 @@ constexpr Key kKeys[] = {
     chat<&ChatConfig::variables>("variables",
                                  "Other variables of the template, as a JSON object: {\"enable_thinking\": false}. The model's page names "
                                  "them."),
+    chat<&ChatConfig::content_parts>(
+        "content_parts",
+        "Reading of a message whose content is a list of text parts. by_template: a template that handles lists gets the list; others get "
+        "one text, with a line break between parts. glued: one text without a separator, as in runs that are older than this key."),
     changeable(chat<&ChatConfig::temperature>("temperature",
                                               "Temperature of answers in chat, if none is given. An imported model has that of its "
                                               "generation_config.json. Exported files contain it.",

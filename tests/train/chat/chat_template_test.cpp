@@ -4,8 +4,10 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/throws.h"
+#include "train/chat/render_variables.h"
 #include "train/text/bpe_tokenizer.h"
 
 // Conversations as text and as tokens. (tests/clients/chat.mjs compares both with those of Hugging Face's libraries.)
@@ -187,6 +189,56 @@ TEST(ChatTemplate, GetsVariablesToolsAndFieldsOfMessages) {
       .messages = {{.role = "user", .content = "u"}, {.role = "assistant", .content = "a", .fields = R"({"tool_calls": [1]})"}},
       .tools = R"([{"b": 1, "a": 2}])"};
   EXPECT_EQ(form.ask(talk).text, R"(<|endoftext|>09 Mar 2026False[{"b": 1, "a": 2}]Sua[1])");
+}
+
+// A template that handles parts, as Gemma 3's: it trims each. For the system it takes only a text.
+constexpr const char* kTakesParts =
+    "{% for m in messages %}{{ m.role }}:{% if m.content is string %}{{ m.content|trim }}"
+    "{% elif m.role == 'system' %}{{ m.content[0].text }}"
+    "{% else %}{% for part in m.content %}{{ part.text|trim }}{% endfor %}{% endif %}<|im_end|>{% endfor %}";
+
+TEST(ChatTemplate, GetsPartsAsItHandlesThem) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  const auto in_parts = [](const char* role, std::vector<std::string> parts) {
+    Message message{role, ""};
+    for (const std::string& part : parts) {
+      message.content += message.content.empty() ? part : "\n" + part;
+    }
+    message.parts = std::move(parts);
+    return message;
+  };
+  const std::vector<Message> talk = {in_parts("system", {"Be", "kind."}), in_parts("user", {"What is", "the best book?"}),
+                                     in_parts("assistant", {"None ", " at all."})};
+  const auto text = [&](const std::string& jinja, ContentParts reading) {
+    return own(jinja, tokenizer, {.parts = reading}).learn({.messages = talk}, ScoredText::answers).front().text;
+  };
+  EXPECT_EQ(text(kTakesParts, ContentParts::by_template),
+            "system:Be\nkind.<|im_end|>user:What isthe best book?<|im_end|>assistant:Noneat all.<|im_end|>");
+  EXPECT_EQ(text(kTakesParts, ContentParts::glued),
+            "system:Bekind.<|im_end|>user:What isthe best book?<|im_end|>assistant:None  at all.<|im_end|>");
+  // These take a text: one computes with it, and the others print whatever they get.
+  for (const char* const print : {"m.content + ''", "m.content", "m.content|tojson|replace('\"', '')", "m.content|string|trim"}) {
+    const std::string jinja = std::string("{% for m in messages %}{{ ") + print + " }}<|im_end|>{% endfor %}";
+    const std::string lines = std::string(print).find("tojson") == std::string::npos ? "\n" : "\\n";
+    EXPECT_EQ(text(jinja, ContentParts::by_template),
+              "Be" + lines + "kind.<|im_end|>What is" + lines + "the best book?<|im_end|>None " + lines + " at all.<|im_end|>")
+        << print;
+    EXPECT_EQ(text(jinja, ContentParts::glued), "Bekind.<|im_end|>What isthe best book?<|im_end|>None  at all.<|im_end|>") << print;
+  }
+}
+
+TEST(ChatTemplate, VariablesOfOtherProgramsAreReadAlike) {
+  const BpeTokenizer tokenizer = with_special(kChatmlTokens);
+  const auto rendered = [&](const char* source, const char* content) {
+    const auto variables = nlohmann::ordered_json::parse(std::string(R"({"messages": [{"role": "user", "content": )") + content + "}]}");
+    return render_variables(source, variables, tokenizer, "2026-03-09").text;
+  };
+  const char* const two = R"([{"type": "text", "text": "x "}, {"type": "text", "text": " y"}])";
+  const char* const image = R"([{"type": "text", "text": "x"}, {"type": "image"}])";
+  EXPECT_EQ(rendered(kTakesParts, two), "user:xy<|im_end|>");
+  EXPECT_EQ(rendered("{{ messages[0].content }}", two), "x \n y");
+  EXPECT_EQ(rendered("{{ messages[0].content }}", "\"x\""), "x");
+  EXPECT_EQ(rendered("{{ messages[0].content }}", image), "[{'type': 'text', 'text': 'x'}, {'type': 'image'}]");
 }
 
 TEST(ChatTemplate, IsExportedWithItsSystemMessage) {

@@ -207,14 +207,17 @@ TEST(Conversation, CountsAnswersWithoutText) {
   EXPECT_EQ(found_in(R"({"prompt": "x", "completion": "", "train": false})").empty_answers, 0) << "it is not learnt";
 }
 
-TEST(Messages, JoinPartsOfText) {
+TEST(Messages, KeepPartsOfText) {
   const auto of_parts = [](const std::string& parts) {
     ExampleFindings found;
-    return read_messages(nlohmann::ordered_json::parse(R"([{"role": "user", "content": )" + parts + "}]"), "messages", found)[0].content;
+    return read_messages(nlohmann::ordered_json::parse(R"([{"role": "user", "content": )" + parts + "}]"), "messages", found)[0];
   };
   const auto refused = [&](const std::string& parts) { return input_error_of([&] { of_parts(parts); }); };
-  EXPECT_EQ(of_parts(R"([{"type": "text", "text": "a"}, {"type": "text", "text": "b", "image_url": null}])"), "ab");
-  EXPECT_EQ(of_parts("[]"), "");
+  const Message two = of_parts(R"([{"type": "text", "text": "a"}, {"type": "text", "text": "b", "image_url": null}])");
+  EXPECT_EQ(two.content, "a\nb");
+  EXPECT_EQ(two.parts, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(of_parts("[]"), (Message{"user", ""}));
+  EXPECT_EQ(of_parts("\"a\""), (Message{"user", "a"}));
   EXPECT_TRUE(is_about(refused(R"(["a"])"), "messages[0].content[0]"));
   EXPECT_TRUE(is_about(refused(R"([{"text": "a"}])"), "messages[0].content[0].type"));
   EXPECT_TRUE(is_about(refused(R"([{"type": "image_url", "image_url": {}}])"), "messages[0].content[0].type"));
