@@ -15,10 +15,12 @@
 namespace dikkat {
 namespace {
 
+using jinja::DictItems;
 using jinja::json_of;
 using jinja::kFromTemplate;
 using jinja::MarkedText;
 using jinja::Origin;
+using jinja::set_item;
 using jinja::TemplateError;
 using jinja::TemplateRefusal;
 using jinja::TextPart;
@@ -30,11 +32,6 @@ constexpr std::string_view kWhiteSpace = " \t\n\r\v\f";
 /// Returns the mark of what a message says. Its role is chosen from a list, so it counts as the template's.
 Origin origin_of(std::size_t message) { return static_cast<Origin>(message) + 2; }
 constexpr Origin kOther = 1;  // tools and variables
-
-void add(std::vector<std::pair<MarkedText, Value>>& items, std::string_view key, Value value) {
-  std::erase_if(items, [&](const auto& item) { return item.first.bytes() == key; });
-  items.emplace_back(MarkedText(key), std::move(value));
-}
 
 bool calls_tools(const Message& message) { return message.fields.find("\"tool_calls\"") != std::string::npos; }
 
@@ -53,9 +50,9 @@ Value content_of(const Message& message, std::size_t number, const std::string& 
 }
 
 Value value_of(const Message& message, std::size_t number, const std::string& role, Value content, bool arguments_as_text) {
-  std::vector<std::pair<MarkedText, Value>> items;
-  add(items, "role", Value(role));
-  add(items, "content", std::move(content));
+  DictItems items;
+  set_item(items, "role", Value(role));
+  set_item(items, "content", std::move(content));
   if (!message.fields.empty()) {
     Json json = parse_json<Json>(message.fields);
     if (arguments_as_text && json.contains("tool_calls")) {
@@ -66,7 +63,7 @@ Value value_of(const Message& message, std::size_t number, const std::string& ro
     }
     const Value fields = Value::from_json(json, origin_of(number));
     for (const auto& [key, value] : fields.dict()->items) {
-      add(items, key.bytes(), value);
+      set_item(items, key.text()->bytes(), value);
     }
   }
   return Value::dict(std::move(items));
@@ -123,9 +120,9 @@ ChatTokens encode_text(const Tokenizer& tokenizer, const std::string& text) {
 struct ChatTemplate::Program {
   jinja::Template program;
   jinja::CalendarDate date;
-  std::vector<std::pair<MarkedText, Value>> variables;  // of every conversation
-  std::vector<SpecialToken> special;                    // longer names first
-  std::vector<std::string> roles_with_parts{};          // in whose messages a content may be a list
+  DictItems variables;                          // of every conversation
+  std::vector<SpecialToken> special;            // longer names first
+  std::vector<std::string> roles_with_parts{};  // in whose messages a content may be a list
 };
 
 /// A conversation as a text whose parts know the messages that they come from.
@@ -190,23 +187,23 @@ ChatTemplate::ChatTemplate(TemplateName name, const std::string& source, const T
     program->date = jinja::CalendarDate::parse(variables_.date);
   }
   // transformers defines these even if there are none.
-  add(program->variables, "tools", Value(nullptr));
-  add(program->variables, "documents", Value(nullptr));
+  set_item(program->variables, "tools", Value(nullptr));
+  set_item(program->variables, "documents", Value(nullptr));
   for (const auto& [key, token] : special_names(tokenizer)) {
-    add(program->variables, key, Value(token));
+    set_item(program->variables, key, Value(token));
   }
   if (!variables_.others.empty()) {
     const Value others = Value::from_json(parse_json<Json>(variables_.others), kOther);
     require_input(others.dict() != nullptr, "chat.variables is ", variables_.others,
                   ", expected a JSON object such as {\"enable_thinking\": false}");
     for (const auto& [key, value] : others.dict()->items) {
-      add(program->variables, key.bytes(), value);
+      set_item(program->variables, key.text()->bytes(), value);
     }
   }
   program->roles_with_parts = roles_with_parts([&](Value messages) {
-    std::vector<std::pair<MarkedText, Value>> with = program->variables;
-    add(with, "messages", std::move(messages));
-    add(with, "add_generation_prompt", Value(false));
+    DictItems with = program->variables;
+    set_item(with, "messages", std::move(messages));
+    set_item(with, "add_generation_prompt", Value(false));
     return program->program.render(*Value::dict(std::move(with)).dict(), program->date);
   });
   program_ = std::move(program);
@@ -231,7 +228,7 @@ std::string ChatTemplate::end_text() const {
 }
 
 std::string ChatTemplate::begin_text() const {
-  const auto found = std::ranges::find_if(program_->variables, [](const auto& one) { return one.first.bytes() == "bos_token"; });
+  const auto found = std::ranges::find_if(program_->variables, [](const auto& one) { return one.first.text()->bytes() == "bos_token"; });
   return found == program_->variables.end() ? "" : found->second.text()->bytes();
 }
 
@@ -256,7 +253,7 @@ std::string ChatTemplate::jinja() const {
 
 /// Returns the variables of a template that writes the first `count` messages of a conversation.
 jinja::Value ChatTemplate::variables_for(const Conversation& conversation, std::size_t count, bool asks, bool arguments_as_text) const {
-  std::vector<std::pair<MarkedText, Value>> variables = program_->variables;
+  DictItems variables = program_->variables;
   std::vector<Value> messages;
   const bool knows_developers = program_->program.source().find("developer") != std::string::npos;
   for (std::size_t i = 0; i < count; ++i) {
@@ -265,17 +262,17 @@ jinja::Value ChatTemplate::variables_for(const Conversation& conversation, std::
     Value content = content_of(message, i, role, variables_.parts, program_->roles_with_parts);
     messages.push_back(value_of(message, i, role, std::move(content), arguments_as_text));
   }
-  add(variables, "messages", Value::list(std::move(messages)));
-  add(variables, "add_generation_prompt", Value(asks));
+  set_item(variables, "messages", Value::list(std::move(messages)));
+  set_item(variables, "add_generation_prompt", Value(asks));
   if (!conversation.tools.empty()) {
-    add(variables, "tools", Value::from_json(parse_json<Json>(conversation.tools), kOther));
+    set_item(variables, "tools", Value::from_json(parse_json<Json>(conversation.tools), kOther));
   }
   if (!conversation.variables.empty()) {
     const Value more = Value::from_json(parse_json<Json>(conversation.variables), kOther);
     require_input(more.dict() != nullptr, "the variables of the chat template are ", conversation.variables,
                   ", expected a JSON object such as {\"enable_thinking\": false}");
     for (const auto& [key, value] : more.dict()->items) {
-      add(variables, key.bytes(), value);
+      set_item(variables, key.text()->bytes(), value);
     }
   }
   return Value::dict(std::move(variables));

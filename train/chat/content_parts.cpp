@@ -14,9 +14,9 @@ using jinja::Value;
 constexpr Origin kProbe = 1;
 
 Value dict_of(std::initializer_list<std::pair<std::string_view, Value>> items) {
-  std::vector<std::pair<MarkedText, Value>> all;
+  jinja::DictItems all;
   for (const auto& [key, value] : items) {
-    all.emplace_back(MarkedText(key), value);
+    all.emplace_back(Value(key), value);
   }
   return Value::dict(std::move(all));
 }

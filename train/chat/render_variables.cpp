@@ -43,11 +43,8 @@ ChatText render_variables(const std::string& source, const Json& variables, cons
   // Defaults, and then what is given.
   constexpr jinja::Origin kInput = 1;
   const jinja::Template program(source);
-  std::vector<std::pair<jinja::MarkedText, jinja::Value>> all;
-  const auto set = [&](std::string_view name, jinja::Value value) {
-    std::erase_if(all, [&](const auto& one) { return one.first.bytes() == name; });
-    all.emplace_back(jinja::MarkedText(name), std::move(value));
-  };
+  jinja::DictItems all;
+  const auto set = [&](std::string_view name, jinja::Value value) { set_item(all, name, std::move(value)); };
   for (const char* name : {"tools", "documents"}) {
     set(name, jinja::Value(nullptr));
   }

@@ -149,6 +149,11 @@ bool is_letter(char32_t code_point) {
 
 bool is_decimal_digit(char32_t code_point) { return utf8proc_category(static_cast<utf8proc_int32_t>(code_point)) == UTF8PROC_CATEGORY_ND; }
 
+bool is_number(char32_t code_point) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
+  return UTF8PROC_CATEGORY_ND <= category && category <= UTF8PROC_CATEGORY_NO;
+}
+
 bool is_cased(char32_t code_point) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
   return UTF8PROC_CATEGORY_LU <= category && category <= UTF8PROC_CATEGORY_LT;

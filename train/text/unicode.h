@@ -28,6 +28,8 @@ char32_t to_title(char32_t code_point);
 
 bool is_letter(char32_t code_point);
 bool is_decimal_digit(char32_t code_point);
+/// Returns whether Unicode's category of the character is a number's: decimal digits, letters such as Roman numbers, and others such as ½.
+bool is_number(char32_t code_point);
 /// Returns whether the character is an upper, lower or title case letter.
 bool is_cased(char32_t code_point);
 /// Returns whether Python's str.isprintable() counts the character: neither a control, format or unassigned character, nor a separator.

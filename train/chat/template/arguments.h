@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,14 +24,7 @@ class Arguments {
     if (next_ < placed_.size()) {
       return std::move(placed_[next_++]);
     }
-    for (std::size_t i = 0; i < named_.size(); ++i) {
-      if (named_[i].first == name) {
-        Value value = std::move(named_[i].second);
-        named_.erase(named_.begin() + static_cast<std::ptrdiff_t>(i));
-        return value;
-      }
-    }
-    return std::nullopt;
+    return take_named(name);
   }
   /// Takes an argument that must be there. Throws TemplateError.
   Value need(std::string_view name) {
@@ -39,6 +33,17 @@ class Arguments {
       fail_template("calls ", function_, " without its argument ", name);
     }
     return *std::move(value);
+  }
+  /// Takes the argument with this name.
+  std::optional<Value> take_named(std::string_view name) {
+    for (std::size_t i = 0; i < named_.size(); ++i) {
+      if (named_[i].first == name) {
+        Value value = std::move(named_[i].second);
+        named_.erase(named_.begin() + static_cast<std::ptrdiff_t>(i));
+        return value;
+      }
+    }
+    return std::nullopt;
   }
   /// Takes all arguments without a name that are left.
   std::vector<Value> take_placed() {
@@ -59,6 +64,14 @@ class Arguments {
       fail_template("gives ", function_, " None as ", name, ", expected a str");
     }
     return *text;
+  }
+
+  /// Adds an argument with a name.
+  void add(std::string name, Value value) { named_.emplace_back(std::move(name), std::move(value)); }
+  /// Returns whether `is_meant` holds for an argument that is left.
+  bool has(auto is_meant) const {
+    return std::any_of(placed_.begin() + static_cast<std::ptrdiff_t>(next_), placed_.end(), is_meant) ||
+           std::any_of(named_.begin(), named_.end(), [&](const auto& one) { return is_meant(one.second); });
   }
 
   /// Throws TemplateError if arguments are left.

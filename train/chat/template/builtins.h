@@ -16,8 +16,6 @@ Test find_test(std::string_view name);
 
 /// Calls a method of a str, list or dict. Throws TemplateError if the value has no such method.
 Value call_method(const Value& object, std::string_view name, Arguments& arguments);
-/// Returns whether dicts have a method with this name, which hides a key with the name in `message.items`.
-bool is_dict_method(std::string_view name);
 
 /// Returns text without the white space at its ends, or without the characters of `characters`.
 MarkedText strip(const MarkedText& text, const MarkedText* characters = nullptr, bool begin = true, bool end = true);

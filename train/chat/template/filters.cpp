@@ -4,21 +4,40 @@
 
 #include <fmt/format.h>
 
+#include "train/chat/template/attributes.h"
 #include "train/chat/template/builtins.h"
 #include "train/chat/template/characters.h"
 #include "train/chat/template/print.h"
+#include "train/chat/template/text_format.h"
 #include "train/chat/template/text_methods.h"
 
 namespace dikkat::jinja {
 namespace {
 
-/// Returns the value at "a.b" or "a.0" in `value`, as the argument attribute of Jinja's filters names it; undefined if there is none.
-Value attribute_at(const Value& value, const Value& path) {
+/// Returns a text with the mark of another value: whether it is safe.
+Value marked_as(const Value& value, MarkedText text) { return value.is_safe() ? Value::safe(std::move(text)) : Value(std::move(text)); }
+
+/// Returns the result of a filter that Jinja computes when it is used.
+Value generator(std::vector<Value> items, const char* filter) { return Value::list(std::move(items), ListKind::generator, filter); }
+
+/// Returns whether a value has no items for filters that take any false value as an empty list.
+bool is_empty(const Value& value) { return !value.is(ListKind::generator) && !is_true(value); }
+
+/// Returns the value at "a.b" or "a.0" in `value`, as the argument attribute of Jinja's filters names it. A part that is missing is
+/// `otherwise`, or undefined.
+Value attribute_at(const Value& value, const Value& path, const std::optional<Value>& otherwise = std::nullopt) {
+  const auto part_of = [&](const Value& from, const Value& part) {
+    Value found = subscript(from, part);
+    return found.is_undefined() && otherwise ? *otherwise : found;
+  };
   if (path.is_integer()) {
-    return item(value, path);
+    return part_of(value, path);
   }
   if (!path.text()) {
     fail_template("gives a filter ", path.type_name(), " as attribute, expected a str");
+  }
+  if (path.text()->bytes().find(',') != std::string::npos) {
+    fail_template("gives a filter the attributes '", path.text()->bytes(), "', of which only one is supported");
   }
   Value found = value;
   std::string_view rest = path.text()->bytes();
@@ -26,7 +45,7 @@ Value attribute_at(const Value& value, const Value& path) {
     const std::size_t dot = rest.find('.');
     const std::string_view name = rest.substr(0, dot);
     const bool is_index = !name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == std::string_view::npos;
-    found = item(found, is_index ? Value(std::int64_t{std::stol(std::string(name))}) : Value(name));
+    found = part_of(found, is_index ? Value(std::int64_t{std::stol(std::string(name))}) : Value(name));
     if (dot == std::string_view::npos) {
       return found;
     }
@@ -35,6 +54,9 @@ Value attribute_at(const Value& value, const Value& path) {
 }
 
 Value first_of(const Value& value, bool last) {
+  if (last && value.is(ListKind::generator)) {
+    fail_template("asks for the last item of the result of the filter ", value.list()->printed, ", expected |list behind the filter");
+  }
   std::vector<Value> items = items_of(value);
   if (items.empty()) {
     return Value(
@@ -78,17 +100,14 @@ Value as_json(const Value& value, Arguments& arguments) {
 }
 
 Value pairs_of(const Value& value) {
-  if (value.is_undefined()) {
-    return Value::list({});
-  }
-  if (!value.dict()) {
+  if (!value.dict() && !value.is_undefined()) {
     fail_template("asks for the items of ", value.type_name(), ", expected a dict");
   }
   std::vector<Value> pairs;
-  for (const auto& [key, one] : value.dict()->items) {
-    pairs.push_back(Value::list({Value(key), one}, true));
+  for (const auto& [key, one] : value.dict() ? value.dict()->items : DictItems()) {
+    pairs.push_back(Value::list({key, one}, ListKind::tuple));
   }
-  return Value::list(std::move(pairs));
+  return generator(std::move(pairs), "items");
 }
 
 Value defaulted(const Value& value, Arguments& arguments) {
@@ -99,7 +118,11 @@ Value defaulted(const Value& value, Arguments& arguments) {
 }
 
 /// Returns the items for which a test holds, or does not hold. With `by_attribute`, the test is of an attribute of the item.
-Value selected(const Value& value, Arguments& arguments, bool wanted, bool by_attribute) {
+Value selected(const Value& value, Arguments& arguments, const char* filter, bool wanted, bool by_attribute) {
+  if (is_empty(value)) {
+    arguments.take_placed();
+    return generator({}, filter);
+  }
   std::optional<Value> attribute;
   if (by_attribute) {
     attribute = arguments.need("attribute");
@@ -122,11 +145,16 @@ Value selected(const Value& value, Arguments& arguments, bool wanted, bool by_at
       kept.push_back(one);
     }
   }
-  return Value::list(std::move(kept));
+  return generator(std::move(kept), filter);
 }
 
 Value mapped(const Value& value, Arguments& arguments) {
   std::vector<Value> results;
+  if (is_empty(value)) {
+    arguments.take_placed();
+    arguments.take_named();
+    return generator({}, "map");
+  }
   if (std::vector<Value> placed = arguments.take_placed(); !placed.empty()) {
     const MarkedText* const name = placed.front().text();
     const Filter filter = name ? find_filter(name->bytes()) : nullptr;
@@ -140,15 +168,14 @@ Value mapped(const Value& value, Arguments& arguments) {
       results.push_back(filter(one, filter_arguments));
       filter_arguments.end();
     }
-    return Value::list(std::move(results));
+    return generator(std::move(results), "map");
   }
   const Value attribute = arguments.need("attribute");
   const std::optional<Value> otherwise = arguments.take("default");
   for (const Value& one : items_of(value)) {
-    Value found = attribute_at(one, attribute);
-    results.push_back(found.is_undefined() && otherwise ? *otherwise : std::move(found));
+    results.push_back(attribute_at(one, attribute, otherwise && !otherwise->is_none() ? otherwise : std::nullopt));
   }
-  return Value::list(std::move(results));
+  return generator(std::move(results), "map");
 }
 
 /// Returns a value to compare: a text in lower case, unless case counts.
@@ -207,7 +234,7 @@ Value unique(const Value& value, Arguments& arguments) {
       keys.push_back(std::move(key));
     }
   }
-  return Value::list(std::move(kept));
+  return generator(std::move(kept), "unique");
 }
 
 Value extreme(const Value& value, Arguments& arguments, bool largest) {
@@ -235,12 +262,32 @@ Value reversed(const Value& value, Arguments&) {
   }
   std::vector<Value> items = items_of(value);
   std::reverse(items.begin(), items.end());
-  return Value::list(std::move(items));
+  return value.is(ListKind::generator) ? Value::list(std::move(items)) : generator(std::move(items), "reverse");
+}
+
+/// Removes the signs _ that stand between two digits. Returns nullopt if there is another one.
+std::optional<std::string> without_separators(std::string_view text) {
+  const auto is_digit_at = [&](std::size_t at) { return at < text.size() && '0' <= text[at] && text[at] <= '9'; };
+  std::string kept;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      kept += text[i];
+    } else if (i == 0 || !is_digit_at(i - 1) || !is_digit_at(i + 1)) {
+      return std::nullopt;
+    }
+  }
+  return kept;
 }
 
 /// Returns the number that a text begins and ends with, as Python's float() reads it; nullopt if there is none.
 std::optional<double> read_number(std::string text) {
   text = strip(MarkedText(text)).bytes();
+  std::string word = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+  std::ranges::transform(word, word.begin(), [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (word == "inf" || word == "infinity" || word == "nan") {
+    return std::strtod(text.c_str(), nullptr);
+  }
+  text = without_separators(text).value_or("");
   if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos) {
     return std::nullopt;
   }
@@ -251,18 +298,10 @@ std::optional<double> read_number(std::string text) {
 
 /// Returns the integer that a text without white space around it is, as Python's int() reads it; nullopt if it is none.
 std::optional<std::string> read_digits(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789";
-  std::string digits;
   const bool is_negative = text.starts_with('-');
   text.remove_prefix(is_negative || text.starts_with('+') ? 1 : 0);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (kDigits.find(text[i]) != std::string_view::npos) {
-      digits += text[i];
-    } else if (text[i] != '_' || i == 0 || i + 1 == text.size() || text[i - 1] == '_') {  // one _ may stand between two digits
-      return std::nullopt;
-    }
-  }
-  if (digits.empty()) {
+  std::string digits = without_separators(text).value_or("");
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) {
     return std::nullopt;
   }
   digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
@@ -281,7 +320,7 @@ Value to_integer(const Value& value, Arguments& arguments) {
       return Value::integer_of(*digits);
     }
     number = read_number(text);
-    if (number && std::isinf(*number)) {
+    if (number && !std::isfinite(*number)) {
       number = std::nullopt;
     }
   } else if (value.as<double>()) {
@@ -321,7 +360,7 @@ Value rounded(const Value& value, Arguments& arguments) {
   if (method && method->bytes() == "floor") {
     return Value(std::floor(value.real() * factor) / factor);
   }
-  return Value(std::nearbyint(value.real() * factor) / factor);
+  return Value(std::strtod(fmt::format("{:.{}f}", value.real(), precision).c_str(), nullptr));  // rounds the exact number, as Python does
 }
 
 Value absolute(const Value& value, Arguments&) {
@@ -386,7 +425,45 @@ Value indented(const Value& value, Arguments& arguments) {
     out.append(text, at, std::min(end + 1, bytes.size()));
     at = end + 1;
   }
-  return Value(std::move(out));
+  return marked_as(value, std::move(out));
+}
+
+/// Returns lists of `count` items, the last one filled with `fill_with`.
+Value batched(const Value& value, Arguments& arguments) {
+  const std::optional<std::int64_t> count = arguments.take_integer("linecount");
+  const std::optional<Value> fill = arguments.take("fill_with");
+  if (!count || *count < 1) {
+    fail_template("gives the filter batch no size, expected an int of 1 or more");
+  }
+  check_item_count(static_cast<std::size_t>(*count));
+  std::vector<Value> batches, batch;
+  const std::vector<Value> items = items_of(value);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    batch.push_back(items[i]);
+    if (i + 1 == items.size() && fill && !fill->is_none()) {
+      batch.resize(static_cast<std::size_t>(*count), *fill);
+    }
+    if (i + 1 == items.size() || batch.size() == static_cast<std::size_t>(*count)) {
+      batches.push_back(Value::list(std::exchange(batch, {})));
+    }
+  }
+  return generator(std::move(batches), "batch");
+}
+
+Value escaped_value(const Value& value, Arguments&) { return value.is_safe() ? value : Value::safe(escaped(to_text(value))); }
+
+/// Returns text % arguments.
+Value format_filter(const Value& value, Arguments& arguments) {
+  std::vector<Value> placed = arguments.take_placed();
+  DictItems named;
+  for (auto& [name, one] : arguments.take_named()) {
+    named.emplace_back(Value(name), std::move(one));
+  }
+  if (!placed.empty() && !named.empty()) {
+    fail_template("gives the filter format arguments with and without names, expected either");
+  }
+  const Value text = value.text() ? value : Value(to_text(value));
+  return percent_format(text, named.empty() ? Value::list(std::move(placed), ListKind::tuple) : Value::dict(std::move(named)));
 }
 
 struct NamedFilter {
@@ -396,13 +473,18 @@ struct NamedFilter {
 
 constexpr NamedFilter kFilters[] = {
     {"abs", absolute},
-    {"capitalize", [](const Value& v, Arguments&) { return Value(capitalized(to_text(v))); }},
+    {"batch", batched},
+    {"capitalize", [](const Value& v, Arguments&) { return marked_as(v, capitalized(to_text(v))); }},
     {"count", [](const Value& v, Arguments&) { return Value(length(v)); }},
     {"d", defaulted},
     {"default", defaulted},
     {"dictsort", sorted_pairs},
+    {"e", escaped_value},
+    {"escape", escaped_value},
     {"first", [](const Value& v, Arguments&) { return first_of(v, false); }},
     {"float", to_real},
+    {"forceescape", [](const Value& v, Arguments&) { return Value::safe(escaped(to_text(v))); }},
+    {"format", format_filter},
     {"indent", indented},
     {"int", to_integer},
     {"items", [](const Value& v, Arguments&) { return pairs_of(v); }},
@@ -410,30 +492,30 @@ constexpr NamedFilter kFilters[] = {
     {"last", [](const Value& v, Arguments&) { return first_of(v, true); }},
     {"length", [](const Value& v, Arguments&) { return Value(length(v)); }},
     {"list", [](const Value& v, Arguments&) { return Value::list(items_of(v)); }},
-    {"lower", [](const Value& v, Arguments&) { return Value(lower_case(to_text(v))); }},
+    {"lower", [](const Value& v, Arguments&) { return marked_as(v, lower_case(to_text(v))); }},
     {"map", mapped},
     {"max", [](const Value& v, Arguments& a) { return extreme(v, a, true); }},
     {"min", [](const Value& v, Arguments& a) { return extreme(v, a, false); }},
-    {"reject", [](const Value& v, Arguments& a) { return selected(v, a, false, false); }},
-    {"rejectattr", [](const Value& v, Arguments& a) { return selected(v, a, false, true); }},
+    {"reject", [](const Value& v, Arguments& a) { return selected(v, a, "reject", false, false); }},
+    {"rejectattr", [](const Value& v, Arguments& a) { return selected(v, a, "rejectattr", false, true); }},
     {"replace", [](const Value& v, Arguments& a) { return replace_in(to_text(v), a); }},
     {"reverse", reversed},
     {"round", rounded},
-    {"safe", [](const Value& v, Arguments&) { return Value(to_text(v)); }},
-    {"select", [](const Value& v, Arguments& a) { return selected(v, a, true, false); }},
-    {"selectattr", [](const Value& v, Arguments& a) { return selected(v, a, true, true); }},
+    {"safe", [](const Value& v, Arguments&) { return Value::safe(to_text(v)); }},
+    {"select", [](const Value& v, Arguments& a) { return selected(v, a, "select", true, false); }},
+    {"selectattr", [](const Value& v, Arguments& a) { return selected(v, a, "selectattr", true, true); }},
     {"sort", sorted},
-    {"string", [](const Value& v, Arguments&) { return Value(to_text(v)); }},
+    {"string", [](const Value& v, Arguments&) { return marked_as(v, to_text(v)); }},
     {"sum", total},
     {"title", [](const Value& v, Arguments&) { return Value(jinja_title(to_text(v))); }},
     {"tojson", as_json},
     {"trim",
      [](const Value& v, Arguments& a) {
        const std::optional<MarkedText> characters = a.take_text("chars");
-       return Value(strip(to_text(v), characters ? &*characters : nullptr));
+       return marked_as(v, strip(to_text(v), characters ? &*characters : nullptr));
      }},
     {"unique", unique},
-    {"upper", [](const Value& v, Arguments&) { return Value(upper_case(to_text(v))); }},
+    {"upper", [](const Value& v, Arguments&) { return marked_as(v, upper_case(to_text(v))); }},
 };
 
 }  // namespace

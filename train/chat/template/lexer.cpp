@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <iterator>
+#include <string>
 
 #include "train/chat/template/characters.h"
 #include "train/chat/template/template_error.h"
@@ -15,6 +17,8 @@ using Kind = TemplateToken::Kind;
 // Jinja's longest operators come first.
 constexpr std::string_view kSymbols[] = {"//", "**", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "<",
                                          ">",  "=",  "|",  ".",  ",",  ":",  "(", ")", "[", "]", "{", "}", ";"};
+
+constexpr std::string_view kBaseLetters = "xXoObB";  // of 0x1F, 0o17 and 0b101
 
 bool is_digit(char c) { return '0' <= c && c <= '9'; }
 bool is_name_begin(char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || c == '_'; }
@@ -159,7 +163,7 @@ class Lexer {
 
   void read_raw(std::size_t end_of_tag, char sign) {
     const int line = line_;
-    leave_tag(end_of_tag, sign, true);
+    leave_tag(end_of_tag, sign, false);  // the line break behind this tag stays
     for (std::size_t tag = at_; (tag = source_.find("{%", tag)) != std::string::npos; ++tag) {
       std::size_t name = tag + 2;
       name = skip_space(source_, name + (name < source_.size() && (source_[name] == '-' || source_[name] == '+') ? 1 : 0));
@@ -235,6 +239,10 @@ class Lexer {
   void read_number() {
     std::string digits;
     std::size_t end = at_;
+    const bool follows_dot = at_ > 0 && source_[at_ - 1] == '.';  // list.0.1 has two integers
+    if (source_[at_] == '0' && at_ + 1 < source_.size() && kBaseLetters.find(source_[at_ + 1]) != std::string_view::npos) {
+      return read_digits_of_base();
+    }
     const auto take_digits = [&] {
       while (end < source_.size() &&
              (is_digit(source_[end]) || (source_[end] == '_' && end + 1 < source_.size() && is_digit(source_[end + 1])))) {
@@ -244,12 +252,12 @@ class Lexer {
     };
     take_digits();
     bool is_real = false;
-    if (end + 1 < source_.size() && source_[end] == '.' && is_digit(source_[end + 1])) {
+    if (!follows_dot && end + 1 < source_.size() && source_[end] == '.' && is_digit(source_[end + 1])) {
       is_real = true;
       digits += source_[end++];
       take_digits();
     }
-    if (end < source_.size() && (source_[end] == 'e' || source_[end] == 'E')) {
+    if (!follows_dot && end < source_.size() && (source_[end] == 'e' || source_[end] == 'E')) {
       std::size_t exponent = end + 1;
       exponent += exponent < source_.size() && (source_[exponent] == '-' || source_[exponent] == '+') ? 1 : 0;
       if (exponent < source_.size() && is_digit(source_[exponent])) {
@@ -260,9 +268,36 @@ class Lexer {
       }
     }
     if (end < source_.size() && is_name_begin(source_[end])) {
-      fail_template("line ", line_, ": has the number ", digits, " followed by '", source_[end], "', expected a decimal number");
+      fail_template("line ", line_, ": has the number ", digits, " followed by '", source_[end], "', expected a number");
+    }
+    if (!is_real && digits.front() == '0') {
+      if (digits.find_first_not_of('0') != std::string::npos) {
+        fail_template("line ", line_, ": has the integer ", digits, ", expected one without zeros at its beginning");
+      }
+      digits = "0";
     }
     add(is_real ? Kind::real : Kind::integer, digits);
+    move_to(end);
+  }
+
+  /// Reads 0x1F, 0o17 or 0b101.
+  void read_digits_of_base() {
+    constexpr int kBases[] = {16, 16, 8, 8, 2, 2};
+    const int base = kBases[kBaseLetters.find(source_[at_ + 1])];
+    std::string digits;
+    std::size_t end = at_ + 2;
+    for (; end < source_.size() && (is_name_begin(source_[end]) || is_digit(source_[end])); ++end) {
+      const bool separates = source_[end] == '_' && end + 1 < source_.size() && source_[end + 1] != '_';
+      digits += separates ? "" : source_.substr(end, 1);
+    }
+    std::int64_t number = 0;
+    const char* const last = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), last, number, base);
+    if (stop != last || digits.empty() || error != std::errc()) {
+      fail_template("line ", line_, ": has the number ", source_.substr(at_, end - at_),
+                    ", expected an integer of 64 bits: 17, 0x1F, 0o17 or 0b101");
+    }
+    add(Kind::integer, std::to_string(number));
     move_to(end);
   }
 
@@ -302,6 +337,9 @@ class Lexer {
       for (digits = 1; digits < 3 && at + digits < source_.size() && '0' <= source_[at + digits] && source_[at + digits] <= '7';) {
         ++digits;
       }
+    }
+    if (c == 'N') {
+      fail_template("line ", line_, ": has the escape \\N in a string, which is not supported; expected the character itself, or \\u");
     }
     if (digits == 0) {
       text += '\\';  // Python keeps an unknown escape

@@ -7,37 +7,31 @@
 namespace dikkat::jinja {
 namespace {
 
-// Those that change a dict are errors, as in Jinja's sandbox.
-constexpr std::string_view kDictMethods[] = {"clear", "copy",    "fromkeys",   "get",    "items", "keys",
-                                             "pop",   "popitem", "setdefault", "update", "values"};
-
 Value call_dict_method(const DictValue& dict, std::string_view name, Arguments& arguments) {
   if (name == "get") {
     const Value key = arguments.need("key");
     const std::optional<Value> otherwise = arguments.take("default");
-    const Value* const found = key.text() ? dict.find(key.text()->bytes()) : nullptr;
+    const Value* const found = dict.find(key);
     return found ? *found : otherwise ? *otherwise : Value(nullptr);
   }
-  std::vector<Value> items;
-  for (const auto& [key, value] : dict.items) {
-    if (name == "keys") {
-      items.emplace_back(key);
-    } else if (name == "values") {
-      items.push_back(value);
-    } else if (name == "items") {
-      items.push_back(Value::list({Value(key), value}, true));
-    } else {
-      break;
-    }
+  if (name == "copy") {
+    return Value::dict(dict.items);
   }
   if (name != "keys" && name != "values" && name != "items") {
     fail_template("calls the method ", name, " of a dict, which is not supported");
   }
-  return Value::list(std::move(items));
+  std::vector<Value> items;
+  for (const auto& [key, value] : dict.items) {
+    items.push_back(name == "keys" ? key : name == "values" ? value : Value::list({key, value}, ListKind::tuple));
+  }
+  return Value::list(std::move(items), name == "keys" ? ListKind::keys : name == "values" ? ListKind::values : ListKind::items);
 }
 
 Value call_list_method(const ListValue& list, std::string_view name, Arguments& arguments) {
-  if (name != "index" && name != "count") {
+  if (name == "copy" && list.kind == ListKind::list) {
+    return Value::list(list.items);
+  }
+  if (list.kind > ListKind::range || (name != "index" && name != "count")) {
     fail_template("calls the method ", name, " of a list, which is not supported");
   }
   const Value wanted = arguments.need("value");
@@ -54,11 +48,34 @@ Value call_list_method(const ListValue& list, std::string_view name, Arguments& 
 
 }  // namespace
 
-bool is_dict_method(std::string_view name) { return std::binary_search(std::begin(kDictMethods), std::end(kDictMethods), name); }
+namespace {
+
+/// Calls a method of a text that is marked as safe. Its result is safe, too.
+Value call_safe_method(const MarkedText& text, std::string_view name, Arguments& arguments) {
+  const auto is_escaped = [](const Value& argument) {
+    return !argument.is_number() && !argument.is_none() && !argument.is_safe() &&
+           !(argument.text() && argument.text()->bytes().find_first_of("&<>'\"") == std::string::npos);
+  };
+  if (name == "format" || arguments.has(is_escaped)) {
+    fail_template("calls the method ", name, " of a text that is marked as safe with what Jinja may escape, which is not supported");
+  }
+  const auto safe = [](const Value& one) { return one.text() ? Value::safe(*one.text()) : one; };
+  const Value result = call_text_method(text, name, arguments);
+  if (!result.list()) {
+    return safe(result);
+  }
+  std::vector<Value> items;
+  std::ranges::transform(result.list()->items, std::back_inserter(items), safe);
+  return Value::list(std::move(items), result.list()->kind);
+}
+
+}  // namespace
 
 Value call_method(const Value& object, std::string_view name, Arguments& arguments) {
   Value result;
-  if (object.text()) {
+  if (object.is_safe()) {
+    result = call_safe_method(*object.text(), name, arguments);
+  } else if (object.text()) {
     result = call_text_method(*object.text(), name, arguments);
   } else if (object.dict()) {
     result = call_dict_method(*object.dict(), name, arguments);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
+#include <set>
 
 #include "train/chat/template/lexer.h"
 #include "train/chat/template/template_error.h"
@@ -150,6 +152,15 @@ class Parser {
     if (tag == "call") {
       return call_statement(line);
     }
+    if (tag == "filter") {
+      return filter_statement(line);
+    }
+    if (tag == "with") {
+      return with_statement(line);
+    }
+    if (tag == "print") {
+      return print_statement(line);
+    }
     if (tag == "generation") {
       auto generation = std::make_unique<GenerationStatement>(line);
       generation->body = block_until("endgeneration");
@@ -157,12 +168,13 @@ class Parser {
     }
     if (tag == "break" || tag == "continue") {
       if (loops_ == 0) {
-        fail_template("line ", line, ": has {% ", tag, " %} outside of a loop");
+        fail_template("line ", line, ": has {% ", tag, " %} outside of a loop, or in a block within a loop whose text becomes a value");
       }
       need(Kind::statement_end, "%}");
       return std::make_unique<LoopControl>(line, tag == "break" ? Flow::break_loop : Flow::continue_loop);
     }
-    constexpr std::string_view kEnds[] = {"elif", "else", "endif", "endfor", "endset", "endmacro", "endcall", "endgeneration", "endraw"};
+    constexpr std::string_view kEnds[] = {"elif",    "else",          "endif",     "endfor",  "endset", "endmacro",
+                                          "endcall", "endgeneration", "endfilter", "endwith", "endraw"};
     if (std::find(std::begin(kEnds), std::end(kEnds), tag) != std::end(kEnds)) {
       fail_template("line ", line, ": has {% ", tag, " %} without its beginning");
     }
@@ -200,9 +212,7 @@ class Parser {
     if (take_name("if")) {
       made->condition = expression();
     }
-    if (is_name("recursive")) {
-      fail_template("line ", line, ": has a recursive loop, which is not supported");
-    }
+    made->is_recursive = take_name("recursive");
     need(Kind::statement_end, "%}");
     ++loops_;
     made->body = block({"else", "endfor"});
@@ -226,9 +236,49 @@ class Parser {
     while (is_symbol("|")) {
       made->filters.push_back(filter());
     }
-    const int loops = std::exchange(loops_, 0);  // the body is printed into the value
-    made->body = block_until("endset");
+    made->body = captured_block("endset");
+    return made;
+  }
+
+  /// Reads a block up to one tag, and the tag. What it prints becomes a value, so it cannot end a loop around it.
+  Statements captured_block(std::string_view end) {
+    const int loops = std::exchange(loops_, 0);
+    Statements body = block_until(end);
     loops_ = loops;
+    return body;
+  }
+
+  std::unique_ptr<const Statement> filter_statement(int line) {
+    auto made = std::make_unique<FilterStatement>(line);
+    do {
+      made->filters.push_back(named_filter());
+    } while (take_symbol("|"));
+    made->body = captured_block("endfilter");
+    return made;
+  }
+
+  std::unique_ptr<const Statement> with_statement(int line) {
+    auto made = std::make_unique<WithStatement>(line);
+    while (now().kind != Kind::statement_end) {
+      if (!made->values.empty()) {
+        need_symbol(",");
+      }
+      Target name = target(false);
+      need_symbol("=");
+      made->values.emplace_back(std::move(name), expression());
+    }
+    made->body = block_until("endwith");
+    return made;
+  }
+
+  std::unique_ptr<const Statement> print_statement(int line) {
+    auto parts = std::make_unique<Concatenation>();
+    do {
+      parts->parts.push_back(expression());
+    } while (take_symbol(","));
+    need(Kind::statement_end, "%}");
+    auto made = std::make_unique<PrintStatement>(line);
+    made->value = std::move(parts);
     return made;
   }
 
@@ -259,6 +309,9 @@ class Parser {
     if (std::find(std::begin(kReserved), std::end(kReserved), now().text) != std::end(kReserved)) {
       fail_expected("a name to set");
     }
+    for (BodyNames& names : body_names_) {
+      names.set.insert(now().text);
+    }
     return need_name();
   }
 
@@ -266,36 +319,59 @@ class Parser {
     auto made = std::make_unique<Macro>(line);
     made->name = target_name();
     need_symbol("(");
+    read_parameters(line, made->signature);
+    read_body(line, "endmacro", made->signature);
+    return made;
+  }
+
+  /// Reads parameters, behind the opening bracket, and the closing one.
+  void read_parameters(int line, Signature& made) {
     while (!take_symbol(")")) {
       std::string parameter = target_name();
       ExpressionPtr otherwise;
       if (take_symbol("=")) {
         otherwise = expression();
-      } else if (!made->parameters.empty() && made->parameters.back().second) {
+      } else if (!made.parameters.empty() && made.parameters.back().second) {
         fail_template("line ", line, ": has a parameter without a default behind one with a default");
       }
-      made->parameters.emplace_back(std::move(parameter), std::move(otherwise));
+      made.parameters.emplace_back(std::move(parameter), std::move(otherwise));
       if (!is_symbol(")")) {
         need_symbol(",");
       }
     }
-    const int loops = std::exchange(loops_, 0);
-    made->body = block_until("endmacro");
-    loops_ = loops;
-    return made;
+  }
+
+  /// Reads the body of a macro or a call block, whose parameters were read.
+  void read_body(int line, std::string_view end, Signature& made) {
+    const auto parameter = [&](std::string_view name) {
+      return std::ranges::find_if(made.parameters, [&](const auto& one) { return one.first == name; });
+    };
+    body_names_.emplace_back();
+    made.body = captured_block(end);
+    const BodyNames names = std::move(body_names_.back());
+    body_names_.pop_back();
+    const auto is_read = [&](std::string_view name) { return names.read.contains(name); };
+    made.uses_caller = is_read("caller");
+    made.uses_kwargs = is_read("kwargs") && parameter("kwargs") == made.parameters.end();
+    made.uses_varargs = is_read("varargs") && parameter("varargs") == made.parameters.end();
+    if (const auto caller = parameter("caller"); made.uses_caller && caller != made.parameters.end() && !caller->second) {
+      fail_template("line ", line, ": has the parameter caller without a default, expected none of this name, or a default such as none");
+    }
   }
 
   std::unique_ptr<const Statement> call_statement(int line) {
     auto made = std::make_unique<CallStatement>(line);
-    if (is_symbol("(")) {
-      fail_template("line ", line, ": has a call block with parameters, which is not supported");
+    if (take_symbol("(")) {
+      read_parameters(line, made->signature);
     }
-    made->name = need_name();
-    need_symbol("(");
-    made->arguments = call_arguments();
-    const int loops = std::exchange(loops_, 0);
-    made->body = block_until("endcall");
-    loops_ = loops;
+    ExpressionPtr called = expression();
+    const auto* const call = dynamic_cast<const Suffixed*>(called.get());
+    if (!call || !call->is_call()) {
+      fail_template("line ", line, ": has a call block without a call, expected {% call macro(...) %}");
+    }
+    called.release();
+    made->call.reset(call);
+    read_body(line, "endcall", made->signature);
     return made;
   }
 
@@ -521,15 +597,16 @@ class Parser {
   CallArguments call_arguments() {
     CallArguments made;
     while (!take_symbol(")")) {
-      if (is_symbol("*") || is_symbol("**")) {
-        fail_template("line ", now().line, ": unpacks arguments with ", now().text, ", which is not supported");
-      }
-      if (now().kind == Kind::name && ahead().is(Kind::symbol, "=")) {
+      if (take_symbol("**")) {
+        made.named.emplace_back("", expression());
+      } else if (take_symbol("*")) {
+        made.placed.emplace_back(expression(), true);
+      } else if (now().kind == Kind::name && ahead().is(Kind::symbol, "=")) {
         std::string name = take().text;
         take();
         made.named.emplace_back(std::move(name), expression());
       } else if (made.named.empty()) {
-        made.placed.push_back(expression());
+        made.placed.emplace_back(expression(), false);
       } else {
         fail_expected("an argument with a name, since the one before it has a name");
       }
@@ -542,6 +619,11 @@ class Parser {
 
   Suffix filter() {
     take();
+    return named_filter();
+  }
+
+  /// Reads a filter without the sign before it.
+  Suffix named_filter() {
     Suffix made{.kind = Suffix::Kind::filter, .name = need_name()};
     made.filter = find_filter(made.name);
     if (take_symbol("(")) {
@@ -566,7 +648,7 @@ class Parser {
                                 is_symbol("{") || (now().kind == Kind::name && !is_operator);
     if (begins_operand) {
       Suffixed unused;
-      made.arguments.placed.push_back(signed_operand(unused));
+      made.arguments.placed.emplace_back(signed_operand(unused), false);
     }
     return made;
   }
@@ -627,6 +709,11 @@ class Parser {
     if (name == "none" || name == "None") {
       return std::make_unique<Literal>(Value(nullptr));
     }
+    for (BodyNames& names : body_names_) {
+      if (!names.set.contains(name)) {
+        names.read.insert(name);
+      }
+    }
     return std::make_unique<Name>(name);
   }
 
@@ -645,6 +732,12 @@ class Parser {
   std::size_t at_ = 0;
   int levels_ = 0;
   int loops_ = 0;  // that are open
+
+  /// The names that the body of a macro or a call block reads before it sets them.
+  struct BodyNames {
+    std::set<std::string, std::less<>> read{}, set{};
+  };
+  std::vector<BodyNames> body_names_;  // of the bodies that are open
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "train/chat/template/characters.h"
+#include "train/chat/template/loop_state.h"
 #include "train/chat/template/template_error.h"
 #include "train/text/unicode.h"
 
@@ -56,21 +57,47 @@ void append_quoted(MarkedText& out, const MarkedText& text) {
   append(out, {&quote, 1});
 }
 
+void append_representation(MarkedText& out, const Value& value);
+
+void append_items(MarkedText& out, const ListValue& list, std::string_view type) {
+  const bool is_tuple = list.kind == ListKind::tuple, is_view = list.kind > ListKind::range;
+  if (list.kind == ListKind::generator) {
+    fail_template("prints the result of the filter ", list.printed, ", which has no text; expected |list behind the filter");
+  }
+  if (list.kind == ListKind::range) {
+    return append(out, list.printed);
+  }
+  append(out, is_view ? concat(type, "([") : is_tuple ? "(" : "[");
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    append(out, i == 0 ? "" : ", ");
+    append_representation(out, list.items[i]);
+  }
+  append(out, is_view ? "])" : is_tuple && list.items.size() == 1 ? ",)" : is_tuple ? ")" : "]");
+}
+
+/// Returns a dict's key as JSON writes it: as a text.
+MarkedText key_text(const Value& key) {
+  if (key.as<bool>()) {
+    return MarkedText(*key.as<bool>() ? "true" : "false");
+  }
+  if (key.list()) {
+    fail_template("writes a dict as JSON that has a tuple as a key, expected a str, number or None");
+  }
+  return key.is_none() ? MarkedText("null") : to_text(key);
+}
+
 void append_representation(MarkedText& out, const Value& value) {
   if (value.text()) {
+    append(out, value.is_safe() ? "Markup(" : "");
     append_quoted(out, *value.text());
+    append(out, value.is_safe() ? ")" : "");
   } else if (const ListValue* list = value.list()) {
-    append(out, list->is_tuple ? "(" : "[");
-    for (std::size_t i = 0; i < list->items.size(); ++i) {
-      append(out, i == 0 ? "" : ", ");
-      append_representation(out, list->items[i]);
-    }
-    append(out, list->is_tuple && list->items.size() == 1 ? ",)" : list->is_tuple ? ")" : "]");
+    append_items(out, *list, value.type_name());
   } else if (const DictValue* dict = value.dict()) {
     append(out, "{");
     for (std::size_t i = 0; i < dict->items.size(); ++i) {
       append(out, i == 0 ? "" : ", ");
-      append_quoted(out, dict->items[i].first);
+      append_representation(out, dict->items[i].first);
       append(out, ": ");
       append_representation(out, dict->items[i].second);
     }
@@ -90,15 +117,15 @@ class JsonWriter {
   void write(const Value& value, std::int64_t level) {
     if (value.text()) {
       write_text(*value.text());
-    } else if (const ListValue* list = value.list()) {
+    } else if (const ListValue* list = value.list(); list && (list->kind == ListKind::list || list->kind == ListKind::tuple)) {
       write_items('[', ']', list->items, level, [&](const Value& item) { write(item, level + 1); });
     } else if (const DictValue* dict = value.dict()) {
       auto items = dict->items;
       if (style_.sorts_keys) {
-        std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return a.first.bytes() < b.first.bytes(); });
+        std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return compare(a.first, b.first) < 0; });
       }
       write_items('{', '}', items, level, [&](const auto& item) {
-        write_text(item.first);
+        write_text(key_text(item.first));
         out_.append(style_.after_key ? *style_.after_key : MarkedText(": "));
         write(item.second, level + 1);
       });
@@ -168,6 +195,21 @@ class JsonWriter {
 
 }  // namespace
 
+MarkedText escaped(const MarkedText& text) {
+  MarkedText out;
+  append_escaped(out, text, [](char32_t c) -> std::string {
+    switch (c) {
+      case '&': return "&amp;";
+      case '<': return "&lt;";
+      case '>': return "&gt;";
+      case '\'': return "&#39;";
+      case '"': return "&#34;";
+      default: return "";
+    }
+  });
+  return out;
+}
+
 std::string float_text(double number) {
   if (std::isnan(number)) {
     return "nan";
@@ -210,6 +252,9 @@ MarkedText to_text(const Value& value) {
   }
   if (value.list() || value.dict()) {
     return representation(value);
+  }
+  if (const LoopState* loop = value.loop()) {
+    return MarkedText(concat("<LoopContext ", loop->at + 1, "/", loop->values.size(), ">"));
   }
   fail_template("prints a ", value.type_name(), ", expected a value");
 }

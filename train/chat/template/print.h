@@ -19,6 +19,9 @@ struct JsonStyle {
 /// marks. Throws TemplateError for what JSON cannot say.
 MarkedText json_of(const Value& value, const JsonStyle& style);
 
+/// Returns a text in which the characters & < > ' " are escaped for HTML. They keep their marks.
+MarkedText escaped(const MarkedText& text);
+
 /// Returns Python's text for a float: the shortest that reads back to the same number.
 std::string float_text(double number);
 

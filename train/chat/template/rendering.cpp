@@ -1,7 +1,10 @@
 #include "train/chat/template/rendering.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "train/chat/template/attributes.h"
+#include "train/chat/template/loop_state.h"
 #include "train/chat/template/template_error.h"
 
 namespace dikkat::jinja {
@@ -62,7 +65,59 @@ Value range(Arguments arguments) {
       break;
     }
   }
-  return Value::list(std::move(items));
+  std::string printed = concat("range(", first, ", ", end, step == 1 ? "" : concat(", ", step), ")");
+  return Value::list(std::move(items), ListKind::range, std::move(printed));
+}
+
+/// Returns dict(pairs, name=value).
+Value make_dict(Arguments arguments) {
+  DictItems items;
+  const auto set = [&](const Value& key, Value value) {
+    require_key(key);
+    const auto found = std::ranges::find_if(items, [&](const auto& one) { return equal(one.first, key); });
+    if (found != items.end()) {
+      found->second = std::move(value);
+    } else {
+      items.emplace_back(key, std::move(value));
+    }
+  };
+  if (const std::vector<Value> given = arguments.take_placed(); given.size() == 1 && given[0].dict()) {
+    items = given[0].dict()->items;
+  } else if (given.size() == 1) {
+    for (const Value& pair : items_of(given[0])) {
+      const std::vector<Value> parts = items_of(pair);
+      if (parts.size() != 2) {
+        fail_template("gives dict an item of ", parts.size(), " values, expected a key and a value");
+      }
+      set(parts[0], parts[1]);
+    }
+  } else if (!given.empty()) {
+    fail_template("gives dict ", given.size(), " arguments, expected one, and others with names");
+  }
+  for (auto& [key, value] : arguments.take_named()) {
+    set(Value(key), std::move(value));
+  }
+  return Value::dict(std::move(items));
+}
+
+/// Calls loop.cycle() or loop.changed().
+Value call_method_of_loop(LoopState& loop, std::string_view name, Arguments arguments) {
+  std::vector<Value> values = arguments.take_placed();
+  arguments.end();
+  if (name == "cycle") {
+    if (values.empty()) {
+      fail_template("calls loop.cycle without arguments, expected values to choose from");
+    }
+    return values[loop.at % values.size()];
+  }
+  if (loop.is_over) {
+    fail_template("calls loop.changed behind the end of the loop, which is not supported");
+  }
+  const bool is_changed = !loop.changed || !std::ranges::equal(*loop.changed, values, equal);
+  if (is_changed) {
+    loop.changed = std::move(values);
+  }
+  return Value(is_changed);
 }
 
 }  // namespace
@@ -111,6 +166,10 @@ Value Rendering::lookup(std::string_view name) {
       return Value(Callable{.kind = function.kind});
     }
   }
+  constexpr std::string_view kOthers[] = {"cycler", "joiner", "lipsum"};
+  if (std::ranges::find(kOthers, name) != std::end(kOthers)) {
+    fail_template("uses the function ", name, ", which is not supported");
+  }
   return Value(Undefined{std::make_shared<const std::string>(name)});
 }
 
@@ -130,12 +189,16 @@ void Rendering::print(const MarkedText& text) {
 }
 
 MarkedText Rendering::capture(const Statements& statements, Scope& scope) {
+  return capture([&] { execute(statements); }, scope);
+}
+
+MarkedText Rendering::capture(const std::function<void()>& print, Scope& scope) {
   MarkedText printed;
   const Replaced output(output_, &printed);
   const Replaced inner(scope_, &scope);
   const Replaced line(line_, line_);
   const Replaced deeper(depth_, depth_ + 8);  // a macro's call uses more of the stack than an expression
-  execute(statements);
+  print();
   return printed;
 }
 
@@ -147,6 +210,11 @@ Flow Rendering::execute_in(const Statements& statements, Scope& scope) {
 Value Rendering::evaluate_in(const Expression& expression, Scope& scope) {
   const Replaced inner(scope_, &scope);
   return evaluate(expression);
+}
+
+void Rendering::assign_in(const Target& target, const Value& value, Scope& scope) {
+  const Replaced inner(scope_, &scope);
+  target.assign(*this, value);
 }
 
 Flow Rendering::execute_turn(const Target& target, const Value& value, const Statements& body, Scope& scope) {
@@ -172,7 +240,10 @@ Value Rendering::make_namespace(Arguments arguments) {
       fail_template("gives namespace ", given.type_name(), ", expected names with values");
     }
     for (const auto& [name, value] : given.dict()->items) {
-      add(name.bytes(), value);
+      if (!name.text()) {
+        fail_template("gives namespace a dict with ", name.type_name(), " as a key, expected a str");
+      }
+      add(name.text()->bytes(), value);
     }
   }
   for (auto& [name, value] : arguments.take_named()) {
@@ -181,23 +252,43 @@ Value Rendering::make_namespace(Arguments arguments) {
   return Value(&names);
 }
 
+Value Rendering::call_loop(const LoopState& loop, Arguments arguments) {
+  const Value over = arguments.need("iterable");
+  arguments.end();
+  if (loop.recursive == nullptr || loop.is_over) {
+    fail_template("calls a loop that is ", loop.is_over ? "over" : "not recursive", ", expected {% for ... recursive %}");
+  }
+  Scope& outer = *loop.outer;
+  return Value(capture([&] { loop.recursive->run(*this, over, outer, loop.depth + 1); }, outer));
+}
+
+Value Rendering::call_method(const Value& object, const std::string& name, Arguments arguments) {
+  if (LoopState* loop = object.loop(); loop && has_attribute(object, name)) {
+    return call_method_of_loop(*loop, name, std::move(arguments));
+  }
+  if (is_changing_method(object, name)) {
+    fail_template("calls the method ", name, " of a ", object.type_name(), ", which Jinja's sandbox forbids");
+  }
+  const bool is_function = object.names() || object.loop() || object.as<Callable>() || (object.dict() && !has_attribute(object, name));
+  return is_function ? call(attribute(object, name), name, std::move(arguments)) : jinja::call_method(object, name, arguments);
+}
+
 Value Rendering::call(const Value& function, std::string_view name, Arguments arguments) {
+  if (const BoundMethod* method = function.method()) {
+    return call_method(method->object, method->name, std::move(arguments));
+  }
+  if (const LoopState* loop = function.loop()) {
+    return call_loop(*loop, std::move(arguments));
+  }
   const auto* callable = function.as<Callable>();
   if (!callable) {
     fail_template("calls ", name, ", which is ", function.type_name(), ", expected a function");
   }
   switch (callable->kind) {
-    case Callable::Kind::macro: return callable->macro->call(*this, std::move(arguments), Value());
+    case Callable::Kind::macro: return callable->macro->signature.call(*this, std::move(arguments), root_);
     case Callable::Kind::range: return range(std::move(arguments));
     case Callable::Kind::make_namespace: return make_namespace(std::move(arguments));
-    case Callable::Kind::dict: {
-      std::vector<std::pair<MarkedText, Value>> items;
-      for (auto& [key, value] : arguments.take_named()) {
-        items.emplace_back(MarkedText(key), std::move(value));
-      }
-      arguments.end();
-      return Value::dict(std::move(items));
-    }
+    case Callable::Kind::dict: return make_dict(std::move(arguments));
     case Callable::Kind::raise_exception: {
       const MarkedText sentence = to_text(arguments.need("message"));
       arguments.end();
@@ -210,26 +301,19 @@ Value Rendering::call(const Value& function, std::string_view name, Arguments ar
     }
     case Callable::Kind::caller: break;
   }
-  arguments.end();
-  const Caller& caller = callers_[static_cast<std::size_t>(callable->caller)];
+  const Caller caller = callers_[static_cast<std::size_t>(callable->caller)];
   if (!caller.body) {
     fail_template("calls the body of a call block after the block");
   }
-  Scope scope{.outer = caller.scope};
-  return Value(capture(*caller.body, scope));
+  return caller.body->call(*this, std::move(arguments), *caller.scope);
 }
 
-Value Rendering::call_with_body(const Value& function, std::string_view name, Arguments arguments, const Statements& body) {
-  const auto* callable = function.as<Callable>();
-  if (!callable || callable->kind != Callable::Kind::macro) {
-    fail_template("has a call block of ", name, ", which is ", function.type_name(), ", expected a macro");
-  }
+Value Rendering::call_with_body(const Suffixed& call, const Signature& body) {
   const std::size_t number = callers_.size();
   callers_.push_back({&body, scope_});
-  Value text = callable->macro->call(*this, std::move(arguments),
-                                     Value(Callable{.kind = Callable::Kind::caller, .caller = static_cast<int>(number)}));
+  Value result = call.evaluate_with(*this, Value(Callable{.kind = Callable::Kind::caller, .caller = static_cast<int>(number)}));
   callers_[number].body = nullptr;
-  return text;
+  return result;
 }
 
 }  // namespace dikkat::jinja

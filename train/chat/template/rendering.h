@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,11 +39,13 @@ class Rendering {
   /// Returns the value of a name; undefined if it is not set.
   Value lookup(std::string_view name);
   void assign(std::string_view name, Value value);
+  void assign_in(const Target& target, const Value& value, Scope& scope);
   bool is_in_root_scope() const { return scope_ == &root_; }
   void print(const MarkedText& text);
   MarkedText& output() { return *output_; }
-  /// Executes statements in a scope and returns what they print.
+  /// Executes statements in a scope, or something else, and returns what is printed.
   MarkedText capture(const Statements& statements, Scope& scope);
+  MarkedText capture(const std::function<void()>& print, Scope& scope);
   Scope* scope() { return scope_; }
   Scope* root() { return &root_; }
   // Each of these works in a scope instead of the current one.
@@ -53,16 +56,19 @@ class Rendering {
   /// Returns whether a loop's condition holds for a value of the loop.
   bool holds_in(const Expression& condition, const Target& target, const Value& value, Scope& scope);
 
-  /// Calls a function of the template or the language.
+  /// Calls a function of the template or the language. `name` is for errors.
   Value call(const Value& function, std::string_view name, Arguments arguments);
-  /// Makes the body of a {% call %} block available to the macro that is called in `call`, and returns the macro's text.
-  Value call_with_body(const Value& function, std::string_view name, Arguments arguments, const Statements& body);
+  /// Calls object.name(arguments): a method, or an attribute that is a function.
+  Value call_method(const Value& object, const std::string& name, Arguments arguments);
+  /// Evaluates a call while the body of a {% call %} block is available to the macro that is called.
+  Value call_with_body(const Suffixed& call, const Signature& body);
 
   /// Counts work. Throws TemplateError when the limit is reached.
   void charge(std::size_t steps);
 
  private:
   Value make_namespace(Arguments arguments);
+  Value call_loop(const LoopState& loop, Arguments arguments);
 
   const DictValue& variables_;
   const CalendarDate& date_;
@@ -72,7 +78,7 @@ class Rendering {
   MarkedText* output_ = &printed_;
   std::deque<Namespace> namespaces_;
   struct Caller {
-    const Statements* body;  // nullptr after the call
+    const Signature* body;  // nullptr after the call
     Scope* scope;
   };
   std::vector<Caller> callers_;

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
+#include "train/chat/template/attributes.h"
+#include "train/chat/template/loop_state.h"
+#include "train/chat/template/print.h"
 #include "train/chat/template/rendering.h"
 #include "train/chat/template/template_error.h"
+#include "train/chat/template/text_format.h"
 
 namespace dikkat::jinja {
 namespace {
@@ -92,6 +97,15 @@ Value real_result(BinaryOp op, double a, double b) {
   return Value(op == BinaryOp::modulo ? rest : std::floor((a - rest) / b + 0.5));
 }
 
+/// Returns a + b, which are texts. What is added to a safe text is escaped.
+Value joined_texts(const Value& a, const Value& b) {
+  const bool is_safe = a.is_safe() || b.is_safe();
+  const auto part = [&](const Value& value) { return is_safe && !value.is_safe() ? escaped(*value.text()) : *value.text(); };
+  MarkedText text = part(a);
+  text.append(part(b));
+  return is_safe ? Value::safe(std::move(text)) : Value(std::move(text));
+}
+
 /// Returns a text or a list, so many times.
 Value repeat(const Value& what, std::int64_t times) {
   const auto count = static_cast<std::size_t>(std::max(times, std::int64_t{0}));
@@ -105,14 +119,16 @@ Value repeat(const Value& what, std::int64_t times) {
     for (std::size_t i = 0; i < count && what.text()->size() > 0; ++i) {
       text.append(*what.text());
     }
-    return Value(std::move(text));
+    return what.is_safe() ? Value::safe(std::move(text)) : Value(std::move(text));
   }
   std::vector<Value> items;
   for (std::size_t i = 0; i < count && !what.list()->items.empty(); ++i) {
     items.insert(items.end(), what.list()->items.begin(), what.list()->items.end());
   }
-  return Value::list(std::move(items), what.list()->is_tuple);
+  return Value::list(std::move(items), what.list()->kind);
 }
+
+bool is_list_or_tuple(const Value& value) { return value.is(ListKind::list) || value.is(ListKind::tuple); }
 
 constexpr const char* kOperators[] = {"+", "-", "*", "/", "//", "%", "**"};
 
@@ -124,25 +140,23 @@ Value compute(BinaryOp op, const Value& a, const Value& b) {
     return a.is_integer() && b.is_integer() ? integer_result(op, a.integer(), b.integer()) : real_result(op, a.real(), b.real());
   }
   if (op == BinaryOp::add && a.text() && b.text()) {
-    MarkedText text = *a.text();
-    text.append(*b.text());
-    return Value(std::move(text));
+    return joined_texts(a, b);
   }
-  if (op == BinaryOp::add && a.list() && b.list() && a.list()->is_tuple == b.list()->is_tuple) {
+  if (op == BinaryOp::add && is_list_or_tuple(a) && is_list_or_tuple(b) && a.list()->kind == b.list()->kind) {
     std::vector<Value> items = a.list()->items;
     items.insert(items.end(), b.list()->items.begin(), b.list()->items.end());
-    return Value::list(std::move(items), a.list()->is_tuple);
+    return Value::list(std::move(items), a.list()->kind);
   }
   if (op == BinaryOp::multiply) {
-    if ((a.text() || a.list()) && b.is_integer()) {
+    if ((a.text() || is_list_or_tuple(a)) && b.is_integer()) {
       return repeat(a, b.integer());
     }
-    if (a.is_integer() && (b.text() || b.list())) {
+    if (a.is_integer() && (b.text() || is_list_or_tuple(b))) {
       return repeat(b, a.integer());
     }
   }
   if (op == BinaryOp::modulo && a.text()) {
-    fail_template("formats a str with the operator %, which is not supported");
+    return percent_format(a, b);
   }
   fail_operands(kOperators[static_cast<int>(op)], a, b);
 }
@@ -161,20 +175,6 @@ bool holds(CompareOp op, const Value& a, const Value& b) {
   return false;
 }
 
-/// Returns the attribute of a value: as in Jinja the item with this name, unless Python's type has an attribute with it.
-Value attribute(const Value& object, const std::string& name) {
-  if (const auto* undefined = object.as<Undefined>()) {
-    fail_template("asks for .", name, " of ", undefined->name ? *undefined->name : "a value", ", which is undefined");
-  }
-  if (object.dict() && is_dict_method(name)) {
-    fail_template("uses the method ", name, " of a dict without calling it, which is not supported");
-  }
-  if (object.dict() || object.names()) {
-    return item(object, Value(name));
-  }
-  return Value(Undefined{std::make_shared<const std::string>(concat("attribute '", name, "' of a ", object.type_name()))});
-}
-
 }  // namespace
 
 Value Name::evaluate(Rendering& rendering) const { return rendering.lookup(name); }
@@ -184,23 +184,20 @@ Value ListExpression::evaluate(Rendering& rendering) const {
   for (const auto& one : items) {
     values.push_back(rendering.evaluate(*one));
   }
-  return Value::list(std::move(values), is_tuple);
+  return Value::list(std::move(values), is_tuple ? ListKind::tuple : ListKind::list);
 }
 
 Value DictExpression::evaluate(Rendering& rendering) const {
-  std::vector<std::pair<MarkedText, Value>> values;
+  DictItems values;
   for (const auto& [key_expression, value_expression] : items) {
-    const Value key = rendering.evaluate(*key_expression);
-    if (!key.text()) {
-      fail_template("has a dict whose key is ", key.type_name(), ", expected a str");
-    }
+    Value key = rendering.evaluate(*key_expression);
+    require_key(key);
     Value value = rendering.evaluate(*value_expression);
-    const auto found =
-        std::find_if(values.begin(), values.end(), [&](const auto& one) { return one.first.bytes() == key.text()->bytes(); });
+    const auto found = std::ranges::find_if(values, [&](const auto& one) { return equal(one.first, key); });
     if (found != values.end()) {
       found->second = std::move(value);
     } else {
-      values.emplace_back(*key.text(), std::move(value));
+      values.emplace_back(std::move(key), std::move(value));
     }
   }
   return Value::dict(std::move(values));
@@ -277,30 +274,53 @@ Value Comparison::evaluate(Rendering& rendering) const {
 
 Arguments CallArguments::evaluate(Rendering& rendering, std::string function) const {
   std::vector<Value> values;
-  for (const auto& one : placed) {
-    values.push_back(rendering.evaluate(*one));
+  for (const auto& [one, unpacks] : placed) {
+    Value value = rendering.evaluate(*one);
+    if (!unpacks) {
+      values.push_back(std::move(value));
+      continue;
+    }
+    std::ranges::move(items_of(value), std::back_inserter(values));
+    rendering.charge(values.size());
   }
   std::vector<std::pair<std::string, Value>> named_values;
-  for (const auto& [name, value] : named) {
-    named_values.emplace_back(name, rendering.evaluate(*value));
+  const auto add = [&](const std::string& name, Value value) {
+    if (std::ranges::any_of(named_values, [&](const auto& one) { return one.first == name; })) {
+      fail_template("gives ", function, " the argument ", name, " twice");
+    }
+    named_values.emplace_back(name, std::move(value));
+  };
+  for (const auto& [name, expression] : named) {
+    Value value = rendering.evaluate(*expression);
+    if (!name.empty()) {
+      add(name, std::move(value));
+      continue;
+    }
+    if (!value.dict()) {
+      fail_template("unpacks ", value.type_name(), " with **, expected a dict");
+    }
+    for (const auto& [key, one] : value.dict()->items) {
+      if (!key.text()) {
+        fail_template("unpacks a dict with ** that has ", key.type_name(), " as a key, expected a str");
+      }
+      add(key.text()->bytes(), one);
+    }
+    rendering.charge(named_values.size());
   }
   return {std::move(function), std::move(values), std::move(named_values)};
 }
 
-Value apply(Rendering& rendering, Value value, const std::vector<Suffix>& suffixes, std::string_view operand_name) {
+Value apply(Rendering& rendering, Value value, std::span<const Suffix> suffixes, std::string_view operand_name) {
   const auto bound = [&](const ExpressionPtr& expression) { return expression ? rendering.evaluate(*expression) : Value(nullptr); };
   std::string name(operand_name);  // of the value, for errors
   for (const Suffix& suffix : suffixes) {
     switch (suffix.kind) {
       case Suffix::Kind::attribute: value = attribute(value, suffix.name); break;
-      case Suffix::Kind::item: value = item(value, rendering.evaluate(*suffix.item)); break;
+      case Suffix::Kind::item: value = subscript(value, rendering.evaluate(*suffix.item)); break;
       case Suffix::Kind::slice: value = slice(value, bound(suffix.item), bound(suffix.end), bound(suffix.step)); break;
       case Suffix::Kind::call: value = rendering.call(value, name, suffix.arguments.evaluate(rendering, name)); break;
       case Suffix::Kind::method: {
-        Arguments arguments = suffix.arguments.evaluate(rendering, concat("the method ", suffix.name));
-        const bool is_attribute = value.names() || (value.dict() && !is_dict_method(suffix.name));
-        value = is_attribute ? rendering.call(item(value, Value(suffix.name)), suffix.name, std::move(arguments))
-                             : call_method(value, suffix.name, arguments);
+        value = rendering.call_method(value, suffix.name, suffix.arguments.evaluate(rendering, concat("the method ", suffix.name)));
         break;
       }
       case Suffix::Kind::filter: {
@@ -332,6 +352,21 @@ Value apply(Rendering& rendering, Value value, const std::vector<Suffix>& suffix
 }
 
 Value Suffixed::evaluate(Rendering& rendering) const { return apply(rendering, rendering.evaluate(*operand), suffixes, operand_name); }
+
+bool Suffixed::is_call() const {
+  return !suffixes.empty() && (suffixes.back().kind == Suffix::Kind::call || suffixes.back().kind == Suffix::Kind::method);
+}
+
+Value Suffixed::evaluate_with(Rendering& rendering, Value caller) const {
+  const std::span<const Suffix> before = std::span(suffixes).first(suffixes.size() - 1);
+  const Value callee = apply(rendering, rendering.evaluate(*operand), before, operand_name);
+  const Suffix& last = suffixes.back();
+  const bool is_method = last.kind == Suffix::Kind::method;
+  const std::string name = is_method ? last.name : before.empty() ? operand_name : before.back().name;
+  Arguments arguments = last.arguments.evaluate(rendering, name);
+  arguments.add("caller", std::move(caller));
+  return is_method ? rendering.call_method(callee, name, std::move(arguments)) : rendering.call(callee, name, std::move(arguments));
+}
 
 void Target::assign(Rendering& rendering, const Value& value) const {
   if (!attribute.empty()) {
@@ -379,41 +414,39 @@ Flow IfStatement::execute(Rendering& rendering) const {
 }
 
 Flow ForStatement::execute(Rendering& rendering) const {
+  run(rendering, rendering.evaluate(*items), *rendering.scope(), 1);
+  return Flow::next;
+}
+
+void ForStatement::run(Rendering& rendering, const Value& over, Scope& outer, int depth) const {
   // A turn's condition is evaluated before the first turn, because loop.last and loop.length depend on it.
-  std::vector<Value> values = items_of(rendering.evaluate(*items));
+  std::vector<Value> values = items_of(over);
   rendering.charge(values.size() / 8);
   if (condition) {
     std::erase_if(values, [&](const Value& value) {
-      Scope scope{.outer = rendering.scope()};
+      Scope scope{.outer = &outer};
       return !rendering.holds_in(*condition, target, value, scope);
     });
   }
   if (values.empty()) {
-    Scope scope{.outer = rendering.scope()};
-    return rendering.execute_in(otherwise, scope);
+    Scope scope{.outer = &outer};
+    rendering.execute_in(otherwise, scope);
+    return;
   }
-  const auto size = static_cast<std::int64_t>(values.size());
-  for (std::int64_t i = 0; i < size; ++i) {
-    const auto neighbour = [&](std::int64_t at) { return 0 <= at && at < size ? values[static_cast<std::size_t>(at)] : Value(); };
-    Scope scope{.outer = rendering.scope()};
-    std::vector<std::pair<MarkedText, Value>> loop;
-    const auto add = [&](const char* name, Value value) { loop.emplace_back(MarkedText(name), std::move(value)); };
-    add("index0", Value(i));
-    add("index", Value(i + 1));
-    add("first", Value(i == 0));
-    add("last", Value(i + 1 == size));
-    add("length", Value(size));
-    add("revindex", Value(size - i));
-    add("revindex0", Value(size - i - 1));
-    add("previtem", neighbour(i - 1));
-    add("nextitem", neighbour(i + 1));
-    scope.names.emplace_back("loop", Value::dict(std::move(loop)));
-    const Flow flow = rendering.execute_turn(target, values[static_cast<std::size_t>(i)], body, scope);
-    if (flow == Flow::break_loop) {
+  // The template may keep `loop`, which cannot be called when the loop is over.
+  const auto state = std::make_shared<LoopState>(
+      LoopState{.values = std::move(values), .depth = depth, .recursive = is_recursive ? this : nullptr, .outer = &outer});
+  const std::unique_ptr<LoopState, void (*)(LoopState*)> end(state.get(), [](LoopState* loop) {
+    loop->is_over = true;
+    loop->changed.reset();
+  });
+  for (; state->at < state->values.size(); ++state->at) {
+    Scope scope{.outer = &outer};
+    scope.names.emplace_back("loop", Value(state));
+    if (rendering.execute_turn(target, Value(state->values[state->at]), body, scope) == Flow::break_loop) {
       break;
     }
   }
-  return Flow::next;
 }
 
 Flow SetStatement::execute(Rendering& rendering) const {
@@ -435,24 +468,60 @@ Flow Macro::execute(Rendering& rendering) const {
   return Flow::next;
 }
 
-Value Macro::call(Rendering& rendering, Arguments arguments, Value caller) const {
-  Scope scope{.outer = rendering.root()};
-  scope.names.emplace_back("caller", std::move(caller));
+Value Signature::call(Rendering& rendering, Arguments arguments, Scope& outer) const {
+  Scope scope{.outer = &outer};
+  const auto set = [&](std::string_view name, std::optional<Value> value) {
+    scope.names.emplace_back(name, value ? *std::move(value) : Value(Undefined{std::make_shared<const std::string>(name)}));
+  };
+  bool has_caller = false;
   for (const auto& [parameter, otherwise] : parameters) {
     std::optional<Value> value = arguments.take(parameter);
     if (!value && otherwise) {
       value = rendering.evaluate_in(*otherwise, scope);
     }
-    scope.names.emplace_back(parameter, value ? *std::move(value) : Value(Undefined{std::make_shared<const std::string>(parameter)}));
+    has_caller = has_caller || parameter == "caller";
+    set(parameter, std::move(value));
+  }
+  // The names that a body may read without a parameter.
+  if (uses_caller && !has_caller) {
+    set("caller", arguments.take_named("caller"));
+  }
+  if (uses_varargs) {
+    set("varargs", Value::list(arguments.take_placed(), ListKind::tuple));
+  }
+  if (uses_kwargs) {
+    DictItems rest;
+    for (auto& [name, value] : arguments.take_named()) {
+      rest.emplace_back(Value(name), std::move(value));
+    }
+    set("kwargs", Value::dict(std::move(rest)));
   }
   arguments.end();
   return Value(rendering.capture(body, scope));
 }
 
 Flow CallStatement::execute(Rendering& rendering) const {
-  const Value macro = rendering.lookup(name);
-  rendering.print(to_text(rendering.call_with_body(macro, name, arguments.evaluate(rendering, name), body)));
+  rendering.print(to_text(rendering.call_with_body(*call, signature)));
   return Flow::next;
+}
+
+Flow FilterStatement::execute(Rendering& rendering) const {
+  Scope scope{.outer = rendering.scope()};
+  Value text(rendering.capture(body, scope));
+  rendering.print(to_text(apply(rendering, std::move(text), filters, "a block")));
+  return Flow::next;
+}
+
+Flow WithStatement::execute(Rendering& rendering) const {
+  std::vector<Value> results;
+  for (const auto& [target, value] : values) {
+    results.push_back(rendering.evaluate(*value));
+  }
+  Scope scope{.outer = rendering.scope()};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    rendering.assign_in(values[i].first, results[i], scope);
+  }
+  return rendering.execute_in(body, scope);
 }
 
 Flow GenerationStatement::execute(Rendering& rendering) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 namespace dikkat::jinja {
 
 class Rendering;
+struct Scope;
 
 class Expression {
  public:
@@ -113,11 +115,12 @@ struct Comparison : Expression {
   std::vector<std::pair<CompareOp, ExpressionPtr>> rest;
 };
 
+/// The arguments of a call: f(a, *b, c=d, **e).
 struct CallArguments {
   /// Evaluates the arguments of a call of `function`.
   Arguments evaluate(Rendering& rendering, std::string function) const;
-  Expressions placed;
-  std::vector<std::pair<std::string, ExpressionPtr>> named;
+  std::vector<std::pair<ExpressionPtr, bool>> placed;        // with whether the value's items are the arguments
+  std::vector<std::pair<std::string, ExpressionPtr>> named;  // without a name: a dict's items are the arguments
 };
 
 /// A suffix follows an operand: .name, [item], [a:b:c], (arguments), .method(arguments), |filter(arguments), is test(arguments).
@@ -133,7 +136,10 @@ struct Suffix {
 
 struct Suffixed : Expression {
   Value evaluate(Rendering& rendering) const override;
-  /// Returns the callable that stands before the last suffix, which is a call, for {% call %}.
+  /// Evaluates an expression whose last suffix is a call, with `caller` as another argument of that call.
+  Value evaluate_with(Rendering& rendering, Value caller) const;
+  /// Returns whether the last suffix is a call.
+  bool is_call() const;
   ExpressionPtr operand;
   std::string operand_name;  // of a Name, for errors
   std::vector<Suffix> suffixes;
@@ -172,8 +178,11 @@ struct IfStatement : Statement {
 struct ForStatement : Statement {
   using Statement::Statement;
   Flow execute(Rendering& rendering) const override;
+  /// Loops over a value in a scope within `outer`. `depth` is 1, and more in a recursive loop that its body calls.
+  void run(Rendering& rendering, const Value& over, Scope& outer, int depth) const;
   Target target;
   ExpressionPtr items, condition;
+  bool is_recursive = false;
   Statements body, otherwise;
 };
 
@@ -187,24 +196,45 @@ struct SetStatement : Statement {
   std::vector<Suffix> filters;
 };
 
+/// The parameters and the body of a macro, or of a {% call %} block.
+struct Signature {
+  /// Returns what the body prints, in a scope within `outer`.
+  Value call(Rendering& rendering, Arguments arguments, Scope& outer) const;
+  std::vector<std::pair<std::string, ExpressionPtr>> parameters;  // with their defaults; nullptr: none
+  Statements body;
+  bool uses_caller = false, uses_kwargs = false, uses_varargs = false;  // names that the body reads and does not set itself
+};
+
 /// {% macro name(parameters) %} body {% endmacro %}.
 class Macro : public Statement {
  public:
   using Statement::Statement;
   Flow execute(Rendering& rendering) const override;
-  /// Returns what the body prints. `caller` is the function of this name; undefined without {% call %}.
-  Value call(Rendering& rendering, Arguments arguments, Value caller) const;
   std::string name;
-  std::vector<std::pair<std::string, ExpressionPtr>> parameters;  // with their defaults; nullptr: none
-  Statements body;
+  Signature signature;
 };
 
-/// {% call macro(arguments) %} body {% endcall %}.
+/// {% call(parameters) macro(arguments) %} body {% endcall %}. The macro calls the body as caller().
 struct CallStatement : Statement {
   using Statement::Statement;
   Flow execute(Rendering& rendering) const override;
-  std::string name;
-  CallArguments arguments;
+  std::unique_ptr<const Suffixed> call;
+  Signature signature;
+};
+
+/// {% filter name %} body {% endfilter %}.
+struct FilterStatement : Statement {
+  using Statement::Statement;
+  Flow execute(Rendering& rendering) const override;
+  Statements body;
+  std::vector<Suffix> filters;
+};
+
+/// {% with name = value %} body {% endwith %}.
+struct WithStatement : Statement {
+  using Statement::Statement;
+  Flow execute(Rendering& rendering) const override;
+  std::vector<std::pair<Target, ExpressionPtr>> values;
   Statements body;
 };
 
@@ -223,6 +253,6 @@ struct LoopControl : Statement {
 };
 
 /// Applies suffixes to a value, from left to right.
-Value apply(Rendering& rendering, Value value, const std::vector<Suffix>& suffixes, std::string_view operand_name);
+Value apply(Rendering& rendering, Value value, std::span<const Suffix> suffixes, std::string_view operand_name);
 
 }  // namespace dikkat::jinja

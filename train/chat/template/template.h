@@ -11,7 +11,7 @@
 
 namespace dikkat::jinja {
 
-/// A template in the part of the Jinja language that chat templates use (docs/design/templates.md lists it), with the settings of Hugging
+/// A template in the part of the Jinja language that chat templates use (docs/design/chat.md lists it), with the settings of Hugging
 /// Face's transformers: trim_blocks, lstrip_blocks, and tojson as Python's json.dumps(). Immutable: threads may share a template.
 class Template {
  public:

@@ -30,7 +30,25 @@ bool is_divisible(const Value& value, Arguments& arguments) {
   return divisor == -1 || need_integer(value, arguments) % divisor == 0;
 }
 
-bool is_iterable(const Value& value) { return value.text() || value.list() || value.dict() || value.is_undefined(); }
+bool is_iterable(const Value& value) { return value.text() || value.list() || value.dict() || value.loop() || value.is_undefined(); }
+
+/// Returns whether Python's type has a length and indices.
+bool is_sequence(const Value& value) {
+  return value.list() ? value.list()->kind <= ListKind::range : value.text() || value.dict() || value.is_undefined();
+}
+
+bool is_callable(const Value& value) { return value.as<Callable>() || value.method() || value.loop() || value.is_undefined(); }
+
+/// Returns whether two values are one object. Only for None, True and False this does not depend on Python's implementation.
+bool is_same(const Value& value, Arguments& arguments) {
+  const Value other = arguments.need("other");
+  const auto is_single = [](const Value& one) { return one.is_none() || one.as<bool>(); };
+  if (!is_single(value) && !is_single(other)) {
+    fail_template("asks whether two values of the types ", value.type_name(), " and ", other.type_name(),
+                  " are one object, which is supported only for None, true and false");
+  }
+  return is_single(value) && is_single(other) && value.is_none() == other.is_none() && equal(value, other);
+}
 
 bool equals(const Value& v, Arguments& a) { return equal(v, a.need("other")); }
 bool differs(const Value& v, Arguments& a) { return !equal(v, a.need("other")); }
@@ -52,11 +70,12 @@ constexpr NamedTest kTests[] = {
     {">", is_greater},
     {">=", is_greater_or_equal},
     {"boolean", [](const Value& v, Arguments&) { return v.as<bool>() != nullptr; }},
-    {"callable", [](const Value& v, Arguments&) { return v.as<Callable>() != nullptr; }},
+    {"callable", [](const Value& v, Arguments&) { return is_callable(v); }},
     {"defined", [](const Value& v, Arguments&) { return !v.is_undefined(); }},
     {"divisibleby", is_divisible},
     {"eq", equals},
     {"equalto", equals},
+    {"escaped", [](const Value& v, Arguments&) { return v.is_safe(); }},
     {"even", [](const Value& v, Arguments& a) { return !is_odd(v, a); }},
     {"false", [](const Value& v, Arguments&) { return v.as<bool>() && !*v.as<bool>(); }},
     {"float", [](const Value& v, Arguments&) { return v.as<double>() != nullptr; }},
@@ -75,7 +94,8 @@ constexpr NamedTest kTests[] = {
     {"none", [](const Value& v, Arguments&) { return v.is_none(); }},
     {"number", [](const Value& v, Arguments&) { return v.is_number(); }},
     {"odd", is_odd},
-    {"sequence", [](const Value& v, Arguments&) { return is_iterable(v); }},
+    {"sameas", is_same},
+    {"sequence", [](const Value& v, Arguments&) { return is_sequence(v); }},
     {"string", [](const Value& v, Arguments&) { return v.text() != nullptr; }},
     {"true", [](const Value& v, Arguments&) { return v.as<bool>() && *v.as<bool>(); }},
     {"undefined", [](const Value& v, Arguments&) { return v.is_undefined(); }},

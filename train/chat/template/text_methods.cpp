@@ -6,6 +6,7 @@
 
 #include "train/chat/template/builtins.h"
 #include "train/chat/template/characters.h"
+#include "train/chat/template/text_format.h"
 #include "train/text/unicode.h"
 
 namespace dikkat::jinja {
@@ -159,7 +160,7 @@ Value has_affix(const MarkedText& text, Arguments& arguments, bool at_end) {
     }
     return at_end ? text.bytes().ends_with(one.text()->bytes()) : text.bytes().starts_with(one.text()->bytes());
   };
-  if (affix.list() && affix.list()->is_tuple) {
+  if (affix.is(ListKind::tuple)) {
     return Value(std::any_of(affix.list()->items.begin(), affix.list()->items.end(), matches));
   }
   return Value(matches(affix));
@@ -221,6 +222,85 @@ Value all_are(const MarkedText& text, bool (*property)(char32_t)) {
   return Value(all);
 }
 
+/// Returns whether Python's str.isdigit() counts the character: decimal digits, and others such as ² that stand for a digit (Unicode's
+/// Numeric_Type=Digit).
+bool is_python_digit(char32_t c) {
+  constexpr utf8::Range kOthers[] = {{0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
+                                     {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
+                                     {0x24EA, 0x24EA}, {0x24F5, 0x24FD},   {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},
+                                     {0x278A, 0x2792}, {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A}};
+  return is_decimal_digit(c) || std::ranges::any_of(kOthers, [&](utf8::Range one) { return one.first <= c && c <= one.last; });
+}
+
+Value index_of(const MarkedText& text, Arguments& arguments, bool last) {
+  Value found = found_at(text, arguments, last);
+  if (found.integer() < 0) {
+    fail_template("asks for the index of a text that does not occur in the str");
+  }
+  return found;
+}
+
+/// Returns the text before the first or last separator, the separator, and the text behind it.
+Value partitioned(const MarkedText& text, Arguments& arguments, bool from_end) {
+  const MarkedText separator = arguments.need_text("sep");
+  if (separator.size() == 0) {
+    fail_template("splits a str at an empty separator");
+  }
+  const std::vector<Piece> pieces = split_at(text.bytes(), separator.bytes(), 1, from_end);
+  std::vector<Value> parts;
+  if (pieces.size() == 2) {
+    for (const auto& [first, last] : {pieces[0], Piece(pieces[0].second, pieces[1].first), pieces[1]}) {
+      parts.emplace_back(text.between(first, last));
+    }
+  } else {
+    parts = {Value(""), Value(""), Value("")};
+    parts[from_end ? 2 : 0] = Value(text);
+  }
+  return Value::list(std::move(parts), ListKind::tuple);
+}
+
+MarkedText filling(const MarkedText& character, std::int64_t count) {
+  MarkedText fill;
+  for (std::int64_t i = 0; i < count; ++i) {
+    fill.append(character);
+  }
+  return fill;
+}
+
+/// Returns the text in a field of some width: str.ljust(), str.rjust() and str.center().
+Value justified(const MarkedText& text, Arguments& arguments, bool left, bool right) {
+  const std::optional<std::int64_t> width = arguments.take_integer("width");
+  const MarkedText fill = arguments.take_text("fillchar").value_or(MarkedText(" "));
+  if (!width || *width > static_cast<std::int64_t>(MarkedText::kMostBytes) || count_characters(fill.bytes()) != 1) {
+    fail_template("gives ", arguments.function(),
+                  " a width or a character to fill with that is not possible, expected an int and one character");
+  }
+  const std::int64_t missing = std::max(*width - static_cast<std::int64_t>(count_characters(text.bytes())), std::int64_t{0});
+  const std::int64_t before = !left ? 0 : !right ? missing : missing / 2 + (missing & *width & 1);
+  MarkedText all = filling(fill, before);
+  all.append(text);
+  all.append(filling(fill, missing - before));
+  return Value(std::move(all));
+}
+
+Value zero_filled(const MarkedText& text, Arguments& arguments) {
+  const std::int64_t width = arguments.take_integer("width").value_or(0);
+  if (width > static_cast<std::int64_t>(MarkedText::kMostBytes)) {
+    fail_template("gives the method zfill the width ", width, ", which is too large");
+  }
+  const std::size_t sign = text.bytes().starts_with('-') || text.bytes().starts_with('+') ? 1 : 0;
+  MarkedText all = text.between(0, sign);
+  all.append(filling(MarkedText("0"), width - static_cast<std::int64_t>(count_characters(text.bytes()))));
+  all.append(text, sign, text.size());
+  return Value(std::move(all));
+}
+
+Value swapped_case(const MarkedText& text) {
+  return Value(each_character(text, [](char32_t c, std::size_t, std::string& out) {
+    to_upper(c) != c || c == U'ß' ? append_upper(out, c) : append_lower(out, c);
+  }));
+}
+
 struct NamedMethod {
   std::string_view name;
   Value (*call)(const MarkedText&, Arguments&);
@@ -228,28 +308,43 @@ struct NamedMethod {
 
 constexpr NamedMethod kMethods[] = {
     {"capitalize", [](const MarkedText& t, Arguments&) { return Value(capitalized(t)); }},
+    {"center", [](const MarkedText& t, Arguments& a) { return justified(t, a, true, true); }},
     {"count", counted},
     {"endswith", [](const MarkedText& t, Arguments& a) { return has_affix(t, a, true); }},
     {"find", [](const MarkedText& t, Arguments& a) { return found_at(t, a, false); }},
-    {"isalnum", [](const MarkedText& t, Arguments&) { return all_are(t, [](char32_t c) { return is_letter(c) || is_decimal_digit(c); }); }},
+    {"format", [](const MarkedText& t, Arguments& a) { return Value(formatted(t, a)); }},
+    {"index", [](const MarkedText& t, Arguments& a) { return index_of(t, a, false); }},
+    {"isalnum", [](const MarkedText& t, Arguments&) { return all_are(t, [](char32_t c) { return is_letter(c) || is_number(c); }); }},
     {"isalpha", [](const MarkedText& t, Arguments&) { return all_are(t, is_letter); }},
-    {"isdigit", [](const MarkedText& t, Arguments&) { return all_are(t, is_decimal_digit); }},
+    {"isascii",
+     [](const MarkedText& t, Arguments&) { return Value(std::ranges::all_of(t.bytes(), [](char c) { return (c & 0x80) == 0; })); }},
+    {"isdecimal", [](const MarkedText& t, Arguments&) { return all_are(t, is_decimal_digit); }},
+    {"isdigit", [](const MarkedText& t, Arguments&) { return all_are(t, is_python_digit); }},
+    {"islower", [](const MarkedText& t, Arguments&) { return Value(is_in_case(t, false)); }},
     {"isspace", [](const MarkedText& t, Arguments&) { return all_are(t, is_python_space); }},
+    {"isupper", [](const MarkedText& t, Arguments&) { return Value(is_in_case(t, true)); }},
     {"join", joined_items},
+    {"ljust", [](const MarkedText& t, Arguments& a) { return justified(t, a, false, true); }},
     {"lower", [](const MarkedText& t, Arguments&) { return Value(lower_case(t)); }},
     {"lstrip", [](const MarkedText& t, Arguments& a) { return stripped(t, a, true, false); }},
+    {"partition", [](const MarkedText& t, Arguments& a) { return partitioned(t, a, false); }},
     {"removeprefix", [](const MarkedText& t, Arguments& a) { return without_affix(t, a, false); }},
     {"removesuffix", [](const MarkedText& t, Arguments& a) { return without_affix(t, a, true); }},
     {"replace", replace_in},
     {"rfind", [](const MarkedText& t, Arguments& a) { return found_at(t, a, true); }},
+    {"rindex", [](const MarkedText& t, Arguments& a) { return index_of(t, a, true); }},
+    {"rjust", [](const MarkedText& t, Arguments& a) { return justified(t, a, true, false); }},
+    {"rpartition", [](const MarkedText& t, Arguments& a) { return partitioned(t, a, true); }},
     {"rsplit", [](const MarkedText& t, Arguments& a) { return split(t, a, true); }},
     {"rstrip", [](const MarkedText& t, Arguments& a) { return stripped(t, a, false, true); }},
     {"split", [](const MarkedText& t, Arguments& a) { return split(t, a, false); }},
     {"splitlines", split_lines},
     {"startswith", [](const MarkedText& t, Arguments& a) { return has_affix(t, a, false); }},
     {"strip", [](const MarkedText& t, Arguments& a) { return stripped(t, a, true, true); }},
+    {"swapcase", [](const MarkedText& t, Arguments&) { return swapped_case(t); }},
     {"title", [](const MarkedText& t, Arguments&) { return Value(python_title(t)); }},
     {"upper", [](const MarkedText& t, Arguments&) { return Value(upper_case(t)); }},
+    {"zfill", zero_filled},
 };
 
 }  // namespace

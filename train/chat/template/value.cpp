@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <compare>
 #include <cstdlib>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/chat/template/characters.h"
+#include "train/chat/template/loop_state.h"
 #include "train/chat/template/template_error.h"
 #include "train/system/json.h"
 
@@ -66,19 +68,27 @@ int compare_digits(const std::string& a, const std::string& b) {
   return is_negative ? -order : order;
 }
 
-/// Compares two numbers exactly, as Python does. With NaN, the order is 1.
-int compare_numbers(const Value& a, const Value& b) {
+/// Compares two numbers exactly, as Python does.
+std::partial_ordering compare_numbers(const Value& a, const Value& b) {
   if (a.is_integer() && b.is_integer()) {
-    return order_of(a.integer(), b.integer());
+    return a.integer() <=> b.integer();
   }
   const auto is_exact = [](const Value& value) {
     return value.is_whole() || (std::abs(value.real()) >= 0x1p53 && !std::isinf(value.real()));
   };
   if (is_exact(a) && is_exact(b)) {  // a float of this size is an integer
     const auto digits = [](const Value& value) { return value.is_whole() ? value.digits() : fmt::format("{:.0f}", value.real()); };
-    return compare_digits(digits(a), digits(b));
+    return compare_digits(digits(a), digits(b)) <=> 0;
   }
-  return a.real() == b.real() ? 0 : a.real() < b.real() ? -1 : 1;
+  return a.real() <=> b.real();
+}
+
+/// Marks a generator as used. Throws TemplateError if it was used before.
+void use_once(const ListValue& list) {
+  if (list.kind == ListKind::generator && std::exchange(list.is_used, true)) {
+    fail_template("uses the result of the filter ", list.printed,
+                  " a second time, when it is empty in Jinja; expected |list behind the filter");
+  }
 }
 
 /// Returns the number at which an index, which may count from the end, stands; -1 if it is outside.
@@ -95,27 +105,57 @@ void check_item_count(std::size_t count) {
   }
 }
 
+void require_key(const Value& key) {
+  if (key.is(ListKind::tuple)) {
+    std::ranges::for_each(key.list()->items, require_key);
+  } else if (!key.text() && !key.is_number() && !key.is_none()) {
+    fail_template("uses ", key.type_name(), " as the key of a dict, expected a str, number, None or tuple");
+  }
+}
+
 const Value* DictValue::find(std::string_view key) const {
-  const auto found = std::find_if(items.begin(), items.end(), [&](const auto& item) { return item.first.bytes() == key; });
+  const auto found = std::ranges::find_if(items, [&](const auto& item) { return item.first.text() && item.first.text()->bytes() == key; });
   return found == items.end() ? nullptr : &found->second;
 }
 
-Value Value::list(std::vector<Value> items, bool is_tuple) {
+const Value* DictValue::find(const Value& key) const {
+  if (key.text()) {
+    return find(key.text()->bytes());
+  }
+  const auto found = std::ranges::find_if(items, [&](const auto& item) { return equal(item.first, key); });
+  return found == items.end() ? nullptr : &found->second;
+}
+
+void set_item(DictItems& items, std::string_view key, Value value) {
+  std::erase_if(items, [&](const auto& item) { return item.first.text() && item.first.text()->bytes() == key; });
+  items.emplace_back(Value(key), std::move(value));
+}
+
+Value Value::safe(MarkedText text) {
+  Value value;
+  value.value_ = SafeText{std::make_shared<const MarkedText>(std::move(text))};
+  return value;
+}
+
+Value Value::list(std::vector<Value> items, ListKind kind, std::string printed) {
   auto made = std::make_shared<ListValue>();
   made->items = std::move(items);
-  made->is_tuple = is_tuple;
+  made->kind = kind;
+  made->printed = std::move(printed);
   measure(*made, [](const Value& value) -> const Value& { return value; });
   Value value;
   value.value_ = List(std::move(made));
   return value;
 }
 
-Value Value::dict(std::vector<std::pair<MarkedText, Value>> items) {
+bool Value::is(ListKind kind) const { return list() && list()->kind == kind; }
+
+Value Value::dict(DictItems items) {
   auto made = std::make_shared<DictValue>();
   made->items = std::move(items);
   measure(*made, [](const auto& item) -> const Value& { return item.second; });
   for (const auto& [key, value] : made->items) {
-    made->weight += key.size();
+    made->weight += key.weight();
   }
   Value value;
   value.value_ = Dict(std::move(made));
@@ -149,9 +189,9 @@ Value Value::from_json(const nlohmann::ordered_json& json, Origin origin) {
       return list(std::move(items));
     }
     case nlohmann::ordered_json::value_t::object: {
-      std::vector<std::pair<MarkedText, Value>> items;
+      DictItems items;
       for (const auto& [key, one] : json.items()) {
-        items.emplace_back(MarkedText(key, origin), from_json(one, origin));
+        items.emplace_back(Value(MarkedText(key, origin)), from_json(one, origin));
       }
       return dict(std::move(items));
     }
@@ -168,10 +208,16 @@ std::string_view Value::type_name() const {
     std::string_view operator()(const LargeInteger&) const { return "int"; }
     std::string_view operator()(double) const { return "float"; }
     std::string_view operator()(const Text&) const { return "str"; }
-    std::string_view operator()(const List& list) const { return list->is_tuple ? "tuple" : "list"; }
+    std::string_view operator()(const SafeText&) const { return "str"; }
+    std::string_view operator()(const List& list) const {
+      constexpr std::string_view kNames[] = {"list", "tuple", "range", "dict_keys", "dict_values", "dict_items", "generator"};
+      return kNames[static_cast<std::size_t>(list->kind)];
+    }
     std::string_view operator()(const Dict&) const { return "dict"; }
     std::string_view operator()(const Namespace*) const { return "namespace"; }
     std::string_view operator()(const Callable&) const { return "function"; }
+    std::string_view operator()(const Loop&) const { return "loop"; }
+    std::string_view operator()(const Method&) const { return "method"; }
   };
   return std::visit(Names{}, value_);
 }
@@ -212,6 +258,10 @@ bool is_true(const Value& value) {
   if (value.text()) {
     return value.text()->size() > 0;
   }
+  if (value.is(ListKind::generator)) {
+    fail_template("asks whether the result of the filter ", value.list()->printed,
+                  " is true, which Jinja answers with yes even if it has no items; expected |list behind the filter");
+  }
   return value.list() ? !value.list()->items.empty() : value.dict() ? !value.dict()->items.empty() : true;
 }
 
@@ -223,29 +273,48 @@ bool equal(const Value& a, const Value& b) {
     return a.text()->bytes() == b.text()->bytes();
   }
   if (a.list() && b.list()) {
-    return a.list()->is_tuple == b.list()->is_tuple && std::ranges::equal(a.list()->items, b.list()->items, equal);
+    const ListKind kind = a.list()->kind;
+    if (kind != b.list()->kind || kind == ListKind::generator || kind == ListKind::values) {
+      return a.list() == b.list();
+    }
+    const auto &x = a.list()->items, &y = b.list()->items;
+    const bool is_ordered = kind != ListKind::keys && kind != ListKind::items;
+    return is_ordered ? std::ranges::equal(x, y, equal) : x.size() == y.size() && std::ranges::is_permutation(x, y, equal);
   }
   if (a.dict() && b.dict()) {
     const auto& items = a.dict()->items;
     return items.size() == b.dict()->items.size() && std::all_of(items.begin(), items.end(), [&](const auto& item) {
-             const Value* other = b.dict()->find(item.first.bytes());
+             const Value* other = b.dict()->find(item.first);
              return other && equal(item.second, *other);
            });
   }
   if (a.names() || b.names()) {
     return a.names() == b.names();
   }
+  if (a.loop() || b.loop()) {
+    return a.loop() == b.loop();
+  }
+  if (const auto *f = a.as<Callable>(), *g = b.as<Callable>(); f && g) {
+    return f->kind == g->kind && f->macro == g->macro && f->caller == g->caller;
+  }
+  if (a.method() && b.method()) {
+    return a.method()->name == b.method()->name && equal(a.method()->object, b.method()->object);
+  }
   return (a.is_none() && b.is_none()) || (a.is_undefined() && b.is_undefined());
 }
 
 int compare(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) {
-    return compare_numbers(a, b);
+    const std::partial_ordering order = compare_numbers(a, b);
+    if (order == std::partial_ordering::unordered) {
+      fail_template("compares the order of nan with another number, which has none");
+    }
+    return order < 0 ? -1 : order > 0 ? 1 : 0;
   }
   if (a.text() && b.text()) {
     return order_of(a.text()->bytes(), b.text()->bytes());  // UTF-8 sorts as code points do
   }
-  if (a.list() && b.list() && a.list()->is_tuple == b.list()->is_tuple) {
+  if (a.list() && b.list() && a.list()->kind == b.list()->kind && (a.is(ListKind::list) || a.is(ListKind::tuple))) {
     const auto &x = a.list()->items, &y = b.list()->items;
     for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
       if (!equal(x[i], y[i])) {
@@ -268,11 +337,14 @@ bool contains(const Value& container, const Value& item) {
     return find_text(container.text()->bytes(), item.text()->bytes()) != std::string::npos;
   }
   if (container.dict()) {
-    return item.text() && container.dict()->find(item.text()->bytes());
+    if (item.is(ListKind::list) || item.dict()) {
+      require_key(item);
+    }
+    return container.dict()->find(item);
   }
   if (container.list()) {
-    const auto& items = container.list()->items;
-    return std::any_of(items.begin(), items.end(), [&](const Value& one) { return equal(one, item); });
+    use_once(*container.list());
+    return std::ranges::any_of(container.list()->items, [&](const Value& one) { return equal(one, item); });
   }
   if (container.is_undefined()) {
     return false;
@@ -282,6 +354,7 @@ bool contains(const Value& container, const Value& item) {
 
 std::vector<Value> items_of(const Value& value) {
   if (value.list()) {
+    use_once(*value.list());
     return value.list()->items;
   }
   if (value.text()) {
@@ -304,7 +377,10 @@ std::int64_t length(const Value& value) {
   if (value.text()) {
     return static_cast<std::int64_t>(count_characters(value.text()->bytes()));
   }
-  if (value.list() || value.dict()) {
+  if (value.loop()) {
+    return static_cast<std::int64_t>(value.loop()->values.size());
+  }
+  if ((value.list() && !value.is(ListKind::generator)) || value.dict()) {
     return static_cast<std::int64_t>(value.list() ? value.list()->items.size() : value.dict()->items.size());
   }
   if (value.is_undefined()) {
@@ -322,7 +398,7 @@ Value item(const Value& container, const Value& key) {
     fail_undefined(container);
   }
   if (container.dict()) {
-    const Value* found = key.text() ? container.dict()->find(key.text()->bytes()) : nullptr;
+    const Value* found = container.dict()->find(key);
     return found ? *found : missing();
   }
   if (container.names() && key.text()) {
@@ -333,7 +409,7 @@ Value item(const Value& container, const Value& key) {
     }
     return missing();
   }
-  if (container.list() && key.is_integer()) {
+  if (container.list() && container.list()->kind <= ListKind::range && key.is_integer()) {
     const std::int64_t at = place(key.integer(), static_cast<std::int64_t>(container.list()->items.size()));
     return at < 0 ? missing() : container.list()->items[static_cast<std::size_t>(at)];
   }
@@ -344,7 +420,8 @@ Value item(const Value& container, const Value& key) {
       return missing();
     }
     const std::size_t first = character_offset(bytes, static_cast<std::size_t>(at));
-    return Value(container.text()->between(first, next_character(bytes, first)));
+    MarkedText character = container.text()->between(first, next_character(bytes, first));
+    return container.is_safe() ? Value::safe(std::move(character)) : Value(std::move(character));
   }
   return missing();
 }
@@ -352,7 +429,7 @@ Value item(const Value& container, const Value& key) {
 Value slice(const Value& container, const Value& begin, const Value& end, const Value& step) {
   const auto bound = [](const Value& value, const char* what) {
     if (!value.is_none() && !value.is_integer()) {
-      fail_template("has a slice whose ", what, " is ", value.type_name(), ", expected an integer");
+      fail_template("has a slice whose ", what, " is ", value.type_name(), ", expected an integer of 64 bits");
     }
     return !value.is_none();
   };
@@ -360,10 +437,11 @@ Value slice(const Value& container, const Value& begin, const Value& end, const 
   if (by == 0) {
     fail_template("has a slice whose step is 0");
   }
-  if (!container.text() && !container.list()) {
+  if (!container.text() && !container.is(ListKind::list) && !container.is(ListKind::tuple)) {
     container.is_undefined() ? fail_undefined(container)
-                             : fail_template("takes a slice of ", container.type_name(), ", expected a str or list");
+                             : fail_template("takes a slice of ", container.type_name(), ", expected a str, list or tuple");
   }
+  const auto result = [&](MarkedText text) { return container.is_safe() ? Value::safe(std::move(text)) : Value(std::move(text)); };
   // As Python's slice.indices().
   const std::int64_t size = length(container), low = by < 0 ? -1 : 0, high = by < 0 ? size - 1 : size;
   const auto clamp = [&](std::int64_t at) { return at < 0 ? std::max(at + size, low) : std::min(at, high); };
@@ -372,7 +450,7 @@ Value slice(const Value& container, const Value& begin, const Value& end, const 
   if (container.text() && by == 1) {
     const std::string& bytes = container.text()->bytes();
     const std::size_t from = character_offset(bytes, static_cast<std::size_t>(first));
-    return Value(container.text()->between(from, std::max(from, character_offset(bytes, static_cast<std::size_t>(last)))));
+    return result(container.text()->between(from, std::max(from, character_offset(bytes, static_cast<std::size_t>(last)))));
   }
   const std::vector<Value> items = items_of(container);
   std::vector<Value> taken;
@@ -383,13 +461,13 @@ Value slice(const Value& container, const Value& begin, const Value& end, const 
     }
   }
   if (container.list()) {
-    return Value::list(std::move(taken), container.list()->is_tuple);
+    return Value::list(std::move(taken), container.list()->kind);
   }
   MarkedText text;
   for (const Value& character : taken) {
     text.append(*character.text());
   }
-  return Value(std::move(text));
+  return result(std::move(text));
 }
 
 }  // namespace dikkat::jinja

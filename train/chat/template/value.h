@@ -12,13 +12,15 @@
 
 #include "train/chat/template/marked_text.h"
 
-// The values of a template: Python's, as far as templates use them. Values are immutable and shared; only a namespace changes.
+// The values of a template: Python's, as far as templates use them. Values are immutable and shared, except a namespace.
 namespace dikkat::jinja {
 
 class Macro;
 struct ListValue;
 struct DictValue;
 struct Namespace;
+struct LoopState;
+struct BoundMethod;
 
 /// The decimal digits of an integer that needs more than 64 bits, with '-' before those of a negative one. Such integers can be printed,
 /// compared and handed on; to compute with them is an error.
@@ -30,6 +32,15 @@ struct LargeInteger {
 struct Undefined {
   std::shared_ptr<const std::string> name{};
 };
+
+/// A text that the filter safe or escape has marked: text that is added to it is escaped for HTML. Otherwise it is a text.
+struct SafeText {
+  std::shared_ptr<const MarkedText> text{};
+};
+
+/// The kinds of values that hold others in an order: Python's list, tuple and range; the views of a dict, which its methods keys(),
+/// values() and items() return; and the generators that filters such as select return.
+enum class ListKind : std::uint8_t { list, tuple, range, keys, values, items, generator };
 
 /// A function that a template calls by a name: one of its macros, one of the language, or the body of its {% call %} block.
 struct Callable {
@@ -44,6 +55,8 @@ class Value {
   using Text = std::shared_ptr<const MarkedText>;
   using List = std::shared_ptr<const ListValue>;
   using Dict = std::shared_ptr<const DictValue>;
+  using Loop = std::shared_ptr<LoopState>;
+  using Method = std::shared_ptr<const BoundMethod>;
 
   Value() : value_(Undefined{}) {}
   explicit Value(Undefined undefined) : value_(std::move(undefined)) {}
@@ -53,15 +66,19 @@ class Value {
   explicit Value(double number) : value_(number) {}
   explicit Value(Namespace* names) : value_(names) {}
   explicit Value(Callable function) : value_(function) {}
+  explicit Value(Loop loop) : value_(std::move(loop)) {}
+  explicit Value(Method method) : value_(std::move(method)) {}
   explicit Value(MarkedText text) : value_(std::make_shared<const MarkedText>(std::move(text))) {}
   explicit Value(std::string_view text) : Value(MarkedText(text)) {}
   explicit Value(const std::string& text) : Value(std::string_view(text)) {}
   explicit Value(const char* text) : Value(std::string_view(text)) {}
   /// Returns an integer. `digits` are decimal, with '-' before those of a negative integer.
   static Value integer_of(std::string_view digits);
-  /// Throw TemplateError for values that are nested too deeply or are too large.
-  static Value list(std::vector<Value> items, bool is_tuple = false);
-  static Value dict(std::vector<std::pair<MarkedText, Value>> items);
+  static Value safe(MarkedText text);
+  /// Throw TemplateError for values that are nested too deeply or are too large. `printed` is what a range prints, and the name of the
+  /// filter that returns a generator.
+  static Value list(std::vector<Value> items, ListKind kind = ListKind::list, std::string printed = "");
+  static Value dict(std::vector<std::pair<Value, Value>> items);
   /// Returns a value of JSON, whose texts are marked with `origin`.
   static Value from_json(const nlohmann::ordered_json& json, Origin origin);
 
@@ -71,11 +88,15 @@ class Value {
   }
   bool is_undefined() const { return as<Undefined>() != nullptr; }
   bool is_none() const { return as<std::nullptr_t>() != nullptr; }
-  /// Returns the value as a text, list, dict or namespace; nullptr if it is not one.
-  const MarkedText* text() const { return pointee<Text>(); }
+  /// Returns the value as a text, list, dict, namespace, loop or method; nullptr if it is not one.
+  const MarkedText* text() const { return as<SafeText>() ? as<SafeText>()->text.get() : pointee<Text>(); }
   const ListValue* list() const { return pointee<List>(); }
   const DictValue* dict() const { return pointee<Dict>(); }
   Namespace* names() const { return as<Namespace*>() ? *as<Namespace*>() : nullptr; }
+  LoopState* loop() const { return pointee<Loop>(); }
+  const BoundMethod* method() const { return pointee<Method>(); }
+  bool is_safe() const { return as<SafeText>() != nullptr; }
+  bool is(ListKind kind) const;
   /// Returns whether the value is one of Python's integers, which True and False are, too. is_integer() is for those of 64 bits.
   bool is_integer() const { return as<std::int64_t>() || as<bool>(); }
   bool is_whole() const { return is_integer() || as<LargeInteger>(); }
@@ -99,26 +120,41 @@ class Value {
     return as<T>() ? as<T>()->get() : nullptr;
   }
 
-  std::variant<Undefined, std::nullptr_t, bool, std::int64_t, LargeInteger, double, Text, List, Dict, Namespace*, Callable> value_;
+  std::variant<Undefined, std::nullptr_t, bool, std::int64_t, LargeInteger, double, Text, SafeText, List, Dict, Namespace*, Callable, Loop,
+               Method>
+      value_;
 };
 
-/// A list, or a tuple, which differs only in how it is printed.
+/// A method of a value that is not called at once: {% set f = text.upper %}.
+struct BoundMethod {
+  Value object{};
+  std::string name{};
+};
+
 struct ListValue {
   std::vector<Value> items{};
-  bool is_tuple = false;
-  int levels = 1;          // of nested lists and dicts, itself included
-  std::size_t weight = 0;  // about the number of values in it and the bytes of its texts
+  ListKind kind = ListKind::list;
+  std::string printed{};         // see Value::list()
+  int levels = 1;                // of nested lists and dicts, itself included
+  std::size_t weight = 0;        // about the number of values in it and the bytes of its texts
+  mutable bool is_used = false;  // of a generator
 };
+
+using DictItems = std::vector<std::pair<Value, Value>>;
 
 /// A dict, in the order of insertion.
 struct DictValue {
-  std::vector<std::pair<MarkedText, Value>> items{};
+  DictItems items{};
   int levels = 1;
   std::size_t weight = 0;
 
-  /// Returns the value of a key; nullptr if there is none.
+  /// Return the value of a key; nullptr if there is none.
   const Value* find(std::string_view key) const;
+  const Value* find(const Value& key) const;
 };
+
+/// Sets the value of a key. A key that is there moves to the end.
+void set_item(DictItems& items, std::string_view key, Value value);
 
 /// The attributes of namespace(), which {% set ns.name = value %} changes.
 struct Namespace {
@@ -127,6 +163,8 @@ struct Namespace {
 
 /// Throws TemplateError for more items than a list may have.
 void check_item_count(std::size_t count);
+/// Throws TemplateError for a value that cannot be the key of a dict.
+void require_key(const Value& key);
 
 // Python's operations. They throw TemplateError where Python raises an exception.
 
@@ -136,10 +174,11 @@ bool equal(const Value& a, const Value& b);
 int compare(const Value& a, const Value& b);
 /// Returns whether a text, list or dict contains an item.
 bool contains(const Value& container, const Value& item);
-/// Returns what a loop over the value goes through: characters, items or keys.
+/// Returns what a loop over the value goes through: characters, items or keys. A generator can be used once: a second use is an error,
+/// because it is empty in Jinja.
 std::vector<Value> items_of(const Value& value);
 std::int64_t length(const Value& value);
-/// Returns the item with an index or a key; undefined if there is none.
+/// Returns the item with an index or a key; undefined if there is none. subscript() (attributes.h) also finds methods.
 Value item(const Value& container, const Value& key);
 /// Returns container[begin:end:step]. Each bound is an integer or None.
 Value slice(const Value& container, const Value& begin, const Value& end, const Value& step);

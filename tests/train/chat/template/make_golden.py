@@ -3,6 +3,7 @@
 
 template_test renders the same snippets and compares the texts. A row with "error" must be refused by both. Usage: make_golden.py
 """
+import copy
 import json
 import os
 from datetime import datetime
@@ -56,6 +57,8 @@ VARIABLES = {
     "d": {"b": 1, "a": [1, 2], "C": "x"},
     "people": [{"name": "Ann", "age": 30, "tags": ["x"]}, {"name": "bob", "age": 25}, {"name": "Cy", "age": 30, "on": True}],
     "odd": "a\tb\\c\"d'e\u0007\u00a0é\u2028😀",
+    "tree": [{"name": "a", "kids": [{"name": "b", "kids": [{"name": "c"}]}, {"name": "d"}]}, {"name": "e"}],
+    "long": 123456789012345678901234567890,
     "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "<think>\nwhy\n</think>\n\nHo"}],
 }
 
@@ -200,6 +203,109 @@ messages[0].role ~ messages|length, messages[1:]|map(attribute='role')|list, (me
 'abc
 [1, 2
 a b
+long, long|tojson, [long], long ~ '', long|int, -long, long is integer, long is odd, long == long|string|int, long > 1e29, long in [long]
+123456789012345678901234567890, 0x1F, 0XfF, 0o17, 0b1_01, 1_000, 0x_1, 00, 0e5, 1E3
+007
+0x
+0xG
+0b2
+1__0
+'12'|int + '1_000'|int, '_1'|int, '1_'|int, ' 7 '|int, '99999999999999999999'|int, 1e20|int, '1e20'|int, '-0'|int, 'inf'|int, 'nan'|int(3)
+'inf'|float, '-Infinity'|float, '1_0.5'|float, '1__0'|float, '1e3'|float, 'nan'|float
+('inf'|float)|int
+1.115|round(2), 2.675|round(2), 2.5|round, 1e22|round(2), 1.15|round(1, 'floor')
+{1: 'a', 2.5: 'b', none: 'c', true: 'd', (1, 2): 'e', 'x': 'f'}
+{1: 'a', '1': 'b'}, {1: 'a'}[1], {1: 'a'}[1.0], {1: 'a'}[true], {1: 'a'}['1'], {1: 'a'}.get(1), {1: 'a'}.get(2, 'no'), 1 in {1: 0}, '1' in {1: 0}, {0: 1, 512: 2}|length
+{1: 'a', none: 2, true: 3, 1.5: 4, false: 5}|tojson, {2: 'b', 1: 'a'}|tojson(sort_keys=true), {2: 'b', 1: 'a'}|dictsort
+{(1, 2): 3}|tojson
+{[1]: 2}
+{{}: 2}
+missing in d, none in d, [] in [[]]
+[] in d
+{1: 2} == {1.0: 2}, {true: 2} == {1: 2}
+d.keys(), d.values(), d.items(), {}.keys(), [d.keys()]
+d.keys()|tojson
+d.items()|length, d.keys()|list, d.keys()[0] is defined, d.keys()|first, d.values()|last, 'b' in d.keys(), ('b', 1) in d.items(), d.keys() is sequence, d.keys() is iterable, d.keys() is mapping
+d.keys()[0:1]
+d.keys() + ['x']
+d.keys() == d.keys(), d.values() == d.values(), d.keys() == ['b', 'a', 'C'], d.items() == d.items()
+d.keys() and 'yes', {}.keys() or 'no'
+range(3), range(1, 7, 2), range(0), [range(2)], range(3) == range(3), range(3) == [0, 1, 2], range(3)[1], range(3)[-1], range(3) is sequence, range(3)|length, 2 in range(3), range(3)|reverse|list
+range(3)|tojson
+none|select|list, none|selectattr('x')|list, none|map('upper')|list, 0|reject|list, missing|map(attribute='x')|list, []|select('notest')|list, ''|selectattr('x')|list
+none|unique|list
+[3, 1]|reverse|list, [3, 1]|reverse|reverse, names|select|reverse, missing|reverse|list, d|reverse|list, d.items()|reverse|list, (1, 2)|reverse|list
+none|reverse
+names|select|length
+names|select|tojson
+names|select|last
+(names|select)[0] is defined
+(names|select)[0:1]
+(names|select) + []
+names|select|first, names|map('upper')|join('-'), 'Bob' in names|select, names|unique|sort, list|select|sum, list|map('string')|max
+names|select is iterable, names|select is sequence, names|select is string, names|select is defined
+people|map(attribute='tags.0', default='none')|list, people|map(attribute='x.y', default='-')|list
+people|map(attribute='x.y')|list
+'abc'.upper is defined, 'abc'.nothing is defined, text.upper is callable, d.items is defined, d.items is callable, list.index is defined, list.append is defined, d.update is defined
+d['items'] is defined, d['items'] is callable, d['items']()|list, text['upper'](), {'items': 1}['items'], {'items': 1}.items is callable, d['a'] is callable
+list['append'] is defined
+'a'.upper.__name__ is defined, ''['__class__'] is defined
+list.pop(0)
+list.pop is defined, list.clear is defined
+list.clear()
+list.append(1)
+list.copy(), list.copy() == list, d.copy() == d, (1, 2).index(2), (1, 1).count(1)
+d.pop('b')
+d.setdefault('x', 1)
+'1²'.isdigit(), '²'.isdecimal(), '1²'.isalnum(), '½'.isalnum(), 'Ⅷ'.isalnum(), '٣'.isdigit(), 'ab1'.isalnum(), '½'.isdigit()
+'a-b-c'.partition('-'), 'a-b-c'.rpartition('-'), 'abc'.partition('-'), 'abc'.rpartition('-')
+'ab'.center(5) ~ '|', 'ab'.center(6, '*'), 'abc'.center(6, '*'), 'ab'.ljust(4, '.'), 'ab'.rjust(4, '.'), '7'.zfill(3), '-7'.zfill(4), 'abc'.zfill(2)
+'abc'.index('c'), 'abca'.rindex('a'), 'abc'.isascii(), 'é'.isascii(), 'abc'.islower(), 'ABC'.isupper(), 'aBc'.swapcase()
+'abc'.index('z')
+'{} {}'.format('a', 1), '{1}{0}{1}'.format('a', 'b'), '{x}-{y!r}'.format(x='q', y='z'), '{{}}'.format(), '{0[k]} {0.k}'.format({'k': 'v'}), '{!s:>4}|'.format(5)
+'{:5}|{:<5}|{:>5}|{:^5}|{:*^7}|{:.2}|{:é>3}'.format('a', 'b', 'c', 'd', 'e', 'fgh', 'i')
+'{:5}|{:<5}|{:05}|{:+}|{: }|{:,}|{:_}|{:x}|{:X}|{:#x}|{:o}|{:b}|{:#b}|{:=+6}'.format(1, 2, 3, 4, 5, 1234567, 1234567, 255, 255, 255, 8, 5, 5, 7)
+'{:.2f}|{:8.3f}|{:e}|{:g}|{:g}|{:%}|{:.1%}|{}|{:,.2f}|{:08.2f}|{:+.1f}|{:G}'.format(3.14159, 2.5, 12345.678, 0.00001, 1e10, 0.5, 0.123, 1.0, 1234567.891, -3.14159, 2, 1e-10)
+'{:d}|{:5}|{}|{:.1f}|{:-}'.format(true, true, true, 7, -7), '{:>{}}|{:{w}.{p}f}'.format('a', 4, 3.14159, w=7, p=1)
+'{:05}|{:<05}|{:x}'.format(-3, 'a', -255), '{:,}'.format(-1234), '{:_x}'.format(65536)
+'{} {}'.format(1)
+'{x}'.format(1)
+'{} {0}'.format(1)
+'{'.format()
+'}'.format()
+'{:d}'.format('a')
+'{:s}'.format(1)
+'{:5}'.format(none)
+'{:d}'.format(1.5)
+'{:zz}'.format(1)
+'{}'.format(none), '{}'.format([1, 'a']), '{!r}'.format('a'), '{}'.format(missing)
+'%s is %d' % ('a', 3), '%s' % 'x', '%5.2f|%-6s|%06d|%+d|%x|%X|%o|%e|%g|%%|%r' % (3.14159, 'ab', 42, 7, 255, 255, 8, 12345.6, 0.0001, 'q'), '%(a)s-%(b)05.1f' % {'a': 1, 'b': 2.25}, '%.2s|%5s|%c' % ('abc', 'd', 'e') if false else ''
+'%.2s|%5s|%s' % ('abc', 'd', [1]), '%d' % 3.9, '%s' % none, '%i%%' % 5, 'x' % {}, '%5d|%-5d|%05d' % (-3, -3, -3)
+'%d' % 'a'
+'%s %s' % 'a'
+'%s' % ('a', 'b')
+'x' % 1
+'%x' % 1.5
+'%(a)s' % {'b': 1}
+'%q' % 1
+'%s-%s'|format('a', 1), '%(x)s'|format(x=2), '%5.1f'|format(2.25)
+'<b>'|safe + '<i>', '<i>' + '<b>'|safe, ('<b>'|safe) ~ '<i>', '<b>'|safe + '<i>'|safe, ('<b>'|safe)|upper + '<', ('<b>'|safe)[1:] + '&', ('<'|safe) * 2 + '"', ' <'|safe|trim + "'"
+('<b>'|safe).upper() + '<', (('<b>'|safe).split('b')|first) + '<', ('<b>'|safe)|replace('b', 'i') + '<', ('<b>'|safe)|string + '<', [('<b>'|safe)], ('<b>'|safe) == '<b>'
+'<b>'|e, '<b>'|escape|e, '<b>'|e + '<', '<b>'|e ~ '<', '<b>'|safe|forceescape, 5|e, '<'|e is escaped, '<' is escaped, '<'|safe is escaped, ('<'|safe)|tojson, ('<'|safe)|join(',')
+('<b>'|safe)|indent + '<', ('<b>'|safe)|reverse + '<', ('<b>'|safe)|title + '<', ('<b>'|safe)|list|first + '<', ('<b>'|safe)|default('x') + '<'
+'<b>'|safe + 1
+[1, 2, 3, 4, 5]|batch(2)|list, [1, 2, 3]|batch(2, 0)|list, []|batch(3)|list
+none is sameas none, true is sameas true, true is sameas false, 1 is sameas true, none is sameas false
+dict(a=1, **{'b': 2}), dict({'x': 1}, y=2), dict([('a', 1), ['b', 2]]), dict(**d)
+range(*[1, 4])|list, '{}{}'.format(*['a', 'b']), '{x}'.format(**{'x': 5}), dict(*[[('k', 'v')]])
+dict(a=1, **{'a': 2})
+dict(1, 2)
+range(**{'x': 1})
+list.0, [[1, 2], [3]].0.1, tree.0.kids.1.name, 1.5, list.0 + 1.5
+loop is defined, caller is defined, varargs is defined
+missing is callable, n is callable, range is callable
+text.upper().lower.__class__ is defined, (text.upper)(), d.get('b')
+'a' if names|select|list else 'b', (names|reject|list) or 'none', names|select|default('x')|list
 """.strip().split("\n")
 
 TEMPLATES = [
@@ -272,12 +378,61 @@ TEMPLATES = [
     "   {% if yes %}   {% endif %}   ",
     "\t{%- set a = 1 -%}\n\t x",
     "a\n   \u00a0{% if yes %}x{% endif %}",
+    "{% raw %}\nx{% endraw %}\ny{%- raw -%}\n  z\n{%- endraw -%}\n  q",
+    "a\n  {% raw %}\n  b\n  {% endraw %}\nc{% raw %}  {% if %}  {%+ endraw %}\nd",
+    "{% for x in tree recursive %}{{ loop.depth }}{{ loop.depth0 }}{{ x.name }}{% if x.kids %}<{{ loop(x.kids) }}>{% endif %}{{ ',' if not loop.last }}{% endfor %}",
+    "{% for x in [] recursive %}{{ x }}{% else %}none{% endfor %}{% for x in [[1], []] recursive %}{% if x is iterable %}({{ loop(x) }}){% else %}{{ x }}{% endif %}{% else %}empty{% endfor %}",
+    "{% for x in tree recursive if x.name != 'd' %}{{ x.name }}{{ loop(x.kids or []) }}{% endfor %}",
+    "{% for x in tree if x.name != 'd' recursive %}{{ x.name }}{{ loop(x.kids or []) }}{{ loop.index }}/{{ loop.length }} {% endfor %}",
+    "{% for x in list %}{{ loop(list) }}{% endfor %}",
+    "{% for x in [1, 2, 3, 4] %}{{ loop.cycle('odd', 'even') }} {{ loop.cycle(1) }} {% endfor %}",
+    "{% for x in list %}{{ loop.cycle() }}{% endfor %}",
+    "{% for x in [1, 1, 2, 2, 1] %}{{ x if loop.changed(x) else '-' }}{% endfor %}{% for x in [1, 2] %}{{ loop.changed() }}{% endfor %}{% for x in [1, 1] %}{{ loop.changed(x, 'a') }}{% endfor %}",
+    "{% for x in list %}{{ loop }} {{ loop.depth }}{{ loop.depth0 }} {{ loop['index'] }} {{ loop.nope is defined }} {{ loop|length }} {{ loop is callable }};{% endfor %}",
+    "{% for x in list %}{% set f = loop.cycle %}{{ f('a', 'b') }}{% endfor %}{% set up = 'x'.upper %}{{ up() }}",
+    "{% set up = 'x'.upper %}{{ up() }}{% set g = d.get %}{{ g('b') }}",
+    "{% macro m() %}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m() }}{{ m(1, 2, a=3) }}",
+    "{% macro m(a, b=2) %}{{ a }}{{ b }}{{ varargs|join('+') }}{% for k, v in kwargs.items() %}{{ k }}={{ v }}{% endfor %}{% endmacro %}{{ m(1) }} {{ m(1, 2, 3, 4) }} {{ m(1, c=5) }} {{ m(*[1, 2, 3], **{'z': 9}) }}",
+    "{% macro m(a) %}{{ a }}{% endmacro %}{{ m.name }} {{ m.arguments }} {{ m.catch_kwargs }} {{ m.catch_varargs }} {{ m.caller }} {{ m.nope is defined }}",
+    "{% macro m(varargs) %}{{ varargs }}{% endmacro %}{{ m(1) }}",
+    "{% macro m(varargs) %}{{ varargs }}{% endmacro %}{{ m(1, 2) }}",
+    "{% macro m(kwargs=5) %}{{ kwargs }}{% endmacro %}{{ m() }}{{ m(kwargs=6) }}",
+    "{% macro m(caller) %}{{ caller }}{% endmacro %}{{ m(1) }}",
+    "{% macro m(caller=none) %}{{ caller() if caller else 'no' }}{% endmacro %}{{ m() }}{% call m() %}body{% endcall %}",
+    "{% macro m(a, caller=none) %}{{ a }}{{ caller() }}{% endmacro %}{% call m(1) %}body{% endcall %}",
+    "{% macro m() %}x{% endmacro %}{% call m() %}body{% endcall %}",
+    "{% macro m() %}{{ caller is defined }}{% endmacro %}{{ m() }}{% call m() %}{% endcall %}",
+    "{% macro m() %}{{ caller() }}{% endmacro %}{{ m() }}",
+    "{% macro m(xs) %}{% for x in xs %}[{{ caller(x, loop.index) }}]{% endfor %}{% endmacro %}{% call(x, i) m(list) %}{{ i }}:{{ x }}{{ n }}{% endcall %}",
+    "{% macro m() %}{{ caller(1) }}{{ caller(1, 2) }}{{ caller(b=5, a=4) }}{% endmacro %}{% call(a, b='B') m() %}{{ a }}{{ b }} {% endcall %}",
+    "{% macro m() %}{{ caller(1, 2) }}{% endmacro %}{% call(a) m() %}{{ a }}{% endcall %}",
+    "{% macro m() %}{{ caller(1, 2, x=3) }}{% endmacro %}{% call m() %}{{ varargs }}{{ kwargs }}{% endcall %}",
+    "{% macro outer() %}<{{ caller() }}>{% endmacro %}{% macro inner() %}({{ caller() }}){% endmacro %}{% call outer() %}a{% call inner() %}b{% endcall %}c{% endcall %}",
+    "{% call n %}x{% endcall %}",
+    "{% call n() %}x{% endcall %}",
+    "{% call range(3) %}x{% endcall %}",
+    "{% set ns = namespace() %}{% macro m() %}<{{ caller() }}>{% endmacro %}{% set ns.m = m %}{% call ns.m() %}x{% endcall %}",
+    "{% filter upper %}a{{ n }}b{% if yes %} c{% endif %}{% endfilter %}{% filter trim | replace('a', 'o') %}  banana\n{% endfilter %}|",
+    "{% filter indent(2) %}a\nb\n{% endfilter %}{% filter upper %}{% set q = 1 %}{{ q }}{% endfilter %}{{ q is defined }}",
+    "{% filter nofilter %}a{% endfilter %}",
+    "{% with a = 1, b = n %}{{ a }}{{ b }}{% set c = 3 %}{{ c }}{% endwith %}{{ a is defined }}{{ c is defined }}{% with %}x{% endwith %}{% set a = 5 %}{% with a = 2, b = a %}{{ a }}{{ b }}{% endwith %}",
+    "{% print 1 + 1 %}{% print 1, 2 %}",
+    "{% set first = messages.pop(0) %}{{ first.role }}{{ messages|length }}{{ messages[0].role }}",
+    "{% set text2 = '<a>'|safe %}{{ text2 + '<b>' }}{{ text2 ~ '<b>' }}{% set block %}{{ text2 }}{% endset %}{{ block + '<' }}{% macro m() %}<x>{% endmacro %}{{ m() + '<' }}{{ text2 + m() }}",
+    "{% set budgets = {0: 0, 512: 128, 1024: 256} %}{% for k, v in budgets|dictsort %}{% if n <= k and not loop.first %}{{ k }}:{{ v }} {% endif %}{% endfor %}{{ budgets[512] }}{{ budgets.get(7, 'none') }}",
+    "{% for k in {1: 'a', 2: 'b'} %}{{ k + 1 }}{% endfor %}{% for k, v in {1: 'a'}.items() %}{{ k }}{{ v }}{% endfor %}",
+    "{% for x in names|select %}{{ loop.index }}{{ loop.last }}{{ loop.length }}{{ x }}{% endfor %}{% for k, v in d|items %}{{ k }}{% endfor %}",
+    "{% for c in loop %}{% endfor %}x",
+    "{% endfilter %}",
+    "{% macro m(a, a2=a) %}{{ a2 }}{% endmacro %}{{ m(1) }}",
+    "{% set varargs = 1 %}{% macro m() %}{% set varargs = 2 %}{{ varargs }}{% endmacro %}{{ m() }}{{ varargs }}",
+    "{% macro m() %}{% for varargs in [1] %}{{ varargs }}{% endfor %}{% endmacro %}{{ m() }}",
 ]
 
 rows = []
 for source in ["{{ " + line + " }}" for line in EXPRESSIONS] + TEMPLATES:
     try:
-        rows.append({"source": source, "text": environment.from_string(source).render(**VARIABLES)})
+        rows.append({"source": source, "text": environment.from_string(source).render(**copy.deepcopy(VARIABLES))})
     except Exception as error:  # each kind means that the template is refused
         rows.append({"source": source, "error": type(error).__name__})
 path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden.json")

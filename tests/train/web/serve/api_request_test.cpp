@@ -84,7 +84,8 @@ TEST(ApiRequest, ReadsConversations) {
       chat(R"({"messages": [{"role": "developer", "content": "be kind"}, {"role": "user", "content": [{"type": "text", "text": "a"},
       {"type": "text", "text": "b"}], "name": "x"}, {"role": "assistant", "content": "", "tool_calls": []}], "logprobs": true, "top_logprobs": 20, "tools": [],
       "tool_choice": "none", "response_format": {"type": "text"}, "modalities": ["text"], "store": false, "metadata": {}})");
-  EXPECT_EQ(request.messages, (std::vector<Message>{{"developer", "be kind"}, {"user", "ab"}, {"assistant", ""}}));
+  EXPECT_EQ(request.messages,
+            (std::vector<Message>{{"developer", "be kind"}, {.role = "user", .content = "a\nb", .parts = {"a", "b"}}, {"assistant", ""}}));
   EXPECT_EQ(request.alternatives, 20);
   EXPECT_EQ(chat(R"({"messages": [{"role": "user", "content": "a"}], "logprobs": true})").alternatives, 0);
   EXPECT_FALSE(chat(R"({"messages": [{"role": "user", "content": "a"}], "logprobs": false, "top_logprobs": 0})").alternatives);
