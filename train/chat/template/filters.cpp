@@ -432,10 +432,10 @@ Value indented(const Value& value, Arguments& arguments) {
 Value batched(const Value& value, Arguments& arguments) {
   const std::optional<std::int64_t> count = arguments.take_integer("linecount");
   const std::optional<Value> fill = arguments.take("fill_with");
-  if (!count || *count < 1) {
-    fail_template("gives the filter batch no size, expected an int of 1 or more");
+  constexpr std::int64_t kMost = 10'000;
+  if (!count || *count < 1 || *count > kMost) {
+    fail_template("gives the filter batch a size that is not possible, expected 1 to ", kMost);
   }
-  check_item_count(static_cast<std::size_t>(*count));
   std::vector<Value> batches, batch;
   const std::vector<Value> items = items_of(value);
   for (std::size_t i = 0; i < items.size(); ++i) {

@@ -70,10 +70,11 @@ Value range(Arguments arguments) {
 }
 
 /// Returns dict(pairs, name=value).
-Value make_dict(Arguments arguments) {
+Value make_dict(Rendering& rendering, Arguments arguments) {
   DictItems items;
   const auto set = [&](const Value& key, Value value) {
     require_key(key);
+    rendering.charge(items.size() / 16);
     const auto found = std::ranges::find_if(items, [&](const auto& one) { return equal(one.first, key); });
     if (found != items.end()) {
       found->second = std::move(value);
@@ -232,6 +233,7 @@ bool Rendering::holds_in(const Expression& condition, const Target& target, cons
 Value Rendering::make_namespace(Arguments arguments) {
   Namespace& names = namespaces_.emplace_back();
   const auto add = [&](std::string name, Value value) {
+    charge(names.items.size() / 16);
     std::erase_if(names.items, [&](const auto& item) { return item.first == name; });
     names.items.emplace_back(std::move(name), std::move(value));
   };
@@ -288,7 +290,7 @@ Value Rendering::call(const Value& function, std::string_view name, Arguments ar
     case Callable::Kind::macro: return callable->macro->signature.call(*this, std::move(arguments), root_);
     case Callable::Kind::range: return range(std::move(arguments));
     case Callable::Kind::make_namespace: return make_namespace(std::move(arguments));
-    case Callable::Kind::dict: return make_dict(std::move(arguments));
+    case Callable::Kind::dict: return make_dict(*this, std::move(arguments));
     case Callable::Kind::raise_exception: {
       const MarkedText sentence = to_text(arguments.need("message"));
       arguments.end();

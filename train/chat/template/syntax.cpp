@@ -193,6 +193,7 @@ Value DictExpression::evaluate(Rendering& rendering) const {
     Value key = rendering.evaluate(*key_expression);
     require_key(key);
     Value value = rendering.evaluate(*value_expression);
+    rendering.charge(values.size() / 16);
     const auto found = std::ranges::find_if(values, [&](const auto& one) { return equal(one.first, key); });
     if (found != values.end()) {
       found->second = std::move(value);
@@ -285,6 +286,7 @@ Arguments CallArguments::evaluate(Rendering& rendering, std::string function) co
   }
   std::vector<std::pair<std::string, Value>> named_values;
   const auto add = [&](const std::string& name, Value value) {
+    rendering.charge(named_values.size() / 16);
     if (std::ranges::any_of(named_values, [&](const auto& one) { return one.first == name; })) {
       fail_template("gives ", function, " the argument ", name, " twice");
     }
@@ -331,6 +333,7 @@ Value apply(Rendering& rendering, Value value, std::span<const Suffix> suffixes,
         rendering.charge(value.weight() / 64);
         value = suffix.filter(value, arguments);
         arguments.end();
+        rendering.charge(value.weight() / 64);
         break;
       }
       case Suffix::Kind::test:

@@ -260,10 +260,12 @@ Value partitioned(const MarkedText& text, Arguments& arguments, bool from_end) {
 }
 
 MarkedText filling(const MarkedText& character, std::int64_t count) {
-  MarkedText fill;
+  std::string bytes;
   for (std::int64_t i = 0; i < count; ++i) {
-    fill.append(character);
+    bytes += character.bytes();
   }
+  MarkedText fill;
+  fill.append(bytes, character.marks_at(0));
   return fill;
 }
 
