@@ -130,9 +130,9 @@ inline std::vector<Case> hostile_cases() {
   const auto raw = [](const char* name, std::vector<std::string> parts, std::function<std::string(const std::string& index_text)> change) {
     return Case{name,
                 [change = std::move(change)](const std::string& good) {
-                  Parts parts = parts_of(good);
-                  parts.index_text = change(parts.index_text);
-                  return sealed(parts);
+                  Parts of_file = parts_of(good);
+                  of_file.index_text = change(of_file.index_text);
+                  return sealed(of_file);
                 },
                 parts};
   };
