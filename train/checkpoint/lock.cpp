@@ -19,16 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether the path still refers to the file or folder of this descriptor.
-bool is_at(const Descriptor& descriptor, const fs::path& path) {
-  struct stat held{};
-  struct stat there{};
-  require(::fstat(descriptor.get(), &held) == 0, path.string(), " cannot be examined: ", errno_text);
-  const int error = ::stat(path.c_str(), &there) == 0 ? 0 : errno;
-  require(error == 0 || error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
-  return error == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
-}
-
 /// Takes the lock, waiting for up to a second: `runs`, and a `train` that will be refused, hold a lock for a moment. Returns errno, or 0.
 int lock_patiently(const Descriptor& descriptor, Faults* faults) {
   constexpr int kPatience = 100;
@@ -65,7 +55,7 @@ std::string holder_of(const fs::path& folder) {
 
 [[noreturn]] void refuse(const fs::path& folder) {
   fail_input(folder.string(), " is in use by ", holder_of(folder),
-             ": a run directory has only one writer; wait until it is free, or choose another folder");
+             ": a folder has only one writer; wait until it is free, or choose another folder");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "autograd/base/error.h"
 #include "train/checkpoint/lock.h"
 #include "train/system/folder.h"
+#include "train/system/temporary_file.h"
 
 namespace dikkat {
 
@@ -17,35 +18,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names of temporary files of save.cpp and replace_file() begin with this. A killed writer leaves them behind.
-constexpr const char* kTemporaryPrefix = ".tmp-";
+constexpr const char* kConfigName = "config.toml";
+constexpr const char* kMetricsName = "metrics.jsonl";
 
-/// Whether a folder has nothing, or only what a killed writer left.
-bool has_only_temporaries(const fs::path& folder) {
+bool is_temporary(const fs::path& path) {
   std::error_code error;
-  fs::directory_iterator file(folder, error);
-  for (const fs::directory_iterator end; !error && file != end; file.increment(error)) {
-    if (!file->path().filename().string().starts_with(kTemporaryPrefix)) {
-      return false;
-    }
-  }
-  return !error;
+  return path.filename().string().starts_with(kTemporaryPrefix) && fs::symlink_status(path, error).type() == fs::file_type::regular;
 }
 
 /// Lists the files that prevent a new run, for a message: at most three names, then "...". Empty for an empty folder. Remains of a failed
-/// start do not count.
-std::string contents_of(const fs::path& path) {
+/// start do not count: temporary files, the lock file, a folder without checkpoints. `is_restart`: neither do the files that it has
+/// written.
+std::string contents_of(const fs::path& path, bool is_restart) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator file(path, error), end; !error && file != end; file.increment(error)) {
-    const fs::path name = file->path().filename();
-    const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // a start writes this file first
-    if (name != kLockName && !is_temporary && !(name == "checkpoints" && is_folder(file->path()) && has_only_temporaries(file->path()))) {
+  for (const fs::path& entry : paths_in(path)) {
+    const fs::path name = entry.filename();
+    const bool is_empty = name == "checkpoints" && is_folder(entry) && std::ranges::all_of(paths_in(entry), is_temporary);
+    if (name != kLockName && !is_temporary(entry) && !is_empty && !(is_restart && (name == kConfigName || name == kMetricsName))) {
       names.push_back(name.string());
     }
   }
-  require_path(error.value(), path.string(), " cannot be listed");
-  std::sort(names.begin(), names.end());
   std::string list;
   for (std::size_t i = 0; i < names.size() && i < 4; ++i) {
     list += concat(i == 0 ? "" : ", ", i < 3 ? std::string_view(names[i]) : "...");
@@ -53,12 +45,18 @@ std::string contents_of(const fs::path& path) {
   return list;
 }
 
-void require_empty(const fs::path& path) {
-  const std::string contents = contents_of(path);
+/// Throws InputError unless the folder is empty, or has only what a start of the same run has left.
+void require_empty(const fs::path& path, const RunDirectory::IsOwnStart& is_own_start = {}) {
+  const bool has_checkpoints = !list_checkpoints(path).empty();
   std::error_code error;
-  require_input(!fs::exists(path / "config.toml", error) || !list_checkpoints(path).empty(), path.string(),
-                " has a run that ended before its first checkpoint and cannot be continued: remove it, or choose another --out");
-  const bool is_run = !list_checkpoints(path).empty() && fs::exists(path / "metrics.jsonl", error);  // not a model from merge or import
+  const bool has_config = fs::exists(path / kConfigName, error), has_metrics = fs::exists(path / kMetricsName, error);
+  const bool is_restart = !has_checkpoints && has_config && is_own_start && is_own_start(path);
+  require_input(
+      !has_config || has_checkpoints || is_restart, path.string(),
+      " has a config.toml and no checkpoints, and not from a start of this run that was interrupted: remove it, or choose another "
+      "--out");
+  const std::string contents = contents_of(path, is_restart);
+  const bool is_run = has_checkpoints && has_metrics;  // not a model from merge or import
   require_input(contents.empty(), path.string(), " is not empty (it has ", contents, "): choose another --out",
                 is_run ? concat(", or continue its run with `dikkat resume ", path.string(), "`") : "");
 }
@@ -129,7 +127,7 @@ fs::path NewRunPath::free_now() const {
   return with_number(number);
 }
 
-RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults) {
+RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults, const IsOwnStart& is_own_start) {
   NewDirectories new_ones;
   fs::path path = wanted.path;
   bool is_new = new_ones.make(path);
@@ -141,12 +139,13 @@ RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults) {
     require_is_folder(path);
     struct stat info{};
     if (::lstat((path / kLockName).c_str(), &info) != 0) {
-      require_empty(path);  // before the lock file is created in it
+      require_empty(path, is_own_start);  // before the lock file is created in it
     }
   }
   RunDirectory directory(path, faults);
-  require_empty(path);
-  directory.lock_.sign();  // not before require_empty(): the lock file of a refused folder may belong to another process
+  require_empty(path, is_own_start);
+  directory.lock_.sign();            // not before require_empty(): the lock file of a refused folder may belong to another process
+  remove_tree(path / kMetricsName);  // of an earlier start; the new one writes the same config.toml
   new_ones.make(directory.checkpoints_path());
   directory.clean_temporaries();
   require_done(sync_directory(path, faults), Operation::sync_directory);
@@ -171,7 +170,11 @@ std::optional<CheckpointEntry> RunDirectory::newest() const {
 
 void RunDirectory::remove() && {
   require_held();
-  remove_tree(path_);
+  const fs::path whole = absolute_path(path_ / "").parent_path();
+  Provisional hidden;
+  create_temporary_folder(whole.parent_path(), whole.filename().string(), hidden);
+  const fs::path inside = hidden.path() / whole.filename();
+  remove_tree(rename_file(whole, inside, nullptr) == 0 ? inside : path_);  // a mounted folder cannot be renamed
 }
 
 void RunDirectory::record_best(index step) {
@@ -208,15 +211,7 @@ std::vector<std::filesystem::path> RunDirectory::set_aside_after(index step) {
 index RunDirectory::clean_temporaries() {
   index removed = 0;
   for (const fs::path& folder : {path_, checkpoints_path()}) {
-    std::error_code error;
-    for (fs::directory_iterator file(folder, error), end; !error && file != end; file.increment(error)) {
-      std::error_code undeletable;
-      if (file->path().filename().string().starts_with(kTemporaryPrefix) &&
-          file->symlink_status(undeletable).type() == fs::file_type::regular) {
-        removed += fs::remove(file->path(), undeletable) ? 1 : 0;
-      }
-    }
-    require_path(error.value(), folder.string(), " cannot be listed");
+    removed += remove_temporaries(folder);
   }
   return removed;
 }

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,7 +20,8 @@ struct NewRunPath {
   NewRunPath(std::filesystem::path folder, bool numbers) : path(std::move(folder)), numbered(numbers) {}
 
   std::filesystem::path path;
-  bool numbered = false;  ///< whether to use the first of PATH, PATH-2, PATH-3 ... that does not exist when the run is created
+  bool numbered = false;   ///< whether to use the first of PATH, PATH-2, PATH-3 ... that does not exist when the run is created
+  bool continues = false;  ///< whether to continue the run that is there, if it has the same configuration
 
   /// Returns PATH-number, or PATH itself for 1.
   std::filesystem::path with_number(index number) const;
@@ -32,7 +34,11 @@ class RunDirectory {
  public:
   /// Creates the folder of a new run, or uses an empty folder. Throws InputError if it is not empty, cannot be written or is in use; then
   /// the folder is not changed. A numbered path always creates a new folder. `faults` is for tests, and may be null.
-  static RunDirectory create(const NewRunPath& wanted, Faults* faults = nullptr);
+  ///
+  /// A start that was killed before its first checkpoint leaves a config.toml, and perhaps a metrics.jsonl. `is_own_start` looks at such a
+  /// folder and returns whether the new run would write the same config.toml. Then the run starts again in this folder.
+  using IsOwnStart = std::function<bool(const std::filesystem::path& folder)>;
+  static RunDirectory create(const NewRunPath& wanted, Faults* faults = nullptr, const IsOwnStart& is_own_start = {});
   /// Throws InputError if create() would refuse the folder because it is not empty. Call this before longer work. Writes nothing.
   static void require_free(const std::filesystem::path& path);
   /// Opens the folder of an existing run, and removes leftover temporary files. Throws InputError if the folder is missing, is not a run
@@ -52,7 +58,8 @@ class RunDirectory {
   void require_held() { lock_.require_held(); }
   /// Whether the lock keeps others out (FolderLock::guards()).
   bool is_guarded() const { return lock_.guards(); }
-  /// Removes the folder with all its contents while the lock is held. Throws Error if that fails, and as require_held().
+  /// Removes the folder with all its contents while the lock is held. It first gets a hidden name, so that a killed removal leaves no half
+  /// of a run. Throws Error if that fails, and as require_held().
   void remove() &&;
 
   /// Records the checkpoint of this step as the best one. Throws Error if that cannot be written, and as require_held().

@@ -86,14 +86,15 @@ index bytes_of_all(std::span<const Dataset> datasets) {
 }
 
 /// Writes a complete checkpoint to a temporary file in `folder`, and returns its size.
-index write_checkpoint(const std::filesystem::path& folder, const std::string& stem, ProvisionalFile& temporary, const Snapshot& snapshot,
+index write_checkpoint(const std::filesystem::path& folder, const std::string& stem, Provisional& temporary, const Snapshot& snapshot,
                        Faults* faults) {
   // Reserve the space.
   std::vector<Dataset> datasets = datasets_of(snapshot);
   const index expected = bytes_of_all(datasets);
+  File file = create_temporary(folder, stem, temporary, faults);
+  remove_leftovers(folder, stem, temporary.path());
   const std::string lack = lack_of_space(folder, expected);
   require(lack.empty(), lack, "; free some space, or keep fewer checkpoints of runs (train.keep_last)");
-  File file = create_temporary(folder, stem, temporary, faults);
   require_done(file.allocate(expected), Operation::allocate);
   // Write image and index, read them back, and only then write the header, without which the file is not a checkpoint.
   write_image(file, datasets);
@@ -110,13 +111,13 @@ index write_checkpoint(const std::filesystem::path& folder, const std::string& s
 }
 
 /// Gives the file a name that no file has. A file that has it already is compared, and stays.
-void name_new(ProvisionalFile& temporary, const std::filesystem::path& target, Faults* faults) {
+void name_new(Provisional& temporary, const std::filesystem::path& target, Faults* faults) {
   std::error_code missing;
   if (std::filesystem::symlink_status(target, missing).type() != std::filesystem::file_type::not_found) {
     require(same_files(temporary.path(), target), "a file with this name and other contents already exists; it was not changed");
     return;
   }
-  ProvisionalFile renamed(target);
+  Provisional renamed(target);
   require_done(rename_file(temporary.path(), target, faults), Operation::rename);
   temporary.keep();
   renamed.created();
@@ -125,7 +126,7 @@ void name_new(ProvisionalFile& temporary, const std::filesystem::path& target, F
 }
 
 index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
-  ProvisionalFile temporary;
+  Provisional temporary;
   const index bytes = write_checkpoint(target.parent_path(), concat(snapshot.state.step), temporary, snapshot, faults);
   name_new(temporary, target, faults);
   return bytes;
@@ -134,12 +135,11 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
 /// As save(), but a file that has the name is replaced.
 index replace(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  ProvisionalFile temporary;
+  Provisional temporary;
   const index bytes = write_checkpoint(folder, target.filename().string(), temporary, snapshot, faults);
   require_done(rename_file(temporary.path(), target, faults), Operation::rename);
   temporary.keep();
   require_done(sync_directory(folder, faults), Operation::sync_directory);
-  remove_old_temporaries(target);
   return bytes;
 }
 

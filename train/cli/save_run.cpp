@@ -1,5 +1,9 @@
 #include "train/cli/save_run.h"
 
+#include <optional>
+
+#include <unistd.h>
+
 #include "train/checkpoint/run_directory.h"
 #include "train/config/render.h"
 #include "train/config/resolve.h"
@@ -7,29 +11,30 @@
 #include "train/system/new_folder.h"
 
 namespace dikkat {
-namespace {
-
-/// Writes the run into a folder that is new or empty. Returns the name of the checkpoint within it.
-std::filesystem::path write_run(const TrainedModel& model, const std::filesystem::path& folder) {
-  RunDirectory directory = RunDirectory::create(folder);
-  Config config = model.config;
-  resolve(config);
-  const SavedCheckpoint saved = save_model(directory.checkpoints_path(), *model.model, *model.tokenizer, model.config);
-  replace_file(directory.path() / "config.toml", to_recipe(config));
-  return saved.path().lexically_relative(folder);
-}
-
-}  // namespace
 
 std::string save_run(const TrainedModel& model, const std::string& out) {
   const std::filesystem::path path = out;
-  if (is_there(path)) {  // an empty folder, perhaps one that cannot be replaced
-    return (path / write_run(model, path)).string();
+  RunDirectory::require_free(path);
+  // Make the run in a hidden folder, so that a killed command leaves nothing with the run's name. A folder that is there and cannot be
+  // removed, such as a mounted one, is filled in place.
+  ::rmdir(path.c_str());  // removes only an empty folder
+  std::optional<RunDirectory> in_place;
+  std::optional<NewFolder> hidden;
+  if (is_there(path)) {
+    in_place = RunDirectory::create(path);
+  } else {
+    hidden.emplace(path);
   }
-  NewFolder folder(path);
-  const std::filesystem::path checkpoint = write_run(model, folder.path());
-  folder.finish();
-  return (path / checkpoint).string();
+  const std::filesystem::path folder = hidden ? hidden->path() : path;
+  const SavedCheckpoint saved = save_model(checkpoint_directory(folder), *model.model, *model.tokenizer, model.config);
+  Config config = model.config;
+  resolve(config);
+  replace_file(folder / "config.toml", to_recipe(config));
+  if (hidden) {
+    replace_file(folder / kLockName, "");  // so that a command that refuses the run need not create it
+    hidden->finish();
+  }
+  return (checkpoint_directory(path) / saved.path().filename()).string();
 }
 
 }  // namespace dikkat

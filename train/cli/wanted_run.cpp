@@ -144,7 +144,9 @@ fs::path find_config(const std::string& name) {
 }
 
 NewRunPath new_run_path(const std::string& out, const fs::path& config) {
-  return out.empty() ? NewRunPath(fs::path("runs") / (config.empty() ? "default" : config.stem()), true) : NewRunPath(out);
+  NewRunPath path = out.empty() ? NewRunPath(fs::path("runs") / (config.empty() ? "default" : config.stem()), true) : NewRunPath(out);
+  path.continues = !path.numbered;
+  return path;
 }
 
 }  // namespace dikkat

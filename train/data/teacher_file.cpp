@@ -9,11 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/checkpoint/lock.h"
 #include "train/data/token_store.h"
 #include "train/system/file.h"
 #include "train/system/folder.h"
 #include "train/system/json.h"
 #include "train/system/sha256.h"
+#include "train/system/temporary_file.h"
 
 namespace dikkat {
 namespace {
@@ -151,13 +153,15 @@ void append_record(const TeacherHeader& header, const TeacherRecord& record, std
   append_values(std::span<const float>(record.tails), bytes);
 }
 
-void begin_teacher_file(const fs::path& folder, const TeacherHeader& header) {
+void require_teacher_folder(const fs::path& folder, const TeacherHeader& header) {
   const std::string text = header.to_json();
   if (!is_there(header_path(folder))) {
-    require_input(!is_there(folder) || (is_folder(folder) && paths_in(folder).empty()), folder.string(),
+    const auto is_of_a_start = [](const fs::path& path) {
+      const std::string name = path.filename().string();
+      return name == kLockName || name.starts_with(concat(kTemporaryPrefix, header_path("").string(), '-'));
+    };
+    require_input(!is_there(folder) || (is_folder(folder) && std::ranges::all_of(paths_in(folder), is_of_a_start)), folder.string(),
                   " exists and is not a teacher file, expected a new folder: name another one with --out");
-    make_folders(folder);
-    replace_file(header_path(folder), text);
     return;
   }
   const std::string stored = read_bytes(header_path(folder));
@@ -170,6 +174,14 @@ void begin_teacher_file(const fs::path& folder, const TeacherHeader& header) {
                   ", which now is ", short_text(value), "; give the same options to continue it, or name another folder with --out");
   }
   fail_input(header_path(folder).string(), " has changed, expected the text that dikkat teach writes", kTeachAgain);
+}
+
+void begin_teacher_file(const fs::path& folder, const TeacherHeader& header) {
+  require_teacher_folder(folder, header);
+  remove_temporaries(folder);
+  if (!is_there(header_path(folder))) {
+    replace_file(header_path(folder), header.to_json());
+  }
 }
 
 bool has_part(const fs::path& folder, const TeacherHeader& header, index part) {

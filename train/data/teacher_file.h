@@ -51,8 +51,10 @@ struct TeacherRecord {
 /// Appends a record to the bytes of a part.
 void append_record(const TeacherHeader& header, const TeacherRecord& record, std::vector<std::byte>& bytes);
 
-/// Creates the folder with a header, or continues one with an equal header. Throws InputError, which names what differs, if the folder
-/// holds another one or something else.
+/// Throws InputError, which names what differs, if the folder has the file of another header or something else. Changes nothing.
+void require_teacher_folder(const std::filesystem::path& folder, const TeacherHeader& header);
+/// Writes the header into such a folder, whose lock the caller holds, unless it has one. Removes what killed writers have left there.
+/// Throws as require_teacher_folder().
 void begin_teacher_file(const std::filesystem::path& folder, const TeacherHeader& header);
 /// Returns whether a part is there. Throws InputError if it is damaged.
 bool has_part(const std::filesystem::path& folder, const TeacherHeader& header, index part);

@@ -1,19 +1,33 @@
 #include "train/run/run_record.h"
 
 #include "train/checkpoint/save.h"
+#include "train/metrics/run_history.h"
 #include "train/system/file.h"
 #include "train/system/free_space.h"
 #include "train/system/out_of_memory.h"
 
 namespace dikkat {
+namespace {
+
+/// Returns whether the folder has only what a start with this config.toml wrote before its first checkpoint. A run that has lost its
+/// checkpoints has recorded that it saved them.
+bool is_start_of(const std::string& config_text, const std::filesystem::path& folder) {
+  HistoryReader reader(folder);
+  reader.update();
+  return reader.history().saves.empty() && read_bytes(folder / "config.toml") == config_text;
+}
+
+}  // namespace
 
 void RunRecord::create(const NewRunPath& out) {
   if (!ranks_.is_first()) {
     return;
   }
   require_space(out.path);
-  directory_.emplace(RunDirectory::create(out));
-  replace_file(directory_->path() / "config.toml", to_recipe(config_));
+  const std::string config_text = to_recipe(config_);
+  directory_.emplace(RunDirectory::create(out, nullptr, [&](const auto& folder) { return is_start_of(config_text, folder); }));
+  is_new_ = true;
+  replace_file(directory_->path() / "config.toml", config_text);
   metrics_.emplace(directory_->path() / "metrics.jsonl", 0);
 }
 
@@ -32,7 +46,7 @@ void RunRecord::reopen(std::optional<RunDirectory> directory) {
 void RunRecord::discard() {
   metrics_.reset();
   try {
-    if (directory_) {
+    if (directory_ && is_new_) {
       std::move(*directory_).remove();
     }
   } catch (const Error&) {  // the caller has a failure of its own to report

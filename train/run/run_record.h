@@ -28,13 +28,14 @@ class RunRecord {
   RunRecord(const Config& config, TrainingState& state, Ranks& ranks, std::function<Snapshot()> snapshot)
       : config_(config), state_(state), ranks_(ranks), snapshot_(std::move(snapshot)) {}
 
-  /// On the first rank: creates the directory of a new run, with config.toml and an empty metrics.jsonl. Throws InputError if the directory
-  /// cannot be used, or if the disk has no room for a checkpoint.
+  /// On the first rank: creates the directory of a new run, with config.toml and an empty metrics.jsonl. Takes the directory of a start
+  /// with the same configuration that was killed before its first checkpoint. Throws InputError if the directory cannot be used, or if the
+  /// disk has no room for a checkpoint.
   void create(const NewRunPath& out);
   /// Continues after the checkpoint of state.step. On the first rank: takes the directory, opens metrics.jsonl, and drops its later lines.
   /// Throws InputError if the run has steps left and the disk has no room for a checkpoint.
   void reopen(std::optional<RunDirectory> directory);
-  /// Removes the directory, as far as possible. Nothing else may be called after it.
+  /// Removes the directory of create(), as far as possible. Nothing else may be called after it.
   void discard();
 
   bool is_open() const { return directory_.has_value(); }
@@ -89,6 +90,7 @@ class RunRecord {
   std::optional<RunDirectory> directory_;
   std::optional<BackgroundSaver> saver_;  // after the directory, whose lock must be held until the save has ended
   std::optional<MetricsLog> metrics_;
+  bool is_new_ = false;  // create() made the directory
   index saved_step_ = -1;
   IfFailed if_save_failed_ = IfFailed::as_configured;  // for the save in the background
 };

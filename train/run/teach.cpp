@@ -7,6 +7,8 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
+#include "train/checkpoint/lock.h"
+#include "train/system/folder.h"
 
 namespace dikkat {
 
@@ -133,6 +135,10 @@ void TeacherPass::operator()(const Samples& samples, index first, index count, s
 bool teach(const LanguageModel& model, const TeacherHeader& header, DType operands, const Samples& samples,
            const std::filesystem::path& folder, const std::function<bool()>& stop,
            const std::function<void(double done, double before)>& progress) {
+  require_teacher_folder(folder, header);
+  make_folders(folder);
+  FolderLock lock = FolderLock::take(folder);
+  lock.sign();
   begin_teacher_file(folder, header);
   // Which parts are there already.
   std::vector<index> missing;
@@ -159,6 +165,7 @@ bool teach(const LanguageModel& model, const TeacherHeader& header, DType operan
       pass(samples, at, count, records);
       progress(done + static_cast<double>(at + count - first) / static_cast<double>(end - first) / all, before);
     }
+    lock.require_held();
     write_part(folder, header, part, records);
     done += 1 / all;
   }

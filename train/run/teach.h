@@ -49,7 +49,8 @@ class TeacherPass {
 };
 
 /// Writes the parts of a teacher file that are missing. Calls `progress` with two shares of all parts: those complete now, and those
-/// complete before this call. Calls `stop` between batches. If it returns true, returns false; complete parts stay.
+/// complete before this call. Calls `stop` between batches. If it returns true, returns false; complete parts stay. Throws InputError if
+/// the folder is not one of this header, or if another process writes to it.
 bool teach(const LanguageModel& model, const TeacherHeader& header, DType operands, const Samples& samples,
            const std::filesystem::path& folder, const std::function<bool()>& stop,
            const std::function<void(double done, double before)>& progress);

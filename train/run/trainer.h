@@ -42,7 +42,8 @@ class Trainer {
  public:
   /// Starts a run in a new folder, `out`. The configuration is resolved. With train.init_from, the run takes over that checkpoint's model,
   /// weights and tokenizer (adopt_model(), origin.h), and run() evaluates before the first step. `length` may set train.max_steps when the
-  /// text is known. Throws InputError for a corpus, configuration or folder that cannot be used.
+  /// text is known. If out.continues and the folder has a run of the same configuration, resumes that run. Throws InputError for a corpus,
+  /// configuration or folder that cannot be used.
   static Trainer start(Config config, const NewRunPath& out, const LoadingProgress& progress = {},
                        std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>(), const RunLength& length = {});
 

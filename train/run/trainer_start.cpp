@@ -1,10 +1,16 @@
+#include <algorithm>
+
+#include "train/data/corpus_files.h"
 #include "train/model/adapters.h"
 #include "train/model/pack_weights.h"
+#include "train/model/trained_model.h"
 #include "train/run/build_info.h"
 #include "train/run/make_optimizer.h"
 #include "train/run/new_run.h"
+#include "train/run/run_remarks.h"
 #include "train/run/trainer.h"
 #include "train/run/training_snapshot.h"
+#include "train/system/folder.h"
 #include "train/system/machine_memory.h"
 #include "train/system/out_of_memory.h"
 
@@ -16,6 +22,31 @@ TrainingState first_state(const Config& config) {
   TrainingState state;
   state.seed = static_cast<std::uint64_t>(config.train.seed);
   return state;
+}
+
+/// Returns whether the folder has a run of this configuration, which the same command has begun. Throws InputError if it has a run of
+/// another one. The first rank decides for all. A text from standard input has been read, and cannot be read again for such a run.
+bool is_begun(const NewRunPath& out, const Config& config, Ranks& ranks) {
+  const std::vector<std::string> texts = config.data.training_paths();
+  const bool can_continue = out.continues && std::ranges::find(texts, kStandardInput) == texts.end();
+  bool is_begun = false;
+  ranks.run_on_all([&] {
+    const bool may_have_run = can_continue && ranks.is_first() && is_folder(checkpoint_directory(out.path));
+    if (!may_have_run || list_checkpoints(out.path).empty() || is_locked(out.path)) {
+      return;  // create() reports who holds the lock
+    }
+    const CheckpointFile checkpoint = open_checkpoint(out.path);
+    if (!is_of_a_run(checkpoint.state())) {
+      return;  // a model from merge or import, which create() refuses
+    }
+    const std::vector<ConfigDifference> differences = changes_between(config_of(checkpoint), config);
+    const std::string name = out.path.string();
+    require_input(differences.empty(), name, " has a run of another configuration: its ",
+                  differences.empty() ? "" : concat(differences[0].path, " is ", differences[0].ours, ", not ", differences[0].theirs),
+                  "; choose another --out, or continue that run with `dikkat resume ", name, "`");
+    is_begun = true;
+  });
+  return !ranks.from_first(is_begun ? "begun" : "").empty();
 }
 
 }  // namespace
@@ -69,6 +100,9 @@ void Trainer::open_teacher() {
 Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgress& progress, std::shared_ptr<Ranks> ranks,
                        const RunLength& length) {
   NewRun run = load_new_run(std::move(config), progress, length);
+  if (is_begun(out, run.config, *ranks)) {
+    return resume(out.path, {}, progress, std::move(ranks));
+  }
   TrainingState state = first_state(run.config);
   return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::move(ranks), [&](Trainer& trainer) {
     trainer.allocate();

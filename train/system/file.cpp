@@ -180,6 +180,8 @@ int File::close() {
   return error == EINTR ? 0 : error;  // after EINTR Linux has closed the descriptor too; sync() has written the data
 }
 
+Descriptor File::duplicate() const { return Descriptor(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0)); }
+
 index File::size() const {
   struct stat info{};
   require_done(attempt(faults_, Operation::size, [&] { return ::fstat(descriptor_, &info); }), Operation::size);
@@ -198,6 +200,15 @@ bool is_there(const std::filesystem::path& path) {
   }
   require(error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
   return false;
+}
+
+bool is_at(const Descriptor& descriptor, const std::filesystem::path& path) {
+  struct stat held{};
+  struct stat there{};
+  require(::fstat(descriptor.get(), &held) == 0, path.string(), " cannot be examined: ", errno_text);
+  const int error = ::stat(path.c_str(), &there) == 0 ? 0 : errno;
+  require(error == 0 || error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
+  return error == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
 std::string link_text(const std::filesystem::path& path) {

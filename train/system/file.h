@@ -9,6 +9,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
+#include "train/system/descriptor.h"
 #include "train/system/faults.h"
 
 namespace dikkat {
@@ -44,6 +45,8 @@ class File {
   [[nodiscard]] int sync();
   /// Closes the descriptor, even if this returns an error.
   [[nodiscard]] int close();
+  /// Returns another descriptor of the open file, which shares its lock; -1 if there are too many.
+  Descriptor duplicate() const;
   /// The size in bytes. Throws Error if the system does not report it.
   index size() const;
 
@@ -90,6 +93,8 @@ void require_path(int error, const Parts&... parts) {
 /// Whether the file or folder exists. Throws Error if that is unknown, because a failing disk is not an empty one. Throws PathError for a
 /// dangling link, because its target may be on a disk that is not mounted.
 bool is_there(const std::filesystem::path& path);
+/// Whether the path still refers to the file or folder of this descriptor. Throws Error if that is unknown.
+bool is_at(const Descriptor& descriptor, const std::filesystem::path& path);
 /// Returns " (a link to X)" for a link, otherwise "".
 std::string link_text(const std::filesystem::path& path);
 

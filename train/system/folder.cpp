@@ -71,4 +71,12 @@ void write_new_file(const fs::path& path, std::string_view text) {
   }
 }
 
+bool write_new_or_same_file(const fs::path& path, std::string_view text) {
+  if (is_file(path) && read_bytes(path, static_cast<index>(text.size()) + 1) == text) {
+    return false;
+  }
+  write_new_file(path, text);
+  return true;
+}
+
 }  // namespace dikkat

@@ -30,5 +30,8 @@ std::filesystem::path program_file();
 /// Writes a new file, as write_file() does (train/system/write_file.h), and creates its parent folders. Throws InputError and changes
 /// nothing if the name exists, even if another program has only just taken it.
 void write_new_file(const std::filesystem::path& path, std::string_view text);
+/// As write_new_file(), but accepts a file that already has this text: a command that writes several files may have been killed after it.
+/// Returns whether it wrote the file.
+bool write_new_or_same_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace dikkat

@@ -2,26 +2,26 @@
 
 #include <filesystem>
 
+#include "train/system/temporary_file.h"
+
 namespace dikkat {
 
-/// A folder that is filled under the name NAME.partial and gets its final name when it is complete. Overwrites nothing.
+/// A folder that is filled under a hidden name and gets its final name when it is complete. Overwrites nothing. What killed writers of the
+/// same folder have left is removed (train/system/temporary_file.h).
 class NewFolder {
  public:
-  /// Creates the folder for `target`. Its name is NAME.partial, or NAME.partial-2 ... if that exists.
+  /// Creates the hidden folder beside `target`, and the parents of both.
   explicit NewFolder(std::filesystem::path target);
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-  /// Removes the folder with all its contents, unless finish() has succeeded.
-  ~NewFolder();
 
-  const std::filesystem::path& path() const { return path_; }
-  /// Gives the folder its final name. Throws InputError if that name exists by then, Error if the folder cannot be renamed.
+  /// The hidden folder. The destructor removes it with all its contents, unless finish() has succeeded.
+  const std::filesystem::path& path() const { return hidden_.path(); }
+  /// Gives the folder its final name. An empty folder with that name is replaced. Throws InputError if the name exists otherwise, and Error
+  /// if the folder cannot be renamed.
   void finish();
 
  private:
   std::filesystem::path target_;
-  std::filesystem::path path_{};
-  bool is_finished_ = false;
+  Provisional hidden_{};
 };
 
 }  // namespace dikkat

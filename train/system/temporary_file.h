@@ -2,22 +2,30 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "train/system/descriptor.h"
 #include "train/system/file.h"
 
+// Files and folders are made under a hidden name, and get their final names when they are complete. The hidden name is locked meanwhile. So
+// a later writer of the same name recognises what a killed one has left behind, and removes it.
 namespace dikkat {
 
-/// The name of a file that the destructor removes, once it exists, unless keep() was called.
-class ProvisionalFile {
- public:
-  ProvisionalFile() = default;
-  explicit ProvisionalFile(std::filesystem::path path) : path_(std::move(path)) {}
-  ProvisionalFile(const ProvisionalFile&) = delete;
-  ProvisionalFile& operator=(const ProvisionalFile&) = delete;
-  ~ProvisionalFile();
+/// Hidden names begin with this.
+inline constexpr std::string_view kTemporaryPrefix = ".tmp-";
 
-  void set(std::filesystem::path path) { path_ = std::move(path); }
+/// The name of a file or folder that the destructor removes, once it exists, unless keep() was called.
+class Provisional {
+ public:
+  Provisional() = default;
+  explicit Provisional(std::filesystem::path path) : path_(std::move(path)) {}
+  Provisional(const Provisional&) = delete;
+  Provisional& operator=(const Provisional&) = delete;
+  ~Provisional();
+
+  /// Takes a name that exists now. `lock` keeps remove_leftovers() from removing it, until this is destroyed.
+  void hold(std::filesystem::path path, Descriptor lock);
   void created() { exists_ = true; }
   void keep() { exists_ = false; }
   const std::filesystem::path& path() const { return path_; }
@@ -25,14 +33,22 @@ class ProvisionalFile {
  private:
   std::filesystem::path path_{};
   bool exists_ = false;
+  Descriptor lock_{-1};
 };
 
 /// Creates a file in `folder` whose name begins with ".tmp-STEM-". The process's id does not make names unique: another program may run in
 /// a container or on another machine, and a killed program may have left its file behind. Throws Error.
-File create_temporary(const std::filesystem::path& folder, const std::string& stem, ProvisionalFile& name, Faults* faults);
+File create_temporary(const std::filesystem::path& folder, const std::string& stem, Provisional& name, Faults* faults);
+/// Creates a folder with such a name. Throws Error.
+void create_temporary_folder(const std::filesystem::path& folder, const std::string& stem, Provisional& name);
 
-/// Removes what killed writers of `file` have left beside it: temporary files whose stem is its name, and which are an hour older than it.
-/// A writer that lives has written to its own within that time. What cannot be removed stays.
-void remove_old_temporaries(const std::filesystem::path& file);
+/// Removes the hidden files and folders of this stem that no living writer has locked, except `own`. Where the file system has no locks, it
+/// removes those that are an hour older than `own`: a living writer has written to its own within that time. What cannot be removed stays.
+/// Returns how many were removed.
+index remove_leftovers(const std::filesystem::path& folder, const std::string& stem, const std::filesystem::path& own = {});
+
+/// Removes all hidden files in a folder. Its lock, which the caller holds, shows that nobody writes them. Returns how many there were.
+/// Throws as require_path() does if the folder cannot be listed.
+index remove_temporaries(const std::filesystem::path& folder);
 
 }  // namespace dikkat

@@ -85,11 +85,12 @@ class ComparingSink : public BlockSink {
 void write(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults,
            const std::function<int(const std::filesystem::path&)>& place) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  ProvisionalFile temporary;
+  Provisional temporary;
   try {
+    File file = create_temporary(folder, path.filename().string(), temporary, faults);
+    remove_leftovers(folder, path.filename().string(), temporary.path());
     const std::string lack = lack_of_space(folder, bytes);
     require(lack.empty(), lack);
-    File file = create_temporary(folder, path.filename().string(), temporary, faults);
     WritingSink writing(file, bytes);
     produce(writing);
     writing.finish();

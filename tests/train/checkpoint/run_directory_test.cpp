@@ -173,8 +173,23 @@ TEST(RunDirectoryCreate, TakesTheFolderOfAKilledStart) {
   const ScratchDirectory scratch;
   RunDirectory::create(scratch / "run");
   write_file(scratch / "run/.tmp-config.toml-123", "half");
+  write_file(scratch / "run/checkpoints/.tmp-0-123", "half");
   RunDirectory::create(scratch / "run");
   EXPECT_EQ(names_in(scratch / "run"), (FileNames{".lock", "checkpoints"}));
+  EXPECT_EQ(names_in(scratch / "run/checkpoints"), FileNames{});
+  // With its configuration, only the same run begins there again.
+  write_file(scratch / "run/config.toml", "mine");
+  write_file(scratch / "run/metrics.jsonl", "half");
+  EXPECT_TRUE(names(text_of<InputError>([&] { RunDirectory::create(scratch / "run"); }), {(scratch / "run").string(), "--out"}));
+  const auto create = [&](bool is_own) { return RunDirectory::create(scratch / "run", nullptr, [=](const auto&) { return is_own; }); };
+  EXPECT_NE(text_of<InputError>([&] { create(false); }), "");
+  create(true);
+  EXPECT_EQ(names_in(scratch / "run"), (FileNames{".lock", "checkpoints", "config.toml"}));
+  write_file(scratch / "run/notes.txt", "somebody's");
+  EXPECT_TRUE(names(text_of<InputError>([&] { create(true); }), {"notes.txt"}));
+  std::filesystem::remove(scratch / "run/notes.txt");
+  write_file(scratch / "run/checkpoints/step-000000001.h5", "a checkpoint");
+  EXPECT_NE(text_of<InputError>([&] { create(true); }), "");
 }
 
 TEST(RunDirectoryList, SortsByStepAndTakesOnlyCheckpoints) {

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "autograd/tape/no_gradient.h"
@@ -298,11 +300,14 @@ TEST(OwnModel, RemovesWhatKilledWritersLeft) {
   leave(".tmp-mine.h5-123456-2", 30);
   leave(concat(".tmp-mine.h5-", ::getpid()), 2);  // of a program with this process's id
   leave(".tmp-mine.h5-123457", 0);
+  const int lock = ::open(folder.path(".tmp-mine.h5-123457").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
   leave(".tmp-other.h5-123456", 2);
   leave(".tmp-mine.h5-notes", 2);
   Program<float> program(optimizers()[0].second);
   program.save_to(folder.path("mine.h5"), 1);
   EXPECT_EQ(CheckpointFile::open(folder.path("mine.h5")).state().step, 1);
+  ::close(lock);
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
     found.insert(entry.path().filename().string());

@@ -85,19 +85,28 @@ TEST(SetAside, OverwritesNothing) {
 
 TEST(NewFolder, GetsItsNameWhenItIsComplete) {
   const TemporaryFolder folder;
-  folder.write("model.partial/mine", "not this program's");
+  folder.write(".tmp-model-1/half", "of a killed program");
+  folder.write(".tmp-model-x/mine", "not this program's");
   {
     NewFolder made(std::string(folder / "model") + "/");
+    NewFolder at_the_same_time(folder / "model");
+    EXPECT_TRUE(is_there(made.path())) << "its writer lives";
+    EXPECT_FALSE(is_there(folder / ".tmp-model-1"));
     replace_file(made.path() / "f", "text");
     EXPECT_FALSE(is_there(folder / "model"));
     made.finish();
   }
   EXPECT_EQ(read_bytes(folder / "model/f"), "text");
-  EXPECT_EQ(read_bytes(folder / "model.partial/mine"), "not this program's");
+  EXPECT_EQ(read_bytes(folder / ".tmp-model-x/mine"), "not this program's");
   {
     NewFolder given_up(folder / "other");
   }
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
+  std::filesystem::create_directory(folder / "empty");
+  NewFolder into_empty(folder / "empty");
+  replace_file(into_empty.path() / "f", "text");
+  into_empty.finish();
+  EXPECT_EQ(read_bytes(folder / "empty/f"), "text");
   NewFolder late(folder / "late");
   folder.write("late/f", "of another program");
   EXPECT_TRUE(names(input_error_of([&] { late.finish(); }), {folder.path("late"), "exist"}));

@@ -17,6 +17,7 @@
 #include "train/data/corpus_files.h"
 #include "train/run/assistant_plan.h"
 #include "train/system/folder.h"
+#include "train/system/temporary_file.h"
 
 namespace dikkat {
 namespace {
@@ -99,8 +100,11 @@ int assistant_command(const AssistantArguments& arguments) {
     return arguments.plan_only ? print_plan(plan, arguments.json) : run_assistant(folder, arguments.json, start);
   }
   // A new assistant.
-  const auto is_lock = [](const fs::path& path) { return path.filename() == kLockName; };
-  require_input(arguments.out.empty() || !is_there(folder) || (is_folder(folder) && std::ranges::all_of(paths_in(folder), is_lock)),
+  const auto is_of_a_start = [](const fs::path& path) {
+    const std::string name = path.filename().string();
+    return name == kLockName || name.starts_with(concat(kTemporaryPrefix, assistant_file("").string(), '-'));
+  };
+  require_input(arguments.out.empty() || !is_there(folder) || (is_folder(folder) && std::ranges::all_of(paths_in(folder), is_of_a_start)),
                 arguments.out, " is not empty and is not the folder of an assistant: choose another --out");
   require_input(std::ranges::find(arguments.corpus, kStandardInput) == arguments.corpus.end(),
                 "--corpus is standard input, which cannot be read again: give files or folders");

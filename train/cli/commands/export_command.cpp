@@ -21,6 +21,7 @@
 #include "train/model/finite_weights.h"
 #include "train/model/trained_model.h"
 #include "train/system/folder.h"
+#include "train/system/temporary_file.h"
 
 namespace dikkat {
 namespace {
@@ -122,8 +123,8 @@ void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
 
 std::filesystem::path modelfile_beside(std::filesystem::path gguf) { return gguf.replace_extension(".Modelfile"); }
 
-/// Writes a Modelfile for Ollama beside a GGUF file. Returns its path.
-std::string write_modelfile(const TrainedModel& trained, const ModelToExport& exported, const std::filesystem::path& gguf) {
+/// Returns the text of a Modelfile for Ollama beside a GGUF file.
+std::string modelfile_for(const TrainedModel& trained, const ModelToExport& exported, const std::filesystem::path& gguf) {
   OllamaModel model{.gguf = gguf.filename().string(), .sampling = exported.sampling, .context = exported.config.block_size};
   std::vector<Token> ends = trained.tokenizer->text_tokens().ends;
   if (!exported.chat_template.empty()) {
@@ -141,9 +142,7 @@ std::string write_modelfile(const TrainedModel& trained, const ModelToExport& ex
   for (const Token end : ends) {
     model.stops.push_back(trained.tokenizer->decode({&end, 1}));
   }
-  const std::filesystem::path path = modelfile_beside(gguf);
-  write_new_file(path, ollama_modelfile(model));
-  return path.string();
+  return ollama_modelfile(model);
 }
 
 int export_command(const ExportArguments& arguments) {
@@ -154,9 +153,6 @@ int export_command(const ExportArguments& arguments) {
   ExportOptions options{.format = format_of(arguments), .type = type_of(arguments.dtype)};
   require_input(!arguments.modelfile || options.format == ExportFormat::gguf, "--modelfile is for a GGUF file, found the format ",
                 name_of(options.format), ": add --format gguf");
-  if (const std::filesystem::path path = modelfile_beside(arguments.out); arguments.modelfile) {
-    require_input(!is_there(path), path.string(), " already exists, expected a new file (--modelfile)");
-  }
   options.name = std::filesystem::path(arguments.model.source).filename().string();
   options.name = options.name.empty() ? "dikkat" : options.name;
   ModelOptions opening = arguments.model.options();
@@ -167,14 +163,23 @@ int export_command(const ExportArguments& arguments) {
   const TransformerConfig config = with_context(trained.model->config(), context);
   ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
   add_chat_template(trained, model);
+  // The Modelfile comes first. A command that is killed before the GGUF file has its name can be repeated.
+  Provisional modelfile(modelfile_beside(arguments.out));
+  if (arguments.modelfile) {
+    require_input(!is_there(arguments.out), arguments.out, " exists and is never overwritten: choose a new name");
+    if (write_new_or_same_file(modelfile.path(), modelfile_for(trained, model, arguments.out))) {
+      modelfile.created();  // it is removed if the export fails
+    }
+  }
   for (const std::string& remark : export_model(model, arguments.out, options)) {
     print_message(remark);
   }
+  modelfile.keep();
   print_message(fmt::format("{} parameters as {}, from {}", grouped_digits(trained.model->parameters().parameter_count()), arguments.dtype,
                             for_terminal(trained.origin.path().string())));
   print_result(fmt::format("{}\n", arguments.out));
   if (arguments.modelfile) {
-    print_result(fmt::format("{}\n", write_modelfile(trained, model, arguments.out)));
+    print_result(fmt::format("{}\n", modelfile.path().string()));
   }
   flush_results();
   return 0;

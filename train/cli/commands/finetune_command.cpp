@@ -155,7 +155,10 @@ Qwen and SmolLM2. The result is an ordinary run: resume, eval, sample, report an
   add_epochs(command, a->train.length);
   command.text("--config", a->train.run.config, "FILE|NAME",
                "Configuration in TOML: a file, or the name of a recipe that comes with dikkat");
-  command.text("--out", a->train.out, "DIR", "Run directory to create; by default runs/finetune, or runs/finetune-2, ... if that exists");
+  command.text(
+      "--out", a->train.out, "DIR",
+      "Run directory to create; by default runs/finetune, or runs/finetune-2, ... if that exists. A run of the same configuration that was "
+      "interrupted there continues");
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);
   command.flag("--full", a->full, "Train all weights instead of adapters, with a lower learning rate");
   command.flag("--profile", a->train.profile, "At the end, print a table of the time spent in each operation");

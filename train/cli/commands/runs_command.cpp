@@ -18,6 +18,7 @@
 #include "train/cli/text.h"
 #include "train/system/folder.h"
 #include "train/system/format_numbers.h"
+#include "train/system/temporary_file.h"
 #include "train/web/report/run_view.h"
 
 namespace dikkat {
@@ -309,6 +310,16 @@ void require_nothing_but_a_run(const fs::path& path) {
   }
 }
 
+/// Ends a removal of this run that was killed, and returns whether there was one.
+bool ends_removal(const fs::path& path) {
+  const fs::path run = (absolute_path(path) / "").lexically_normal().parent_path();
+  const bool is_one = !is_there(run) && remove_leftovers(run.parent_path(), run.filename().string()) > 0;
+  if (is_one) {
+    print_message(concat("removed ", path.string()));
+  }
+  return is_one;
+}
+
 bool confirmed(const std::string& question) {
   print_message(question + " [y/N]");
   std::string answer;
@@ -320,6 +331,9 @@ int remove_command(const RemoveArguments& arguments) {
   std::vector<RunDirectory> held;  // locked until they are removed, so that nothing can resume them meanwhile
   index bytes = 0;
   for (const std::string& path : arguments.runs) {
+    if (ends_removal(path)) {
+      continue;
+    }
     held.push_back(RunDirectory::open(path));
     require_nothing_but_a_run(path);
     require_input(held.back().is_guarded(), path,
@@ -327,7 +341,10 @@ int remove_command(const RemoveArguments& arguments) {
                   "remove it with rm -r");
     bytes += view_run(path).bytes;
   }
-  const std::string what = held.size() == 1 ? arguments.runs.front() : fmt::format("{} runs", held.size());
+  if (held.empty()) {
+    return 0;
+  }
+  const std::string what = held.size() == 1 ? held.front().path().string() : fmt::format("{} runs", held.size());
   if (!arguments.yes) {
     require_input(::isatty(STDIN_FILENO) != 0,
                   "nothing was removed: standard input is not a terminal, so the question cannot be asked; --yes removes without asking");

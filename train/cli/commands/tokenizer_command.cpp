@@ -75,9 +75,20 @@ using nlohmann::ordered_json;
 /// The text of one token as a JSON string. Control characters are escaped, and an incomplete character becomes U+FFFD.
 std::string shown(const Tokenizer& tokenizer, Token token) { return json_text(ordered_json(tokenizer.decode(std::span(&token, 1)))); }
 
-void write_new(const fs::path& path, const std::string& text) {
-  write_new_file(path, text);
-  print_result(concat(path.string(), "\n"));
+/// Writes a tokenizer into a folder. tokenizer.json is the last file, so that the folder has a tokenizer only when it is complete, and a
+/// repeated command completes one that was killed.
+void write_folder(const fs::path& folder, const Tokenizer& tokenizer) {
+  std::vector<fs::path> written = {folder / "tokenizer.json"};
+  if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer); bpe != nullptr && has_gpt2_rules(bpe->vocabulary())) {
+    const Gpt2Files files = gpt2_files(bpe->vocabulary());
+    for (const auto& [name, text] : {std::pair("vocab.bpe", &files.vocab_bpe), std::pair("encoder.json", &files.encoder_json)}) {
+      write_new_or_same_file(written.emplace_back(folder / name), *text);
+    }
+  }
+  write_new_file(written.front(), tokenizer.to_json());
+  for (const fs::path& path : written) {
+    print_result(concat(path.string(), "\n"));
+  }
 }
 
 /// Prints ids as they arrive.
@@ -152,14 +163,10 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
                     grouped_digits(wanted)));
   }
   if (is_file) {
-    write_new(out, tokenizer->to_json());
+    write_new_file(out, tokenizer->to_json());
+    print_result(concat(out.string(), "\n"));
   } else {
-    write_new(out / "tokenizer.json", tokenizer->to_json());
-    if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get()); bpe != nullptr && has_gpt2_rules(bpe->vocabulary())) {
-      const Gpt2Files files = gpt2_files(bpe->vocabulary());
-      write_new(out / "vocab.bpe", files.vocab_bpe);
-      write_new(out / "encoder.json", files.encoder_json);
-    }
+    write_folder(out, *tokenizer);
   }
   flush_results();
   return 0;

@@ -31,6 +31,7 @@
 #include "train/run/trainer.h"
 #include "train/run/verify_resume.h"
 #include "train/system/machine_memory.h"
+#include "train/system/new_folder.h"
 
 namespace dikkat {
 namespace {
@@ -286,7 +287,7 @@ int train_and_report(Trainer& trainer, bool with_profile, bool is_stage, const T
   return 0;
 }
 
-/// Implements --verify-resume. It works in a temporary folder next to the run directory, on the same disk.
+/// Implements --verify-resume. It works in a hidden folder next to the run directory, on the same disk.
 int verify(const Config& config, const std::filesystem::path& out) {
   constexpr index kSteps = 6;
   stop_in_order();
@@ -297,10 +298,11 @@ int verify(const Config& config, const std::filesystem::path& out) {
       throw StoppedWhileLoading();
     }
   };
+  const NewFolder scratch(out.string() + ".verify");  // never gets that name
   const auto proof = [&]() -> std::optional<ResumeProof> {
     ShareLine line("training");
     try {
-      return verify_resume(config, kSteps, out.string() + fmt::format(".verify-{}", ::getpid()), loading, stop_requested, std::ref(line));
+      return verify_resume(config, kSteps, scratch.path() / "runs", loading, stop_requested, std::ref(line));
     } catch (const StoppedWhileLoading&) {
       return std::nullopt;
     }
@@ -357,6 +359,36 @@ void share_with(Ranks& ranks, Config& config, bool verify_resume) {
   ranks.set_timeout(config.train.rank_timeout);
 }
 
+/// The settings that let a finished run train on. optim.decay_steps is among them if the schedule has ended at its lowest rate and does not
+/// follow train.max_steps.
+std::string settings_to_train_on(const Trainer& trainer) {
+  const Config& config = trainer.config();
+  if (trainer.out_of_patience()) {
+    return fmt::format(
+        "train.patience=0 (it is {}, so the run ends after that many evaluations without a lower loss; with 0 it continues to the last "
+        "step)",
+        config.train.patience);
+  }
+  const bool stays_low = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
+  return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays at its lowest value)"
+                   : "train.max_steps=N";
+}
+
+/// Returns whether all steps of a run are done, after printing so. `set` has the settings of this command. Only the first rank reads the
+/// metrics, and so knows whether the last step was evaluated.
+bool is_finished(const Trainer& trainer, const std::vector<std::string>& set, const std::string& run) {
+  if (trainer.ranks().from_first(trainer.finished() ? "finished" : "").empty()) {
+    return false;
+  }
+  std::string kept;  // the settings that a run that ended early needs again
+  for (const std::string& assignment : trainer.out_of_patience() ? set : std::vector<std::string>()) {
+    kept += assignment.starts_with("train.patience=") ? "" : assignment + ' ';
+  }
+  print_message(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}{}", run, trainer.state().step,
+                            trainer.config().train.max_steps, run, kept, settings_to_train_on(trainer)));
+  return true;
+}
+
 int train_new_run(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
   Config config;
@@ -375,7 +407,15 @@ int train_new_run(const TrainArguments& arguments, const std::shared_ptr<Ranks>&
   }
   const auto trainer = make_trainer(
       *ranks, true, [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length); });
+  for (const std::string& what : trainer->remarks()) {
+    print_message(what);
+  }
   note_without_effect(*trainer, written);
+  if (is_finished(*trainer, {}, arguments.out)) {
+    print_result(arguments.is_stage ? "" : arguments.out + '\n');
+    flush_results();
+    return 0;
+  }
   if (const index tokens = trainer->data().tokenizer->vocab_size(); trainer->data().tokenizer->kind() == "bpe" && tokens < wanted_tokens) {
     print_message(fmt::format(
         "the vocabulary has {} tokens instead of {}: no pair of tokens occurs twice in the text, so there is nothing left to merge",
@@ -404,21 +444,6 @@ int train_command(const TrainArguments& arguments) {
 
 namespace {
 
-/// The settings that let a finished run train on. optim.decay_steps is among them if the schedule has ended at its lowest rate and does not
-/// follow train.max_steps.
-std::string settings_to_train_on(const Trainer& trainer) {
-  const Config& config = trainer.config();
-  if (trainer.out_of_patience()) {
-    return fmt::format(
-        "train.patience=0 (it is {}, so the run ends after that many evaluations without a lower loss; with 0 it continues to the last "
-        "step)",
-        config.train.patience);
-  }
-  const bool stays_low = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
-  return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays at its lowest value)"
-                   : "train.max_steps=N";
-}
-
 int resume_run(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
   const auto trainer = make_trainer(*ranks, false, [&](LoadingLine& line) {
@@ -439,16 +464,7 @@ int resume_run(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& r
   std::vector<std::string> written;
   std::ranges::transform(arguments.set, std::back_inserter(written), key_of_override);
   note_without_effect(*trainer, written);
-  const TrainingState& state = trainer->state();
-  // Only the first rank reads the metrics, and so knows whether the last step was evaluated.
-  if (!ranks->from_first(trainer->finished() ? "finished" : "").empty()) {
-    std::string kept;  // the settings of this command, which a run that ended early needs again
-    for (const std::string& assignment : trainer->out_of_patience() ? arguments.set : std::vector<std::string>()) {
-      kept += assignment.starts_with("train.patience=") ? "" : assignment + ' ';
-    }
-    print_message(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}{}", arguments.run_directory,
-                              state.step, trainer->config().train.max_steps, arguments.run_directory, kept,
-                              settings_to_train_on(*trainer)));
+  if (is_finished(*trainer, arguments.set, arguments.run_directory)) {
     if (!arguments.base.empty()) {
       print_message(
           "the checkpoints are unchanged and do not record the new place of the base: eval, sample, chat, serve, export and merge need "
@@ -479,8 +495,10 @@ void add_train(Commands& program) {
                 "Text files and folders to train on, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
   add_evaluate(command, a->run.evaluate);
   add_epochs(command, a->length);
-  command.text("--out", a->out, "DIR",
-               "Run directory to create; by default runs/NAME after the configuration, or runs/NAME-2, ... if that exists");
+  command.text(
+      "--out", a->out, "DIR",
+      "Run directory to create; by default runs/NAME after the configuration, or runs/NAME-2, ... if that exists. A run of the same "
+      "configuration that was interrupted there continues");
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.flag("--profile", a->profile, kProfileHelp);

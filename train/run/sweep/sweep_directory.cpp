@@ -13,6 +13,7 @@
 #include "train/config/schema.h"
 #include "train/system/folder.h"
 #include "train/system/json.h"
+#include "train/system/temporary_file.h"
 
 namespace dikkat {
 namespace {
@@ -25,8 +26,6 @@ constexpr const char* kDescriptionName = "sweep.json";
 constexpr const char* kResultsName = "results.jsonl";
 constexpr const char* kBestName = "best.toml";
 constexpr const char* kRemoveLine = ": remove the line; its run is then read again";
-/// Names of temporary files of replace_file() begin with this. A killed writer leaves them behind.
-constexpr const char* kTemporaryPrefix = ".tmp-";
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 double number_in(const nlohmann::json& object, const char* name) {
@@ -189,6 +188,7 @@ SweepDirectory SweepDirectory::create(const fs::path& path, SweepDescription des
   SweepDirectory directory(path);
   require_usable(path);  // again, because another program may have had the lock meanwhile
   directory.lock_.sign();
+  remove_temporaries(path);
   replace_file(path / kDescriptionName, text_of(description));
   directory.description_ = std::move(description);
   return directory;
@@ -198,19 +198,10 @@ SweepDirectory SweepDirectory::open(const fs::path& path) {
   require_input(is_one(path), path.string(), " is not the folder of a sweep: it has no ", kDescriptionName);
   SweepDirectory directory(path);
   directory.lock_.sign();
-  directory.clean_temporaries();
+  remove_temporaries(path);
   directory.read_description();
   directory.read_results();
   return directory;
-}
-
-void SweepDirectory::clean_temporaries() const {
-  for (const fs::path& file : paths_in(path_)) {
-    if (file.filename().string().starts_with(kTemporaryPrefix) && is_file(file)) {
-      std::error_code undeletable;
-      fs::remove(file, undeletable);
-    }
-  }
 }
 
 void SweepDirectory::read_description() {

@@ -60,7 +60,6 @@ class SweepDirectory {
 
  private:
   explicit SweepDirectory(std::filesystem::path path) : path_(std::move(path)), lock_(FolderLock::take(path_)) {}
-  void clean_temporaries() const;
   void read_description();
   void read_results();
 

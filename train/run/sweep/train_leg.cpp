@@ -2,7 +2,6 @@
 
 #include "autograd/base/error.h"
 #include "train/metrics/read_metrics.h"
-#include "train/system/file.h"
 
 namespace dikkat {
 namespace {
@@ -12,10 +11,6 @@ struct StoppedWhileLoading {};
 Trainer trainer_of(const Leg& leg, Config config, const std::filesystem::path& run, const LoadingProgress& loading) {
   const auto checkpoints = list_checkpoints(run);
   if (checkpoints.empty()) {
-    if (is_there(run)) {
-      require_input(!is_locked(run), run.string(), " is in use by another program: wait until it ends");
-      set_aside(run);  // the run was killed before its first checkpoint, so there is nothing to continue
-    }
     config.train.seed = leg.seed;
     config.train.max_steps = leg.steps;  // the schedule was resolved for all steps
     return Trainer::start(std::move(config), run, loading);
