@@ -24,6 +24,9 @@ scripts/clients.sh --answers 30000
 say "torture: texts and configurations, under the sanitizers"
 scripts/torture.sh --program build/asan/dikkat --only corpora --only configurations
 
+say "torture: 20 kills of each command that writes"
+scripts/torture.sh --long --afresh --state build/torture/command-kills.json --only command-kills
+
 say "torture: does it find programs that break a promise?"
 python3 tests/torture/mutants.py build/dev/dikkat build/dev/tests/torture
 

@@ -19,6 +19,7 @@ import traceback
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import commands  # noqa: E402
 import configurations  # noqa: E402
 import corpora  # noqa: E402
 import damage  # noqa: E402
@@ -35,6 +36,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS = (
     ("kill-at-syscall", "kill -9 at every system call of saves", kills.at_syscalls),
     ("kill-at-random", "kill -9 at a random time of a run, resume, compare bits", kills.at_random_times),
+    ("command-kills", "kill -9 at a random time of every command that writes, repeat it", commands.random_kills),
     ("error-at-syscall", "ENOSPC, EIO, EDQUOT, EINTR, lost writes, once or permanently (strace)", errors.by_strace),
     ("error-in-process", "every call of a save: 3 errors, EINTR, short counts, kills (in process)", damage.faults),
     ("full-disk", "a full file system, RLIMIT_FSIZE", errors.full_disks),
