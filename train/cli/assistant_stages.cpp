@@ -19,15 +19,18 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/config/override.h"
 #include "train/config/render.h"
 #include "train/config/resolve.h"
 #include "train/config/value.h"
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
 #include "train/run/assistant_plan.h"
+#include "train/run/run_remarks.h"
 #include "train/run/trainer.h"
 #include "train/system/folder.h"
 #include "train/system/json.h"
+#include "train/system/temporary_file.h"
 
 namespace dikkat {
 namespace {
@@ -38,7 +41,10 @@ using Clock = std::chrono::steady_clock;
 /// Runs the stages of a folder, from the plan that it has.
 class Assistant {
  public:
-  explicit Assistant(const fs::path& folder) : folder_(folder), lock_(FolderLock::take(folder)), plan_(read_plan(folder)) { lock_.sign(); }
+  explicit Assistant(const fs::path& folder) : folder_(folder), lock_(FolderLock::take(folder)), plan_(read_plan(folder)) {
+    lock_.sign();
+    remove_temporaries(folder);
+  }
 
   /// Returns the exit code.
   int run() {
@@ -47,6 +53,7 @@ class Assistant {
     write_pairs();
     for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
       AssistantStage& stage = plan_.stages[i];
+      const double kept = check_run(stage);
       if (stage.done) {
         continue;
       }
@@ -57,7 +64,7 @@ class Assistant {
       }
       const int code = train(stage);
       stage.done = code == 0 && ask(run_of(stage), stage.tasks);
-      stage.took += seconds_since(start);
+      stage.took = std::max(stage.took, kept) + seconds_since(start);
       write_plan(folder_, plan_);
       if (!stage.done) {
         return stop_requested() ? stopped() : code;
@@ -100,6 +107,50 @@ class Assistant {
     }
   }
 
+  /// Throws InputError if the folder of a stage has another run than the plan's: one with other settings, other texts or another length.
+  /// Returns the seconds that the steps of its newest checkpoint took; 0 if there is none.
+  double check_run(const AssistantStage& stage) const {
+    const fs::path run = run_of(stage);
+    if (!is_folder(checkpoint_directory(run)) || list_checkpoints(run).empty()) {
+      return 0;
+    }
+    // Files of the assistant's folder are compared by name, since the folder may have been moved.
+    const auto is_planned = [](const std::string& found, const std::string& planned) {
+      return fs::path(planned).is_absolute() ? found == planned : fs::path(found).filename() == planned;
+    };
+    const auto require_planned = [&](bool agrees, const std::string& key, const std::string& found, const std::string& planned) {
+      require_input(agrees, run.string(), " has another run than ", assistant_file(folder_).string(), " plans: its ", key, " is ", found,
+                    ", not ", planned, "; bring the stage's own run back, or move this one away to train the stage again");
+    };
+    const CheckpointFile checkpoint = open_checkpoint(run);
+    const Config stored = config_of(checkpoint);
+    Config planned = stored;
+    for (const std::string& setting : stage.settings) {
+      if (key_of_override(setting) != "data.validation") {
+        apply_override(planned, setting);
+      }
+    }
+    resolve(planned);
+    if (planned.preference.method == PreferenceMethod::auto_ && stored.preference.is_on()) {
+      planned.preference.method = stored.preference.method;  // settled by the texts
+    }
+    for (const ConfigDifference& difference : changes_between(stored, planned)) {
+      require_planned(false, difference.path, difference.ours, difference.theirs);
+    }
+    require_planned(std::ranges::equal(stored.data.corpus, stage.corpus, is_planned), "data.corpus", names_of(stored.data.corpus),
+                    names_of(stage.corpus));
+    const bool is_earlier = std::ranges::find(plan_.stages, stage.from, &AssistantStage::name) != plan_.stages.end();
+    require_planned(stage.from.empty() ? stored.train.init_from.empty()
+                                       : is_planned(stored.train.init_from, stage.from) ||
+                                             (is_earlier && is_planned(stored.train.init_from, merged_name(stage.from))),
+                    "train.init_from", stored.train.init_from, stage.from);
+    const index step = checkpoint.state().step;
+    require_planned(step <= stage.steps && (!stage.done || step == stage.steps), "last step", concat(step), concat(stage.steps));
+    return read_seconds(run, step);
+  }
+
+  static std::string merged_name(const std::string& stage) { return concat(stage, "-merged"); }
+
   /// Returns the path of a stage's text. Files that were made in this folder have relative names; the user's paths are absolute.
   std::string path_of(const std::string& text) const { return (folder_ / text).string(); }
 
@@ -114,7 +165,6 @@ class Assistant {
     if (is_folder(checkpoint_directory(run)) && !list_checkpoints(run).empty()) {
       return resume_command({.run_directory = run.string(), .is_stage = true});
     }
-    remove_tree(run);  // a start that was interrupted before the first checkpoint
     TrainArguments arguments;
     arguments.run.set = stage.settings;
     for (std::string& setting : arguments.run.set) {
@@ -139,7 +189,7 @@ class Assistant {
     if (ModelOrigin::open(run.string()).config().lora.rank == 0) {
       return run.string();
     }
-    const fs::path merged = folder_ / concat(earlier->name, "-merged");
+    const fs::path merged = folder_ / merged_name(earlier->name);
     save_complete(run, merged);
     return merged.string();
   }

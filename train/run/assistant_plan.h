@@ -57,7 +57,7 @@ struct AssistantStage {
   std::vector<std::string> settings{};  ///< "section.key=value"
   index steps = 0;
   double seconds = 0;  ///< expected, by the plan
-  double took = 0;     ///< seconds of all starts, except those that were killed
+  double took = 0;     ///< seconds of all starts; of one that was killed, those of the steps that its last checkpoint has
   bool done = false;
   std::string tasks{};  ///< the answers of its model to the held-out questions, as JSON; empty: none are known
 };

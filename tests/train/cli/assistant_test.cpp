@@ -71,8 +71,15 @@ TEST_F(AssistantTest, AKillInAnyStageDoesNotChangeTheModel) {
       EXPECT_EQ(model("killed"), "");
     }
   }
+  // Steps of starts that were killed count in the time of their stage.
+  constexpr double kSeconds = 500;
+  const std::string log = contents(here / "killed/preferences/metrics.jsonl");
+  const std::size_t milliseconds = log.find("\"ms\":", log.find("\"event\":\"step\"")) + 5;
+  here.write("killed/preferences/metrics.jsonl",
+             log.substr(0, milliseconds) + std::to_string(1000 * kSeconds) + log.substr(log.find(',', milliseconds)));
   const Outcome resumed = here.run({"assistant", "--out", "killed"});
   ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_GT(Json::parse(contents(here / "killed/assistant.json"))["stages"][2]["took"], kSeconds);
   EXPECT_TRUE(model("killed") == model("whole")) << "the models differ";
   for (const std::string& stage : kStages) {
     EXPECT_NE(here.checkpoint("killed/" + stage, 12), "") << stage;
@@ -130,6 +137,35 @@ TEST_F(AssistantTest, AKillInAnyStageDoesNotChangeTheModel) {
   expect_refused(here, {"assistant", "--out", "whole", "--pairs", "chats"}, {"--pairs", "chats"});
   expect_refused(here, {"assistant", "--out", "whole", "--from", "later"}, {"--from", "later"});
   expect_refused(here, {"resume", "whole", "--set", "train.max_steps=20"}, {"whole", "--set"});
+}
+
+TEST_F(AssistantTest, RefusesAForeignRunInPlaceOfAStage) {
+  here.write("out/assistant.json", shortened(plan(), 4).dump());
+  const std::string text = contents(here / "out/assistant.json");
+  ASSERT_EQ(here.run({"assistant", "--out", "out"}).code, 0);
+  here.train("foreign", {"train.max_steps=4"});
+  const auto exchange = [&](const std::string& stage) {
+    std::filesystem::rename(here / ("out/" + stage), here / "own");
+    std::filesystem::copy(here / "foreign", here / ("out/" + stage), std::filesystem::copy_options::recursive);
+  };
+  for (const bool done : {true, false}) {  // of the plan
+    if (!done) {
+      here.write("out/assistant.json", text);
+    }
+    for (const std::string& stage : kStages) {
+      exchange(stage);
+      const Outcome refused = here.run({"resume", "out"});
+      EXPECT_EQ(refused.code, 2) << stage << refused.err;
+      expect_named(refused.err, {"out/" + stage, "assistant.json"});
+      std::filesystem::remove_all(here / ("out/" + stage));
+      std::filesystem::rename(here / "own", here / ("out/" + stage));
+    }
+  }
+  EXPECT_EQ(here.run({"resume", "out"}).code, 0);
+  // A folder that has been moved still has its own runs.
+  std::filesystem::rename(here / "out", here / "moved");
+  const Outcome moved = here.run({"resume", "moved"});
+  EXPECT_EQ(moved.code, 0) << moved.err;
 }
 
 TEST_F(AssistantTest, ThePlanFillsTheTimeAndWritesNothing) {

@@ -424,7 +424,6 @@ function draw(data) {
     element("section", { "aria-label": "Runs", id: "summary" }),
     ...data.tables.map(({ title, columns, rows }) => element("section", {}, element("h2", {}, title),
       table(null, columns.map((name, i) => [name, i === 0 ? "text" : "number"]), rows.map((cells) => ({ cells }))))),
-    ...(runs.length > 1 ? [element("section", {}, element("h2", {}, "Differences between the configurations"), ...differences(data))] : []),
     element("h2", {}, "Curves"),
     element("div", { class: "controls" },
       choice("Against", Object.keys(AXES), view.axis, again((value) => { view.axis = value; view.range = null; })),
@@ -433,6 +432,7 @@ function draw(data) {
       element("button", { type: "button", onclick: () => zoom(null) }, "Show all"),
       element("span", { class: "faint" }, "Drag to zoom, double-click to show all. Keys: + − ← → 0")),
     charts,
+    ...(runs.length > 1 ? [element("section", {}, element("h2", {}, "Differences between the configurations"), ...differences(data))] : []),
     element("h2", {}, runs.length > 1 ? "Each run" : "The run"),
     element("div", { id: "details" }, ...runs.map((run, number) => drawDetails(run, number))));
   drawHead(data);
