@@ -199,6 +199,18 @@ TEST(Sweep, ABudgetEndsIt) {
   EXPECT_EQ(here.run({"verify", "out/model.n_layer=1"}).code, 0) << "it is saved";
 }
 
+TEST(Sweep, ABudgetWithoutAStepIsRefused) {
+  const Workspace here;
+  const Words begin = {"sweep", "--config", "tiny.toml", "--vary", "model.n_layer=1,2", "--out", "out", "--json"};
+  Words small = begin;
+  small.insert(small.end(), {"--budget", "0.000001s"});
+  const Outcome refused = here.run(small);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.out, "");
+  expect_named(refused.err, {"--budget", "0.000001s", "out"});
+  EXPECT_EQ(here.run(begin).code, 0) << "the sweep continues";
+}
+
 TEST(Sweep, ADerivedKeyFollowsTheOneThatVaries) {
   const Workspace here;
   EXPECT_EQ(here.run(sweep("out")).code, 0);

@@ -352,10 +352,15 @@ void announce(const Leg& leg, const SweepDescription& sweep, index number, const
   print_message(fitted(std::move(parts), terminal_columns()));
 }
 
-/// Prints the table, and what to do next. Returns the exit code.
-int conclude(const SweepArguments& a, const SweepDirectory& directory, const std::vector<Standing>& all, bool complete) {
+/// Prints the table, and what to do next. Returns the exit code. Throws InputError if the budget was too small for a step.
+int conclude(const SweepArguments& a, const SweepDirectory& directory, const std::vector<Standing>& all, bool complete, bool has_trained) {
   const SweepDescription& sweep = directory.description();
   const std::string out = directory.path().string();
+  require_input(
+      complete || has_trained || stop_requested(), "--budget is ", a.budget,
+      ", which ended before the first step of a run, expected time for reading the texts and for some steps; give more: dikkat sweep "
+      "--resume ",
+      out, " --budget TIME");
   const bool found = has_winner(all);
   const std::string best = found ? directory.write_best(all.front().combination).string() : "";
   a.json ? print_sweep_json(out, sweep, all, complete) : print_sweep_table(sweep, all);
@@ -395,7 +400,12 @@ int sweep_command(const SweepArguments& a) {
   stop_in_order();
 
   index number = 0;
-  std::optional<index> interrupted;  // the combination whose run was stopped
+  bool has_trained = false;            // whether this command has made a step
+  std::optional<Standing> unfinished;  // of the combination whose run was stopped
+  const auto step_of = [&](const Leg& leg) {
+    const auto checkpoints = list_checkpoints(directory.run_path(leg));
+    return checkpoints.empty() ? index{0} : checkpoints.back().step;
+  };
   const Halving halving = walk(sweep.plan(), ended, [&](const Leg& leg) -> std::optional<LegResult> {
     if (stop()) {
       return std::nullopt;
@@ -403,14 +413,18 @@ int sweep_command(const SweepArguments& a) {
     announce(leg, sweep, ++number, clock.left(ended));
     LoadingLine loading;
     const auto began = Time::now();
+    const index before = step_of(leg);
     auto result = train_leg(leg, sweep.combinations[static_cast<std::size_t>(leg.combination)].config, directory.run_path(leg),
                             {.loading = std::ref(loading),
                              .events = [](const Trainer& trainer) { return std::make_unique<LegProgress>(trainer); },
                              .stop = stop});
+    const index step = step_of(leg);
+    has_trained = has_trained || step > before;
     if (!result) {
-      interrupted = leg.combination;
+      unfinished = {.combination = leg.combination, .state = Standing::State::unfinished, .step = step};
       return result;
     }
+    has_trained = true;
     directory.record(*result);
     clock.took(leg, seconds_since(began));
     std::vector<LegResult> all = ended;
@@ -426,11 +440,12 @@ int sweep_command(const SweepArguments& a) {
 
   std::vector<Standing> all = standings(sweep.plan(), ended);
   for (Standing& s : all) {
-    if (s.state == Standing::State::waiting && interrupted == s.combination) {
-      s.state = Standing::State::unfinished;
+    if (unfinished && s.state == Standing::State::waiting && s.combination == unfinished->combination) {
+      s.state = unfinished->state;
+      s.step = std::max(s.step, unfinished->step);
     }
   }
-  return conclude(a, directory, all, halving.complete);
+  return conclude(a, directory, all, halving.complete, has_trained);
 }
 
 }  // namespace
