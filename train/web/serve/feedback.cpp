@@ -1,5 +1,6 @@
 #include "train/web/serve/feedback.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <string>
@@ -25,6 +26,7 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostTurns = 2048;
 constexpr std::size_t kLongestModelName = 256;
+constexpr std::string_view kLineStarts[] = {R"({"prompt":[)", R"({"prompt":")"};  // of the lines that rating_line() makes
 constexpr JsonLimits kRatingLimits{.bytes = kLargestRequest, .levels = 32, .values = std::size_t{1} << 17};
 
 [[noreturn]] void reject(const std::string& field, const std::string& what) { throw ApiError(400, what, field, "invalid_value"); }
@@ -135,6 +137,40 @@ bool lock_for_a_moment(int descriptor) {
   return false;
 }
 
+/// Removes half a rating at the end of the file, which a killed server has left: nobody was told that it was kept. Any other text without a
+/// line break stays. The caller holds the file's lock. Returns errno, or 0.
+int cut_half_line(int descriptor) {
+  constexpr index kMost = 2 * static_cast<index>(kLargestRequest);  // more than the longest line
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0) {
+    return errno;
+  }
+  std::byte last{'\n'};
+  if (const int error = status.st_size > 0 ? read_all(descriptor, status.st_size - 1, {&last, 1}) : 0) {
+    return error;
+  }
+  if (last == std::byte{'\n'}) {
+    return 0;
+  }
+  const index begin = std::max<index>(0, status.st_size - kMost);
+  std::string end(static_cast<std::size_t>(status.st_size - begin), '\0');
+  if (const int error = read_all(descriptor, begin, std::as_writable_bytes(std::span(end)))) {
+    return error;
+  }
+  const std::size_t line_break = end.rfind('\n');
+  const std::string_view line = std::string_view(end).substr(line_break == std::string::npos ? 0 : line_break + 1);
+  const bool is_rating =
+      std::ranges::any_of(kLineStarts, [&](std::string_view start) { return line.starts_with(start.substr(0, line.size())); });
+  if (!is_rating || (line_break == std::string::npos && begin > 0) || try_json(line)) {
+    return 0;
+  }
+  int error = 0;
+  do {
+    error = ::ftruncate(descriptor, status.st_size - static_cast<index>(line.size())) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  return error;
+}
+
 /// Appends a line, after a line break if the file ends without one. Returns errno, or 0. After an error the file has its old size.
 int append_line(int descriptor, std::string line) {
   struct stat before{};
@@ -179,6 +215,9 @@ FeedbackFile::FeedbackFile(std::filesystem::path path) : path_(std::move(path)) 
     require_input(error != EINVAL, path_.string(), " is not a regular file, expected one to which ratings are appended");
     require_path(error, path_.string(), ": ratings cannot be appended");
   }
+  if (lock_for_a_moment(descriptor.get())) {  // otherwise its holder does this
+    require_path(cut_half_line(descriptor.get()), path_.string(), ": ratings cannot be appended");
+  }
 }
 
 void FeedbackFile::add(std::string_view body) {
@@ -190,6 +229,9 @@ void FeedbackFile::add(std::string_view body) {
   }
   if (!lock_for_a_moment(descriptor.get())) {
     throw ApiError(503, "the file of ratings is locked by another program: try again in a moment", "", "overloaded");
+  }
+  if (const int error = cut_half_line(descriptor.get())) {
+    reject_write(error);
   }
   if (const int error = append_line(descriptor.get(), line)) {
     reject_write(error);

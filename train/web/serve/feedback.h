@@ -13,8 +13,8 @@ namespace dikkat {
 /// The prompt and the completion of a text are strings. Threads and programs may append to one file at once: each line is whole.
 class FeedbackFile {
  public:
-  /// Creates the file if it is missing. Throws InputError for a path at which no line can be appended, and Error for a failure that may be
-  /// temporary.
+  /// Creates the file if it is missing, and removes half a line that a killed server has left at its end. Throws InputError for a path at
+  /// which no line can be appended, and Error for a failure that may be temporary.
   explicit FeedbackFile(std::filesystem::path path);
 
   /// Appends a line for the body of a request, which has "prompt", "completion" and "label", and may have "model". Throws ApiError for any

@@ -77,6 +77,32 @@ TEST(FeedbackFile, KeepsWhatPreferenceTuningReads) {
   EXPECT_FALSE(lines[2].contains("model"));
 }
 
+TEST(FeedbackFile, CutsOffHalfALineOfAKilledServer) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "ratings.jsonl";
+  const std::string whole = rating("what?", "that").dump();
+  {
+    FeedbackFile file(path);
+    file.add(whole);
+  }
+  const std::string line = read_bytes(path);
+  for (std::size_t bytes = 1; bytes < line.size() - 1; bytes += 7) {
+    replace_file(path, line + line.substr(0, bytes));
+    FeedbackFile file(path);
+    EXPECT_EQ(read_bytes(path), line) << bytes;
+    replace_file(path, line + line.substr(0, bytes));
+    file.add(whole);
+    EXPECT_EQ(lines_of(path).size(), 2U) << "a server that goes on after another was killed";
+  }
+  // A whole line without its line break stays, and so does what no server has written.
+  for (const std::string& end : {line.substr(0, line.size() - 1), std::string("a note"), std::string("{\"text\": ")}) {
+    replace_file(path, line + end);
+    FeedbackFile file(path);
+    file.add(whole);
+    EXPECT_TRUE(read_bytes(path).starts_with(line + end + '\n')) << end;
+  }
+}
+
 TEST(FeedbackFile, RefusesEverythingElse) {
   const TemporaryFolder folder;
   FeedbackFile file(folder / "ratings.jsonl");
