@@ -71,7 +71,7 @@ struct CommandLine {
     app.formatter(std::make_shared<Help>());
     Command(app).flag("--version", version, "Print the version");
     Command(app).flag("--verbose", verbose,
-                      "With --version: also print the commit, compiler, instruction set and libraries, for bug reports");
+                      "With --version: also print the commit, compiler, instruction set, libraries and MPI plugins, for bug reports");
     Command(app).number("--threads", threads, 1, 4096,
                         "Number of threads; by default OMP_NUM_THREADS, or the number of cores that the process may use");
     Command(app).flag("--quiet", quiet, "Print only results, warnings and errors");

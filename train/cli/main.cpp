@@ -13,7 +13,9 @@
 #include "train/cli/command_line.h"
 #include "train/cli/environment.h"
 #include "train/cli/signals.h"
+#include "train/cli/stack.h"
 #include "train/cli/streams.h"
+#include "train/cli/with_ranks.h"
 #include "train/system/foreign_failure.h"
 #include "train/system/machine_memory.h"
 #include "train/system/missing_guard.h"
@@ -88,6 +90,7 @@ int main(int argc, char** argv) {
   dikkat::hold_standard_streams();
   dikkat::wait_briefly(argv);
   try {
+    dikkat::ensure_stack();
     share_one_heap_where_space_is_limited();
     dikkat::handle_signals();
     dikkat::on_missing_guard([](const std::string& sentence) { dikkat::warn("warning   " + sentence); });
@@ -95,6 +98,12 @@ int main(int argc, char** argv) {
     return dikkat::run_command_line(argc, argv);
   } catch (const dikkat::ClosedOutput&) {
     end_as_by_sigpipe();
+  } catch (const dikkat::LaunchError& e) {
+    if (!dikkat::is_first_to_fail(e)) {
+      return EXIT_SUCCESS;  // Open MPI's launcher kills all ranks when one exits with another code, and may drop the message
+    }
+    dikkat::warn(dikkat::concat("dikkat: ", e.what()));
+    return kBadInput;
   } catch (const dikkat::InputError& e) {
     dikkat::warn(dikkat::concat("dikkat: ", e.what()));
     return kBadInput;

@@ -1,8 +1,11 @@
 #include "train/cli/version.h"
 
+#include <string>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "train/parallel/launcher.h"
 #include "train/run/build_info.h"
 
 namespace dikkat {
@@ -14,6 +17,15 @@ std::string system_libraries() {
   return glibc;
 }
 
+/// Returns the MPIs for which there is a plugin, with its file.
+std::string transports() {
+  std::string list;
+  for (const PluginFile& plugin : plugin_files()) {
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", plugin.mpi, plugin.path.string());
+  }
+  return list.empty() ? "none: neither dikkat-openmpi.so nor dikkat-mpich.so is beside the program or in ../lib/dikkat" : list;
+}
+
 }  // namespace
 
 std::string version_line() { return fmt::format("dikkat {} ({})\n", build_info().version, build_info().commit); }
@@ -23,7 +35,7 @@ std::string version_report() {
   const auto line = [](const char* name, const std::string& text) { return fmt::format("{:<13}{}\n", name, text); };
   return fmt::format("dikkat {}\n", info.version) + line("commit", info.commit) + line("compiler", info.compiler) +
          line("flags", info.flags) + line("instructions", info.instruction_set) +
-         line("libraries", DIKKAT_LIBRARIES ", " + system_libraries());
+         line("libraries", DIKKAT_LIBRARIES ", " + system_libraries()) + line("MPI", transports());
 }
 
 }  // namespace dikkat

@@ -13,7 +13,6 @@
 #include "autograd/base/parallel.h"
 #include "train/cli/command_line.h"
 #include "train/cli/streams.h"
-#include "train/parallel/launcher.h"
 #include "train/run/trainer.h"
 #include "train/system/foreign_failure.h"
 
@@ -53,11 +52,11 @@ int with_ranks(const std::function<int(const std::shared_ptr<Ranks>&)>& command)
   std::unique_ptr<Transport> transport;
   try {
     transport = connect_ranks();
-  } catch (const LaunchError&) {
-    if (rank_by_launcher(variable) > 0) {
-      return kLeftToFirst;
+  } catch (const LaunchError& failure) {
+    if (failure.whose() == LaunchError::Whose::job || !is_first_to_fail(failure)) {
+      throw;
     }
-    throw;
+    end_unconnected(failure.what());
   } catch (const InputError& failure) {
     end_unconnected(failure.what());
   }
@@ -103,7 +102,13 @@ int with_ranks(const std::function<int(const std::shared_ptr<Ranks>&)>& command)
 }
 
 void require_one_process(const char* command) {
-  require_input(!launcher(variable), command, " runs in one process: start it without mpirun or srun");
+  if (launcher(variable)) {
+    throw LaunchError(concat(command, " runs in one process: start it without mpirun or srun"));
+  }
+}
+
+bool is_first_to_fail(const LaunchError& failure) {
+  return (failure.whose() == LaunchError::Whose::job ? rank_by_launcher(variable) : rank_on_host_by_launcher(variable)) == 0;
 }
 
 }  // namespace dikkat

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "train/parallel/launcher.h"
 #include "train/parallel/ranks.h"
 
 namespace dikkat {
@@ -12,7 +13,10 @@ namespace dikkat {
 /// returns the exit code on the first rank, and 0 on the others.
 int with_ranks(const std::function<int(const std::shared_ptr<Ranks>& ranks)>& command);
 
-/// Throws InputError if a launcher started this process as one of several. `command` cannot share its work among them.
+/// Throws LaunchError if a launcher started this process as one of several. `command` cannot share its work among them.
 void require_one_process(const char* command);
+
+/// Returns whether this process prints the error: it is the first one of the job, or of the machine, that hits it.
+bool is_first_to_fail(const LaunchError& failure);
 
 }  // namespace dikkat

@@ -23,18 +23,27 @@ int number(const char* text) {
   return value;
 }
 
+constexpr const char* kNames[][2] = {{"openmpi", "Open MPI"}, {"mpich", "MPICH"}};
+
+template <class... Parts>
+void require_on_host(bool condition, const Parts&... parts) {
+  if (!condition) {
+    throw LaunchError(concat(parts...), LaunchError::Whose::host);
+  }
+}
+
 class Plugin : public Transport {
  public:
   explicit Plugin(const std::filesystem::path& file) {
     // Open MPI loads components of its own, which look for its symbols among the global ones.
     void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    require_input(library != nullptr, "the transport ", file.string(),
-                  " cannot be loaded: ", library == nullptr ? ::dlerror() : "");  // NOLINT(concurrency-mt-unsafe)
+    require_on_host(library != nullptr, "the transport ", file.string(),
+                    " cannot be loaded: ", library == nullptr ? ::dlerror() : "");  // NOLINT(concurrency-mt-unsafe)
     void* const symbol = ::dlsym(library, "dikkat_transport_table");
-    require_input(symbol != nullptr, file.string(), " is not a transport of dikkat: it has no symbol dikkat_transport_table");
+    require_on_host(symbol != nullptr, file.string(), " is not a transport of dikkat: it has no symbol dikkat_transport_table");
     table_ = reinterpret_cast<const DikkatTransportTable* (*)()>(symbol)();
-    require_input(table_->version == kDikkatTransportVersion, file.string(), " has the interface version ", table_->version, ", expected ",
-                  int{kDikkatTransportVersion}, ": build it together with this program");
+    require_on_host(table_->version == kDikkatTransportVersion, file.string(), " has the interface version ", table_->version,
+                    ", expected ", int{kDikkatTransportVersion}, ": build it together with this program");
     const char* const problem = table_->start();
     require_input(problem == nullptr, file.string(), ": ", problem == nullptr ? "" : problem);
   }
@@ -63,21 +72,38 @@ class Plugin : public Transport {
   const DikkatTransportTable* table_ = nullptr;
 };
 
+std::vector<std::filesystem::path> places_of(const std::string& mpi) {
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
+  const std::string name = "dikkat-" + mpi + ".so";
+  return {folder / name, folder / ".." / "lib" / "dikkat" / name};
+}
+
 std::filesystem::path plugin_for(const std::string& mpi) {
   if (const char* chosen = std::getenv("DIKKAT_TRANSPORT"); chosen != nullptr && *chosen != '\0') {  // NOLINT(concurrency-mt-unsafe)
     return chosen;
   }
+  const std::vector<std::filesystem::path> places = places_of(mpi);
   std::error_code unknown;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
-  const std::string name = "dikkat-" + mpi + ".so";
-  const std::vector<std::filesystem::path> places{folder / name, folder / ".." / "lib" / "dikkat" / name};
   for (const std::filesystem::path& place : places) {
     if (std::filesystem::exists(place, unknown)) {
       return place;
     }
   }
-  fail_input("this program was built without ", mpi == "openmpi" ? "Open MPI" : "MPICH", " (", places.front().string(),
-             " does not exist): install ", mpi == "openmpi" ? "libopenmpi-dev" : "libmpich-dev", " and build again, or start one process");
+  throw LaunchError(
+      concat("this program was built without ", mpi == "openmpi" ? "Open MPI" : "MPICH", " (", places.front().string(),
+             " does not exist): install ", mpi == "openmpi" ? "libopenmpi-dev" : "libmpich-dev", " and build again, or start one process"),
+      LaunchError::Whose::host);
+}
+
+/// Returns the number in the first of these variables that is set; 0 if none is.
+int number_in(std::initializer_list<const char*> names, const std::function<const char*(const char*)>& variable) {
+  for (const char* name : names) {
+    if (const char* text = variable(name)) {
+      return number(text);
+    }
+  }
+  return 0;
 }
 
 }  // namespace
@@ -95,12 +121,24 @@ std::optional<Launcher> launcher(const std::function<const char*(const char*)>& 
 }
 
 int rank_by_launcher(const std::function<const char*(const char*)>& variable) {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
-    if (const char* text = variable(name)) {
-      return number(text);
+  return number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, variable);
+}
+
+int rank_on_host_by_launcher(const std::function<const char*(const char*)>& variable) {
+  return number_in({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, variable);
+}
+
+std::vector<PluginFile> plugin_files() {
+  std::vector<PluginFile> found;
+  for (const auto& [mpi, name] : kNames) {
+    for (const std::filesystem::path& place : places_of(mpi)) {
+      std::error_code unknown;
+      if ((found.empty() || found.back().mpi != name) && std::filesystem::exists(place, unknown)) {
+        found.push_back({.mpi = name, .path = place});
+      }
     }
   }
-  return 0;
+  return found;
 }
 
 std::unique_ptr<Transport> connect_ranks() {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "autograd/base/error.h"
 #include "train/parallel/transport.h"
@@ -22,15 +24,32 @@ std::optional<Launcher> launcher(const std::function<const char*(const char*)>& 
 /// Returns this process's rank according to the environment; 0 if it says nothing.
 int rank_by_launcher(const std::function<const char*(const char*)>& variable);
 
-/// A launch error that all processes hit; only rank 0 prints it.
+/// Returns this process's number among those of its machine, in the same way.
+int rank_on_host_by_launcher(const std::function<const char*(const char*)>& variable);
+
+/// A launch error that all processes of the job hit, or all of one machine. Only the first of them prints it.
 class LaunchError : public InputError {
  public:
-  using InputError::InputError;
+  enum class Whose { job, host };
+  explicit LaunchError(const std::string& text, Whose whose = Whose::job) : InputError(text), whose_(whose) {}
+  Whose whose() const { return whose_; }
+
+ private:
+  Whose whose_;
 };
+
+/// A plugin that this program can load.
+struct PluginFile {
+  std::string mpi;  // "Open MPI" or "MPICH"
+  std::filesystem::path path;
+};
+
+/// Returns the plugins that are beside the program or in ../lib/dikkat.
+std::vector<PluginFile> plugin_files();
 
 /// Connects the ranks that the launcher started. Returns null if there is no launcher. Loads the plugin beside the program, in
 /// ../lib/dikkat, or the file that the variable DIKKAT_TRANSPORT names. Throws LaunchError, with the right command, if the processes cannot
-/// see each other or their number is not a power of two. Throws InputError if this process has no plugin.
+/// see each other, their number is not a power of two, or this machine has no plugin. Throws InputError if the plugin cannot start.
 std::unique_ptr<Transport> connect_ranks();
 
 }  // namespace dikkat

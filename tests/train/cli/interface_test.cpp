@@ -210,8 +210,41 @@ TEST(Interface, TheVersionHasTheFactsThatAReportNeeds) {
   const Outcome version = run({.arguments = {"--version", "--verbose"}});
   EXPECT_EQ(version.code, 0);
   for (const char* line : {"\ncommit +([0-9a-f]{12}|unknown)", "\ncompiler +(gcc|clang) \\S", "\nflags +-O", "\ninstructions +\\S",
-                           "\nlibraries +TBB .*HDF5 "}) {
+                           "\nlibraries +TBB .*HDF5 ", "\nMPI +(none|Open MPI|MPICH)"}) {
     EXPECT_TRUE(std::regex_search(version.out, std::regex(line))) << line << version.out;
+  }
+}
+
+TEST(Interface, ASmallStackIsRaisedOrRefused) {
+  const Workspace here;
+  const auto train_with = [&](const std::string& limit, const std::string& out) {
+    const std::string program = "exec " DIKKAT_PROGRAM " train --config tiny.toml --out " + out + " > out.txt 2> err.txt";
+    return std::system(("cd " + here.path() + " && ulimit " + limit + " && " + program).c_str());
+  };
+  EXPECT_EQ(train_with("-S -s 64", "raised"), 0) << contents(here / "err.txt");
+  const int fixed = train_with("-s 64", "fixed");  // only root may raise this one
+  ASSERT_TRUE(WIFEXITED(fixed)) << fixed;
+  if (WEXITSTATUS(fixed) != 0) {
+    EXPECT_EQ(WEXITSTATUS(fixed), 2);
+    expect_named(contents(here / "err.txt"), {"64 KiB", "ulimit -s"});
+  }
+}
+
+TEST(Interface, OnlyTheFirstProcessOfAMachinePrintsAnErrorThatAllHave) {
+  const Workspace here;
+  const auto start = [&](const Words& arguments, const char* rank) {
+    return here.run(arguments, {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"},
+                                                {"OMPI_COMM_WORLD_RANK", rank},
+                                                {"OMPI_COMM_WORLD_LOCAL_RANK", rank},
+                                                {"DIKKAT_TRANSPORT", "/missing/transport.so"}}});
+  };
+  for (const auto& [arguments, fragment] : {std::pair(Words{"train", "--config", "tiny.toml", "--out", "run"}, "/missing/transport.so"),
+                                            {Words{"teach", "run", "--data", "text.txt", "--out", "taught"}, "dikkat teach"}}) {
+    const Outcome first = start(arguments, "0"), second = start(arguments, "1");
+    EXPECT_EQ(first.code, 2);
+    expect_named(first.err, {"dikkat: ", fragment});
+    EXPECT_EQ(second.code, 0) << "mpirun would kill the first one";
+    EXPECT_EQ(second.err, "");
   }
 }
 

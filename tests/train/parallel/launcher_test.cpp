@@ -44,6 +44,9 @@ TEST(Launcher, NumbersTheProcesses) {
   EXPECT_EQ(rank_by_launcher(of({{"OMPI_COMM_WORLD_RANK", "3"}, {"SLURM_PROCID", "0"}})), 3);
   EXPECT_EQ(rank_by_launcher(of({{"PMI_RANK", "2"}})), 2);
   EXPECT_EQ(rank_by_launcher(of({{"SLURM_PROCID", "1"}})), 1);
+  EXPECT_EQ(rank_on_host_by_launcher(of({})), 0);
+  EXPECT_EQ(rank_on_host_by_launcher(of({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}})), 1);
+  EXPECT_EQ(rank_on_host_by_launcher(of({{"MPI_LOCALRANKID", "2"}})), 2);
 }
 
 }  // namespace
