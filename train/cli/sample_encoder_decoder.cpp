@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "train/cli/json_output.h"
 #include "train/cli/signals.h"
 #include "train/cli/text.h"
-#include "train/text/word_tokenizer.h"
+#include "train/cli/unknown_words.h"
 
 namespace dikkat {
 namespace {
@@ -52,23 +50,6 @@ std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer&
     }
   }
   return table + '\n';
-}
-
-/// Returns the words of a text that are not in the tokenizer's vocabulary, each once.
-std::string unknown_words(const Tokenizer& tokenizer, const std::string& text) {
-  std::string list;
-  std::set<std::string> listed;
-  std::istringstream words(text);
-  if (tokenizer.kind() != WordTokenizer::kKind) {
-    return list;
-  }
-  for (std::string word; words >> word;) {
-    const std::vector<Token> tokens = tokenizer.encode(word);
-    if (std::find(tokens.begin(), tokens.end(), WordTokenizer::kUnknown) != tokens.end() && listed.insert(word).second) {
-      list += (list.empty() ? "" : " ") + word;
-    }
-  }
-  return list;
 }
 
 TranslateOptions search_of(const SampleArguments& arguments) {
@@ -116,9 +97,7 @@ std::vector<std::vector<Token>> sources_of(const std::vector<std::string>& lines
 
 std::vector<Token> encode_source_at(const std::string& place, const TrainedModel& trained, const std::string& text) {
   std::vector<Token> source = encode_source(*trained.tokenizer, text, trained.model->block_size());
-  if (const std::string unknown = unknown_words(*trained.tokenizer, text); !unknown.empty()) {
-    warn(for_terminal(concat(place, "the model does not know these words and reads each as <unk>: ", unknown)));
-  }
+  warn_of_unknown_words(place, *trained.tokenizer, text);
   return source;
 }
 

@@ -5,6 +5,7 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text_page.h"
+#include "train/cli/unknown_words.h"
 #include "train/sample/prompt.h"
 #include "train/system/format_numbers.h"
 
@@ -81,7 +82,9 @@ void report_long_prompt(const std::vector<Token>& prompt, const TrainedModel& tr
 }  // namespace
 
 std::vector<Token> encode_prompt(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  return encode_prompt(*trained.tokenizer, prompt, arguments.no_special ? SpecialNames::text : SpecialNames::tokens);
+  std::vector<Token> tokens = encode_prompt(*trained.tokenizer, prompt, arguments.no_special ? SpecialNames::text : SpecialNames::tokens);
+  warn_of_unknown_words("prompt: ", *trained.tokenizer, prompt);
+  return tokens;
 }
 
 TextGeneration continue_prompts(const SampleArguments& arguments, const TrainedModel& trained, std::vector<std::vector<Token>> prompts) {

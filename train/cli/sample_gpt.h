@@ -17,8 +17,8 @@ void continue_text(const SampleArguments& arguments, const TrainedModel& trained
 /// reason.
 bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained);
 
-/// Returns the tokens of a prompt, after the token that begins every text, if there is one. Throws InputError for a prompt that cannot be
-/// encoded, or has no tokens.
+/// Returns the tokens of a prompt, after the token that begins every text, if there is one. Warns of words that a
+/// word tokenizer does not know. Throws InputError for a prompt that cannot be encoded, or has no tokens.
 std::vector<Token> encode_prompt(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt);
 
 /// Continues prompts as the command line's options want, until a signal interrupts it.

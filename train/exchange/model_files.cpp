@@ -314,8 +314,10 @@ std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer(std::vector<std::string>* 
   }
   tokenizer = without_rowless_tokens(std::move(tokenizer), c.config.model.vocab_size, notes);
   tokenizer = with_ends(std::move(tokenizer), c.config.end_tokens);
-  require_input(tokenizer->vocab_size() <= c.config.model.vocab_size, "the tokenizer of ", c.path.string(), " has ",
-                tokenizer->vocab_size(), " tokens, expected at most the model's ", *c.config.model.vocab_size);
+  require_input(tokenizer->vocab_size() <= c.config.model.vocab_size, "the tokenizer of ",
+                c.options.tokenizer.empty() ? c.path.string() : c.options.tokenizer, " has ", tokenizer->vocab_size(),
+                " tokens, expected at most the model's ", *c.config.model.vocab_size,
+                c.options.tokenizer.empty() ? "" : "; give the tokenizer that the model was trained with, or leave --tokenizer out");
   return tokenizer;
 }
 

@@ -9,6 +9,7 @@
 #include "train/run/origin.h"
 #include "train/run/precision.h"
 #include "train/run/run_remarks.h"
+#include "train/text/word_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -60,6 +61,11 @@ NewRun load_new_run(Config config, const LoadingProgress& progress, const RunLen
   // Remarks for the user.
   if (origin) {
     std::ranges::copy(origin->notes(), std::back_inserter(data.notes));
+  }
+  if (config.tokenizer.kind == WordTokenizer::kKind && config.model.kind == ModelKind::gpt) {
+    data.notes.emplace_back(
+        "a model with the word tokenizer cannot be exported to other programs, and serve cannot give its answers a form (response_format, "
+        "tools); both are possible with tokenizer.kind = \"bpe\", \"char\" or \"byte\"");
   }
   for (std::string remark : {set_length(config, data, length), remark_on_warmup(config)}) {
     if (!remark.empty()) {

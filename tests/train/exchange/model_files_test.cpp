@@ -15,6 +15,7 @@
 #include "train/model/language_model.h"
 #include "train/sample/generate.h"
 #include "train/system/file.h"
+#include "train/text/utf8.h"
 
 // Folders of Hugging Face (tests/golden/make_hf_folders.py), with the logits that another implementation computed in f64.
 namespace dikkat {
@@ -410,6 +411,15 @@ TEST(ModelFilesTest, ReportPointersAndWebPagesInPlaceOfFiles) {
     to.write(file, pointer);
     EXPECT_TRUE(names(error_of([&] { ModelFiles{to / file}; }), {file, "git lfs pull"}));
   }
+  nlohmann::json characters = nlohmann::json::object();
+  for (char32_t i = 0; i < 5000; ++i) {
+    std::string one;
+    utf8::append(one, 0x4E00 + i);
+    characters[one] = i;
+  }
+  to.write("large.json", nlohmann::json{{"vocab_size", 5000}, {"stoi", characters}}.dump());
+  EXPECT_TRUE(names(error_of([&] { ModelFiles(folder_of("llama"), {.tokenizer = to / "large.json"}).open_tokenizer(); }),
+                    {"the tokenizer of " + (to / "large.json").string(), "5000", "--tokenizer"}));
   to.write("tokenizer.json", pointer);
   EXPECT_TRUE(names(error_of([&] { ModelFiles(folder_of("llama"), {.tokenizer = to / "tokenizer.json"}).open_tokenizer(); }),
                     {"tokenizer.json", "git lfs pull"}));
