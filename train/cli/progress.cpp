@@ -172,6 +172,7 @@ void Progress::evaluated(const EvaluationReport& r) {
   constexpr int kIndent = 2;
   losses_fall_ = r.best && r.train_loss < train_loss_;  // false at the first evaluation
   train_loss_ = r.train_loss;
+  end_probability_ = r.end_probability;
   const std::string error = std::isnan(r.val_standard_error) ? "" : fmt::format(" +- {:.4f}", r.val_standard_error);
   clear();
   std::string named;
@@ -179,10 +180,11 @@ void Progress::evaluated(const EvaluationReport& r) {
     named +=
         fmt::format("  {} {:.4f}", for_terminal(one.name), one.loss) + (one.is_source() ? fmt::format(" (epoch {:.2f})", one.epochs) : "");
   }
+  const std::string ends = std::isnan(r.end_probability) ? "" : fmt::format("  ends {:.3g}", r.end_probability);
   const std::string preference =
       r.preference ? fmt::format("  accuracy {:.3f}  margin {}", r.preference->accuracy, number_or_dash(r.preference->margin(), 4)) : "";
-  print_message(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}{}", r.step, max_steps_, r.train_loss,
-                            r.val_loss, error, preference, r.best ? "  (best so far)" : "", named),
+  print_message(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}{}{}", r.step, max_steps_, r.train_loss,
+                            r.val_loss, error, ends, preference, r.best ? "  (best so far)" : "", named),
                 kIndent, "  ");
 }
 

@@ -74,6 +74,8 @@ class Progress : public TrainingEvents {
   std::string remark_on_ranks() const;
   /// Whether both losses fell at the last evaluation, and the validation loss was the lowest so far.
   bool losses_fall() const { return losses_fall_; }
+  /// The mean probability of the token that ends an answer, where one ends, at the last evaluation; NaN if it is not known.
+  double end_probability() const { return end_probability_; }
 
  private:
   std::vector<LinePart> line_of(const StepReport& report) const;
@@ -88,6 +90,7 @@ class Progress : public TrainingEvents {
   index steps_ = 0;
   double step_seconds_ = 0, optimizer_seconds_ = 0, exchange_seconds_ = 0, waited_seconds_ = 0;
   double train_loss_ = std::numeric_limits<double>::quiet_NaN();  // at the last evaluation
+  double end_probability_ = std::numeric_limits<double>::quiet_NaN();
   bool losses_fall_ = false;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, shown_;

@@ -100,6 +100,7 @@ EvaluationReport evaluation_in(const Json& object, index step) {
                           .train_loss = number_in(object, "train_loss"),
                           .val_loss = number_in(object, "val_loss"),
                           .val_standard_error = number_in(object, "val_standard_error"),
+                          .end_probability = number_in(object, "end_probability"),
                           .seconds = number_in(object, "ms") / 1e3,
                           .memory = count_in(object, "memory"),
                           .preference = preference_in(object),

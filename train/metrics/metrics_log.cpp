@@ -187,6 +187,9 @@ void MetricsLog::write(const EvaluationReport& r) {
   line.add("train_loss", r.train_loss);
   line.add("val_loss", r.val_loss);
   line.add("val_standard_error", r.val_standard_error);
+  if (!std::isnan(r.end_probability)) {
+    line.add("end_probability", r.end_probability);
+  }
   if (r.preference) {
     add(line, *r.preference);
   }

@@ -77,6 +77,7 @@ struct EvaluationReport {
   double train_loss = 0;  // for several sources, the mean weighted by their shares in training
   double val_loss = 0;
   double val_standard_error = std::numeric_limits<double>::quiet_NaN();
+  double end_probability = std::numeric_limits<double>::quiet_NaN();  // of the token that ends an answer, where one ends in conversations
   double seconds = 0;
   index memory = 0;                              // resident bytes of the process; 0 if unknown
   bool best = false;                             // the best evaluation of the run so far (is_better())

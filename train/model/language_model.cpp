@@ -1,6 +1,9 @@
 #include "train/model/language_model.h"
 
+#include <algorithm>
+
 #include "autograd/ops/loss.h"
+#include "layers/lora.h"
 #include "train/model/pack_weights.h"
 
 namespace dikkat {
@@ -44,6 +47,19 @@ LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vo
     fail_input("lora.targets is ", targets,
                ", which matches no linear layer's weight: expected \"attention\", \"feed_forward\", \"all\", or a pattern such as "
                "h.*.attn.c_attn.weight");
+  }
+}
+
+void require_targets_match(const LanguageModel& model, const LoraConfig& lora) {
+  for (const std::string& target : lora.targets) {
+    LoraConfig only = lora;
+    only.targets = {target};
+    const auto has_target = [&](const ParameterStore::Entry* entry) {
+      return entry->role == Role::adapter && is_target(only, entry->path.substr(0, entry->path.rfind('.')) + ".weight");
+    };
+    require_input(lora.rank == 0 || std::ranges::any_of(model.parameters().entries(), has_target), "lora.targets has \"", target,
+                  "\", which matches no linear layer's weight: expected \"attention\", \"feed_forward\", \"all\", or a pattern such as "
+                  "h.*.attn.c_attn.weight; leave it out");
   }
 }
 

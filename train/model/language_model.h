@@ -52,4 +52,7 @@ class LanguageModel {
   Model model_;
 };
 
+/// Throws InputError for a part of lora.targets that matches no layer of the model. A run that began with such a part keeps it.
+void require_targets_match(const LanguageModel& model, const LoraConfig& lora);
+
 }  // namespace dikkat

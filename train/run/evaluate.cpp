@@ -30,16 +30,33 @@ double Evaluation::bits_per_byte(index bytes) const {
 
 Evaluation mean(std::span<const WeightedEvaluation> evaluations) {
   require(!evaluations.empty(), "mean of evaluations: none were given, expected 1 or more");
-  double shares = 0, loss = 0, variance = 0;
-  index tokens = 0;
+  double shares = 0, loss = 0, variance = 0, probability = 0;
+  index tokens = 0, ends = 0;
   for (const auto& [of, share] : evaluations) {
     shares += share;
     loss += share * of.loss;
     variance += share * share * of.standard_error * of.standard_error;
     tokens += of.tokens;
+    probability += of.ends > 0 ? of.end_probability * static_cast<double>(of.ends) : 0;
+    ends += of.ends;
   }
   return evaluations.size() == 1 ? evaluations.front().of
-                                 : Evaluation{.loss = loss / shares, .tokens = tokens, .standard_error = std::sqrt(variance) / shares};
+                                 : Evaluation{.loss = loss / shares,
+                                              .tokens = tokens,
+                                              .standard_error = std::sqrt(variance) / shares,
+                                              .end_probability = probability / static_cast<double>(ends),
+                                              .ends = ends};
+}
+
+/// Writes for each row of the batch the sum of the probabilities of its watched targets, and their number.
+void Evaluator::add_ends(index rows, index cols, std::span<double> out) const {
+  for (index at = 0; at < rows * cols; ++at) {
+    const auto i = static_cast<std::size_t>(at), row = static_cast<std::size_t>(at / cols);
+    if (batch_.weights[i] > 0 && std::ranges::find(ends_, batch_.targets[i]) != ends_.end()) {
+      out[2 * row] += std::exp(-terms_[i]);
+      out[2 * row + 1] += 1;
+    }
+  }
 }
 
 /// Writes the losses of the batch's targets to terms_.
@@ -90,6 +107,7 @@ std::size_t Evaluator::reserve(const Samples& text, index count) {
   for (index i = 0; preference_.is_on() && i < text.count(); ++i) {
     most = std::max(most, 2 * text.units(i));
   }
+  end_numbers_.reserve(ends_.empty() ? 0 : 2 * blocks_.capacity());
   numbers_.reserve(blocks_.capacity() * static_cast<std::size_t>(std::max<index>(most, 1)));
   return tape.activation_bytes() + blocks_.capacity() * sizeof blocks_[0] + numbers_.capacity() * sizeof numbers_[0];
 }
@@ -125,7 +143,9 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   const auto first_block = [&](index rank) { return blocks * rank / ranks; };
   const index begin = first_block(ranks_->rank()), end = first_block(ranks_->rank() + 1);
   const index rounds = ceil_div(blocks, ranks);
+  const bool watches = !ends_.empty() && !prefers;
   numbers_.assign(static_cast<std::size_t>(starts.back()), 0);
+  end_numbers_.assign(watches ? 2 * static_cast<std::size_t>(count) : 0, 0);
   for (index round = 0; round < rounds; ++round) {
     if (stop && stop()) {
       return std::nullopt;
@@ -154,6 +174,10 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
       const auto of_row = terms_.begin() + row * lengths.cols;
       out[row] = std::accumulate(of_row, of_row + lengths.cols, 0.0);
     }
+    if (watches) {
+      add_ends(rows, lengths.cols,
+               std::span(end_numbers_).subspan(2 * static_cast<std::size_t>(first), 2 * static_cast<std::size_t>(rows)));
+    }
     if (listener_) {
       listener_(batch_, terms_);
     }
@@ -170,6 +194,14 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     parts.push_back({before(rank), before(rank + 1), rank});
   }
   ranks_->share<double>(parts, numbers_.data());
+  if (watches) {
+    const auto before = [&](index rank_or_end) { return 2 * std::min(count, first_block(rank_or_end) * block); };
+    parts.clear();
+    for (int rank = 0; rank < ranks; ++rank) {
+      parts.push_back({before(rank), before(rank + 1), rank});
+    }
+    ranks_->share<double>(parts, end_numbers_.data());
+  }
   const std::vector<PreferenceSums> preferences = prefers ? judge(text, chosen) : std::vector<PreferenceSums>();
 
   // Group samples into observations. With a stride, a window has fewer predictions than tokens, so an observation takes several windows.
@@ -190,6 +222,15 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     weight += of_block;
   }
   Evaluation result{.loss = total / weight, .tokens = static_cast<index>(weight)};
+  double probability = 0, ends = 0;
+  for (std::size_t i = 0; i < end_numbers_.size(); i += 2) {
+    probability += end_numbers_[i];
+    ends += end_numbers_[i + 1];
+  }
+  if (ends > 0) {
+    result.end_probability = probability / ends;
+    result.ends = static_cast<index>(ends);
+  }
   if (prefers) {
     result.preferences.emplace();
     for (const PreferenceSums& of_sample : preferences) {

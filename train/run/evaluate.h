@@ -25,6 +25,10 @@ struct Evaluation {
   /// "Sampling Techniques", 6.4). NaN if there is only one block.
   double standard_error = std::numeric_limits<double>::quiet_NaN();
 
+  /// The mean probability of the watched tokens where they are the targets (Evaluator::watch()), and how often they are.
+  double end_probability = std::numeric_limits<double>::quiet_NaN();
+  index ends = 0;
+
   std::optional<PreferenceSums> preferences{};  // for samples of preferences: `loss` is then that of a unit, and `tokens` counts units
 
   double perplexity() const;
@@ -58,6 +62,9 @@ class Evaluator {
   /// From now on, samples of preferences are evaluated by their loss. z of kto is estimated from all of them.
   void use(const PreferenceConfig& config) { preference_ = config; }
 
+  /// From now on, also measures how probable these tokens are where they are the targets: those that end an answer.
+  void watch(std::vector<Token> ends) { ends_ = std::move(ends); }
+
   /// bf16: attention rounds keys and values, as sampling with a cache of this type does.
   void round_keys(DType keys) { keys_ = keys; }
 
@@ -77,6 +84,7 @@ class Evaluator {
   std::size_t reserve(const Samples& text, index count);
 
  private:
+  void add_ends(index rows, index cols, std::span<double> out) const;
   void compute_losses(Tape& tape, index rows, const RowLengths& lengths);
   std::vector<PreferenceSums> judge(const Samples& text, std::span<const index> samples);
 
@@ -91,6 +99,8 @@ class Evaluator {
   PreferenceConfig preference_;
   std::vector<double> numbers_;  // the sum of losses of each sample; or the log-probabilities of its answers
   std::vector<double> log_probabilities_, slopes_;
+  std::vector<Token> ends_;
+  std::vector<double> end_numbers_;                // for each sample: the sum of the probabilities of its ends, and their number
   std::vector<std::pair<double, double>> blocks_;  // for each observation: the sum of its losses, and their weight
 };
 

@@ -25,6 +25,11 @@ index samples_for(const EvaluationText& text, double tokens) {
 RunEvaluator::RunEvaluator(const LanguageModel& model, const TrainingData& data, const Config& config, std::shared_ptr<Ranks> ranks)
     : evaluator_(model, operand_type(config.train), std::move(ranks)), data_(data), preference_(config.preference) {
   evaluator_.use(preference_);
+  if (const ChatTemplate* form = data.chat(); form != nullptr) {
+    if (const auto end = form->end_token()) {
+      evaluator_.watch({*end});
+    }
+  }
   const auto tokens = static_cast<double>(config.train.eval_tokens);
   if (config.train.eval_interval == 0) {
     return;
@@ -90,6 +95,7 @@ std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, ind
   report.train_loss = training->loss;
   report.val_loss = validation->loss;
   report.val_standard_error = validation->standard_error;
+  report.end_probability = validation->end_probability;
   if (validation->preferences) {
     report.preference = report_of(preference_, *validation->preferences);
   }

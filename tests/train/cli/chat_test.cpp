@@ -207,6 +207,18 @@ TEST_F(Chat, ReportsABadLineAlikeInEveryCommand) {
   expect_refused(here, {"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"}, {"chats.jsonl", "\"messages\""});
 }
 
+TEST_F(Chat, ReportsAModelThatHasNotLearntToEndItsAnswers) {
+  const Outcome tuned = tune("adapters", {"lora.rank=2", "train.max_steps=2", "train.eval_interval=1"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const double probability = here.metrics("adapters").back()["end_probability"].get<double>();
+  EXPECT_GT(probability, 0);
+  EXPECT_LT(probability, 0.1);
+  expect_named(tuned.err, {"warning", "--full", "optim.learning_rate"});
+  const Outcome full = tune("full", {"train.max_steps=150"});
+  EXPECT_GT(here.metrics("full").back()["end_probability"].get<double>(), 0.1);
+  EXPECT_FALSE(contains(full.err, "end token")) << full.err;
+}
+
 TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
   here.write(
       "marked.jsonl",

@@ -300,6 +300,9 @@ TEST_F(Lora, AdaptersNeedAModelThatHasNone) {
   EXPECT_NEAR(here.metrics("full").front()["val_loss"].get<double>(), loss("tuned"), 1e-5);
   expect_refused(here, {"train", "--config", "tune.toml", "--init-from", "base", "--out", "no", "--set", "lora.targets=[\"h.9.*\"]"},
                  {"lora.targets", " h.9.*"});
+  expect_refused(
+      here, {"train", "--config", "tune.toml", "--init-from", "base", "--out", "no", "--set", "lora.targets=[\"attention\",\"h.9.*\"]"},
+      {"lora.targets", "\"h.9.*\""});
 }
 
 }  // namespace

@@ -62,6 +62,27 @@ std::pair<double, double> window_of(const LanguageModel& model, const TokenStore
   return {static_cast<double>(*loss.data<float>()), static_cast<double>(count)};
 }
 
+TEST_F(Evaluate, WatchesHowProbableSomeTokensAreWhereTheyAreTheTargets) {
+  Evaluator evaluator(model);
+  evaluator.watch({3, 7});
+  double sum = 0;
+  evaluator.listen([&](const Batch& batch, std::span<const double> losses) {
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      sum += batch.weights[i] > 0 && (batch.targets[i] == 3 || batch.targets[i] == 7) ? std::exp(-losses[i]) : 0;
+    }
+  });
+  const auto found = evaluator(*windows, {});
+  std::vector<Token> tokens(static_cast<std::size_t>(text.size()));
+  text.read(0, text.size(), tokens.data());
+  const index count = std::count(tokens.begin() + 1, tokens.end(), 3) + std::count(tokens.begin() + 1, tokens.end(), 7);
+  EXPECT_EQ(found->ends, count);
+  EXPECT_NEAR(found->end_probability, sum / static_cast<double>(count), 1e-12);
+  EXPECT_GT(found->end_probability, 0);
+  EXPECT_TRUE(std::isnan(Evaluator(model)(*windows, {})->end_probability));
+  const WeightedEvaluation two[] = {{.of = *found}, {.of = {.loss = 1, .tokens = 1}, .share = 3}};
+  EXPECT_EQ(mean(two).end_probability, found->end_probability) << "a text without ends has no part in it";
+}
+
 TEST_F(Evaluate, the_standard_error_is_that_of_windows) {
   Evaluator evaluator(model);
   const Evaluation all = evaluator(*windows, {}).value();

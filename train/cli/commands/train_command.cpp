@@ -103,6 +103,23 @@ std::string remark_on_optimizer(double share) {
                        : "";
 }
 
+/// A remark on a model that has not learnt to end its answers; empty for other models. A base that has never seen the end token gives it
+/// about 1 / vocabulary, and adapters cannot change that, since they leave the embedding and the head as they are.
+std::string remark_on_ends(const Trainer& trainer, double end_probability) {
+  constexpr double kLikely = 0.1;  // an answer then ends within about ten tokens of its right end
+  if (!(end_probability < kLikely)) {
+    return "";
+  }
+  const Config& c = trainer.config();
+  return fmt::format(
+      "warning: where an answer ends, the model gives its end token a mean probability of {:.2g}, so its answers will hardly stop. {}",
+      end_probability,
+      c.lora.rank > 0 ? fmt::format("Adapters do not change how often a base that has not seen this token writes it: train all weights "
+                                    "(dikkat finetune {} --full --set optim.learning_rate=2e-4)",
+                                    c.train.init_from)
+                      : fmt::format("Train longer, or with a higher rate than optim.learning_rate = {}", c.optim.learning_rate));
+}
+
 /// "1, 2, 4 or 8".
 std::string numbers_of_ranks(index lanes) {
   std::string list = "1";
@@ -241,12 +258,14 @@ int train_and_report(Trainer& trainer, bool with_profile, bool is_stage, const T
   Trainer::Outcome outcome{};
   std::string remark, exchanged;
   bool losses_fall = false;
+  double end_probability = 1;
   {
     Progress progress(trainer);
     outcome = trainer.run(progress, [] { return stop_requested(); });
     remark = remark_on_optimizer(progress.optimizer_share());
     exchanged = progress.remark_on_ranks();
     losses_fall = progress.losses_fall();
+    end_probability = progress.end_probability();
   }
   for (const std::string& sentence : {remark, exchanged}) {
     if (!sentence.empty()) {
@@ -276,6 +295,9 @@ int train_and_report(Trainer& trainer, bool with_profile, bool is_stage, const T
                               state.best_step));
   } else {
     print_message(fmt::format("finished at step {}", state.step));
+  }
+  if (const std::string lack = remark_on_ends(trainer, end_probability); !lack.empty()) {
+    warn(lack);
   }
   if (finished) {
     finished(trainer, losses_fall);
