@@ -17,8 +17,11 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr const char* kHowToPrefer =
-    R"(; to learn preferences, set preference.method to "auto", "dpo", "ipo", "orpo", "simpo" or "kto" instead of "none")";
+    R"(; `dikkat finetune` learns preferences from such a file (preference.method "auto", "dpo", "ipo", "orpo", "simpo" or "kto", not "none"))";
 constexpr std::string_view kMarksOfLines[] = {"label", "weight", "train", "loss"};
+constexpr const char* kNoClasses =
+    "is given beside a text, but classes cannot be learnt; leave it out to learn the text without it, or mark a text that is not to be "
+    "learnt with \"train\": false";
 
 std::string names_of_fields(const json& object) {
   constexpr std::size_t kMost = 10;
@@ -142,6 +145,15 @@ bool is_conversation(const json& object, const std::string& text_field) {
   return kind != ExampleKind::text && kind != ExampleKind::none;
 }
 
+std::string_view label_of(const json& object) {
+  for (const char* key : {"label", "labels"}) {
+    if (find_value(object, key) != nullptr) {
+      return key;
+    }
+  }
+  return "";
+}
+
 std::string unknown_fields(const json& object, const std::string& text_field) {
   if (preference_kind(object) == PreferenceKind::pair) {
     return concat("is a pair of answers (\"chosen\" and \"rejected\"), expected a text or a conversation", kHowToPrefer);
@@ -157,7 +169,7 @@ std::string unknown_fields(const json& object, const std::string& text_field) {
       object.empty() ? "has no fields" : concat(object.size() == 1 ? "has the field " : "has the fields ", names_of_fields(object)),
       "; expected \"messages\", \"prompt\" and \"completion\", \"conversations\" (ShareGPT), \"instruction\" and \"output\" (Alpaca), or "
       "\"",
-      text_field, "\" (data.text_field)", meant);
+      text_field, "\" (data.text_field, --text-field)", meant);
 }
 
 Conversation read_conversation(std::string_view line, const std::string& text_field, ExampleFindings& found) {
@@ -185,6 +197,9 @@ Conversation read_conversation(std::string_view line, const std::string& text_fi
       found.windows_lines += std::ranges::count_if(example.messages, [](const Message& one) { return has_windows_lines(one.content); });
       break;
     case ExampleKind::text:
+      if (const std::string_view label = label_of(object); !label.empty()) {
+        throw BadExample(std::string(label), kNoClasses);
+      }
       example.text = text_of(object, text_field);
       found.windows_lines += has_windows_lines(example.text) ? 1 : 0;
       break;

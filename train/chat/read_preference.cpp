@@ -64,6 +64,13 @@ Conversation conversation_of(std::vector<Message> messages, std::size_t prompt, 
 
 Conversation answer_to(const std::vector<Message>& prompt, const std::vector<Message>& answer, const char* key, const std::string& tools) {
   require_order(prompt, 0, "prompt");
+  if (prompt.back().role == "assistant") {
+    throw BadExample(
+        concat("prompt[", prompt.size() - 1, ']'),
+        concat("has the role assistant, and \"", key,
+               "\" would be a second message of the assistant: expected a message of the user last; continuing a message is not "
+               "supported"));
+  }
   std::vector<Message> all = prompt;
   all.insert(all.end(), answer.begin(), answer.end());
   return conversation_of(std::move(all), prompt.size(), key, prompt.size(), tools);
@@ -113,9 +120,11 @@ Preference pair_of(const json& object, ExampleFindings& found) {
   const json* const rejected = find_value(object, "rejected");
   require_input(chosen != nullptr, "has \"rejected\" and no \"chosen\", expected both");
   require_input(rejected != nullptr, "has \"chosen\" and no \"rejected\", expected both");
-  require_input(find_value(object, "completion") == nullptr && find_value(object, "messages") == nullptr,
-                "has \"chosen\" and \"rejected\" beside \"completion\" or \"messages\", so it is not clear what to learn; leave out one of "
-                "the two");
+  const json* const messages = find_value(object, "messages");
+  require_input(
+      find_value(object, "completion") == nullptr && (messages == nullptr || *messages == *chosen),
+      "has \"chosen\" and \"rejected\" beside \"completion\" or \"messages\" other than the chosen ones, so it is not clear what to "
+      "learn; leave out one of the two");
   if (prompt == nullptr && chosen->is_string() != rejected->is_string()) {
     throw BadExample("rejected", concat("is a JSON ", json_type(*rejected), " and \"chosen\" a JSON ", json_type(*chosen),
                                         ", expected two texts or two lists of messages, or a \"prompt\""));
@@ -173,7 +182,7 @@ PreferenceKind preference_kind(const json& object) {
 }
 
 Preference read_preference(std::string_view line, ExampleFindings& found) {
-  constexpr std::string_view kPairKeys[] = {"prompt", "chosen", "rejected", "tools", "weight", "train", "loss"};
+  constexpr std::string_view kPairKeys[] = {"messages", "prompt", "chosen", "rejected", "tools", "weight", "train", "loss"};
   constexpr std::string_view kJudgedKeys[] = {"prompt", "completion", "label", "tools", "weight", "train", "loss"};
   const json object = parse_json_line<json>(line);
   require_input(object.is_object(), "is a JSON ", json_type(object), ", expected an object on each line");

@@ -9,7 +9,7 @@
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
 #include "train/cli/wanted_run.h"
-#include "train/data/example_lines.h"
+#include "train/data/file_objects.h"
 #include "train/system/json.h"
 
 namespace dikkat {
@@ -32,14 +32,22 @@ std::string with_name(std::string text, const std::string& name) {
   return text;
 }
 
+/// Returns the text of a JSON object without line breaks, which can only be white space between its parts.
+std::string on_one_line(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
+}
+
 /// Appends the conversations of a file or a folder. If `name` is not null, it replaces "{name}" in each line.
 void read_lines(const std::string& path, const std::string* name, std::vector<Example>& examples) {
   ExampleFindings found;
-  for_example_lines(std::span(&path, 1), "expected conversations, one on each line", [&](std::string_view text, const std::string&) {
-    std::string line = name == nullptr ? std::string(text) : with_name(std::string(text), *name);
-    Conversation conversation = read_conversation(line, "text", found);
-    examples.push_back({.line = std::move(line), .conversation = std::move(conversation)});
-  });
+  for_objects(std::span(&path, 1), "text", "conversations: objects in JSONL or in a JSON array",
+              [&](std::string_view text, const std::string&) {
+                std::string line = name == nullptr ? on_one_line(text) : with_name(on_one_line(text), *name);
+                Conversation conversation = read_conversation(line, "text", found);
+                examples.push_back({.line = std::move(line), .conversation = std::move(conversation)});
+              });
 }
 
 /// A question with its answer, from the beginning of a conversation.
@@ -96,7 +104,7 @@ AssistantChats read_assistant_chats(const fs::path& file, const std::string& nam
   } else {
     read_lines(file.string(), nullptr, examples);
   }
-  require_input(!examples.empty(), file.string(), " has no conversations, expected a JSON object on each line, such as ",
+  require_input(!examples.empty(), file.string(), " has no conversations, expected JSON objects such as ",
                 R"({"prompt": "...", "completion": "..."})");
   AssistantChats chats;
   std::vector<Conversation> held_out;
@@ -122,8 +130,8 @@ AssistantChats read_assistant_chats(const fs::path& file, const std::string& nam
 
 std::string some_lines(const std::string& path, index count) {
   std::vector<std::string> all;
-  for_example_lines(std::span(&path, 1), "expected an example on each line",
-                    [&](std::string_view line, const std::string&) { all.emplace_back(line); });
+  for_objects(std::span(&path, 1), "text", "examples: objects in JSONL or in a JSON array",
+              [&](std::string_view text, const std::string&) { all.push_back(on_one_line(text)); });
   const index size = std::ssize(all), wanted = std::min(count, size);
   std::string some;
   for (index i = 0; i < wanted; ++i) {

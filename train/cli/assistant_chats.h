@@ -18,14 +18,14 @@ struct AssistantChats {
   index messages = 0;       ///< to learn
 };
 
-/// Reads conversations, one on each line (train/chat/read_conversation.h), from a file or a folder. If `file` is empty, it reads the set
-/// that comes with the program; there "{name}" stands for `name`. The first answer of a held-out conversation becomes two questions: to
+/// Reads conversations (train/chat/read_conversation.h), in JSONL or JSON arrays, from a file or a folder. If `file` is empty, it reads the
+/// set that comes with the program; there "{name}" stands for `name`. The first answer of a held-out conversation becomes two questions: to
 /// choose it among three other answers, and to write it. A question with an answer of more than `most` bytes together is left out, since a
-/// context must hold both. Throws InputError, which names the file and the line, for a line that is not a conversation.
+/// context must hold both. Throws InputError, which names the file and the line or object, for one that is not a conversation.
 AssistantChats read_assistant_chats(const std::filesystem::path& file, const std::string& name, index most);
 
-/// Returns `count` lines of .jsonl files, evenly spread over all of them, or all lines if there are fewer. Throws InputError for files that
-/// cannot be read.
+/// Returns `count` examples of files, each on a line, evenly spread over all of them, or all if there are fewer. Throws InputError for
+/// files that cannot be read.
 std::string some_lines(const std::string& path, index count);
 
 }  // namespace dikkat

@@ -18,7 +18,9 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
+#include "train/data/corpus_contents.h"
 #include "train/data/corpus_files.h"
+#include "train/data/corpus_statistics.h"
 #include "train/data/preferences.h"
 #include "train/data/training_data.h"
 #include "train/run/machine_rate.h"
@@ -141,16 +143,29 @@ class Planner {
     config.train.precision = Precision::auto_;
     settle_precision(config);
     precision_ = name_of(config.train.precision);
-    constexpr const char* kTextField = "text";
+    const std::string text_field = "text";
     if (!plan_.pairs.empty()) {
       const std::vector paths = {plan_.pairs};
-      require_input(kind_of_preferences(paths, kTextField) != PreferenceKind::none, "--pairs is ", plan_.pairs,
-                    ", whose lines are not preferences, expected \"chosen\" and \"rejected\", or \"prompt\", \"completion\" and "
-                    "\"label\"; give conversations with --chats");
+      const CorpusContents found = contents_of(paths, text_field);
+      if (found.kind != DataKind::pairs && found.kind != DataKind::judgements) {
+        refuse(
+            found,
+            "preferences (--pairs): \"chosen\" and \"rejected\", or \"prompt\", \"completion\" and \"label\"; --chats takes conversations");
+      }
       pairs_ = read_preferences(paths);
     }
-    require_input(plan_.chats.empty() || kind_of_preferences(std::vector{plan_.chats}, kTextField) != PreferenceKind::pair, "--chats is ",
-                  plan_.chats, ", which holds pairs of answers, expected conversations; give pairs with --pairs");
+    if (!plan_.chats.empty()) {
+      const CorpusContents found = contents_of(std::vector{plan_.chats}, text_field);
+      if (!is_of_conversations(found) && found.kind != DataKind::documents) {
+        refuse(found, "conversations (--chats); --pairs takes preferences");
+      }
+    }
+    if (!plan_.corpus.empty()) {
+      const CorpusContents found = contents_of(plan_.corpus, text_field);
+      if (found.kind != DataKind::text && found.kind != DataKind::documents) {
+        refuse(found, "texts (--corpus); --chats takes conversations, and --pairs preferences");
+      }
+    }
     if (plan_.from.empty()) {
       plan_new_model(operand_type(config.train));
     } else {
@@ -238,7 +253,7 @@ class Planner {
       set_steps(wanted.set, static_cast<index>(steps()), 1);
       const Measured measured = measure(wanted, chats_.learnt);
       rate = flops / measured.step_seconds;
-      text_tokens = static_cast<double>(measured.tokens);
+      text_tokens = distinct_ * static_cast<double>(measured.tokens);
       const AssistantSize better = size_for(seconds, rate, vocab_size, bytes);
       if (is_last || (better == size && is_read_often() == assumed)) {
         return {.size = size, .measured = measured, .step_tokens = step_tokens};
@@ -261,15 +276,20 @@ class Planner {
     try {
       load_training_data(config, &known);
     } catch (const InputError& error) {
-      fail_input(option, " is ", path, ", from which a model with a context of ", context, " tokens cannot learn: ", error.what(),
-                 " (the time decides the context)");
+      const std::string what = error.what();  // after a semicolon, it advises keys that this command does not have
+      fail_input(option, " is ", path, ", from which a model with a context of ", context,
+                 " tokens cannot learn: ", what.substr(0, what.find("; ")),
+                 "; give shorter examples, or a longer --time, which allows a longer context");
     }
   }
 
   void plan_new_model(DType operands) {
     constexpr double kPreferenceCost = 1.45;
     constexpr index kLeastBytes = 10'000;
-    const index bytes = bytes_of(plan_.corpus), vocab_size = vocabulary_for(bytes);
+    const double repeats = share_of_repeats(open_corpus(plan_.corpus));
+    distinct_ = 1 - repeats;
+    const auto bytes = static_cast<index>(distinct_ * static_cast<double>(bytes_of(plan_.corpus)));
+    const index vocab_size = vocabulary_for(bytes);
     require_input(bytes >= kLeastBytes, "--corpus has ", grouped_digits(bytes), " bytes, expected at least ", grouped_digits(kLeastBytes),
                   " (some megabytes make a good model): add texts, or begin with a trained model (--from)");
     const auto [size, measured, step_tokens] = choose_size(operands, vocab_size, bytes);
@@ -282,7 +302,7 @@ class Planner {
     if (!plan_.pairs.empty()) {
       const double share = 2 * static_cast<double>(pair_rows) / static_cast<double>(size.batch_size);
       preferences = {.step_seconds = measured.step_seconds * share * kPreferenceCost * kReferenceCost,
-                     .epoch_steps = static_cast<double>(pairs_.bytes) / measured.bytes_per_token / (step_tokens * share)};
+                     .epoch_steps = static_cast<double>(pairs_.files.bytes) / measured.bytes_per_token / (step_tokens * share)};
     }
     const double evaluation = time_of_evaluations(measured);
     const double questions = time_of_questions(measured.step_seconds / step_tokens);
@@ -290,12 +310,14 @@ class Planner {
                                         {.step_seconds = measured.step_seconds}, chats, preferences);
 
     // The stages, and the table. What depends on the number of epochs is settled by those of the plan.
-    const double tokens = static_cast<double>(steps.pretrain) * step_tokens, epochs = tokens / static_cast<double>(measured.tokens);
+    const double tokens = static_cast<double>(steps.pretrain) * step_tokens,
+                 epochs = tokens / (distinct_ * static_cast<double>(measured.tokens));
     std::vector<std::string> settings = pretrain_settings(size, vocab_size, is_often(epochs), precision_);
     set_steps(settings, steps.pretrain, measured.step_seconds);
     const auto parameters = static_cast<double>(size.parameters(measured.vocab_size));
     add_row("tokenizer", measured.loading_seconds,
-            fmt::format("{} word pieces from {} bytes", grouped_digits(measured.vocab_size), grouped_digits(bytes)));
+            fmt::format("{} word pieces from {} bytes{}", grouped_digits(measured.vocab_size), grouped_digits(bytes),
+                        repeats > 0 ? fmt::format("; {:.0f} % of the texts are copies, which are not counted", 100 * repeats) : ""));
     add_stage("pretrain", plan_.corpus, "", settings, steps.pretrain, measured.step_seconds, evaluation,
               fmt::format("{} layers x {}, {} parameters; {} steps, {} tokens ({:.1f} for each parameter); the text is read {}",
                           size.n_layer, size.n_embd, short_count(static_cast<index>(parameters)), grouped_digits(steps.pretrain),
@@ -421,6 +443,7 @@ class Planner {
   }
 
   double expected_ = 0;
+  double distinct_ = 1;  // the share of the texts that are not copies of others
   Clock::time_point start_ = Clock::now();
   AssistantPlan plan_;
   AssistantChats chats_;

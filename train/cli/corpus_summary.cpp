@@ -75,6 +75,14 @@ Json place_of(const CorpusSummary& summary, const TextPlace& place) {
 
 double CorpusSummary::bytes_per_token() const { return static_cast<double>(facts.bytes) / static_cast<double>(tokens[0] + tokens[1]); }
 
+std::vector<std::string> CorpusSummary::names() const {
+  std::vector<std::string> all;
+  for (const CorpusFile& file : corpus.files) {
+    all.push_back(file.name);
+  }
+  return all;
+}
+
 std::string CorpusSummary::describe(const TextPlace& place) const {
   const std::string& name = corpus.files[place.file].name;
   return place.line == 0 ? name : concat(name, ":", place.line);
@@ -98,6 +106,12 @@ Json to_json(const CorpusSummary& summary) {
   for (const auto& [name, part] : {std::pair("train", 0), std::pair("validation", 1)}) {
     const auto at = static_cast<std::size_t>(part);
     object[name] = {{"bytes", summary.bytes[at]}, {"documents", summary.documents[at]}, {"tokens", summary.tokens[at]}};
+  }
+  object["validation"]["files"] = Json::array();  // with their bytes of text for validation
+  for (std::size_t i = 0; i < summary.split.size(); ++i) {
+    if (const index bytes = summary.facts.bytes_of_files[i] - summary.split[i]; bytes > 0) {
+      object["validation"]["files"].push_back({{"file", summary.corpus.files[i].name}, {"bytes", bytes}});
+    }
   }
   object["lengths"] = {{"shortest", length_at(found.lengths, 0)},        {"percentile_10", length_at(found.lengths, 0.1)},
                        {"median", length_at(found.lengths, 0.5)},        {"mean", mean_length(summary)},
@@ -143,6 +157,9 @@ std::string to_text(const CorpusSummary& summary) {
   for (const auto& [name, part] : {std::pair("train", 0), std::pair("validation", 1)}) {
     const auto at = static_cast<std::size_t>(part);
     show(name, fmt::format("{} bytes, {} tokens", grouped_digits(summary.bytes[at]), grouped_digits(summary.tokens[at])));
+  }
+  if (const std::string note = note_on_split(summary.names(), summary.facts.bytes_of_files, summary.split); !note.empty()) {
+    show("", for_terminal(note));
   }
   if (summary.facts.documents > 1) {
     show("lengths", fmt::format("median {} bytes, mean {}; 10 % have at most {}, 10 % at least {}; the longest {}",

@@ -22,9 +22,12 @@ struct CorpusSummary {
   index vocab_size = 0;
   /// Counts for each part: training and validation.
   std::array<index, kParts> bytes{}, documents{}, tokens{};
+  FileSplit split{};     ///< of each file's bytes
   std::string sample{};  ///< the beginning of the text, as valid UTF-8
 
   double bytes_per_token() const;
+  /// Returns the names of the files.
+  std::vector<std::string> names() const;
   /// Returns a place as the user reads it: the file, and the line if there is one.
   std::string describe(const TextPlace& place) const;
 };

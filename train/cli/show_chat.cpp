@@ -8,6 +8,8 @@
 #include "train/cli/color.h"
 #include "train/cli/text.h"
 #include "train/data/conversations.h"
+#include "train/data/corpus_contents.h"
+#include "train/data/preferences.h"
 #include "train/system/format_numbers.h"
 
 namespace dikkat {
@@ -24,29 +26,62 @@ struct Shown {
   index examples = 0, files = 0, tokens = 0, longest = 0, scored = 0;
 };
 
-Shown read(const ChatToShow& options, const Tokenizer& tokenizer) {
-  const ConversationCorpus corpus = read_conversations(options.paths, options.text_field);
-  require_input(corpus.first_conversation() != nullptr, options.paths.front(),
-                " has no conversations: no line has \"messages\", or \"prompt\" and \"completion\"");
-  Shown shown{.notes = corpus.found.notes(), .examples = std::ssize(corpus.examples), .files = corpus.files};
+/// Adds the tokens of an example, or of one side of it.
+void add(Shown& shown, index example, const ChatToShow& options, const std::string& place, ChatTokens text) {
+  const auto count = static_cast<index>(text.tokens.size());
+  shown.tokens += count;
+  shown.longest = std::max(shown.longest, count);
+  shown.scored += count == 0 ? 0 : std::count(text.scored.begin() + 1, text.scored.end(), true);
+  if (example < options.examples) {
+    shown.first.push_back({place, std::move(text)});
+  }
+}
+
+/// Calls f(i) for each example of a corpus, and adds the example's place to its errors.
+template <class Corpus, class F>
+Shown read(const Corpus& corpus, F&& f) {
+  Shown shown{.notes = corpus.found.notes(), .examples = std::ssize(corpus.examples), .files = std::ssize(corpus.files.names)};
   for (std::size_t i = 0; i < corpus.examples.size(); ++i) {
-    std::vector<ChatTokens> texts;
     try {
-      texts = encode(tokenizer, options.form, corpus.examples[i], options.scored);
+      f(shown, i);
     } catch (const InputError& error) {
       fail_input("corpus: ", corpus.places[i], ": ", error.what());
     }
-    for (ChatTokens& text : texts) {
-      const auto count = static_cast<index>(text.tokens.size());
-      shown.tokens += count;
-      shown.longest = std::max(shown.longest, count);
-      shown.scored += count == 0 ? 0 : std::count(text.scored.begin() + 1, text.scored.end(), true);
-      if (static_cast<index>(i) < options.examples) {
-        shown.first.push_back({corpus.places[i], std::move(text)});
-      }
-    }
   }
   return shown;
+}
+
+Shown read_pairs_of_answers(const ChatToShow& options, const Tokenizer& tokenizer) {
+  const PreferenceCorpus corpus = read_preferences(options.paths, options.text_field);
+  return read(corpus, [&](Shown& shown, std::size_t i) {
+    const Preference& example = corpus.examples[i];
+    const auto at = static_cast<index>(i);
+    auto [first, second] = encode_answers(tokenizer, options.form, example.chosen, example.is_pair() ? example.rejected : example.chosen);
+    if (example.is_pair()) {
+      add(shown, at, options, corpus.places[i] + ", chosen", std::move(first));
+      add(shown, at, options, corpus.places[i] + ", rejected", std::move(second));
+    } else {
+      add(shown, at, options, corpus.places[i] + (*example.good ? ", good" : ", bad"), std::move(first));
+    }
+  });
+}
+
+Shown read_examples(const ChatToShow& options, const Tokenizer& tokenizer) {
+  const CorpusContents found = contents_of(options.paths, options.text_field);
+  if (found.kind == DataKind::pairs || found.kind == DataKind::judgements) {
+    return read_pairs_of_answers(options, tokenizer);
+  }
+  if (found.kind != DataKind::conversations) {
+    refuse(found,
+           "conversations or preferences for --chat: objects with \"messages\", \"conversations\", \"prompt\" and \"completion\", "
+           "\"instruction\" and \"output\", or \"chosen\" and \"rejected\"");
+  }
+  const ConversationCorpus corpus = read_conversations(options.paths, options.text_field);
+  return read(corpus, [&](Shown& shown, std::size_t i) {
+    for (ChatTokens& text : encode(tokenizer, options.form, corpus.examples[i], options.scored)) {
+      add(shown, static_cast<index>(i), options, corpus.places[i], std::move(text));
+    }
+  });
 }
 
 /// Writes line breaks as \n, and those of Windows as \r\n.
@@ -77,7 +112,7 @@ std::string text_of(const ChatTokens& example, const Tokenizer& tokenizer) {
 }  // namespace
 
 std::string show_chat(const ChatToShow& options, const Tokenizer& tokenizer) {
-  const Shown shown = read(options, tokenizer);
+  const Shown shown = read_examples(options, tokenizer);
   std::string text;
   for (const Example& example : shown.first) {
     append_to(text, concat(example.place, ", ", example.tokens.tokens.size(), " tokens:\n", text_of(example.tokens, tokenizer), '\n'));
@@ -93,7 +128,7 @@ std::string show_chat(const ChatToShow& options, const Tokenizer& tokenizer) {
 }
 
 nlohmann::ordered_json chat_to_json(const ChatToShow& options, const Tokenizer& tokenizer) {
-  const Shown shown = read(options, tokenizer);
+  const Shown shown = read_examples(options, tokenizer);
   nlohmann::ordered_json examples = nlohmann::ordered_json::array();
   for (const Example& example : shown.first) {
     examples.push_back({{"place", example.place},

@@ -46,6 +46,13 @@ struct Names<DocumentOrder> {
   static constexpr std::string_view of[] = {"fixed", "shuffled"};
 };
 
+/// Which part of a source of several files is for validation: a share of the files or the end of each, or the end of all of them.
+enum class SplitPlace { spread, end };
+template <>
+struct Names<SplitPlace> {
+  static constexpr std::string_view of[] = {"spread", "end"};
+};
+
 /// The treatment of bytes that are not UTF-8: the text is refused, or each byte becomes U+FFFD.
 enum class InvalidUtf8 { refuse, replace };
 template <>
@@ -75,6 +82,7 @@ struct DataConfig {
   std::vector<std::string> corpus;      // files and folders
   std::vector<std::string> validation;  // used instead of val_fraction
   double val_fraction = 0.1;
+  SplitPlace split = SplitPlace::spread;
   std::string text_field = "text";
   Packing pack = Packing::stream;
   DocumentOrder order = DocumentOrder::fixed;  // of the stream

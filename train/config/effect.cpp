@@ -53,7 +53,10 @@ constexpr Condition kStream{[](const Config&, const RunFacts& f) { return f.text
 constexpr Condition kIsStream{[](const Config& c, const RunFacts&) { return c.data.pack == Packing::stream; }, "data.pack is \"stream\""};
 constexpr Condition kSeveralDocuments{[](const Config&, const RunFacts& f) { return f.several_documents; },
                                       "a text to train on has three documents or more"};
-constexpr Condition kJsonl{[](const Config&, const RunFacts& f) { return f.jsonl; }, "the corpus has a .jsonl file"};
+constexpr Condition kJsonl{[](const Config&, const RunFacts& f) { return f.jsonl; }, "the corpus has a file of JSON objects (.jsonl)"};
+constexpr Condition kSeveralFiles{[](const Config&, const RunFacts& f) { return f.several_files; },
+                                  "a source of texts or examples has several files"};
+constexpr Condition kHasShare{[](const Config& c, const RunFacts&) { return c.data.val_fraction > 0; }, "data.val_fraction is above 0"};
 constexpr Condition kConversations{[](const Config&, const RunFacts& f) { return f.conversations; }, "the corpus holds conversations"};
 
 constexpr Condition kReachesMinLr{[](const Config& c, const RunFacts&) { return ends_at_min_lr(c.optim.schedule); },
@@ -170,6 +173,7 @@ constexpr EffectRule kRules[] = {
     only_if<kNoTokenizer, kWord>("tokenizer.min_count"),
 
     only_if<kUnsplit>("data.val_fraction"),
+    only_if<kUnsplit, kHasShare, kSeveralFiles>("data.split"),
     only_if<kGpt>("data.window"),
     only_if<kJsonl>("data.text_field"),
     only_if<kStream>("data.pack"),

@@ -17,14 +17,21 @@ struct Key;
 /// to be without effect.
 struct RunFacts {
   bool texts = true;              ///< the corpus, including data for evaluation, has text
-  bool jsonl = true;              ///< it has .jsonl files
+  bool jsonl = true;              ///< it has files of JSON objects
+  bool several_files = true;      ///< a source of texts or examples has several files
   bool tokens = true;             ///< it has token files (.bin)
   bool conversations = true;      ///< it has conversations
   bool several_documents = true;  ///< a text to train on has three documents or more
   bool processes = true;          ///< several processes share the run
 
   static RunFacts none() {
-    return {.texts = false, .jsonl = false, .tokens = false, .conversations = false, .several_documents = false, .processes = false};
+    return {.texts = false,
+            .jsonl = false,
+            .several_files = false,
+            .tokens = false,
+            .conversations = false,
+            .several_documents = false,
+            .processes = false};
   }
 };
 

@@ -320,6 +320,7 @@ Config parse_config_of_run(std::string_view toml, std::string_view source_name, 
 
 Config defaults_of_runs() {
   Config config;
+  config.data.split = SplitPlace::end;
   config.lora.decay = false;
   config.chat.content_parts = ContentParts::glued;
   config.optim.muon_precision = Precision::f32;

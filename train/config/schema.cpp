@@ -260,14 +260,19 @@ constexpr Key kKeys[] = {
 
     data<&DataConfig::corpus>("corpus", anything(),
                               "Texts to train on: files, folders, patterns with * and ?, or - for standard input. A .jsonl file has one "
-                              "document on each line; .gz and .zst files are decompressed; .bin files hold tokens of nanoGPT or llm.c. A "
+                              "document on each line, and a JSON array one in each object; .gz and .zst files are decompressed; .bin files "
+                              "hold tokens of nanoGPT or llm.c. A "
                               "relative path that does not exist in the current directory is looked up next to the configuration file."),
     data<&DataConfig::validation>("validation", anything(),
                                   "Texts to validate on, given as in corpus. All of corpus is then used for training."),
     data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)),
-                                    "Share of the text, taken from its end, that is used for validation; 0 trains on all of it. It has no "
-                                    "effect if validation is given."),
-    data<&DataConfig::text_field>("text_field", fixed(not_empty()), "Field that holds the text in each line of a .jsonl file."),
+                                    "Share of the text that is used for validation; 0 trains on all of it. It has no effect if validation "
+                                    "is given."),
+    data<&DataConfig::split>(
+        "split", fixed(anything()),
+        "Where the validation part of several files is: spread over all of them, as the end of each large file and every so many small "
+        "ones (spread), or at the end of the last ones (end). Of one file, it is always the end."),
+    data<&DataConfig::text_field>("text_field", fixed(not_empty()), "Field that holds the text in each object of a file of JSON."),
     data<&DataConfig::pack>(
         "pack", fixed(anything()),
         "How documents are cut into windows: as one stream (stream); so that no window crosses a document boundary (document); or so that "

@@ -69,7 +69,7 @@ class ConversationSource : public OpenedSource {
 
   SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
     const auto all = static_cast<index>(corpus_.examples.size());
-    const index training = has_validation() ? all : training_share(all, config_.data.val_fraction);
+    const index training = has_validation() ? all : put_training_first(corpus_, config_.data, notes);
     const ConversationCorpus& others = has_validation() ? held_out_ : corpus_;
     const index first = has_validation() ? 0 : training;
     SplitText split{.chat = template_of(config_, tokenizer)};

@@ -6,7 +6,6 @@
 
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
-#include "train/data/jsonl_lines.h"
 #include "train/data/read_examples.h"
 #include "train/system/json.h"
 #include "train/system/pipeline.h"
@@ -17,34 +16,15 @@ namespace {
 
 constexpr index kExamplesOfATask = 64;
 
-bool is_conversation_line(std::string_view line, const std::string& text_field) {
-  const bool may_be = has_name(line, "\"messages\"") || has_name(line, "\"conversations\"") ||
-                      (has_name(line, "\"prompt\"") && has_name(line, "\"completion\"")) ||
-                      (has_name(line, "\"instruction\"") && has_name(line, "\"output\""));
-  try {
-    return may_be && is_conversation(parse_json<nlohmann::ordered_json>(line), text_field);
-  } catch (const JsonError&) {
-    return false;
-  }
-}
-
 }  // namespace
-
-bool are_conversations(std::span<const std::string> paths, const std::string& text_field) {
-  if (std::ranges::find(paths, kStandardInput) != paths.end()) {
-    return false;
-  }
-  return std::ranges::any_of(find_corpus_files(paths), [&](const CorpusFile& file) {
-    return is_jsonl(file.name) && has_line(file, [&](std::string_view line) { return is_conversation_line(line, text_field); });
-  });
-}
 
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field) {
   ConversationCorpus corpus;
-  for_examples(paths, "but other files hold conversations; use data.sources to train on several kinds of text", corpus,
-               [&](std::string_view line) { return read_conversation(line, text_field, corpus.found); });
+  for_examples(paths, text_field,
+               "conversations or examples in every file: objects in JSONL or in a JSON array (data.sources mixes texts and examples)",
+               corpus, [&](std::string_view line) { return read_conversation(line, text_field, corpus.found); });
   require_input(std::ranges::any_of(corpus.examples, &Conversation::learn), "corpus: ", paths.front(),
-                " has no example to learn: \"label\", \"weight\", \"train\" or \"loss\" excludes every line");
+                " has no example to learn: \"label\", \"weight\", \"train\" or \"loss\" excludes every example");
   return corpus;
 }
 

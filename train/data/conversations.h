@@ -19,12 +19,8 @@ struct ConversationCorpus : ExampleCorpus<Conversation> {
   const std::string* first_conversation() const;
 };
 
-/// Returns whether the paths name conversations: whether a line in one of the .jsonl files is one (is_conversation()). Reads up to the
-/// first such line. Standard input always counts as text.
-bool are_conversations(std::span<const std::string> paths, const std::string& text_field);
-
-/// Reads JSONL files with one example on each line (read_conversation()); blank lines are skipped. Throws InputError, which names the file
-/// and the line. Throws it also if the files have no example to learn.
+/// Reads files of examples (read_conversation()): JSONL, or a JSON array. Throws InputError, which names the file and the line or object.
+/// Throws it also if the files have no example to learn.
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field);
 
 /// Returns how many tokens of a sequence are predicted and scored. The first token is never predicted.

@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "autograd/base/error.h"
+#include "train/data/corpus_contents.h"
 #include "train/data/corpus_reader.h"
 #include "train/data/fingerprint.h"
-#include "train/data/json_beginning.h"
+#include "train/system/format_numbers.h"
 #include "train/system/pipeline.h"
 #include "train/text/windows_lines.h"
 
@@ -15,16 +16,33 @@ namespace dikkat {
 Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options) {
   Corpus corpus{.options = options};
   corpus.files = find_corpus_files(paths, kTextExtensions, &corpus.skipped);
+  std::optional<std::pair<FileForm, std::string>> misread;  // the first file of JSON, or table, that is read as plain text
+  index others = 0;
+  for (CorpusFile& file : corpus.files) {
+    FileForm form = form_of(file, options.text_field);
+    file.form = form.objects;
+    if (form.objects != ObjectForm::none || form.otherwise == DataKind::text) {
+      continue;
+    }
+    if (!options.is_known && (form.has_examples || options.refuses_json)) {
+      refuse({.kind = form.otherwise, .place = file.name, .convert = form.convert}, "texts or examples");
+    }
+    others += misread ? 1 : 0;
+    if (!misread) {
+      misread.emplace(std::move(form), file.name);
+    }
+  }
+  if (misread) {
+    corpus.notes.push_back(note_on_form(misread->first, misread->second, others));
+  }
   return corpus;
 }
 
 CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress, DocumentHashes* documents) {
   CorpusReader reader(
       corpus, [&](std::string_view text) { return maker != nullptr ? maker->stable_prefix(text) : static_cast<index>(text.size()); });
-  CorpusFacts facts;
+  CorpusFacts facts{.bytes_of_files = std::vector<index>(corpus.files.size()), .notes = corpus.notes};
   Fingerprint fingerprint(documents);
-  std::pair misread(JsonBeginning::none, std::size_t{0});  // the first plain-text file that looks like JSON
-  int misread_files = 0;
   std::vector<bool> has_windows(corpus.files.size());
   struct Read {
     std::vector<Chunk> chunks;
@@ -51,15 +69,11 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
       [&](const Read& read) {
         for (const Chunk& chunk : read.chunks) {
           facts.documents += chunk.begins ? 1 : 0;
-          if (const auto looks =
-                  chunk.begins && chunk.line == 0 ? json_beginning(chunk.text, corpus.options.text_field) : JsonBeginning::none;
-              looks != JsonBeginning::none && misread_files++ == 0) {
-            misread = {looks, chunk.file};
-          }
           if (!has_windows[chunk.file] && has_windows_lines(chunk.text)) {
             has_windows[chunk.file] = true;
           }
           facts.bytes += static_cast<index>(chunk.text.size());
+          facts.bytes_of_files[chunk.file] += static_cast<index>(chunk.text.size());
           fingerprint.add(chunk.text);
           if (chunk.ends) {
             fingerprint.end_document();
@@ -77,9 +91,12 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
                 corpus.files.size() == 1 ? " is" : concat(" and all other files (", corpus.files.size(), " in all) are"),
                 " empty, expected text");
   facts.fingerprint = fingerprint.finish();
-  const CorpusFile& file = corpus.files[misread.second];
-  if (misread_files > 0) {
-    facts.notes.push_back(note_on_json(misread.first, file.name, file.copy.use_count() == 0, misread_files - 1));
+  if (const std::string unread = reader.found().unused_keys(); !unread.empty()) {
+    facts.notes.push_back(concat("keys beside the texts, which are not learnt: ", unread));
+  }
+  if (const index replaced = reader.replaced(); replaced > 0) {
+    facts.notes.push_back(concat(grouped_digits(replaced), replaced == 1 ? " place is" : " places are",
+                                 " not UTF-8, and U+FFFD is read there (data.invalid_utf8 = \"replace\")"));
   }
   if (const auto files = std::count(has_windows.begin(), has_windows.end(), true); files > 0) {
     const CorpusFile& first =

@@ -270,7 +270,7 @@ void require_text(std::string_view text, std::size_t offset, const std::string& 
                                                                                                                      : std::string_view();
   require_input(encoding.empty(), "corpus: ", name, " looks like ", encoding, ", expected UTF-8; ", advice_on_encoding(encoding, name));
   require_input(nul == std::string_view::npos, "corpus: ", name, " is not text: it has a NUL byte at byte ", offset + nul,
-                ", expected a text file; a GPT with the byte tokenizer reads any file (tokenizer.kind = \"byte\")");
+                ", expected a text file; a GPT with the byte tokenizer reads any file (tokenizer.kind = \"byte\", --kind byte)");
 }
 
 bool is_jsonl(const std::string& path) {

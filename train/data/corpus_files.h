@@ -9,6 +9,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
 #include "train/data/byte_source.h"
+#include "train/data/object_form.h"
 
 namespace dikkat {
 
@@ -17,6 +18,7 @@ struct CorpusFile {
   std::string name;                    // absolute path, or "standard input"
   std::string path;                    // the path to open it with, as often as needed
   std::shared_ptr<const void> copy{};  // keeps the copy of standard input open
+  ObjectForm form = ObjectForm::none;  // set by open_corpus()
 };
 
 /// Files of one kind that were found in a folder but are not part of the corpus.

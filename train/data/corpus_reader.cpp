@@ -7,7 +7,11 @@
 
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
+#include "train/data/corpus_contents.h"
+#include "train/data/file_kind.h"
+#include "train/data/object_reader.h"
 #include "train/system/json.h"
+#include "train/text/guess_encoding.h"
 #include "train/text/json_line.h"
 #include "train/text/utf8.h"
 
@@ -36,6 +40,8 @@ class TextReader {
 
   /// Returns the offset in the file of the text that read() appends next.
   index position() const { return bytes_; }
+  /// Returns the number of replacements of what was not UTF-8.
+  index replaced() const { return replaced_; }
 
   /// Appends some text to `text`. Returns false at the end of the file.
   bool read(std::string& text) {
@@ -59,126 +65,132 @@ class TextReader {
       block.resize(whole);
     }
     bytes_ += static_cast<index>(block.size());
-    utf8::append_valid(text, block);
+    note_replacements(block, utf8::append_valid(text, block));
     return got > 0 || !block.empty();
   }
 
+  /// Throws InputError if more was replaced than the options allow. A few places in a short file are allowed too.
+  void require_few_replacements() const {
+    constexpr index kFew = 10;
+    const double share = bytes_ > 0 ? static_cast<double>(replaced_) / static_cast<double>(bytes_) : 0;
+    if (!options_.is_known && replaced_ > kFew && share > options_.most_replaced) {
+      fail_input("corpus: ", name_, " is not UTF-8 at ", replaced_, " places, which is 1 of ", std::max<index>(1, bytes_ / replaced_),
+                 " bytes, expected UTF-8 with damage in at most ", 100 * options_.most_replaced,
+                 " % of the bytes (data.invalid_utf8, --replace-invalid); ",
+                 encoding_.empty() ? "convert it to UTF-8 with iconv, or leave it out" : advice_on_encoding(encoding_, name_));
+    }
+  }
+
  private:
+  void note_replacements(std::string_view block, index count) {
+    if (count > 0 && replaced_ == 0) {
+      encoding_ = guess_encoding(block);
+    }
+    replaced_ += count;
+  }
+
   std::string name_;
   CorpusOptions options_;
   std::unique_ptr<ByteSource> source_;
   std::string pending_;  // read but not returned yet
   std::size_t block_ = kFirstBlock;
-  index bytes_ = 0;
+  index bytes_ = 0, replaced_ = 0;
+  std::string_view encoding_;  // a guess at that of a file with replacements
 };
 
-/// Returns the text in a line of JSONL.
-std::string text_of_line(const std::string& name, index line, std::string_view json, const CorpusOptions& options) {
+/// Returns the text in an object of JSON, and counts its other keys. place() names the object.
+template <class Place>
+std::string text_of_object(std::string_view json, const CorpusOptions& options, ExampleFindings& findings, Place&& place) {
   const std::string& field = options.text_field;
-  const auto refuse = [&](const auto&... parts) { fail_input("corpus: ", name, ": line ", line, parts...); };
+  const auto refuse_object = [&](const auto&... parts) { fail_input("corpus: ", place(), parts...); };
   nlohmann::ordered_json object;
   try {
     object = parse_json_line<nlohmann::ordered_json>(json);
   } catch (const BadJson& error) {
-    refuse(", ", error.what());
+    refuse_object(", ", error.what());
   } catch (const InputError& error) {
-    refuse(": ", error.what());
+    refuse_object(": ", error.what());
   }
   if (!object.is_object()) {
-    refuse(" is a JSON ", json_type(object), ", expected an object");
+    refuse_object(" is a JSON ", json_type(object), ", expected an object");
   }
   const auto text = object.find(field);
-  if (text == object.end() && is_conversation(object, field)) {
-    refuse(" is a conversation, expected a text in the field \"", field,
-           "\" (data.text_field); `dikkat corpus inspect --chat` shows conversations");
-  }
   if (text == object.end()) {
-    refuse(": ", unknown_fields(object, field));
+    if (const std::optional<DataKind> kind = kind_of_object(object, field)) {
+      refuse({.kind = *kind, .place = place()}, concat("a text in the field \"", field, "\" (data.text_field, --text-field)"));
+    }
+    refuse_object(": ", unknown_fields(object, field));
+  }
+  if (!options.is_known && !label_of(object).empty()) {
+    refuse({.kind = DataKind::labels, .place = place()}, "texts without labels");
   }
   if (!text->is_string()) {
-    refuse(": its field \"", field, "\" is a JSON ", json_type(*text), ", expected a string");
+    refuse_object(": its field \"", field, "\" is a JSON ", json_type(*text), ", expected a string");
+  }
+  for (const auto& item : object.items()) {
+    if (item.key() != field) {
+      ++findings.unused[{KeyPlace::line, item.key()}];
+    }
   }
   auto found = text->get<std::string>();
   if (!options.any_bytes) {
     if (const std::size_t nul = found.find('\0'); nul != std::string::npos) {
-      refuse(" is not text: it has a NUL byte at byte ", nul,
-             "; remove it, or use the byte tokenizer, which reads any text (tokenizer.kind = \"byte\")");
+      refuse_object(" is not text: it has a NUL byte at byte ", nul,
+                    "; remove it, or use the byte tokenizer, which reads any text (tokenizer.kind = \"byte\", --kind byte)");
     }
   }
   return found;
 }
 
-/// Reads the lines of a text, without line ends.
-class Lines {
- public:
-  explicit Lines(TextReader& source) : source_(source) {}
-
-  /// Returns the next line, valid until the next call; nullopt at the end.
-  std::optional<std::string_view> next() {
-    for (std::size_t searched = at_;;) {
-      const std::size_t end = text_.find('\n', searched);
-      if (end != std::string::npos || (ended_ && at_ < text_.size())) {
-        const std::string_view line = std::string_view(text_).substr(at_, end == std::string::npos ? end : end - at_);
-        at_ = std::min(text_.size(), at_ + line.size() + 1);
-        return line;
-      }
-      if (ended_) {
-        return std::nullopt;
-      }
-      text_.erase(0, at_);
-      at_ = 0;
-      searched = text_.size();
-      ended_ = !source_.read(text_);
-    }
-  }
-
- private:
-  TextReader& source_;
-  std::string text_;
-  std::size_t at_ = 0;
-  bool ended_ = false;
-};
-
 }  // namespace
 
 [[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error) {
-  const std::string& name = corpus.files[chunk.file].name;
+  const CorpusFile& file = corpus.files[chunk.file];
   const index at = chunk.offset + error.offset();
-  throw RefusedText(chunk.line == 0 ? concat(name, ": byte ", at, ": ", error.problem())
-                                    : concat(name, ": line ", chunk.line, ": byte ", at, " of its text: ", error.problem()));
+  throw RefusedText(chunk.line == 0 ? concat(file.name, ": byte ", at, ": ", error.problem())
+                                    : concat(file.name, file.form == ObjectForm::lines ? ": line " : ": object ", chunk.line, ": byte ", at,
+                                             " of its text: ", error.problem()));
 }
 
 struct CorpusReader::State {
   const Corpus& corpus;
   StablePrefix stable_prefix;
-  std::optional<index> split;  // empty once it has been passed
+  FileSplit splits;
 
   std::size_t file = 0;  // the file that is being read, or the next one
   std::unique_ptr<TextReader> source{};
-  std::optional<Lines> lines{};  // set for JSONL
+  std::optional<ObjectReader> objects{};  // set for JSON
+  std::optional<index> split{};           // of this file; empty once it has been passed
   bool source_ended = false;
   std::string buffer{};  // the part of a document that is read but not returned yet
-  index line = 0;        // line number in JSONL
+  index line = 0;        // number of the line or object in JSON
   index offset = 0;      // where the buffer begins in its document
   bool begins = true;    // whether a document begins with the buffer
-  index position = 0;    // where the buffer begins in the whole corpus
+  index position = 0;    // where the buffer begins in the file's texts
   bool after_split = false;
+  ExampleFindings found{};
+  index replaced = 0;
 
   void open() {
     const CorpusFile& next = corpus.files[file];
     source = std::make_unique<TextReader>(next, corpus.options);
     source_ended = false;
     line = 0;
+    position = 0;
+    after_split = false;
+    split = splits.empty() ? std::nullopt : std::optional(splits[file]);
     begin_document();
-    if (is_jsonl(next.name)) {
-      lines.emplace(*source);
+    if (next.form != ObjectForm::none) {
+      objects.emplace(next.form, [this](std::string& text) { return source->read(text); });
     } else {
       offset = source->position();
     }
   }
 
   void close() {
-    lines.reset();
+    source->require_few_replacements();
+    replaced += source->replaced();
+    objects.reset();
     source.reset();
     ++file;
   }
@@ -233,24 +245,30 @@ struct CorpusReader::State {
     }
   }
 
-  void next_of_lines(std::vector<Chunk>& out) {
-    const auto json = lines->next();
-    if (!json) {
-      close();
-      return;
+  void next_of_objects(std::vector<Chunk>& out) {
+    const std::string& name = corpus.files[file].name;
+    try {
+      const auto json = objects->next();
+      if (!json) {
+        close();
+        return;
+      }
+      line = objects->number();
+      buffer = text_of_object(*json, corpus.options, found, [&] { return objects->place(name); });
+    } catch (const BrokenObjects& error) {
+      fail_input("corpus: ", objects->place(name), ' ', error.what());
     }
-    ++line;
-    if (json->find_first_not_of(" \t\r") != std::string_view::npos) {
-      buffer = text_of_line(corpus.files[file].name, line, *json, corpus.options);
-      begin_document();
-      give(out, true);
-    }
+    begin_document();
+    give(out, true);
   }
 };
 
-CorpusReader::CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, std::optional<index> split)
-    : state_(new State{.corpus = corpus, .stable_prefix = std::move(stable_prefix), .split = split}) {}
+CorpusReader::CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, FileSplit split)
+    : state_(new State{.corpus = corpus, .stable_prefix = std::move(stable_prefix), .splits = std::move(split)}) {}
 CorpusReader::~CorpusReader() = default;
+
+const ExampleFindings& CorpusReader::found() const { return state_->found; }
+index CorpusReader::replaced() const { return state_->replaced; }
 
 std::vector<Chunk> CorpusReader::next() {
   State& s = *state_;
@@ -261,8 +279,8 @@ std::vector<Chunk> CorpusReader::next() {
       s.open();
     }
     const std::size_t had = chunks.size();
-    if (s.lines) {
-      s.next_of_lines(chunks);
+    if (s.objects) {
+      s.next_of_objects(chunks);
     } else {
       s.next_of_text(chunks);
     }

@@ -168,6 +168,25 @@ CorpusStatistics statistics_of(const Corpus& corpus, const std::function<void(in
   return found;
 }
 
+double share_of_repeats(const Corpus& corpus) {
+  Repeats repeats;
+  Sha256 document;
+  index bytes = 0, all = 0;
+  CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()); });
+  for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
+    for (const Chunk& chunk : chunks) {
+      document.add(std::as_bytes(std::span(chunk.text)));
+      bytes += static_cast<index>(chunk.text.size());
+      if (chunk.ends) {
+        repeats.add(document.finish(), {.file = chunk.file, .line = chunk.line}, bytes);
+        all += bytes;
+        bytes = 0;
+      }
+    }
+  }
+  return all > 0 ? static_cast<double>(repeats.repeated_bytes) / static_cast<double>(all) : 0;
+}
+
 index length_at(const std::map<index, index>& lengths, double share) {
   index documents = 0;
   for (const auto& [bytes, count] : lengths) {

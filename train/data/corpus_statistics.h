@@ -46,6 +46,9 @@ struct CorpusStatistics {
 /// memory per document. Throws InputError, which names the file, if it cannot be read as text.
 CorpusStatistics statistics_of(const Corpus& corpus, const std::function<void(index)>& progress = {});
 
+/// Returns the share of a corpus's bytes in documents that equal an earlier one. Reads the corpus once, as statistics_of() does.
+double share_of_repeats(const Corpus& corpus);
+
 /// Returns the smallest length that a share (0 to 1) of all documents does not exceed; 0 if there are no documents.
 index length_at(const std::map<index, index>& lengths, double share);
 

@@ -4,20 +4,20 @@
 #include <vector>
 
 #include "train/chat/example_findings.h"
+#include "train/data/file_objects.h"
 #include "train/data/fingerprint.h"
 
 namespace dikkat {
 
-/// Examples of .jsonl files, one on each line, in the order of files and lines.
+/// Examples of files with JSON objects, in the order of files and objects.
 template <class Example>
 struct ExampleCorpus {
   std::vector<Example> examples{};
-  std::vector<std::string> places{};  // each example's place: "FILE: line 7"
-  std::string fingerprint{};          // the fingerprint of the lines (fingerprint.h)
-  DocumentHashes documents{};         // one hash for each line
+  std::vector<std::string> places{};  // each example's place: "FILE: line 7", "FILE: object 7"
+  std::string fingerprint{};          // the fingerprint of the objects' texts (fingerprint.h)
+  DocumentHashes documents{};         // one hash for each object
   ExampleFindings found{};            // what the notes to the user report
-  index files = 0;
-  index bytes = 0;  // bytes of all files
+  ObjectFiles files{};
 };
 
 }  // namespace dikkat

@@ -52,8 +52,9 @@ constexpr FileKind kKinds[] = {
      0, "a program", "only text can be learnt"},
 };
 
-/// Returns the advice with the file's name. For data without a usable name, such as standard input, FILE stays.
-std::string with_name(std::string_view advice, const std::string& name) {
+}  // namespace
+
+std::string with_file_name(std::string_view advice, const std::string& name) {
   constexpr std::string_view kFile = "FILE";
   const bool has_name = name.starts_with('/') && name.find_first_of("'\"\\") == std::string::npos;
   std::string text(advice);
@@ -62,8 +63,6 @@ std::string with_name(std::string_view advice, const std::string& name) {
   }
   return text;
 }
-
-}  // namespace
 
 const FileKind* kind_of_file(std::string_view begin) {
   const auto* const found = std::ranges::find_if(
@@ -96,11 +95,11 @@ std::string_view wide_encoding(std::string_view text) {
 }
 
 std::string advice_on_encoding(std::string_view encoding, const std::string& name) {
-  return concat("convert it to UTF-8: ", with_name(concat("iconv -f ", encoding, " -t UTF-8 'FILE' > 'FILE.txt'"), name));
+  return concat("convert it to UTF-8: ", with_file_name(concat("iconv -f ", encoding, " -t UTF-8 'FILE' > 'FILE.txt'"), name));
 }
 
 void refuse_kind(const FileKind& kind, const std::string& name, const char* expected) {
-  fail_input("corpus: ", name, " is ", kind.what, ", expected ", expected, "; ", with_name(kind.advice, name));
+  fail_input("corpus: ", name, " is ", kind.what, ", expected ", expected, "; ", with_file_name(kind.advice, name));
 }
 
 }  // namespace dikkat

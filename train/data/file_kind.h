@@ -24,6 +24,9 @@ const FileKind* kind_of_file(std::string_view begin);
 /// the positions of the NUL bytes. `text` is the start of the file.
 std::string_view wide_encoding(std::string_view text);
 
+/// Returns advice with a file's name in place of FILE. FILE stays for data without a usable name, such as standard input.
+std::string with_file_name(std::string_view advice, const std::string& name);
+
 /// Returns advice on how to convert text in such an encoding: a command for the file `name`.
 std::string advice_on_encoding(std::string_view encoding, const std::string& name);
 

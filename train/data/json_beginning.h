@@ -2,23 +2,23 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "train/data/object_form.h"
 
 namespace dikkat {
 
-/// The beginning of a text that may be JSON with conversations or documents, although its file's name does not say so.
-enum class JsonBeginning {
-  none,
-  line,    // a line that is an object
-  object,  // an object of several lines
-  list,    // an array of objects
+/// The beginning of a text that may be JSON, whatever its file is called.
+struct JsonBeginning {
+  bool is_json = false;                // all of it, as far as it was looked at
+  ObjectForm form = ObjectForm::none;  // how its objects are written; none for JSON without objects at the top
+  std::vector<std::string> keys = {};  // of the first object, in their order
 };
 
-/// Judges a text by its first bytes. Only an object with the key "messages", "prompt", "completion", "text", "conversations" or
-/// `text_field` counts.
-JsonBeginning json_beginning(std::string_view text, std::string_view text_field = "text");
+/// The number of bytes at the start of a text that json_beginning() looks at.
+inline constexpr std::size_t kJsonBeginning = std::size_t{1} << 20;
 
-/// Returns the note to the user on a file that begins like this and is read as plain text; empty for `none`. `is_named` is false for
-/// standard input, which has no name to change. `others` is the number of other files like it.
-std::string note_on_json(JsonBeginning beginning, const std::string& name, bool is_named, int others);
+/// Judges a text by its first bytes. Only a text that begins with a brace or a bracket counts as JSON.
+JsonBeginning json_beginning(std::string_view text);
 
 }  // namespace dikkat

@@ -26,9 +26,9 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
 }  // namespace
 
 TrainingData load_pairs(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer) {
-  const PairCorpus corpus = read_pairs(config.data.corpus);
-  const PairSplit parts = split_pairs(corpus, config.data.val_fraction);
+  PairCorpus corpus = read_pairs(config.data.corpus);
   TrainingData data{.tokenizer = std::move(tokenizer), .fingerprint = fingerprint(corpus)};
+  const PairSplit parts = split_pairs(corpus, config.data, data.notes);
   require_known(config, known, data.fingerprint);
   if (data.tokenizer == nullptr) {
     data.tokenizer = make_tokenizer(tokenizer_options(config.tokenizer), corpus);

@@ -1,6 +1,7 @@
 #include "train/data/pairs.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "autograd/base/error.h"
 #include "train/data/corpus_files.h"
@@ -104,10 +105,22 @@ std::string fingerprint(const PairCorpus& corpus) {
   return all.finish();
 }
 
-PairSplit split_pairs(const PairCorpus& corpus, double val_fraction) {
+PairSplit split_pairs(PairCorpus& corpus, const DataConfig& config, std::vector<std::string>& notes) {
+  std::vector<std::string> names;
+  std::vector<index> sizes;
+  for (const Document& document : corpus.documents) {
+    names.push_back(document.name);
+    const auto first = corpus.pairs.begin() + std::accumulate(sizes.begin(), sizes.end(), index{0});
+    sizes.push_back(std::find_if(first, corpus.pairs.end(), [&](const Pair& pair) { return pair.name != document.name; }) - first);
+  }
+  const FileSplit split = split_of(config, sizes, 1);
+  put_validation_last(corpus.pairs, sizes, split);
+  if (std::string note = note_on_split(names, sizes, split); !note.empty()) {
+    notes.push_back(std::move(note));
+  }
   const std::span<const Pair> all = corpus.pairs;
-  const auto split = static_cast<std::size_t>(training_share(static_cast<index>(all.size()), val_fraction));
-  return {.train = all.first(split), .validation = all.subspan(split)};
+  const auto training = static_cast<std::size_t>(std::accumulate(split.begin(), split.end(), index{0}));
+  return {.train = all.first(training), .validation = all.subspan(training)};
 }
 
 }  // namespace dikkat

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
+#include "train/config/config.h"
 
 namespace dikkat {
 
@@ -54,8 +55,8 @@ struct PairSplit {
   std::span<const Pair> validation;
 };
 
-/// Splits the n pairs: the first floor(n * (1 - val_fraction)) are for training, the others for validation.
-/// Throws InputError unless 0 <= val_fraction < 1.
-PairSplit split_pairs(const PairCorpus& corpus, double val_fraction);
+/// Splits the pairs as the configuration says (split_of()): moves those for validation behind the others. Adds a note on the files.
+/// Throws InputError unless 0 <= data.val_fraction < 1.
+PairSplit split_pairs(PairCorpus& corpus, const DataConfig& config, std::vector<std::string>& notes);
 
 }  // namespace dikkat

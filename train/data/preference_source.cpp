@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/config/chat_form.h"
+#include "train/data/corpus_contents.h"
 #include "train/data/preferences.h"
 #include "train/data/read_examples.h"
 #include "train/data/split.h"
@@ -47,7 +48,7 @@ class PreferenceSource : public OpenedSource {
 
   SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
     const auto all = static_cast<index>(corpus_.examples.size());
-    const index training = has_validation() ? all : training_share(all, config_.data.val_fraction);
+    const index training = has_validation() ? all : put_training_first(corpus_, config_.data, notes);
     require_input(training > 0, config_.data.corpus.front(), " has ", all, all == 1 ? " example, which is" : " examples, which are",
                   " for validation (data.val_fraction = ", config_.data.val_fraction,
                   "), so none is left to train on; give more examples, or set data.val_fraction=0");
@@ -90,12 +91,12 @@ class PreferenceSource : public OpenedSource {
  private:
   PreferenceCorpus read_all(const std::vector<std::string>& paths) const {
     const PreferenceMethod method = config_.preference.method;
-    require_input(
-        kind_of_preferences(paths, config_.data.text_field) != PreferenceKind::none, "preference.method is \"", name_of(method), "\", but ",
-        paths.front(),
-        " does not begin with an example for it: expected .jsonl files with \"chosen\" and \"rejected\" on each line, or \"prompt\", "
-        "\"completion\" and \"label\" for kto; for texts and conversations, set preference.method = \"none\"");
-    PreferenceCorpus corpus = read_preferences(paths);
+    const DataKind kind = contents_of(paths, config_.data.text_field).kind;
+    require_input(kind == DataKind::pairs || kind == DataKind::judgements, "preference.method is \"", name_of(method), "\", but ",
+                  paths.front(),
+                  " does not begin with an example for it: expected objects with \"chosen\" and \"rejected\", or with \"prompt\", "
+                  "\"completion\" and \"label\" for kto; for texts and conversations, set preference.method = \"none\"");
+    PreferenceCorpus corpus = read_preferences(paths, config_.data.text_field);
     require_input(corpus.are_pairs() || method == PreferenceMethod::kto, "preference.method is \"", name_of(method), "\", but ",
                   corpus.places.front(),
                   " is an answer with a \"label\", expected pairs (\"chosen\" and \"rejected\"), or "

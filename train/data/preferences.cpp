@@ -4,14 +4,9 @@
 #include <numeric>
 #include <unordered_map>
 
-#include <nlohmann/json.hpp>
-
 #include "autograd/base/error.h"
-#include "train/chat/read_conversation.h"
 #include "train/chat/read_preference.h"
-#include "train/data/jsonl_lines.h"
 #include "train/data/read_examples.h"
-#include "train/system/json.h"
 #include "train/system/pipeline.h"
 #include "train/system/sha256.h"
 
@@ -19,29 +14,6 @@ namespace dikkat {
 namespace {
 
 constexpr index kUnitsOfATask = 64;
-
-/// Returns the kind of the example on a line; nullopt if the line is not an example.
-std::optional<PreferenceKind> kind_of_example(std::string_view line, const std::string& text_field) {
-  const bool may_be = has_name(line, "\"chosen\"") || has_name(line, "\"rejected\"") || has_name(line, "\"messages\"") ||
-                      has_name(line, "\"conversations\"") || has_name(line, "\"completion\"") || has_name(line, "\"output\"") ||
-                      has_name(line, concat('"', text_field, '"'));
-  if (!may_be) {
-    return std::nullopt;
-  }
-  try {
-    const auto object = parse_json<nlohmann::ordered_json>(line);
-    if (!object.is_object()) {
-      return std::nullopt;
-    }
-    if (const PreferenceKind kind = preference_kind(object); kind != PreferenceKind::none) {
-      return kind;
-    }
-    return is_conversation(object, text_field) || find_value(object, text_field) != nullptr ? std::optional(PreferenceKind::none)
-                                                                                            : std::nullopt;
-  } catch (const JsonError&) {
-    return std::nullopt;
-  }
-}
 
 std::vector<index> lengths_of_units(const PreferenceStore& store) {
   std::vector<index> lengths;
@@ -155,34 +127,31 @@ std::vector<std::size_t> partners(const PreferenceCorpus& corpus, const std::vec
 
 }  // namespace
 
-PreferenceKind kind_of_preferences(std::span<const std::string> paths, const std::string& text_field) {
-  std::optional<PreferenceKind> kind;
-  if (std::ranges::find(paths, kStandardInput) != paths.end()) {
-    return PreferenceKind::none;
-  }
-  for (const CorpusFile& file : find_corpus_files(paths)) {
-    if (is_jsonl(file.name) &&
-        has_line(file, [&](std::string_view line) { return (kind = kind_of_example(line, text_field)).has_value(); })) {
-      return *kind;
-    }
-  }
-  return PreferenceKind::none;
-}
-
-PreferenceCorpus read_preferences(std::span<const std::string> paths) {
+PreferenceCorpus read_preferences(std::span<const std::string> paths, const std::string& text_field) {
   PreferenceCorpus corpus;
-  for_examples(paths, "expected one with examples for preference tuning", corpus, [&](std::string_view line) {
-    Preference example = read_preference(line, corpus.found);
-    require_input(corpus.examples.empty() || example.is_pair() == corpus.are_pairs(), "is ",
-                  example.is_pair() ? "a pair (\"chosen\" and \"rejected\"), but the lines before it are answers with a \"label\""
-                                    : "an answer with a \"label\", but the lines before it are pairs (\"chosen\" and \"rejected\")",
-                  "; expected one kind in all files");
-    return example;
-  });
+  for_examples(paths, text_field, "examples for preference tuning in every file: objects in JSONL or in a JSON array", corpus,
+               [&](std::string_view line) {
+                 Preference example = read_preference(line, corpus.found);
+                 require_input(corpus.examples.empty() || example.is_pair() == corpus.are_pairs(), "is ",
+                               example.is_pair()
+                                   ? "a pair (\"chosen\" and \"rejected\"), but the lines before it are answers with a \"label\""
+                                   : "an answer with a \"label\", but the lines before it are pairs (\"chosen\" and \"rejected\")",
+                               "; expected one kind in all files");
+                 return example;
+               });
   require_input(std::ranges::any_of(corpus.examples, [](const Preference& one) { return one.chosen.learn; }), "corpus: ", paths.front(),
                 " has no example to learn: \"weight\", \"train\" or \"loss\" excludes every line");
   keep_last_judgements(corpus);
   return corpus;
+}
+
+std::pair<ChatTokens, ChatTokens> encode_answers(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& first,
+                                                 const Conversation& second) {
+  std::pair answers = {encode_answer(tokenizer, form, first), encode_answer(tokenizer, form, second)};
+  if (first.messages.empty()) {
+    unmark_common(answers.first, answers.second);
+  }
+  return answers;
 }
 
 PreferenceStore::PreferenceStore(const PreferenceCorpus& corpus, index first, index count, const Tokenizer& tokenizer,
@@ -214,20 +183,13 @@ PreferenceStore::PreferenceStore(const PreferenceCorpus& corpus, index first, in
     }
   }
   // Encode all in parallel.
-  struct Encoded {
-    ChatTokens first, second;
-  };
-  std::vector<Encoded> encoded(units.size());
+  std::vector<std::pair<ChatTokens, ChatTokens>> encoded(units.size());
   run_tasks(std::ssize(units), kUnitsOfATask, [&](index i) {
     const ToEncode& unit = units[static_cast<std::size_t>(i)];
-    Encoded& out = encoded[static_cast<std::size_t>(i)];
     try {
-      out = {encode_answer(tokenizer, form, unit.first), encode_answer(tokenizer, form, unit.second)};
+      encoded[static_cast<std::size_t>(i)] = encode_answers(tokenizer, form, unit.first, unit.second);
     } catch (const InputError& error) {
       fail_input("corpus: ", corpus.places[unit.example], ": ", error.what());
-    }
-    if (unit.first.messages.empty()) {
-      unmark_common(out.first, out.second);
     }
   });
   // Store them.

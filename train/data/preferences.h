@@ -17,14 +17,15 @@ struct PreferenceCorpus : ExampleCorpus<Preference> {
   bool are_pairs() const { return !examples.empty() && examples.front().is_pair(); }
 };
 
-/// Returns the kind of preferences that the paths name. The first line in one of the .jsonl files that is an example of any kind decides.
-/// Standard input always counts as text.
-PreferenceKind kind_of_preferences(std::span<const std::string> paths, const std::string& text_field);
+/// Reads files of examples (read_preference()): JSONL, or a JSON array. If examples judge the same answer to the same prompt, the first one
+/// gets the judgement of the last, and the others are not learnt. Throws InputError, which names the file and the line or object, also for
+/// an example of another kind than those before it. Throws it also if the files have no example to learn.
+PreferenceCorpus read_preferences(std::span<const std::string> paths, const std::string& text_field = "text");
 
-/// Reads JSONL files with one example on each line (read_preference()); blank lines are skipped. If lines judge the same answer to the same
-/// prompt, the first one gets the judgement of the last, and the others are not learnt. Throws InputError, which names the file and the
-/// line, also for a line of another kind than those before it. Throws it also if the files have no example to learn.
-PreferenceCorpus read_preferences(std::span<const std::string> paths);
+/// Encodes two answers to a prompt. Their scored tokens are those of the answers; two plain texts are scored from their first difference
+/// on. Throws InputError if the template makes several texts of one.
+std::pair<ChatTokens, ChatTokens> encode_answers(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& first,
+                                                 const Conversation& second);
 
 /// The tokens of preference examples. Each unit has two sequences, 2 u and 2 u + 1: the chosen and the rejected answer of a pair; or a
 /// judged answer and, for KTO, another example's answer after the same prompt. Sequences that are longer than a window plus one token are

@@ -1,6 +1,8 @@
 #include "train/data/text_source.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "autograd/base/error.h"
@@ -18,11 +20,14 @@ namespace {
 
 constexpr index kWorthKeeping = index{8} << 20;  // bytes of text; less text is tokenized again each time, which is fast
 
-/// Returns how to read texts with these settings. `tokenizer` is the known tokenizer, or nullptr.
-CorpusOptions corpus_options(const Config& config, const Tokenizer* tokenizer) {
+/// Returns how to read texts with these settings. `tokenizer` is the known tokenizer, or nullptr. A run that starts from a trained model
+/// adapts it to texts, not to the brackets and commas of data in another form.
+CorpusOptions corpus_options(const Config& config, const Tokenizer* tokenizer, bool is_known) {
   return {.text_field = config.data.text_field,
           .replace_invalid = config.data.invalid_utf8 == InvalidUtf8::replace,
-          .any_bytes = tokenizer_kind(tokenizer != nullptr ? tokenizer->kind() : config.tokenizer.kind, "tokenizer.kind").any_bytes};
+          .any_bytes = tokenizer_kind(tokenizer != nullptr ? tokenizer->kind() : config.tokenizer.kind, "tokenizer.kind").any_bytes,
+          .refuses_json = !config.train.init_from.empty(),
+          .is_known = is_known};
 }
 
 void add_note(std::vector<std::string>& notes, std::string note) {
@@ -49,7 +54,7 @@ void note_kept(const std::string& folder, const std::string& file, index limit, 
 
 /// Returns the tokens of a corpus that has been surveyed: from a token file, or tokenized now.
 TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
-                          std::optional<index> split, const LoadingProgress& progress, std::vector<std::string>& notes) {
+                          const FileSplit& split, const LoadingProgress& progress, std::vector<std::string>& notes) {
   const auto report = [&](index bytes) {
     if (progress) {
       progress({.stage = LoadingReport::Stage::tokenizing,
@@ -90,7 +95,7 @@ std::function<void(index)> reporting_reading(const LoadingProgress& progress) {
 class TextSource : public OpenedSource {
  public:
   TextSource(const Config& config, const SourceReading& reading) : OpenedSource(config), is_ours_(reading.is_ours) {
-    const CorpusOptions options = corpus_options(config, reading.tokenizer);
+    const CorpusOptions options = corpus_options(config, reading.tokenizer, reading.is_known);
     corpus_ = open_corpus(config.data.corpus, options);
     held_out_ = has_validation() ? open_corpus(config.data.validation, options) : Corpus();
     add_note(reading.notes, describe(corpus_.skipped));
@@ -108,7 +113,11 @@ class TextSource : public OpenedSource {
   }
 
   SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress& progress, std::vector<std::string>& notes) override {
-    const auto split = has_validation() ? std::nullopt : std::optional(training_share(of_corpus_.bytes, config_.data.val_fraction));
+    FileSplit split;
+    if (!has_validation()) {
+      split = split_of(config_.data, of_corpus_.bytes_of_files, kLeastTextShare);
+      add_note(notes, note_on_split(names_of(corpus_), of_corpus_.bytes_of_files, split));
+    }
     TokenizedCorpus all = tokens_of(config_, is_ours_, corpus_, of_corpus_, tokenizer, split, progress, notes);
     if (has_validation()) {
       TokenizedCorpus others = tokens_of(config_, is_ours_, held_out_, of_held_out_, tokenizer, {}, progress, notes);
@@ -120,6 +129,12 @@ class TextSource : public OpenedSource {
   }
 
  private:
+  static std::vector<std::string> names_of(const Corpus& corpus) {
+    std::vector<std::string> names;
+    std::ranges::transform(corpus.files, std::back_inserter(names), &CorpusFile::name);
+    return names;
+  }
+
   static SourceFacts facts_of(const Corpus& corpus, const CorpusFacts& facts) {
     return {.files = static_cast<index>(corpus.files.size()),
             .documents = facts.documents,
@@ -140,7 +155,9 @@ std::unique_ptr<OpenedSource> open_text(const Config& config, const SourceReadin
 
 EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
                                   const LoadingProgress& progress) {
-  const Corpus corpus = open_corpus(paths, corpus_options(config, &tokenizer));
+  CorpusOptions options = corpus_options(config, &tokenizer, false);
+  options.refuses_json = false;  // evaluations measure any text
+  const Corpus corpus = open_corpus(paths, options);
   DocumentHashes documents;
   const CorpusFacts facts = survey(corpus, nullptr, reporting_reading(progress), &documents);
   std::vector<std::string> notes;

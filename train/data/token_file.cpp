@@ -226,6 +226,7 @@ TokenFileWriter::TokenFileWriter(const std::string& path, std::string key, index
   std::string name;
   tokens_ = std::make_unique<Output>(open_unfinished(path, name), name);
   unfinished_ = name;
+  validation_ = std::make_unique<Output>(open_nameless_file(folder), folder);
   for (auto& documents : documents_) {
     documents = std::make_unique<Output>(open_nameless_file(folder), folder);
   }
@@ -246,17 +247,14 @@ void TokenFileWriter::begin_document(Part part) {
 
 void TokenFileWriter::append(Part part, std::span<const Token> tokens) {
   const auto at = static_cast<std::size_t>(part);
-  require(part == Part::validation || counts_[1] == 0, "token file: training tokens after validation tokens, expected before");
-  if (part == Part::validation && counts_[1] == 0) {
-    tokens_->pad();
-  }
+  Output& out = part == Part::train ? *tokens_ : *validation_;
   counts_[at] += static_cast<index>(tokens.size());
   if (token_width(vocab_size_) == 4) {
-    tokens_->append(tokens.data(), tokens.size() * sizeof(Token));
+    out.append(tokens.data(), tokens.size() * sizeof(Token));
     return;
   }
   const std::vector<std::uint16_t> narrow(tokens.begin(), tokens.end());
-  tokens_->append(narrow.data(), narrow.size() * sizeof(std::uint16_t));
+  out.append(narrow.data(), narrow.size() * sizeof(std::uint16_t));
 }
 
 void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
@@ -264,6 +262,10 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
   header.magic = kMagic;
   header.version = kVersion;
   header.vocab_size = vocab_size_;
+  if (counts_[1] > 0) {
+    tokens_->pad();
+    tokens_->append(*validation_);
+  }
   for (std::size_t part = 0; part < kParts; ++part) {
     header.bytes[part] = bytes[part];
     header.tokens[part] = counts_[part];

@@ -34,7 +34,7 @@ class TokenFileWriter : public TokenSink {
 
   std::string path_, unfinished_, key_;
   index vocab_size_;
-  std::unique_ptr<Output> tokens_;
+  std::unique_ptr<Output> tokens_, validation_;  // the file, and what is appended to it at the end
   std::array<std::unique_ptr<Output>, kParts> documents_;
   std::array<index, kParts> counts_{};
 };

@@ -27,7 +27,7 @@ class InMemory : public TokenSink {
 
 }  // namespace
 
-std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> split, TokenSink& sink,
+std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokenizer, const FileSplit& split, TokenSink& sink,
                                    const std::function<void(index)>& progress, const std::string& fingerprint) {
   struct Encoded {
     Part part;
@@ -85,7 +85,7 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
   return bytes;
 }
 
-TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> split,
+TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, const FileSplit& split,
                          const std::function<void(index)>& progress, const std::string& fingerprint) {
   InMemory sink(tokenizer.vocab_size());
   const auto bytes = tokenize(corpus, tokenizer, split, sink, progress, fingerprint);
@@ -94,25 +94,34 @@ TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::
 
 namespace {
 
+/// Returns a text that differs for different splits.
+std::string key_of(const FileSplit& split) {
+  std::string key = split.empty() ? "-1" : "";
+  for (const index training : split) {
+    append_to(key, concat(key.empty() ? "" : " ", training));
+  }
+  return key;
+}
+
 /// The key of a token file, and its path.
 struct TokenFileName {
   std::string key, path;
 
-  TokenFileName(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer, std::optional<index> split)
-      : key(to_hex(sha256(concat(fingerprint, ' ', to_hex(sha256(tokenizer.to_json())), ' ', split.value_or(-1))))),
+  TokenFileName(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer, const FileSplit& split)
+      : key(to_hex(sha256(concat(fingerprint, ' ', to_hex(sha256(tokenizer.to_json())), ' ', key_of(split))))),
         path((std::filesystem::path(folder) / concat(key.substr(0, kTokenFileDigits), kTokenFileExtension)).string()) {}
 };
 
 }  // namespace
 
 std::optional<TokenizedCorpus> find_tokens(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer,
-                                           std::optional<index> split) {
+                                           const FileSplit& split) {
   const TokenFileName name(folder, fingerprint, tokenizer, split);
   return open_token_file(name.path, name.key, tokenizer.vocab_size());
 }
 
 TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fingerprint, const Corpus& corpus, const Tokenizer& tokenizer,
-                              std::optional<index> split, const std::function<void(index)>& progress) {
+                              const FileSplit& split, const std::function<void(index)>& progress) {
   const TokenFileName name(folder, fingerprint, tokenizer, split);
   if (auto known = open_token_file(name.path, name.key, tokenizer.vocab_size())) {
     return std::move(*known);

@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/data/conversation_source.h"
 #include "train/data/conversations.h"
+#include "train/data/corpus_contents.h"
 #include "train/data/corpus_files.h"
 #include "train/data/open_tokenizer.h"
 #include "train/data/opened_source.h"
@@ -14,12 +15,17 @@
 #include "train/data/preference_source.h"
 #include "train/data/shard_source.h"
 #include "train/data/text_source.h"
-#include "train/data/token_shards.h"
 #include "train/system/out_of_memory.h"
 #include "train/system/sha256.h"
 
 namespace dikkat {
 namespace {
+
+/// Adds what a part of the corpus holds to `facts`.
+void add_facts(const CorpusContents& found, RunFacts& facts) {
+  facts.jsonl |= found.has_objects;
+  (found.kind == DataKind::tokens ? facts.tokens : is_of_conversations(found) ? facts.conversations : facts.texts) = true;
+}
 
 bool reads_pairs(const Config& config) { return config.model.kind == ModelKind::encoder_decoder; }
 
@@ -40,11 +46,30 @@ Config config_of(const Config& config, const DataSource& source) {
   return of_source;
 }
 
-std::unique_ptr<OpenedSource> open_source(const Config& config, const SourceReading& reading) {
-  return config.preference.is_on()                                       ? open_preferences(config, reading)
-         : are_token_shards(config.data.corpus)                          ? open_shards(config, reading)
-         : are_conversations(config.data.corpus, config.data.text_field) ? open_conversations(config, reading)
-                                                                         : open_text(config, reading);
+/// Throws InputError for contents that are learnt only as preferences, or not at all.
+void require_learnable(const CorpusContents& found) {
+  if (found.kind == DataKind::pairs || found.kind == DataKind::labels) {
+    refuse(found, "texts or conversations");
+  }
+}
+
+std::unique_ptr<OpenedSource> open_source(const Config& config, const SourceReading& reading, RunFacts& facts) {
+  if (config.preference.is_on()) {
+    facts.jsonl = true;
+    return open_preferences(config, reading);
+  }
+  const CorpusContents found = contents_of(config.data.corpus, config.data.text_field);
+  add_facts(found, facts);
+  if (!config.data.validation.empty()) {
+    add_facts(contents_of(config.data.validation, config.data.text_field), facts);
+  }
+  if (found.kind == DataKind::tokens) {
+    return open_shards(config, reading);
+  }
+  if (!reading.is_known) {
+    require_learnable(found);
+  }
+  return is_of_conversations(found) ? open_conversations(config, reading) : open_text(config, reading);
 }
 
 /// Calls f(), and adds the name of the source to its error messages if there are several sources.
@@ -94,7 +119,7 @@ void note_on_shared(const std::string& what, const DocumentHashes& text, const D
 
 TrainingData load_sources(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer,
                           const LoadingProgress& progress) {
-  TrainingData data{.tokenizer = std::move(tokenizer)};
+  TrainingData data{.tokenizer = std::move(tokenizer), .facts = RunFacts::none()};
   // Find and read the files of all sources.
   const std::vector<DataSource> named = config.data.all_sources();
   const bool is_one = named.size() == 1;
@@ -102,11 +127,13 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
   const SourceReading reading{.tokenizer = data.tokenizer.get(),
                               .maker = maker.get(),
                               .is_ours = known == nullptr || known->is_ours,
+                              .is_known = known != nullptr && !known->fingerprint.empty(),
                               .progress = progress,
                               .notes = data.notes};
   std::vector<std::unique_ptr<OpenedSource>> sources;
   for (const DataSource& source : named) {
-    sources.push_back(naming_source(source, [&] { return open_source(config_of(config, source), reading); }));
+    sources.push_back(naming_source(source, [&] { return open_source(config_of(config, source), reading, data.facts); }));
+    data.facts.several_files |= source.validation.empty() && sources.back()->facts().files > 1;
     data.fingerprint += sources.back()->facts().fingerprint;
   }
   if (!is_one) {
@@ -155,41 +182,11 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
                 "data.evaluations names texts to evaluate, but they are evaluated only together with a validation part, and no source has "
                 "one: raise data.val_fraction");
   for (const EvaluationSource& text : config.data.evaluations) {
+    add_facts(contents_of(text.corpus, config.data.text_field), data.facts);
     data.evaluations.push_back({.name = text.name, .text = load_evaluation_text(config, *data.tokenizer, text.corpus, progress)});
     note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), data.evaluations.back().text.documents, learnt, data.notes);
   }
   return data;
-}
-
-/// Adds the kinds of the files that these paths name to `facts`.
-void add_facts(const Config& config, const std::vector<std::string>& paths, RunFacts& facts) {
-  if (paths.empty()) {
-    return;
-  }
-  if (are_token_shards(paths)) {
-    facts.tokens = true;
-    return;
-  }
-  (are_conversations(paths, config.data.text_field) ? facts.conversations : facts.texts) = true;
-  const bool is_standard_input = std::ranges::find(paths, kStandardInput) != paths.end();  // can be read only once
-  facts.jsonl = facts.jsonl || (!is_standard_input &&
-                                std::ranges::any_of(find_corpus_files(paths), [](const CorpusFile& file) { return is_jsonl(file.name); }));
-}
-
-RunFacts facts_of(const Config& config) {
-  RunFacts facts = RunFacts::none();
-  for (const DataSource& source : config.data.all_sources()) {
-    if (config.preference.is_on()) {
-      facts.jsonl = true;
-      continue;
-    }
-    add_facts(config, source.corpus, facts);
-    add_facts(config, source.validation, facts);
-  }
-  for (const EvaluationSource& text : config.data.evaluations) {
-    add_facts(config, text.corpus, facts);
-  }
-  return facts;
 }
 
 }  // namespace
@@ -245,18 +242,11 @@ const ChatTemplate* TrainingData::chat() const {
   return found == sources.end() ? nullptr : &*found->chat;
 }
 
-bool reads_conversations(const Config& config) {
-  const auto is_one = [&](const auto& source) { return are_conversations(source.corpus, config.data.text_field); };
-  const std::vector<DataSource> sources = config.data.all_sources();
-  return std::ranges::any_of(sources, is_one) || std::ranges::any_of(config.data.evaluations, is_one);
-}
-
 PreferenceKind kind_of_preferences(const Config& config) {
   for (const DataSource& source : config.data.all_sources()) {
-    if (!are_token_shards(source.corpus)) {
-      if (const PreferenceKind kind = kind_of_preferences(source.corpus, config.data.text_field); kind != PreferenceKind::none) {
-        return kind;
-      }
+    const DataKind kind = contents_of(source.corpus, config.data.text_field).kind;
+    if (kind == DataKind::pairs || kind == DataKind::judgements) {
+      return kind == DataKind::pairs ? PreferenceKind::pair : PreferenceKind::judged;
     }
   }
   return PreferenceKind::none;
@@ -273,10 +263,10 @@ TrainingData load_training_data(const Config& config, const KnownCorpus* known, 
     TrainingData data = naming_memory("reading the pairs", [&] { return load_pairs(config, known, std::move(tokenizer)); });
     note_on_validation(data.sources.front().validation, false, data.notes);
     data.facts = RunFacts::none();
+    data.facts.several_files = data.files > 1;
     return data;
   }
   TrainingData data = naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
-  data.facts = facts_of(config);
   data.facts.several_documents = std::ranges::any_of(
       data.sources, [](const SplitText& source) { return source.train.text != nullptr && source.train.text->documents() > 2; });
   return data;
@@ -287,13 +277,15 @@ EvaluationText load_evaluation_text(const Config& config, const Tokenizer& token
   if (reads_pairs(config)) {
     return evaluation_of_pairs(config, tokenizer, paths);
   }
-  if (are_token_shards(paths) || !are_conversations(paths, config.data.text_field)) {
-    EvaluationText text =
-        are_token_shards(paths) ? evaluation_of_shards(config, tokenizer, paths) : evaluation_of_text(config, tokenizer, paths, progress);
-    require_input(text.samples != nullptr, "the text for evaluation has ", text.tokens, " tokens, expected at least 2: give a longer text");
-    return text;
+  const CorpusContents found = contents_of(paths, config.data.text_field);
+  require_learnable(found);
+  if (is_of_conversations(found)) {
+    return evaluation_of_conversations(config, tokenizer, paths);
   }
-  return evaluation_of_conversations(config, tokenizer, paths);
+  EvaluationText text = found.kind == DataKind::tokens ? evaluation_of_shards(config, tokenizer, paths)
+                                                       : evaluation_of_text(config, tokenizer, paths, progress);
+  require_input(text.samples != nullptr, "the text for evaluation has ", text.tokens, " tokens, expected at least 2: give a longer text");
+  return text;
 }
 
 }  // namespace dikkat

@@ -88,10 +88,7 @@ struct LoadingReport {
 };
 using LoadingProgress = std::function<void(const LoadingReport&)>;
 
-/// Returns whether the configuration names conversations, as a source or for evaluation.
-bool reads_conversations(const Config& config);
-
-/// Returns whether the corpus that the configuration names holds preferences, and of which kind (kind_of_preferences()).
+/// Returns whether the corpus that the configuration names holds preferences, and of which kind (contents_of()).
 PreferenceKind kind_of_preferences(const Config& config);
 
 /// Reads, splits and tokenizes the corpus that the configuration names: text, tokens or conversations, or pairs for an encoder-decoder.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
@@ -107,9 +108,10 @@ StageSteps share_time(double seconds, const StageCost& pretrain, const StageCost
   StageSteps steps;
   const auto take = [&](const StageCost& cost, double share, double epochs) {
     const double count = steps_of(cost, share, epochs);
-    require_input(count >= kFewestSteps, "--time leaves ", static_cast<index>(std::max(0.0, share)),
-                  " seconds for a stage whose step takes ", cost.step_seconds, " seconds, expected time for ",
-                  static_cast<index>(kFewestSteps), " steps or more: give a longer --time, or a smaller model");
+    require_input(count >= kFewestSteps,
+                  fmt::format("--time leaves {:.0f} seconds for a stage whose step takes {:.2g} seconds, expected time for {:.0f} steps or "
+                              "more: give a longer --time, or a smaller model",
+                              std::max(0.0, share), cost.step_seconds, kFewestSteps));
     left -= count * cost.step_seconds;
     return static_cast<index>(count);
   };

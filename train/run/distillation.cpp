@@ -37,12 +37,12 @@ Distillation::Distillation(const Config& config, const TrainingData& data)
   // The tokens.
   const TaughtText text(data, "distill.file");
   const std::string tokens = text.hash();
-  require_input(
-      header.targets == text.targets() && header.tokens == tokens, "distill.file: ", config_.file, " belongs to other tokens: it has ",
-      header.targets, " targets with hash ", header.tokens.substr(0, 12), ", and the training part of this run has ", text.targets(),
-      " with hash ", tokens.substr(0, 12),
-      "; give dikkat teach the same corpus and the same keys of [data] and [chat] (--config, --set), among them data.val_fraction, "
-      "data.pack, data.window and chat.template");
+  require_input(header.targets == text.targets() && header.tokens == tokens, "distill.file: ", config_.file,
+                " belongs to other tokens: it has ", header.targets, " targets with hash ", header.tokens.substr(0, 12),
+                ", and the training part of this run has ", text.targets(), " with hash ", tokens.substr(0, 12),
+                "; give dikkat teach the same corpus and the same keys of [data] and [chat] (--config, --set), among them "
+                "data.val_fraction, data.split, "
+                "data.pack, data.window and chat.template");
   // The temperature.
   const auto found = std::ranges::find(header.temperatures, config_.temperature);
   require_input(found != header.temperatures.end(), "distill.temperature is ", config_.temperature, ", but ", config_.file,

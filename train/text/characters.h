@@ -9,8 +9,8 @@ namespace dikkat {
 /// Throws EncodeError for the invalid UTF-8 at an offset.
 [[noreturn]] inline void refuse_utf8(std::string_view text, index at) {
   throw EncodeError(at, concat(utf8::refusal(text, at),
-                               ", set data.invalid_utf8 = \"replace\", or use the byte tokenizer "
-                               "(tokenizer.kind = \"byte\")"));
+                               ", set data.invalid_utf8 = \"replace\" (--replace-invalid) if only a few bytes are damaged, or use the byte "
+                               "tokenizer (tokenizer.kind = \"byte\", --kind byte)"));
 }
 
 /// Throws EncodeError for the first byte that is not UTF-8.

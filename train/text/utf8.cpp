@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "autograd/base/error.h"
+#include "train/text/guess_encoding.h"
 
 namespace dikkat::utf8 {
 namespace {
@@ -130,7 +131,9 @@ std::string describe_fault(std::string_view text, index at) {
 }
 
 std::string refusal(std::string_view text, index at) {
-  return concat("not UTF-8: ", describe_fault(text, at), "; convert the text to UTF-8 (iconv -f ENCODING -t UTF-8)");
+  const std::string_view likely = guess_encoding(text);
+  return concat("not UTF-8: ", describe_fault(text, at), likely.empty() ? "" : concat("; the text looks like ", likely),
+                "; convert it to UTF-8 (iconv -f ", likely.empty() ? "ENCODING" : likely, " -t UTF-8 OLD > NEW)");
 }
 
 void append(std::string& out, char32_t code_point) {
@@ -155,12 +158,13 @@ void append(std::string& out, char32_t code_point) {
   }
 }
 
-void append_valid(std::string& out, std::string_view text) {
+index append_valid(std::string& out, std::string_view text) {
+  index replaced = 0;
   while (!text.empty()) {
     const auto bad = first_invalid(text);
     out += text.substr(0, static_cast<std::size_t>(bad.value_or(size_of(text))));
     if (!bad) {
-      return;
+      break;
     }
     text.remove_prefix(static_cast<std::size_t>(*bad));
     const Character character = decode(text, 0);
@@ -169,7 +173,9 @@ void append_valid(std::string& out, std::string_view text) {
                          character.fault == Fault::surrogate || character.fault == Fault::too_large;
     text.remove_prefix(static_cast<std::size_t>(std::max<index>(1, character.bytes - (at_next ? 1 : 0))));
     append(out, kReplacement);
+    ++replaced;
   }
+  return replaced;
 }
 
 std::string name_of(char32_t code_point) {

@@ -63,15 +63,15 @@ std::optional<index> first_invalid(std::string_view text);
 /// Describes the fault that decode() found at an offset, for error messages: `0xC0, a byte that never occurs in UTF-8`.
 std::string describe_fault(std::string_view text, index at);
 
-/// Describes the fault and what to do about it: `not UTF-8: 0xC0, ...; convert the text to UTF-8 (iconv ...)`.
+/// Describes the fault and what to do about it: `not UTF-8: 0xC0, ...; the text looks like KOI8-R; convert it to UTF-8 (iconv ...)`.
 std::string refusal(std::string_view text, index at);
 
 /// Appends the bytes of a code point. Throws Error unless is_character().
 void append(std::string& out, char32_t code_point);
 
 /// Appends `text` and replaces invalid UTF-8 by U+FFFD: one for each maximal subpart, as the Unicode standard (3.9, "substitution of
-/// maximal subparts") recommends and browsers do.
-void append_valid(std::string& out, std::string_view text);
+/// maximal subparts") recommends and browsers do. Returns the number of replacements.
+index append_valid(std::string& out, std::string_view text);
 
 /// Returns `U+00E9 'é'`, or only `U+0007` if the character is invisible or could disturb a terminal.
 std::string name_of(char32_t code_point);

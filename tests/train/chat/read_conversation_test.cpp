@@ -124,12 +124,16 @@ TEST(Conversation, FollowsTheDatasMarksForLearning) {
   const std::string user = R"({"messages": [{"role": "user", "content": "x", "train": true}, {"role": "assistant", "content": "y"}]})";
   EXPECT_EQ(read(user).messages[0].learn, true);
   EXPECT_EQ(found_in(user).learnt_anyway, 1);
-  for (const char* mark : {R"("label": false)", R"("label": 0)", R"("weight": 0)"}) {
-    for (const std::string begin : {R"({"prompt": "x", "completion": "y", )", R"({"text": "x", )"}) {
-      EXPECT_FALSE(read(begin + mark + "}").learn) << mark;
-      EXPECT_EQ(found_in(begin + mark + "}").left_out, 1) << mark;
-    }
+  const std::string answer = R"({"prompt": "x", "completion": "y", )", text = R"({"text": "x", )";
+  for (const std::string& line : {answer + R"("label": false})", answer + R"("label": 0})", answer + R"("weight": 0})",
+                                  text + R"("weight": 0})", text + R"("train": false})"}) {
+    EXPECT_FALSE(read(line).learn) << line;
+    EXPECT_EQ(found_in(line).left_out, 1) << line;
   }
+  for (const char* label : {"0", "1", "true", "\"sports\""}) {
+    EXPECT_TRUE(is_about(refusal(text + R"("label": )" + label + "}"), "label")) << "a class is not a mark";
+  }
+  EXPECT_TRUE(is_about(refusal(text + R"("labels": [1]})"), "labels"));
   EXPECT_TRUE(read(R"({"prompt": "x", "completion": "y", "label": true})").learn);
   EXPECT_TRUE(is_about(refusal(R"({"prompt": "x", "completion": "y", "label": "good"})"), "label"));
 }

@@ -118,6 +118,20 @@ TEST(ReadPreference, UsesMarksAndTools) {
             (std::vector<Message>{context("user", "a"), context("assistant", "b"), context("user", "c"), scored("d")}));
 }
 
+TEST(ReadPreference, AcceptsTheChosenMessagesTwice) {
+  const std::string chosen = R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])";
+  const std::string rejected = R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "c"}])";
+  const std::string both = R"({"prompt": "a", "chosen": )" + chosen + R"(, "rejected": )" + rejected + R"(, "messages": )";
+  EXPECT_EQ(read_pair(both + chosen + "}").prompt, 1U) << "as UltraFeedback has them";
+  EXPECT_TRUE(names(refusal_of(both + rejected + "}"), {"\"messages\""}));
+}
+
+TEST(ReadPreference, NoAnswerFollowsAnAnswer) {
+  const std::string prompt = R"({"prompt": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "The"}], )";
+  EXPECT_TRUE(names(refusal_of(prompt + R"("chosen": " lamp", "rejected": " ship"})"), {"prompt[1]", "assistant"}));
+  EXPECT_TRUE(names(refusal_of(prompt + R"("completion": " lamp", "label": true})"), {"prompt[1]", "assistant"}));
+}
+
 TEST(ReadPreference, RefusesOtherLines) {
   EXPECT_TRUE(names(refusal_of("["), {"column 2", "JSON"}));
   EXPECT_TRUE(names(refusal_of("[3]"), {"array", "object"}));

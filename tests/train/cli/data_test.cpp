@@ -194,7 +194,7 @@ TEST(CorpusCommand, ReportsTheContentsOfACorpus) {
   EXPECT_EQ(json["documents"], 3);
   EXPECT_EQ(json["bytes"], text_bytes + 16);
   EXPECT_EQ(json["train"]["bytes"].get<std::size_t>() + json["validation"]["bytes"].get<std::size_t>(), text_bytes + 16);
-  EXPECT_EQ(json["train"]["bytes"], (text_bytes + 16) * 3 / 4);
+  EXPECT_NEAR(json["train"]["bytes"].get<double>(), static_cast<double>(text_bytes + 16) * 0.75, 1);
   EXPECT_EQ(json["tokens"], text_bytes + 10) << "characters";
   EXPECT_EQ(json["sample"], "one two");
   here.write("latin.txt", "caf\xe9 latin");
@@ -396,26 +396,109 @@ TEST(Data, ARunThatEndedBeforeItsFirstCheckpointIsNotReplaced) {
 
 TEST(Eval, WordsHaveNoBitsPerByte) {
   const Workspace here;
-  ASSERT_EQ(here.run(train("run", {"tokenizer.kind=word", "tokenizer.min_count=3"})).code, 0);
+  const Outcome trained = here.run(train("run", {"tokenizer.kind=word", "tokenizer.min_count=3"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_named(trained.err, {"word", "exported", "tokenizer.kind"});
+  expect_named(here.run({"sample", "run", "--prompt", "the zz9 e4", "--max-new-tokens", "2"}).err, {"zz9", "e4", "<unk>"});
+  EXPECT_FALSE(contains(here.run({"sample", "run", "--prompt", "the lamp", "--max-new-tokens", "2"}).err, "<unk>"));
   EXPECT_TRUE(json_of(here.run({"eval", "run", "--json"}))["bits_per_byte"].is_null());
 }
 
-TEST(Data, AFileOfJsonWithAnotherNameIsReported) {
-  const Workspace here;
-  std::string lines;
+/// 30 examples in a form that people publish, as one JSON array. "#" in an item becomes its number.
+std::string array_of(const std::string& item) {
+  std::string all = "[";
   for (int i = 0; i < 30; ++i) {
-    lines += R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "turns"}]})"
-             "\n";
+    std::string one = item;
+    for (std::size_t at = one.find('#'); at != std::string::npos; at = one.find('#', at)) {
+      one.replace(at, 1, std::to_string(i));
+    }
+    all += (i == 0 ? "\n  " : ",\n  ") + one;
   }
-  here.write("chats.txt", lines);
-  const Words fragments = {"chats.txt", "JSON", ".jsonl"};
-  const Outcome trained = here.run(train("run", {"--corpus", "chats.txt"}));
-  EXPECT_EQ(trained.code, 0) << trained.err;
-  expect_named(trained.err, fragments);
-  expect_named(here.run({"eval", "run", "--corpus", "chats.txt"}).err, fragments);
-  expect_named(here.run({"corpus", "inspect", "chats.txt"}).err, fragments);
-  expect_named(here.run(train("piped", {"--corpus", "-"}), {.input = lines}).err, {"standard input", "JSON", ".jsonl"});
-  EXPECT_FALSE(contains(here.run(train("text", {})).err, "JSON"));
+  return all + "\n]\n";
+}
+
+TEST(DataKind, EveryCommandReadsArraysOfExamples) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("base", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.block_size=64"})).code, 0);
+  const struct {
+    const char *file, *item;
+  } forms[] = {
+      {"alpaca.json", R"({"instruction": "the lamp", "input": "#", "output": "turns #"})"},
+      {"sharegpt.json", R"({"id": "#", "conversations": [{"from": "human", "value": "the lamp"}, {"from": "gpt", "value": "turns #"}]})"},
+      {"messages.json", R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "turns #"}]})"}};
+  for (const auto& [file, item] : forms) {
+    here.write(file, array_of(item));
+    const std::string run = std::string(file) + "-run";
+    const Outcome tuned = here.run({"finetune", "base", "--data", file, "--out", run, "--set", "train.max_steps=2"});
+    ASSERT_EQ(tuned.code, 0) << tuned.err;
+    expect_named(tuned.err, {"27 examples", "3 examples"});
+    const Json seen = json_of(here.run({"corpus", "inspect", file, "--chat", "--tokenizer", "base", "--json"}));
+    EXPECT_EQ(seen["count"], 30);
+    EXPECT_TRUE(contains(seen["examples"][1]["place"].get<std::string>(), "object 2"));
+    EXPECT_EQ(here.run({"eval", run, "--corpus", file}).code, 0);
+    EXPECT_EQ(here.run({"teach", "base", "--data", file, "--out", std::string(file) + "-taught"}).code, 0);
+    expect_refused(here, {"corpus", "inspect", file}, {file, "object 1", "--chat"});
+    expect_refused(here, {"assistant", "--corpus", file, "--time", "9s", "--plan"}, {file, "object 1", "--chats"});
+    expect_refused(here, train("no", {"--corpus", file}), {file, "conversation"});
+  }
+  here.write("dpo.json", array_of(R"({"prompt": "the lamp", "chosen": "turns #", "rejected": "falls #"})"));
+  const Outcome preferred = here.run({"finetune", "base", "--data", "dpo.json", "--out", "dpo", "--set", "train.max_steps=1"});
+  ASSERT_EQ(preferred.code, 0) << preferred.err;
+  expect_named(preferred.err, {"dpo", "27 pairs"});
+  expect_refused(here, {"eval", "base", "--corpus", "dpo.json"}, {"dpo.json", "object 1", "corpus inspect"});
+  expect_refused(here, {"teach", "base", "--data", "dpo.json", "--out", "no"}, {"dpo.json", "object 1"});
+  expect_refused(here, {"corpus", "inspect", "dpo.json"}, {"dpo.json", "object 1", "--chat"});
+  const Json pairs = json_of(here.run({"corpus", "inspect", "dpo.json", "--chat", "--tokenizer", "base", "--examples", "1", "--json"}));
+  ASSERT_EQ(pairs["examples"].size(), 2U) << "both answers of a pair";
+  EXPECT_EQ(pairs["count"], 30);
+  EXPECT_TRUE(contains(pairs["examples"][1]["text"].get<std::string>(), "falls 0"));
+}
+
+TEST(DataKind, OtherFormsAreRefusedOrReported) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("base", {"tokenizer.kind=byte"})).code, 0);
+  here.write("faq.json", array_of(R"({"question": "the lamp", "reply": "turns"})"));
+  here.write("faq.csv", "question,reply\n" + tiny_text());
+  here.write("classes.jsonl", "{\"text\": \"the lamp\", \"label\": 1}\n{\"text\": \"ships\", \"label\": 0}\n");
+  for (const char* file : {"faq.json", "faq.csv"}) {
+    expect_refused(here, {"finetune", "base", "--data", file, "--out", "no"}, {file, "python3"});
+    expect_refused(here, {"teach", "base", "--data", file, "--out", "no"}, {file, "python3"});
+    const Outcome trained = here.run(train(std::string("of ") + file, {"--corpus", file}));
+    EXPECT_EQ(trained.code, 0) << trained.err;
+    expect_named(trained.err, {file, "python3"});
+  }
+  for (const Words& words :
+       {Words{"finetune", "base", "--data", "classes.jsonl", "--out", "no"}, Words{"eval", "base", "--corpus", "classes.jsonl"},
+        Words{"teach", "base", "--data", "classes.jsonl", "--out", "no"}, Words{"corpus", "inspect", "classes.jsonl"},
+        Words{"assistant", "--from", "base", "--chats", "classes.jsonl", "--time", "9s", "--plan"},
+        train("no", {"--corpus", "classes.jsonl"})}) {
+    expect_refused(here, words, {"classes.jsonl", "line 1", "label"});
+  }
+  const std::string lines = R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "turns"}]})";
+  const Outcome piped = here.run(train("piped", {"--corpus", "-"}), {.input = lines});
+  EXPECT_EQ(piped.code, 2);
+  expect_named(piped.err, {"standard input", "conversation"});
+}
+
+TEST(Split, OfAFolderIsSpreadAndNamesItsFiles) {
+  const Workspace here;
+  for (const char* name : {"texts/a.txt", "texts/b.txt", "texts/c.txt"}) {
+    here.write(name, std::string(name) + tiny_text());
+  }
+  const Outcome trained = here.run(train("run", {"--corpus", "texts"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_named(trained.err, {"for validation", "all 3 files"});
+  const Json inspected = json_of(here.run({"corpus", "inspect", "texts", "--json"}));
+  ASSERT_EQ(inspected["validation"]["files"].size(), 3U);
+  const Outcome at_end = here.run(train("end", {"--corpus", "texts", "data.split=end"}));
+  expect_named(at_end.err, {"for validation", "/c.txt"});
+  EXPECT_NE(losses(here, "end"), losses(here, "run"));
+
+  // A run of an older program, whose configuration lacks the key, keeps its split.
+  std::string config = contents(here / "end/config.toml");
+  EXPECT_TRUE(contains(config, "split = \"end\""));
+  EXPECT_EQ(json_of(here.run({"eval", "end", "--json"}))["loss"], here.metrics("end").back()["val_loss"]);
+  EXPECT_EQ(json_of(here.run({"eval", "run", "--json"}))["loss"], here.metrics("run").back()["val_loss"]);
 }
 
 TEST(Data, AValidationPartOfAFewTokensIsReported) {

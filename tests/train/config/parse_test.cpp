@@ -148,6 +148,7 @@ TEST(ParseConfig, GivesAnOlderRunWhatItHad) {
   EXPECT_FALSE(parse_config_of_run(older, "run").lora.decay);
   EXPECT_EQ(parse_config_of_run(older, "run").chat.content_parts, ContentParts::glued);
   EXPECT_EQ(parse_config(older, "a new run").chat.content_parts, ContentParts::by_template);
+  EXPECT_EQ(parse_config_of_run(older, "run").data.split, SplitPlace::end) << "the split that older runs have";
   EXPECT_EQ(parse_config(older, "a new run").optim.muon_precision, Precision::auto_);
   EXPECT_TRUE(parse_config(older, "a new run").lora.decay);
 }

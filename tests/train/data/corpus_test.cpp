@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "tests/support/temporary_folder.h"
+#include "train/data/conversations.h"
+#include "train/data/corpus_contents.h"
 #include "train/data/corpus_reader.h"
 #include "train/data/split.h"
 #include "train/data/tokenize.h"
@@ -384,21 +386,103 @@ TEST(Corpus, JsonlHasADocumentALine) {
   EXPECT_EQ(documents_of(open_corpus(body, {.text_field = "body"}))[0].text, "a");
 }
 
-TEST(Corpus, ReportsFilesOfPlainTextThatLookLikeJson) {
+TEST(Corpus, ReadsTextsFromJsonHoweverTheFileIsCalled) {
   const TemporaryFolder folder;
-  const std::string plain = folder.write("plain.txt", "{ is a brace");
-  const std::string chats = folder.write("chats.txt", "\xEF\xBB\xBF{\"messages\": []}\n");
-  const std::string list = folder.write("list.json", "[{\"messages\": []}]");
-  const std::string named = folder.write("named.jsonl", "{\"text\": \"a\"}\n");
-  using Notes = std::vector<std::string>;
-  EXPECT_EQ(survey(open({plain, named}), nullptr).notes, Notes());
-  const Notes of_lines = survey(open({named, plain, chats}), nullptr).notes;
-  ASSERT_EQ(of_lines.size(), 1U);
-  EXPECT_TRUE(names(of_lines[0], {chats, "object", ".jsonl"}));
-  EXPECT_EQ(of_lines[0].find("other"), std::string::npos) << "no other file looks like JSON";
-  const Notes of_list = survey(open({list, chats}), nullptr).notes;
-  ASSERT_EQ(of_list.size(), 1U);
-  EXPECT_TRUE(names(of_list[0], {list, "array", ".jsonl", "1 other file"}));
+  const std::vector<std::string> expected = {"one\ntwo", "three"};
+  for (const auto& [name, text] : {std::pair("a.jsonl", "{\"text\": \"one\\ntwo\"}\n\n{\"text\": \"three\"}"),
+                                   {"a.json", "\xEF\xBB\xBF[{\"text\": \"one\\ntwo\", \"id\": 1},\n {\"text\": \"three\"}]\n"},
+                                   {"b.jsonl", "[\n{\"text\": \"one\\ntwo\"}, {\"text\": \"three\"}]"},
+                                   {"a.txt", "{\"text\": \"one\\ntwo\"}\n{\"text\": \"three\"}\n"},
+                                   {"b.txt", "{\n \"text\": \"one\\ntwo\"\n}\n{\n \"text\": \"three\"\n}"}}) {
+    EXPECT_EQ(texts_of(read({folder.write(name, text)})), expected) << name;
+  }
+  EXPECT_EQ(texts_of(read({folder.write("c.txt", "{ is a brace")})), (std::vector<std::string>{"{ is a brace"}));
+  const std::string broken = folder.write("d.json", "[{\"text\": \"one\"}, {\"text\": 3}]"),
+                    cut = folder.write("e.json", "[{\"text\": \"one\"},");
+  EXPECT_TRUE(names(input_error_of([&] { read({broken}); }), {broken, "object 2", "number"}));
+}
+
+TEST(Corpus, NoExampleIsReadAsPlainText) {
+  const TemporaryFolder folder;
+  const struct {
+    const char *name, *text, *what;
+  } cases[] = {{"alpaca.json", R"([{"instruction": "a", "input": "", "output": "b"}])", "conversation"},
+               {"sharegpt.txt", R"([{"id": 1, "conversations": [{"from": "human", "value": "a"}]}])", "conversation"},
+               {"chats.txt", "{\"messages\": []}\n", "conversation"},
+               {"pretty.json", "{\n\"prompt\": \"a\",\n\"completion\": \"b\"\n}", "conversation"},
+               {"dpo.json", R"([{"prompt": "a", "chosen": "b", "rejected": "c"}])", "\"rejected\""},
+               {"kto.jsonl", R"({"prompt": "a", "completion": "b", "label": true})", "\"label\""},
+               {"labels.jsonl", R"({"text": "a", "label": 3})", "label"},
+               {"later.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\", \"label\": \"sports\"}", "line 2"},
+               {"plural.json", R"([{"text": "a", "labels": [1]}])", "object 1"},
+               {"table.csv", "prompt,completion\na,b\n", "table"},
+               {"table.txt", "\"instruction\"\t\"output\"\r\na\tb\r\n", "table"}};
+  for (const auto& [name, text, what] : cases) {
+    const std::string path = folder.write(name, text);
+    EXPECT_TRUE(names(input_error_of([&] { survey(open({path}), nullptr); }), {path, what})) << name;
+  }
+}
+
+TEST(Corpus, OtherJsonAndTablesAreTextOrRefused) {
+  const TemporaryFolder folder;
+  for (const auto& [name, text] : {std::pair("a.json", R"([{"question": "a", "reply": "b"}])"),
+                                   {"b.json", R"(["a", "b"])"},
+                                   {"c.csv", "name;size\na;3\n"},
+                                   {"d.json", "{\n\"rows\": [{\"text\": \"a\"}]}"},
+                                   {"e.tsv", "a\tb\n"}}) {
+    const std::vector<std::string> path = {folder.write(name, text)};
+    const std::vector<std::string> notes = survey(open_corpus(path), nullptr).notes;
+    ASSERT_EQ(notes.size(), 1U) << name;
+    EXPECT_TRUE(names(notes[0], {path[0], "python3"}));
+    EXPECT_TRUE(names(input_error_of([&] { open_corpus(path, {.refuses_json = true}); }), {path[0], "python3"})) << name;
+    EXPECT_EQ(texts_of(documents_of(open_corpus(path))), std::vector<std::string>{text}) << name;
+  }
+}
+
+TEST(Corpus, CommandsForOtherFormsGiveWhatIsRead) {
+  const TemporaryFolder folder;
+  for (const auto& [name, text] : {std::pair("a.json", R"([{"question": "the lamp?", "reply": "\u0131\u015f\u0131k"}])"),
+                                   {"b.json", R"(["the lamp", "turns"])"},
+                                   {"c.csv", "prompt,completion\n\"the, lamp\",turns\n"},
+                                   {"d.json", "{\n\"rows\": [{\"text\": \"the lamp\"}]}"},
+                                   {"e.json", "{\"question\": \"the lamp?\", \"reply\": \"turns\"}\n"},
+                                   {"f.txt", "instruction\toutput\nthe lamp\tturns\n"},
+                                   {"g.jsonl", "{\"text\": \"the lamp\", \"label\": 1}\n"}}) {
+    const std::vector<std::string> path = {folder.write(name, text)};
+    const std::string error = input_error_of([&] { survey(open_corpus(path, {.refuses_json = true}), nullptr); });
+    const std::size_t at = error.find("python3");
+    ASSERT_NE(at, std::string::npos) << error;
+    ASSERT_EQ(std::system(error.substr(at).c_str()), 0) << error;
+    const std::vector<std::string> converted = {path[0] + (std::string_view(name) == "g.jsonl" ? ".texts.jsonl" : ".jsonl")};
+    const DataKind kind = contents_of(converted, "text").kind;
+    EXPECT_TRUE(kind == DataKind::conversations || kind == DataKind::documents) << name;
+    read_conversations(converted, "text");
+  }
+}
+
+TEST(Corpus, ListsTheKeysThatItDoesNotRead) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("a.jsonl", "{\"text\": \"a\", \"url\": \"x\"}\n{\"text\": \"b\", \"url\": \"y\", \"id\": 2}\n");
+  const std::vector<std::string> notes = survey(open({path}), nullptr).notes;
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_TRUE(names(notes[0], {"\"url\" on 2", "\"id\" on 1"}));
+}
+
+TEST(Corpus, ATextInAnotherEncodingIsNotReplacedByMarks) {
+  const TemporaryFolder folder;
+  std::string russian;
+  for (int i = 0; i < 20; ++i) {
+    russian += "\xC2\xF1\xE5 \xEF\xF0\xE8\xE2\xE5\xF2\xF1\xF2\xE2\xEE\xE2\xE0\xEB\xE8 \xE4\xF0\xF3\xE3\xE0.\n";  // Windows-1251
+  }
+  const std::vector<std::string> path = {folder.write("a.txt", russian)};
+  EXPECT_TRUE(
+      names(input_error_of([&] { survey(open_corpus(path, {.replace_invalid = true}), nullptr); }), {path[0], "iconv -f WINDOWS-1251"}));
+  const auto maker = make_tokenizer_maker({.kind = "char"});
+  EXPECT_TRUE(names(input_error_of([&] { survey(open_corpus(path), maker.get()); }), {path[0], "iconv -f WINDOWS-1251"}));
+  const std::vector<std::string> damaged = {folder.write("b.txt", std::string(5000, 'a') + "\xE9" + std::string(5000, 'b'))};
+  const std::vector<std::string> notes = survey(open_corpus(damaged, {.replace_invalid = true}), nullptr).notes;
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_TRUE(names(notes[0], {"1 place", "data.invalid_utf8"}));
 }
 
 TEST(Corpus, ReportsFilesWithLineBreaksOfWindows) {
@@ -462,7 +546,7 @@ TEST(Corpus, ATextIsCutAtAnAllowedPlace) {
 /// The texts before and after the split point.
 std::pair<std::string, std::string> parts_of(const Corpus& corpus, index split) {
   std::pair<std::string, std::string> parts;
-  CorpusReader reader(corpus, all_stable, split);
+  CorpusReader reader(corpus, all_stable, split_at(survey(corpus, nullptr).bytes_of_files, split));
   for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
     for (const Chunk& chunk : chunks) {
       (chunk.after_split ? parts.second : parts.first) += chunk.begins ? concat("|", chunk.text) : chunk.text;

@@ -128,20 +128,26 @@ TEST(Pairs, TheFirstOnesAreForTraining) {
   for (int i = 0; i < 10; ++i) {
     text += concat(i, "\tx\n");
   }
-  const PairCorpus corpus = pairs_in({folder.write("a.tsv", text)});
+  PairCorpus corpus = pairs_in({folder.write("a.tsv", text)});
+  std::vector<std::string> notes;
+  const auto with = [](double share) {
+    DataConfig config;
+    config.val_fraction = share;
+    return config;
+  };
   struct Case {
     double val_fraction;
     std::size_t train;
   };
   for (const Case& c : {Case{0, 10}, {0.1, 9}, {0.25, 7}, {0.5, 5}, {0.99, 0}}) {
-    const PairSplit parts = split_pairs(corpus, c.val_fraction);
+    const PairSplit parts = split_pairs(corpus, with(c.val_fraction), notes);
     ASSERT_EQ(parts.train.size(), c.train) << c.val_fraction;
     ASSERT_EQ(parts.validation.size(), 10 - c.train) << c.val_fraction;
     EXPECT_EQ(parts.train.data(), corpus.pairs.data());
     EXPECT_EQ(parts.validation.data(), corpus.pairs.data() + c.train);
   }
   for (const double bad : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_THROW(split_pairs(corpus, bad), InputError) << bad;
+    EXPECT_THROW(split_pairs(corpus, with(bad), notes), InputError) << bad;
   }
 }
 

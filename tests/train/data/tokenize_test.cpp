@@ -48,6 +48,9 @@ class Texts {
   Corpus corpus;
 };
 
+/// The split at a byte of all texts.
+FileSplit at_byte(const Corpus& corpus, index byte) { return split_at(survey(corpus, nullptr).bytes_of_files, byte); }
+
 std::unique_ptr<Tokenizer> tokenizer_of(const TokenizerOptions& options, const Corpus& corpus) {
   const auto maker = make_tokenizer_maker(options);
   survey(corpus, maker.get());
@@ -117,7 +120,7 @@ TEST(Tokenize, JoinsTheDocumentsInOrder) {
 TEST(Tokenize, PutsTheSeparatorBetweenDocumentsOfAPartOnly) {
   const Texts files({"ab", "c", "de"});
   EXPECT_EQ(tokens_in(tokenize(files.corpus, Separating()).parts[0]), (std::vector<Token>{'a', 'b', 256, 'c', 256, 'd', 'e'}));
-  const TokenizedCorpus cut = tokenize(files.corpus, Separating(), 4);
+  const TokenizedCorpus cut = tokenize(files.corpus, Separating(), at_byte(files.corpus, 4));
   EXPECT_EQ(tokens_in(cut.parts[0]), (std::vector<Token>{'a', 'b', 256, 'c', 256, 'd'}));
   EXPECT_EQ(tokens_in(cut.parts[1]), (std::vector<Token>{'e'}));
   EXPECT_EQ(cut.parts[0].documents(), 3);
@@ -125,7 +128,8 @@ TEST(Tokenize, PutsTheSeparatorBetweenDocumentsOfAPartOnly) {
   EXPECT_EQ(cut.parts[0].document_start(2), 5);
   EXPECT_EQ(cut.parts[0].document_start(3), 6);
   EXPECT_EQ(cut.parts[1].documents(), 1);
-  EXPECT_EQ(tokens_in(tokenize(files.corpus, Separating(), 3).parts[1]), (std::vector<Token>{'d', 'e'})) << "a split between documents";
+  EXPECT_EQ(tokens_in(tokenize(files.corpus, Separating(), at_byte(files.corpus, 3)).parts[1]), (std::vector<Token>{'d', 'e'}))
+      << "a split between documents";
 }
 
 TEST(Tokenize, NamesTheFileAndTheByteInIt) {
@@ -133,7 +137,7 @@ TEST(Tokenize, NamesTheFileAndTheByteInIt) {
   EXPECT_TRUE(names(input_error_of([&] { tokenizer_of({.kind = "char"}, bad.corpus); }), {bad.name(1), "byte 6", "UTF-8", "0xE9"}));
   const auto tokenizer = make_tokenizer("char", std::vector<std::string_view>{"abc"});
   const Texts strange({"abcabc", "aaaax"});  // a split at byte 7: the offset still counts from the file's start
-  EXPECT_TRUE(names(input_error_of([&] { tokenize(strange.corpus, *tokenizer, 7); }),
+  EXPECT_TRUE(names(input_error_of([&] { tokenize(strange.corpus, *tokenizer, {6, 1}); }),
                     {strange.name(1), "byte 4", "U+0078", "'x'", "3 characters"}));
 }
 
@@ -171,7 +175,7 @@ TEST(Tokenize, ATextThatIsReadInPiecesHasTheTokensOfTheWhole) {
     EXPECT_EQ(tokenizer->to_json(), make_tokenizer(options, documents)->to_json()) << options.kind;
     EXPECT_TRUE(tokens_in(tokenize(files.corpus, *tokenizer).parts[0]) == tokenizer->encode(text)) << options.kind;
     const index split = 2'000'001;
-    const TokenizedCorpus parts = tokenize(files.corpus, *tokenizer, split);
+    const TokenizedCorpus parts = tokenize(files.corpus, *tokenizer, at_byte(files.corpus, split));
     const auto cut = static_cast<std::size_t>(parts.bytes[0]);
     EXPECT_NEAR(static_cast<double>(cut), static_cast<double>(split), 3);
     EXPECT_TRUE(tokens_in(parts.parts[0]) == tokenizer->encode(text.substr(0, cut))) << options.kind;
@@ -188,7 +192,7 @@ TEST(TokenFile, IsMadeOnceAndFoundAgain) {
   const std::string folder = cache.path("deep/cache");
   const Texts files({"one document", "another", long_text()});
   const std::string fingerprint = survey(files.corpus, nullptr).fingerprint;
-  const index split = 2'500'000;
+  const FileSplit split = {12, 3, 2'000'000};
   for (const TokenizerOptions& options : {TokenizerOptions{.kind = "char"}, TokenizerOptions{.kind = "bpe", .vocab_size = 300}}) {
     const auto tokenizer = tokenizer_of(options, files.corpus);
     const TokenizedCorpus expected = tokenize(files.corpus, *tokenizer, split);
@@ -206,7 +210,7 @@ TEST(TokenFile, IsMadeOnceAndFoundAgain) {
         }
       }
     }
-    tokenize_once(folder, fingerprint, files.corpus, *tokenizer, split + 1, [&](index bytes) { told = bytes; });
+    tokenize_once(folder, fingerprint, files.corpus, *tokenizer, {12, 3, 2'000'001}, [&](index bytes) { told = bytes; });
     EXPECT_GT(told, 0) << "another split is another file";
   }
   EXPECT_EQ(files_in(folder), 4U) << "nothing half written";
@@ -220,13 +224,13 @@ TEST(TokenFile, ATextThatChangesWhileItIsReadIsRefused) {
   folder.write("a.txt", "two text of a length");
   const auto tokenizer = make_tokenizer("byte", {});
   const std::string cache = folder.path("cache");
-  for (const auto& make : {std::function<void()>([&] { tokenize_once(cache, fingerprint, corpus, *tokenizer, 5); }),
-                           std::function<void()>([&] { tokenize(corpus, *tokenizer, 5, {}, fingerprint); })}) {
+  for (const auto& make : {std::function<void()>([&] { tokenize_once(cache, fingerprint, corpus, *tokenizer, {5}); }),
+                           std::function<void()>([&] { tokenize(corpus, *tokenizer, {5}, {}, fingerprint); })}) {
     EXPECT_TRUE(names(input_error_of(make), {"changed", path[0]}));
   }
   EXPECT_EQ(files_in(cache), 0U);
   folder.write("a.txt", "one text of a length");
-  EXPECT_EQ(tokenize(corpus, *tokenizer, 5, {}, fingerprint).bytes[0], 5) << "a split changes no fingerprint";
+  EXPECT_EQ(tokenize(corpus, *tokenizer, {5}, {}, fingerprint).bytes[0], 5) << "a split changes no fingerprint";
 }
 
 TEST(TokenFile, HoldsLargeVocabulariesAndNothingAtAll) {
@@ -454,7 +458,7 @@ TEST(TinyShakespeare, HasTheCountsOfNanoGpt) {
   DIKKAT_NEEDS_SHARED_DATA("tinyshakespeare.txt");
   const Corpus corpus = corpus_of(shared_data("tinyshakespeare.txt"));
   const auto tokenizer = tokenizer_of({.kind = "char"}, corpus);
-  const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, training_share(survey(corpus, nullptr).bytes, 0.1));
+  const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, {training_share(survey(corpus, nullptr).bytes, 0.1)});
   EXPECT_EQ(tokenizer->vocab_size(), 65);
   EXPECT_EQ(tokens.parts[0].size(), 1003854);
   EXPECT_EQ(tokens.parts[1].size(), 111540);
@@ -470,7 +474,7 @@ TEST(Split, IsBetweenCharactersOfEveryLength) {
     ASSERT_GT(text.size(), 300U) << path;
     const auto tokenizer = tokenizer_of({.kind = "char"}, corpus);
     for (index split = 0; split <= static_cast<index>(text.size()); split += 7) {
-      const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, split);
+      const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, {split});
       const std::string first = tokenizer->decode(tokens_in(tokens.parts[0]));
       EXPECT_TRUE(first + tokenizer->decode(tokens_in(tokens.parts[1])) == text) << name << " " << split;
       EXPECT_NEAR(static_cast<double>(first.size()), static_cast<double>(split), 3) << name;

@@ -128,8 +128,8 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
           .bytes = done,
           .share = static_cast<double>(done) / static_cast<double>(summary.facts.bytes)});
   };
-  summary.bytes = tokenize(summary.corpus, *tokenizer, training_share(summary.facts.bytes, arguments.val_fraction), counter, tokenizing,
-                           summary.facts.fingerprint);
+  summary.split = spread_split(summary.facts.bytes_of_files, arguments.val_fraction, kLeastTextShare);
+  summary.bytes = tokenize(summary.corpus, *tokenizer, summary.split, counter, tokenizing, summary.facts.fingerprint);
   summary.documents = counter.documents;
   summary.tokens = counter.tokens;
   summary.tokenizer_kind = tokenizer->kind();

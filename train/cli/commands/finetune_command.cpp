@@ -11,8 +11,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/override.h"
-#include "train/data/preferences.h"
-#include "train/data/token_shards.h"
+#include "train/data/corpus_contents.h"
 #include "train/model/model_origin.h"
 #include "train/run/trainer.h"
 
@@ -86,8 +85,11 @@ bool learns_preferences(const WantedRun& run) {
   if (config.preference.method != PreferenceMethod::auto_) {
     return config.preference.is_on();
   }
-  return !run.corpus.empty() && !are_token_shards(run.corpus) &&
-         kind_of_preferences(run.corpus, config.data.text_field) != PreferenceKind::none;
+  if (run.corpus.empty()) {
+    return false;
+  }
+  const DataKind kind = contents_of(run.corpus, config.data.text_field).kind;
+  return kind == DataKind::pairs || kind == DataKind::judgements;
 }
 
 int finetune_command(FinetuneArguments arguments) {
