@@ -29,7 +29,7 @@ bool is_temporary(const fs::path& path) {
 /// Lists the files that prevent a new run, for a message: at most three names, then "...". Empty for an empty folder. Remains of a failed
 /// start do not count: temporary files, the lock file, a folder without checkpoints. `is_restart`: neither do the files that it has
 /// written.
-std::string contents_of(const fs::path& path, bool is_restart) {
+std::string names_in_the_way(const fs::path& path, bool is_restart) {
   std::vector<std::string> names;
   for (const fs::path& entry : paths_in(path)) {
     const fs::path name = entry.filename();
@@ -55,7 +55,7 @@ void require_empty(const fs::path& path, const RunDirectory::IsOwnStart& is_own_
       !has_config || has_checkpoints || is_restart, path.string(),
       " has a config.toml and no checkpoints, and not from a start of this run that was interrupted: remove it, or choose another "
       "--out");
-  const std::string contents = contents_of(path, is_restart);
+  const std::string contents = names_in_the_way(path, is_restart);
   const bool is_run = has_checkpoints && has_metrics;  // not a model from merge or import
   require_input(contents.empty(), path.string(), " is not empty (it has ", contents, "): choose another --out",
                 is_run ? concat(", or continue its run with `dikkat resume ", path.string(), "`") : "");

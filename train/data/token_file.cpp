@@ -51,7 +51,7 @@ void read_again(int file, const std::string& path, std::size_t offset, std::span
 
 /// Returns the root_hash() of a file's contents. The file is read, not mapped, so that it does not count as this process's memory. Sets
 /// `sums`, if not null, from the same bytes.
-Digest contents_of(int file, const std::string& path, std::size_t bytes, PageSums* sums = nullptr) {
+Digest digest_of_contents(int file, const std::string& path, std::size_t bytes, PageSums* sums = nullptr) {
   return root_hash(static_cast<index>(bytes - kHeaderBytes), [&](index offset, std::span<std::byte> out) {
     read_again(file, path, kHeaderBytes + static_cast<std::size_t>(offset), out);
     if (sums != nullptr) {
@@ -190,7 +190,7 @@ class TokenFileWriter::Output {
   }
   Digest contents() {
     flush();
-    return contents_of(file_, path_, size_);
+    return digest_of_contents(file_, path_, size_);
   }
   void finish_with(const void* start, std::size_t bytes) {
     flush();
@@ -317,7 +317,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   PageSums sums(layout.end - kHeaderBytes);
-  if (contents_of(descriptor, path, layout.end, &sums) != header.contents) {
+  if (digest_of_contents(descriptor, path, layout.end, &sums) != header.contents) {
     return std::nullopt;
   }
   const auto file = std::make_shared<const CheckedFile>(mapped, kHeaderBytes, std::move(sums));

@@ -11,7 +11,7 @@ namespace dikkat {
 namespace {
 
 constexpr std::string_view kPrefix = "general.sampling.";
-constexpr std::string_view kUsed[] = {"temp", "top_k", "top_p", "min_p", "penalty_repeat", "penalty_last_n"};
+constexpr std::string_view kUsedKeys[] = {"temp", "top_k", "top_p", "min_p", "penalty_repeat", "penalty_last_n"};
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void read_gguf_sampling(const WeightFile& file, ForeignConfig& config) {
   }
   for (const MetaEntry& entry : file.metadata()) {
     const std::string_view key = std::string_view(entry.key).substr(std::min(kPrefix.size(), entry.key.size()));
-    if (entry.key.starts_with(kPrefix) && std::ranges::find(kUsed, key) == std::end(kUsed) && !entry.value.says_nothing()) {
+    if (entry.key.starts_with(kPrefix) && std::ranges::find(kUsedKeys, key) == std::end(kUsed) && !entry.value.says_nothing()) {
       add(entry.key, entry.value.text());
     }
   }

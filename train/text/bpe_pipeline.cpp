@@ -253,7 +253,7 @@ const std::vector<NamedRule>& named_rules() {
   return rules;
 }
 
-json byte_level() { return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}}; }
+json byte_level_step() { return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}}; }
 
 json pre_tokenizer_of(const NamedRule& rule) {
   json steps = json::array();
@@ -263,7 +263,7 @@ json pre_tokenizer_of(const NamedRule& rule) {
   if (rule.digits) {
     steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
   }
-  steps.push_back(byte_level());
+  steps.push_back(byte_level_step());
   return {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
 }
 
@@ -319,7 +319,7 @@ BpePipeline named_pipeline(std::string_view gguf_pre, std::vector<std::string> t
           .added_tokens = std::move(added),
           .normalizer = "null",
           .pre_tokenizer = json_text(pre_tokenizer_of(*rule)),
-          .decoder = json_text(byte_level()),
+          .decoder = json_text(byte_level_step()),
           .text_tokens = std::move(text_tokens)};
 }
 
