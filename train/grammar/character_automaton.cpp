@@ -13,7 +13,7 @@ using Node = Grammar::Node;
 using State = CharacterAutomaton::State;
 using Edge = CharacterAutomaton::Edge;
 
-constexpr std::size_t kMostEdges = 1'000'000;
+constexpr std::size_t kMostCharacterEdges = 1'000'000;
 constexpr std::size_t kMostSteps = 20'000'000;
 constexpr std::size_t kMostInSets = 4'000'000;  // states in all sets of a complement
 
@@ -63,7 +63,7 @@ struct Draft {
  private:
   void count() {
     work(1);
-    if (++size_ > kMostEdges) {
+    if (++size_ > kMostCharacterEdges) {
       fail_large();
     }
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostMemory = std::size_t{16} << 20;
 // Limits of the work for one mask. They count the same whatever is known already, so that an answer does not depend on others.
-constexpr index kMostPlaces = 32'000'000;    // over all bytes of all tokens that can follow
+constexpr index kMostTokenPlaces = 32'000'000;    // over all bytes of all tokens that can follow
 constexpr index kMostNewPlaces = 1'000'000;  // over the states that these bytes lead to
 constexpr index kOfState = 16;               // the cost of a state beside its places
 // What a grammar is tried with before its first answer.
@@ -174,7 +174,7 @@ class TokenGrammar::Masks {
         seen_[number] = 1;
         new_places += size + kOfState;
       }
-      if ((places > kMostPlaces || new_places > kMostNewPlaces) && longest > 4) {
+      if ((places > kMostTokenPlaces || new_places > kMostNewPlaces) && longest > 4) {
         return std::nullopt;
       }
       path_[node.depth] = state;
