@@ -5,6 +5,7 @@
 #include "autograd/base/parallel.h"
 #include "tests/gradcheck/driver.h"
 #include "tests/gradcheck/registry.h"
+#include "tests/gradcheck/tolerance.h"
 #include "tests/support/compare.h"
 #include "tests/support/throws.h"
 
@@ -16,8 +17,7 @@ using testing::error_of;
 using testing::relative_error;
 using testing::same_bits;
 
-constexpr double kNumeric = 1e-6, kDefinition = 1e-12;  // as in gradcheck_test.cpp
-constexpr double kExact = 1e-6;                         // of the points' numbers, and of f32
+constexpr double kExact = 1e-6;  // of the points' numbers, and of f32
 
 class Edges : public ::testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Of, Edges, ::testing::ValuesIn(all_cases()), [](const auto& of) { return name_of(of.param.op); });

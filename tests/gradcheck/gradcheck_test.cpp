@@ -3,6 +3,7 @@
 #include "autograd/base/parallel.h"
 #include "tests/gradcheck/driver.h"
 #include "tests/gradcheck/registry.h"
+#include "tests/gradcheck/tolerance.h"
 #include "tests/support/compare.h"
 #include "tests/support/throws.h"
 
@@ -15,9 +16,7 @@ using testing::same_bits;
 
 // Errors are the largest difference over the tensor's largest magnitude, which counts as 0.01 if it is smaller (tests/support/compare.h).
 // So a gradient that is exactly zero must be computed to 1e-8, 1e-14 and 5e-8 below.
-constexpr double kNumeric = 1e-6;      // central differences
-constexpr double kDefinition = 1e-12;  // f64 against f64, summed in another order
-constexpr double kSingle = 5e-6;       // f32 against f64: 40 roundings of 2^-23; sums have up to 300 terms, whose errors partly cancel
+constexpr double kSingle = 5e-6;  // f32 against f64: 40 roundings of 2^-23; sums have up to 300 terms, whose errors partly cancel
 
 class GradCheck : public ::testing::TestWithParam<Case> {
   WithThreads one_{1};  // handing out tiles would cost most of the time; one test below takes more threads

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kMostMemory = std::size_t{16} << 20;
 // Limits of the work for one mask. They count the same whatever is known already, so that an answer does not depend on others.
-constexpr index kMostTokenPlaces = 32'000'000;    // over all bytes of all tokens that can follow
-constexpr index kMostNewPlaces = 1'000'000;  // over the states that these bytes lead to
-constexpr index kOfState = 16;               // the cost of a state beside its places
+constexpr index kMostTokenPlaces = 32'000'000;  // over all bytes of all tokens that can follow
+constexpr index kMostNewPlaces = 1'000'000;     // over the states that these bytes lead to
+constexpr index kOfState = 16;                  // the cost of a state beside its places
 // What a grammar is tried with before its first answer.
 constexpr int kTries = 4, kTriedBytes = 256;
 constexpr index kMostPlacesTried = 2000;

@@ -180,12 +180,12 @@ TEST_F(Exchange, AnImportHasItsNameOnlyWhenItIsComplete) {
   here.write("empty/checkpoints/.tmp-step-000000000.h5-1-0", "half");
   EXPECT_EQ(here.run({"import", "hf", "--out", "empty"}).code, 0);
   EXPECT_FALSE(std::filesystem::exists(here / "empty/checkpoints/.tmp-step-000000000.h5-1-0"));
-  here.write("new.partial/checkpoints/.tmp-step-000000000.h5-1-0", "half");
+  here.write(".tmp-new-1/checkpoints/.tmp-step-000000000.h5-1-0", "half");
   const Outcome imported = here.run({"import", "hf", "--out", "new"});
   ASSERT_EQ(imported.code, 0) << imported.err;
   EXPECT_EQ(imported.out, "new/checkpoints/step-000000000.h5\n");
   EXPECT_TRUE(std::filesystem::exists(here / "new/config.toml"));
-  EXPECT_FALSE(std::filesystem::exists(here / "new.partial-2"));
+  EXPECT_FALSE(std::filesystem::exists(here / ".tmp-new-1"));
   expect_refused(here, {"import", "hf", "--out", "new"}, {"new", "config.toml", "--out"});
 }
 
