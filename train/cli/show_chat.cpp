@@ -97,7 +97,7 @@ std::string text_of(const ChatTokens& example, const Tokenizer& tokenizer) {
   const bool has_color = colored("x", Color::good) != "x";
   std::string text;
   for (std::size_t i = 0; i < example.tokens.size(); ++i) {
-    const std::string token = tokenizer.decode(std::span(&example.tokens[i], 1));
+    const std::string token = tokenizer.decode_inside(std::span(&example.tokens[i], 1));
     const bool is_scored = i > 0 && example.scored[i];
     if (is_scored) {
       append_to(text, has_color ? colored(for_people(token), Color::good) : concat('[', for_people(token), ']'));

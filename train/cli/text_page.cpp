@@ -2,13 +2,16 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "train/cli/write_page.h"
 #include "train/sample/look_at.h"
+#include "train/sample/text_stream.h"
 #include "train/system/json.h"
+#include "train/text/utf8.h"
 #include "train/web/report/page.h"
 
 namespace dikkat {
@@ -16,7 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostTokens = 20'000;  // on an evaluation's page, as many as a browser shows at once
 constexpr std::size_t kMostSampled = 4'000;  // for a sample, whose tokens have alternatives
 
 std::string base64(std::span<const std::uint8_t> bytes) {
@@ -37,18 +39,52 @@ std::string base64(std::span<const std::uint8_t> bytes) {
 
 Json probability(double value) { return std::isfinite(value) ? Json(std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr)) : Json(); }
 
-std::string text_of(const Tokenizer& tokenizer, Token token) { return tokenizer.decode(std::span(&token, 1)); }
+/// Returns the text of a token behind another one. Bytes that are not a whole character are written as numbers: <C3>.
+std::string name_of(const Tokenizer& tokenizer, std::optional<Token> before, Token token) {
+  std::string text = text_behind(tokenizer, before, token);
+  if (!utf8::first_invalid(text)) {
+    return text;
+  }
+  std::string name;
+  for (const char c : text) {
+    append_to(name, fmt::format("<{:02X}>", static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+/// Returns the tokens of a text that follows `before`: {"t": text, "n": name, if it is another one}. A character that is split over tokens
+/// is in the text of the last of them.
+Json json_of(const Tokenizer& tokenizer, std::optional<Token> before, std::span<const Token> tokens) {
+  Json list = Json::array();
+  TextStream text(tokenizer, before);
+  for (const Token token : tokens) {
+    Json& one = list.emplace_back();
+    one["t"] = text.push(token);
+    if (std::string name = name_of(tokenizer, before, token); name != one["t"]) {
+      one["n"] = std::move(name);
+    }
+    before = token;
+  }
+  if (!list.empty()) {
+    list.back()["t"].get_ref<std::string&>() += text.finish();
+  }
+  return list;
+}
 
 Json to_json(const Look& look, const Tokenizer& tokenizer, std::size_t given) {
-  Json tokens = Json::array();
-  for (std::size_t i = 0; i < look.tokens.size(); ++i) {
-    const Look::Seen& one = look.tokens[i];
+  std::vector<Token> text;
+  for (const Look::Seen& one : look.tokens) {
+    text.push_back(one.token);
+  }
+  Json tokens = json_of(tokenizer, std::nullopt, text);
+  for (std::size_t i = 0; i < text.size(); ++i) {
     Json alternatives = Json::array();
-    for (const auto& [token, p] : one.alternatives) {
-      alternatives.push_back({text_of(tokenizer, token), probability(p)});
+    for (const auto& [token, p] : look.tokens[i].alternatives) {
+      alternatives.push_back({name_of(tokenizer, i > 0 ? std::optional(text[i - 1]) : std::nullopt, token), probability(p)});
     }
-    tokens.push_back(
-        {{"t", text_of(tokenizer, one.token)}, {"p", probability(one.probability)}, {"given", i < given}, {"a", std::move(alternatives)}});
+    tokens[i]["p"] = probability(look.tokens[i].probability);
+    tokens[i]["given"] = i < given;
+    tokens[i]["a"] = std::move(alternatives);
   }
   return {{"tokens", std::move(tokens)},
           {"attention",
@@ -86,29 +122,37 @@ void write_sample_page(const std::filesystem::path& out, const TrainedModel& tra
 }
 
 void LossPage::add(const Batch& batch, std::span<const double> losses) {
+  Text& text = texts_.back();
   for (std::size_t i = 0; i < losses.size(); ++i) {
     if (batch.weights[i] <= 0) {
       continue;  // padding, or context of a window with a stride
     }
-    if (tokens_.size() >= kMostTokens) {
+    if (text.tokens.size() >= most_) {
       cut_ = true;
       return;
     }
-    tokens_.push_back({batch.targets[i], losses[i]});
+    if (text.tokens.empty()) {
+      text.before = batch.inputs[i];
+    }
+    text.tokens.push_back(batch.targets[i]);
+    text.losses.push_back(losses[i]);
   }
 }
 
 void LossPage::write(const std::filesystem::path& out, const std::string& title, const std::string& model) const {
-  Json tokens = Json::array();
-  for (const Scored& one : tokens_) {
-    tokens.push_back({{"t", text_of(tokenizer_, one.token)}, {"p", probability(std::exp(-one.loss))}});
+  Json all = Json::array();
+  for (const Text& text : texts_) {
+    Json tokens = json_of(tokenizer_, text.before, text.tokens);
+    for (std::size_t i = 0; i < text.losses.size(); ++i) {
+      tokens[i]["p"] = probability(std::exp(-text.losses[i]));
+    }
+    all.push_back({{"name", text.name}, {"tokens", std::move(tokens)}});
   }
-  Json text{{"name", "text"}, {"tokens", std::move(tokens)}};
   dikkat::write(out, {{"title", title},
                       {"model", model},
                       {"kind", "eval"},
                       {"note", cut_ ? "Only the beginning of the evaluated text is shown." : ""},
-                      {"texts", Json::array({std::move(text)})}});
+                      {"texts", std::move(all)}});
 }
 
 }  // namespace dikkat

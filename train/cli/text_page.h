@@ -17,24 +17,32 @@ namespace dikkat {
 void write_sample_page(const std::filesystem::path& out, const TrainedModel& trained, const std::vector<std::vector<Token>>& texts,
                        index given);
 
-/// The page of `eval --html`: the evaluated text with the loss of each token, up to a maximum length.
+/// The page of `eval --html`: evaluated texts with the loss of each token, up to a maximum length.
 class LossPage {
  public:
-  explicit LossPage(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  /// `texts` is the number of texts, 1 or more. They share the length of the page.
+  LossPage(const Tokenizer& tokenizer, std::size_t texts) : tokenizer_(tokenizer), most_(kMostTokens / texts) {}
 
-  /// Adds the scored tokens of a batch. It is an Evaluator::Listener.
+  /// Begins the next text. `name` says which files it consists of.
+  void begin(std::string name) { texts_.push_back({.name = std::move(name)}); }
+  /// Adds the scored tokens of a batch to the last text. It is an Evaluator::Listener.
   void add(const Batch& batch, std::span<const double> losses);
   void write(const std::filesystem::path& out, const std::string& title, const std::string& model) const;
 
  private:
-  struct Scored {
-    Token token;
-    double loss;
+  static constexpr std::size_t kMostTokens = 20'000;  // as many as a browser shows at once
+
+  struct Text {
+    std::string name;
+    Token before = 0;  // the token before the first one
+    std::vector<Token> tokens{};
+    std::vector<double> losses{};
   };
 
   const Tokenizer& tokenizer_;
-  std::vector<Scored> tokens_;
-  bool cut_ = false;  // whether the text was longer
+  std::size_t most_;  // tokens of a text
+  std::vector<Text> texts_;
+  bool cut_ = false;  // whether a text was longer
 };
 
 }  // namespace dikkat

@@ -1,3 +1,4 @@
+#include "tests/train/cli/page_data.h"
 #include "tests/train/cli/workspace.h"
 
 // Several texts in one run, as shown during training, by eval, by the exports of its metrics, and by finetune's short forms.
@@ -56,6 +57,13 @@ TEST_F(MixedSources, AreReportedSeparatelyAndTogether) {
   EXPECT_DOUBLE_EQ(result["loss"].get<double>(), 0.75 * first + 0.25 * second);
   const Outcome shown = here.run({"eval", "run", "--newest"});
   expect_named(shown.out, {"lamps", fixed(first, 4)});
+
+  // The page of an evaluation has a text for each source, and names its files.
+  ASSERT_EQ(here.run({"eval", "run", "--newest", "--html", "eval.html"}).code, 0);
+  const Json texts = data_of_page(contents(here / "eval.html"))["texts"];
+  ASSERT_EQ(texts.size(), 2U);
+  EXPECT_TRUE(contains(texts[0]["name"], "lamps.txt")) << texts[0]["name"];
+  EXPECT_TRUE(contains(texts[1]["name"], "days.txt")) << texts[1]["name"];
 
   ASSERT_EQ(here.run({"export-metrics", "run", "--csv", "table.csv"}).code, 0);
   const std::string table = contents(here / "table.csv");

@@ -209,6 +209,42 @@ nlohmann::ordered_json losses_by_name(const std::vector<TextPart>& parts, const 
   return object;
 }
 
+/// Returns the names of the files that paths of a corpus stand for, for the page.
+std::string files_of(const std::vector<std::string>& paths) {
+  constexpr std::size_t kShown = 12;
+  if (std::ranges::find(paths, kStandardInput) != paths.end()) {  // it can be read only once
+    return names_of(paths);
+  }
+  std::vector<CorpusFile> files;
+  try {
+    files = find_corpus_files(paths);
+  } catch (const InputError&) {  // a folder of other files, such as tokens or pairs
+    return names_of(paths);
+  }
+  std::string names;
+  for (std::size_t i = 0; i < std::min(files.size(), kShown); ++i) {
+    std::error_code error;
+    const fs::path name = fs::proximate(files[i].name, error);
+    append_to(names, concat(i > 0 ? ", " : "", error ? files[i].name : name.string()));
+  }
+  return files.size() > kShown ? concat(names, " and ", files.size() - kShown, " more") : names;
+}
+
+/// Returns which files a text consists of, for the page.
+std::string page_name_of(const EvalArguments& arguments, const TrainedModel& trained, const TextPart& part) {
+  if (!arguments.corpus.empty()) {
+    return files_of(arguments.corpus);
+  }
+  for (const DataSource& source : trained.config.data.all_sources()) {
+    if (source.name == part.name) {
+      const std::string files =
+          source.validation.empty() ? concat("the validation part of ", files_of(source.corpus)) : files_of(source.validation);
+      return part.name.empty() ? files : concat(part.name, ": ", files);
+    }
+  }
+  return part.name;
+}
+
 std::string error_text(const Evaluation& result) {
   return std::isnan(result.standard_error) ? "" : fmt::format(" +- {:.4f}", result.standard_error);
 }
@@ -254,7 +290,7 @@ int eval_command(const EvalArguments& arguments) {
     print_message("stopped before the end: an unfinished evaluation gives no result");
     return 128 + stop_signal();
   };
-  LossPage page(tokenizer);
+  LossPage page(tokenizer, parts.size());
   Evaluator evaluator(*trained.model);
   evaluator.round_keys(cache);
   if (!arguments.html.empty()) {
@@ -270,6 +306,9 @@ int eval_command(const EvalArguments& arguments) {
                 " MiB of memory for activations, but this machine has ", machine >> 20, " MiB, including swap space");
   std::vector<WeightedEvaluation> results;
   for (const TextPart& part : parts) {
+    if (!arguments.html.empty()) {
+      page.begin(page_name_of(arguments, trained, part));
+    }
     ShareLine line(part.name.empty() ? "evaluating" : "evaluating " + for_terminal(part.name));
     const auto one = evaluator(*part.text.samples, {}, [] { return stop_requested(); }, std::ref(line));
     if (!one) {

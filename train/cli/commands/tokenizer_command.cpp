@@ -73,7 +73,9 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 /// The text of one token as a JSON string. Control characters are escaped, and an incomplete character becomes U+FFFD.
-std::string shown(const Tokenizer& tokenizer, Token token) { return json_text(ordered_json(tokenizer.decode(std::span(&token, 1)))); }
+std::string shown(const Tokenizer& tokenizer, Token token) {
+  return json_text(ordered_json(tokenizer.decode_inside(std::span(&token, 1))));
+}
 
 /// Writes a tokenizer into a folder. tokenizer.json is the last file, so that the folder has a tokenizer only when it is complete, and a
 /// repeated command completes one that was killed.
@@ -241,7 +243,7 @@ int inspect_tokenizer_command(const TokenizerInspectArguments& arguments) {
     if (arguments.text) {
       object["tokens"] = ordered_json::array();
       for (const Token token : tokens) {
-        object["tokens"].push_back({{"id", token}, {"text", tokenizer->decode(std::span(&token, 1))}});
+        object["tokens"].push_back({{"id", token}, {"text", tokenizer->decode_inside(std::span(&token, 1))}});
       }
       object["bytes_per_token"] = bytes_per_token;
     }

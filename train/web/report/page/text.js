@@ -1,6 +1,7 @@
 // Shows a text token by token: the probability of each token, the alternatives, and the attention to earlier tokens.
 //
-// data: {title, model, kind: "sample" or "eval", texts: [{name, tokens: [{t, p, given, a: [[text, p], ...]}], attention: {layers, heads, first, begin, weights}}]}
+// data: {title, model, kind: "sample" or "eval", texts: [{name, tokens: [{t, n, p, given, a: [[name, p], ...]}], attention: {layers, heads, first, begin, weights}}]}
+// A character that is split over tokens is in the text t of the last of them; n is a token's name, if it is not its text.
 // p is a probability; it is null for a token with nothing before it. weights is base64 of bytes (layers, heads, T - first, T - begin): 255 times the attention
 // of the positions from `first` on to those from `begin` on.
 "use strict";
@@ -28,6 +29,7 @@ const loss = (token) => (isNumber(token.p) ? -Math.log(Math.max(token.p, 1e-30))
 function visible(text) {
   return text.replace(/\n/g, "↵\n").replace(/\t/g, "→\t");
 }
+const nameOf = (token) => token.n ?? token.t;
 const named = (text) => text.replace(/\n/g, "↵").replace(/\t/g, "→").replace(/ /g, "␣") || "(empty)";
 
 function weightsOf(text) {
@@ -74,9 +76,9 @@ function paint() {
 function describe(i) {
   const text = data.texts[state.text], token = text.tokens[i];
   const place = document.getElementById("about");
-  const rows = (token.a || []).map(([words, p]) => ({ cells: [element("code", {}, named(words)), bar(p), `${(p * 100).toFixed(2)} %`], style: words === token.t ? "changed" : "" }));
+  const rows = (token.a || []).map(([words, p]) => ({ cells: [element("code", {}, named(words)), bar(p), `${(p * 100).toFixed(2)} %`], style: words === nameOf(token) ? "changed" : "" }));
   place.replaceChildren(
-    element("h3", {}, `Token ${count(i)}: `, element("code", {}, named(token.t))),
+    element("h3", {}, `Token ${count(i)}: `, element("code", {}, named(nameOf(token)))),
     isNumber(token.p) ? element("p", {}, `probability ${(token.p * 100).toFixed(2)} %, loss ${fixed(loss(token), 3)} nats${token.given ? " (part of the prompt)" : ""}`)
       : element("p", {}, "There is nothing before it."),
     rows.length ? table("The most likely tokens here", [["token", ""], ["", ""], ["probability", "number"]], rows) : "");
@@ -126,7 +128,7 @@ function hardest(text) {
   const order = text.tokens.map((token, i) => [loss(token), i]).filter(([value]) => value !== null).sort((a, b) => b[0] - a[0]).slice(0, 15);
   const around = (i) => text.tokens.slice(Math.max(0, i - 12), i).map((token) => token.t).join("");
   return table("The most surprising tokens", [["loss", "number"], ["token", ""], ["after", "text"]], order.map(([value, i]) => ({ cells: [
-    fixed(value, 2), element("button", { type: "button", onclick: () => { choose(i); spans[i].scrollIntoView({ block: "center" }); } }, named(text.tokens[i].t)), `…${around(i)}`] })));
+    fixed(value, 2), element("button", { type: "button", onclick: () => { choose(i); spans[i].scrollIntoView({ block: "center" }); } }, named(nameOf(text.tokens[i]))), `…${around(i)}`] })));
 }
 
 function draw() {
@@ -141,7 +143,7 @@ function draw() {
   text.tokens.forEach((token, i) => {
     const value = loss(token);
     const span = element("span", { class: token.given ? "token given" : "token", tabindex: i === 0 ? 0 : -1, role: "button",
-      "aria-label": `${named(token.t)}${value === null ? "" : `, loss ${fixed(value, 2)}`}`, onclick: () => choose(i), onfocus: () => describe(i), onmouseenter: () => describe(i) }, visible(token.t));
+      "aria-label": `${named(nameOf(token))}${value === null ? "" : `, loss ${fixed(value, 2)}`}`, onclick: () => choose(i), onfocus: () => describe(i), onmouseenter: () => describe(i) }, visible(token.t) || "·");
     spans.push(span);
     body.append(span);
   });
@@ -153,6 +155,7 @@ function draw() {
   document.getElementById("main").replaceChildren(
     element("p", {}, `${count(losses.length)} tokens${data.kind === "sample" ? " generated" : ""}, mean loss ${fixed(mean)} nats.${data.note ? ` ${data.note}` : ""}`),
     element("div", { class: "controls" },
+      data.kind === "eval" ? element("strong", {}, text.name) : "",
       data.texts.length > 1 ? selection("Text", "which", data.texts.map((one) => one.name), text.name, (value) => {
         state.text = data.texts.findIndex((one) => one.name === value);
         state.chosen = -1;
