@@ -30,7 +30,7 @@ using testing::names;
 
 const fs::path kGolden = fs::path(DIKKAT_SOURCE_DIR) / "tests/golden";
 
-json json_at(const fs::path& path) { return json::parse(std::ifstream(path)); }
+json json_of(const fs::path& path) { return json::parse(std::ifstream(path)); }
 
 /// What an export and an import afterwards make of a model.
 struct Outcome {
@@ -52,7 +52,7 @@ Outcome through(const ModelToExport& model, const fs::path& path, ExportFormat f
 
 // --- families
 
-std::unique_ptr<LanguageModel> loaded(const ModelFiles& files) {
+std::unique_ptr<LanguageModel> loaded_model(const ModelFiles& files) {
   auto model = std::make_unique<LanguageModel>(files.config(), files.config().vocab_size);
   model->parameters().allocate(0);
   files.load_weights(model->parameters());
@@ -68,8 +68,8 @@ class Families : public ::testing::TestWithParam<std::string> {};
 TEST_P(Families, KeepTheirTextsAndTheirSampling) {
   const TemporaryFolder to;
   const ModelFiles source(kGolden / "hf" / GetParam());
-  const auto model = loaded(source);
-  const json expected = json_at(source.path() / "expected.json");
+  const auto model = loaded_model(source);
+  const json expected = json_of(source.path() / "expected.json");
   const auto prompt = expected["prompt"].get<std::vector<Token>>(), text = expected["greedy"].get<std::vector<Token>>();
   const CharTokenizer characters(U"\n !',-.0123456789?ABCDEFabcdefghijklmnopqrstuvwxyz");
   const AnswerSampling samplings[] = {source.sampling(),
@@ -88,7 +88,7 @@ TEST_P(Families, KeepTheirTextsAndTheirSampling) {
         EXPECT_TRUE(names(outcome.refusal, {format == ExportFormat::gguf ? "GGUF" : "llm.c"}));
         continue;
       }
-      EXPECT_EQ(greedy_text(*loaded(*outcome.files), prompt), text);
+      EXPECT_EQ(greedy_text(*loaded_model(*outcome.files), prompt), text);
       if (format == ExportFormat::llmc) {
         ASSERT_EQ(outcome.notes.size(), 1U);
         EXPECT_TRUE(names(outcome.notes.front(), {"tokenizer", "drawn"}));
@@ -206,13 +206,13 @@ std::vector<std::string> odd_texts() {
 
 /// What a tokenizer makes of a text, as ordinary text or with the names of special tokens: the tokens, and the text that they stand for.
 /// Nothing if the text has a character that the tokenizer does not know.
-using Reading = std::optional<std::pair<std::vector<Token>, std::string>>;
+using IdsAndText = std::optional<std::pair<std::vector<Token>, std::string>>;
 
-std::vector<Reading> readings_of(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
-  std::vector<Reading> all;
+std::vector<IdsAndText> readings_of(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+  std::vector<IdsAndText> all;
   for (const std::string& text : texts) {
     for (const bool special : {false, true}) {
-      Reading& one = all.emplace_back();
+      IdsAndText& one = all.emplace_back();
       try {
         const std::vector<Token> tokens = special ? tokenizer.encode_with_special(text) : tokenizer.encode(text);
         one = {tokens, tokenizer.decode(tokens)};
@@ -224,7 +224,7 @@ std::vector<Reading> readings_of(const Tokenizer& tokenizer, const std::vector<s
 }
 
 /// The first text of which two tokenizers make something else; empty if there is none.
-std::string difference(const std::vector<Reading>& a, const std::vector<Reading>& b, const std::vector<std::string>& texts) {
+std::string difference(const std::vector<IdsAndText>& a, const std::vector<IdsAndText>& b, const std::vector<std::string>& texts) {
   const auto at = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
   return at == a.size() ? "" : concat("text ", at / 2, ": ", in_quotes(texts[at / 2]));
 }
@@ -431,7 +431,7 @@ TEST(Tokenizers, KeepTheirIdsOrNoteWhatIsLost) {
   int number = 0;
   for (const TokenizerCase& one : tokenizers()) {
     SCOPED_TRACE(one.name);
-    const std::vector<Reading> own = readings_of(*one.tokenizer, texts);
+    const std::vector<IdsAndText> own = readings_of(*one.tokenizer, texts);
     EXPECT_EQ(difference(own, readings_of(*tokenizer_from_json(one.tokenizer->to_json()), texts), texts), "") << "in a run";
     LanguageModel model({.n_layer = 1, .n_head = 1, .n_embd = 4, .block_size = 4, .vocab_size = one.tokenizer->vocab_size()},
                         one.tokenizer->vocab_size());
