@@ -61,7 +61,7 @@ void read_gguf_sampling(const WeightFile& file, ForeignConfig& config) {
   }
   for (const MetaEntry& entry : file.metadata()) {
     const std::string_view key = std::string_view(entry.key).substr(std::min(kPrefix.size(), entry.key.size()));
-    if (entry.key.starts_with(kPrefix) && std::ranges::find(kUsedKeys, key) == std::end(kUsed) && !entry.value.says_nothing()) {
+    if (entry.key.starts_with(kPrefix) && std::ranges::find(kUsedKeys, key) == std::end(kUsedKeys) && !entry.value.says_nothing()) {
       add(entry.key, entry.value.text());
     }
   }

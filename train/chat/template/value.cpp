@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMostWeight = MarkedText::kMostBytes;
 constexpr std::size_t kMostItems = 1'000'000;
-constexpr int kMostLevels = 128;
+constexpr int kMostContainers = 128;
 
 template <class Items>
 void measure(Items& container, const auto& value_of) {
@@ -29,8 +29,8 @@ void measure(Items& container, const auto& value_of) {
     container.levels = std::max(container.levels, value.levels() + 1);
     container.weight += value.weight() + 1;
   }
-  if (container.levels > kMostLevels) {
-    fail_template("nests lists and dicts more than ", kMostLevels, " levels deep");
+  if (container.levels > kMostContainers) {
+    fail_template("nests lists and dicts more than ", kMostContainers, " levels deep");
   }
   if (container.weight > kMostWeight) {
     fail_template("makes a value of more than ", kMostWeight, " bytes");
