@@ -85,7 +85,7 @@ struct Reading {
   TransformerConfig model{};
   std::string error{};
 };
-Reading read(const json& file) {
+Reading read_config(const json& file) {
   try {
     return {.model = read_hf_config(file.dump(), "config.json").model};
   } catch (const InputError& error) {
@@ -104,7 +104,7 @@ TEST(FamilyDefaults, AreThoseOfTheClasses) {
       json with = file, without = file;
       with[key] = value;
       without.erase(key);
-      const Reading same = read(with), found = read(without);
+      const Reading same = read_config(with), found = read_config(without);
       const bool is_refused = found.error.find(key) != std::string::npos;
       EXPECT_TRUE(is_refused || (found.error.empty() && same.error.empty() && found.model == same.model))
           << of.name << '.' << key << " = " << value << ": " << found.error << same.error;

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = StructuredRequest::Kind;
 
-constexpr std::size_t kMostChoices = 1000;
+constexpr std::size_t kMostWords = 1000;
 
 template <class... Parts>
 [[noreturn]] void refuse_structure(const std::string& field, const Parts&... parts) {
@@ -67,10 +67,10 @@ StructuredRequest regex_of(const Json& pattern, const std::string& field) {
 
 StructuredRequest choice_of(const Json& choice, const std::string& field) {
   const bool fits =
-      choice.is_array() && !choice.empty() && choice.size() <= kMostChoices &&
+      choice.is_array() && !choice.empty() && choice.size() <= kMostWords &&
       std::ranges::all_of(choice, [](const Json& one) { return one.is_string() && !one.get_ref<const std::string&>().empty(); });
   if (!fits) {
-    refuse_structure(field, seen(choice), ", expected a list of 1 to ", kMostChoices, " strings, none of them empty");
+    refuse_structure(field, seen(choice), ", expected a list of 1 to ", kMostWords, " strings, none of them empty");
   }
   return {.kind = Kind::choice, .text = json_text(choice), .field = field};
 }
