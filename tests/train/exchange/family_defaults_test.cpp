@@ -99,7 +99,7 @@ TEST(FamilyDefaults, AreThoseOfTheClasses) {
     json file = defaults;
     file.update(json::parse(of.readable));
     file["model_type"] = of.family;
-    ASSERT_EQ(read(file).error, "") << of.name;
+    ASSERT_EQ(read_config(file).error, "") << of.name;
     for (const auto& [key, value] : defaults.items()) {
       json with = file, without = file;
       with[key] = value;
@@ -133,11 +133,11 @@ TEST(FamilyDefaults, NullIsNotAMissingKey) {
   file["model_type"] = "qwen2";
   file["num_attention_heads"] = 64;
   file["num_key_value_heads"] = nullptr;
-  EXPECT_EQ(*read(file).model.n_kv_head, 64);
+  EXPECT_EQ(*read_config(file).model.n_kv_head, 64);
   file.erase("num_key_value_heads");
-  EXPECT_EQ(*read(file).model.n_kv_head, 32);
+  EXPECT_EQ(*read_config(file).model.n_kv_head, 32);
   file["rms_norm_eps"] = nullptr;
-  EXPECT_NE(read(file).error.find("rms_norm_eps"), std::string::npos);
+  EXPECT_NE(read_config(file).error.find("rms_norm_eps"), std::string::npos);
 }
 
 }  // namespace

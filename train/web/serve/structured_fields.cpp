@@ -66,9 +66,9 @@ StructuredRequest regex_of(const Json& pattern, const std::string& field) {
 }
 
 StructuredRequest choice_of(const Json& choice, const std::string& field) {
-  const bool fits =
-      choice.is_array() && !choice.empty() && choice.size() <= kMostWords &&
-      std::ranges::all_of(choice, [](const Json& one) { return one.is_string() && !one.get_ref<const std::string&>().empty(); });
+  const bool fits = choice.is_array() && !choice.empty() && choice.size() <= kMostWords && std::ranges::all_of(choice, [](const Json& one) {
+                      return one.is_string() && !one.get_ref<const std::string&>().empty();
+                    });
   if (!fits) {
     refuse_structure(field, seen(choice), ", expected a list of 1 to ", kMostWords, " strings, none of them empty");
   }
