@@ -22,6 +22,8 @@ struct Arguments {
   std::vector<std::string> models = {"char", "gpt2"};
   std::vector<std::string> coefficients = {"jordan"};
   index steps = 0;  // 0: the usual number
+  index rank = 0;   // of the gradients whose update is judged; 0: full
+  bool bf16 = false;
   bool normalize = false;
   int runs = 0;  // 0: as many as take about two seconds
   bool json = false;
@@ -41,20 +43,33 @@ constexpr Matrices kMatrices[] = {
 Muon::Options options_of(const Arguments& a, const std::string& coefficients) {
   Muon::Options options{.coefficients = *value_named<MuonCoefficients>(coefficients)};
   options.steps = a.steps > 0 ? a.steps : usual_steps(options.coefficients);
+  options.bf16_products = a.bf16;
   options.beta2 = a.normalize ? std::optional(0.9) : std::nullopt;
   return options;
 }
 
-/// How orthogonal one update is, for gradients that are uniform random numbers.
-Orthogonality orthogonality_of(const Matrices& m, Muon::Options options) {
+/// Writes a matrix of uniform random numbers, or a product of two such matrices, which has a lower rank.
+void write_gradient(const Matrices& m, index rank, float* to) {
+  const RandomStream stream(1, "gradients", 0);
+  const auto number = [&](index i) { return static_cast<float>(stream.uniform(i)) - 0.5F; };
+  for (index i = 0; i < m.rows; ++i) {
+    for (index j = 0; j < m.cols; ++j) {
+      float& out = to[i * m.cols + j];
+      out = rank == 0 ? number(i * m.cols + j) : 0;
+      for (index r = 0; r < rank; ++r) {
+        out += number(i * rank + r) * number(m.rows * rank + r * m.cols + j);
+      }
+    }
+  }
+}
+
+/// Returns how orthogonal one update is.
+Orthogonality orthogonality_of(const Matrices& m, const Muon::Options& options, index rank) {
   ParameterStore store;
   store.add("matrix", {m.rows, m.cols}, Init::zeros(), Decay::yes, Role::hidden);
   store.allocate(1);
   Muon optimizer(store, options);
-  const RandomStream stream(1, "gradients", 0);
-  for (index i = 0; i < m.rows * m.cols; ++i) {
-    store.gradients<float>()[i] = static_cast<float>(stream.uniform(i)) - 0.5F;
-  }
+  write_gradient(m, rank, store.gradients<float>());
   store.entry("matrix").gradient.written = true;
   optimizer.step(1, 1);
   std::vector<float> update(store.weights<float>(), store.weights<float>() + m.rows * m.cols);
@@ -74,7 +89,7 @@ void run(const Arguments& a) {
   }
   const auto run_case = [&](const Matrices& m, const std::string& coefficients) {
     const Muon::Options options = options_of(a, coefficients);
-    const Orthogonality from_orthogonal = orthogonality_of(m, options);
+    const Orthogonality from_orthogonal = orthogonality_of(m, options, a.rank);
     // Make the matrices, and gradients for all of them.
     ParameterStore store;
     for (index i = 0; i < m.count; ++i) {
@@ -145,6 +160,10 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember({"jordan", "polar_express", "turbo"}));
   app.add_option("--steps", a.steps, "Newton-Schulz steps; 0: the usual number")->capture_default_str()->check(CLI::NonNegativeNumber);
+  app.add_option("--rank", a.rank, "Rank of the gradients whose update is judged; 0: full")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--bf16", a.bf16, "Products round their operands to bf16");
   app.add_flag("--normalize", a.normalize, "NorMuon");
   app.add_option("--runs", a.runs, "Runs that are timed; 0: about two seconds of them")
       ->capture_default_str()

@@ -236,7 +236,7 @@ TEST_F(Preferences, RefuseWhatTheyCannotLearn) {
   const auto refusal = [&](const Config& c) { return input_error_of([&] { Trainer::start(c, folder / "refused"); }); };
   EXPECT_TRUE(names(refusal(config(PreferenceMethod::dpo, 2, "text.txt")), {"preference.method", "dpo", "text.txt"}));
   EXPECT_TRUE(names(refusal(config(PreferenceMethod::dpo, 2, "judged.jsonl")), {"preference.method", "line 1", "label"}));
-  EXPECT_TRUE(names(refusal(config(PreferenceMethod::none, 2, "pairs.jsonl")), {"line 1", "chosen", "preference.method", "dpo"}));
+  EXPECT_TRUE(names(refusal(config(PreferenceMethod::none, 2, "pairs.jsonl")), {"line 1", "chosen", "preference.method"}));
   write_file(folder / "mixed.jsonl", contents(folder / "pairs.jsonl") + contents(folder / "judged.jsonl"));
   EXPECT_TRUE(names(refusal(config(PreferenceMethod::dpo, 2, "mixed.jsonl")), {"mixed.jsonl: line 41", "label"}));
   Config mixture = config(PreferenceMethod::dpo, 2);
