@@ -48,7 +48,7 @@ for (const [name, keys] of Object.entries(families)) {
   const run = join(work, name);
   dikkat.run("train", "--corpus", join(repository, "data/tales.txt"), folder_of_texts, "--out", run, "--quiet", "--set",
     "tokenizer.kind=bpe", "tokenizer.vocab_size=600", "model.n_layer=2", "model.n_embd=64", "model.block_size=128", "optim.kind=muon",
-    "optim.learning_rate=0.01", "train.batch_size=8", "train.max_steps=60", "train.eval_tokens=128", ...keys);
+    "optim.learning_rate=0.01", "train.batch_size=8", "train.max_steps=60", "train.eval_tokens=128", "data.split=end", ...keys);
   const ours = dikkat.greedy(run);
   const our_ids = texts.map((text) => dikkat.ids_of(run, text));
 

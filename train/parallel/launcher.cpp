@@ -80,9 +80,6 @@ std::vector<std::filesystem::path> places_of(const std::string& mpi) {
 }
 
 std::filesystem::path plugin_for(const std::string& mpi) {
-  if (const char* chosen = std::getenv("DIKKAT_TRANSPORT"); chosen != nullptr && *chosen != '\0') {  // NOLINT(concurrency-mt-unsafe)
-    return chosen;
-  }
   const std::vector<std::filesystem::path> places = places_of(mpi);
   std::error_code unknown;
   for (const std::filesystem::path& place : places) {
@@ -94,6 +91,19 @@ std::filesystem::path plugin_for(const std::string& mpi) {
       concat("this program was built without ", mpi == "openmpi" ? "Open MPI" : "MPICH", " (", places.front().string(),
              " does not exist): install ", mpi == "openmpi" ? "libopenmpi-dev" : "libmpich-dev", " and build again, or start one process"),
       LaunchError::Whose::host);
+}
+
+/// Loads the plugin. A file that DIKKAT_TRANSPORT names may differ from process to process, so its errors belong to this process only.
+std::unique_ptr<Plugin> load_plugin(const std::string& mpi) {
+  const char* const chosen = std::getenv("DIKKAT_TRANSPORT");  // NOLINT(concurrency-mt-unsafe)
+  if (chosen == nullptr || *chosen == '\0') {
+    return std::make_unique<Plugin>(plugin_for(mpi));
+  }
+  try {
+    return std::make_unique<Plugin>(chosen);
+  } catch (const LaunchError& failure) {
+    throw InputError(failure.what());
+  }
 }
 
 /// Returns the number in the first of these variables that is set; 0 if none is.
@@ -157,7 +167,7 @@ std::unique_ptr<Transport> connect_ranks() {
   if (!std::has_single_bit(static_cast<unsigned>(found->ranks))) {
     throw LaunchError(concat(found->ranks, " ranks were started, expected 2, 4, 8 ...: ranks add gradients in pairs"));
   }
-  auto transport = std::make_unique<Plugin>(plugin_for(found->mpi));
+  auto transport = load_plugin(found->mpi);
   if (transport->size() == 1) {
     fail_unconnected();
   }

@@ -230,7 +230,7 @@ TEST(Interface, ASmallStackIsRaisedOrRefused) {
   }
 }
 
-TEST(Interface, OnlyTheFirstProcessOfAMachinePrintsAnErrorThatAllHave) {
+TEST(Interface, OnlyTheFirstProcessPrintsAnErrorThatAllHave) {
   const Workspace here;
   const auto start = [&](const Words& arguments, const char* rank) {
     return here.run(arguments, {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"},
@@ -238,14 +238,16 @@ TEST(Interface, OnlyTheFirstProcessOfAMachinePrintsAnErrorThatAllHave) {
                                                 {"OMPI_COMM_WORLD_LOCAL_RANK", rank},
                                                 {"DIKKAT_TRANSPORT", "/missing/transport.so"}}});
   };
-  for (const auto& [arguments, fragment] : {std::pair(Words{"train", "--config", "tiny.toml", "--out", "run"}, "/missing/transport.so"),
-                                            {Words{"teach", "run", "--data", "text.txt", "--out", "taught"}, "dikkat teach"}}) {
-    const Outcome first = start(arguments, "0"), second = start(arguments, "1");
-    EXPECT_EQ(first.code, 2);
-    expect_named(first.err, {"dikkat: ", fragment});
-    EXPECT_EQ(second.code, 0) << "mpirun would kill the first one";
-    EXPECT_EQ(second.err, "");
-  }
+  const Words alone = {"teach", "run", "--data", "text.txt", "--out", "taught"};
+  const Outcome first = start(alone, "0"), second = start(alone, "1");
+  EXPECT_EQ(first.code, 2);
+  expect_named(first.err, {"dikkat: ", "dikkat teach"});
+  EXPECT_EQ(second.code, 0) << "mpirun would kill the first one";
+  EXPECT_EQ(second.err, "");
+  // The variable may be wrong for one process only, which then has to print it.
+  const Outcome lost = start({"train", "--config", "tiny.toml", "--out", "run"}, "1");
+  EXPECT_NE(lost.code, 0);
+  expect_named(lost.err, {"dikkat: ", "/missing/transport.so"});
 }
 
 }  // namespace
