@@ -127,7 +127,7 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
   const long = prompt.repeat(150);
   await refused(client.completions.create({ model: "gpt-4o", prompt }), OpenAI.NotFoundError, { status: 404, code: "model_not_found", param: "model" });
   await refused(client.completions.create({ model, prompt: long }), OpenAI.BadRequestError, { status: 400, code: "context_length_exceeded", param: "prompt" });
-  await refused(client.completions.create({ model, prompt, temperature: 3 }), OpenAI.BadRequestError, { param: "temperature" });
+  await refused(client.completions.create({ model, prompt, temperature: 1001 }), OpenAI.BadRequestError, { param: "temperature" });
   await refused(client.completions.create({ model, prompt, stream: true, n: 99 }), OpenAI.BadRequestError, { param: "n" });
   await refused(client.chat.completions.create({ model, messages, tools: [{ type: "function", function: { name: "f" } }] }), OpenAI.BadRequestError, { param: "tools" });
   await refused(client.chat.completions.create({ model, messages, response_format: { type: "json_schema", json_schema: { name: "n", schema: { type: "integer", multipleOf: 3 } } } }),
