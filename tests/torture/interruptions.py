@@ -148,8 +148,9 @@ def crowd(kind, count):
                     outcome = process.wait(1)
                     outcome.require_code(2)
                     outcome.require_message("run", alone=True)
-                    # Until the winner has written its process id, the message has none. A start may also find the winner's files.
-                    numbers = set(re.findall(r"\d+", outcome.last_words()))
+                    # Until the winner has written its process id, the message has none. A start may also find the winner's files, or a run
+                    # of another configuration that nobody holds yet.
+                    numbers = set(re.findall(r"process (\d+)", outcome.last_words()))
                     require(numbers <= {str(winner.pid)}, "another holder is named:", outcome.last_words())
             winner.send(signal.SIGTERM)
             outcome = winner.wait(bench.patience)
