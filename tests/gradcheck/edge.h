@@ -35,7 +35,7 @@ struct Point {
 };
 
 /// Every op has a specialisation, or the checks do not compile:
-///   static constexpr Extent kExtents[];    // at 0 and at 1, each alone and all at once, it is checked or refused
+///   static constexpr Extent kExtents[];    // at 0 and at 1, one at a time and all at once, it is checked or refused
 ///   static Sample at(Extents e);           // the call with these extents
 ///   static constexpr bool kHasRows;        // whether the rows of y and of operand 0 (its first extent) depend on each other's numbers
 ///   static std::vector<Point> points();    // infinities, NaN in a branch that is not taken, ties, zero and negative bases

@@ -59,7 +59,7 @@ std::string text_of(const Case& c, Extents extents) {
   return text;
 }
 
-/// Each extent at `edge` alone, then all that may be.
+/// Sets one extent at a time to `edge`, and then all extents that may have it.
 std::vector<std::vector<index>> at_edge(const Case& c, index edge) {
   std::vector<std::vector<index>> all;
   std::vector<index> together;

@@ -212,7 +212,7 @@ template <>
 struct EdgeCase<Op::dropout> : OfVector {
   static constexpr index kCount = 9;
   static Sample at(Extents e) { return vector_sample(GradCase<Op::dropout>::op(0.5, 0), e); }
-  /// What is dropped may be infinite, and so may its gradient.
+  /// A dropped element may be infinite, and so may its gradient.
   static std::vector<Point> points() {
     Point point{"all infinite", GradCase<Op::dropout>::op(0.5, 0), {{}}, {}, {}, {{}}};
     for (index i = 0; i < kCount; ++i) {

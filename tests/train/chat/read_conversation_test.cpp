@@ -208,7 +208,7 @@ TEST(Conversation, CountsAnswersWithoutText) {
   EXPECT_EQ(found_in(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "", "reasoning_content": "b"}]})")
                 .empty_answers,
             0);
-  EXPECT_EQ(found_in(R"({"prompt": "x", "completion": "", "train": false})").empty_answers, 0) << "it is not learnt";
+  EXPECT_EQ(found_in(R"({"prompt": "x", "completion": "", "train": false})").empty_answers, 0) << "no step trains on it";
 }
 
 TEST(Messages, KeepPartsOfText) {

@@ -145,7 +145,7 @@ TEST_F(Exchange, InspectShowsOtherProgramsModels) {
   EXPECT_TRUE(contains(Json::parse(without.out)["tokenizer"]["problem"].get<std::string>(), "tokenizer.json"));
 }
 
-// A name that looks like that of a file of another kind is no folder.
+// A name that ends like a file's of another kind is not taken for a folder.
 TEST_F(Exchange, ExportsOnlyToEndingsThatItKnows) {
   for (const char* const out : {"model.onnx", "model.safetensors", "model.pt"}) {
     expect_refused(here, {"export", "run", "--out", out}, {out, ".gguf", ".bin", "--format"});
@@ -174,7 +174,7 @@ TEST_F(Exchange, NamesTheLayoutOfAFolderThatItDoesNotRead) {
   }
 }
 
-// What a killed import or merge leaves does not block the name.
+// Leftovers of a killed import or merge do not block the name.
 TEST_F(Exchange, AnImportHasItsNameOnlyWhenItIsComplete) {
   std::filesystem::create_directories(here / "empty/checkpoints");
   here.write("empty/checkpoints/.tmp-step-000000000.h5-1-0", "half");

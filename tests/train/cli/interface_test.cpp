@@ -238,8 +238,8 @@ TEST(Interface, OnlyTheFirstProcessPrintsAnErrorThatAllHave) {
                                                 {"OMPI_COMM_WORLD_LOCAL_RANK", rank},
                                                 {"DIKKAT_TRANSPORT", "/missing/transport.so"}}});
   };
-  const Words alone = {"teach", "run", "--data", "text.txt", "--out", "taught"};
-  const Outcome first = start(alone, "0"), second = start(alone, "1");
+  const Words teach = {"teach", "run", "--data", "text.txt", "--out", "taught"};
+  const Outcome first = start(teach, "0"), second = start(teach, "1");
   EXPECT_EQ(first.code, 2);
   expect_named(first.err, {"dikkat: ", "dikkat teach"});
   EXPECT_EQ(second.code, 0) << "mpirun would kill the first one";
