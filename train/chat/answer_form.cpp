@@ -119,7 +119,7 @@ bool find_object(std::string_view text, std::size_t from, FoundCall& call) {
   return false;
 }
 
-/// Returns the call of this name behind byte `from`; nullopt if its parts are not there.
+/// Returns the call of this name after byte `from`; nullopt if its parts are not there.
 std::optional<FoundCall> find_call(std::string_view text, const char* name, std::size_t from) {
   FoundCall call{.name = part_of(text, name, from)};
   const ProbePart key = call.name.exists() ? part_of(text, kProbeKey, from) : ProbePart();
@@ -152,7 +152,7 @@ bool read_object(std::string_view text, const FoundCall& call, CallForm& form) {
     }
   }
   form.before += text.substr(call.object.first, call.first().first - call.object.first);
-  // An id behind both is left out: this program gives calls their ids.
+  // An id after both is left out, because this program numbers the calls.
   form.after = call.json.size() == 2        ? text.substr(call.second().last, call.object.last - call.second().last)
                : call.has_arguments_first() ? "\"}"
                                             : "}";

@@ -20,8 +20,8 @@ constexpr const char* kHowToPrefer =
     R"(; `dikkat finetune` learns preferences from such a file (preference.method "auto", "dpo", "ipo", "orpo", "simpo" or "kto", not "none"))";
 constexpr std::string_view kMarksOfLines[] = {"label", "weight", "train", "loss"};
 constexpr const char* kNoClasses =
-    "is given beside a text, but classes cannot be learnt; leave it out to learn the text without it, or mark a text that is not to be "
-    "learnt with \"train\": false";
+    "is given beside a text, but training on classes is not supported; leave it out to train on the text only, or leave a text out of "
+    "training with \"train\": false";
 
 std::string names_of_fields(const json& object) {
   constexpr std::size_t kMost = 10;

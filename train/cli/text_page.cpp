@@ -39,7 +39,7 @@ std::string base64(std::span<const std::uint8_t> bytes) {
 
 Json probability(double value) { return std::isfinite(value) ? Json(std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr)) : Json(); }
 
-/// Returns the text of a token behind another one. Bytes that are not a whole character are written as numbers: <C3>.
+/// Returns the text that a token adds after another one. Bytes that are not a whole character are written as numbers: <C3>.
 std::string name_of(const Tokenizer& tokenizer, std::optional<Token> before, Token token) {
   std::string text = text_behind(tokenizer, before, token);
   if (!utf8::first_invalid(text)) {

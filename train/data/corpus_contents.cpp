@@ -45,7 +45,7 @@ Words words_for(DataKind kind) {
     case DataKind::judgements: return {"a judged answer (\"prompt\", \"completion\" and \"label\")", kPreferOrShow};
     case DataKind::labels:
       return {"a text with a label",
-              "classes cannot be learnt yet; to learn the texts without them, leave them out: python3 -c \"import json; "
+              "training on classes is not supported yet; to train on the texts only, leave the labels out: python3 -c \"import json; "
               "[print(json.dumps({'text': json.loads(x)['text']}, ensure_ascii=False)) for x in open('FILE')]\" > 'FILE.texts.jsonl'"};
     case DataKind::json: return {"JSON that has no known keys", "convert it to JSONL"};
     case DataKind::table: return {"a table", "convert it to JSONL"};

@@ -17,7 +17,7 @@ void require_form(bool is_right, const std::string& problem) {
 
 }  // namespace
 
-/// Appends text behind what has not been returned yet. Returns false at the end.
+/// Reads more text after the part that has not been returned yet. Returns false at the end.
 bool ObjectReader::read_more() {
   if (has_ended_) {
     return false;

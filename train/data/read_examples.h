@@ -39,7 +39,7 @@ SourceFacts facts_of(const ExampleCorpus<Example>& corpus) {
           .fingerprint = corpus.fingerprint};
 }
 
-/// Splits a corpus as the configuration says: moves the examples for validation behind the others, and returns the number of the others.
+/// Splits a corpus as the configuration says: moves the examples for validation after the others, and returns the number of the others.
 /// Adds a note on the files.
 template <class Example>
 index put_training_first(ExampleCorpus<Example>& corpus, const DataConfig& config, std::vector<std::string>& notes) {

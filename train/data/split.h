@@ -30,7 +30,7 @@ FileSplit spread_split(std::span<const index> sizes, double val_fraction, index 
 /// Splits files as the configuration says (data.split, data.val_fraction). `least` is that of spread_split().
 FileSplit split_of(const DataConfig& config, std::span<const index> sizes, index least);
 
-/// Moves the items of files that are for validation behind the others, and keeps the order of both. `sizes` has the items of each file.
+/// Moves the items of files that are for validation after the others, and keeps the order of both. `sizes` has the items of each file.
 template <class Item>
 void put_validation_last(std::vector<Item>& items, std::span<const index> sizes, const FileSplit& split) {
   std::vector<Item> training, validation;

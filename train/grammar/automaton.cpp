@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "train/grammar/character_automaton.h"
+#include "train/grammar/mark_ancestors.h"
 #include "train/grammar/node.h"
 
 namespace dikkat {
@@ -631,21 +632,10 @@ class AutomatonMaker {
       }
     }
     std::vector<bool> leads(states_, false);
-    std::vector<State> open;
     for (const RulePart& rule : rules_) {
-      open.push_back(rule.end);
       leads[rule.end] = true;
     }
-    while (!open.empty()) {
-      const State state = open.back();
-      open.pop_back();
-      for (const State from : before[state]) {
-        if (!leads[from]) {
-          leads[from] = true;
-          open.push_back(from);
-        }
-      }
-    }
+    mark_ancestors(before, leads);
     std::erase_if(edges_, [&](const Edge& one) { return !leads[one.to]; });
     std::erase_if(jumps_, [&](const Jump& one) { return !leads[one.to]; });
     std::erase_if(calls_, [&](const Call& one) { return !leads[one.to] || !rules_[one.rule].is_productive; });

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "train/grammar/mark_ancestors.h"
+
 namespace dikkat {
 namespace {
 
@@ -216,26 +218,13 @@ class CharacterAutomatonMaker {
   static CharacterAutomaton packed(const Draft& draft) {
     // Backwards from the ends.
     std::vector<std::vector<State>> before(draft.ends.size());
-    std::vector<State> open;
     std::vector<bool> leads(draft.ends);
     for (State state = 0; state < draft.ends.size(); ++state) {
-      if (leads[state]) {
-        open.push_back(state);
-      }
       for (const Edge& edge : draft.edges[state]) {
         before[edge.target].push_back(state);
       }
     }
-    while (!open.empty()) {
-      const State state = open.back();
-      open.pop_back();
-      for (const State from : before[state]) {
-        if (!leads[from]) {
-          leads[from] = true;
-          open.push_back(from);
-        }
-      }
-    }
+    mark_ancestors(before, leads);
 
     // The states that remain, in their order. The start is the first.
     CharacterAutomaton made;

@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// Returns the text of a token behind another one, including the blank that some tokenizers put between them. Without `before`, the token
-/// begins a text, whose first blank may have been put there by the tokenizer: it is then left out.
+/// Returns the text that a token adds after another one, including the blank that some tokenizers put between them. Without `before`, the
+/// token begins a text, whose first blank may have been put there by the tokenizer: it is then left out.
 std::string text_behind(const Tokenizer& tokenizer, std::optional<Token> before, Token token);
 
 /// Turns tokens into text, one after another, and returns bytes as soon as they are final: never part of a UTF-8 character, and nothing

@@ -9,7 +9,7 @@
 #include "train/system/file.h"
 
 // Files and folders are made under a hidden name, and get their final names when they are complete. The hidden name is locked meanwhile. So
-// a later writer of the same name recognises what a killed one has left behind, and removes it.
+// a later writer of the same name recognizes and removes the files of a killed one.
 namespace dikkat {
 
 /// Hidden names begin with this.

@@ -8,7 +8,7 @@
 namespace dikkat::jinja {
 
 /// Returns whether Python's type of the value has an attribute with this name, such as the method upper of a str. It comes before a dict's
-/// key in `value.name`, and behind it in `value['name']`.
+/// key in `value.name`, and after it in `value['name']`.
 bool has_attribute(const Value& object, std::string_view name);
 
 /// Returns whether a method changes a list or dict, which Jinja's sandbox does not allow.

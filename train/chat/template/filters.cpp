@@ -55,7 +55,7 @@ Value attribute_at(const Value& value, const Value& path, const std::optional<Va
 
 Value first_of(const Value& value, bool last) {
   if (last && value.is(ListKind::generator)) {
-    fail_template("asks for the last item of the result of the filter ", value.list()->printed, ", expected |list behind the filter");
+    fail_template("asks for the last item of the result of the filter ", value.list()->printed, ", expected |list after the filter");
   }
   std::vector<Value> items = items_of(value);
   if (items.empty()) {

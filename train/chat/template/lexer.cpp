@@ -163,7 +163,7 @@ class Lexer {
 
   void read_raw(std::size_t end_of_tag, char sign) {
     const int line = line_;
-    leave_tag(end_of_tag, sign, false);  // the line break behind this tag stays
+    leave_tag(end_of_tag, sign, false);  // the line break after this tag stays
     for (std::size_t tag = at_; (tag = source_.find("{%", tag)) != std::string::npos; ++tag) {
       std::size_t name = tag + 2;
       name = skip_space(source_, name + (name < source_.size() && (source_[name] == '-' || source_[name] == '+') ? 1 : 0));

@@ -324,7 +324,7 @@ class Parser {
     return made;
   }
 
-  /// Reads parameters, behind the opening bracket, and the closing one.
+  /// Reads parameters, after the opening bracket, and the closing one.
   void read_parameters(int line, Signature& made) {
     while (!take_symbol(")")) {
       std::string parameter = target_name();

@@ -62,7 +62,7 @@ void append_representation(MarkedText& out, const Value& value);
 void append_items(MarkedText& out, const ListValue& list, std::string_view type) {
   const bool is_tuple = list.kind == ListKind::tuple, is_view = list.kind > ListKind::range;
   if (list.kind == ListKind::generator) {
-    fail_template("prints the result of the filter ", list.printed, ", which has no text; expected |list behind the filter");
+    fail_template("prints the result of the filter ", list.printed, ", which has no text; expected |list after the filter");
   }
   if (list.kind == ListKind::range) {
     return append(out, list.printed);

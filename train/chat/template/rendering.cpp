@@ -112,7 +112,7 @@ Value call_method_of_loop(LoopState& loop, std::string_view name, Arguments argu
     return values[loop.at % values.size()];
   }
   if (loop.is_over) {
-    fail_template("calls loop.changed behind the end of the loop, which is not supported");
+    fail_template("calls loop.changed after the end of the loop, which is not supported");
   }
   const bool is_changed = !loop.changed || !std::ranges::equal(*loop.changed, values, equal);
   if (is_changed) {

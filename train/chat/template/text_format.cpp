@@ -89,7 +89,7 @@ Style style_of(std::string_view spec) {
   if (rest.take_if('.')) {
     style.precision = rest.take_number();
     if (!style.precision) {
-      fail_template("has the format '", spec, "', expected digits behind the point");
+      fail_template("has the format '", spec, "', expected digits after the point");
     }
   }
   style.type = rest.is_at_end() ? '\0' : rest.take();
@@ -283,7 +283,7 @@ class FieldFormatter {
       value = Value(conversion == 's' ? to_text(value) : representation(value));
     }
     if (!cursor.is_at_end() && !cursor.take_if(':')) {
-      fail_template("formats with the field '", text.bytes(), "', expected ':' behind its name");
+      fail_template("formats with the field '", text.bytes(), "', expected ':' after its name");
     }
     return format_value(value, format(text.between(cursor.at(), text.size()), levels - 1).bytes());
   }

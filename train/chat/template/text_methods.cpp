@@ -240,7 +240,7 @@ Value index_of(const MarkedText& text, Arguments& arguments, bool last) {
   return found;
 }
 
-/// Returns the text before the first or last separator, the separator, and the text behind it.
+/// Returns the text before the first or last separator, the separator, and the text after it.
 Value partitioned(const MarkedText& text, Arguments& arguments, bool from_end) {
   const MarkedText separator = arguments.need_text("sep");
   if (separator.size() == 0) {

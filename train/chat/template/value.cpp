@@ -87,7 +87,7 @@ std::partial_ordering compare_numbers(const Value& a, const Value& b) {
 void use_once(const ListValue& list) {
   if (list.kind == ListKind::generator && std::exchange(list.is_used, true)) {
     fail_template("uses the result of the filter ", list.printed,
-                  " a second time, when it is empty in Jinja; expected |list behind the filter");
+                  " a second time, when it is empty in Jinja; expected |list after the filter");
   }
 }
 
@@ -260,7 +260,7 @@ bool is_true(const Value& value) {
   }
   if (value.is(ListKind::generator)) {
     fail_template("asks whether the result of the filter ", value.list()->printed,
-                  " is true, which Jinja answers with yes even if it has no items; expected |list behind the filter");
+                  " is true, which Jinja answers with yes even if it has no items; expected |list after the filter");
   }
   return value.list() ? !value.list()->items.empty() : value.dict() ? !value.dict()->items.empty() : true;
 }
