@@ -29,7 +29,7 @@ for (const [family, ...keys] of bases.filter(([family]) => chosen.length === 0 |
   const ours = dikkat.greedy(run, { options: ["--newest"] });
   assert.notDeepEqual(ours.tokens, dikkat.greedy(base).tokens, `${family}: the adapters change the text`);
   assert.deepEqual(dikkat.greedy(peft).tokens, ours.tokens, `${family}: the exported folder of PEFT is the same model again`);
-  const theirs = await llama_cpp.run(`${base}-f32.gguf`, [], kPrompt, kSteps, { adapter: file });
+  const theirs = await llama_cpp.run(`${base}-f32.gguf`, [], kPrompt, kSteps, { adapter: file, follow: ours.tokens });
   assert.deepEqual(theirs.greedy, ours.tokens, `${family}: llama.cpp's text with base and adapter`);
   const error = largest(theirs.probabilities, ours.probabilities);
   assert(error < 1e-3, `${family}: probabilities differ by ${error}`);

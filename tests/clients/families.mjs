@@ -155,7 +155,7 @@ for (const [name, family] of Object.entries(families).filter(([name]) => chosen.
   const { metadata } = await gguf(file, { allowLocalFile: true });
   assert.equal(metadata["general.architecture"], family.gguf, `${name}: GGUF's architecture`);
   assert.deepEqual(greedy(file), ours, `${name}: dikkat's text from the GGUF file`);
-  const theirs = await llama_cpp.run(file, [], kPrompt, kSteps);
+  const theirs = await llama_cpp.run(file, [], kPrompt, kSteps, { follow: ours.tokens });
   assert.deepEqual(theirs.greedy, ours.tokens, `${name}: llama.cpp's text`);
   const error = largest(theirs.probabilities, ours.probabilities);
   assert(error < 1e-3, `${name}: llama.cpp's probabilities differ by ${error}`);

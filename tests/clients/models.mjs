@@ -69,7 +69,7 @@ for (const [name, keys] of Object.entries(families)) {
     const { metadata, tensorInfos } = await gguf(file, { allowLocalFile: true });
     check(metadata["general.architecture"] === name.split("-")[0], name, dtype, "@huggingface/gguf: the architecture");
     check(tensorInfos.length > 10, name, dtype, "@huggingface/gguf: tensors");
-    const theirs = await llama_cpp.run(file, dtype === "f32" ? texts : [], kPrompt, kSteps);
+    const theirs = await llama_cpp.run(file, dtype === "f32" ? texts : [], kPrompt, kSteps, { follow: dtype === "f32" ? ours.tokens : [] });
     theirs.ids.forEach((ids, i) => check(same(ids, our_ids[i]), name, "llama.cpp: ids of text", i));
     const read_back = dikkat.greedy(file);  // our own reader of the file
     const until = theirs.greedy.findIndex((id, i) => id !== read_back.tokens[i]);
@@ -96,7 +96,7 @@ for (const kind of ["char", "byte"]) {
   const file = join(work, `${kind}.gguf`);
   dikkat.run("export", run, "--out", file);
   const kept = kind === "byte" ? [text, ...texts] : [text, kPrompt];  // texts of characters that the model knows
-  const theirs = await llama_cpp.run(file, kept, kPrompt, kSteps);
+  const theirs = await llama_cpp.run(file, kept, kPrompt, kSteps, { follow: ours.tokens });
   theirs.ids.forEach((ids, i) => check(same(ids, dikkat.ids_of(run, kept[i])), kind, "llama.cpp: ids of text", i));
   theirs.texts.forEach((decoded, i) => check(decoded === kept[i], kind, "llama.cpp: text of the ids of text", i));
   const error = largest(theirs.probabilities, ours.probabilities);

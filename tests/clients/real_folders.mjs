@@ -101,10 +101,11 @@ function write_model(folder, { tokenizer, template, config, generation }) {
 }
 
 /// Checks that llama.cpp continues a prompt with names of special tokens as dikkat does. Returns our text: {tokens, text, probabilities}.
-async function check_answer(what, model, file, prompt, ids, options = []) {
+/// `never`: special tokens, which dikkat writes only where they end a text.
+async function check_answer(what, model, file, prompt, ids, never, options = []) {
   const ours = dikkat.greedy(model, { prompt, steps: kSteps, options });
   assert(new Set(ours.tokens).size > kSteps / 3, `${what}: the text varies: ${ours.tokens}`);
-  const theirs = await llama_cpp.run(file, [prompt], prompt, kSteps, { special: true });
+  const theirs = await llama_cpp.run(file, [prompt], prompt, kSteps, { special: true, follow: ours.tokens, never });
   assert.deepEqual(theirs.ids[0], ids, `${what}: llama.cpp's ids`);
   assert.deepEqual(theirs.greedy, ours.tokens, `${what}: llama.cpp's text`);
   const error = largest(theirs.probabilities, ours.probabilities);
@@ -133,6 +134,9 @@ for (const [name, model] of Object.entries(models).filter(([name]) => chosen.len
   const { metadata } = await gguf(file, { allowLocalFile: true });
   assert.equal(metadata["tokenizer.chat_template"], config.chat_template, `${name}: GGUF's chat template`);
 
+  const marks = read_json(folder, "tokenizer.json").added_tokens.filter(({ special }) => special).map(({ id }) => id);
+  const never = marks.filter((id) => ![model.generation.eos_token_id].flat().includes(id));
+
   // Ids of texts.
   const own = new Tokenizer(read_json(folder, "tokenizer.json"), config);
   const encode = (text) => Array.from(own.encode(text, { add_special_tokens: false }).ids);
@@ -142,7 +146,7 @@ for (const [name, model] of Object.entries(models).filter(([name]) => chosen.len
 
   if (model.template === null) {
     const prompt = config.bos_token + texts[0];
-    await check_answer(name, folder, file, prompt, encode(prompt));
+    await check_answer(name, folder, file, prompt, encode(prompt), never);
     console.log(`${name}: ids of ${texts.length} texts are Hugging Face's and llama.cpp's, and so is the text of ${kSteps} tokens`);
     continue;
   }
@@ -156,7 +160,7 @@ for (const [name, model] of Object.entries(models).filter(([name]) => chosen.len
     const { text, ids } = dikkat.render(folder, { messages, ...variables }, join(work, "variables.json"));
     assert.equal(text, new Template(config.chat_template).render({ messages, ...variables }), `${what}: the text`);
     assert.deepEqual(ids, encode(text), `${what}: Hugging Face's ids`);
-    await check_answer(what, folder, file, text, ids);
+    await check_answer(what, folder, file, text, ids, never);
   }
 
   // Talking with the folder, with its GGUF file, and after fine-tuning.
@@ -174,7 +178,7 @@ for (const [name, model] of Object.entries(models).filter(([name]) => chosen.len
   dikkat.run("export", run, "--newest", "--out", `${run}.gguf`);
   const { text, ids } = asked(run);
   assert.deepEqual(ids, asked(folder).ids, `${name}: the run has the model's template`);
-  const tuned = await check_answer(`${name}, tuned`, run, `${run}.gguf`, text, ids, ["--newest"]);
+  const tuned = await check_answer(`${name}, tuned`, run, `${run}.gguf`, text, ids, never, ["--newest"]);
   assert.equal(visible(chat(run, question, "--newest")), visible(tuned.text), `${name}: the tuned answer`);
   assert.notEqual(tuned.text, likeliest.text, `${name}: tuning changes the answer`);
   console.log(`${name}: ids of ${texts.length} texts and ${talks.length} conversations are Hugging Face's and llama.cpp's,`,
