@@ -17,7 +17,17 @@ double scale_of(const LoraConfig& config) {
   return *with_defaults(config).alpha / (config.rank_stabilized ? std::sqrt(rank) : rank);
 }
 
+bool is_saved(const LoraConfig& config, std::string_view path, Role role, bool is_head) {
+  return std::ranges::any_of(config.modules_to_save, [&](const std::string& part) {
+    return (part == kEmbeddingModule && role == Role::embedding) || (part == kHeadModule && is_head) ||
+           ::fnmatch(part.c_str(), std::string(path).c_str(), 0) == 0;
+  });
+}
+
 bool is_target(const LoraConfig& config, std::string_view weight_path) {
+  if (is_saved(config, weight_path, Role::hidden, false)) {
+    return false;
+  }
   const std::string path(weight_path);
   const bool in_feed_forward = path.find(".mlp.") != std::string::npos;
   for (const std::string& target : config.targets) {

@@ -29,6 +29,7 @@ Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Dec
   entry.init = init;
   entry.decay = decay;
   entry.role = role;
+  entry.with_adapters = role == Role::adapter;
   entry.row_parts = std::move(row_parts);
   entry.record.shape = shape;
   entry.record.dtype = dtype_;
@@ -157,6 +158,10 @@ std::size_t ParameterStore::weight_bytes() const {
     }
   }
   return bytes;
+}
+
+bool ParameterStore::has_adapters() const {
+  return std::any_of(sorted_.begin(), sorted_.end(), [](const Entry* entry) { return entry->with_adapters; });
 }
 
 index ParameterStore::parameter_count() const {

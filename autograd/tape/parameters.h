@@ -115,6 +115,7 @@ class ParameterStore {
     Role role = Role::vector;
     std::vector<index> row_parts;  // of a matrix that stacks several (q, k, v): the rows of each; empty: it is one matrix
     bool frozen = false;
+    bool with_adapters = false;  // stored with the model's adapters, not with their base: a factor, or what is trained in full beside them
     PackedType packing = PackedType::f32;  // a frozen matrix is packed in this form from reserve() on
     index offset = 0;                      // in the slab
     void* values = nullptr;  // its part of the slab: for a frozen packed matrix, where the numbers are loaded that pack() reads
@@ -137,6 +138,10 @@ class ParameterStore {
   /// reserve() on, as zeros until pack() is called for the numbers in Entry::values. Gradients flow through it, and products of f32 with it
   /// are computed in f32. Throws Error if there is no such path, and after lay_out().
   void freeze(std::string_view path, PackedType packing = PackedType::f32);
+
+  /// The parameter will be stored with the adapters (Entry::with_adapters), as those of Role::adapter always are. Throws Error if there is
+  /// no such path.
+  void keep_with_adapters(std::string_view path) { entry(path).with_adapters = true; }
 
   /// Gives every parameter its memory and its initial values: reserve() and initialise().
   void allocate(std::uint64_t seed) {
@@ -164,6 +169,8 @@ class ParameterStore {
 
   DType dtype() const { return dtype_; }
   bool is_laid_out() const { return laid_out_; }
+  /// Whether some parameters are stored as adapters, so that all others belong to their base.
+  bool has_adapters() const;
   /// Elements of all parameters.
   index parameter_count() const;
   /// All parameters in the order of the slab; before lay_out(), in the order in which they were added.

@@ -13,9 +13,17 @@ namespace schema {
 namespace {
 
 bool adapts(const Config& c) { return c.lora.rank > 0; }
+bool saves_modules(const Config& c) { return adapts(c) && !c.lora.modules_to_save.empty(); }
+/// Whether a matrix between hidden layers may be trained in full, which Muon can do.
+bool trains_matrices(const Config& c) {
+  return !adapts(c) || std::ranges::any_of(c.lora.modules_to_save,
+                                           [](const std::string& part) { return part != kEmbeddingModule && part != kHeadModule; });
+}
+/// Whether optim.weight_decay applies to anything.
+bool has_decay(const Config& c) { return !adapts(c) || c.lora.decay || saves_modules(c); }
 bool decays_weights(const Config& c) {
   const bool by_group = std::ranges::any_of(c.optim.groups, [](const ParameterGroup& group) { return group.weight_decay.value_or(0) > 0; });
-  return by_group || (c.optim.weight_decay > 0 && (!adapts(c) || c.lora.decay));
+  return by_group || (c.optim.weight_decay > 0 && has_decay(c));
 }
 bool ends_decay(const OptimConfig& c) {
   return c.weight_decay_schedule == UpdateSchedule::WeightDecay::linear || c.weight_decay_schedule == UpdateSchedule::WeightDecay::cosine;
@@ -71,18 +79,19 @@ constexpr Condition kWsd{[](const Config& c, const RunFacts&) { return c.optim.s
                          "optim.schedule is \"wsd\""};
 constexpr Condition kDecays{[](const Config& c, const RunFacts&) { return decays_weights(c); },
                             "there is weight decay (optim.weight_decay)"};
-constexpr Condition kDecayReachesWeights{[](const Config& c, const RunFacts&) { return !adapts(c) || c.lora.decay; },
-                                         "lora.decay is true (this run trains adapters)"};
+constexpr Condition kDecayReachesWeights{[](const Config& c, const RunFacts&) { return has_decay(c); },
+                                         "lora.decay is true or lora.modules_to_save is not empty (this run trains adapters)"};
 constexpr Condition kAdamW{[](const Config& c, const RunFacts&) { return c.optim.kind != OptimizerKind::sgd; },
                            "optim.kind is \"adamw\" or \"muon\""};
 constexpr Condition kSgd{[](const Config& c, const RunFacts&) { return c.optim.kind == OptimizerKind::sgd; }, "optim.kind is \"sgd\""};
 constexpr Condition kSgdMomentum{[](const Config& c, const RunFacts&) { return c.optim.sgd_momentum > 0; },
                                  "optim.sgd_momentum is above 0"};
 constexpr Condition kMuon{[](const Config& c, const RunFacts&) { return c.optim.kind == OptimizerKind::muon; }, "optim.kind is \"muon\""};
-constexpr Condition kMatrices{[](const Config& c, const RunFacts&) { return !adapts(c); },
-                              "lora.rank is 0 (AdamW trains adapters, not Muon)"};
-constexpr Condition kOwnOptimizer{[](const Config& c, const RunFacts&) { return !adapts(c) || c.optim.kind != OptimizerKind::muon; },
-                                  "it is not \"muon\" (AdamW trains adapters)"};
+constexpr Condition kMatrices{[](const Config& c, const RunFacts&) { return trains_matrices(c); },
+                              "lora.rank is 0 or lora.modules_to_save has a pattern (AdamW trains adapters, embedding and head, not Muon)"};
+constexpr Condition kOwnOptimizer{
+    [](const Config& c, const RunFacts&) { return trains_matrices(c) || c.optim.kind != OptimizerKind::muon; },
+    "it is not \"muon\" (AdamW trains adapters)"};
 constexpr Condition kMomentumRises{[](const Config& c, const RunFacts&) { return c.optim.muon_momentum_warmup_steps > 0; },
                                    "optim.muon_momentum_warmup_steps is above 0"};
 constexpr Condition kMomentumStart{[](const Config& c, const RunFacts&) {
@@ -223,6 +232,7 @@ constexpr EffectRule kRules[] = {
     only_if<kAdapters, kDecay>("lora.decay"),
     only_if<kAdapters>("lora.rank_stabilized"),
     only_if<kAdapters>("lora.targets"),
+    only_if<kAdapters>("lora.modules_to_save"),
     only_if<kAdapters>("lora.base"),
 
     only_if<kConversations>("chat.loss"),

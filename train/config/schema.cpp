@@ -455,6 +455,10 @@ constexpr Key kKeys[] = {
         "targets", anything(),
         "Linear layers that have adapters: attention, feed_forward, all, or patterns for the paths of their weights, "
         "such as h.*.attn.c_attn.weight."),
+    lora<&LoraConfig::modules_to_save>(
+        "modules_to_save", anything(),
+        "What is trained in full beside the adapters, and stored with them: embedding (of tokens, and of learned positions), head (with "
+        "model.tie_embeddings the same matrix as the embedding), or patterns for paths of parameters, such as h.*.ln_1.weight."),
     lora<&LoraConfig::base>("base", anything(),
                             "Format of the model's frozen matrices in memory while adapters are trained. f32: unchanged; bf16: half the "
                             "memory; q8: 8 bits with a scale for every 32 numbers, a bit more than a quarter; q4: 4 bits, about a seventh, "

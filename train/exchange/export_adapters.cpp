@@ -1,8 +1,10 @@
 #include "train/exchange/export_adapters.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
@@ -42,29 +44,61 @@ const Family& family_of_base(const AdaptersToExport& adapters, ExportFormat form
 
 std::string last_name(const std::string& module) { return module.substr(module.rfind('.') + 1); }
 
-/// Returns PEFT's target_modules: the last names of the adapted modules ("q_proj"), or their full names if another module has one of these
-/// last names.
-std::vector<std::string> modules_of(const std::vector<MappedTensor>& adapters, const std::vector<MappedTensor>& model) {
-  std::set<std::string> whole, last;
-  for (const MappedTensor& tensor : adapters) {
-    if (tensor.name.ends_with(kPeftNames.a)) {
-      const std::string module =
-          tensor.name.substr(kPeftNames.before.size(), tensor.name.size() - kPeftNames.before.size() - kPeftNames.a.size());
-      whole.insert(module);
-      last.insert(last_name(module));
+/// Returns the modules of tensors, whose names have something before them and an ending.
+std::set<std::string> modules_of(const std::vector<MappedTensor>& tensors, std::string_view before, std::string_view end) {
+  std::set<std::string> modules;
+  for (const MappedTensor& tensor : tensors) {
+    if (tensor.name.ends_with(end)) {
+      modules.insert(tensor.name.substr(before.size(), tensor.name.size() - before.size() - end.size()));
     }
   }
+  return modules;
+}
+
+/// Returns names by which PEFT finds these modules and no others: their last names ("q_proj"), or their full names if another module of the
+/// model has a name that ends so.
+std::set<std::string> short_names(const std::set<std::string>& modules, const std::set<std::string>& model) {
+  std::set<std::string> last;
+  std::ranges::transform(modules, std::inserter(last, last.end()), last_name);
+  const bool is_ambiguous = std::ranges::any_of(model, [&](const std::string& module) {
+    return !modules.contains(module) && std::ranges::any_of(last, [&](const std::string& name) { return module.ends_with(name); });
+  });
+  return is_ambiguous ? modules : last;
+}
+
+/// Returns the tensors of what was trained in full. PEFT trains a head and a token table apart from each other even if the base ties them,
+/// so then the matrix is written as both.
+std::vector<MappedTensor> saved_tensors(const Family& family, const AdaptersToExport& adapters, const std::vector<MappedTensor>& model) {
+  const std::string_view table = name_in(family.tensors, kTokenTable), head = name_in(family.tensors, kHeadWeight);
+  std::vector<MappedTensor> saved;
   for (const MappedTensor& tensor : model) {
-    const std::string module = tensor.name.substr(0, tensor.name.size() - std::min(tensor.name.size(), kPeftNames.cut.size()));
-    if (tensor.name.ends_with(kPeftNames.cut) && last.contains(last_name(module)) && !whole.contains(module)) {
-      return {whole.begin(), whole.end()};
+    const ParameterStore::Entry* ours = tensor.pieces.front().ours;
+    if (ours == nullptr || !ours->with_adapters) {
+      continue;
+    }
+    saved.push_back(tensor);
+    if (adapters.config.tie_embeddings && tensor.name == table) {
+      saved.push_back(tensor);
+      saved.back().name = head;
     }
   }
-  return {last.begin(), last.end()};
+  return saved;
 }
 
 void export_peft(const AdaptersToExport& adapters, const Family& family, const fs::path& path) {
-  const std::vector<MappedTensor> map = map_adapters(family.tensors, adapters.config, adapters.parameters, kPeftNames);
+  std::vector<MappedTensor> map = map_adapters(family.tensors, adapters.config, adapters.parameters, kPeftNames);
+  const std::vector<MappedTensor> model = map_tensors(family.tensors, adapters.config, adapters.parameters, family.has_all_biases);
+  const std::set<std::string> all = modules_of(model, "", kPeftNames.cut), adapted = modules_of(map, kPeftNames.before, kPeftNames.a);
+  std::set<std::string> saved;
+  for (MappedTensor& tensor : saved_tensors(family, adapters, model)) {
+    const std::string module = tensor.name.substr(0, tensor.name.rfind('.'));
+    require_input(!adapted.contains(module), "lora.modules_to_save trains ", tensor.name,
+                  " in full, and its module also has adapters, expected one of both: PEFT cannot have both; make a complete model (leave "
+                  "--adapter out)");
+    saved.insert(module);
+    tensor.name = concat(kPeftNames.before, tensor.name);
+    map.push_back(std::move(tensor));
+  }
   const LoraConfig& lora = adapters.lora;
   const nlohmann::ordered_json config{
       {"peft_type", "LORA"},
@@ -77,8 +111,8 @@ void export_peft(const AdaptersToExport& adapters, const Family& family, const f
       {"use_dora", false},
       {"bias", "none"},
       {"fan_in_fan_out", family.name == "gpt2"},  // GPT-2 has Conv1D layers, with weights (in, out)
-      {"target_modules", modules_of(map, map_tensors(family.tensors, adapters.config, adapters.parameters, family.has_all_biases))},
-      {"modules_to_save", nullptr},
+      {"target_modules", short_names(adapted, all)},
+      {"modules_to_save", saved.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(short_names(saved, all))},
       {"inference_mode", true}};
   NewFolder new_folder(path);
   const fs::path& folder = new_folder.path();
@@ -98,6 +132,10 @@ void export_adapters(const AdaptersToExport& adapters, const fs::path& path, Exp
     export_peft(adapters, family, path);
     return;
   }
+  require_input(adapters.lora.modules_to_save.empty(), "lora.modules_to_save is ",
+                fmt::format("{}", fmt::join(adapters.lora.modules_to_save, ", ")),
+                ", which was trained in full, but a GGUF file of adapters has only their factors: export a PEFT folder (--format hf), or a "
+                "complete model (leave --adapter out)");
   require_input(!family.gguf.empty(), "GGUF has no architecture for this model: Hugging Face's is ", family.name,
                 ", expected another format (--format hf)");
   // llama.cpp scales B A by alpha / rank.

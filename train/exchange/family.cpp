@@ -50,6 +50,11 @@ const Family* family_of_gguf(std::string_view architecture) {
 
 bool is_coded(const Family& family, std::string_view key) { return std::ranges::find(family.coded, key) != family.coded.end(); }
 
+std::string_view name_in(std::span<const TensorRule> rules, std::string_view ours) {
+  const auto found = std::ranges::find(rules, ours, &TensorRule::ours);
+  return found != rules.end() ? found->parts[0].name : "";
+}
+
 double ours_of(Form form, double theirs) {
   switch (form) {
     case Form::same: return theirs;

@@ -114,6 +114,11 @@ const Family* family_of_gguf(std::string_view architecture);
 /// Whether hf_config.cpp and gguf_model.cpp read and write this key for the family.
 bool is_coded(const Family& family, std::string_view key);
 
+/// Our paths of the token table and of the output head, which a model with tied embeddings does not have.
+inline constexpr std::string_view kTokenTable = "wte.weight", kHeadWeight = "lm_head.weight";
+/// Returns the family's name of the tensor that holds one of our parameters by itself, or an empty text if it has none.
+std::string_view name_in(std::span<const TensorRule> rules, std::string_view ours);
+
 /// The tensors of llm.c's files and of nanoGPT's checkpoints. Both programs have GPT-2 models.
 std::span<const TensorRule> llmc_tensor_rules();
 std::span<const TensorRule> nanogpt_tensor_rules();

@@ -21,15 +21,28 @@ struct PeftFactors {
   const WeightTensor *a = nullptr, *b = nullptr;  // (rank, in) and (rows, rank), in the file
 };
 
+/// A tensor of a module that was trained in full (modules_to_save): it replaces rows of a parameter of the base.
+struct PeftReplacement {
+  MappedTensor ours;
+  const WeightTensor* theirs = nullptr;
+};
+
+/// What the files of PEFT change in a base.
+struct PeftChanges {
+  std::vector<PeftFactors> factors{};
+  std::vector<PeftReplacement> replacements{};
+};
+
 /// Low-rank adapters (LoRA) in a PEFT folder: adapter_config.json and adapter_model.safetensors. In PEFT every layer has its own A, but in
 /// ours query, key and value share one, and so do gate and up. So PEFT's adapters can only be added to the weights of their base.
+/// Modules that were trained in full (modules_to_save) replace those of the base.
 class PeftFiles {
  public:
   /// Whether the path is a folder with an adapter_config.json.
   static bool is_at(const std::filesystem::path& path);
 
   /// Reads the configuration and opens the tensors. Throws InputError for files that are missing or damaged, and for adapters that do more
-  /// than add B A to linear layers; the message names the key.
+  /// than add B A to linear layers and replace modules; the message names the key.
   explicit PeftFiles(const std::filesystem::path& path);
   ~PeftFiles();
   PeftFiles(PeftFiles&&) noexcept;
@@ -41,9 +54,11 @@ class PeftFiles {
   /// lora_alpha / r, or lora_alpha / sqrt(r) with use_rslora.
   double scale() const;
 
-  /// Returns the factors for a base with this configuration and these parameters, which need no memory. Throws InputError, which lists all
-  /// tensors that are missing, misshapen or do not belong to a linear layer of this model.
-  std::vector<PeftFactors> factors(const TransformerConfig& config, const ParameterStore& store) const;
+  /// Whether the sum has a head of its own although the base's is its token table: PEFT trains the two apart from each other.
+  bool unties_head(const TransformerConfig& config, const ParameterStore& store) const;
+  /// Returns what changes in a base with this configuration and these parameters, which need no memory. Throws InputError, which lists all
+  /// tensors that are missing, misshapen or belong neither to an adapted layer nor to a replaced module of this model.
+  PeftChanges changes(const TransformerConfig& config, const ParameterStore& store) const;
 
  private:
   struct Contents;

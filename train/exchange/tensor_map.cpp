@@ -257,6 +257,19 @@ void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piec
   }
 }
 
+/// Reads the pieces of a tensor of the file, except padding. Calls `done` after each of them.
+template <class Done>
+void read_pieces(const WeightTensor& source, const MappedTensor& tensor, const Done& done) {
+  index first = 0;
+  for (const TensorPiece& piece : tensor.pieces) {
+    if (piece.ours != nullptr) {
+      read_piece(source, first, piece);
+      done(piece);
+    }
+    first += piece.elements();
+  }
+}
+
 /// Writes elements first to first + count - 1 of a piece to `out`, in the order of the file.
 void write_piece(const TensorPiece& piece, index first, index count, const float* weights, float* out) {
   if (piece.ours == nullptr) {
@@ -292,6 +305,10 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+void read_tensor(const WeightTensor& source, const MappedTensor& tensor) {
+  read_pieces(source, tensor, [](const TensorPiece&) {});
+}
 
 void TensorProblems::compare(const WeightTensor& tensor, const std::vector<index>& shape) {
   if (tensor.type == WeightType::other) {
@@ -375,18 +392,13 @@ void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, 
   // The elements. A parameter is complete when all tensors that hold a part of it have been read.
   std::map<const ParameterStore::Entry*, index> left;  // unread elements of each parameter
   for (std::size_t i = 0; i < map.size(); ++i) {
-    index first = 0;
-    for (const TensorPiece& piece : map[i].pieces) {
-      if (piece.ours != nullptr) {
-        read_piece(*sources[i], first, piece);
-        index& rest = left.try_emplace(piece.ours, piece.ours->size()).first->second;
-        rest -= piece.elements();
-        if (rest == 0 && loaded) {
-          loaded(store.entry(piece.ours->path));
-        }
+    read_pieces(*sources[i], map[i], [&](const TensorPiece& piece) {
+      index& rest = left.try_emplace(piece.ours, piece.ours->size()).first->second;
+      rest -= piece.elements();
+      if (rest == 0 && loaded) {
+        loaded(store.entry(piece.ours->path));
       }
-      first += piece.elements();
-    }
+    });
     file.forget();
   }
 }

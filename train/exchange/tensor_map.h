@@ -45,6 +45,9 @@ struct AdapterNames {
 std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
                                        const AdapterNames& names);
 
+/// Reads one tensor of a file, which has its shape, into the parameters that it holds rows of.
+void read_tensor(const WeightTensor& source, const MappedTensor& tensor);
+
 /// The rows of one of our tensors that a file's tensor holds.
 struct MappedRows {
   index first = 0, count = 0;

@@ -48,7 +48,7 @@ void require_same_tokenizer(const ModelOrigin& adapters, const SharedBase& base)
                 base.model.origin.path().string(), ", expected the same one: serve it by itself");
 }
 
-/// Gives the adapters of the store memory of their own, and all other parameters that of the base's.
+/// Gives what is stored with the adapters memory of its own, and all other parameters that of the base's.
 Pages place(const ParameterStore& store, const ParameterStore& base) {
   constexpr std::size_t kAlignment = 64;
   const auto bytes_of = [](const ParameterStore::Entry& entry) {
@@ -56,13 +56,13 @@ Pages place(const ParameterStore& store, const ParameterStore& base) {
   };
   std::size_t size = 0;
   for (const ParameterStore::Entry* entry : store.entries()) {
-    size += entry->role == Role::adapter ? bytes_of(*entry) : 0;
+    size += entry->with_adapters ? bytes_of(*entry) : 0;
   }
   Pages memory(size, "adapters");
   std::size_t offset = 0;
   for (ParameterStore::Entry* entry : store.entries()) {
     entry->record.needs_gradient = false;
-    if (entry->role == Role::adapter) {
+    if (entry->with_adapters) {
       entry->values = memory.data() + offset;
       entry->record.data = entry->values;
       offset += bytes_of(*entry);
@@ -80,7 +80,7 @@ void read_adapters(const CheckpointFile& checkpoint, const ParameterStore& store
   require_known_groups(checkpoint);
   std::vector<TensorView> views;
   for (const ParameterStore::Entry* entry : store.entries()) {
-    if (entry->role == Role::adapter) {
+    if (entry->with_adapters) {
       views.push_back({.path = concat("adapter/", entry->path), .type = ElementType::f32, .shape = entry->shape(), .data = entry->values});
     }
   }

@@ -17,7 +17,8 @@ struct SharedBase {
 /// Loads a base as load_trained_model() does, and computes its hash. Throws InputError if it has adapters itself.
 SharedBase load_shared_base(const std::string& source, const ModelOptions& options = {}, PackedType weights = PackedType::f32);
 
-/// A model of adapters over a base that is in memory already: only the adapters, in f32, take memory of their own. Its results have the
+/// A model of adapters over a base that is in memory already: only the adapters, and what is
+/// trained in full beside them, take memory of their own, in f32. Its results have the
 /// bits of a model with memory of its own whose adapters are not added to its weights; a model with added adapters gives other rounding.
 class AdaptedModel {
  public:
@@ -27,7 +28,7 @@ class AdaptedModel {
 
   const ModelOrigin& origin() const { return origin_; }
   const Gpt& gpt() const { return model_->gpt(); }
-  /// The bytes of the adapters.
+  /// The bytes of the memory of its own.
   std::size_t bytes() const { return memory_.size(); }
 
  private:

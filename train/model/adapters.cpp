@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "autograd/base/error.h"
@@ -87,9 +88,15 @@ ModelOrigin open_base(const std::string& path, const std::string& hash) {
   return usual ? std::move(*usual) : ModelOrigin::open(path);
 }
 
-/// Returns the shapes of A and B by the path of the layer's weight. Throws InputError unless the checkpoint has exactly the adapters of its
-/// configuration, before any memory is allocated.
-std::map<std::string, std::pair<Shape, Shape>> adapted_layers(const CheckpointFile& checkpoint, const Config& config) {
+/// What a checkpoint of adapters changes in its base.
+struct Changes {
+  std::map<std::string, std::pair<Shape, Shape>> layers{};  // the shapes of A and B by the path of the layer's weight
+  std::set<std::string> replaced{};                         // the paths of parameters that were trained in full
+};
+
+/// Returns what the checkpoint changes. Throws InputError unless it has exactly the adapters of its configuration, before any memory is
+/// allocated.
+Changes changes_of(const CheckpointFile& checkpoint, const Config& config) {
   require_known_groups(checkpoint);
   std::map<std::string, Shape> stored;
   for (const StoredTensor& tensor : checkpoint.tensors()) {
@@ -99,22 +106,26 @@ std::map<std::string, std::pair<Shape, Shape>> adapted_layers(const CheckpointFi
   }
   // The configuration is compared with what is stored. This model's parameters have no memory.
   const LanguageModel model(config.model, config.model.vocab_size, config.lora);
-  std::map<std::string, std::pair<Shape, Shape>> layers;
+  Changes changes;
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {
-    if (entry->role != Role::adapter) {
+    if (!entry->with_adapters) {
       continue;
     }
     const auto found = stored.find(entry->path);
     require_input(found != stored.end() && found->second == entry->shape(), checkpoint.path().string(), " has no ", entry->path,
                   " of shape ", entry->shape(), ", which its configuration describes");
     stored.erase(found);
+    if (entry->role != Role::adapter) {
+      changes.replaced.insert(entry->path);
+      continue;
+    }
     constexpr std::size_t kEnd = std::string_view(".lora_a").size();
-    auto& [a, b] = layers[entry->path.substr(0, entry->path.size() - kEnd) + std::string(kWeight)];
+    auto& [a, b] = changes.layers[entry->path.substr(0, entry->path.size() - kEnd) + std::string(kWeight)];
     (entry->path.ends_with(".lora_a") ? a : b) = entry->shape();
   }
   require_input(stored.empty(), checkpoint.path().string(), " has ", stored.empty() ? "" : stored.begin()->first,
                 ", which the model of its configuration does not have");
-  return layers;
+  return changes;
 }
 
 LowRank read_factors(const CheckpointFile& checkpoint, const std::string& layer, const std::pair<Shape, Shape>& shapes) {
@@ -149,16 +160,20 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   require_input(base.config().lora.rank == 0, name, " holds adapters of ", path,
                 ", which holds adapters itself, expected a complete model");
 
-  // Its weights, which are hashed as they are loaded. Adapters have their own parameters, or are added to the base's.
-  const bool has_adapters = std::ranges::any_of(store.entries(), [](const auto* entry) { return entry->role == Role::adapter; });
+  // Its weights, which are hashed as they are loaded. Adapters have their own parameters, or are added to the base's. What was trained in
+  // full replaces the base's values after these are hashed.
+  const bool has_adapters = store.has_adapters();
   if (has_adapters) {
     load_adapters(checkpoint, store, weights);
   }
-  const auto layers = adapted_layers(checkpoint, config);
+  const Changes changes = changes_of(checkpoint, config);
   HashOfBase hash;
   base.load_weights(store, [&](ParameterStore::Entry& entry) {
     hash.add(entry);
-    if (const auto layer = layers.find(entry.path); !has_adapters && layer != layers.end()) {
+    if (changes.replaced.contains(entry.path)) {
+      read_weight(checkpoint, concat("adapter/", entry.path), entry.shape(), weights, static_cast<float*>(entry.values));
+    }
+    if (const auto layer = changes.layers.find(entry.path); !has_adapters && layer != changes.layers.end()) {
       const LowRank factors = read_factors(checkpoint, entry.path.substr(0, entry.path.size() - kWeight.size()), layer->second);
       add_product(factors, scale_of(config.lora), static_cast<float*>(entry.values));
     }

@@ -35,6 +35,8 @@ LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vo
   for (const ParameterStore::Entry* entry : parameters_.entries()) {
     if (entry->role == Role::adapter) {
       adapts = true;
+    } else if (is_saved(lora, entry->path, entry->role, head().record() == &entry->record)) {
+      parameters_.keep_with_adapters(entry->path);
     } else {
       parameters_.freeze(entry->path, can_be_packed(*entry) ? lora.base : PackedType::f32);
     }
@@ -44,22 +46,35 @@ LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vo
     for (const std::string& target : lora.targets) {
       targets += concat(targets.empty() ? "" : ", ", target);
     }
-    fail_input("lora.targets is ", targets,
-               ", which matches no linear layer's weight: expected \"attention\", \"feed_forward\", \"all\", or a pattern such as "
-               "h.*.attn.c_attn.weight");
+    fail_input("lora.targets is ", targets, ", which matches no linear layer's weight",
+               lora.modules_to_save.empty() ? "" : " that lora.modules_to_save does not train in full",
+               ": expected \"attention\", \"feed_forward\", \"all\", or a pattern such as h.*.attn.c_attn.weight");
   }
 }
 
-void require_targets_match(const LanguageModel& model, const LoraConfig& lora) {
+void require_lora_matches(const LanguageModel& model, const LoraConfig& lora) {
+  if (lora.rank == 0) {
+    return;
+  }
+  const auto& entries = model.parameters().entries();
   for (const std::string& target : lora.targets) {
     LoraConfig only = lora;
     only.targets = {target};
     const auto has_target = [&](const ParameterStore::Entry* entry) {
       return entry->role == Role::adapter && is_target(only, entry->path.substr(0, entry->path.rfind('.')) + ".weight");
     };
-    require_input(lora.rank == 0 || std::ranges::any_of(model.parameters().entries(), has_target), "lora.targets has \"", target,
+    require_input(std::ranges::any_of(entries, has_target), "lora.targets has \"", target,
                   "\", which matches no linear layer's weight: expected \"attention\", \"feed_forward\", \"all\", or a pattern such as "
                   "h.*.attn.c_attn.weight; leave it out");
+  }
+  for (const std::string& part : lora.modules_to_save) {
+    const LoraConfig only{.modules_to_save = {part}};
+    const auto is_its = [&](const ParameterStore::Entry* entry) {
+      return entry->role != Role::adapter && is_saved(only, entry->path, entry->role, model.head().record() == &entry->record);
+    };
+    require_input(std::ranges::any_of(entries, is_its), "lora.modules_to_save has \"", part,
+                  "\", which matches no parameter of the base: expected \"", kEmbeddingModule, "\", \"", kHeadModule,
+                  "\", or a pattern of parameters' paths such as h.*.ln_1.weight; leave it out");
   }
 }
 
@@ -83,7 +98,7 @@ Tensor LanguageModel::features(Pass& pass, const Batch& batch) const {
 
 Tensor LanguageModel::head_loss(Tape& tape, Tensor features, Tensor targets, const CrossEntropyOptions& options) const {
   tape.enter(Region::head);
-  return linear_cross_entropy(features, is_gpt() ? gpt().head() : encoder_decoder().head(), targets, options);
+  return linear_cross_entropy(features, head(), targets, options);
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): terms are written

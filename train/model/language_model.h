@@ -14,9 +14,9 @@ namespace dikkat {
 /// The GPT or encoder-decoder that a configuration describes, with its parameters.
 class LanguageModel {
  public:
-  /// Adds the parameters to the store, without memory. With adapters (lora.rank above 0), only these are trained; all other parameters are
-  /// frozen and packed as lora.base says. Throws InputError if model.vocab_size is too small for the tokenizer, or if lora.targets matches
-  /// no layer.
+  /// Adds the parameters to the store, without memory. With adapters (lora.rank above 0), these and the parameters of
+  /// lora.modules_to_save are trained; all others are frozen and packed as lora.base says. Throws InputError if model.vocab_size is too
+  /// small for the tokenizer, or if lora.targets matches no layer.
   LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size, const LoraConfig& lora = {});
 
   ParameterStore& parameters() { return parameters_; }
@@ -38,6 +38,8 @@ class LanguageModel {
   Tensor loss_of(Tape& tape, Tensor features, const Batch& batch, std::span<const float> weights, double normaliser,
                  double* terms = nullptr) const;
 
+  /// The output head's weight, (V, C).
+  Tensor head() const { return is_gpt() ? gpt().head() : encoder_decoder().head(); }
   bool is_gpt() const { return std::holds_alternative<Gpt>(model_); }
   /// Both throw InputError if the model is of the other kind.
   const Gpt& gpt() const;
@@ -52,7 +54,8 @@ class LanguageModel {
   Model model_;
 };
 
-/// Throws InputError for a part of lora.targets that matches no layer of the model. A run that began with such a part keeps it.
-void require_targets_match(const LanguageModel& model, const LoraConfig& lora);
+/// Throws InputError for a part of lora.targets that matches no layer of the model, and for one of lora.modules_to_save that matches no
+/// parameter. A run that began with such a part keeps it.
+void require_lora_matches(const LanguageModel& model, const LoraConfig& lora);
 
 }  // namespace dikkat

@@ -1,11 +1,14 @@
 #include "train/model/model_origin.h"
 
+#include <algorithm>
+
 #include "autograd/base/error.h"
 #include "train/config/resolve.h"
 #include "train/exchange/formats/convert.h"
 #include "train/exchange/other_layouts.h"
 #include "train/model/adapters.h"
 #include "train/model/finite_weights.h"
+#include "train/model/language_model.h"
 #include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
 #include "train/system/folder.h"
@@ -50,10 +53,19 @@ ModelOrigin::ModelOrigin(ModelFiles files) : from_(std::move(files)) {
 
 ModelOrigin::ModelOrigin(Adapted adapted) : from_(std::move(adapted)) {
   config_.model = base()->config().model;
+  const LanguageModel of_base(config_.model, config_.model.vocab_size);  // its parameters have no memory
+  if (std::get<Adapted>(from_).adapters.unties_head(of_base.config(), of_base.parameters())) {
+    config_.model.tie_embeddings = false;
+  }
   config_.tokenizer.kind = base()->config().tokenizer.kind;
   config_.data.window = base()->config().data.window;
   config_.chat = base()->config().chat;
   notes_ = base()->notes();
+  if (config_.model.tie_embeddings != base()->config().model.tie_embeddings) {
+    notes_.push_back(concat(path().string(),
+                            " has a token table and a head that were trained apart from each other, although the base ties "
+                            "them: the model has both (model.tie_embeddings = false)"));
+  }
   // Programs that train adapters often save the tokenizer's files beside them, with the template that the adapters were trained on.
   if (std::string own = take_template(chat_templates_in(path()), path(), notes_); !own.empty() && own != config_.chat.jinja) {
     config_.chat = ChatConfig();
@@ -80,6 +92,18 @@ LowRank read_factors(const PeftFactors& from) {
     }
   }
   return factors;
+}
+
+/// Loads a base whose head is its token table into a store that has both. Needs memory for the base beside the store.
+void load_untied(const ModelOrigin& base, ParameterStore& store, const ParameterStore::Loaded& loaded) {
+  LanguageModel tied(base.config().model, base.config().model.vocab_size);
+  tied.parameters().reserve();
+  base.load_weights(tied.parameters());
+  for (ParameterStore::Entry* entry : store.entries()) {
+    const ParameterStore::Entry& from = tied.parameters().entry(entry->path == kHeadWeight ? kTokenTable : entry->path);
+    std::copy_n(static_cast<const float*>(from.values), from.size(), static_cast<float*>(entry->values));
+    loaded(*entry);
+  }
 }
 
 /// Returns the base's path in the run's newest checkpoint: `dikkat resume --base` may have changed it since `taken` was saved. Returns an
@@ -186,16 +210,26 @@ void ModelOrigin::load_weights(ParameterStore& store, const ParameterStore::Load
 
 void ModelOrigin::load_unchecked(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
   if (const auto* adapted = std::get_if<Adapted>(&from_)) {
-    const std::vector<PeftFactors> all = adapted->adapters.factors(config_.model, store);
-    adapted->base->load_unchecked(store, [&](ParameterStore::Entry& entry) {
-      for (const PeftFactors& factors : all) {
+    const PeftChanges changes = adapted->adapters.changes(config_.model, store);
+    const auto change = [&](ParameterStore::Entry& entry) {
+      for (const PeftReplacement& replacement : changes.replacements) {
+        if (replacement.ours.pieces.front().ours->path == entry.path) {
+          read_tensor(*replacement.theirs, replacement.ours);
+        }
+      }
+      for (const PeftFactors& factors : changes.factors) {
         if (factors.weight->path == entry.path) {
           const LowRank read = read_factors(factors);
           add_product(read, adapted->adapters.scale(), static_cast<float*>(entry.values) + factors.rows.first * read.in);
         }
       }
       loaded(entry);
-    });
+    };
+    if (config_.model.tie_embeddings == adapted->base->config().model.tie_embeddings) {
+      adapted->base->load_unchecked(store, change);
+    } else {
+      load_untied(*adapted->base, store, change);
+    }
   } else if (files() != nullptr) {
     files()->load_weights(store, loaded);
   } else {

@@ -38,34 +38,35 @@ void require_known_groups(const CheckpointFile& checkpoint) {
 
 namespace {
 
-bool is_adapter(const ParameterStore::Entry* entry) { return entry->role == Role::adapter; }
+/// The groups of parameters in checkpoints. What is trained in full beside adapters is in both: the base has its first values.
+enum class Group { model, adapter };
 
-/// Returns the store's adapters, or its other parameters.
-std::vector<ParameterStore::Entry*> entries_of(const ParameterStore& store, bool adapters) {
+std::string_view name_of(Group group) { return group == Group::model ? "model" : "adapter"; }
+
+/// Returns the store's parameters that a checkpoint has in a group.
+std::vector<ParameterStore::Entry*> entries_of(const ParameterStore& store, Group group) {
   std::vector<ParameterStore::Entry*> entries = store.entries();
-  std::erase_if(entries, [=](const auto* entry) { return is_adapter(entry) != adapters; });
+  std::erase_if(entries, [=](const auto* entry) { return group == Group::model ? entry->role == Role::adapter : !entry->with_adapters; });
   return entries;
 }
 
 /// Returns views of the entries' values, with their paths in a checkpoint: "adapter/<parameter>" or "model/<parameter>".
-std::vector<TensorView> views_of(const ParameterStore& store, std::span<ParameterStore::Entry* const> entries) {
+std::vector<TensorView> views_of(const ParameterStore& store, std::span<ParameterStore::Entry* const> entries, Group group) {
   store.weights<float>();  // throws Error unless all values are in memory, as f32
   std::vector<TensorView> views;
   for (const ParameterStore::Entry* entry : entries) {
-    views.push_back({.path = concat(is_adapter(entry) ? "adapter/" : "model/", entry->path),
-                     .type = ElementType::f32,
-                     .shape = entry->shape(),
-                     .data = entry->values});
+    views.push_back(
+        {.path = concat(name_of(group), '/', entry->path), .type = ElementType::f32, .shape = entry->shape(), .data = entry->values});
   }
   return views;
 }
 
-void load_entries(const CheckpointFile& checkpoint, const ParameterStore& store, bool adapters, const ParameterStore::Loaded& loaded,
+void load_entries(const CheckpointFile& checkpoint, const ParameterStore& store, Group group, const ParameterStore::Loaded& loaded,
                   Weights weights) {
   require_known_groups(checkpoint);
-  const std::vector<ParameterStore::Entry*> entries = entries_of(store, adapters);
-  const std::vector<TensorView> views = views_of(store, entries);
-  load_tensors(checkpoint, adapters ? "adapter" : "model", views, [&](std::size_t i) {
+  const std::vector<ParameterStore::Entry*> entries = entries_of(store, group);
+  const std::vector<TensorView> views = views_of(store, entries, group);
+  load_tensors(checkpoint, name_of(group), views, [&](std::size_t i) {
     if (weights == Weights::used) {
       read_weight(checkpoint, views[i].path, views[i].shape, weights, static_cast<float*>(views[i].data));
     }
@@ -78,15 +79,16 @@ void load_entries(const CheckpointFile& checkpoint, const ParameterStore& store,
 }  // namespace
 
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded, Weights weights) {
-  load_entries(checkpoint, parameters, false, loaded, weights);
+  load_entries(checkpoint, parameters, Group::model, loaded, weights);
 }
 
 void load_adapters(const CheckpointFile& checkpoint, ParameterStore& parameters, Weights weights) {
-  load_entries(checkpoint, parameters, true, {}, weights);
+  load_entries(checkpoint, parameters, Group::adapter, {}, weights);
 }
 
 std::vector<TensorView> weights_of(const ParameterStore& parameters) {
-  return views_of(parameters, entries_of(parameters, std::ranges::any_of(parameters.entries(), is_adapter)));
+  const Group group = parameters.has_adapters() ? Group::adapter : Group::model;
+  return views_of(parameters, entries_of(parameters, group), group);
 }
 
 SavedCheckpoint save_model(const std::filesystem::path& directory, const LanguageModel& model, const Tokenizer& tokenizer, Config config,

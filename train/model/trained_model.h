@@ -46,13 +46,15 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
 Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks = nullptr);
 /// Throws InputError if the checkpoint has tensors of an unknown group that must not be ignored (StoredTensor::required).
 void require_known_groups(const CheckpointFile& checkpoint);
-/// Loads the store's weights, except adapters, from the checkpoint's group "model". Throws InputError unless both have exactly the same
-/// parameters, and as require_known_groups(). `loaded` is called for each parameter as soon as it is read.
+/// Loads the store's weights, except the factors of adapters, from the checkpoint's group "model". Throws InputError unless both have
+/// exactly the same parameters, and as require_known_groups(). `loaded` is called for each parameter as soon as it is read.
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded = {},
                   Weights weights = Weights::used);
-/// Loads the adapters of a checkpoint, its group "adapter", into a store that has adapters, but not their base. Throws as load_weights().
+/// Loads what a checkpoint stores with its adapters, its group "adapter", into a store that has adapters, but not their base. Throws as
+/// load_weights().
 void load_adapters(const CheckpointFile& checkpoint, ParameterStore& parameters, Weights weights);
-/// Returns views of the weights that a checkpoint stores: "model/<parameter>", or only "adapter/<parameter>" if the store has adapters.
+/// Returns views of the weights that a checkpoint stores: "model/<parameter>"; or if the store has adapters,
+/// "adapter/<parameter>" of what is stored with them (ParameterStore::Entry::with_adapters).
 std::vector<TensorView> weights_of(const ParameterStore& parameters);
 
 }  // namespace dikkat

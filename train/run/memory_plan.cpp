@@ -145,10 +145,15 @@ MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConf
 
 namespace {
 
-/// Returns the bytes of the weights in a checkpoint: all weights, or only the adapters.
+/// Returns the bytes of the weights in a checkpoint: all weights, or only what is stored with the adapters.
 std::size_t saved_bytes(const ParameterStore& parameters) {
-  const bool adapts = std::ranges::any_of(parameters.entries(), [](const auto* entry) { return entry->role == Role::adapter; });
-  return static_cast<std::size_t>(adapts ? parameters.trainable_size() : parameters.slab_size()) * sizeof(float);
+  constexpr index kUnit = 64 / sizeof(float);  // a copy is aligned
+  const bool has_adapters = parameters.has_adapters();
+  index size = 0;
+  for (const ParameterStore::Entry* entry : parameters.entries()) {
+    size += !has_adapters || entry->with_adapters ? round_up(entry->size(), kUnit) : 0;
+  }
+  return static_cast<std::size_t>(size) * sizeof(float);
 }
 
 /// Returns the bytes of the largest matrix that is packed, before it is packed.

@@ -43,7 +43,7 @@ std::vector<TensorView> views_of(std::span<const Part> parts) {
       require(entry->values != nullptr, "parameters: '", entry->path, "' has no memory, expected allocate() before save() and load()");
       require(entry->record.packing == PackedType::f32, "parameters: '", entry->path, "' is packed as ", name_of(entry->record.packing),
               ", which cannot be saved or loaded; expected ", parameters.dtype());
-      views.push_back({.path = concat(entry->role == Role::adapter ? "adapter/" : "model/", prefix, entry->path),
+      views.push_back({.path = concat(entry->with_adapters ? "adapter/" : "model/", prefix, entry->path),
                        .type = element_type_of(parameters),
                        .shape = entry->shape(),
                        .data = entry->values});

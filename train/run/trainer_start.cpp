@@ -105,7 +105,7 @@ Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgre
   }
   TrainingState state = first_state(run.config);
   return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::move(ranks), [&](Trainer& trainer) {
-    require_targets_match(trainer.model_, trainer.config_.lora);
+    require_lora_matches(trainer.model_, trainer.config_.lora);
     trainer.allocate();
     trainer.initialise(run.origin);
     trainer.optimizer_->start_average();
@@ -117,7 +117,7 @@ Trainer Trainer::plan(Config config, const LoadingProgress& progress) {
   NewRun run = load_new_run(std::move(config), progress, {});
   TrainingState state = first_state(run.config);
   return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::make_shared<Ranks>(), [](Trainer& trainer) {
-    require_targets_match(trainer.model_, trainer.config_.lora);
+    require_lora_matches(trainer.model_, trainer.config_.lora);
     trainer.reserve();
   });
 }

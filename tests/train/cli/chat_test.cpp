@@ -27,10 +27,11 @@ class Chat : public ::testing::Test {
   void train_wide() const {
     here.train("wide", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=96"});
   }
-  Outcome tune(const std::string& out, const Words& more = {}) const {
+  Outcome tune(const std::string& out, const Words& more = {}) const { return tune_from("base", out, more); }
+  Outcome tune_from(const std::string& base, const std::string& out, const Words& more) const {
     Words words = {"train",
                    "--init-from",
-                   "base",
+                   base,
                    "--corpus",
                    "chats.jsonl",
                    "--out",
@@ -217,6 +218,25 @@ TEST_F(Chat, ReportsAModelThatHasNotLearntToEndItsAnswers) {
   const Outcome full = tune("full", {"train.max_steps=150"});
   EXPECT_GT(here.metrics("full").back()["end_probability"].get<double>(), 0.1);
   EXPECT_FALSE(contains(full.err, "end token")) << full.err;
+}
+
+// A base that knows its text well has never seen the end token. Adapters leave the rows of embedding and head as they are.
+TEST_F(Chat, LearnsToEndItsAnswersIfEmbeddingAndHeadAreTrainedBesideTheAdapters) {
+  here.train("sure", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=32", "model.dropout=0",
+                      "train.gradient_accumulation_steps=1", "train.max_steps=300"});
+  const auto adapt = [&](const std::string& out, const Words& more) {
+    Words words = {"lora.rank=2", "train.max_steps=100", "optim.learning_rate=5e-3", "train.gradient_accumulation_steps=1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return tune_from("sure", out, words);
+  };
+  const Outcome adapters = adapt("adapters", {});
+  ASSERT_EQ(adapters.code, 0) << adapters.err;
+  EXPECT_LT(here.metrics("adapters").back()["end_probability"].get<double>(), 0.05);
+  expect_named(adapters.err, {"warning", "lora.modules_to_save=embedding,head", "--full"});
+  const Outcome saved = adapt("saved", {"lora.modules_to_save=embedding,head"});
+  ASSERT_EQ(saved.code, 0) << saved.err;
+  EXPECT_GT(here.metrics("saved").back()["end_probability"].get<double>(), 0.9);
+  EXPECT_FALSE(contains(saved.err, "end token")) << saved.err;
 }
 
 TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "tests/train/cli/workspace.h"
 
 // Fine-tuning with adapters: the checkpoint has only these, and the base is found by its path and hash.
@@ -17,6 +21,8 @@ max_steps = 8
 eval_interval = 4
 checkpoint_interval = 4
 )";
+
+constexpr const char* kSaved = "lora.modules_to_save=embedding,head";
 
 class Lora : public ::testing::Test {
  protected:
@@ -62,10 +68,6 @@ TEST_F(Lora, TrainsSmallCheckpointsThatEvaluateAndSample) {
 }
 
 TEST_F(Lora, ResumesToTheSameBits) {
-  ASSERT_EQ(tune("whole").code, 0);
-  ASSERT_EQ(tune("parts", {"--set", "train.max_steps=4", "optim.decay_steps=8"}).code, 0);
-  const Outcome resumed = here.run({"resume", "parts", "--set", "train.max_steps=8"});
-  ASSERT_EQ(resumed.code, 0) << resumed.err;
   const auto losses = [&](const std::string& run) {
     std::vector<Json> found;
     for (const Json& line : here.metrics(run)) {
@@ -73,7 +75,78 @@ TEST_F(Lora, ResumesToTheSameBits) {
     }
     return found;
   };
-  EXPECT_EQ(losses("parts"), losses("whole")) << "of each step and evaluation, to the last digit";
+  for (const auto& [name, keys] :
+       std::map<std::string, Words>{{"plain", {}},
+                                    {"saved", {kSaved}},
+                                    {"averaged", {kSaved, "optim.ema_decay=0.8", "lora.base=q8", "optim.weight_decay=0.1"}},
+                                    {"muon", {"lora.modules_to_save=h.0.attn.*,ln_f.weight", "optim.kind=muon"}}}) {
+    SCOPED_TRACE(name);
+    Words whole = {"--set"}, parts = {"--set", "train.max_steps=4", "optim.decay_steps=8"};
+    whole.insert(whole.end(), keys.begin(), keys.end());
+    parts.insert(parts.end(), keys.begin(), keys.end());
+    const Outcome tuned = tune(name, keys.empty() ? Words{} : whole);
+    ASSERT_EQ(tuned.code, 0) << tuned.err;
+    ASSERT_EQ(tune(name + "-parts", parts).code, 0);
+    const Outcome resumed = here.run({"resume", name + "-parts", "--set", "train.max_steps=8"});
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_EQ(losses(name + "-parts"), losses(name)) << "of each step and evaluation, to the last digit";
+  }
+}
+
+TEST_F(Lora, TrainsModulesInFullBesideTheAdapters) {
+  ASSERT_EQ(tune("plain").code, 0);
+  const Outcome tuned = tune("tuned", {"--set", kSaved});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  expect_named(tuned.err, {"rank 2", "lora.modules_to_save = embedding, head"});
+  const auto plain = here.metrics("plain"), saved = here.metrics("tuned");
+  EXPECT_EQ(saved.front()["val_loss"], plain.front()["val_loss"]) << "they begin with the base's values";
+  EXPECT_LT(saved.back()["val_loss"], saved.front()["val_loss"]);
+  EXPECT_EQ(base_hash("tuned"), base_hash("plain")) << "that of the base's own values";
+
+  // The checkpoint has them with the adapters, and their optimizer state.
+  std::set<std::string> paths;
+  const Json inspected = Json::parse(here.run({"inspect", "tuned", "--json"}).out);
+  for (const Json& tensor : inspected["tensors"]) {
+    paths.insert(tensor["path"].get<std::string>());
+  }
+  for (const char* path : {"adapter/wte.weight", "adapter/wpe.weight", "optimizer/m/wte.weight", "adapter/h.0.mlp.c_fc.lora_a"}) {
+    EXPECT_TRUE(paths.contains(path)) << path;
+  }
+  EXPECT_FALSE(std::ranges::any_of(paths, [](const std::string& path) {
+    return path.starts_with("model/") || path.starts_with("adapter/ln_f") || path.ends_with("c_fc.weight");
+  })) << "everything else belongs to the base";
+
+  // Every command has the trained values.
+  EXPECT_NEAR(loss("tuned", {"--newest"}), saved.back()["val_loss"].get<double>(), 1e-5);
+  const Outcome merged = here.run({"merge", "tuned", "--newest", "--out", "merged"});
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  EXPECT_EQ(loss("merged", {"--corpus", "new.txt"}), loss("tuned", {"--newest", "--corpus", "new.txt"}));
+  ASSERT_EQ(here.run({"export", "tuned", "--newest", "--out", "whole"}).code, 0);
+  EXPECT_EQ(loss("whole", {"--corpus", "new.txt"}), loss("merged", {"--corpus", "new.txt"}));
+}
+
+TEST_F(Lora, ModulesToSaveThatMatchNothingAreRefused) {
+  for (const char* part : {"lm_head", "h.9.*", "*.lora_a"}) {
+    expect_refused(
+        here,
+        {"train", "--config", "tune.toml", "--init-from", "base", "--out", "no", "--set", "lora.modules_to_save=head," + std::string(part)},
+        {"lora.modules_to_save", '"' + std::string(part) + '"'});
+  }
+  expect_refused(here, {"train", "--config", "tune.toml", "--init-from", "base", "--out", "no", "--set", "lora.modules_to_save=h.*"},
+                 {"lora.targets", "all", "lora.modules_to_save"});  // nothing is left for adapters
+  const Outcome whole = here.run({"train", "--config", "tune.toml", "--init-from", "base", "--out", "no", "--set", "lora.rank=0", kSaved});
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  expect_named(whole.err, {"lora.modules_to_save", "lora.rank"});
+}
+
+TEST_F(Lora, ModulesToSaveAreNotInAGgufFileOfAdapters) {
+  ASSERT_EQ(tune("tuned", {"--set", kSaved}).code, 0);
+  expect_refused(here, {"export", "tuned", "--adapter", "--out", "no.gguf"}, {"lora.modules_to_save", "embedding, head", "--adapter"});
+  EXPECT_FALSE(std::filesystem::exists(here / "no.gguf"));
+  // PEFT has either adapters or a copy of a module, but a bias belongs to its module.
+  ASSERT_EQ(tune("bias", {"--set", "lora.modules_to_save=h.0.attn.c_attn.bias"}).code, 0);
+  expect_refused(here, {"export", "bias", "--adapter", "--out", "no"},
+                 {"lora.modules_to_save", "transformer.h.0.attn.c_attn.bias", "--adapter"});
 }
 
 TEST_F(Lora, KeepsItsBasePacked) {

@@ -23,6 +23,19 @@ max_steps = 8
 eval_interval = 4
 )";
 
+/// Returns the bytes of a tensor in a safetensors file; empty if it has none of this name.
+std::string tensor(const std::filesystem::path& file, const std::string& name) {
+  const std::string text = contents(file);
+  std::uint64_t length = 0;
+  std::memcpy(&length, text.data(), sizeof length);
+  const Json header = Json::parse(text.substr(8, length));
+  if (!header.contains(name)) {
+    return "";
+  }
+  const std::size_t begin = header[name]["data_offsets"][0], end = header[name]["data_offsets"][1];
+  return text.substr(8 + length + begin, end - begin);
+}
+
 /// Rewrites a safetensors file with the tensors that `kept` names (empty: not this one).
 void rewrite(const std::filesystem::path& file, const std::function<std::string(const std::string&)>& kept) {
   const std::string text = contents(file);
@@ -51,10 +64,14 @@ class Peft : public ::testing::TestWithParam<const char*> {
   Peft() {
     here.write("tune.toml", kPeftTune);
     here.write("new.txt", tiny_text(1200).substr(3));
-    Words model = {"tokenizer.kind=char", "model.n_embd=32", "model.dropout=0"};
+    train_base(!is_llama());
+  }
+  void train_base(bool is_tied) const {
+    Words model = {"tokenizer.kind=char", "model.n_embd=32", "model.dropout=0",
+                   is_tied ? "model.tie_embeddings=true" : "model.tie_embeddings=false"};
     if (is_llama()) {
       model.insert(model.end(), {"model.norm=rms_norm", "model.positions=rope", "model.n_kv_head=1", "model.activation=silu",
-                                 "model.gated=true", "model.bias=false", "model.tie_embeddings=false"});
+                                 "model.gated=true", "model.bias=false"});
     }
     if (is_phi()) {  // 6 of 8 pairs of a head rotate
       model.insert(model.end(),
@@ -66,6 +83,8 @@ class Peft : public ::testing::TestWithParam<const char*> {
   /// Whether the family has Llama's names, or most of them.
   bool is_llama() const { return GetParam() != std::string("gpt2"); }
   bool is_phi() const { return GetParam() == std::string("phi3"); }
+
+  std::string table_name() const { return is_llama() ? "model.embed_tokens.weight" : "transformer.wte.weight"; }
 
   void tune(const Words& more = {}) const {
     Words words = {"train", "--config", "tune.toml", "--init-from", "base", "--out", "tuned"};
@@ -128,6 +147,69 @@ TEST_P(Peft, IsTheModelThatWasExported) {
   expect_refused({"sample", "peft", "--base", "tuned"}, {"peft", "tuned"});
 }
 
+TEST_P(Peft, ModulesThatWereTrainedInFullReplaceTheBases) {
+  tune({"--set", "lora.modules_to_save=embedding,head"});
+  const Json names = Json::parse(contents(here / "peft/adapter_config.json"))["modules_to_save"];
+  EXPECT_EQ(names, is_llama() ? Json({"embed_tokens", "lm_head"}) : Json({"lm_head", "wpe", "wte"}));
+  const std::string table = table_name();
+  const std::string file = here / "peft/adapter_model.safetensors", of_table = "base_model.model." + table;
+  EXPECT_EQ(tensor(file, of_table) == tensor(file, "base_model.model.lm_head.weight"), !is_llama()) << "a tied matrix is written twice";
+  expect_equal({"peft"}, {"tuned"});
+  ASSERT_EQ(here.run({"export", "base", "--out", "base-hf"}).code, 0);
+  ASSERT_EQ(here.run({"export", "peft", "--base", "base-hf", "--out", "whole"}).code, 0);
+  EXPECT_EQ(tensor(here / "whole/model.safetensors", table), tensor(file, of_table));
+  EXPECT_EQ(tensor(here / "whole/model.safetensors", "lm_head.weight").empty(), !is_llama()) << "the model is still tied";
+  expect_equal({"whole"}, {"tuned"});
+
+  // A tensor must be there, belong to a module that is listed, and fit.
+  const std::string good = contents(file);
+  const auto without = [&](const std::string& gone) {
+    here.write("peft/adapter_model.safetensors", good);
+    rewrite(file, [&](const std::string& name) { return name == gone ? "" : name; });
+  };
+  without(of_table);
+  if (is_llama()) {
+    expect_refused({"sample", "peft"}, {"peft/adapter_model.safetensors", of_table});
+  }
+  here.write("peft/adapter_model.safetensors", good);
+  set("modules_to_save", nullptr);
+  expect_refused({"sample", "peft"}, {"peft/adapter_model.safetensors", of_table, "base_model.model.lm_head.weight", "modules_to_save"});
+}
+
+TEST_P(Peft, ATiedBaseMayGetAHeadOfItsOwn) {
+  std::filesystem::remove_all(here / "base");
+  train_base(true);
+  tune({"--set", "lora.modules_to_save=head"});
+  ASSERT_EQ(here.run({"export", "base", "--out", "base-hf"}).code, 0);
+  const std::string file = here / "peft/adapter_model.safetensors", base = here / "base-hf/model.safetensors";
+  const std::string table = table_name(), head = "lm_head.weight", before = "base_model.model.";
+  const std::string good = contents(file), trained = tensor(file, before + head), first = tensor(base, table);
+  ASSERT_NE(trained, first);
+  const auto expect_exported = [&](const char* out, const std::string& of_table, const std::string& of_head) {
+    for (const char* from : {"base", "base-hf"}) {
+      const std::string to = std::string(out) + "-" + from;
+      const Outcome exported = here.run({"export", "peft", "--base", from, "--out", to});
+      ASSERT_EQ(exported.code, 0) << exported.err;
+      EXPECT_EQ(tensor(here / to / "model.safetensors", table), of_table) << to;
+      EXPECT_EQ(tensor(here / to / "model.safetensors", head), of_head) << to;
+    }
+  };
+  expect_exported("tied", trained, "");
+
+  // PEFT trains the two apart from each other: one of them only, or both.
+  rewrite(file, [&](const std::string& name) { return name == before + table ? "" : name; });
+  set("modules_to_save", {"lm_head"});
+  expect_exported("head", first, trained);
+  EXPECT_TRUE(contains(here.run({"merge", "peft", "--out", "merged"}).err, "model.tie_embeddings"));
+  set("ensure_weight_tying", true);
+  expect_exported("ensured", trained, "");
+  set("ensure_weight_tying", false);
+  here.write("peft/adapter_model.safetensors", good);
+  rewrite(file, [&](const std::string& name) { return name == before + head ? "" : name; });
+  set("modules_to_save", {is_llama() ? "embed_tokens" : "wte"});
+  expect_exported("table", trained, first);
+}
+
 TEST_P(Peft, ItsScaleIsRead) {
   tune({"--set", "lora.rank_stabilized=true", "lora.targets=[\"attention\"]"});
   expect_equal({"peft"}, {"tuned"});
@@ -172,7 +254,8 @@ TEST_P(Peft, AdaptersThatCannotBeComputedAreRefusedByName) {
   const std::string good = contents(here / "peft/adapter_config.json"), tensors = contents(here / "peft/adapter_model.safetensors");
   const std::pair<const char*, Json> values[] = {
       {"peft_type", "IA3"},
-      {"modules_to_save", {"lm_head"}},
+      {"modules_to_save", {"score"}},
+      {"modules_to_save", "lm_head"},
       {"bias", "lora_only"},
       {"use_dora", true},
       {"rank_pattern", {{"q_proj", 4}}},

@@ -449,7 +449,7 @@ TEST(PeftFilesTest, HaveTheNamesOfTheirBasesFamily) {
     const PeftFiles adapters(to / base);
     const auto plain = loaded(files);
     index rows = 0;
-    for (const PeftFactors& factors : adapters.factors(files.config(), plain->parameters())) {
+    for (const PeftFactors& factors : adapters.changes(files.config(), plain->parameters()).factors) {
       const std::string path = factors.weight->path.substr(0, factors.weight->path.size() - std::string(".weight").size());
       const ParameterStore::Entry& b = store.entry(path + ".lora_b");
       const float* ours = store.weights<float>() + b.offset;

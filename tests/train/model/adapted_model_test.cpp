@@ -75,7 +75,7 @@ struct AdaptedModels : ::testing::Test {
     LanguageModel model(config.model, tokenizer.vocab_size(), lora);
     model.parameters().allocate(seed);
     for (ParameterStore::Entry* entry : model.parameters().entries()) {
-      if (entry->role == Role::adapter) {
+      if (entry->with_adapters) {
         std::ranges::copy(testing::numbers(entry->size(), seed, -0.2F, 0.2F), static_cast<float*>(entry->values));
       }
     }
@@ -91,20 +91,22 @@ struct AdaptedModels : ::testing::Test {
   ByteTokenizer tokenizer;
   std::string base_path = save_base("base", 7);
   LoraConfig all{.rank = 4}, attention{.rank = 3, .alpha = 12, .targets = {"attention"}};
+  LoraConfig with_head{.rank = 2, .modules_to_save = {"embedding", "head", "h.0.attn.c_proj.weight"}};
   std::string first = save_adapters("first", all, 1), second = save_adapters("second", attention, 2);
+  std::string third = save_adapters("third", with_head, 3);
 };
 
 TEST_F(AdaptedModels, HaveTheBitsOfModelsWithTheirOwnMemory) {
   for (const PackedType type : {PackedType::f32, PackedType::bf16, PackedType::q8, PackedType::q4}) {
     SCOPED_TRACE(name_of(type));
     const SharedBase base = load_shared_base(base_path, {}, type);
-    const AdaptedModel one(first, base), two(second, base);
-    for (const AdaptedModel* adapted : {&one, &two}) {
+    const AdaptedModel one(first, base), two(second, base), three(third, base);
+    for (const AdaptedModel* adapted : {&one, &two, &three}) {
       const Config config = adapted->origin().config();
       LanguageModel own(config.model, tokenizer.vocab_size(), config.lora);
       own.parameters().reserve();
       load_model(*adapted->origin().checkpoint(), config, own.parameters(),
-                 [&](ParameterStore::Entry& entry) { pack_weight(own.parameters(), entry, type); });
+                 [&](ParameterStore::Entry& entry) { pack_weight(own.parameters(), entry, entry.with_adapters ? PackedType::f32 : type); });
       EXPECT_EQ(logits(adapted->gpt()), logits(own.gpt()));
     }
     EXPECT_EQ(logits(base.model.model->gpt()), logits(load_trained_model(base_path, {}, type).model->gpt())) << "the base stays itself";
@@ -115,7 +117,7 @@ TEST_F(AdaptedModels, HaveTheBitsOfModelsWithTheirOwnMemory) {
 
 TEST_F(AdaptedModels, AgreeWithTheModelThatTheAdaptersAreAddedTo) {
   const SharedBase base = load_shared_base(base_path);
-  for (const std::string& path : {first, second}) {
+  for (const std::string& path : {first, second, third}) {
     const std::vector<float> found = logits(AdaptedModel(path, base).gpt());
     EXPECT_LE(largest_difference(found, logits(load_trained_model(path).model->gpt())), 1e-5);
   }
@@ -131,6 +133,10 @@ TEST_F(AdaptedModels, TakeMemoryOnlyForTheirAdapters) {
   EXPECT_GE(one.bytes(), static_cast<std::size_t>(own) * sizeof(float));
   EXPECT_LE(one.bytes(), static_cast<std::size_t>(own) * sizeof(float) + 64 * 32);
   EXPECT_LT(two.bytes(), one.bytes());
+  // What is trained in full has memory of its own, in f32.
+  const AdaptedModel three(third, base);
+  EXPECT_GT(three.bytes(), (256 * 64 + 64 * 64) * sizeof(float));
+  EXPECT_FALSE(Tensor(three.gpt().head()).is_packed());
   EXPECT_EQ(Tensor(one.gpt().head()).packed().data, Tensor(base.model.model->gpt().head()).packed().data);
   EXPECT_EQ(Tensor(two.gpt().head()).packed().data, Tensor(base.model.model->gpt().head()).packed().data);
 }

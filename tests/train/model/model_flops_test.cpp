@@ -55,6 +55,8 @@ TEST(TrainingFlops, FrozenWeightsNeedNoGradientOfTheirOwn) {
   const double all = training_flops(LanguageModel(config, 11), batch);
   EXPECT_DOUBLE_EQ(training_flops(LanguageModel(config, 11, {.rank = 2}), batch),
                    all + 24 * (-2 * (2 * block + 11 * 16) + 6 * 2 * adapters));
+  EXPECT_DOUBLE_EQ(training_flops(LanguageModel(config, 11, {.rank = 2, .modules_to_save = {"head"}}), batch),
+                   all + 24 * (-2 * 2 * block + 6 * 2 * adapters));
 }
 
 }  // namespace

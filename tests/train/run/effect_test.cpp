@@ -237,6 +237,9 @@ TEST_F(EffectOnBits, KeysThatDoNotCountChangeNothing) {
   expect_equal_bits("adapters", c);
   c.optim.weight_decay = 0;
   expect_equal_bits("adapters without weight decay", c);
+  c.lora.modules_to_save = {"embedding", "head"};
+  c.optim.weight_decay = 0.1;
+  expect_equal_bits("adapters with the embedding and the head", c);
 
   c = tiny_pairs_config(folder / "pairs.tsv");
   c.train.max_steps = kSteps;
@@ -276,6 +279,10 @@ TEST_F(EffectOnBits, WeightDecayReachesAdapters) {
   EXPECT_FALSE(finish(c).traces == none) << "A and B are decayed";
   c.lora.decay = false;
   EXPECT_TRUE(finish(c).traces == none);
+  c.lora.modules_to_save = {"embedding"};
+  const Traces decayed = finish(c).traces;
+  c.optim.weight_decay = 0;
+  EXPECT_FALSE(finish(c).traces == decayed) << "lora.decay is only for A and B";
 }
 
 /// A run that began before lora.decay existed continues without weight decay, as it began.

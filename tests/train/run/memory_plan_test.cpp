@@ -182,6 +182,27 @@ TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
   EXPECT_LT(3 * weights[1], weights[0]) << "slightly more than a quarter of the matrices";
 }
 
+// A parameter that is trained in full has a gradient, optimizer state and a place in the checkpoint, and it is not packed.
+TEST(MemoryPlan, OfAdaptersCountsWhatIsTrainedInFull) {
+  const Case c = {"adapters", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 3", 5000, {96, 0}};
+  const Config config = config_of(c);
+  constexpr std::size_t kTable = std::size_t{5000} * 64 * sizeof(float);
+  const auto plan_of = [&](const LoraConfig& lora) {
+    LanguageModel model(config.model, c.vocabulary, lora);
+    model.parameters().reserve();
+    AdamW adamw(model.parameters(), {});
+    return plan_parameters(model.parameters(), adamw, config.train);
+  };
+  const MemoryPlan plain = plan_of({.rank = 4}), saved = plan_of({.rank = 4, .modules_to_save = {"embedding"}});
+  EXPECT_EQ(saved.weights, plain.weights);
+  EXPECT_EQ(saved.gradients - plain.gradients, plain.gradients / (plain.save_copy - plain.optimizer_state()) * kTable);
+  EXPECT_EQ(saved.optimizer_state() - plain.optimizer_state(), 2 * kTable);
+  EXPECT_EQ(saved.save_copy - plain.save_copy, 3 * kTable);
+  const MemoryPlan packed = plan_of({.rank = 4, .modules_to_save = {"embedding"}, .base = PackedType::q8});
+  EXPECT_GT(packed.weights, kTable);
+  EXPECT_LT(packed.loading, kTable) << "the table is not packed";
+}
+
 TEST(MemoryPlan, TouchesNoMemory) {
   const Case big = {"big", "[model]\nn_layer = 4\nn_embd = 256\nblock_size = 512\n[train]\nbatch_size = 64", 65, {512, 0}};
   const Config config = config_of(big);

@@ -91,7 +91,7 @@ int export_adapters_command(const ExportArguments& arguments) {
     origin.load_weights(model.parameters());  // checks that --base is the base of these adapters, since the files name it
   }
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {
-    if (entry->role == Role::adapter) {
+    if (entry->with_adapters) {
       require_finite(*entry, origin.path().string());
     }
   }

@@ -104,7 +104,7 @@ std::string remark_on_optimizer(double share) {
 }
 
 /// A remark on a model that has not learnt to end its answers; empty for other models. A base that has never seen the end token gives it
-/// about 1 / vocabulary, and adapters cannot change that, since they leave the embedding and the head as they are.
+/// about 1 / vocabulary. Adapters cannot change that unless embedding and head are trained with them.
 std::string remark_on_ends(const Trainer& trainer, double end_probability) {
   constexpr double kLikely = 0.1;  // an answer then ends within about ten tokens of its right end
   if (!(end_probability < kLikely)) {
@@ -114,10 +114,12 @@ std::string remark_on_ends(const Trainer& trainer, double end_probability) {
   return fmt::format(
       "warning: where an answer ends, the model gives its end token a mean probability of {:.2g}, so its answers will hardly stop. {}",
       end_probability,
-      c.lora.rank > 0 ? fmt::format("Adapters do not change how often a base that has not seen this token writes it: train all weights "
-                                    "(dikkat finetune {} --full --set optim.learning_rate=2e-4)",
-                                    c.train.init_from)
-                      : fmt::format("Train longer, or with a higher rate than optim.learning_rate = {}", c.optim.learning_rate));
+      c.lora.rank > 0 && c.lora.modules_to_save.empty()
+          ? fmt::format("Adapters do not change how often a base that has not seen this token writes it: train its embedding and head, too "
+                        "(--set lora.modules_to_save=embedding,head), or all weights (dikkat finetune {} --full --set "
+                        "optim.learning_rate=2e-4)",
+                        c.train.init_from)
+          : fmt::format("Train longer, or with a higher rate than optim.learning_rate = {}", c.optim.learning_rate));
 }
 
 /// "1, 2, 4 or 8".
@@ -173,9 +175,13 @@ void introduce(const Trainer& trainer) {
     for (const ParameterStore::Entry* entry : trainer.model().parameters().trainable()) {
       trained += entry->size();
     }
-    print_line("adapters",
-               fmt::format("LoRA rank {}: {} trainable parameters, {} is frozen{}", c.lora.rank, short_count(trained), c.train.init_from,
-                           c.lora.base == PackedType::f32 ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
+    print_line(
+        "adapters",
+        fmt::format("LoRA rank {}: {} trainable parameters{}, {} is frozen{}", c.lora.rank, short_count(trained),
+                    c.lora.modules_to_save.empty() ? ""
+                                                   : fmt::format(" with lora.modules_to_save = {}",
+                                                                 for_terminal(fmt::format("{}", fmt::join(c.lora.modules_to_save, ", ")))),
+                    c.train.init_from, c.lora.base == PackedType::f32 ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
   }
   if (c.data.sources.empty()) {
     print_line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
