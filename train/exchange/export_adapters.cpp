@@ -91,10 +91,11 @@ void export_peft(const AdaptersToExport& adapters, const Family& family, const f
   const std::set<std::string> all = modules_of(model, "", kPeftNames.cut), adapted = modules_of(map, kPeftNames.before, kPeftNames.a);
   std::set<std::string> saved;
   for (MappedTensor& tensor : saved_tensors(family, adapters, model)) {
-    const std::string module = tensor.name.substr(0, tensor.name.rfind('.'));
-    require_input(!adapted.contains(module), "lora.modules_to_save trains ", tensor.name,
-                  " in full, and its module also has adapters, expected one of both: PEFT cannot have both; make a complete model (leave "
-                  "--adapter out)");
+    const std::string module = module_of(tensor.name);
+    require_input(
+        !adapted.contains(module), "lora.modules_to_save trains ", tensor.name,
+        " in full, but its module also has adapters, expected only one of the two: PEFT cannot hold both; export a complete model "
+        "(leave --adapter out)");
     saved.insert(module);
     tensor.name = concat(kPeftNames.before, tensor.name);
     map.push_back(std::move(tensor));
@@ -134,7 +135,7 @@ void export_adapters(const AdaptersToExport& adapters, const fs::path& path, Exp
   }
   require_input(adapters.lora.modules_to_save.empty(), "lora.modules_to_save is ",
                 fmt::format("{}", fmt::join(adapters.lora.modules_to_save, ", ")),
-                ", which was trained in full, but a GGUF file of adapters has only their factors: export a PEFT folder (--format hf), or a "
+                ", but a GGUF file of adapters holds only their factors: export a PEFT folder (--format hf), or a "
                 "complete model (leave --adapter out)");
   require_input(!family.gguf.empty(), "GGUF has no architecture for this model: Hugging Face's is ", family.name,
                 ", expected another format (--format hf)");

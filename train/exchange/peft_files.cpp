@@ -87,9 +87,6 @@ void check_layers(const json& config, const std::string& name, index n_layer) {
   require_input(listed == all, name, ": layers_to_transform is ", short_text(*layers), ", expected null, or all ", n_layer, " layers");
 }
 
-/// Returns the module of a tensor: its name without the last part.
-std::string module_of(std::string_view tensor) { return std::string(tensor.substr(0, tensor.rfind('.'))); }
-
 /// Whether each tensor of the file belongs to a module of the family. Names may lack the prefix of a model without its head.
 bool names_modules(const Family& family, const WeightFile& file, const TransformerConfig& config, const ParameterStore& store) {
   std::set<std::string, std::less<>> modules{module_of(name_in(family.tensors, kHeadWeight))};
@@ -227,6 +224,8 @@ std::vector<PeftFactors> factors_of(const json& config, const std::vector<std::s
 }
 
 }  // namespace
+
+std::string module_of(std::string_view tensor) { return std::string(tensor.substr(0, tensor.rfind('.'))); }
 
 bool PeftFiles::is_at(const fs::path& path) {
   std::error_code none;

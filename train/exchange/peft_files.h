@@ -14,6 +14,9 @@ namespace dikkat {
 /// PEFT's names of the factors of a linear layer's adapter.
 inline constexpr AdapterNames kPeftNames{.before = "base_model.model.", .cut = ".weight", .a = ".lora_A.weight", .b = ".lora_B.weight"};
 
+/// Returns the module of a tensor: its name without the last part.
+std::string module_of(std::string_view tensor);
+
 /// The factors of an adapter, which adds scale B A to some rows of a weight of its base.
 struct PeftFactors {
   const ParameterStore::Entry* weight = nullptr;  // (out, in)

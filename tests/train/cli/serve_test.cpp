@@ -164,6 +164,7 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
   };
   tune("one", {"lora.rank=2"});
   tune("two", {"lora.rank=3", "lora.targets=[\"attention\"]", "train.seed=7"});
+  tune("three", {"lora.rank=2", "lora.modules_to_save=embedding,head", "train.seed=8"});
   const Json request = {{"prompt", "the lamp"}, {"max_tokens", 8}, {"temperature", 0}, {"logprobs", 0}};
   const auto scores = [&](const Serving& serving, const std::string& model) {
     Json named = request;
@@ -174,14 +175,15 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
     EXPECT_EQ(answer["model"], model);
     return answer["choices"][0]["logprobs"]["token_logprobs"].get<std::vector<double>>();
   };
-  Serving all(here, {"--adapter", "first=one", "--adapter", "second=two"});
+  Serving all(here, {"--adapter", "first=one", "--adapter", "second=two", "--adapter", "third=three"});
   EXPECT_EQ(all.said()["model"], "run");
-  EXPECT_EQ(all.said()["models"], (Json{"run", "first", "second"}));
+  EXPECT_EQ(all.said()["models"], (Json{"run", "first", "second", "third"}));
   const Serving base(here);
   EXPECT_EQ(scores(all, "run"), scores(base, "run"));
   EXPECT_NE(scores(all, "first"), scores(all, "run"));
   EXPECT_NE(scores(all, "second"), scores(all, "first"));
-  for (const auto& [name, run] : {std::pair("first", "one"), std::pair("second", "two")}) {
+  EXPECT_NE(scores(all, "third"), scores(all, "first"));
+  for (const auto& [name, run] : {std::pair("first", "one"), std::pair("second", "two"), std::pair("third", "three")}) {
     const Serving alone(here, {"--name", name}, {}, run);
     const std::vector<double> expected = scores(alone, name), found = scores(all, name);
     ASSERT_EQ(found.size(), expected.size());
@@ -192,7 +194,7 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
   EXPECT_EQ(all.post("/v1/completions", {{"prompt", "a"}, {"model", "one"}}).status, 404);
   const Outcome ended = all.end();
   EXPECT_EQ(ended.code, 0);
-  expect_named(ended.err, {"run, first, second"});
+  expect_named(ended.err, {"run, first, second, third"});
 
   // Adapters that cannot be served over this base are refused.
   here.train("other", {"tokenizer.kind=bpe", "tokenizer.vocab_size=270", "model.block_size=48", "train.seed=99"});

@@ -84,10 +84,14 @@ TEST_F(Average, OfAdaptersIsAddedToTheBaseThatWasUsed) {
   Config c = config(0.8);
   c.train.init_from = (folder / "base").string();
   c.lora.rank = 2;
-  const EvaluationReport tuned = train(c, "tuned");
-  const TrainedModel used = load_trained_model((folder / "tuned").string(), {.choice = CheckpointChoice::newest});
-  const Trainer again = Trainer::resume(folder / "tuned", {});
-  EXPECT_NEAR(loss_of(used, again.data()), tuned.val_loss, 1e-6) << "adapters are added to the weights in another order";
+  for (const auto& [name, saved] : {std::pair("tuned", std::vector<std::string>{}), std::pair("saved", std::vector<std::string>{"head"})}) {
+    SCOPED_TRACE(name);
+    c.lora.modules_to_save = saved;
+    const EvaluationReport tuned = train(c, name);
+    const TrainedModel used = load_trained_model((folder / name).string(), {.choice = CheckpointChoice::newest});
+    const Trainer again = Trainer::resume(folder / name, {});
+    EXPECT_NEAR(loss_of(used, again.data()), tuned.val_loss, 1e-6) << "adapters are added to the weights in another order";
+  }
 }
 
 TEST_F(Average, IsFixedWhenARunStarts) {

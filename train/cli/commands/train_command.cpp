@@ -111,10 +111,11 @@ std::string remark_on_ends(const Trainer& trainer, double end_probability) {
     return "";
   }
   const Config& c = trainer.config();
+  const bool is_head_frozen = !trainer.model().head().record()->needs_gradient;
   return fmt::format(
       "warning: where an answer ends, the model gives its end token a mean probability of {:.2g}, so its answers will hardly stop. {}",
       end_probability,
-      c.lora.rank > 0 && c.lora.modules_to_save.empty()
+      c.lora.rank > 0 && is_head_frozen
           ? fmt::format("Adapters do not change how often a base that has not seen this token writes it: train its embedding and head, too "
                         "(--set lora.modules_to_save=embedding,head), or all weights (dikkat finetune {} --full --set "
                         "optim.learning_rate=2e-4)",
