@@ -16,6 +16,7 @@
 #include "train/grammar/character_automaton.h"
 #include "train/grammar/json_formats.h"
 #include "train/grammar/json_grammar.h"
+#include "train/grammar/node.h"
 #include "train/grammar/number_range.h"
 #include "train/grammar/regex.h"
 #include "train/grammar/schema_apart.h"
@@ -31,8 +32,10 @@ constexpr int kMostSchemaLevels = 64;
 constexpr index kMostItems = 100'000;
 constexpr std::size_t kMostPrefixItems = 1000;
 constexpr std::size_t kMostFacts = 100;
-constexpr std::size_t kMostCombined = 1'000'000;  // facts and choices of all demands
-constexpr int kCallsOfProgress = 64;              // between two calls of on_progress
+constexpr std::size_t kMostWork = 2'000'000;     // SchemaEffort::work
+constexpr std::size_t kWorkOfProgress = 10'000;  // between two calls of on_progress
+constexpr std::size_t kWorkOfPart = 4;           // of anyOf and oneOf, whose places take memory
+constexpr int kMostReferencesAround = 500;       // $ref and allOf within one another, which use the stack
 
 /// Keywords that say nothing about texts.
 constexpr std::string_view kAnnotations[] = {
@@ -75,7 +78,8 @@ struct Demand {
 
 class SchemaReader {
  public:
-  SchemaReader(const Json& root, const SchemaOptions& options) : root_(root), options_(options) {}
+  SchemaReader(const Json& root, const SchemaOptions& options)
+      : root_(root), options_(options), effort_(options.effort == nullptr ? own_effort_ : *options.effort) {}
 
   Grammar read_all() {
     Grammar start = read({&root_, &root_, "", ""}, 0);
@@ -91,7 +95,8 @@ class SchemaReader {
       rules.emplace_back(std::move(rule), with_name(std::move(grammar), path));
     }
     for (const auto& [choice, types_beside] : one_ofs_) {
-      require_apart(choice->parts, choice->path, types_beside);
+      require_apart(choice->parts, choice->path, types_beside, effort_.comparisons);
+      report_progress();
     }
     return with_rules(with_name(std::move(start), ""), std::move(rules));
   }
@@ -99,32 +104,63 @@ class SchemaReader {
  private:
   /// Counts states that the grammar needs at least.
   void count(std::size_t states, const std::string& path) {
-    std::size_t& all = options_.states == nullptr ? states_ : *options_.states;
-    all += states;
-    if (all > static_cast<std::size_t>(kMostGrammarStates)) {
+    effort_.states += states;
+    if (effort_.states > static_cast<std::size_t>(kMostGrammarStates)) {
       refuse_schema(path, "makes the schema too large: it needs more than ", kMostGrammarStates, " states; shorten it, or leave parts out");
     }
-    if (options_.on_progress && ++calls_ % kCallsOfProgress == 0) {
+  }
+
+  /// Counts work, which is not proportional to the states: what $ref leads to is read again each time.
+  void spend(std::size_t work, const std::string& path) {
+    effort_.work += work;
+    if (effort_.work > kMostWork) {
+      refuse_schema(path, "takes too much work: what $ref leads to is read each time, and anyOf beside anyOf has all pairs of their ",
+                    "schemas; write fewer, and shorter patterns and names");
+    }
+    if (effort_.work >= next_progress_) {
+      report_progress();
+      next_progress_ = effort_.work + kWorkOfProgress;
+    }
+  }
+
+  void report_progress() const {
+    if (options_.on_progress) {
       options_.on_progress();
     }
   }
 
-  Grammar with_name(Grammar grammar, const std::string& path) const {
+  Grammar with_name(Grammar grammar, const std::string& path) {
     const std::string& name = options_.name;
+    spend(1 + path.size() / 32, path);
     return named(std::move(grammar), name.empty() || path.empty() ? name + path : concat(name, path.starts_with('[') ? "" : ".", path));
   }
 
   Grammar read(const SchemaPlace& place, int level) {
     Demand demand;
-    add(place, demand, {});
+    add(place, demand);
     return read(std::move(demand), place.path, level);
+  }
+
+  /// What led to a schema: $ref and allOf within one another, from the last to the first.
+  struct Around {
+    const Json* target;  // of $ref; null for allOf
+    const Around* outer;
+    int depth;
+  };
+
+  static bool has_target(const Around* around, const Json& schema) {
+    while (around != nullptr && around->target != &schema) {
+      around = around->outer;
+    }
+    return around != nullptr;
   }
 
   // What a value must match.
 
-  /// Adds a schema to a demand. `around` are the references that led to it.
-  void add(const SchemaPlace& place, Demand& demand, std::vector<const Json*> around) {
+  /// Adds a schema to a demand.
+  void add(const SchemaPlace& place, Demand& demand, const Around* around = nullptr) {
     count(1, place.path);
+    spend(place.work(), place.path);
     const Json& schema = *place.schema;
     if (is_false_schema(schema)) {
       demand.is_impossible = true;
@@ -154,17 +190,25 @@ class SchemaReader {
       require_few(demand, place.path);
       demand.facts.push_back(place);
     }
+    const int depth = around == nullptr ? 1 : around->depth + 1;
+    if (depth > kMostReferencesAround) {
+      refuse_schema(place.path, "stands behind more than ", kMostReferencesAround,
+                    " $ref or allOf that lead to one another: leave some out");
+    }
     if (place.has("$ref")) {
-      const SchemaPlace target = place.target();
-      if (target.schema == &schema || std::ranges::find(around, target.schema) != around.end()) {
+      std::size_t looked_at = 0;
+      const SchemaPlace target = place.target(looked_at);
+      spend(looked_at / 8, place.path);
+      if (target.schema == &schema || has_target(around, *target.schema)) {
         refuse_schema(place.at("$ref"), "refers to itself, expected a schema with a text of its own");
       }
-      around.push_back(target.schema);
       demand.has_reference = true;
-      add(target, demand, around);
+      const Around behind{target.schema, around, depth};
+      add(target, demand, &behind);
     }
+    const Around within{nullptr, around, depth};
     for (const SchemaPlace& part : parts_of(place, "allOf")) {
-      add(part, demand, around);
+      add(part, demand, &within);
     }
     for (const char* const keyword : {"anyOf", "oneOf"}) {
       if (std::vector<SchemaPlace> parts = parts_of(place, keyword); !parts.empty()) {
@@ -200,13 +244,14 @@ class SchemaReader {
   }
 
   /// Returns the schemas in the list of a keyword; none if it is missing.
-  static std::vector<SchemaPlace> parts_of(const SchemaPlace& place, const char* keyword) {
+  std::vector<SchemaPlace> parts_of(const SchemaPlace& place, const char* keyword) {
     std::vector<SchemaPlace> parts;
     if (place.has(keyword)) {
       const Json& list = place[keyword];
       if (!list.is_array() || list.empty()) {
         refuse_schema(place.at(keyword), "is ", short_text(list), ", expected a list of one schema or more");
       }
+      spend(list.size() * (kWorkOfPart + place.work_of_path()), place.path);
       for (std::size_t i = 0; i < list.size(); ++i) {
         parts.push_back(place.part(keyword, i, list[i]));
       }
@@ -218,9 +263,11 @@ class SchemaReader {
     if (level > kMostSchemaLevels) {
       refuse_schema(path, "is nested more than ", kMostSchemaLevels, " levels deep");
     }
-    combined_ += demand.facts.size() + demand.choices.size();
-    if (combined_ > kMostCombined) {
-      refuse_schema(path, "combines too many schemas: anyOf beside anyOf has all pairs of their schemas; write fewer");
+    for (const SchemaPlace& fact : demand.facts) {
+      spend(fact.work(), path);
+    }
+    for (const std::shared_ptr<const Choice>& choice : demand.choices) {
+      spend(1 + choice->parts.size(), path);
     }
     if (demand.is_impossible) {
       return nothing();
@@ -243,7 +290,7 @@ class SchemaReader {
     for (const SchemaPlace& part : choice->parts) {
       Demand one = demand;
       one.has_reference = false;
-      add(part, one, {});
+      add(part, one);
       ways.push_back(read(std::move(one), part.path, level + 1));
     }
     if (choice->is_one_of) {
@@ -387,7 +434,7 @@ class SchemaReader {
     unsigned types = 0;
     std::vector<Grammar> ways;
     for (const Json* const value : values) {
-      count(1, path);
+      count(1 + (value->is_structured() ? value->size() : 0), path);
       types |= type_of_value(*value);
       ways.push_back(json_constant(*value));
     }
@@ -467,7 +514,7 @@ class SchemaReader {
     Demand demand;
     for (const SchemaPlace& fact : facts) {
       if (fact.has("propertyNames")) {
-        add(fact.part("propertyNames", fact["propertyNames"]), demand, {});
+        add(fact.part("propertyNames", fact["propertyNames"]), demand);
         if (!demand.choices.empty()) {
           refuse_schema(demand.choices.front()->path, "is not supported within propertyNames");
         }
@@ -512,7 +559,7 @@ class SchemaReader {
   }
 
   /// Returns the names that the facts require, in their order, and the paths of their lists.
-  static std::vector<std::pair<std::string, std::string>> required_of(const std::vector<SchemaPlace>& facts) {
+  std::vector<std::pair<std::string, std::string>> required_of(const std::vector<SchemaPlace>& facts) {
     std::vector<std::pair<std::string, std::string>> required;
     std::set<std::string> seen;
     for (const SchemaPlace& fact : facts) {
@@ -523,6 +570,7 @@ class SchemaReader {
       if (!list.is_array() || !std::ranges::all_of(list, [](const Json& one) { return one.is_string(); })) {
         refuse_schema(fact.at("required"), "is ", short_text(list), ", expected a list of names");
       }
+      spend(list.size() * fact.work_of_path(), fact.path);
       for (const Json& name : list) {
         if (seen.insert(name.get<std::string>()).second) {
           required.emplace_back(name.get<std::string>(), fact.at("required"));
@@ -536,10 +584,11 @@ class SchemaReader {
   Demand demand_of(const std::vector<SchemaPlace>& facts, const Properties& properties, const std::string& name) {
     Demand demand;
     for (std::size_t i = 0; i < facts.size(); ++i) {
+      spend(1 + facts[i].schema->size() / 8, facts[i].path);
       if (const auto found = properties[i].find(name); found != properties[i].end()) {
-        add(facts[i].part("properties", name, *found->second), demand, {});
+        add(facts[i].part("properties", name, *found->second), demand);
       } else if (facts[i].has("additionalProperties")) {
-        add(facts[i].part("additionalProperties", facts[i]["additionalProperties"]), demand, {});
+        add(facts[i].part("additionalProperties", facts[i]["additionalProperties"]), demand);
       }
     }
     return demand;
@@ -560,6 +609,7 @@ class SchemaReader {
         if (!fact["properties"].is_object()) {
           refuse_schema(fact.at("properties"), "is ", short_text(fact["properties"]), ", expected an object of schemas");
         }
+        spend(fact["properties"].size() * fact.work_of_path(), fact.path);
         for (const auto& [name, property] : fact["properties"].items()) {
           names.properties.back().emplace(name, &property);
           if (known.insert(name).second) {
@@ -618,7 +668,7 @@ class SchemaReader {
     Demand of_others;
     for (const SchemaPlace& fact : facts) {
       if (fact.has("additionalProperties")) {
-        add(fact.part("additionalProperties", fact["additionalProperties"]), of_others, {});
+        add(fact.part("additionalProperties", fact["additionalProperties"]), of_others);
       }
     }
     const bool limits_others = !of_others.facts.empty() || !of_others.choices.empty();
@@ -692,11 +742,12 @@ class SchemaReader {
   Demand demand_of_item(const std::vector<SchemaPlace>& facts, std::size_t number) {
     Demand demand;
     for (const SchemaPlace& fact : facts) {
+      spend(1 + fact.schema->size() / 2, fact.path);
       const Items items = items_of(fact);
       if (number < items.size()) {
-        add(fact.part(items.first_keyword, number, (*items.first)[number]), demand, {});
+        add(fact.part(items.first_keyword, number, (*items.first)[number]), demand);
       } else if (items.rest != nullptr) {
-        add(fact.part(items.rest_keyword, *items.rest), demand, {});
+        add(fact.part(items.rest_keyword, *items.rest), demand);
       }
     }
     return demand;
@@ -778,6 +829,7 @@ class SchemaReader {
   }
 
   Grammar expression(const SchemaPlace& fact, const char* keyword, const std::string& pattern, bool is_whole) {
+    spend(pattern.size(), fact.at(keyword));
     try {
       Grammar texts = regex(pattern, {.whole = is_whole});
       count(characters_in(texts), fact.at(keyword));
@@ -846,7 +898,7 @@ class SchemaReader {
     } else {
       try {
         const Grammar common = all_of(parts);
-        texts = CharacterAutomaton(common.node(), steps_).states() == 0 ? nothing() : quoted(parts);
+        texts = CharacterAutomaton(common.node(), effort_.steps).states() == 0 ? nothing() : quoted(parts);
       } catch (const GrammarTooLarge& error) {
         refuse_schema(path, "is too large: ", error.what());
       }
@@ -893,7 +945,11 @@ class SchemaReader {
       return known->second;
     }
     try {
-      return numbers_.emplace(key, shared(is_integer ? integers_within(low, high) : numbers_within(low, high))).first->second;
+      Grammar numbers = is_integer ? integers_within(low, high) : numbers_within(low, high);
+      count(characters_in(numbers), path);
+      return numbers_.emplace(key, shared(std::move(numbers))).first->second;
+    } catch (const SchemaError&) {
+      throw;
     } catch (const InputError& error) {
       refuse_schema(path, "has bounds that cannot be used: ", error.what());
     }
@@ -905,9 +961,9 @@ class SchemaReader {
   std::deque<std::pair<Rule, Demand>> waiting_;                                             // rules that have no grammar so far
   std::vector<std::pair<std::shared_ptr<const Choice>, std::optional<unsigned>>> one_ofs_;  // to check when all has been read
   std::map<std::string, Grammar> strings_, numbers_;                                        // by their keywords
-  std::size_t states_ = 0, combined_ = 0;
-  std::size_t steps_ = 0;  // of CharacterAutomaton
-  int calls_ = 0;
+  SchemaEffort own_effort_{};
+  SchemaEffort& effort_;  // one's own, unless several schemas share it
+  std::size_t next_progress_ = kWorkOfProgress;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostReferences = 16;
 constexpr int kMostLevels = 8;
 constexpr std::size_t kMostComparisons = 4'000'000;
+constexpr std::size_t kWorkOfKept = 8;  // beside its reading, because a schema's facts take memory until all have been compared
 
 /// What is known about the values of a schema. Malformed keywords say nothing here; the reader refuses them.
 struct Facts {
@@ -28,20 +29,21 @@ struct Facts {
 };
 
 /// Collects what a schema demands: itself, what it refers to, and allOf. More than kMostReferences mean that this is not all.
-void collect(const SchemaPlace& place, std::vector<SchemaPlace>& all) {
+void collect(const SchemaPlace& place, std::vector<SchemaPlace>& all, std::size_t& comparisons) {
   if (!place.schema->is_object() || all.size() > kMostReferences) {
     return;
   }
   all.push_back(place);
+  comparisons += place.work();
   if (place.has("$ref")) {
     try {
-      collect(place.target(), all);
+      collect(place.target(comparisons), all, comparisons);
     } catch (const SchemaError&) {  // the reader refuses it with its path
     }
   }
   if (place.has("allOf") && place["allOf"].is_array()) {
     for (const Json& part : place["allOf"]) {
-      collect(place.part("allOf", part), all);
+      collect(place.part("allOf", part), all, comparisons);
     }
   }
 }
@@ -83,9 +85,10 @@ void add_facts(const SchemaPlace& place, Facts& facts) {
   }
 }
 
-Facts facts_of(const SchemaPlace& schema, std::optional<unsigned> types_beside = std::nullopt) {
+/// Returns what is known of a schema. Adds its work to `comparisons`.
+Facts facts_of(const SchemaPlace& schema, std::size_t& comparisons, std::optional<unsigned> types_beside = std::nullopt) {
   std::vector<SchemaPlace> all;
-  collect(schema, all);
+  collect(schema, all, comparisons);
   if (all.size() > kMostReferences) {
     return {};
   }
@@ -130,9 +133,12 @@ Facts facts_of(const SchemaPlace& schema, std::optional<unsigned> types_beside =
 
 class Comparison {
  public:
-  Comparison(const std::vector<SchemaPlace>& schemas, std::string path, std::optional<unsigned> types_beside) : path_(std::move(path)) {
+  Comparison(const std::vector<SchemaPlace>& schemas, std::string path, std::optional<unsigned> types_beside, std::size_t& comparisons)
+      : path_(std::move(path)), comparisons_(comparisons) {
     for (const SchemaPlace& schema : schemas) {
-      all_.push_back(facts_of(schema, types_beside));
+      const std::size_t before = comparisons_;
+      all_.push_back(facts_of(schema, comparisons_, types_beside));
+      count(kWorkOfKept * (comparisons_ - before));
     }
   }
 
@@ -153,8 +159,8 @@ class Comparison {
 
  private:
   void count(std::size_t steps) {
-    steps_ += steps;
-    if (steps_ > kMostComparisons) {
+    comparisons_ += steps;
+    if (comparisons_ > kMostComparisons) {
       refuse_schema(path_, "has too many schemas and values to compare: use anyOf");
     }
   }
@@ -175,7 +181,7 @@ class Comparison {
         if (one.written != kObject || !one.required.contains(name) || property == one.properties.end()) {
           return false;
         }
-        const Facts facts = facts_of(property->second.front());
+        const Facts facts = facts_of(property->second.front(), comparisons_);
         return facts.values && add_new(*facts.values, seen);
       });
     });
@@ -214,7 +220,7 @@ class Comparison {
       }
       for (const SchemaPlace& one : of_a->second) {
         for (const SchemaPlace& other : of_b->second) {
-          if (misses(facts_of(one), facts_of(other), level + 1)) {
+          if (misses(facts_of(one, comparisons_), facts_of(other, comparisons_), level + 1)) {
             return true;
           }
         }
@@ -228,13 +234,14 @@ class Comparison {
 
   std::vector<Facts> all_;
   std::string path_;
-  std::size_t steps_ = 0;
+  std::size_t& comparisons_;
 };
 
 }  // namespace
 
-void require_apart(const std::vector<SchemaPlace>& schemas, const std::string& path, std::optional<unsigned> types_beside) {
-  Comparison(schemas, path, types_beside).run();
+void require_apart(const std::vector<SchemaPlace>& schemas, const std::string& path, std::optional<unsigned> types_beside,
+                   std::size_t& comparisons) {
+  Comparison(schemas, path, types_beside, comparisons).run();
 }
 
 }  // namespace dikkat

@@ -8,11 +8,14 @@
 
 #include "train/grammar/decimal.h"
 #include "train/system/json.h"
+#include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr index kLongestName = 100;  // in a path, in bytes
 
 constexpr std::pair<std::string_view, unsigned> kTypes[] = {
     {"object", kObject},   {"array", kArray},     {"string", kString}, {"number", kNumber},
@@ -59,6 +62,20 @@ std::string unescaped(std::string_view part) {
   return name;
 }
 
+/// Returns the work of reading a value: the values within it, and text in parts of 32 bytes.
+std::size_t work_of(const Json& value) {
+  if (value.is_string()) {
+    return 1 + value.get_ref<const std::string&>().size() / 32;
+  }
+  std::size_t work = 1;
+  if (value.is_structured()) {
+    for (const auto& [name, one] : value.items()) {
+      work += work_of(one) + (value.is_object() ? name.size() / 32 : 0);
+    }
+  }
+  return work;
+}
+
 /// Whether references within a schema begin at itself.
 bool is_resource(const Json& schema) {
   const auto id = schema.is_object() ? schema.find("$id") : schema.end();
@@ -67,7 +84,12 @@ bool is_resource(const Json& schema) {
 
 }  // namespace
 
-std::string path_in(const std::string& path, std::string_view name) { return path.empty() ? std::string(name) : concat(path, '.', name); }
+std::string path_in(const std::string& path, std::string_view name) {
+  const std::string shown = std::ssize(name) <= kLongestName
+                                ? std::string(name)
+                                : concat(name.substr(0, static_cast<std::size_t>(utf8::snap(name, kLongestName))), "...");
+  return path.empty() ? shown : concat(path, '.', shown);
+}
 std::string path_in(const std::string& path, std::size_t number) { return concat(path, '[', number, ']'); }
 
 std::string SchemaPlace::at(std::string_view keyword) const { return path_in(path, keyword); }
@@ -87,7 +109,18 @@ SchemaPlace SchemaPlace::part(std::string_view keyword, std::size_t number, cons
   return part(path_in(std::string(keyword), number), one);
 }
 
-SchemaPlace SchemaPlace::target() const {
+std::size_t SchemaPlace::work() const {
+  constexpr std::string_view kValues[] = {"type", "enum", "const", "required", "$ref", "pattern", "format"};
+  std::size_t work = work_of_path();
+  if (schema->is_object()) {
+    for (const auto& [name, value] : schema->items()) {
+      work += std::ranges::find(kValues, name) != std::end(kValues) ? work_of(value) : value.is_structured() ? 1 + value.size() : 1;
+    }
+  }
+  return work;
+}
+
+SchemaPlace SchemaPlace::target(std::size_t& looked_at) const {
   const Json& reference = (*this)["$ref"];
   if (!reference.is_string()) {
     refuse_schema(at("$ref"), "is ", short_text(reference), ", expected a text such as #/$defs/NAME");
@@ -107,6 +140,7 @@ SchemaPlace SchemaPlace::target() const {
     std::size_t number = 0;
     const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), number);
     const bool is_number = error == std::errc{} && rest == name.data() + name.size();
+    looked_at += found.schema->is_object() ? found.schema->size() : 1;
     if (found.has(name)) {
       found = found.part(name, found[name]);
     } else if (found.schema->is_array() && is_number && number < found.schema->size()) {

@@ -28,10 +28,15 @@ struct SchemaPlace {
   SchemaPlace part(std::string_view keyword, const nlohmann::ordered_json& one) const;
   SchemaPlace part(std::string_view keyword, std::string_view name, const nlohmann::ordered_json& one) const;
   SchemaPlace part(std::string_view keyword, std::size_t number, const nlohmann::ordered_json& one) const;
-  /// The schema that `$ref` means. Throws SchemaError.
-  SchemaPlace target() const;
+  /// The schema that `$ref` means. Adds the fields that it looks at to `looked_at`. Throws SchemaError.
+  SchemaPlace target(std::size_t& looked_at) const;
+  /// Returns the work of reading the schema's own keywords, but not the schemas below them: fields, values, and text in parts of 32 bytes.
+  std::size_t work() const;
+  /// Returns the work of making a path below this place.
+  std::size_t work_of_path() const { return 1 + (path.size() + base_path.size()) / 32; }
 };
 
+/// Returns the path of a part. A long name is cut.
 std::string path_in(const std::string& path, std::string_view name);
 std::string path_in(const std::string& path, std::size_t number);
 

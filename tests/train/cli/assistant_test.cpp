@@ -226,6 +226,18 @@ TEST_F(AssistantTest, LearnsThePairsForWhichThereIsTime) {
   EXPECT_TRUE(contains(pairs, "Is it 0?") && contains(pairs, "Is it 36?")) << "they are spread over the file";
 }
 
+/// Texts that occur twice are counted once: for the least text, the vocabulary and the model's size.
+TEST_F(AssistantTest, CopiesOfTextsAreNotCounted) {
+  const std::string text = tiny_text(4'000).substr(0, 14'000);
+  here.write("short/a.txt", text.substr(0, 7'000));
+  here.write("short/copy.txt", text.substr(0, 7'000));
+  expect_refused(here, {"assistant", "--out", "new", "--corpus", "short", "--time", "60s"}, {"--corpus", "7,000"});
+  here.write("short/b.txt", text.substr(7'000));
+  const Outcome planned = here.run({"assistant", "--plan", "--json", "--corpus", "short", "--time", "60s"});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  expect_named(Json::parse(planned.out)["table"].get<std::string>(), {"14,000", "33 %"});
+}
+
 TEST_F(AssistantTest, RefusesWhatItCannotUse) {
   here.write("broken.jsonl", "{\"prompt\": \"a\", \"completion\": \"b\"}\n{\"prompt\": \"a\"}\n");
   here.write("short.txt", "A short text.");

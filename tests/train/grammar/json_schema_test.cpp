@@ -29,9 +29,9 @@ void expect(std::string_view schema, const std::vector<std::string>& valid, cons
 }
 
 /// The path of a refusal.
-std::string refused(std::string_view schema) {
+std::string path_refused(const ordered_json& schema) {
   try {
-    json_schema(ordered_json::parse(schema));
+    json_schema(schema);
   } catch (const SchemaError& error) {
     if (!error.path().empty()) {
       EXPECT_TRUE(testing::names(error.what(), {error.path()}));
@@ -40,6 +40,8 @@ std::string refused(std::string_view schema) {
   }
   return "";
 }
+
+std::string refused(std::string_view schema) { return path_refused(ordered_json::parse(schema)); }
 
 TEST(JsonSchema, Types) {
   expect(R"({"type": "string"})", {R"("é\n")"}, {"1", "null"});
@@ -291,8 +293,55 @@ TEST(JsonSchema, WhatIsTooLargeIsRefusedAtOnce) {
   EXPECT_NE(refused(work.dump()), "");
   // Work can be ended, and several schemas have one limit.
   EXPECT_THROW(json_schema(names, {.on_progress = [] { throw std::runtime_error("enough"); }}), std::runtime_error);
-  std::size_t states = 99'990;
-  EXPECT_THROW(json_schema(ordered_json::parse(R"({"properties": {"a long name": {}}})"), {.states = &states}), SchemaError);
+  SchemaEffort effort{.states = 99'990};
+  EXPECT_THROW(json_schema(ordered_json::parse(R"({"properties": {"a long name": {}}})"), {.effort = &effort}), SchemaError);
+}
+
+/// What $ref leads to is read again for each property. Few states are needed, or none, so that only the work can be limited.
+TEST(JsonSchema, WhatTakesTooMuchWorkIsRefusedAtOnce) {
+  constexpr int kProperties = 1000, kMany = 2000;
+  const auto read_often = [](const ordered_json& definition, const ordered_json& beside) {
+    ordered_json schema = {{"$defs", {{"d", definition}}}, {"type", "object"}, {"properties", ordered_json::object()}};
+    for (int i = 0; i < kProperties; ++i) {
+      schema["properties"][concat("p", i)] = {{"allOf", {{{"$ref", "#/$defs/d"}}, beside}}};
+    }
+    return path_refused(schema);
+  };
+  ordered_json values = ordered_json::array(), names = ordered_json::array(), types = ordered_json::array();
+  ordered_json annotated = {{"type", "string"}}, nothing = ordered_json::array();
+  for (int i = 0; i < kMany; ++i) {
+    values.push_back(concat("value ", i));
+    names.push_back("a");
+    types.push_back("string");
+    nothing.push_back(false);
+    annotated[concat("x-", i)] = 0;
+  }
+  EXPECT_NE(read_often({{"enum", values}}, {{"type", "integer"}}), "");
+  EXPECT_NE(read_often({{"enum", {std::string(100'000, 'x'), 1}}}, {{"type", "integer"}}), "");
+  EXPECT_NE(read_often({{"const", values}}, {{"type", "array"}}), "");
+  EXPECT_NE(read_often({{"properties", {{"a", {{"type", "null"}}}}}, {"required", names}}, {{"type", "object"}}), "");
+  EXPECT_NE(read_often({{"type", types}}, {{"minLength", 1}}), "");
+  EXPECT_NE(read_often({{"anyOf", nothing}}, {{"type", "null"}}), "");
+  EXPECT_NE(read_often(annotated, {{"minLength", 1}}), "");
+  EXPECT_NE(read_often({{"oneOf", {{{"enum", values}}, {{"type", "null"}}}}}, {{"type", "null"}}), "");
+  // Long names are part of each path below them.
+  ordered_json long_name = {{"properties", {{std::string(90'000, 'x'), {{"anyOf", ordered_json::array()}}}}}};
+  for (int i = 0; i < kMany; ++i) {
+    long_name["properties"].front()["anyOf"].push_back({{"type", "string"}, {"maxLength", i}});
+  }
+  EXPECT_LT(path_refused(long_name).size(), 300);
+  // References within one another use the stack.
+  ordered_json chain = {{"$ref", "#/$defs/d0"}, {"$defs", ordered_json::object()}};
+  for (int i = 0; i < 1'000; ++i) {
+    chain["$defs"][concat("d", i)] = {{"$ref", concat("#/$defs/d", i + 1)}};
+  }
+  EXPECT_NE(path_refused(chain), "");
+  // The bounds of numbers need states of their own.
+  ordered_json numbers = {{"type", "object"}, {"properties", ordered_json::object()}};
+  for (int i = 0; i < kMany; ++i) {
+    numbers["properties"][concat("p", i)] = {{"type", "number"}, {"minimum", -12345678.12345 - i}, {"maximum", 98765432.54321 + i}};
+  }
+  EXPECT_TRUE(path_refused(numbers).starts_with("properties.p"));
 }
 
 TEST(JsonSchema, TheLargestPartIsNamed) {

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "train/sample/prompt.h"
+#include "train/system/machine_memory.h"
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/chat_form.h"
 
@@ -11,6 +12,14 @@ namespace dikkat {
 namespace {
 
 constexpr std::size_t kMostGrammars = 8;
+
+/// Gives the memory of making a grammar back when it ends, also if the grammar is refused.
+struct FreeMemoryAtEnd {
+  FreeMemoryAtEnd() = default;
+  FreeMemoryAtEnd(const FreeMemoryAtEnd&) = delete;
+  FreeMemoryAtEnd& operator=(const FreeMemoryAtEnd&) = delete;
+  ~FreeMemoryAtEnd() { return_free_memory(); }
+};
 
 /// Returns what decides the grammar of a request.
 std::string key_of(const ApiRequest& request, const AnswerRules& rules) {
@@ -88,6 +97,7 @@ AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std:
   if (const auto grammar = known(key)) {  // another request has made it meanwhile
     return grammar->constraints();
   }
+  const FreeMemoryAtEnd giving_back;
   const auto made = make(request, std::move(rules));
   if (made == nullptr) {
     return {};

@@ -34,8 +34,8 @@ Grammar any_text() { return repeat(character_except(""), 0); }
 
 Grammar white_space() { return repeat(one_character({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0, kMostSpace); }
 
-/// Returns the JSON of a tool's arguments. `states` counts those of all tools.
-Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress, std::size_t& states) {
+/// Returns the JSON of a tool's arguments. `effort` counts what all tools take.
+Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress, SchemaEffort& effort) {
   if (tool.parameters.empty()) {
     return json_object();
   }
@@ -48,7 +48,7 @@ Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress,
   }
   schema["type"] = "object";
   try {
-    return json_schema(schema, {.name = field, .on_progress = on_progress, .states = &states});
+    return json_schema(schema, {.name = field, .on_progress = on_progress, .effort = &effort});
   } catch (const SchemaError& error) {
     const std::string path = error.path().empty() ? field : concat(field, '.', error.path());
     throw ApiError(400, concat("the parameters of the tool ", tool.name, " cannot be used: ", error.what()), path, "invalid_value");
@@ -57,10 +57,10 @@ Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress,
 
 /// Returns one call of any of the tools.
 Grammar call_of(const CallForm& form, const AnswerRules& rules) {
-  std::size_t states = 0;
+  SchemaEffort effort;
   std::vector<Grammar> calls;
   for (const Tool& tool : rules.tools.tools) {
-    Grammar arguments = arguments_of(tool, rules.on_progress, states);
+    Grammar arguments = arguments_of(tool, rules.on_progress, effort);
     calls.push_back(form.arguments_first ? sequence({std::move(arguments), literal(form.between + tool.name)})
                                          : sequence({literal(tool.name + form.between), std::move(arguments)}));
   }

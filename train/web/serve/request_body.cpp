@@ -13,13 +13,18 @@ using nlohmann::json;
 namespace {
 
 constexpr index kMostFields = 10'000;  // of an object
+/// nlohmann::ordered_json compares each field with those before it, so the time of an object is that of the square of its fields.
+constexpr index kMostSquares = 3 * kMostFields * kMostFields;
 
-/// Counts the fields of each object.
+/// Counts the fields of each object, and the sum of their squares.
 class FieldCounter : public JsonWalker {
  public:
   void on_object() override { open_.push_back(0); }
   void on_key(std::string_view) override { most_ = std::max(most_, ++open_.back()); }
-  void on_object_end() override { open_.pop_back(); }
+  void on_object_end() override {
+    squares_ += open_.back() * open_.back();
+    open_.pop_back();
+  }
   void on_array() override {}
   void on_array_end() override {}
   void on_text(std::string_view) override {}
@@ -27,10 +32,11 @@ class FieldCounter : public JsonWalker {
   void on_other() override {}
 
   index most() const { return most_; }
+  index squares() const { return squares_; }
 
  private:
   std::vector<index> open_;
-  index most_ = 0;
+  index most_ = 0, squares_ = 0;
 };
 
 }  // namespace
@@ -42,6 +48,12 @@ nlohmann::ordered_json parse_in_order(std::string_view text, const JsonLimits& l
     throw ApiError(
         400, concat(field.empty() ? "the body" : field, " has an object with ", fields.most(), " fields, expected at most ", kMostFields),
         field, "invalid_value");
+  }
+  if (fields.squares() > kMostSquares) {
+    throw ApiError(400,
+                   concat(field.empty() ? "the body" : field, " has too many large objects: the squares of their numbers of fields are ",
+                          fields.squares(), " in all, expected at most ", kMostSquares, ": give fewer fields, or smaller objects"),
+                   field, "invalid_value");
   }
   return parse_json<nlohmann::ordered_json>(text, limits);
 }
