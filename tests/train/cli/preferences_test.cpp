@@ -88,6 +88,20 @@ TEST_F(Tuning, RefusesWhatItCannotMix) {
   expect_refused(here, {"finetune", "base", "--data", "bad.jsonl", "--out", "no"}, {"bad.jsonl", "line 25", "rejected"});
 }
 
+/// A server that is killed leaves half a line at the end of its ratings, and a download that ends early leaves one of any file.
+TEST_F(Tuning, RefusesALastLineThatIsCut) {
+  for (const std::string file : {"pairs.jsonl", "judged.jsonl"}) {
+    const std::string all = contents(here / file);
+    const std::size_t last = all.rfind('\n', all.size() - 2) + 1;
+    here.write("cut.jsonl", all.substr(0, last + (all.size() - last) / 2));
+    expect_refused(here, {"finetune", "base", "--data", "cut.jsonl", "--out", "no"}, {"cut.jsonl", "line 24"});
+    EXPECT_FALSE(std::filesystem::exists(here / "no"));
+    // Without the half, and without a line break at the end, the others are read.
+    here.write("cut.jsonl", all.substr(0, last - 1));
+    EXPECT_EQ(tune("cut.jsonl", "tuned-" + file, {"train.max_steps=1"}).code, 0);
+  }
+}
+
 TEST_F(Tuning, ReadsCompressedFiles) {
   ASSERT_EQ(tune("pairs.jsonl", "plain", {"train.max_steps=2"}).code, 0);
   for (const std::string program : {"gzip", "zstd"}) {
