@@ -2,6 +2,7 @@
 #include <new>
 
 #include "train/system/out_of_memory.h"
+#include "train/system/reserved_memory.h"
 
 // The program's operator new: std::bad_alloc does not say how much was asked for, and an error message should. Sanitizers keep their own,
 // which finds memory that is freed in a different way than it was allocated.
@@ -21,7 +22,7 @@
 
 void* operator new(std::size_t bytes) {
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) {
+  if (memory == nullptr && (memory = dikkat::reserved_memory(bytes)) == nullptr) {
     throw dikkat::RefusedMemory(bytes);
   }
   return memory;
@@ -36,8 +37,12 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 }
 
 // The array and nothrow forms call these.
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  if (!dikkat::free_reserved_memory(memory)) {
+    std::free(memory);
+  }
+}
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 

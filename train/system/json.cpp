@@ -226,6 +226,28 @@ Json parse_json(std::string_view text, const JsonLimits& limits) {
 template json parse_json(std::string_view, const JsonLimits&);
 template nlohmann::ordered_json parse_json(std::string_view, const JsonLimits&);
 
+namespace {
+
+/// Frees the innermost parts first, so that no container is destroyed with parts in it.
+template <class Json>
+void free_parts(Json& value) {
+  if (value.is_structured()) {
+    for (Json& part : value) {
+      free_parts(part);
+    }
+    value.clear();
+  }
+}
+
+}  // namespace
+
+template <class Json>
+PartsFreer<Json>::~PartsFreer() {
+  free_parts(value_);
+}
+template class PartsFreer<json>;
+template class PartsFreer<nlohmann::ordered_json>;
+
 std::optional<json> try_json(std::string_view text, const JsonLimits& limits) {
   try {
     return parse_json(text, limits);

@@ -38,6 +38,20 @@ class JsonError : public InputError {
 template <class Json = nlohmann::json>
 Json parse_json(std::string_view text, const JsonLimits& limits = {});
 
+/// Frees the parts of a value at the end of a scope. The library's destructor takes memory for a list of them, and ends the program if
+/// there is none: a server that has little memory declares this behind each value that a client can make large.
+template <class Json>
+class PartsFreer {
+ public:
+  explicit PartsFreer(Json& value) : value_(value) {}
+  PartsFreer(const PartsFreer&) = delete;
+  PartsFreer& operator=(const PartsFreer&) = delete;
+  ~PartsFreer();
+
+ private:
+  Json& value_;
+};
+
 /// Parses a text. Returns nullopt where parse_json() throws.
 std::optional<nlohmann::json> try_json(std::string_view text, const JsonLimits& limits = {});
 

@@ -27,6 +27,19 @@ struct ProcessMemory {
 ProcessMemory process_memory();
 /// Gives memory that has been freed back to the system. malloc() keeps it otherwise.
 void return_free_memory();
+/// Calls return_free_memory() at the end of a scope, also when an exception leaves it.
+struct FreeMemoryReturner {
+  bool is_on = true;
+
+  explicit FreeMemoryReturner(bool on = true) : is_on(on) {}
+  FreeMemoryReturner(const FreeMemoryReturner&) = delete;
+  FreeMemoryReturner& operator=(const FreeMemoryReturner&) = delete;
+  ~FreeMemoryReturner() {
+    if (is_on) {
+      return_free_memory();
+    }
+  }
+};
 
 /// The limits of a cgroup and of those above it, in bytes.
 struct CgroupMemory {

@@ -20,6 +20,7 @@
 #include "train/system/byte_size.h"
 #include "train/system/format_numbers.h"
 #include "train/system/machine_memory.h"
+#include "train/system/reserved_memory.h"
 #include "train/web/http/loopback.h"
 #include "train/web/serve/completion_server.h"
 #include "train/web/serve/loading_server.h"
@@ -202,6 +203,8 @@ int serve_command(const ServeArguments& arguments) {
   if (loading != nullptr) {
     options.socket = loading->hand_over();
   }
+  constexpr std::size_t kReserved = std::size_t{32} << 20;  // a request's destructors need up to 6 MB of it
+  reserve_memory_for_unwinding(kReserved);
   CompletionServer server(models, options);
   if (!is_loopback(options.host) && options.api_key.empty()) {
     warn(concat("anyone who can reach this machine can use this model; to require a key from clients, set --api-key or the variable ",

@@ -22,6 +22,7 @@ namespace {
 
 using Clock = Connection::Clock;
 
+constexpr int kNoMemory = 500;  // the status of a request for which there is no memory
 constexpr std::size_t kLargestHead = std::size_t{64} << 10;
 constexpr std::size_t kLargestTarget = 8192;
 constexpr auto kHeadTime = std::chrono::seconds(10);          // for the request line and headers
@@ -183,13 +184,16 @@ class Router {
     return parser.promised_length().value_or(0) > options_.largest_body ? std::optional(refusal(413)) : std::nullopt;
   }
 
+  HttpResponse no_memory() const { return options_.refusal(kNoMemory, "there is not enough memory for this request"); }
+
+  /// Returns the route's answer. Throws std::bad_alloc if there is no memory for it.
   HttpResponse answer(const HttpRoute& route, HttpRequest& request) const {
     try {
       return route.answer(request);
     } catch (const Error& error) {
       return options_.refusal(500, error.what());
     } catch (const std::bad_alloc&) {
-      return options_.refusal(500, "there is not enough memory for this request");
+      throw;
     } catch (const std::exception&) {  // from a library; its message would mean nothing to a client
       return options_.refusal(500, "the server could not answer this request");
     }
@@ -230,8 +234,9 @@ class Router {
 /// One request and its response.
 class Exchange {
  public:
-  Exchange(const Router& router, int socket, const std::atomic<bool>& ending)
-      : router_(router), connection_(socket, ending), ending_(ending) {
+  /// `no_memory` is the complete response to a request for which there is no memory.
+  Exchange(const Router& router, int socket, const std::atomic<bool>& ending, std::string_view no_memory)
+      : router_(router), connection_(socket, ending), ending_(ending), no_memory_(no_memory) {
     request_.is_gone = [this] { return connection_.is_gone(probe_); };
   }
 
@@ -242,6 +247,30 @@ class Exchange {
     if (refused < 0) {
       return;  // the client has sent nothing and is gone
     }
+    try {
+      answer(refused, route);
+    } catch (const std::bad_alloc&) {
+      if (has_begun_) {
+        return;  // the missing end shows the client that the response is incomplete
+      }
+      free_memory();
+      connection_.write(no_memory_);
+      if (router_.options().finished) {
+        router_.options().finished(request_, kNoMemory);
+      }
+    }
+  }
+
+ private:
+  /// Frees what has been read, so that the next request finds memory.
+  void free_memory() {
+    bytes_ = {};
+    request_.body = {};
+    parser_.take_body();
+  }
+
+  /// Sends the response to a request whose head has been read, or refused with a status.
+  void answer(int refused, const HttpRoute* route) {
     std::optional<HttpResponse> response;
     if (refused == 0) {
       probe_ = parser_.is_http_1_0() ? "" : kContinue;
@@ -259,7 +288,6 @@ class Exchange {
     }
   }
 
- private:
   /// Reads the head. Returns 0, or the status to refuse the request with, or -1 if nothing came.
   int read_head() {
     for (bool has_bytes = false;; has_bytes = true) {
@@ -309,7 +337,9 @@ class Exchange {
     const bool is_head = request_.method == "HEAD";
     if (!response.stream) {
       probe_ = {};
-      connection_.write(head_of(response, length_header(response)) + (is_head ? "" : response.body));
+      const std::string text = head_of(response, length_header(response)) + (is_head ? "" : response.body);
+      has_begun_ = true;
+      connection_.write(text);
       return;
     }
     // For a client of HTTP/1.0 a stream ends with its connection, for others with an empty chunk.
@@ -317,6 +347,7 @@ class Exchange {
     const auto framed = [&](std::string_view some) { return in_chunks ? chunk(some) : std::string(some); };
     filler_ = response.filler.empty() ? "" : framed(response.filler);
     probe_ = filler_;
+    has_begun_ = true;
     if (!connection_.write(head_of(response, in_chunks ? "Transfer-Encoding: chunked\r\n" : "")) || is_head) {
       return;
     }
@@ -337,6 +368,8 @@ class Exchange {
   const Router& router_;
   Connection connection_;
   const std::atomic<bool>& ending_;
+  const std::string_view no_memory_;
+  bool has_begun_ = false;  // to send the response
   const Clock::time_point start_time_ = Clock::now();
   RequestParser parser_{kLargestHead};
   std::string bytes_{};  // received but not parsed yet
@@ -360,6 +393,8 @@ class HttpServer::Parts {
   void start() {
     const HttpResponse busy = router_.refusal(503);
     busy_ = head_of(busy, length_header(busy)) + busy.body;
+    const HttpResponse no_memory = router_.no_memory();
+    no_memory_ = head_of(no_memory, length_header(no_memory)) + no_memory.body;
     started_ = true;
     const int at_first = std::min(router_.options().most_connections, kThreadsAtFirst);
     try {
@@ -466,7 +501,7 @@ class HttpServer::Parts {
         waiting_.pop_front();
       }
       try {
-        Exchange(router_, socket, ending_).run();
+        Exchange(router_, socket, ending_, no_memory_).run();
       } catch (const std::exception&) {  // for lack of memory, for example: only this client's connection ends
       }
       {
@@ -480,7 +515,8 @@ class HttpServer::Parts {
   Router router_;
   std::shared_ptr<const ListeningSocket> socket_;
   Listener listener_;
-  std::string busy_{};  // the complete response to a connection that is refused
+  // The complete responses to a connection that is refused, and to a request for which there is no memory.
+  std::string busy_{}, no_memory_{};
   bool started_ = false;
   std::atomic<bool> ending_ = false, listens_ = false;
   std::mutex mutex_;  // guards the next three members

@@ -13,14 +13,6 @@ namespace {
 
 constexpr std::size_t kMostGrammars = 8;
 
-/// Gives the memory of making a grammar back when it ends, also if the grammar is refused.
-struct FreeMemoryAtEnd {
-  FreeMemoryAtEnd() = default;
-  FreeMemoryAtEnd(const FreeMemoryAtEnd&) = delete;
-  FreeMemoryAtEnd& operator=(const FreeMemoryAtEnd&) = delete;
-  ~FreeMemoryAtEnd() { return_free_memory(); }
-};
-
 /// Returns what decides the grammar of a request.
 std::string key_of(const ApiRequest& request, const AnswerRules& rules) {
   std::string key = concat(static_cast<int>(request.endpoint), static_cast<int>(request.tools.choice), request.tools.several,
@@ -97,7 +89,7 @@ AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std:
   if (const auto grammar = known(key)) {  // another request has made it meanwhile
     return grammar->constraints();
   }
-  const FreeMemoryAtEnd giving_back;
+  const FreeMemoryReturner at_end;
   const auto made = make(request, std::move(rules));
   if (made == nullptr) {
     return {};

@@ -41,6 +41,7 @@ Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress,
   }
   const std::string field = concat("tools.", tool.name, ".parameters");
   Json schema = parse_json<Json>(tool.parameters);
+  const PartsFreer schema_freer(schema);
   const Json* const type = find_value(schema, "type");
   if (type != nullptr && *type != "object") {
     throw ApiError(400, concat(field, ".type is ", short_text(*type), ", expected \"object\", because arguments have names"),

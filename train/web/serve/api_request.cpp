@@ -167,14 +167,16 @@ void read_log_probabilities(const JsonFields& fields, ApiRequest& request) {
 
 ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::vector<std::string>& models) {
   // The object and the names of its fields.
-  const json object = parse_body(body);
+  json object = parse_body(body);
+  const PartsFreer object_freer(object);
   const JsonFields fields = fields_of(object);
   ApiRequest request{.endpoint = endpoint, .model = read_model(fields, models)};
   check_fields(object, endpoint);
 
   // The values of the fields.
   const bool is_chat = endpoint == Endpoint::chat;
-  const nlohmann::ordered_json ordered = parse_in_order(body, kBodyLimits);
+  nlohmann::ordered_json ordered = parse_in_order(body, kBodyLimits);
+  const PartsFreer ordered_freer(ordered);
   request.structure = read_structured_request(ordered);
   if (is_chat) {
     request.messages = messages_of(fields, ordered, request.ignored);

@@ -284,12 +284,13 @@ class CompletionServer::Parts {
   }
 
   HttpResponse respond(HttpRequest& request, Endpoint endpoint) {
-    const bool is_large = request.body.size() >= kLargeBody;
-    HttpResponse response = answer_of(request, endpoint);
-    if (is_large) {
-      return_free_memory();
+    const FreeMemoryReturner at_end(request.body.size() >= kLargeBody);
+    try {
+      return answer_of(request, endpoint);
+    } catch (const std::bad_alloc&) {
+      request.body = {};  // before the memory is given back
+      throw;
     }
-    return response;
   }
 
   HttpResponse answer_of(HttpRequest& request, Endpoint endpoint) {

@@ -47,7 +47,8 @@ StructuredRequest schema_of(const Json& schema, const std::string& field) {
   // vLLM and SGLang also take a schema as a text.
   if (schema.is_string()) {
     try {
-      const Json parsed = parse_in_order(schema.get_ref<const std::string&>(), {.levels = 64, .values = std::size_t{1} << 17}, field);
+      Json parsed = parse_in_order(schema.get_ref<const std::string&>(), {.levels = 64, .values = std::size_t{1} << 17}, field);
+      const PartsFreer parsed_freer(parsed);
       if (parsed.is_object()) {
         return {.kind = Kind::schema, .text = json_text(parsed), .field = field};
       }

@@ -17,7 +17,11 @@ std::optional<Grammar> content_grammar(const StructuredRequest& request, const s
     switch (request.kind) {
       case Kind::any: return std::nullopt;
       case Kind::object: return json_object();
-      case Kind::schema: return json_schema(parse_json<Json>(request.text), {.name = request.field, .on_progress = on_progress});
+      case Kind::schema: {
+        Json schema = parse_json<Json>(request.text);
+        const PartsFreer schema_freer(schema);
+        return json_schema(schema, {.name = request.field, .on_progress = on_progress});
+      }
       case Kind::regex: return regex(request.text);
       case Kind::choice: {
         std::vector<Grammar> ways;

@@ -58,7 +58,8 @@ std::vector<Token> tokens_of(const Tokenizer& tokenizer, const std::string& text
 }  // namespace
 
 std::string tokenize_json(const std::vector<ServedModel>& models, std::string_view body) {
-  const json object = parse_body(body);
+  json object = parse_body(body);
+  const PartsFreer object_freer(object);
   const JsonFields fields = fields_of(object);
   const ServedModel& model = model_named(models, read_model(fields, names_of(models)));
   const bool with_pieces = fields.flag("with_pieces");
@@ -66,6 +67,7 @@ std::string tokenize_json(const std::vector<ServedModel>& models, std::string_vi
   // A conversation.
   if (fields.find("messages") != nullptr) {
     auto chat = parse_json<ordered_json>(body, kBodyLimits);
+    const PartsFreer chat_freer(chat);
     chat.erase("with_pieces");
     const ApiRequest request = read_api_request(json_text(chat), Endpoint::chat, names_of(models));
     try {
@@ -98,7 +100,8 @@ std::string tokenize_json(const std::vector<ServedModel>& models, std::string_vi
 }
 
 std::string detokenize_json(const std::vector<ServedModel>& models, std::string_view body) {
-  const json object = parse_body(body);
+  json object = parse_body(body);
+  const PartsFreer object_freer(object);
   const JsonFields fields = fields_of(object);
   const ServedModel& model = model_named(models, read_model(fields, names_of(models)));
   require_names(object, {"tokens", "model"});

@@ -7,19 +7,17 @@ It trains a small model, asks each of its requests by itself, and then has 50 cl
   that after the first quarter.
 It prints the waits, the memory and the throughput. The last two are measured up to three times, because other programs can stall the machine; what
 leaks shows each time."""
-import atexit
-import http.client
 import json
 import pathlib
 import queue
 import random
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+from served import Server, train
 
 program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 REQUESTS = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
@@ -28,37 +26,6 @@ DISTINCT = max(20, REQUESTS // 10)
 DEPARTURES = 0.2  # the share of requests whose client departs early
 MOST_GROWTH = 0.05
 MOST_WAIT = 5  # longest wait for a first token, in medians
-
-
-class Server:
-    def __init__(self, run, *options):
-        self._log = tempfile.TemporaryFile()
-        self._process = subprocess.Popen([program, "serve", run, "--port", "0", "--json", *options], stdout=subprocess.PIPE, stderr=self._log, text=True)
-        told = self._process.stdout.readline()
-        assert told, self.log()
-        atexit.register(self._process.kill)  # if the test fails
-        self.told = json.loads(told)
-        self.address = self.told["url"].split("/")[2]
-
-    def log(self):
-        """The end of what the server has printed."""
-        self._log.seek(0)
-        return self._log.read().decode(errors="replace")[-4000:]
-
-    def resident(self):
-        """The resident memory, in kilobytes."""
-        with open(f"/proc/{self._process.pid}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
-
-    def send(self, path, body):
-        connection = http.client.HTTPConnection(self.address, timeout=300)
-        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
-        return connection
-
-    def end(self):
-        self._process.send_signal(signal.SIGTERM)
-        code = self._process.wait(timeout=60)
-        assert code == 0, f"serve ended with {code}: {self.log()}"
 
 
 class Reader:
@@ -186,7 +153,7 @@ def load(server, requests, expected):
                 if wait is not None:
                     waits.append(wait)
                 if counts["over"] % (REQUESTS // 4) == 0:
-                    memory.append(server.resident())
+                    memory.append(server.memory("VmRSS"))
 
     clients = [threading.Thread(target=be_client) for _ in range(CLIENTS)]
     for client in clients:
@@ -199,20 +166,14 @@ def load(server, requests, expected):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    text = (source / "data/tales.txt").read_text()[:60_000]
-    (pathlib.Path(folder) / "text.txt").write_text(text)
-    run = f"{folder}/run"
-    settings = ["tokenizer.kind=bpe", "tokenizer.vocab_size=400", "model.n_layer=4", "model.n_head=4", "model.n_embd=192", "model.block_size=512",
-                "train.max_steps=10", "train.batch_size=2", "train.eval_interval=10", "train.eval_tokens=512", "optim.warmup_steps=2"]
-    trained = subprocess.run([program, "train", "--corpus", f"{folder}/text.txt", "--out", run, "--set", *settings], capture_output=True, text=True)
-    assert trained.returncode == 0, trained.stderr
+    run, text = train(program, source, folder, "model.n_layer=4", "model.n_head=4", "model.n_embd=192", "model.block_size=512")
     requests = requests_of(text[:5000].split())
 
-    alone = Server(run, "--parallel", "1", "--prompt-cache", "0")
+    alone = Server(program, run, "--parallel", "1", "--prompt-cache", "0")
     expected = [ask(alone, path, request)[0] for path, request in requests]
     alone.end()
 
-    server = Server(run)
+    server = Server(program, run)
     for attempt in range(3):
         began = time.monotonic()
         waits, complete, memory = load(server, requests, expected)
