@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/test.sh
+scripts/test.sh --all
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -11,7 +11,8 @@ say "benchmarks: build"
 cmake --preset dev >/dev/null
 cmake --build --preset dev
 
-say "sanitizers: all tests"
+say "sanitizers: all tests, with the kernels for this processor"
+cmake --preset asan -DDIKKAT_MARCH=native >/dev/null
 cmake --build --preset asan-all
 ctest --preset asan-all -j "$(nproc)"
 
@@ -19,7 +20,7 @@ say "resume from every step on 1, 2, 3, 4 and 8 threads; limited address spaces 
 DIKKAT_LONG_TESTS=1 ctest --preset dev -R "ResumeAtEveryStep|LimitedMemory|NewtonSchulz" -j "$(nproc)"
 
 say "clients: 30,000 forced answers"
-scripts/clients.sh --answers 30000
+scripts/clients.sh --answers 30000 build/release/dikkat
 
 say "torture: texts and configurations, under the sanitizers"
 scripts/torture.sh --program build/asan/dikkat --only corpora --only configurations

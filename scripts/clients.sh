@@ -3,19 +3,20 @@
 # Debian). Go renders Ollama's templates. A TFRecord reader reads the metrics for TensorBoard. OpenAI's and LangChain's clients talk to
 # `dikkat serve`. ajv validates answers that random JSON schemas force, and those of zod.
 #
-#   scripts/clients.sh [PROGRAM]           by default build/dev/dikkat
-#   scripts/clients.sh --answers COUNT     checks only so many forced answers, of build/dev
+#   scripts/clients.sh [PROGRAM]                     by default build/dev/dikkat; its tests must be built, too
+#   scripts/clients.sh --answers COUNT [PROGRAM]     checks only so many forced answers
 #
 # Needs npm and access to its packages. If they are missing, prints that nothing was checked, and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 answers=2000
+only_answers=
 if [ "${1:-}" = --answers ]; then
   answers=${2:?"clients.sh: --answers without a number, expected how many answers to check"}
-  program=
-else
-  program=$(realpath "${1:-build/dev/dikkat}")
+  shift 2
+  only_answers=1
 fi
+program=$(realpath "${1:-build/dev/dikkat}")
 folder=build/clients
 packages=(node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/gguf@0.4.6 @huggingface/tokenizers@0.2 tfrecord@0.2.0 protobufjs@6
   @huggingface/jinja@0.5 openai@6.49.0 @langchain/openai@1.5.8 @langchain/core@1.4.0 ajv@8.20.0 ajv-formats@3.0.1 zod@4.6.7)
@@ -46,8 +47,8 @@ fi
 rm -rf "$folder/work"
 mkdir "$folder/work"
 cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
-"$node" "$folder/forced_answers.mjs" build/dev/tests/forced_answers "$answers"
-[ -n "$program" ] || exit 0
+"$node" "$folder/forced_answers.mjs" "$(dirname "$program")/tests/forced_answers" "$answers"
+[ -z "$only_answers" ] || exit 0
 "$node" "$folder/models.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/families.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/adapters.mjs" "$program" "$folder/work" "$PWD"

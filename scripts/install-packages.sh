@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a build needs. Does nothing if all are installed. Options add more packages:
-#   --test            to run the tests
+#   --fast-tests      to run the tests that are not slow
+#   --test            to run all tests
 #   --compile-tests   only to compile the tests
 #   --package         for scripts/package.sh
 #   --lint            for scripts/tidy.sh
@@ -14,7 +15,9 @@ tools=(g++ cmake ninja-build pkg-config)
 libraries=(libeigen3-dev libhdf5-dev libtbb-dev libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev
            libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev libboost-dev)
 packages=("${tools[@]}" "${libraries[@]}")
-if [ "${1:-}" = --test ]; then
+if [ "${1:-}" = --fast-tests ]; then
+  packages+=(libgtest-dev mold hdf5-tools zstd python3 python3-h5py python3-numpy file fish zsh)
+elif [ "${1:-}" = --test ]; then
   packages+=(libgtest-dev clang libclang-rt-dev libomp-dev hdf5-tools curl golang-go strace ccache mold zstd python3 python3-h5py python3-numpy
              python3-torch chromium fonts-dejavu-core mkdocs doxygen dpkg-dev file lintian fish zsh
              openmpi-bin libopenmpi-dev mpich libmpich-dev)

@@ -1,15 +1,47 @@
 #!/usr/bin/env bash
-# Runs everything that a commit must pass: gcc builds and runs all tests; clang builds most of them with sanitizers and runs the fast ones.
+# Tests the program that scripts/quickstart.sh built.
+#
+#   scripts/test.sh          compiles the tests against the same libraries, and runs every test that is not slow
+#   scripts/test.sh --all    everything that a commit must pass: the slow tests, the sanitizers, torture, other programs and a browser too
+#
+# At the end it prints where the time went, and which test programs took a third more processor time than tests/budgets.txt allows them.
 set -euo pipefail
-[[ $# -eq 0 ]] || { echo "test.sh: found $1, expected no arguments: it runs all tests; to run some: ctest --preset dev -R NAME" >&2; exit 2; }
+all=
+case "$*" in
+  '') ;;
+  --all) all=1 ;;
+  *)
+    echo "test.sh: found '$*', expected nothing or --all; to run some of the tests after a build: ctest --preset test -R NAME" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.."
 
-echo "test.sh: runs every check, which takes half an hour. After a build, ctest --preset dev -L fast takes a minute." >&2
-scripts/install-packages.sh --test
+build=build/release
+times=$PWD/$build/test-times
+parts=$PWD/$build/test-parts
+mkdir -p "$build"
+rm -f "$times" "$parts"
 
-say() { printf '\n== %s\n' "$*"; }
+# Runs a command as one part of the work. Records its seconds and its processor time.
+part() {
+  local name=$1 status=0 begin=$EPOCHREALTIME before after
+  shift
+  printf '\n== %s\n' "$name"
+  before=$(cpu_seconds)
+  "$@" || status=$?
+  after=$(cpu_seconds)
+  awk -v name="$name" -v from="$begin" -v to="$EPOCHREALTIME" -v before="$before" -v after="$after" \
+    'BEGIN { printf "%.1f\t%.1f\t%s\n", to - from, after - before, name }' >>"$parts"
+  return "$status"
+}
 
-# Runs a check. Exit code 77 means that it could not run here; .ci/run requires all checks to run (DIKKAT_REQUIRE_CLIENTS).
+# Prints the processor time of all commands that have ended.
+cpu_seconds() {
+  times | awk -F '[ms ]+' 'NR == 2 { print 60 * $1 + $2 + 60 * $3 + $4 }'
+}
+
+# Exit code 77 means that a check could not run here; .ci/run requires all checks to run (DIKKAT_REQUIRE_CLIENTS).
 check() {
   local status=0
   "$@" || status=$?
@@ -20,43 +52,58 @@ check() {
   [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
 }
 
-say "format: clang-format"
-check scripts/format.sh --check
+finish() {
+  local status=$?
+  [ ! -s "$parts" ] || python3 tests/show_times.py "$parts" "$times" tests/budgets.txt || true
+  exit "$status"
+}
+trap finish EXIT
 
-# Configures a build. A new build folder compiles several sources together, as the preset release does, and runs many tests in one process,
-# which halves the time. An existing one is not changed.
-configure() {
-  local preset=$1
-  shift
-  [[ -d build/$preset ]] || set -- "$@" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DDIKKAT_TESTS_TOGETHER=ON
-  cmake --preset "$preset" "$@" >/dev/null
+build_tests() {
+  cmake --preset test >/dev/null
+  scripts/show-build.sh "$build/tests.log" cmake --build --preset test
+  # The presets for developers stop at warnings. Here a warning must not keep anyone from running the tests, so they are found afterwards.
+  if [ -n "${DIKKAT_REQUIRE_CLIENTS:-}" ] && grep -h 'warning:' "$build"/{build,tests}.log 2>/dev/null | sort -u | grep .; then
+    echo "test.sh: the compiler warned, expected no warnings; the whole output is in $build/tests.log" >&2
+    return 1
+  fi
 }
 
-say "gcc: build and run all tests"
-configure dev -DDIKKAT_BENCH=OFF  # the benchmarks are built by ci-long.sh
-cmake --build --preset dev
-ctest --preset dev -j "$(nproc)"
+# The kernels for AVX2 have half as many elements in a vector as those for AVX-512, and compile in a tenth of the time. ci-long.sh has both.
+build_sanitized() {
+  local march=()
+  [ "$(uname -m)" != x86_64 ] || march=(-DDIKKAT_MARCH=x86-64-v3)
+  cmake --preset asan "${march[@]}" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DDIKKAT_TESTS_TOGETHER=ON >/dev/null
+  scripts/show-build.sh build/asan/build.log cmake --build --preset asan
+}
 
-say "clang with address and undefined-behaviour sanitizers: build and run most of the fast tests"
-configure asan
-cmake --build --preset asan
-ctest --preset asan -j "$(nproc)"
+run_tests() {
+  DIKKAT_TEST_TIMES=$times ctest --preset test -j "$(nproc)" "$@"
+}
 
-say "torture: faults of all kinds, injected into the built program"
-scripts/torture.sh
-
-say "clients: other programs use what dikkat exports"
-check scripts/clients.sh
-
-say "browser: the pages in Chromium"
-check scripts/browser.sh
+echo "test.sh: $([ -n "$all" ] && echo "runs every check, which takes half an hour" ||
+  echo "runs the tests, which takes about ten minutes after scripts/quickstart.sh; --all has more")" >&2
+part "packages" scripts/install-packages.sh "$([ -n "$all" ] && echo --test || echo --fast-tests)"
+if [ -n "$all" ]; then
+  part "format: clang-format" check scripts/format.sh --check
+fi
+part "gcc: compile the tests" build_tests
+if [ -z "$all" ]; then
+  part "gcc: the tests that are not slow" run_tests -LE slow
+else
+  part "gcc: all tests" run_tests
+  part "clang with address and undefined-behavior sanitizers: compile" build_sanitized
+  part "clang with address and undefined-behavior sanitizers: most of the fast tests" ctest --preset asan -j "$(nproc)"
+  part "torture: faults of all kinds, injected into the built program" scripts/torture.sh --program "$PWD/$build/dikkat"
+  part "clients: other programs use what dikkat exports" check scripts/clients.sh "$build/dikkat"
+  part "browser: the pages in Chromium" check scripts/browser.sh "$build/dikkat"
+fi
 
 # Skipped tests have checked nothing, so they are listed last.
 skipped=$(awk '
   /: Skipped$/ { getline reason }
   /^\[  SKIPPED \] .* ms\)$/ { sub(",$", "", $4); print "  " $4 ": " reason }
-' build/{dev,asan}/Testing/Temporary/LastTest.log | sort -u)
+' build/{release,asan}/Testing/Temporary/LastTest.log 2>/dev/null | sort -u)
 if [ -n "$skipped" ]; then
-  say "SKIPPED, because something is missing on this machine:"
-  printf '%s\n' "$skipped"
+  printf '\n== SKIPPED, because something is missing on this machine:\n%s\n' "$skipped"
 fi

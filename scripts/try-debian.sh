@@ -105,5 +105,5 @@ if [[ -n $compile_only ]]; then
     cmake --build --preset dev"
 else
   timed "scripts/quickstart.sh" enter $inside/dikkat/scripts/quickstart.sh
-  timed "scripts/test.sh" enter $inside/dikkat/scripts/test.sh
+  timed "scripts/test.sh --all" enter $inside/dikkat/scripts/test.sh --all
 fi
