@@ -23,7 +23,8 @@ parts=$PWD/$build/test-parts
 mkdir -p "$build"
 rm -f "$times" "$parts"
 
-# Runs a command as one part of the work. Records its seconds and its processor time.
+# Runs a command as one part of the work. Records its seconds and its processor time. In a function that is run here, a command that fails
+# does not end the script, so the function must return its code.
 part() {
   local name=$1 status=0 begin=$EPOCHREALTIME before after
   shift
@@ -60,8 +61,7 @@ finish() {
 trap finish EXIT
 
 build_tests() {
-  cmake --preset test >/dev/null
-  scripts/show-build.sh "$build/tests.log" cmake --build --preset test
+  cmake --preset test >/dev/null && scripts/show-build.sh "$build/tests.log" cmake --build --preset test || return
   # The presets for developers stop at warnings. Here a warning must not keep anyone from running the tests, so they are found afterwards.
   if [ -n "${DIKKAT_REQUIRE_CLIENTS:-}" ] && grep -h 'warning:' "$build"/{build,tests}.log 2>/dev/null | sort -u | grep .; then
     echo "test.sh: the compiler warned, expected no warnings; the whole output is in $build/tests.log" >&2
@@ -73,8 +73,8 @@ build_tests() {
 build_sanitized() {
   local march=()
   [ "$(uname -m)" != x86_64 ] || march=(-DDIKKAT_MARCH=x86-64-v3)
-  cmake --preset asan "${march[@]}" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DDIKKAT_TESTS_TOGETHER=ON >/dev/null
-  scripts/show-build.sh build/asan/build.log cmake --build --preset asan
+  cmake --preset asan "${march[@]}" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DDIKKAT_TESTS_TOGETHER=ON >/dev/null &&
+    scripts/show-build.sh build/asan/build.log cmake --build --preset asan
 }
 
 run_tests() {
