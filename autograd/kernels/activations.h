@@ -52,6 +52,7 @@ struct Relu2Of {
 template <class T>
 struct SiluOf {
   // x is clamped, so that infinities do not meet: for the value at the lowest finite number, for the slope where e^-x is still finite.
+  // Below that the slope is its limit, 0.
   static Vec<T> not_below(Vec<T> x, T low) { return simd::max<T>(simd::broadcast(low), x); }  // NaN stays NaN
   static Vec<T> value(Vec<T> x) {
     const Vec<T> above = not_below(x, std::numeric_limits<T>::lowest());
@@ -60,10 +61,11 @@ struct SiluOf {
   /// With e = e^-x and s = 1 / (1 + e), it is s (1 + x (1 - s)), and 1 - s = e s keeps its digits.
   static Vec<T> slope(Vec<T> x) {
     constexpr T kHigh = std::numeric_limits<T>::max();
-    const Vec<T> near = simd::min<T>(simd::broadcast(kHigh), not_below(x, sizeof(T) == sizeof(float) ? T(-87) : T(-700)));
+    constexpr T kLow = sizeof(T) == sizeof(float) ? T(-87) : T(-700);
+    const Vec<T> near = simd::min<T>(simd::broadcast(kHigh), not_below(x, kLow));
     const Vec<T> e = simd::exp(-near);
     const Vec<T> s = T(1) / (T(1) + e);
-    return s * (T(1) + near * (e * s));
+    return x < kLow ? simd::broadcast(T(0)) : s * (T(1) + near * (e * s));
   }
 };
 

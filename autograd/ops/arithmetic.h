@@ -17,7 +17,7 @@ Tensor divide(Tensor a, Tensor b);
 Tensor maximum(Tensor a, Tensor b);
 Tensor minimum(Tensor a, Tensor b);
 /// a^b. Negative bases have whole exponents. The derivative by a is 0 where b is 0, and that by b where a is 0 and b is not negative; the
-/// derivative by b is NaN for a negative a.
+/// derivative by b is NaN for a negative a, unless a^b is 0.
 Tensor power(Tensor a, Tensor b);
 
 /// x + number.

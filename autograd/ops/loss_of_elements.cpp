@@ -174,7 +174,8 @@ Tensor huber_loss(Tensor x, Tensor target, double delta, Reduction reduction) {
       [delta](auto a, auto b) {
         const auto difference = a - b;
         const auto size = abs(difference);
-        return where(size <= delta, 0.5 * difference * difference, delta * (size - 0.5 * delta));
+        // NaN takes the square, whose slope is NaN, too.
+        return where(size > delta, delta * (size - 0.5 * delta), 0.5 * difference * difference);
       },
       x, target, reduction);
 }

@@ -33,8 +33,14 @@ template <>
 struct EdgeCase<Op::huber_loss> : ElementLossEdges<Op::huber_loss> {
   static Sample at(Extents e) { return sample(GradCase<Op::huber_loss>::loss(1), e); }
   static std::vector<Point> points() {
-    return terms(GradCase<Op::huber_loss>::loss(0.5), {{kInf, 0}, {-kInf, 0}, {0, kInf}, {0.5, 0}, {2, 2}},
-                 {{kInf, {0.5, -0.5}}, {kInf, {-0.5, 0.5}}, {kInf, {-0.5, 0.5}}, {0.125, {0.5, -0.5}}, {0, {0, 0}}});
+    return terms(GradCase<Op::huber_loss>::loss(0.5), {{kInf, 0}, {-kInf, 0}, {0, kInf}, {0.5, 0}, {2, 2}, {kNaN, 0}, {kInf, kInf}},
+                 {{kInf, {0.5, -0.5}},
+                  {kInf, {-0.5, 0.5}},
+                  {kInf, {-0.5, 0.5}},
+                  {0.125, {0.5, -0.5}},
+                  {0, {0, 0}},
+                  {kNaN, {kNaN, kNaN}},
+                  {kNaN, {kNaN, kNaN}}});
   }
 };
 
