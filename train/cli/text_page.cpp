@@ -59,8 +59,9 @@ Json json_of(const Tokenizer& tokenizer, std::optional<Token> before, std::span<
   TextStream text(tokenizer, before);
   for (const Token token : tokens) {
     Json& one = list.emplace_back();
-    one["t"] = text.push(token);
-    if (std::string name = name_of(tokenizer, before, token); name != one["t"]) {
+    const std::string shown = text.push(token);
+    one["t"] = shown;
+    if (std::string name = name_of(tokenizer, before, token); name != shown) {
       one["n"] = std::move(name);
     }
     before = token;
