@@ -39,7 +39,7 @@ part() {
 
 # Prints the processor time of all commands that have ended.
 cpu_seconds() {
-  times | awk -F '[ms ]+' 'NR == 2 { print 60 * $1 + $2 + 60 * $3 + $4 }'
+  awk -v ticks="$(getconf CLK_TCK)" '{ print ($16 + $17) / ticks }' "/proc/$$/stat"
 }
 
 # Exit code 77 means that a check could not run here; .ci/run requires all checks to run (DIKKAT_REQUIRE_CLIENTS).

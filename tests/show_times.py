@@ -1,7 +1,7 @@
 """Prints where the time of scripts/test.sh went: show_times.py PARTS TIMES BUDGETS
 
-PARTS has a line for each part of the work: seconds, seconds of processor time, name. TIMES has a line for each test that ran: seconds of
-processor time, program. BUDGETS has a line for each program that takes more than a second: program, seconds of processor time. A program
+PARTS has a line for each part of the work: seconds, seconds of processor time, name. TIMES has a line for each test that ran, by
+measure.sh: seconds of processor time in the program and in the system, program. BUDGETS has a line for each program that takes more than a second: program, seconds of processor time. A program
 that takes a third more than its budget is listed. That is a warning and never a failure, since machines differ."""
 import collections
 import pathlib
@@ -20,8 +20,8 @@ def main():
     parts = [line.split("\t") for line in lines(parts_file)]
     took = collections.Counter()
     for line in lines(times_file):
-        seconds, program = line.split()
-        took[program] += float(seconds)
+        user, system, program = line.split()
+        took[program] += float(user) + float(system)
     budgets = {}
     for line in lines(budgets_file):
         if line and not line.startswith("#"):
