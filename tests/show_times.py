@@ -1,8 +1,9 @@
 """Prints where the time of scripts/test.sh went: show_times.py PARTS TIMES BUDGETS
 
-PARTS has a line for each part of the work: seconds, seconds of processor time, name. TIMES has a line for each test that ran, by
-measure.sh: seconds of processor time in the program and in the system, program. BUDGETS has a line for each program that takes more than a second: program, seconds of processor time. A program
-that takes a third more than its budget is listed. That is a warning and never a failure, since machines differ."""
+PARTS has a line for each part of the work: seconds, seconds of processor time, name. TIMES has a line for each test that ran, by measure.sh:
+seconds of processor time in the program and in the system, program. BUDGETS has a line for each program that takes more than a second:
+program, seconds of processor time. A program that takes a third more than its budget is listed. That is a warning and never a failure,
+since machines differ."""
 import collections
 import pathlib
 import sys
