@@ -878,8 +878,8 @@ TEST(CompletionServer, ForcesCallsOfTools) {
       }
       ending = part["finish_reason"].is_null() ? ending : part["finish_reason"].get<std::string>();
     }
-    EXPECT_EQ(name, call["function"]["name"]);
-    EXPECT_EQ(streamed, call["function"]["arguments"]);
+    EXPECT_EQ(call["function"]["name"], name);
+    EXPECT_EQ(call["function"]["arguments"], streamed);
     EXPECT_EQ(ending, "tool_calls");
   }
 
