@@ -4,26 +4,15 @@
 #include <optional>
 #include <string_view>
 
-#include "autograd/base/names.h"
 #include "autograd/base/philox.h"
 #include "autograd/tape/tape.h"
+#include "layers/recompute.h"
 
 namespace dikkat {
 
 /// Called with an attention layer's path ("decoder.h.0.crossattention") and its weights (B, H, queries, keys). The weights live until the
 /// tape of the pass is reset.
 using AttentionObserver = std::function<void(std::string_view layer, Tensor weights)>;
-
-/// Activation checkpointing: which activations forward does not store and backward computes again. The results have the same bits.
-enum class Recompute {
-  none,
-  cheap,  // the feed-forward's activation: the largest tensor of a block, and no matrix product to compute
-  block,  // all of a block except its inputs and outputs
-};
-template <>
-struct Names<Recompute> {
-  static constexpr std::string_view of[] = {"none", "cheap", "block"};
-};
 
 /// One forward pass: everything that layers read besides their inputs.
 struct Pass {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "autograd/tape/parameters.h"
-#include "layers/lora.h"
-#include "layers/pass.h"
+#include "layers/lora_config.h"
+#include "layers/recompute.h"
 #include "layers/transformer_config.h"
 #include "optim/newton_schulz.h"
 #include "optim/parameter_group.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "layers/lora.h"
+#include "layers/lora_config.h"
 #include "train/exchange/export_model.h"
 #include "train/exchange/family.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
-#include "layers/lora.h"
+#include "layers/lora_config.h"
 #include "train/model/language_model.h"
 #include "train/model/low_rank.h"
 #include "train/model/trained_model.h"

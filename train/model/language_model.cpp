@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/ops/loss.h"
-#include "layers/lora.h"
+#include "layers/lora_config.h"
 #include "train/model/pack_weights.h"
 
 namespace dikkat {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/base/error.h"
+#include "autograd/tape/tape.h"
 #include "train/data/taught_text.h"
 #include "train/system/file.h"
 

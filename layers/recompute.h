@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "autograd/base/names.h"
+
+namespace dikkat {
+
+/// Activation checkpointing: which activations forward does not store and backward computes again. The results have the same bits.
+enum class Recompute {
+  none,
+  cheap,  // the feed-forward's activation: the largest tensor of a block, and no matrix product to compute
+  block,  // all of a block except its inputs and outputs
+};
+template <>
+struct Names<Recompute> {
+  static constexpr std::string_view of[] = {"none", "cheap", "block"};
+};
+
+}  // namespace dikkat
