@@ -100,10 +100,10 @@ else
 fi
 
 # Skipped tests have checked nothing, so they are listed last.
-skipped=$(awk '
+skipped=$({ cat build/{release,asan}/Testing/Temporary/LastTest.log 2>/dev/null || true; } | awk '
   /: Skipped$/ { getline reason }
   /^\[  SKIPPED \] .* ms\)$/ { sub(",$", "", $4); print "  " $4 ": " reason }
-' build/{release,asan}/Testing/Temporary/LastTest.log 2>/dev/null | sort -u)
+' | sort -u)
 if [ -n "$skipped" ]; then
   printf '\n== SKIPPED, because something is missing on this machine:\n%s\n' "$skipped"
 fi
