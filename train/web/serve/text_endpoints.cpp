@@ -61,7 +61,8 @@ std::string tokenize_json(const std::vector<ServedModel>& models, std::string_vi
   json object = parse_body(body);
   const PartsFreer object_freer(object);
   const JsonFields fields = fields_of(object);
-  const ServedModel& model = model_named(models, read_model(fields, names_of(models)));
+  const std::string wanted = read_model(fields, names_of(models));
+  const ServedModel& model = model_named(models, wanted);
   const bool with_pieces = fields.flag("with_pieces");
 
   // A conversation.
@@ -103,7 +104,8 @@ std::string detokenize_json(const std::vector<ServedModel>& models, std::string_
   json object = parse_body(body);
   const PartsFreer object_freer(object);
   const JsonFields fields = fields_of(object);
-  const ServedModel& model = model_named(models, read_model(fields, names_of(models)));
+  const std::string wanted = read_model(fields, names_of(models));
+  const ServedModel& model = model_named(models, wanted);
   require_names(object, {"tokens", "model"});
   const json* const list = fields.find("tokens");
   if (list == nullptr || !list->is_array()) {
