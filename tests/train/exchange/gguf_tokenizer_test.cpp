@@ -5,10 +5,14 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 #include "train/exchange/formats/gguf_writer.h"
+#include "train/system/json.h"
+#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
+#include "train/text/pre_tokenizer.h"
+#include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
@@ -142,8 +146,57 @@ TEST(GgufTokenizer, KnowsTheOtherNamesOfItsRules) {
   for (const char* const pre : {"qwen2", "deepseek-r1-qwen"}) {
     EXPECT_EQ(read(pre), Splitter::qwen2) << pre;
   }
-  EXPECT_TRUE(names(error_of([&] { read("unheard-of"); }), {"tokenizer.ggml.pre", "unheard-of", "gpt-2", "smaug-bpe", "deepseek-coder"}));
+  EXPECT_TRUE(names(error_of([&] { read("unheard-of"); }),
+                    {"tokenizer.ggml.pre", "unheard-of", "gpt-2", "smaug-bpe", "deepseek-llm", "deepseek-coder"}));
   EXPECT_EQ(read_gguf_tokenizer(bpe_file(to, "deepseek-coder", {}))->encode("ab").size(), 2U);
+}
+
+// The expected words and counts are from Python's re and unicodedata, with the expressions of deepseek-llm-7b's tokenizer.json.
+TEST(GgufTokenizer, SplitsAsDeepSeekLlm) {
+  const TemporaryFolder to;
+  const auto tokenizer = read_gguf_tokenizer(bpe_file(to, "deepseek-llm", {}));
+  const PreTokenizer steps(parse_json(dynamic_cast<const PipelineTokenizer&>(*tokenizer).contents().pre_tokenizer));
+  const auto words = [&](std::string_view text) {
+    std::string all;
+    for (const std::string_view word : steps.split(text, 0).words) {
+      all += concat(all.empty() ? "" : "|", *byte_level::to_bytes(word));
+    }
+    return all;
+  };
+  EXPECT_EQ(words("Hello, world 123! "), "Hello|,| world| |1|2|3|!| ");
+  EXPECT_EQ(words("  two  spaces\n\n\tand \"quotes\".\r\n"), " | two| | spaces|\n|\n|\tand| \"|quotes|\".|\r|\n");
+  EXPECT_EQ(words("\u00E7a Stra\u00DFe \u0416\u0438"), "\u00E7|a| Stra|\u00DF|e| \u0416\u0438")
+      << "its punctuation has the letters of ASCII";
+  EXPECT_EQ(words("\u0540\u0561\u0575 \u10E5"), "\u0540|\u0561\u0575 |\u10E5") << "small letters that the rule leaves out";
+  EXPECT_EQ(words("\u4E2D\u6587\uFF0C\u6807\u3002\uD55C\uAD6D \u304B"), "\u4E2D\u6587|\uFF0C|\u6807|\u3002|\uD55C\uAD6D| |\u304B");
+  EXPECT_EQ(words("x\u00B2\u00BD 12ab34"), "x|\u00B2|\u00BD| |1|2|ab|3|4");
+  EXPECT_EQ(words("\u2018hi\u2019 \u3000 \u20AC5  "), "\u2018|hi|\u2019| |\u3000| |\u20AC|5|  ");
+  // The characters that join one before them, by number and sum.
+  const auto joined = [&](std::string_view first, char32_t end) {
+    std::string lines;
+    for (char32_t c = 0x20; c < end; c = c == 0xD7FF ? 0xE000 : c + 1) {
+      lines += first;
+      utf8::append(lines, c);
+      lines += '\n';
+    }
+    const PreTokenizer::Words all = steps.split(lines, 0);
+    std::pair<index, index> found;
+    for (const std::string_view word : all.words) {
+      const std::string bytes = *byte_level::to_bytes(word);
+      if (bytes.size() > first.size() && bytes.starts_with(first)) {
+        found.first += 1;
+        found.second += static_cast<index>(utf8::decode(bytes, static_cast<index>(first.size())).code_point);
+      }
+    }
+    return found;
+  };
+  EXPECT_EQ(joined("\u0416", 0x20000), std::pair(index{1'607}, index{42'938'915}));
+  EXPECT_EQ(joined("!", 0x10000), std::pair(index{64}, index{2'092'108}));
+  EXPECT_EQ(joined("\u4E00", 0x10000), std::pair(index{48'448}, index{1'379'631'730}));
+  // It is written by its name.
+  std::vector<MetaEntry> metadata;
+  add_gguf_tokenizer(*tokenizer, tokenizer->vocab_size(), metadata);
+  EXPECT_EQ(read_gguf_tokenizer(file_of(to, metadata))->to_json(), tokenizer->to_json());
 }
 
 }  // namespace
