@@ -307,7 +307,7 @@ TEST(Data, TokensAreKeptAndFoundAgain) {
   };
   ASSERT_EQ(files().size(), 1U);
   const auto inode = [&] {
-    struct stat status{};
+    struct stat status {};
     EXPECT_EQ(::stat(files().front().c_str(), &status), 0);
     return status.st_ino;
   };
@@ -502,6 +502,59 @@ TEST(Split, OfAFolderIsSpreadAndNamesItsFiles) {
   EXPECT_TRUE(contains(config, "split = \"end\""));
   EXPECT_EQ(json_of(here.run({"eval", "end", "--json"}))["loss"], here.metrics("end").back()["val_loss"]);
   EXPECT_EQ(json_of(here.run({"eval", "run", "--json"}))["loss"], here.metrics("run").back()["val_loss"]);
+}
+
+// Conversations, preferences and the texts of a source are split as texts are; pairs have a test of their own in pairs_test.cpp.
+TEST(Split, OfOtherKindsOfFilesIsSpreadToo) {
+  const Workspace here;
+  std::string sources;
+  for (const char* const letter : {"a", "b", "c"}) {
+    const std::string name(letter);
+    std::string chats, pairs;
+    for (int i = 0; i < 10; ++i) {
+      const std::string lamp = name + std::to_string(i);
+      chats += Json{{"prompt", lamp + "?"}, {"completion", "A ship."}}.dump() + '\n';
+      pairs += Json{{"prompt", lamp + "?"}, {"chosen", "A ship."}, {"rejected", "No."}}.dump() + '\n';
+    }
+    here.write("chats/" + name + ".jsonl", chats);
+    here.write("pairs/" + name + ".jsonl", pairs);
+    here.write("texts/" + name + ".txt", name + tiny_text());
+    if (name != "c") {
+      sources += "[[data.sources]]\nname = \"" + name + "\"\ncorpus = [\"texts/" + name + ".txt\", \"texts/c.txt\"]\n";
+    }
+  }
+  std::string mixed = kTinyConfig;
+  mixed.erase(mixed.find("[data]\n"), std::string("[data]\ncorpus = [\"text.txt\"]\n").size());
+  here.write("mixed.toml", mixed + sources);
+  here.train("base", {"tokenizer.kind=bpe", "tokenizer.vocab_size=280", "train.max_steps=1", "train.eval_tokens=64"});
+  const Words common = {"train.max_steps=1", "train.eval_tokens=64", "optim.warmup_steps=0"};
+  const auto notes = [&](const Words& command, const char* place) {
+    Words words = command;
+    words.insert(words.end(), {"--set", std::string("data.split=") + place});
+    words.insert(words.end(), common.begin(), common.end());
+    const Outcome outcome = here.run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return lines_with(outcome.err, "for validation: ");
+  };
+  const auto expect_split = [&](const std::string& name, Words command, const std::string& spread, std::size_t count) {
+    SCOPED_TRACE(name);
+    command.insert(command.end(), {"--out", name});
+    const Words found = notes(command, "spread");
+    ASSERT_EQ(found.size(), count);
+    for (const std::string& line : found) {
+      expect_named(line, {spread});
+    }
+    command.back() += "-end";
+    const Words ends = notes(command, "end");
+    ASSERT_EQ(ends.size(), count);
+    for (const std::string& line : ends) {
+      expect_named(line, {"/c."});
+      EXPECT_FALSE(contains(line, "/a.") || contains(line, "/b.") || contains(line, spread)) << line;
+    }
+  };
+  expect_split("of-chats", {"finetune", "base", "--data", "chats"}, "all 3 files", 1);
+  expect_split("of-pairs", {"finetune", "base", "--data", "pairs"}, "all 3 files", 1);
+  expect_split("of-sources", {"train", "--config", "mixed.toml"}, "all 2 files", 2);
 }
 
 TEST(Data, AValidationPartOfAFewTokensIsReported) {

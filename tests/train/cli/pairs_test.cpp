@@ -54,6 +54,23 @@ class Pairs : public ::testing::Test {
   Workspace here;
 };
 
+TEST_F(Pairs, of_several_files_are_split_over_all) {
+  here.write("first.tsv", kPairs);
+  const Words few = {"--corpus", "first.tsv", "--corpus", "pairs.tsv", "--set", "data.val_fraction=0.34", "train.max_steps=1"};
+  const Outcome spread = train(few);
+  ASSERT_EQ(spread.code, 0) << spread.err;
+  expect_named(spread.err, {"for validation", "all 2 files"});
+  Words at_end = few;
+  at_end.insert(at_end.begin(), {"train", "--config", "pairs.toml", "--out", "end"});
+  at_end.emplace_back("data.split=end");
+  const Outcome end = here.run(at_end);
+  ASSERT_EQ(end.code, 0) << end.err;
+  const Words lines = lines_with(end.err, "for validation: ");
+  ASSERT_EQ(lines.size(), 1U);
+  expect_named(lines[0], {"pairs.tsv"});
+  EXPECT_FALSE(contains(lines[0], "first.tsv")) << lines[0];
+}
+
 TEST_F(Pairs, train_eval_and_sample_answer_with_the_very_target) {
   const Outcome trained = train();
   ASSERT_EQ(trained.code, 0) << trained.err;

@@ -59,6 +59,18 @@ TEST(Split, OfManySmallFilesSomeGoWholeAndFromAllPlaces) {
   EXPECT_NEAR(static_cast<double>(sum(spread_split(mixed, 0.1, 4096))), 0.9 * static_cast<double>(sum(mixed)), 1000);
 }
 
+// Files that are copies of each other give the same end, so that no part for validation is learnt from a copy.
+TEST(Split, OfCopiesIsTheSameInEach) {
+  for (const std::size_t copies : {2U, 3U, 7U, 30U}) {
+    for (const double share : {0.05, 0.1, 0.25}) {
+      const std::vector<index> sizes(copies, 60'000);
+      for (const index training : spread_split(sizes, share, 1)) {
+        EXPECT_EQ(training, training_share(60'000, share)) << copies;
+      }
+    }
+  }
+}
+
 TEST(Split, LeavesTheOthersInTheirOrder) {
   std::vector<int> items = {1, 2, 3, 4, 5, 6};
   const std::vector<index> sizes = {3, 1, 2};
