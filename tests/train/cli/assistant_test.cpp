@@ -1,3 +1,5 @@
+#include <regex>
+
 #include "tests/train/cli/workspace.h"
 
 // `dikkat assistant`. Its plan depends on the machine's speed, so tests shorten the stages of a plan and let the program run that.
@@ -226,16 +228,35 @@ TEST_F(AssistantTest, LearnsThePairsForWhichThereIsTime) {
   EXPECT_TRUE(contains(pairs, "Is it 0?") && contains(pairs, "Is it 36?")) << "they are spread over the file";
 }
 
-/// Texts that occur twice are counted once: for the least text, the vocabulary and the model's size.
+/// Texts that occur twice are counted once: for the least text, the vocabulary, the model's size, and how often the text is read.
 TEST_F(AssistantTest, CopiesOfTextsAreNotCounted) {
   const std::string text = tiny_text(4'000).substr(0, 14'000);
   here.write("short/a.txt", text.substr(0, 7'000));
   here.write("short/copy.txt", text.substr(0, 7'000));
   expect_refused(here, {"assistant", "--out", "new", "--corpus", "short", "--time", "60s"}, {"--corpus", "7,000"});
   here.write("short/b.txt", text.substr(7'000));
-  const Outcome planned = here.run({"assistant", "--plan", "--json", "--corpus", "short", "--time", "60s"});
-  ASSERT_EQ(planned.code, 0) << planned.err;
-  expect_named(Json::parse(planned.out)["table"].get<std::string>(), {"14,000", "33 %"});
+  /// Expects a plan with these words, and a warning that says how often the text is read. Returns the text's tokens, by the plan.
+  const auto tokens_of = [&](const std::string& corpus, const Words& fragments) {
+    const Outcome planned = here.run({"assistant", "--plan", "--json", "--corpus", corpus, "--time", "60s"});
+    EXPECT_EQ(planned.code, 0) << planned.err;
+    const Json plan = Json::parse(planned.out), stage = plan["stages"][0];
+    const std::string table = plan["table"], before = "the text is read ";
+    expect_named(table, fragments);
+    std::string times = table.substr(table.find(before) + before.size());
+    times.erase(times.find('\n'));
+    expect_named(planned.err, {"will be read " + times});
+    double tokens = stage["steps"];
+    for (const std::string setting : stage["settings"]) {
+      if (setting.starts_with("train.batch_size=") || setting.starts_with("model.block_size=")) {
+        tokens *= std::stod(setting.substr(setting.find('=') + 1));
+      }
+    }
+    return tokens / std::stod(times);
+  };
+  const double with_copies = tokens_of("short", {"14,000", "33 %"});
+  std::filesystem::remove(here / "short/copy.txt");
+  const double without = tokens_of("short", {"14,000"});
+  EXPECT_NEAR(with_copies, without, 0.2 * without);
 }
 
 TEST_F(AssistantTest, RefusesWhatItCannotUse) {
@@ -246,7 +267,9 @@ TEST_F(AssistantTest, RefusesWhatItCannotUse) {
   const auto refused = [&](const Words& options, const Words& fragments) {
     Words arguments = {"assistant", "--out", "new"};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    expect_refused(here, arguments, fragments);
+    const std::string said = expect_refused(here, arguments, fragments);
+    // Keys may be named with their values, but the command has no --set.
+    EXPECT_FALSE(contains(said, "--set") || std::regex_search(said, std::regex(R"(\b(model|data|train|optim)\.[a-z_]+\b(?! = ))"))) << said;
   };
   refused({"--corpus", "text.txt"}, {"--time", "--preset"});
   refused({"--corpus", "text.txt", "--time", "60"}, {"--time", "60"});

@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
 
 namespace dikkat {
 namespace {
@@ -77,6 +78,8 @@ TEST(AssistantPlan, ATrainedModelNeedsNoPretraining) {
 TEST(AssistantPlan, RefusesATimeThatIsTooShort) {
   EXPECT_THROW(share_time(10, {.step_seconds = 1}, {.step_seconds = 1, .epoch_steps = 100}, {}), InputError);
   EXPECT_THROW(share_time(1, {}, {.step_seconds = 1, .epoch_steps = 1}, {}), InputError);
+  const std::string message = testing::error_of([] { share_time(0.5, {}, {.step_seconds = 0.09806640468, .epoch_steps = 1}, {}); });
+  EXPECT_TRUE(testing::names(message, {" 0.098 seconds"}));
 }
 
 TEST(AssistantPlan, IsReadAsItWasWritten) {
