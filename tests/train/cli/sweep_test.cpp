@@ -195,7 +195,10 @@ TEST(Sweep, ABudgetEndsIt) {
   const Json rows = Json::parse(outcome.out)["combinations"];
   EXPECT_EQ(rows[0]["state"], "unfinished");
   EXPECT_EQ(rows[1]["state"], "waiting");
-  EXPECT_EQ(here.log("out/model.n_layer=1").back()["reason"], "budget");
+  const Json last = here.log("out/model.n_layer=1").back();
+  EXPECT_EQ(last["reason"], "budget");
+  EXPECT_EQ(rows[0]["steps"], last["step"]);
+  EXPECT_GT(rows[0]["steps"], 0);
   EXPECT_EQ(here.run({"verify", "out/model.n_layer=1"}).code, 0) << "it is saved";
 }
 
