@@ -190,17 +190,43 @@ TEST_F(Exchange, AnImportHasItsNameOnlyWhenItIsComplete) {
 }
 
 TEST_F(Exchange, RefusesWeightsThatAreNotNumbers) {
-  // The last tensor of the file.
-  std::string bytes = contents(here / "hf/model.safetensors");
-  const float bad = std::numeric_limits<float>::quiet_NaN();
-  std::memcpy(bytes.data() + bytes.size() - sizeof bad, &bad, sizeof bad);
-  here.write("hf/model.safetensors", bytes);
+  const Outcome tuned = here.run({"train", "--init-from", "hf", "--corpus", "text.txt", "--out", "tuned", "--set", "lora.rank=2",
+                                  "train.max_steps=1", "optim.warmup_steps=0", "train.eval_tokens=64"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  for (const std::string file : {"hf/model.safetensors", "model.gguf"}) {
+    std::string bytes = contents(here / file);  // a value of the last tensor
+    const float bad = std::numeric_limits<float>::quiet_NaN();
+    const std::size_t at = bytes.size() - 32 - bytes.size() % sizeof bad;  // GGUF may end in padding
+    std::memcpy(bytes.data() + at, &bad, sizeof bad);
+    here.write(file, bytes);
+  }
+  for (const Words& command : {Words{"import", "model.gguf", "--out", "no"}, Words{"eval", "model.gguf", "--corpus", "text.txt"}}) {
+    expect_refused(here, command, {"model.gguf", "weight", "nan"});
+  }
+  expect_refused(here, {"merge", "tuned", "--out", "no"}, {"hf", "weight", "nan"});
   for (const Words& command :
        {Words{"import", "hf", "--out", "no"}, Words{"export", "hf", "--out", "no"}, Words{"eval", "hf", "--corpus", "text.txt"},
         Words{"sample", "hf", "--prompt", "a"}, Words{"train", "--init-from", "hf", "--corpus", "text.txt", "--out", "no"}}) {
     expect_refused(here, command, {"hf", "weight", "nan"});
   }
   EXPECT_FALSE(std::filesystem::exists(here / "no/config.json") || std::filesystem::exists(here / "no/checkpoints/step-000000000.h5"));
+}
+
+TEST_F(Exchange, EvalFailsIfFiniteWeightsGiveNoLoss) {
+  std::string bytes = contents(here / "hf/model.safetensors");
+  const float huge = 3e38F;
+  for (std::size_t end = bytes.size(); end > bytes.size() - 4096; end -= sizeof huge) {
+    std::memcpy(bytes.data() + end - sizeof huge, &huge, sizeof huge);
+  }
+  here.write("hf/model.safetensors", bytes);
+  for (const Words& more : {Words{}, Words{"--json"}}) {
+    Words command = {"eval", "hf", "--corpus", "text.txt"};
+    command.insert(command.end(), more.begin(), more.end());
+    const Outcome outcome = here.run(command);
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    expect_named(outcome.err, {"hf", "loss", "finite"});
+  }
 }
 
 }  // namespace
