@@ -789,6 +789,37 @@ TEST(CompletionServer, LetsAnswersEndWithinTheGrace) {
   ends.join();
 }
 
+/// A schema whose grammar takes seconds to make.
+json slow_schema() {
+  json schema = {{"type", "object"}, {"properties", json::object()}};
+  for (int i = 0; i < 60; ++i) {
+    schema["properties"][concat("p", i)] = {{"type", "string"}, {"pattern", concat(i, std::string(9'000, '.'))}};
+  }
+  return schema;
+}
+
+TEST(CompletionServer, StopsReadingASchemaWhenItsClientLeaves) {
+  Running server(small_model());
+  HttpClient client(server.url());
+  client.send(post_request(kText, json{{"prompt", "a"}, {"guided_json", slow_schema()}}.dump()));
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  const auto began = std::chrono::steady_clock::now();
+  client.close();
+  EXPECT_TRUE(server.has_logged("the client went away"));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+}
+
+TEST(CompletionServer, StopsReadingASchemaWhenItEnds) {
+  Running server(small_model());
+  HttpClient client(server.url());
+  client.send(post_request(kText, json{{"prompt", "a"}, {"guided_json", slow_schema()}}.dump()));
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  const auto began = std::chrono::steady_clock::now();
+  server.end();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+  EXPECT_EQ(testing::reply_of(client.read()).status, 503);
+}
+
 TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
   Running server(large_model(), {.streams = 1});
   HttpClient runs(server.url()), waits(server.url());
