@@ -118,6 +118,11 @@ try {
   changed.forEach((seconds) => assert(Math.abs(seconds - Date.now() / 1000) < 600, `changed at ${seconds}`));
   const words = await two.page.evaluate(() => document.body.innerText);
   for (const expected of ["optim.learning_rate", "0.001", "0.002", "train.max_steps"]) assert(words.includes(expected), `the comparison does not say ${expected}`);
+  const [lastCurve, table] = await two.page.evaluate(() => {
+    const code = [...document.querySelectorAll("td code")].find((one) => one.textContent === "optim.learning_rate");
+    return [Math.max(...[...document.querySelectorAll(".chart")].map((one) => one.getBoundingClientRect().bottom)), code.closest("table").getBoundingClientRect().top];
+  });
+  assert(lastCurve > 0 && table >= lastCurve, `the differences begin at ${table}, expected below the curves, which end at ${lastCurve}`);
   assert.equal(await two.page.$eval(".best", (one) => one.textContent), "1.1000 ± 0.0100");
   assert.equal(await two.page.evaluate(() => view.plots[0].series.length), 7, "three curves of each run");
   assert.deepEqual(two.errors, []);
