@@ -307,7 +307,7 @@ TEST(Data, TokensAreKeptAndFoundAgain) {
   };
   ASSERT_EQ(files().size(), 1U);
   const auto inode = [&] {
-    struct stat status {};
+    struct stat status{};
     EXPECT_EQ(::stat(files().front().c_str(), &status), 0);
     return status.st_ino;
   };
