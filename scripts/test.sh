@@ -73,7 +73,7 @@ build_tests() {
 build_sanitized() {
   local march=()
   [ "$(uname -m)" != x86_64 ] || march=(-DDIKKAT_MARCH=x86-64-v3)
-  cmake --preset asan "${march[@]}" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DDIKKAT_TESTS_TOGETHER=ON >/dev/null &&
+  cmake --preset asan "${march[@]}" -DCMAKE_UNITY_BUILD=ON -DDIKKAT_TESTS_TOGETHER=ON >/dev/null &&
     scripts/show-build.sh build/asan/build.log cmake --build --preset asan
 }
 

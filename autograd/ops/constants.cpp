@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kTile = 1 << 14;
+constexpr index kBlock = 1 << 14;
 
 /// A tensor whose element i is f(i).
 template <class F>
@@ -18,7 +18,7 @@ Tensor made(Tape& tape, const char* op, Shape shape, DType dtype, F&& f) {
     tape.begin(op);
     const Tensor y = tape.make(shape, dtype);
     T* const to = y.mutable_data<T>();
-    parallel_blocks(y.size(), kTile, [&](index begin, index end) {
+    parallel_blocks(y.size(), kBlock, [&](index begin, index end) {
       for (index i = begin; i < end; ++i) {
         to[i] = to_stored<T>(static_cast<Computed<T>>(f(i)));
       }

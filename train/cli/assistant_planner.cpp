@@ -7,7 +7,6 @@
 #include <functional>
 #include <iterator>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -454,18 +453,6 @@ class Planner {
 
 }  // namespace
 
-AssistantPlan plan_assistant(AssistantPlan wishes) {
-  try {
-    return Planner(std::move(wishes)).make();
-  } catch (const InputError& error) {
-    constexpr std::string_view kOptions = " (data.text_field, --text-field)";  // of other commands that read the same files
-    std::string what = error.what();
-    const std::size_t at = what.find(kOptions);
-    if (at == std::string::npos) {
-      throw;
-    }
-    throw InputError(what.erase(at, kOptions.size()));
-  }
-}
+AssistantPlan plan_assistant(AssistantPlan wishes) { return Planner(std::move(wishes)).make(); }
 
 }  // namespace dikkat

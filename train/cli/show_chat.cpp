@@ -15,13 +15,13 @@
 namespace dikkat {
 namespace {
 
-struct Example {
+struct ShownExample {
   std::string place;
   ChatTokens tokens;
 };
 
 struct Shown {
-  std::vector<Example> first{};
+  std::vector<ShownExample> first{};
   std::vector<std::string> notes{};
   index examples = 0, files = 0, tokens = 0, longest = 0, scored = 0;
 };
@@ -114,7 +114,7 @@ std::string text_of(const ChatTokens& example, const Tokenizer& tokenizer) {
 std::string show_chat(const ChatToShow& options, const Tokenizer& tokenizer) {
   const Shown shown = read_examples(options, tokenizer);
   std::string text;
-  for (const Example& example : shown.first) {
+  for (const ShownExample& example : shown.first) {
     append_to(text, concat(example.place, ", ", example.tokens.tokens.size(), " tokens:\n", text_of(example.tokens, tokenizer), '\n'));
   }
   append_to(text, concat("examples  ", grouped_digits(shown.examples), " in ", shown.files, shown.files == 1 ? " file\n" : " files\n",
@@ -130,7 +130,7 @@ std::string show_chat(const ChatToShow& options, const Tokenizer& tokenizer) {
 nlohmann::ordered_json chat_to_json(const ChatToShow& options, const Tokenizer& tokenizer) {
   const Shown shown = read_examples(options, tokenizer);
   nlohmann::ordered_json examples = nlohmann::ordered_json::array();
-  for (const Example& example : shown.first) {
+  for (const ShownExample& example : shown.first) {
     examples.push_back({{"place", example.place},
                         {"text", tokenizer.decode(example.tokens.tokens)},
                         {"tokens", example.tokens.tokens},

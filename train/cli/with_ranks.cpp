@@ -24,15 +24,15 @@ constexpr auto kToBeRead = std::chrono::milliseconds(500);
 
 int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
-const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
+const char* environment_variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
 
 /// Ends this rank, which cannot be connected, so that the launcher ends the others, which wait for it. Open MPI's launcher does so when a
 /// rank exits, MPICH's only when a signal ends it.
 [[noreturn]] void end_unconnected(const std::string& reason) {
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
-  const std::string what = concat("rank ", rank_by_launcher(variable), " on ", host, ": ", reason);
-  if (variable("PMI_SIZE") != nullptr) {
+  const std::string what = concat("rank ", rank_by_launcher(environment_variable), " on ", host, ": ", reason);
+  if (environment_variable("PMI_SIZE") != nullptr) {
     warn("dikkat: " + what);
     std::this_thread::sleep_for(kToBeRead);
     ::kill(::getpid(), SIGKILL);
@@ -74,7 +74,7 @@ int with_ranks(const std::function<int(const std::shared_ptr<Ranks>&)>& command)
 
   // Ranks of one machine share its cores, unless each is bound to its own.
   if (const int share = std::max(1, all_cores() / ranks->on_this_host());
-      variable("OMP_NUM_THREADS") == nullptr && thread_count() == usable_cores() && thread_count() > share) {
+      environment_variable("OMP_NUM_THREADS") == nullptr && thread_count() == usable_cores() && thread_count() > share) {
     set_thread_count(share);
   }
 
@@ -102,13 +102,13 @@ int with_ranks(const std::function<int(const std::shared_ptr<Ranks>&)>& command)
 }
 
 void require_one_process(const char* command) {
-  if (launcher(variable)) {
+  if (launcher(environment_variable)) {
     throw LaunchError(concat(command, " runs in one process: start it without mpirun or srun"));
   }
 }
 
 bool is_first_to_fail(const LaunchError& failure) {
-  return (failure.whose() == LaunchError::Whose::job ? rank_by_launcher(variable) : rank_on_host_by_launcher(variable)) == 0;
+  return (failure.whose() == LaunchError::Whose::job ? rank_by_launcher(environment_variable) : rank_on_host_by_launcher(environment_variable)) == 0;
 }
 
 }  // namespace dikkat

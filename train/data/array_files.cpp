@@ -17,7 +17,7 @@ namespace {
 // the version, the length of the header, and the header, which is the text of a Python dictionary:
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNumpyMagic = "\x93NUMPY";
 
 struct NpyHeader {
   std::string_view type;
@@ -57,7 +57,7 @@ std::optional<std::vector<index>> extents_of(std::string_view text) {
 }
 
 NpyHeader npy_header(std::string_view bytes, const std::string& name) {
-  require_input(bytes.starts_with(kMagic) && bytes.size() >= 12, name, " is not a NumPy file, expected one that numpy.save wrote");
+  require_input(bytes.starts_with(kNumpyMagic) && bytes.size() >= 12, name, " is not a NumPy file, expected one that numpy.save wrote");
   const auto byte = [&](std::size_t at) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at])); };
   const std::size_t begin = byte(6) == 1 ? 10 : 12;
   const std::size_t length = byte(8) | byte(9) << 8U | (byte(6) == 1 ? 0 : byte(10) << 16U | byte(11) << 24U);

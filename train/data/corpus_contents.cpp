@@ -26,7 +26,7 @@ constexpr std::string_view kColumns[] = {"prompt", "completion", "response", "in
                                          "answer", "chosen",     "rejected", "text",        "label", "conversations", "messages"};
 
 /// What the messages call each kind, and what to do with it. FILE stands for the file's name.
-struct Words {
+struct KindWords {
   std::string_view what, advice;
 };
 
@@ -36,7 +36,7 @@ constexpr std::string_view kPreferOrShow =
     "`dikkat finetune MODEL --data FILE` learns preferences from such files (unless preference.method is \"none\"), and `dikkat corpus "
     "inspect FILE --chat --tokenizer MODEL` shows them";
 
-Words words_for(DataKind kind) {
+KindWords words_for(DataKind kind) {
   switch (kind) {
     case DataKind::text: return {"plain text", ""};
     case DataKind::documents: return {"texts", ""};

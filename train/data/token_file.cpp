@@ -38,7 +38,7 @@ struct Header {
 };
 constexpr std::size_t kHeaderBytes = 256;
 static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
-constexpr std::array<char, 16> kMagic = {'d', 'i', 'k', 'k', 'a', 't', ' ', 't', 'o', 'k', 'e', 'n', 's', '\n', '\x1A', '\0'};
+constexpr std::array<char, 16> kTokenFileMagic = {'d', 'i', 'k', 'k', 'a', 't', ' ', 't', 'o', 'k', 'e', 'n', 's', '\n', '\x1A', '\0'};
 constexpr std::int64_t kVersion = 2;
 constexpr std::string_view kUnfinished = ".unfinished";
 
@@ -259,7 +259,7 @@ void TokenFileWriter::append(Part part, std::span<const Token> tokens) {
 
 void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
   Header header{};
-  header.magic = kMagic;
+  header.magic = kTokenFileMagic;
   header.version = kVersion;
   header.vocab_size = vocab_size_;
   if (counts_[1] > 0) {
@@ -307,7 +307,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   std::memcpy(&header, mapped->data(), sizeof header);
-  if (header.magic != kMagic || header.version != kVersion || header.checksum != checksum_of(header) ||
+  if (header.magic != kTokenFileMagic || header.version != kVersion || header.checksum != checksum_of(header) ||
       std::string_view(header.key.data(), header.key.size()) != key || header.vocab_size != vocab_size ||
       !is_possible(header, mapped->size())) {
     return std::nullopt;

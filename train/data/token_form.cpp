@@ -14,9 +14,9 @@ constexpr std::size_t kEnoughIds = 16;
 constexpr double kNearlyAll = 0.95, kMost = 0.5;
 
 /// The 16-bit words at the beginning of a file.
-class Words {
+class Words16 {
  public:
-  explicit Words(std::span<const std::byte> data) : data_(data.first(std::min(data.size(), kTokenFormBytes) / 8 * 8)) {}
+  explicit Words16(std::span<const std::byte> data) : data_(data.first(std::min(data.size(), kTokenFormBytes) / 8 * 8)) {}
 
   /// Returns the share of words for which f(word) is true, among words `first`, `first` + `step` and so on.
   template <class F>
@@ -52,7 +52,7 @@ bool is_double_top(std::uint16_t word) { return 0x3E00 <= (word & 0x7FF0) && (wo
 }  // namespace
 
 TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index vocab_size) {
-  const Words words(begin);
+  const Words16 words(begin);
   if (words.bytes() < 4 * kEnoughIds) {
     return {};
   }

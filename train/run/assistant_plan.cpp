@@ -18,7 +18,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr int kPlanFormat = 1;
 constexpr double kTokensPerParameter = 8;
 constexpr index kParametersPerByte = 4;
-constexpr double kFewestSteps = 8;
+constexpr double kFewestStageSteps = 8;
 
 // The models to choose from, in rising order. Heads have 32 or 64 columns.
 constexpr AssistantSize kSizes[] = {
@@ -68,7 +68,7 @@ OrderedJson json_of(const AssistantPlan& plan) {
 
 /// Returns the whole steps of a stage that may take `seconds`, and read its text `epochs` times.
 double steps_of(const StageCost& cost, double seconds, double epochs) {
-  return std::floor(std::min(seconds / cost.step_seconds, std::max(kFewestSteps, std::ceil(epochs * cost.epoch_steps))));
+  return std::floor(std::min(seconds / cost.step_seconds, std::max(kFewestStageSteps, std::ceil(epochs * cost.epoch_steps))));
 }
 
 }  // namespace
@@ -108,10 +108,10 @@ StageSteps share_time(double seconds, const StageCost& pretrain, const StageCost
   StageSteps steps;
   const auto take = [&](const StageCost& cost, double share, double epochs) {
     const double count = steps_of(cost, share, epochs);
-    require_input(count >= kFewestSteps,
+    require_input(count >= kFewestStageSteps,
                   fmt::format("--time leaves {:.0f} seconds for a stage whose step takes {:.2g} seconds, expected time for {:.0f} steps or "
                               "more: give a longer --time, or a smaller model",
-                              std::max(0.0, share), cost.step_seconds, kFewestSteps));
+                              std::max(0.0, share), cost.step_seconds, kFewestStageSteps));
     left -= count * cost.step_seconds;
     return static_cast<index>(count);
   };

@@ -122,7 +122,7 @@ Json ranks_object(const std::vector<RankMemory>& list) {
   return ranks;
 }
 
-void print_plan_json(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
+void print_run_plan_json(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
                      const ProductRates& rates, const PlanArguments& arguments) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
@@ -154,7 +154,7 @@ void print_plan_json(const Trainer& trainer, const Trial& trial, const std::file
   print_json(object);
 }
 
-void print_plan(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
+void print_run_plan(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
                 const ProductRates& rates, const PlanArguments& arguments) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
@@ -220,7 +220,8 @@ int plan_command(const PlanArguments& arguments) {
   planned.facts.processes = arguments.ranks > 1;
   note_keys_without_effect(std::span(&planned, 1), written);
   const Trial trial = run_trial(trainer, kSteps);
-  (arguments.json ? print_plan_json : print_plan)(trainer, trial, out, machine, product_rates(), arguments);
+  const auto print = arguments.json ? print_run_plan_json : print_run_plan;
+  print(trainer, trial, out, machine, product_rates(), arguments);
   flush_results();
   return 0;
 }

@@ -30,7 +30,7 @@
 namespace dikkat {
 namespace {
 
-constexpr int kLabel = 10;
+constexpr int kSweepLabel = 10;
 
 struct SweepArguments {
   WantedRun run;
@@ -45,7 +45,7 @@ struct SweepArguments {
   std::vector<std::string> given;  // the options in use that --resume takes from the folder
 };
 
-void print_line(const char* name, const std::string& text) { print_message(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); }
+void print_line(const char* name, const std::string& text) { print_message(fmt::format("{:<{}}{}", name, kSweepLabel, text), kSweepLabel); }
 
 /// Parses --budget, such as "90s", "30m" or "1.5h", into seconds.
 double seconds_of_budget(const std::string& text) {
@@ -155,8 +155,8 @@ void require_comparable(const std::vector<std::pair<std::string, ScoredSet>>& sc
   const auto seen = std::ranges::find_if(scored, [&](const auto& one) { return one.second.contexts != of_first.contexts; });
   if (seen != scored.end()) {
     warn(fmt::format("{:<{}}{} and {} predict the same tokens from different contexts: a lower loss may be due to the context", "note",
-                     kLabel, name, seen->first),
-         kLabel);
+                     kSweepLabel, name, seen->first),
+         kSweepLabel);
   }
 }
 
@@ -189,7 +189,7 @@ void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::
   require_input(distinct.size() > 1 || runs.size() == 1,
                 "--vary: all combinations give the same run, since their differences have no effect: vary a key that has one");
   if (!repeated.empty()) {
-    warn(fmt::format("{:<{}}equal to another combination, since the difference has no effect there: {}", "note", kLabel, repeated), kLabel);
+    warn(fmt::format("{:<{}}equal to another combination, since the difference has no effect there: {}", "note", kSweepLabel, repeated), kSweepLabel);
   }
 }
 
@@ -223,9 +223,9 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
   check_effects(a, sweep, runs, written);
   disk *= sweep.seeds.size();
   if (const auto free = free_space(out); free && *free < static_cast<index>(disk)) {
-    warn(fmt::format("{:<{}}the runs' checkpoints may need {}, but {} are free", "warning", kLabel, short_bytes(static_cast<double>(disk)),
+    warn(fmt::format("{:<{}}the runs' checkpoints may need {}, but {} are free", "warning", kSweepLabel, short_bytes(static_cast<double>(disk)),
                      short_bytes(static_cast<double>(*free))),
-         kLabel);
+         kSweepLabel);
   }
 }
 
@@ -253,9 +253,9 @@ std::string listed(const std::vector<index>& numbers) {
 }
 
 /// Estimates what is left of a sweep and how long it takes: from trials, corrected by the runs that have ended.
-class Clock {
+class SweepClock {
  public:
-  explicit Clock(const SweepDirectory& directory) : plan_(directory.description().plan()) {
+  explicit SweepClock(const SweepDirectory& directory) : plan_(directory.description().plan()) {
     for (const Combination& c : directory.description().combinations) {
       seconds_.push_back(c.seconds);
     }
@@ -329,8 +329,8 @@ void warn_about_late_keys(const SweepArguments& a, const SweepDescription& sweep
     warn(fmt::format(
              "{:<{}}halving stops runs as early as step {} of {}, but {} shows its effect late: the value that would be best at the "
              "end may be stopped. With --no-halving every run trains to its end",
-             "warning", kLabel, grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps), late),
-         kLabel);
+             "warning", kSweepLabel, grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps), late),
+         kSweepLabel);
   }
 }
 
@@ -393,7 +393,7 @@ int sweep_command(const SweepArguments& a) {
   SweepDirectory directory = a.resume.empty() ? wanted_sweep(a) : SweepDirectory::open(a.resume);
   const SweepDescription& sweep = directory.description();
   std::vector<LegResult> ended = directory.results();
-  Clock clock(directory);
+  SweepClock clock(directory);
   require_comparable(directory, ended);
   introduce(directory, clock.left(ended), a.budget);
   warn_about_late_keys(a, sweep);
@@ -431,9 +431,9 @@ int sweep_command(const SweepArguments& a) {
     all.push_back(*result);
     require_comparable(directory, all);
     if (result->failed()) {
-      warn(fmt::format("{:<{}}{} failed: {}; the sweep continues", "warning", kLabel, sweep.run_name(leg.combination, leg.seed),
+      warn(fmt::format("{:<{}}{} failed: {}; the sweep continues", "warning", kSweepLabel, sweep.run_name(leg.combination, leg.seed),
                        result->failure),
-           kLabel);
+           kSweepLabel);
     }
     return result;
   });

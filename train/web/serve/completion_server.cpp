@@ -27,7 +27,7 @@ constexpr int kMoreConnections = 32;                      // beside those of run
 constexpr std::size_t kOtherFiles = 320;                  // connections that have been answered, and the program's own files
 constexpr std::size_t kLargeBody = std::size_t{1} << 18;  // of a request whose memory goes back to the system
 constexpr std::string_view kVersion = "/v1";              // the beginning of the paths of OpenAI's protocol
-constexpr auto kMoment = std::chrono::milliseconds(50);   // between checks whether the client is still there
+constexpr auto kClientCheck = std::chrono::milliseconds(50);   // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
 std::uint64_t random_number() {
@@ -328,11 +328,11 @@ class CompletionServer::Parts {
   /// Returns a function that throws ApiError when the client is gone or the server ends. It looks only now and then, however often it is
   /// called.
   std::function<void()> patience(const HttpRequest& request) const {
-    return [this, &request, next = Job::Clock::now() + kMoment]() mutable {
+    return [this, &request, next = Job::Clock::now() + kClientCheck]() mutable {
       if (Job::Clock::now() < next) {
         return;
       }
-      next = Job::Clock::now() + kMoment;
+      next = Job::Clock::now() + kClientCheck;
       if (request.is_gone()) {
         throw ApiError(499, "the client went away");
       }
@@ -346,7 +346,7 @@ class CompletionServer::Parts {
   static HttpResponse whole(const ResponseHead& head, Job& job, HttpRequest& request) {
     std::vector<Piece> choices(static_cast<std::size_t>(job.request().options.num_samples));
     while (!job.is_over()) {
-      for (Piece& piece : job.take(kMoment)) {
+      for (Piece& piece : job.take(kClientCheck)) {
         Piece& choice = choices[static_cast<std::size_t>(piece.choice)];
         choice.append(std::move(piece));
       }
@@ -371,7 +371,7 @@ class CompletionServer::Parts {
     try {
       while (listens && !job.is_over()) {
         std::string events;
-        for (const Piece& piece : job.take(kMoment)) {
+        for (const Piece& piece : job.take(kClientCheck)) {
           events += piece_event(head, piece, with_usage);
         }
         listens = write(events) && !request.is_gone();
