@@ -14,8 +14,8 @@ struct Case {
 
 std::string train(const std::string& rest) { return "train --config tiny.toml --out new " + rest; }
 std::string set(const std::string& assignments) { return train("--set " + assignments); }
-std::string sweep(const std::string& rest) { return "sweep --config tiny.toml --out new " + rest; }
-std::string rates(const std::string& rest) { return sweep("--vary optim.learning_rate=1e-3,2e-3 " + rest); }
+std::string sweep_of_rest(const std::string& rest) { return "sweep --config tiny.toml --out new " + rest; }
+std::string rates(const std::string& rest) { return sweep_of_rest("--vary optim.learning_rate=1e-3,2e-3 " + rest); }
 
 const Case kCases[] = {
     // texts
@@ -230,13 +230,13 @@ const Case kCases[] = {
     {"tokenizer train --corpus text.txt --splitter gpt4 --out new", 2, {"--splitter", "gpt4", "qwen2"}},
 
     // sweeps
-    {sweep(""), 2, {"--vary", "--seeds"}},
-    {sweep("--vary optim.learning_rte=1"), 2, {"optim.learning_rte", "optim.learning_rate"}},
-    {sweep("--vary optim.learning_rate=1e-3,fast"), 2, {"optim.learning_rate", "\"fast\""}},
-    {sweep("--vary data.val_fraction=0.1,0.2"), 2, {"data.val_fraction"}},
-    {sweep("--vary lora.dropout=0,0.1"), 2, {"lora.dropout", "lora.rank"}},
-    {sweep("--vary train.max_steps=10,20"), 2, {"train.max_steps", "--no-halving"}},
-    {sweep("--vary model.n_layer=1,2 --corpus nowhere.txt"), 2, {"/nowhere.txt"}},
+    {sweep_of_rest(""), 2, {"--vary", "--seeds"}},
+    {sweep_of_rest("--vary optim.learning_rte=1"), 2, {"optim.learning_rte", "optim.learning_rate"}},
+    {sweep_of_rest("--vary optim.learning_rate=1e-3,fast"), 2, {"optim.learning_rate", "\"fast\""}},
+    {sweep_of_rest("--vary data.val_fraction=0.1,0.2"), 2, {"data.val_fraction"}},
+    {sweep_of_rest("--vary lora.dropout=0,0.1"), 2, {"lora.dropout", "lora.rank"}},
+    {sweep_of_rest("--vary train.max_steps=10,20"), 2, {"train.max_steps", "--no-halving"}},
+    {sweep_of_rest("--vary model.n_layer=1,2 --corpus nowhere.txt"), 2, {"/nowhere.txt"}},
     {rates("--set optim.learning_rate=1"), 2, {"optim.learning_rate", "--set", "--vary"}},
     {rates("--set data.val_fraction=0"), 2, {"data.val_fraction", "data.validation"}},
     {rates("--corpus -"), 2, {"standard input"}},
@@ -308,7 +308,7 @@ std::string name_of(const Case& c) {
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c); }
 
-constexpr const char* kPairsConfig = R"([model]
+constexpr const char* kTinyPairsConfig = R"([model]
 kind = "encoder_decoder"
 n_layer = 1
 n_head = 2
@@ -349,7 +349,7 @@ class BadInput : public ::testing::TestWithParam<Case> {
     here_->write("mixed.toml", "[[data.sources]]\nname = \"lamps\"\ncorpus = [\"text.txt\"]\n");
     here_->write("gone.toml", "[[data.sources]]\nname = \"gone\"\ncorpus = [\"gone.txt\"]\n");
     here_->write("pairs.tsv", "the lamp\tturns\nships\tgo by\n");
-    here_->write("pairs.toml", kPairsConfig);
+    here_->write("pairs.toml", kTinyPairsConfig);
     ASSERT_EQ(::mkfifo((*here_ / "pipe").c_str(), 0600), 0);
   }
   static void TearDownTestSuite() { here_.reset(); }

@@ -10,11 +10,6 @@
 namespace dikkat::testing {
 namespace {
 
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 Words train(const std::string& out, const Words& more) {
   return with({"train", "--config", "tiny.toml", "--out", out, "--set", "train.max_steps=4"}, more);
 }

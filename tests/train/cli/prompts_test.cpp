@@ -7,18 +7,13 @@
 namespace dikkat::testing {
 namespace {
 
-std::vector<Json> lines_of(const std::string& text) {
+std::vector<Json> answers_in(const std::string& text) {
   std::vector<Json> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
     lines.push_back(Json::parse(line));
   }
   return lines;
-}
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
 }
 
 class PromptsTest : public ::testing::Test {
@@ -42,7 +37,7 @@ TEST_F(PromptsTest, EachIsAnsweredLikeASinglePrompt) {
   }
   const Outcome together = answer(input, options);
   EXPECT_EQ(together.code, 0) << together.err;
-  const std::vector<Json> lines = lines_of(together.out);
+  const std::vector<Json> lines = answers_in(together.out);
   ASSERT_EQ(lines.size(), prompts.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Outcome alone = here_.run(with({"sample", "run", "--prompt", prompts[i], "--json"}, options));
@@ -66,7 +61,7 @@ TEST_F(PromptsTest, OtherFieldsAreCopied) {
   EXPECT_EQ(outcome.err, "");
   const std::string same = line.substr(0, line.size() - 1) + ",\"samples\":";
   EXPECT_TRUE(outcome.out.starts_with(same)) << "in their order: " << outcome.out;
-  const std::vector<Json> lines = lines_of(outcome.out);
+  const std::vector<Json> lines = answers_in(outcome.out);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[1], (Json{{"prompt", "the "}, {"samples", lines[0]["samples"]}})) << "a string is a prompt, and `seed` only a column";
 
@@ -106,7 +101,7 @@ TEST_F(PromptsTest, ALineThatCannotBeAnsweredHasAnErrorAndTheOthersAreAnswered) 
   }
   const Outcome outcome = here_.run({"sample", "letters", "--prompts", "-", "--max-new-tokens", "2"}, {.input = input});
   EXPECT_EQ(outcome.code, 2);
-  const std::vector<Json> lines = lines_of(outcome.out);
+  const std::vector<Json> lines = answers_in(outcome.out);
   ASSERT_EQ(lines.size(), 2 * wrong.size());
   for (std::size_t i = 0; i < wrong.size(); ++i) {
     EXPECT_TRUE(contains(lines[2 * i].value("error", ""), wrong[i].second)) << lines[2 * i];
@@ -142,7 +137,7 @@ TEST_F(PromptsTest, AnInterruptLeavesTheLinesThatAreComplete) {
   program.send(SIGINT);
   const Outcome stopped = program.wait();
   EXPECT_EQ(stopped.code, 130);
-  const std::vector<Json> lines = lines_of(stopped.out);
+  const std::vector<Json> lines = answers_in(stopped.out);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0]["prompt"], "the lamp turns ");
   for (const Json& sample : lines[0]["samples"]) {
@@ -178,7 +173,7 @@ TEST_F(PromptsForAnEncoderDecoder, EachIsASource) {
   }
   const Outcome outcome = here_.run({"sample", "run", "--prompts", "-", "--beam", "2"}, {.input = input});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const std::vector<Json> lines = lines_of(outcome.out);
+  const std::vector<Json> lines = answers_in(outcome.out);
   ASSERT_EQ(lines.size(), 140U);
   Json alone = Json::parse(here_.run({"sample", "run", "--prompt", "who keeps the lamp", "--beam", "2", "--json"}).out)["samples"];
   for (std::size_t i = 0; i < lines.size(); i += 2) {
@@ -197,7 +192,7 @@ TEST_F(PromptsForAnEncoderDecoder, ALineThatCannotBeAnsweredHasAnError) {
   here_.write("p.jsonl", "\"the lamp\"\n\" \"\n\"a b c d e f g h i j k l m\"\n\"the zebra\"\n7\n");
   const Outcome outcome = here_.run({"sample", "run", "--prompts", "p.jsonl", "--attention"});
   EXPECT_EQ(outcome.code, 2);
-  const std::vector<Json> lines = lines_of(outcome.out);
+  const std::vector<Json> lines = answers_in(outcome.out);
   ASSERT_EQ(lines.size(), 5U);
   EXPECT_EQ(lines[0]["samples"][0]["text"], "turns");
   EXPECT_EQ(lines[0]["samples"][0]["attention"].size(), 3U);

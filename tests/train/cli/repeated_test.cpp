@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Words train(const std::string& out, const Words& settings = {}) {
+Words train_with(const std::string& out, const Words& settings = {}) {
   Words words = {"train", "--config", "tiny.toml", "--out", out};
   for (const std::string& setting : settings) {
     words.insert(words.end(), {"--set", setting});
@@ -42,8 +42,8 @@ TEST(Repeated, ATrainingThatWasKilledBeforeItsFirstCheckpointBeginsAgain) {
   const Workspace here;
   here.train("whole");
   write_start_of(here, "whole", "run");
-  expect_refused(here, train("run", {"train.max_steps=21"}), {"run", "--out"});
-  const Outcome repeated = here.run(train("run"));
+  expect_refused(here, train_with("run", {"train.max_steps=21"}), {"run", "--out"});
+  const Outcome repeated = here.run(train_with("run"));
   EXPECT_EQ(repeated.code, 0) << repeated.err;
   EXPECT_TRUE(here.checkpoint("run", 20) == here.checkpoint("whole", 20));
   EXPECT_EQ(here.timeless_metrics("run"), here.timeless_metrics("whole"));
@@ -52,23 +52,23 @@ TEST(Repeated, ATrainingThatWasKilledBeforeItsFirstCheckpointBeginsAgain) {
   // Other files are somebody's, and a run that has lost its checkpoints is not a start.
   write_start_of(here, "whole", "noted");
   here.write("noted/notes.txt", "mine");
-  expect_refused(here, train("noted"), {"noted", "notes.txt"});
+  expect_refused(here, train_with("noted"), {"noted", "notes.txt"});
   here.train("lost");
   fs::remove_all(here / "lost/checkpoints");
-  expect_refused(here, train("lost"), {"lost", "--out"});
+  expect_refused(here, train_with("lost"), {"lost", "--out"});
 }
 
 TEST(Repeated, ATrainingThatWasKilledLaterContinues) {
   const Workspace here;
   here.train("whole", {"train.max_steps=60"});
-  const Words command = train("run", {"train.max_steps=60"});
+  const Words command = train_with("run", {"train.max_steps=60"});
   {
     Program program(here.here(command));
     ASSERT_TRUE(program.until([&] { return here.metric_lines("run") >= 13; }));
     program.send(SIGKILL);
     EXPECT_EQ(program.wait().code, -SIGKILL);
   }
-  expect_refused(here, train("run", {"train.max_steps=60", "optim.learning_rate=0.02"}), {"run", "optim.learning_rate", "0.02", "--out"});
+  expect_refused(here, train_with("run", {"train.max_steps=60", "optim.learning_rate=0.02"}), {"run", "optim.learning_rate", "0.02", "--out"});
   const Outcome repeated = here.run(command);
   EXPECT_EQ(repeated.code, 0) << repeated.err;
   EXPECT_EQ(repeated.out, "run\n");

@@ -172,6 +172,12 @@ inline std::string fixed(double value, int digits) {
   return text.str();
 }
 
+/// Returns the words, and more after them.
+inline Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 /// The lines of a text that contain this part.
 inline Words lines_with(const std::string& text, const std::string& part) {
   Words lines;

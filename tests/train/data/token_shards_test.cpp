@@ -10,7 +10,7 @@ namespace {
 using testing::names;
 
 template <class Int>
-std::string bytes_of(const std::vector<Int>& values) {
+std::string bytes_of_ids(const std::vector<Int>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Int));
 }
 
@@ -21,7 +21,7 @@ std::string shard(std::int32_t magic, std::int32_t version, const std::vector<In
   header[0] = magic;
   header[1] = version;
   header[2] = static_cast<std::int32_t>(tokens.size());
-  return bytes_of(header) + bytes_of(tokens);
+  return bytes_of_ids(header) + bytes_of_ids(tokens);
 }
 
 std::vector<Token> all_of(const TokenStore& store) {
@@ -48,14 +48,14 @@ class TokenShards : public ::testing::Test {
 TEST_F(TokenShards, ReadsNanoGptsAndLlmCs) {
   const Ids16 ids = {50256, 1, 2, 50256, 3, 50255};
   const std::vector<Token> expected(ids.begin(), ids.end());
-  EXPECT_EQ(all_of(open({bytes_of(ids)})), expected);
+  EXPECT_EQ(all_of(open({bytes_of_ids(ids)})), expected);
   EXPECT_EQ(all_of(open({shard(20240520, 1, ids)})), expected);
   EXPECT_EQ(all_of(open({shard(20240801, 7, Ids32(ids.begin(), ids.end()))})), expected);
   EXPECT_EQ(all_of(open({shard(20240801, 7, Ids32{100000, 7})}, 128256)), (std::vector<Token>{100000, 7}));
 }
 
 TEST_F(TokenShards, ContinueFromFileToFile) {
-  const TokenStore all = open({bytes_of(Ids16{1, 2, 3}), shard(20240520, 1, Ids16{4, 5}), bytes_of(Ids16{6})});
+  const TokenStore all = open({bytes_of_ids(Ids16{1, 2, 3}), shard(20240520, 1, Ids16{4, 5}), bytes_of_ids(Ids16{6})});
   EXPECT_EQ(all_of(all), (std::vector<Token>{1, 2, 3, 4, 5, 6}));
   std::vector<Token> some(3);
   all.read(2, 3, some.data());
@@ -67,7 +67,7 @@ TEST_F(TokenShards, ContinueFromFileToFile) {
 }
 
 TEST_F(TokenShards, DocumentsAreBetweenSeparators) {
-  const TokenStore all = open({bytes_of(Ids16{50256, 1, 2, 50256, 3, 50256})});
+  const TokenStore all = open({bytes_of_ids(Ids16{50256, 1, 2, 50256, 3, 50256})});
   ASSERT_EQ(all.documents(), 3);  // the first has only the separator
   EXPECT_EQ(all.document_start(0), 0);
   EXPECT_EQ(all.document_start(1), 1);
@@ -88,7 +88,7 @@ TEST_F(TokenShards, RefusesDamage) {
   EXPECT_TRUE(names(error_of(good + "xx"), {"0.bin", "1032"}));
   EXPECT_TRUE(names(error_of(shard(20240520, 2, Ids16{1})), {"0.bin", "version 2", "1"}));
   EXPECT_TRUE(names(error_of(shard(20240520, 1, Ids16{})), {"0.bin", "0 tokens"}));
-  EXPECT_TRUE(names(error_of(bytes_of(Ids16{1, 65, 3}), 65), {"0.bin", "token 1", "65", "64"}));
+  EXPECT_TRUE(names(error_of(bytes_of_ids(Ids16{1, 65, 3}), 65), {"0.bin", "token 1", "65", "64"}));
 }
 
 TEST_F(TokenShards, AreRecognisedByTheirNames) {
