@@ -108,7 +108,8 @@ void require_one_process(const char* command) {
 }
 
 bool is_first_to_fail(const LaunchError& failure) {
-  return (failure.whose() == LaunchError::Whose::job ? rank_by_launcher(environment_variable) : rank_on_host_by_launcher(environment_variable)) == 0;
+  return (failure.whose() == LaunchError::Whose::job ? rank_by_launcher(environment_variable)
+                                                     : rank_on_host_by_launcher(environment_variable)) == 0;
 }
 
 }  // namespace dikkat

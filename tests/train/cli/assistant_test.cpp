@@ -269,7 +269,9 @@ TEST_F(AssistantTest, RefusesWhatItCannotUse) {
     arguments.insert(arguments.end(), options.begin(), options.end());
     const std::string said = expect_refused(here, arguments, fragments);
     // Keys may be named with their values, but the command has no --set. The field's name is advice for those who build their own run.
-    EXPECT_FALSE(contains(said, "--set") || std::regex_search(said, std::regex(R"(\b(model|data|train|optim)\.[a-z_]+\b(?! = |, --text-field))"))) << said;
+    EXPECT_FALSE(contains(said, "--set") ||
+                 std::regex_search(said, std::regex(R"(\b(model|data|train|optim)\.[a-z_]+\b(?! = |, --text-field))")))
+        << said;
   };
   refused({"--corpus", "text.txt"}, {"--time", "--preset"});
   refused({"--corpus", "text.txt", "--time", "60"}, {"--time", "60"});

@@ -68,7 +68,8 @@ TEST(Repeated, ATrainingThatWasKilledLaterContinues) {
     program.send(SIGKILL);
     EXPECT_EQ(program.wait().code, -SIGKILL);
   }
-  expect_refused(here, train_with("run", {"train.max_steps=60", "optim.learning_rate=0.02"}), {"run", "optim.learning_rate", "0.02", "--out"});
+  expect_refused(here, train_with("run", {"train.max_steps=60", "optim.learning_rate=0.02"}),
+                 {"run", "optim.learning_rate", "0.02", "--out"});
   const Outcome repeated = here.run(command);
   EXPECT_EQ(repeated.code, 0) << repeated.err;
   EXPECT_EQ(repeated.out, "run\n");

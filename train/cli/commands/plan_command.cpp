@@ -123,7 +123,7 @@ Json ranks_object(const std::vector<RankMemory>& list) {
 }
 
 void print_run_plan_json(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
-                     const ProductRates& rates, const PlanArguments& arguments) {
+                         const ProductRates& rates, const PlanArguments& arguments) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);
@@ -155,7 +155,7 @@ void print_run_plan_json(const Trainer& trainer, const Trial& trial, const std::
 }
 
 void print_run_plan(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
-                const ProductRates& rates, const PlanArguments& arguments) {
+                    const ProductRates& rates, const PlanArguments& arguments) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);

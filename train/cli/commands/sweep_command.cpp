@@ -189,7 +189,8 @@ void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::
   require_input(distinct.size() > 1 || runs.size() == 1,
                 "--vary: all combinations give the same run, since their differences have no effect: vary a key that has one");
   if (!repeated.empty()) {
-    warn(fmt::format("{:<{}}equal to another combination, since the difference has no effect there: {}", "note", kSweepLabel, repeated), kSweepLabel);
+    warn(fmt::format("{:<{}}equal to another combination, since the difference has no effect there: {}", "note", kSweepLabel, repeated),
+         kSweepLabel);
   }
 }
 
@@ -223,8 +224,8 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
   check_effects(a, sweep, runs, written);
   disk *= sweep.seeds.size();
   if (const auto free = free_space(out); free && *free < static_cast<index>(disk)) {
-    warn(fmt::format("{:<{}}the runs' checkpoints may need {}, but {} are free", "warning", kSweepLabel, short_bytes(static_cast<double>(disk)),
-                     short_bytes(static_cast<double>(*free))),
+    warn(fmt::format("{:<{}}the runs' checkpoints may need {}, but {} are free", "warning", kSweepLabel,
+                     short_bytes(static_cast<double>(disk)), short_bytes(static_cast<double>(*free))),
          kSweepLabel);
   }
 }
@@ -326,11 +327,12 @@ void warn_about_late_keys(const SweepArguments& a, const SweepDescription& sweep
     }
   }
   if (!late.empty()) {
-    warn(fmt::format(
-             "{:<{}}halving stops runs as early as step {} of {}, but {} shows its effect late: the value that would be best at the "
-             "end may be stopped. With --no-halving every run trains to its end",
-             "warning", kSweepLabel, grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps), late),
-         kSweepLabel);
+    warn(
+        fmt::format("{:<{}}halving stops runs as early as step {} of {}, but {} shows its effect late: the value that would be best at the "
+                    "end may be stopped. With --no-halving every run trains to its end",
+                    "warning", kSweepLabel, grouped_digits(rungs.front()),
+                    grouped_digits(sweep.combinations.front().config.train.max_steps), late),
+        kSweepLabel);
   }
 }
 

@@ -23,11 +23,11 @@
 namespace dikkat {
 namespace {
 
-constexpr int kMoreConnections = 32;                      // beside those of running and waiting requests
-constexpr std::size_t kOtherFiles = 320;                  // connections that have been answered, and the program's own files
-constexpr std::size_t kLargeBody = std::size_t{1} << 18;  // of a request whose memory goes back to the system
-constexpr std::string_view kVersion = "/v1";              // the beginning of the paths of OpenAI's protocol
-constexpr auto kClientCheck = std::chrono::milliseconds(50);   // between checks whether the client is still there
+constexpr int kMoreConnections = 32;                          // beside those of running and waiting requests
+constexpr std::size_t kOtherFiles = 320;                      // connections that have been answered, and the program's own files
+constexpr std::size_t kLargeBody = std::size_t{1} << 18;      // of a request whose memory goes back to the system
+constexpr std::string_view kVersion = "/v1";                  // the beginning of the paths of OpenAI's protocol
+constexpr auto kClientCheck = std::chrono::milliseconds(50);  // between checks whether the client is still there
 
 /// Returns a number that nobody can guess.
 std::uint64_t random_number() {
