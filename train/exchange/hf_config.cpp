@@ -137,8 +137,8 @@ void read_rope_pattern(const HfReader& reader, Config& config) {
 void check_needed(const HfReader& reader, const json& object, const Family& family) {
   for (const NeededValue& needed : family.needed) {
     const bool is_there = object.contains(needed.key), has_default = !needed.absent.empty();
-    const json found = is_there ? object[std::string(needed.key)] : has_default ? json::parse(needed.absent) : json();
-    require_input((found.is_null() && !has_default) || found == json::parse(needed.value), reader.name(), ": ", needed.key, " is ",
+    const json found = is_there ? object[std::string(needed.key)] : has_default ? parse_json(needed.absent) : json();
+    require_input((found.is_null() && !has_default) || found == parse_json(needed.value), reader.name(), ": ", needed.key, " is ",
                   short_text(found), is_there ? "" : ", the default of files without it", ", expected ", needed.value,
                   needed.advice.empty() ? "" : "; ", needed.advice);
   }
@@ -188,7 +188,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
     if (value != nullptr) {
       reader.set(config, key.ours, key.theirs, *value, key.form);
     } else if (key.absent != kDerived && !is_null) {
-      reader.set(config, key.ours, key.theirs, json::parse(key.absent), key.form);
+      reader.set(config, key.ours, key.theirs, parse_json(key.absent), key.form);
     }
   }
 
@@ -240,7 +240,7 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
 
   // The family's keys, with the only value that some of them may have.
   for (const NeededValue& needed : family.needed) {
-    if (const json value = json::parse(needed.value); !value.is_null() && !value.is_number()) {
+    if (const json value = parse_json(needed.value); !value.is_null() && !value.is_number()) {
       object[std::string(needed.key)] = value;
     }
   }

@@ -427,7 +427,7 @@ bool AnswerReader::is_call(std::string& arguments) const {
   }
   arguments = scan_.arguments(rest_);
   if (arguments.starts_with('"')) {  // the text of an object
-    arguments = nlohmann::json::parse(arguments).get<std::string>();
+    arguments = parse_json(arguments).get<std::string>();
     const std::optional<nlohmann::json> inner = try_json(arguments);
     return inner && inner->is_object();
   }

@@ -217,7 +217,7 @@ bool is_known_by(const KnownField& field, Endpoint endpoint) {
 
 /// Returns advice with a value that has no effect: " or set it to 0". Empty if leaving the field out is simpler.
 std::string value_to_set(const json& accepted) {
-  const bool is_worth_it = !accepted.empty() && accepted.dump() != json::parse(kNothing).dump();
+  const bool is_worth_it = !accepted.empty() && accepted.dump() != parse_json(kNothing).dump();
   return is_worth_it ? concat(" or set it to ", accepted.front().dump()) : "";
 }
 
@@ -260,7 +260,7 @@ void check_fields(const json& request, Endpoint endpoint) {
     if (field->accepted == kAny) {
       continue;
     }
-    const json accepted = json::parse(field->accepted);
+    const json accepted = parse_json(field->accepted);
     if (std::ranges::find(accepted, value) == accepted.end()) {
       throw ApiError(400,
                      concat(name, ' ', found_value(value), ", which is not supported: leave it out", value_to_set(accepted),
