@@ -77,6 +77,6 @@ struct WeightedSum : Function<4> {};
 
 /// The loops of a function. The result points to it, and so does not outlive it.
 template <class F>
-detail::Formula formula(const F& function);
+dikkat::detail::Formula formula(const F& function);
 
 }  // namespace dikkat::kernels

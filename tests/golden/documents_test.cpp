@@ -12,11 +12,11 @@
 #include "tests/golden/compare.h"
 #include "tests/golden/fixture.h"
 
-namespace dikkat {
+namespace dikkat::documents_test {
 namespace {
 
 template <class T>
-class GoldenDocuments : public testing::Test {
+class GoldenDocuments : public ::testing::Test {
  protected:
   static constexpr bool kDouble = std::is_same_v<T, double>;
 
@@ -93,4 +93,4 @@ TEST(GoldenDocument004, PrintsTermsThatAreNotQuiteExact) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::documents_test

@@ -32,7 +32,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/golden/compare.h"
 
-namespace dikkat {
+namespace dikkat::edges_test {
 namespace {
 
 using Operands = std::span<const Tensor>;
@@ -338,7 +338,7 @@ std::vector<Found> differences(const nlohmann::json& call, const Function& f) {
 }
 
 template <class T>
-class GoldenEdges : public testing::Test {};
+class GoldenEdges : public ::testing::Test {};
 
 TYPED_TEST_SUITE(GoldenEdges, FloatTypes, FloatTypeName);
 
@@ -369,4 +369,4 @@ TYPED_TEST(GoldenEdges, DifferFromPyTorchOnlyAsTheTableSays) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::edges_test

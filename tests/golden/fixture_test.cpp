@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dikkat {
+namespace dikkat::fixture_test {
 namespace {
 
 index count_of(const std::vector<index>& extents) { return std::accumulate(extents.begin(), extents.end(), index{1}, std::multiplies<>()); }
@@ -257,4 +257,4 @@ TEST(FixtureReader, NamesMissingObjects) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::fixture_test

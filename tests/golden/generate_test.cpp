@@ -12,7 +12,7 @@
 #include "tests/golden/fixture.h"
 #include "tests/support/without_cache.h"
 
-namespace dikkat {
+namespace dikkat::generate_test {
 namespace {
 
 struct GoldenGenerate : ::testing::Test {
@@ -69,4 +69,4 @@ TEST_F(GoldenGenerate, ReadsOnlyTheEndOfAPromptThatIsTooLong) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::generate_test

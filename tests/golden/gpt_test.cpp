@@ -19,7 +19,7 @@
 #include "tests/golden/compare.h"
 #include "tests/golden/fixture.h"
 
-namespace dikkat {
+namespace dikkat::gpt_test {
 namespace {
 
 /// Bounds of errors relative to a tensor's largest magnitude. Those for f32 are the ones promised for a forward and backward pass.
@@ -141,7 +141,7 @@ double gradient_error(Model<T>& actual, Model<T>& expected) {
 }
 
 template <class T>
-class GoldenGpt : public testing::Test {
+class GoldenGpt : public ::testing::Test {
  protected:
   const Fixture fixture_{golden("gpt.h5")};
   const std::vector<std::string> models_{"", "untied/", "unbiased/"};
@@ -322,4 +322,4 @@ TEST(GoldenGptTraining, FollowsPyTorchForTenStepsInF32) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::gpt_test

@@ -20,7 +20,7 @@
 #include "tests/support/without_cache.h"
 #include "train/sample/generate.h"
 
-namespace dikkat {
+namespace dikkat::llama_test {
 namespace {
 
 /// Bounds of errors relative to a tensor's largest magnitude. Those for f32 are the ones promised for a forward and backward pass.
@@ -309,4 +309,4 @@ TEST(GoldenLlamaText, IsPyTorchsTokenForToken) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::llama_test

@@ -10,11 +10,11 @@
 #include "tests/golden/compare.h"
 #include "tests/golden/fixture.h"
 
-namespace dikkat {
+namespace dikkat::muon_test {
 namespace {
 
 template <class T>
-class MuonGolden : public testing::Test {};
+class MuonGolden : public ::testing::Test {};
 TYPED_TEST_SUITE(MuonGolden, FloatTypes, FloatTypeName);
 
 TYPED_TEST(MuonGolden, TwentySteps) {
@@ -69,4 +69,4 @@ TYPED_TEST(MuonGolden, TwentySteps) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::muon_test

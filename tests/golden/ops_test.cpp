@@ -17,7 +17,7 @@
 #include "tests/golden/compare.h"
 #include "tests/golden/fixture.h"
 
-namespace dikkat {
+namespace dikkat::ops_test {
 namespace {
 
 // Bounds relative to a tensor's largest magnitude. Sums here have at most 60 terms, so f32 keeps some six digits.
@@ -81,7 +81,7 @@ class OpCase {
 };
 
 template <class T>
-class GoldenOps : public testing::Test {};
+class GoldenOps : public ::testing::Test {};
 
 TYPED_TEST_SUITE(GoldenOps, FloatTypes, FloatTypeName);
 
@@ -181,4 +181,4 @@ TYPED_TEST(GoldenOps, EmbeddingOfRepeatedTokens) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::ops_test

@@ -10,7 +10,7 @@
 #include "tests/golden/compare.h"
 #include "tests/golden/fixture.h"
 
-namespace dikkat {
+namespace dikkat::recurrent_test {
 namespace {
 
 // Bounds relative to a tensor's largest magnitude.
@@ -94,7 +94,7 @@ void check_all_cases(const std::string& layer) {
 }
 
 template <class T>
-class GoldenRecurrent : public testing::Test {};
+class GoldenRecurrent : public ::testing::Test {};
 
 TYPED_TEST_SUITE(GoldenRecurrent, FloatTypes, FloatTypeName);
 
@@ -105,4 +105,4 @@ TYPED_TEST(GoldenRecurrent, Gru) { check_all_cases<TypeParam, Gru>("gru"); }
 TYPED_TEST(GoldenRecurrent, Lstm) { check_all_cases<TypeParam, Lstm>("lstm"); }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::recurrent_test

@@ -15,7 +15,7 @@
 #include "tests/golden/compare.h"
 #include "tests/golden/fixture.h"
 
-namespace dikkat {
+namespace dikkat::transformer_test {
 namespace {
 
 /// Bounds of errors relative to a tensor's largest magnitude.
@@ -129,7 +129,7 @@ struct NormedStack {
 };
 
 template <class T>
-class GoldenTransformer : public testing::Test {};
+class GoldenTransformer : public ::testing::Test {};
 
 TYPED_TEST_SUITE(GoldenTransformer, FloatTypes, FloatTypeName);
 
@@ -204,4 +204,4 @@ TYPED_TEST(GoldenTransformer, ComputesSmoothedLosses) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::transformer_test

@@ -12,7 +12,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::adamw_test {
 namespace {
 
 using testing::converted;
@@ -169,4 +169,4 @@ TEST(AdamWKernel, ReportsWhetherEverythingIsFiniteAfterwards) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::adamw_test

@@ -14,7 +14,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::attention_query_test {
 namespace {
 
 using testing::converted;
@@ -223,4 +223,4 @@ TEST(AttentionOfOneQuery, IsUsedByAttentionForOneQuery) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::attention_query_test

@@ -17,7 +17,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::attention_test {
 namespace {
 
 using testing::converted;
@@ -551,4 +551,4 @@ TEST(AttentionKernel, NothingSeenInAnEmptyBatch) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::attention_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dikkat::kernels::attention_tiles {
+namespace dikkat::kernels::attention_tiles::attention_tiles_test {
 namespace {
 
 // The intervals are compared with keys as whole vectors.
@@ -27,4 +27,4 @@ TEST(AttentionIntervals, EveryLaneHasAValue) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels::attention_tiles
+}  // namespace dikkat::kernels::attention_tiles::attention_tiles_test

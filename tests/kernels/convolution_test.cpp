@@ -13,7 +13,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::convolution_test {
 namespace {
 
 using testing::converted;
@@ -216,4 +216,4 @@ TEST(Unfold, EqualsPlainLoops) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::convolution_test

@@ -13,7 +13,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::cross_entropy_test {
 namespace {
 
 using testing::converted;
@@ -187,4 +187,4 @@ TEST(SoftmaxKernel, RowsAddUpToOne) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::cross_entropy_test

@@ -15,7 +15,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::elementwise_test {
 namespace {
 
 using testing::converted;
@@ -28,7 +28,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 template <class F, class T>
 std::vector<T> map(const F& function, const std::vector<T>& x) {
   std::vector<T> y(x.size());
-  const detail::Formula f = formula(function);
+  const dikkat::detail::Formula f = formula(function);
   const void* const from = x.data();
   const index step = 1;
   f.loops<T>().forward(f.object, {.x = &from, .steps = &step, .y = y.data(), .count = static_cast<index>(x.size()), .add = false});
@@ -38,11 +38,11 @@ template <class F, class T>
 std::vector<T> slope(const F& function, const std::vector<T>& x) {
   const std::vector<T> dy(x.size(), T(1));
   std::vector<T> dx(x.size());
-  const detail::Formula f = formula(function);
+  const dikkat::detail::Formula f = formula(function);
   const void* const from = x.data();
   void* const to = dx.data();
   const index step = 1;
-  const auto kind = detail::RowGradient::overwrite;
+  const auto kind = dikkat::detail::RowGradient::overwrite;
   f.loops<T>().backward(f.object,
                         {.x = &from, .steps = &step, .dy = dy.data(), .dx = &to, .kinds = &kind, .count = static_cast<index>(x.size())});
   return dx;
@@ -345,4 +345,4 @@ TEST(DropoutKernel, DropsAsManyAsAskedAndKeepsTheMean) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::elementwise_test

@@ -16,7 +16,7 @@
 #include "tests/support/numbers.h"
 
 // tests/kernels/gemm_test.cpp compares this product with its reference too, in all shapes, where the processor has it.
-namespace dikkat::kernels {
+namespace dikkat::kernels::gemm_amx_test {
 namespace {
 
 using testing::narrowed;
@@ -176,4 +176,4 @@ TEST(GemmAmx, OfAnyNumbersEqualsItsReferenceBitForBit) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::gemm_amx_test

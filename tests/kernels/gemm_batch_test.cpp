@@ -10,7 +10,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::gemm_batch_test {
 namespace {
 
 using testing::numbers;
@@ -191,4 +191,4 @@ TEST(GemmBatch, OfSmallProductsRunsOneLoopAtMost) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::gemm_batch_test

@@ -18,7 +18,7 @@
 #endif
 
 // tests/kernels/gemm_test.cpp compares this product with its reference too, in all shapes, where the processor has it.
-namespace dikkat::kernels {
+namespace dikkat::kernels::gemm_bfmmla_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -168,4 +168,4 @@ TEST(GemmBfmmla, OfAnyNumbersEqualsItsReferenceBitForBit) {
 #endif
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::gemm_bfmmla_test

@@ -9,7 +9,7 @@
 #include "tests/support/numbers.h"
 #include "tests/support/sanitized.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::gemm_plans_test {
 namespace {
 
 using testing::numbers;
@@ -55,4 +55,4 @@ TEST(GemmPlans, OfMoreAndMoreShapesTakeNoMoreMemory) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::gemm_plans_test

@@ -9,7 +9,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::gemm_row_test {
 namespace {
 
 using testing::converted;
@@ -116,4 +116,4 @@ TEST(GemmOfFewRows, IsUsedByGemmForFewRows) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::gemm_row_test

@@ -18,7 +18,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/throws.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::gemm_test {
 namespace {
 
 using testing::converted;
@@ -378,4 +378,4 @@ TEST(Gemm, NotANumberStaysInItsRow) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::gemm_test

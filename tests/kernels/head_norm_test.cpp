@@ -15,7 +15,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::head_norm_test {
 namespace {
 
 using testing::converted;
@@ -213,4 +213,4 @@ TEST(HeadNormKernel, AddsToScalesAndSkipsThem) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::head_norm_test

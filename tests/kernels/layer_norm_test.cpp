@@ -11,7 +11,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::layer_norm_test {
 namespace {
 
 using testing::converted;
@@ -195,4 +195,4 @@ TEST(LayerNormKernel, AddsToEarlierGradients) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::layer_norm_test

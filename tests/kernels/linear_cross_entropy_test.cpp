@@ -14,7 +14,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::linear_cross_entropy_test {
 namespace {
 
 using testing::converted;
@@ -420,4 +420,4 @@ TEST(LinearCrossEntropyKernel, SmallLossesKeepTheirDigits) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::linear_cross_entropy_test

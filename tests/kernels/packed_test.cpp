@@ -15,7 +15,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::packed_test {
 namespace {
 
 using testing::kRaggedSizes;
@@ -376,4 +376,4 @@ TEST(PackedGemm, KeepsF32IfTheWeightAsksForIt) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::packed_test

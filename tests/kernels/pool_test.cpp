@@ -11,7 +11,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::pool_test {
 namespace {
 
 using testing::converted;
@@ -191,4 +191,4 @@ TEST(Pool, HasTheSameBitsOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::pool_test

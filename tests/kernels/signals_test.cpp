@@ -10,7 +10,7 @@
 #include "autograd/kernels/gemm.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::signals_test {
 namespace {
 
 std::atomic<long> ticks = 0;
@@ -67,4 +67,4 @@ TEST(Signals, OfAUsersProgramHarmNoProduct) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::signals_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/throws.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::task_order_test {
 namespace {
 
 using testing::error_of;
@@ -65,4 +65,4 @@ TEST(TaskOrder, WaitingEndsWhenTheOtherTaskHasFailed) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::task_order_test

@@ -10,7 +10,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::tile_gemm_amx_test {
 namespace {
 
 using testing::narrowed;
@@ -89,4 +89,4 @@ TEST(AmxTileGemm, EqualsItsReferenceBitForBit) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::tile_gemm_amx_test

@@ -13,7 +13,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat::kernels {
+namespace dikkat::kernels::value_embedding_test {
 namespace {
 
 using testing::converted;
@@ -174,4 +174,4 @@ TEST(ValueEmbeddingKernel, AddsToGradientsAndSkipsThem) {
 }
 
 }  // namespace
-}  // namespace dikkat::kernels
+}  // namespace dikkat::kernels::value_embedding_test

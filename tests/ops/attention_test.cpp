@@ -16,7 +16,7 @@
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::attention_test {
 namespace {
 
 using testing::converted;
@@ -530,4 +530,4 @@ TEST(AttentionOfSharedKeys, NamesOperandsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::attention_test

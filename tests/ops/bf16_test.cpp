@@ -23,7 +23,7 @@
 
 // Compares ops of bf16 with the same ops of f32. Operands and gradients are numbers that bf16 holds exactly. So results differ only by the
 // op's roundings, each of which is at most 2^-8 of its number.
-namespace dikkat {
+namespace dikkat::bf16_test {
 namespace {
 
 using testing::error_of;
@@ -330,4 +330,4 @@ TEST(Bf16Ops, OthersRefuseIt) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::bf16_test

@@ -9,7 +9,7 @@
 #include "tests/support/throws.h"
 #include "tests/support/values.h"
 
-namespace dikkat {
+namespace dikkat::constants_test {
 namespace {
 
 using testing::doubles_of;
@@ -62,4 +62,4 @@ TEST(Lists, OfTensorsAndSizesMayBeWrittenInBraces) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::constants_test

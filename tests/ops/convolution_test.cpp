@@ -17,7 +17,7 @@
 #include "tests/support/values.h"
 
 // tests/gradcheck compares these ops with loops, and checks their gradients.
-namespace dikkat {
+namespace dikkat::convolution_test {
 namespace {
 
 using testing::error_of;
@@ -142,4 +142,4 @@ TEST(Convolution, ErrorsNameWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::convolution_test

@@ -14,7 +14,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat {
+namespace dikkat::cost_test {
 namespace {
 
 /// Records the costs of an op of f32 inputs.
@@ -134,4 +134,4 @@ TEST(Cost, OfTheRestIsBytes) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::cost_test

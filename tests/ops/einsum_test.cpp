@@ -13,7 +13,7 @@
 #include "tests/support/values.h"
 
 // tests/gradcheck compares einsum with loops over all letters, and checks its gradients. These tests are of the formula's other forms.
-namespace dikkat {
+namespace dikkat::einsum_test {
 namespace {
 
 using testing::error_of;
@@ -111,4 +111,4 @@ TEST(Einsum, ErrorsNameTheLetterAndItsExtents) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::einsum_test

@@ -10,7 +10,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat {
+namespace dikkat::elementwise_test {
 namespace {
 
 constexpr auto kFormula = [](auto x, auto y, auto z) { return x * tanh(y) + z * z - 2.5 / (1 + exp(y)); };
@@ -168,4 +168,4 @@ TEST(Elementwise, FunctionsHaveTheirDerivatives) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::elementwise_test

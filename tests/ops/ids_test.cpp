@@ -21,7 +21,7 @@
 #include "tests/support/throws.h"
 #include "tests/support/values.h"
 
-namespace dikkat {
+namespace dikkat::ids_test {
 namespace {
 
 using testing::doubles_of;
@@ -438,4 +438,4 @@ TEST(Ids, HaveNoGradient) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::ids_test

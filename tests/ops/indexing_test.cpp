@@ -19,7 +19,7 @@
 #include "tests/support/throws.h"
 #include "tests/support/values.h"
 
-namespace dikkat {
+namespace dikkat::indexing_test {
 namespace {
 
 using testing::converted;
@@ -306,4 +306,4 @@ TEST(Indexing, GatherOfManyRanks) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::indexing_test

@@ -12,7 +12,7 @@
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::layer_norm_test {
 namespace {
 
 using testing::numbers;
@@ -108,4 +108,4 @@ TEST(AddLayerNorm, FreesABranchThatLivesUntilItIsConsumed) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::layer_norm_test

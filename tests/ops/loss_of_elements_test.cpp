@@ -13,7 +13,7 @@
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::loss_of_elements_test {
 namespace {
 
 using testing::error_of;
@@ -238,4 +238,4 @@ TEST(LinearCrossEntropy, WeighsClassesAndIgnoresATarget) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::loss_of_elements_test

@@ -16,7 +16,7 @@
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::loss_test {
 namespace {
 
 using testing::error_of;
@@ -231,4 +231,4 @@ TEST(LinearCrossEntropy, TakesNoMoreMemoryThanADryRunForAnyScoredRows) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::loss_test

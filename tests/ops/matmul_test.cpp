@@ -14,7 +14,7 @@
 #include "tests/support/throws.h"
 #include "tests/support/values.h"
 
-namespace dikkat {
+namespace dikkat::matmul_test {
 namespace {
 
 using testing::error_of;
@@ -145,4 +145,4 @@ TEST(Matmul, OfSmallMatricesRunsOnlyOnTheCaller) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::matmul_test

@@ -7,7 +7,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/support/values.h"
 
-namespace dikkat {
+namespace dikkat::operators_test {
 namespace {
 
 using testing::doubles_of;
@@ -57,4 +57,4 @@ TEST(Where, TakesNumbers) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::operators_test

@@ -20,7 +20,7 @@
 #include "tests/support/numbers.h"
 
 // Gradients that flow through a frozen packed weight are those that flow through its numbers as f32, to the bit.
-namespace dikkat {
+namespace dikkat::packed_test {
 namespace {
 
 using testing::numbers;
@@ -159,4 +159,4 @@ TEST(PackedWeight, OfATiedModelIsItsTableToo) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::packed_test

@@ -7,7 +7,7 @@
 #include "autograd/ops/arrange.h"
 #include "autograd/tape/tape.h"
 
-namespace dikkat {
+namespace dikkat::permute_test {
 namespace {
 
 /// Different numbers, which each type can hold.
@@ -59,4 +59,4 @@ TEST(Permute, MovesSquaresAndTheirEdges) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::permute_test

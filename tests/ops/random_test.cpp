@@ -22,7 +22,7 @@
 
 // Statistics of fixed seeds. Their bounds are five deviations, or chi-square's value that one sample of 10^4 exceeds: far less than a
 // generator errs by that has the wrong distribution.
-namespace dikkat {
+namespace dikkat::random_test {
 namespace {
 
 using testing::doubles_of;
@@ -435,4 +435,4 @@ TEST(RandomTensors, ADryRunDrawsNothing) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::random_test

@@ -17,7 +17,7 @@
 #include "tests/support/throws.h"
 #include "tests/support/values.h"
 
-namespace dikkat {
+namespace dikkat::reduce_test {
 namespace {
 
 using testing::doubles_of;
@@ -403,4 +403,4 @@ TEST(Reduce, GradientsOfABatchNorm) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::reduce_test

@@ -14,7 +14,7 @@
 #include "tests/support/throws.h"
 #include "tests/support/values.h"
 
-namespace dikkat {
+namespace dikkat::scan_test {
 namespace {
 
 using testing::converted;
@@ -148,4 +148,4 @@ TEST(Scan, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::scan_test

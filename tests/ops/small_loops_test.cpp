@@ -7,7 +7,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/support/numbers.h"
 
-namespace dikkat {
+namespace dikkat::small_loops_test {
 namespace {
 
 /// The number of loops that one step of a net with one hidden layer runs on several threads.
@@ -31,4 +31,4 @@ TEST(SmallLoops, OfASmallNetRunOnlyOnTheCaller) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::small_loops_test

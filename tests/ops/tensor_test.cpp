@@ -12,7 +12,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::tensor_test {
 namespace {
 
 using testing::error_of;
@@ -113,4 +113,4 @@ TEST(Tensor, TheGradientOfAParameterIsThatOfItsStore) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::tensor_test

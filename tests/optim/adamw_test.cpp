@@ -10,7 +10,7 @@
 
 #include "tests/optim/store_of.h"
 
-namespace dikkat {
+namespace dikkat::adamw_test {
 namespace {
 
 using testing::names;
@@ -274,4 +274,4 @@ TEST(ParameterGroups, HaveTheirOwnRateAndDecay) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::adamw_test

@@ -10,7 +10,7 @@
 #include "tests/optim/store_of.h"
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::averaged_test {
 namespace {
 
 using testing::names;
@@ -129,4 +129,4 @@ TEST(Averaged, RefusesADecayOutOfRange) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::averaged_test

@@ -11,7 +11,7 @@
 #include "tests/optim/store_of.h"
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::clip_test {
 namespace {
 
 using testing::error_of;
@@ -122,4 +122,4 @@ TEST(ClipFactor, OfAGradientThatIsNotFiniteStopsTheStep) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::clip_test

@@ -17,7 +17,7 @@
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libomp"; }
 
-namespace dikkat {
+namespace dikkat::muon_test {
 namespace {
 
 /// Adds matrices with more and fewer rows than columns, larger and smaller than the blocks into which products are cut.
@@ -329,4 +329,4 @@ TEST(LowerProduct, IsTheWholeOneOnAndBelowTheDiagonal) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::muon_test

@@ -13,7 +13,7 @@
 #include "tests/optim/store_of.h"
 #include "tests/support/orthogonality.h"
 
-namespace dikkat {
+namespace dikkat::muon_variants_test {
 namespace {
 
 using testing::names;
@@ -421,4 +421,4 @@ TEST(NewtonSchulzSteps, AreRefusedWithoutPolynomials) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::muon_variants_test

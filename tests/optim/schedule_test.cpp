@@ -7,7 +7,7 @@
 
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::schedule_test {
 namespace {
 
 using testing::names;
@@ -176,4 +176,4 @@ TEST(ScheduleInverseSqrt, NeedsAWarmUp) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::schedule_test

@@ -10,7 +10,7 @@
 #include "tests/optim/store_of.h"
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::sgd_test {
 namespace {
 
 using testing::error_of;
@@ -136,4 +136,4 @@ TEST(SgdStep, ReachesTheLeastSquaresByDefault) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::sgd_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dikkat {
+namespace dikkat::update_schedule_test {
 namespace {
 
 using Kind = Schedule::Kind;
@@ -77,4 +77,4 @@ TEST(UpdateScheduleAt, HasAllOfThem) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::update_schedule_test

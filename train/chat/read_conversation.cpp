@@ -97,6 +97,14 @@ std::vector<Message> turns_of(const json& object, ExampleFindings& found) {
   return messages;
 }
 
+/// Reads an example of a prompt and its completion.
+std::vector<Message> question_of(const json& object) {
+  std::vector<Message> messages;
+  messages.push_back({"user", text_of(object, "prompt")});
+  messages.push_back({"assistant", text_of(object, "completion")});
+  return messages;
+}
+
 /// Reads an example in Alpaca's form: an instruction, an input that may be empty, and an output. "history" is a list of earlier
 /// [instruction, output].
 std::vector<Message> instruction_of(const json& object) {
@@ -191,9 +199,7 @@ Conversation read_conversation(std::string_view line, const std::string& text_fi
     case ExampleKind::instruction:
       require_input(preference_kind(object) != PreferenceKind::judged || (object["prompt"].is_string() && object["completion"].is_string()),
                     "is a judged answer (\"label\") with lists of messages, expected texts as \"prompt\" and \"completion\"", kHowToPrefer);
-      example.messages = kind == ExampleKind::instruction
-                             ? instruction_of(object)
-                             : std::vector<Message>{{"user", text_of(object, "prompt")}, {"assistant", text_of(object, "completion")}};
+      example.messages = kind == ExampleKind::instruction ? instruction_of(object) : question_of(object);
       found.windows_lines += std::ranges::count_if(example.messages, [](const Message& one) { return has_windows_lines(one.content); });
       break;
     case ExampleKind::text:
