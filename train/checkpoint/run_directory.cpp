@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigName = "config.toml";
 constexpr const char* kMetricsName = "metrics.jsonl";
+constexpr const char* kReferenceName = "reference.json";  // log-probabilities of preferences, which come before the first checkpoint
 
 bool is_temporary(const fs::path& path) {
   std::error_code error;
@@ -34,7 +35,8 @@ std::string names_in_the_way(const fs::path& path, bool is_restart) {
   for (const fs::path& entry : paths_in(path)) {
     const fs::path name = entry.filename();
     const bool is_empty = name == "checkpoints" && is_folder(entry) && std::ranges::all_of(paths_in(entry), is_temporary);
-    if (name != kLockName && !is_temporary(entry) && !is_empty && !(is_restart && (name == kConfigName || name == kMetricsName))) {
+    const bool is_of_start = name == kConfigName || name == kMetricsName || name == kReferenceName;
+    if (name != kLockName && !is_temporary(entry) && !is_empty && !(is_restart && is_of_start)) {
       names.push_back(name.string());
     }
   }
@@ -144,8 +146,10 @@ RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults, cons
   }
   RunDirectory directory(path, faults);
   require_empty(path, is_own_start);
-  directory.lock_.sign();            // not before require_empty(): the lock file of a refused folder may belong to another process
-  remove_tree(path / kMetricsName);  // of an earlier start; the new one writes the same config.toml
+  directory.lock_.sign();  // not before require_empty(): the lock file of a refused folder may belong to another process
+  for (const char* const name : {kMetricsName, kReferenceName}) {
+    remove_tree(path / name);  // of an earlier start; the new one writes the same config.toml
+  }
   new_ones.make(directory.checkpoints_path());
   directory.clean_temporaries();
   require_done(sync_directory(path, faults), Operation::sync_directory);

@@ -180,6 +180,7 @@ TEST(RunDirectoryCreate, TakesTheFolderOfAKilledStart) {
   // With its configuration, only the same run begins there again.
   write_file(scratch / "run/config.toml", "mine");
   write_file(scratch / "run/metrics.jsonl", "half");
+  write_file(scratch / "run/reference.json", "{}");
   EXPECT_TRUE(names(text_of<InputError>([&] { RunDirectory::create(scratch / "run"); }), {(scratch / "run").string(), "--out"}));
   const auto create = [&](bool is_own) { return RunDirectory::create(scratch / "run", nullptr, [=](const auto&) { return is_own; }); };
   EXPECT_NE(text_of<InputError>([&] { create(false); }), "");
