@@ -59,7 +59,7 @@ TEST(Split, OfManySmallFilesSomeGoWholeAndFromAllPlaces) {
   EXPECT_NEAR(static_cast<double>(sum(spread_split(mixed, 0.1, 4096))), 0.9 * static_cast<double>(sum(mixed)), 1000);
 }
 
-// Files that are copies of each other give the same end, so that no part for validation is learnt from a copy.
+// Copies of a file give the same end to validation, so training never sees that end in another copy.
 TEST(Split, OfCopiesIsTheSameInEach) {
   for (const std::size_t copies : {2U, 3U, 7U, 30U}) {
     for (const double share : {0.05, 0.1, 0.25}) {
