@@ -9,7 +9,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/philox.h"
-#include "autograd/kernels/gemm_eigen.h"
+#include "autograd/kernels/gemm_eigen_loops.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/program.h"

@@ -25,6 +25,4 @@ if [ ! -d "$folder/node_modules/axe-core" ]; then  # rules of accessibility, for
   npm install --prefix "$folder" --no-audit --no-fund --loglevel=error axe-core@4.14.1 >&2 || true  # the test says if it is missing
 fi
 cp tests/browser/*.mjs "$folder"  # next to node_modules, where node looks for packages
-for test in report watch text corpus site chat; do
-  timeout 600 node "$folder/${test}_test.mjs" "$program" "$folder/$test" .
-done
+printf '%s\n' report watch text corpus site chat | xargs -P "$(nproc)" -I TEST timeout 600 node "$folder/TEST_test.mjs" "$program" "$folder/TEST" .

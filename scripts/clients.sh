@@ -49,14 +49,23 @@ mkdir "$folder/work"
 cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
 "$node" "$folder/forced_answers.mjs" "$(dirname "$program")/tests/forced_answers" "$answers"
 [ -z "$only_answers" ] || exit 0
-"$node" "$folder/models.mjs" "$program" "$folder/work" "$PWD"
-"$node" "$folder/families.mjs" "$program" "$folder/work" "$PWD"
-"$node" "$folder/adapters.mjs" "$program" "$folder/work" "$PWD"
-"$node" "$folder/tensorboard.mjs" "$program" "$folder/work" "$PWD"
-"$node" "$folder/chat.mjs" "$program" "$folder/work" "$folder/node_modules"
-"$node" "$folder/real_folders.mjs" "$program" "$folder/work" "$folder/node_modules"
-"$node" "$folder/modelfile.mjs" "$program" "$folder/work" "$PWD"
-"$node" "$folder/tokenizers.mjs" "$program" ../shared/data/tokenizers/golden.json "$folder/node_modules"
-"$node" "$folder/real_model.mjs" "$program" "$folder/work" ../shared/data/stories260k
-"$node" "$folder/serve.mjs" "$program" "$folder/work" "$PWD"
-"$node" "$folder/serve_many.mjs" "$program" "$folder/work" "$PWD"
+# client FOLDER NAME FURTHER...: runs a client, which writes into a folder. As many run at once as there are cores; the longest start first.
+client() {
+  mkdir -p "$folder/work/$1"
+  "$node" "$folder/$2.mjs" "$program" "$folder/work/$1" "${@:3}"
+}
+export -f client
+export node folder program
+xargs -d '\n' -n 1 -P "$(nproc)" bash -euc <<'CLIENTS'
+client gemma real_folders "$folder/node_modules" gemma-3-270m-it
+client models models "$PWD"; client models families "$PWD"; client models adapters "$PWD"
+client llama real_folders "$folder/node_modules" Llama-3.2-1B-Instruct TinyLlama-1.1B
+client qwen real_folders "$folder/node_modules" Qwen3-0.6B
+client serve serve "$PWD"
+client chat chat "$folder/node_modules"
+client serve_many serve_many "$PWD"
+client real_model real_model ../shared/data/stories260k
+client modelfile modelfile "$PWD"
+client tensorboard tensorboard "$PWD"
+client tokenizers tokenizers ../shared/data/tokenizers/golden.json "$folder/node_modules"
+CLIENTS

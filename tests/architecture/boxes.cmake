@@ -29,7 +29,7 @@ set(throwing_paths "(fs|filesystem)::(exists|is_directory|is_regular_file|is_sym
 # A seam is a pattern of includes, or of something that may go wrong unnoticed, then the files (patterns too) that may contain it.
 set(seams
   "#include <omp\\.h>|#pragma omp=>autograd/base/parallel\\.cpp"
-  "#include <Eigen/=>autograd/kernels/gemm_eigen\\.cpp"
+  "#include <Eigen/=>autograd/kernels/gemm_eigen_loops\\.h"
   "#include <hdf5=>train/checkpoint/[^/]+\\.(h|cpp)"
   "#include <toml\\+\\+=>train/config/[^/]+\\.(h|cpp)"
   "#include <CLI/=>train/cli/.+\\.(h|cpp)"

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-const [program, golden, modules] = process.argv.slice(2).map((path) => resolve(path));
+const [program, , golden, modules] = process.argv.slice(2).map((path) => resolve(path));
 if (!existsSync(golden)) {
   console.log(`tokenizers: not compared, ${golden} is missing`);
   process.exit(0);

@@ -10,7 +10,6 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/gemm_eigen.h"
 #include "autograd/kernels/gemm_tiles.h"
 #include "autograd/kernels/reference/gemm.h"
 #include "tests/support/compare.h"
@@ -81,7 +80,7 @@ std::vector<T> product(const Problem& p, F&& multiply) {
 }
 
 /// All ways to multiply f32.
-constexpr void (*kProducts[])(const Gemm<float>&) = {gemm<float>, gemm_tiles, gemm_eigen<float, float>};
+constexpr void (*kProducts[])(const Gemm<float>&) = {gemm<float>, gemm_tiles};
 
 // Sums have up to 600 products below 1. f32 may err by 2^-23 for each product, most of which cancel, relative to C's largest element.
 TEST(Gemm, EqualsPlainLoops) {

@@ -11,13 +11,16 @@ struct Losses {
   double exact = 0, rounded = 0;
 };
 
-/// Trains the recipe of the quickstart, and measures the whole validation part.
-Losses losses_of(Quantize quantize) {
+/// Trains a small model with the recipe of the quickstart, and measures the whole validation part.
+Losses losses_of(Quantize quantize, std::uint64_t seed) {
   const TemporaryFolder folder;
   const std::filesystem::path source = DIKKAT_SOURCE_DIR;
   Config config = parse_config(contents(source / "configs/quickstart.toml"), "quickstart");
   config.data.corpus = {source / "data/tales.txt"};
-  config.train.seed = 1;
+  config.train.seed = seed;
+  config.model.n_layer = 2;
+  config.model.n_embd = 64;
+  config.train.max_steps = 300;
   config.train.quantize = quantize;
   config.train.quantize_share = 0.2;  // the best for this recipe (docs/RECIPES.md)
   config.train.eval_interval = config.train.max_steps;
@@ -37,11 +40,18 @@ Losses losses_of(Quantize quantize) {
   return losses;
 }
 
-TEST(QuantizedSlow, LosesLessThanAFifthOfRoundingAfterwards) {
-  const Losses ordinary = losses_of(Quantize::none), quantized = losses_of(Quantize::q4);
-  EXPECT_GT(ordinary.rounded, ordinary.exact);
-  EXPECT_LT(quantized.rounded - ordinary.exact, (ordinary.rounded - ordinary.exact) / 5)
-      << "exact " << ordinary.exact << ", rounded afterwards " << ordinary.rounded << ", trained for it " << quantized.rounded;
+// The loss of one run depends on the processor's roundings by as much as a q4_0 export costs, so these are sums of several.
+TEST(QuantizedSlow, RoundingCostsLessThanAThirdAndTheLossIsLower) {
+  double cost_afterwards = 0, cost_trained = 0, difference = 0;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const Losses ordinary = losses_of(Quantize::none, seed), quantized = losses_of(Quantize::q4, seed);
+    cost_afterwards += ordinary.rounded - ordinary.exact;
+    cost_trained += quantized.rounded - quantized.exact;
+    difference += quantized.rounded - ordinary.rounded;
+  }
+  EXPECT_GT(cost_afterwards, 0);
+  EXPECT_LT(cost_trained, cost_afterwards / 3);
+  EXPECT_LT(difference, 0);
 }
 
 }  // namespace
