@@ -61,7 +61,7 @@ finish() {
 trap finish EXIT
 
 build_tests() {
-  cmake --preset test >/dev/null && scripts/show-build.sh "$build/tests.log" cmake --build --preset test || return
+  cmake --preset test >/dev/null && scripts/show-build.sh "$build/tests.log" cmake --build --preset test -j "$(nproc)" || return
   # The presets for developers stop at warnings. Here a warning must not keep anyone from running the tests, so they are found afterwards.
   if [ -n "${DIKKAT_REQUIRE_CLIENTS:-}" ] && grep -h 'warning:' "$build"/{build,tests}.log 2>/dev/null | sort -u | grep .; then
     echo "test.sh: the compiler warned, expected no warnings; the whole output is in $build/tests.log" >&2
@@ -74,7 +74,7 @@ build_sanitized() {
   local march=()
   [ "$(uname -m)" != x86_64 ] || march=(-DDIKKAT_MARCH=x86-64-v3)
   cmake --preset asan "${march[@]}" -DCMAKE_UNITY_BUILD=ON -DDIKKAT_TESTS_TOGETHER=ON >/dev/null &&
-    scripts/show-build.sh build/asan/build.log cmake --build --preset asan
+    scripts/show-build.sh build/asan/build.log cmake --build --preset asan -j "$(nproc)"
 }
 
 run_tests() {
