@@ -49,7 +49,7 @@ mkdir "$folder/work"
 cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
 "$node" "$folder/forced_answers.mjs" "$(dirname "$program")/tests/forced_answers" "$answers"
 [ -z "$only_answers" ] || exit 0
-# client FOLDER NAME FURTHER...: runs a client, which writes into a folder. As many run at once as there are cores; the longest start first.
+# client() runs the script NAME of a client, which writes into a folder: client FOLDER NAME FURTHER... As many run at once as there are cores; the longest start first.
 client() {
   mkdir -p "$folder/work/$1"
   "$node" "$folder/$2.mjs" "$program" "$folder/work/$1" "${@:3}"

@@ -8,7 +8,7 @@
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/gemm_eigen.h"
 
-/// The definition of gemm_eigen(): gemm_eigen.cpp compiles it for the types that the program multiplies, bench/gemm.cpp for f32.
+/// This header defines gemm_eigen(). gemm_eigen.cpp compiles it for the types that the program multiplies, bench/gemm.cpp for f32.
 namespace dikkat::kernels {
 namespace eigen {
 

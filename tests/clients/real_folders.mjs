@@ -122,7 +122,8 @@ function chat(model, text, ...options) {
 }
 const visible = (text) => text.replace(/\p{Cc}/gu, "").trim();  // chat writes no control characters
 
-const chosen = process.argv.slice(5);
+const chosen = process.argv.slice(5);  // scripts/clients.sh names all of them, in several calls
+assert(chosen.every((name) => models[name]), `found ${chosen}, expected names of ${Object.keys(models)}`);
 for (const [name, model] of Object.entries(models).filter(([name]) => chosen.length === 0 || chosen.includes(name))) {
   // The folder, as it is published, and as dikkat writes it.
   const folder = join(work, name), hf = `${folder}-hf`, file = `${folder}.gguf`;
