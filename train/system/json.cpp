@@ -87,7 +87,16 @@ class Events {
   JsonWalker& walker_;
 };
 
+/// Returns an object that takes so many fields without growing. One that grows copies its fields, since their names are constant, and the
+/// destructors of the old ones may need memory when there is none.
+nlohmann::ordered_json::object_t room_for(std::size_t fields) {
+  nlohmann::ordered_json::object_t object;
+  object.reserve(fields);
+  return object;
+}
+
 /// Builds a value from the library's events, which must be those of a JSON text. Integers that need more than 64 bits keep their digits.
+/// An object gets its fields when all are known.
 class ExactBuilder {
  public:
   using Json = nlohmann::ordered_json;
@@ -104,44 +113,60 @@ class ExactBuilder {
   }
   bool binary(Json::binary_t& value) { return add(std::move(value)); }
   bool string(std::string& text) { return add(std::move(text)); }
-  bool start_object(std::size_t /*unknown*/) { return open(Json::object()); }
-  bool start_array(std::size_t /*unknown*/) { return open(Json::array()); }
+  bool start_object(std::size_t /*unknown*/) { return open(true); }
+  bool start_array(std::size_t /*unknown*/) { return open(false); }
   bool key(std::string& text) {
-    place_ = &(*open_.back())[text];
+    Container& object = open_.back();
+    const auto same = std::ranges::find(object.names, text);
+    object.place = static_cast<std::size_t>(same - object.names.begin());
+    if (same == object.names.end()) {
+      object.names.push_back(std::move(text));
+      object.values.emplace_back();
+    }
     return true;
   }
-  bool end_object() { return close(); }
-  bool end_array() { return close(); }
+  bool end_object() {
+    Container complete = close();
+    Json::object_t fields = room_for(complete.names.size());
+    for (std::size_t i = 0; i < complete.names.size(); ++i) {
+      fields.emplace_back(std::move(complete.names[i]), std::move(complete.values[i]));
+    }
+    return add(std::move(fields));
+  }
+  bool end_array() { return add(close().values); }
   bool parse_error(std::size_t /*position*/, const std::string& /*token*/, const json::exception& /*error*/) { return false; }
 
  private:
-  /// Puts a value into the innermost open array, or at the key of the innermost open object. Returns where it is.
-  Json* put(Json value) {
-    if (open_.empty()) {
-      return &(root_ = std::move(value));
-    }
-    if (open_.back()->is_array()) {
-      open_.back()->push_back(std::move(value));
-      return &open_.back()->back();
-    }
-    return &(*place_ = std::move(value));
-  }
+  /// An object or array whose end has not been read.
+  struct Container {
+    bool is_object = false;
+    std::vector<std::string> names;  // of an object's values
+    Json::array_t values;
+    std::size_t place = 0;  // of the name that was read last
+  };
+
   bool add(Json value) {
-    put(std::move(value));
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else if (Container& container = open_.back(); container.is_object) {
+      container.values[container.place] = std::move(value);
+    } else {
+      container.values.push_back(std::move(value));
+    }
     return true;
   }
-  bool open(Json empty) {
-    open_.push_back(put(std::move(empty)));
+  bool open(bool is_object) {
+    open_.push_back({.is_object = is_object});
     return true;
   }
-  bool close() {
+  Container close() {
+    Container complete = std::move(open_.back());
     open_.pop_back();
-    return true;
+    return complete;
   }
 
   Json root_;
-  std::vector<Json*> open_;
-  Json* place_ = nullptr;
+  std::vector<Container> open_;
 };
 
 template <class Json>
@@ -247,6 +272,16 @@ PartsFreer<Json>::~PartsFreer() {
 }
 template class PartsFreer<json>;
 template class PartsFreer<nlohmann::ordered_json>;
+
+void add_field(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value) {
+  auto& fields = object.get_ref<nlohmann::ordered_json::object_t&>();
+  auto larger = room_for(fields.size() + 1);
+  for (auto& [old_name, old_value] : fields) {
+    larger.emplace_back(old_name, std::move(old_value));
+  }
+  larger.emplace_back(std::move(name), std::move(value));
+  fields = std::move(larger);
+}
 
 std::optional<json> try_json(std::string_view text, const JsonLimits& limits) {
   try {

@@ -52,6 +52,10 @@ class PartsFreer {
   Json& value_;
 };
 
+/// Adds a field to an object that has none of that name. object[name] may copy all the others, and free the old ones with PartsFreer's
+/// problem.
+void add_field(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value);
+
 /// Parses a text. Returns nullopt where parse_json() throws.
 std::optional<nlohmann::json> try_json(std::string_view text, const JsonLimits& limits = {});
 

@@ -26,6 +26,17 @@ TEST(ParseJson, KeepsTheOrderOfFieldsOnlyIfAsked) {
   EXPECT_EQ(try_json(nested(101)), std::nullopt);
 }
 
+TEST(ParseJson, TakesTheLastOfSeveralValuesAtThePlaceOfTheFirst) {
+  const auto parsed = parse_json<nlohmann::ordered_json>(R"({"b": {"x": 1}, "a": [2, {"c": {}}], "b": {"y": [{"z": 3, "z": 4}]}})");
+  EXPECT_EQ(json_text(parsed), R"({"b":{"y":[{"z":4}]},"a":[2,{"c":{}}]})");
+}
+
+TEST(AddField, KeepsTheOthersInTheirOrder) {
+  auto object = parse_json<nlohmann::ordered_json>(R"({"b": {"x": [1, 2]}, "a": "text"})");
+  add_field(object, "0", 3);
+  EXPECT_EQ(json_text(object), R"({"b":{"x":[1,2]},"a":"text","0":3})");
+}
+
 TEST(ParseJson, KeepsTheDigitsOfIntegers) {
   using Json = nlohmann::ordered_json;
   for (const std::string digits : {"0", "-7", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "18446744073709551615",

@@ -47,7 +47,10 @@ Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress,
     throw ApiError(400, concat(field, ".type is ", short_text(*type), ", expected \"object\", because arguments have names"),
                    field + ".type", "invalid_value");
   }
-  schema["type"] = "object";
+  if (type == nullptr) {
+    schema.erase("type");  // null
+    add_field(schema, "type", "object");
+  }
   try {
     return json_schema(schema, {.name = field, .on_progress = on_progress, .effort = &effort});
   } catch (const SchemaError& error) {

@@ -1,7 +1,7 @@
 """memory_test.py DIKKAT SOURCE_DIR: requests that ask for much memory and work.
 
 It trains a small model and sends schemas that would take gigabytes or minutes if they had no limits. It fails unless
-- the server answers or refuses each of them with at most 300 MB and 2 seconds of the processor, and gives the memory back,
+- the server answers or refuses each of them with at most 300 MB and 4 seconds of the processor, and gives the memory back,
 - and a server whose memory is limited (ulimit -v) answers each with a status, and then /health and small requests.
 It prints the peak and the time of each."""
 import json
@@ -15,8 +15,8 @@ import time
 from served import Server, train
 
 program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-MOST_MEGABYTES, MOST_KEPT, MOST_SECONDS = 300, 60, 2
-SPACES = (30_000, 60_000)  # beyond what a server needs that answers small requests, in kilobytes
+MOST_MEGABYTES, MOST_KEPT, MOST_SECONDS = 300, 60, 4  # on slow processors that do more beside it; a fast one takes 1 second
+SPACES = (30_000, 40_000, 50_000, 60_000)  # beyond what a server needs that answers small requests, in kilobytes
 
 
 def object_of(properties, **more):
