@@ -122,26 +122,6 @@ TEST(GptFixture, TrainingBeginsWithTheFirstGradientsAndClipsSomeSteps) {
   EXPECT_NE(gpt.read("adamw/weights/wte.weight"), gpt.read("weights/wte.weight"));
 }
 
-TEST(OpsFixture, HoldsEveryOperation) {
-  const Fixture ops(golden("ops.h5"));
-  EXPECT_EQ(ops.names("/"), (std::vector<std::string>{"causal_attention", "cross_entropy", "embedding", "gelu", "interval_attention",
-                                                      "layer_norm", "smoothed_cross_entropy", "softmax"}));
-  using Extents = std::vector<index>;
-  EXPECT_EQ(ops.shape("layer_norm/x"), (Extents{7, 33}));
-  EXPECT_EQ(ops.shape("causal_attention/qkv"), (Extents{2, 19, 45}));
-  EXPECT_EQ(ops.shape("causal_attention/log_sum_exp"), (Extents{2, 3, 19}));
-  EXPECT_EQ(ops.shape("interval_attention/lo"), (Extents{2, 7}));
-  EXPECT_EQ(ops.shape("interval_attention/k"), (Extents{2, 13, 15}));
-  for (const std::string& op : ops.names("/")) {
-    for (const std::string& name : ops.names(op)) {
-      if (name.front() == 'd' && name != "dy") {  // every gradient has the shape of what it is the gradient of
-        EXPECT_EQ(ops.shape(op + "/" + name), ops.shape(op + "/" + name.substr(1))) << op;
-      }
-    }
-  }
-  EXPECT_DOUBLE_EQ(ops.attribute("causal_attention/scale"), 1 / std::sqrt(5.0));
-}
-
 /// Parameters of a model of llama.h5 by arithmetic, from the attributes of its group.
 index expected_llama_parameters(const Fixture& fixture, const std::string& at) {
   const auto key = [&](const char* name) { return static_cast<index>(fixture.attribute(at + name)); };
@@ -236,7 +216,7 @@ TEST(FixtureReader, ReadsStringsWithoutTheirPadding) {
 }
 
 TEST(FixtureReader, NamesMissingObjects) {
-  const Fixture ops(golden("ops.h5"));
+  const Fixture gpt(golden("gpt.h5"));
   const auto message_of = [](const auto& call) -> std::string {
     try {
       call();
@@ -245,10 +225,10 @@ TEST(FixtureReader, NamesMissingObjects) {
     }
     return "no error";
   };
-  EXPECT_NE(message_of([&] { ops.read("gelu/nothing"); }).find("ops.h5: cannot read gelu/nothing"), std::string::npos);
-  EXPECT_NE(message_of([&] { ops.shape("gelu"); }).find("cannot read gelu"), std::string::npos);
-  EXPECT_NE(message_of([&] { ops.names("nowhere"); }).find("cannot read nowhere"), std::string::npos);
-  EXPECT_NE(message_of([&] { ops.attribute("softmax/eps"); }).find("cannot read softmax/eps"), std::string::npos);
+  EXPECT_NE(message_of([&] { gpt.read("weights/nothing"); }).find("gpt.h5: cannot read weights/nothing"), std::string::npos);
+  EXPECT_NE(message_of([&] { gpt.shape("weights"); }).find("cannot read weights"), std::string::npos);
+  EXPECT_NE(message_of([&] { gpt.names("nowhere"); }).find("cannot read nowhere"), std::string::npos);
+  EXPECT_NE(message_of([&] { gpt.attribute("adamw/nothing"); }).find("cannot read adamw/nothing"), std::string::npos);
   const Fixture llama(golden("llama.h5"));
   EXPECT_NE(message_of([&] { llama.text("odd/n_head"); }).find("llama.h5: cannot read odd/n_head"), std::string::npos);
   EXPECT_NE(message_of([&] { llama.attribute("odd/norm"); }).find("llama.h5: cannot read odd/norm"), std::string::npos);

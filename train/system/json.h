@@ -52,8 +52,8 @@ class PartsFreer {
   Json& value_;
 };
 
-/// Adds a field to an object that has none of that name. object[name] may copy all the others, and free the old ones with PartsFreer's
-/// problem.
+/// Adds a field to an object that has none of that name. Unlike object[name], it never copies the other fields, which a client may have
+/// made large.
 void add_field(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value);
 
 /// Parses a text. Returns nullopt where parse_json() throws.
