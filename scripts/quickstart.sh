@@ -16,7 +16,7 @@ elif [[ $# -eq 0 ]]; then
   log=build/release/build.log
   echo "building the program once, which takes a few minutes (about 5 on two cores); the compiler's output is in $log" >&2
   cmake --preset release >/dev/null
-  SHOW_BUILD_SHARES="23 36 62 64 66 71 79 85 98 100" scripts/show-build.sh "$log" cmake --build --preset release -j "$(nproc)"
+  SHOW_BUILD_SHARES="7 28 42 64 70 72 80 89 95 100" scripts/show-build.sh "$log" cmake --build --preset release -j "$(nproc)"
 else
   echo "quickstart.sh: found $1, expected no arguments; when it has finished it prints how to train on your own text" >&2
   exit 2
