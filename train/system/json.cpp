@@ -87,8 +87,8 @@ class Events {
   JsonWalker& walker_;
 };
 
-/// Returns an object that takes so many fields without growing. One that grows copies its fields, since their names are constant, and the
-/// destructors of the old ones may need memory when there is none.
+/// Returns an empty object with room for that many fields. An object that grows copies its fields, since their names are constant, and
+/// destroying the old ones takes memory, which may have run out.
 nlohmann::ordered_json::object_t room_for(std::size_t fields) {
   nlohmann::ordered_json::object_t object;
   object.reserve(fields);
@@ -96,7 +96,7 @@ nlohmann::ordered_json::object_t room_for(std::size_t fields) {
 }
 
 /// Builds a value from the library's events, which must be those of a JSON text. Integers that need more than 64 bits keep their digits.
-/// An object gets its fields when all are known.
+/// An object is made at its end, when the number of its fields is known.
 class ExactBuilder {
  public:
   using Json = nlohmann::ordered_json;

@@ -1,7 +1,7 @@
 """memory_test.py DIKKAT SOURCE_DIR: requests that ask for much memory and work.
 
 It trains a small model and sends schemas that would take gigabytes or minutes if they had no limits. It fails unless
-- the server answers or refuses each of them with at most 300 MB and 4 seconds of the processor, and gives the memory back,
+- the server answers or refuses each of them with at most 300 MB and 2 seconds of the processor, and gives the memory back,
 - and a server whose memory is limited (ulimit -v) answers each with a status, and then /health and small requests.
 It prints the peak and the time of each."""
 import json
@@ -15,7 +15,8 @@ import time
 from served import Server, train
 
 program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-MOST_MEGABYTES, MOST_KEPT, MOST_SECONDS = 300, 60, 4  # on slow processors that do more beside it; a fast one takes 1 second
+MOST_MEGABYTES, MOST_KEPT, MOST_SECONDS = 300, 60, 2
+TRIES = 3  # a processor that others use takes longer, and not every time
 SPACES = (30_000, 40_000, 50_000, 60_000)  # beyond what a server needs that answers small requests, in kilobytes
 
 
@@ -68,17 +69,20 @@ def check_limits(run, bodies):
     server.status("/v1/completions", body_of({"type": "integer"}))
     idle = server.memory("VmRSS")
     for name, body in bodies.items():
-        pathlib.Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")  # the peak begins again
-        begun = processor_seconds(server.process)
-        status, text = server.status("/v1/completions", body)
-        seconds, peak = processor_seconds(server.process) - begun, (server.memory("VmHWM") - idle) / 1000
-        time.sleep(0.05)
-        kept = (server.memory("VmRSS") - idle) / 1000
-        print(f"{name}: {len(body) / 1e6:.1f} MB, {status}, {seconds:.2f} s, {peak:.0f} MB more at the peak, {kept:.0f} MB afterwards")
-        assert status in (200, 400), text
-        assert peak <= MOST_MEGABYTES and kept <= MOST_KEPT, "it takes too much memory"
-        assert seconds <= MOST_SECONDS, f"it takes {seconds:.1f} s"
-        assert len(text) < 10_000, f"the response has {len(text)} bytes"
+        for left in reversed(range(TRIES)):
+            pathlib.Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")  # the peak begins again
+            begun = processor_seconds(server.process)
+            status, text = server.status("/v1/completions", body)
+            seconds, peak = processor_seconds(server.process) - begun, (server.memory("VmHWM") - idle) / 1000
+            time.sleep(0.05)
+            kept = (server.memory("VmRSS") - idle) / 1000
+            print(f"{name}: {len(body) / 1e6:.1f} MB, {status}, {seconds:.2f} s, {peak:.0f} MB more at the peak, {kept:.0f} MB afterwards")
+            assert status in (200, 400), text
+            assert peak <= MOST_MEGABYTES and kept <= MOST_KEPT, "it takes too much memory"
+            assert len(text) < 10_000, f"the response has {len(text)} bytes"
+            if seconds <= MOST_SECONDS:
+                break
+            assert left > 0, f"it takes {seconds:.1f} s"
     server.end()
 
 
