@@ -50,8 +50,7 @@ std::string names_in_the_way(const fs::path& path, bool is_restart) {
 /// Throws InputError unless the folder is empty, or has only what a start of the same run has left.
 void require_empty(const fs::path& path, const RunDirectory::IsOwnStart& is_own_start = {}) {
   const bool has_checkpoints = !list_checkpoints(path).empty();
-  std::error_code error;
-  const bool has_config = fs::exists(path / kConfigName, error), has_metrics = fs::exists(path / kMetricsName, error);
+  const bool has_config = is_taken(path / kConfigName), has_metrics = is_taken(path / kMetricsName);
   const bool is_restart = !has_checkpoints && has_config && is_own_start && is_own_start(path);
   require_input(
       !has_config || has_checkpoints || is_restart, path.string(),
@@ -122,8 +121,7 @@ fs::path NewRunPath::with_number(index number) const { return number == 1 ? path
 
 fs::path NewRunPath::free_now() const {
   index number = 1;
-  struct stat info{};
-  while (numbered && ::lstat(with_number(number).c_str(), &info) == 0) {
+  while (numbered && is_taken(with_number(number))) {
     ++number;
   }
   return with_number(number);
@@ -139,8 +137,7 @@ RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults, cons
   }
   if (!is_new) {
     require_is_folder(path);
-    struct stat info{};
-    if (::lstat((path / kLockName).c_str(), &info) != 0) {
+    if (!is_taken(path / kLockName)) {
       require_empty(path, is_own_start);  // before the lock file is created in it
     }
   }

@@ -112,8 +112,7 @@ index write_checkpoint(const std::filesystem::path& folder, const std::string& s
 
 /// Gives the file a name that no file has. A file that has it already is compared, and stays.
 void name_new(Provisional& temporary, const std::filesystem::path& target, Faults* faults) {
-  std::error_code missing;
-  if (std::filesystem::symlink_status(target, missing).type() != std::filesystem::file_type::not_found) {
+  if (is_taken(target)) {
     require(same_files(temporary.path(), target), "a file with this name and other contents already exists; it was not changed");
     return;
   }

@@ -202,6 +202,13 @@ bool is_there(const std::filesystem::path& path) {
   return false;
 }
 
+bool is_taken(const std::filesystem::path& name) {
+  struct stat info{};
+  const int error = ::lstat(name.c_str(), &info) == 0 ? 0 : errno;
+  require_path(error == ENOENT || error == ENOTDIR ? 0 : error, name.string(), " cannot be examined");
+  return error == 0;
+}
+
 bool is_at(const Descriptor& descriptor, const std::filesystem::path& path) {
   struct stat held{};
   struct stat there{};
@@ -266,8 +273,7 @@ std::filesystem::path name_aside(const std::filesystem::path& path, int number) 
 
 std::filesystem::path name_aside(const std::filesystem::path& path) {
   int number = 1;
-  struct stat info{};
-  while (::lstat(name_aside(path, number).c_str(), &info) == 0) {
+  while (is_taken(name_aside(path, number))) {
     ++number;
   }
   return name_aside(path, number);

@@ -93,6 +93,8 @@ void require_path(int error, const Parts&... parts) {
 /// Whether the file or folder exists. Throws Error if that is unknown, because a failing disk is not an empty one. Throws PathError for a
 /// dangling link, because its target may be on a disk that is not mounted.
 bool is_there(const std::filesystem::path& path);
+/// Whether something has this name: a file, a folder, or a link, even a dangling one. Throws as require_path() does if that is unknown.
+bool is_taken(const std::filesystem::path& name);
 /// Whether the path still refers to the file or folder of this descriptor. Throws Error if that is unknown.
 bool is_at(const Descriptor& descriptor, const std::filesystem::path& path);
 /// Returns " (a link to X)" for a link, otherwise "".

@@ -33,11 +33,11 @@ void make_hidden(const fs::path& folder, const std::string& stem, Provisional& n
       continue;
     }
     require_done(error, Operation::open);
-    const bool is_mine = lock_descriptor(lock.get(), nullptr) != EWOULDBLOCK && is_at(lock, path);
-    if (is_mine || i == kMost) {  // a file system may have no locks
-      name.hold(std::move(path), std::move(lock));
+    name.hold(std::move(path), std::move(lock));  // before what may throw, so that nothing is left behind
+    if (name.lock() || i == kMost) {              // a file system may have no locks
       return;
     }
+    name.keep();
   }
 }
 
@@ -69,6 +69,8 @@ void Provisional::hold(fs::path path, Descriptor lock) {
   lock_ = std::move(lock);
   exists_ = true;
 }
+
+bool Provisional::lock() { return lock_descriptor(lock_.get(), nullptr) != EWOULDBLOCK && is_at(lock_, path_); }
 
 File create_temporary(const fs::path& folder, const std::string& stem, Provisional& name, Faults* faults) {
   File file;

@@ -26,6 +26,8 @@ class Provisional {
 
   /// Takes a name that exists now. `lock` keeps remove_leftovers() from removing it, until this is destroyed.
   void hold(std::filesystem::path path, Descriptor lock);
+  /// Locks what is held. Returns whether the lock is ours and the name still refers to it. Throws Error if that is unknown.
+  [[nodiscard]] bool lock();
   void created() { exists_ = true; }
   void keep() { exists_ = false; }
   const std::filesystem::path& path() const { return path_; }

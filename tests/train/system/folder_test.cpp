@@ -36,6 +36,20 @@ TEST(Folder, ALinkThatLeadsNowhereIsNamed) {
   EXPECT_FALSE(is_there(folder / "missing"));
 }
 
+TEST(Folder, ANameIsTakenOrFreeOrNobodyKnows) {
+  const TemporaryFolder folder;
+  folder.write("file", "text");
+  std::filesystem::create_symlink("/not/mounted", folder / "link");
+  std::filesystem::create_symlink("loop", folder / "loop");
+  EXPECT_TRUE(is_taken(folder / "file"));
+  EXPECT_TRUE(is_taken(folder / "link"));
+  EXPECT_TRUE(is_taken(folder / "loop"));
+  EXPECT_FALSE(is_taken(folder / "missing"));
+  EXPECT_FALSE(is_taken(folder / "file/below"));
+  EXPECT_TRUE(names(input_error_of([&] { is_taken(folder / "loop/below"); }), {"cannot be examined", "symbolic links"}));
+  EXPECT_TRUE(names(input_error_of([&] { is_taken(folder / std::string(300, 'a')); }), {"cannot be examined", "too long"}));
+}
+
 TEST(Folder, ThatIsCurrentMayHaveBeenRemoved) {
   const std::filesystem::path before = std::filesystem::current_path();
   {
