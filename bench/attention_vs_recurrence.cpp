@@ -190,7 +190,7 @@ class Report {
     }
     print_line(name_of(row.method), row, row.seconds, fmt::format("{:.1f} %", 100 * share(row)), note_of(row));
     if (row.is_document()) {
-      print_line("the document's", row, kDocumentSeconds, "", "TPU v2, as printed there; see docs/ATTENTION_VS_RECURRENCE.md");
+      print_line("the document's", row, kDocumentSeconds, "", "TPU v2, as printed there; see bench/results/attention-vs-recurrence.md");
     }
   }
 

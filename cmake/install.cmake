@@ -58,6 +58,7 @@ install(DIRECTORY configs/ DESTINATION ${data_dir}/dikkat/configs FILES_MATCHING
 install(FILES data/tales.txt data/pairs.tsv data/questions.jsonl data/assistant-chats.jsonl DESTINATION ${data_dir}/dikkat/data)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs PATTERN site EXCLUDE)
+install(DIRECTORY bench/results DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)  # pages link to them
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN *.cpp PATTERN *.py)
 
 # The manual and the completions, which the program writes itself, if need be in an emulator.

@@ -1,5 +1,5 @@
 // Checks that answers are valid under the schemas that force them: with ajv, of which nothing is in common with dikkat. The schemas are those
-// that zod and pydantic write, those of llama.cpp's tests, and random ones of every keyword in docs/STRUCTURED.md.
+// that zod and pydantic write, those of llama.cpp's tests, and random ones of every keyword in docs/SERVING.md.
 //
 //   node forced_answers.mjs PROGRAM ANSWERS [SEED]    PROGRAM: build/dev/tests/forced_answers
 import { execFileSync } from "node:child_process";
@@ -69,7 +69,7 @@ const types = {
   meta: z.string().meta({ title: "t", description: "d", examples: ["a"], id: "Foo" }), template: z.templateLiteral(["a-", z.number(), "px"]),
   json: z.json(), recursive: z.object({ value: z.int(), get children() { return z.array(types.recursive); } }),
 };
-/// Types that are refused, with the keyword. docs/STRUCTURED.md lists them.
+/// Types that are refused, with the keyword. docs/SERVING.md lists them.
 const kRefusedTypes = { emoji: "pattern", jwt: "format", multiple: "multipleOf", loose_record: "patternProperties" };
 
 function check_zod() {

@@ -34,7 +34,7 @@ struct SchemaOptions {
   SchemaEffort* effort = nullptr;       // counts what several schemas of one grammar take
 };
 
-/// JSON texts that are valid under a JSON Schema. docs/STRUCTURED.md lists the keywords; others are refused by name, because a text that
+/// JSON texts that are valid under a JSON Schema. docs/SERVING.md lists the keywords; others are refused by name, because a text that
 /// ignores them would be wrong. An object's properties come in the order of the schema, and an object with `properties` has no others,
 /// unless additionalProperties asks for them. Not all valid texts match: see json_grammar.h for white space and numbers. Throws
 /// SchemaError, whose text has the path. A schema that needs too many states, or too much work, is refused while it is read, so that

@@ -22,7 +22,7 @@ bool is_amd() {
 #endif
 }
 
-/// Returns the precision that "auto" selects on this processor, by the measurements in docs/PERFORMANCE.md. A measurement at the start of a
+/// Returns the precision that "auto" selects on this processor, by the measurements in bench/results/bf16.md. A measurement at the start of a
 /// run would make its bits depend on the clock.
 Choice choice_for_this_processor() {
   if (!kernels::has_bf16_products()) {

@@ -22,7 +22,7 @@ Losses losses_of(Quantize quantize, std::uint64_t seed) {
   config.model.n_embd = 64;
   config.train.max_steps = 300;
   config.train.quantize = quantize;
-  config.train.quantize_share = 0.2;  // the best for this recipe (docs/RECIPES.md)
+  config.train.quantize_share = 0.2;  // the best for this recipe (bench/results/ablations-four-bits.md)
   config.train.eval_interval = config.train.max_steps;
   resolve(config);
   TrainingEvents quiet;
