@@ -22,8 +22,8 @@ bool is_amd() {
 #endif
 }
 
-/// Returns the precision that "auto" selects on this processor, by the measurements in bench/results/bf16.md. A measurement at the start of a
-/// run would make its bits depend on the clock.
+/// Returns the precision that "auto" selects on this processor, by the measurements in bench/results/bf16.md. A measurement at the start of
+/// a run would make its bits depend on the clock.
 Choice choice_for_this_processor() {
   if (!kernels::has_bf16_products()) {
     return {Precision::f32, "this processor, or this build, has no bf16 products"};
