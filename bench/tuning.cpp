@@ -13,8 +13,8 @@
 #include "bench/program.h"
 #include "optim/clip.h"
 #include "train/run/make_optimizer.h"
+#include "train/run/objectives/preference_model.h"
 #include "train/run/precision.h"
-#include "train/run/preference_model.h"
 
 namespace dikkat::bench {
 namespace {

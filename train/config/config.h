@@ -240,7 +240,7 @@ struct Names<PreferenceMethod> {
   static constexpr std::string_view of[] = {"none", "auto", "dpo", "ipo", "orpo", "simpo", "kto"};
 };
 
-/// Preference tuning (train/run/preference_loss.h has the formulas).
+/// Preference tuning (train/run/objectives/preference_loss.h has the formulas).
 struct PreferenceConfig {
   PreferenceMethod method = PreferenceMethod::none;
   Defaulted<double> beta{};    // 0.1; 2 for simpo

@@ -10,7 +10,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/seconds_since.h"
 #include "train/data/permutation.h"
-#include "train/run/preference_model.h"
+#include "train/run/objectives/preference_model.h"
 
 namespace dikkat {
 namespace {

@@ -13,7 +13,7 @@
 #include "train/data/samples.h"
 #include "train/model/language_model.h"
 #include "train/parallel/ranks.h"
-#include "train/run/preference_loss.h"
+#include "train/run/objectives/preference_loss.h"
 
 namespace dikkat {
 

@@ -7,8 +7,8 @@
 #include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/data/training_data.h"
-#include "train/run/distillation.h"
-#include "train/run/preference_model.h"
+#include "train/run/objectives/preference_model.h"
+#include "train/run/objectives/teacher_targets.h"
 #include "train/run/run_evaluator.h"
 #include "train/system/machine_memory.h"
 

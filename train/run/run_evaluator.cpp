@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/run/objectives/preference_model.h"
 #include "train/run/precision.h"
-#include "train/run/preference_model.h"
 #include "train/run/scored_set.h"
 
 namespace dikkat {

@@ -6,8 +6,8 @@
 #include "tests/support/throws.h"
 #include "tests/train/run/tiny_run.h"
 #include "train/model/trained_model.h"
-#include "train/run/distillation.h"
 #include "train/run/new_run.h"
+#include "train/run/objectives/teacher_targets.h"
 #include "train/run/teach.h"
 #include "train/run/verify_resume.h"
 

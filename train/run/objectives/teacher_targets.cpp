@@ -1,4 +1,4 @@
-#include "train/run/distillation.h"
+#include "train/run/objectives/teacher_targets.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 
 #include "train/metrics/reports.h"
 #include "train/model/language_model.h"
-#include "train/run/preference_loss.h"
+#include "train/run/objectives/preference_loss.h"
 
 namespace dikkat {
 

@@ -9,7 +9,7 @@
 #include "optim/adamw.h"
 #include "tests/golden/json_fixture.h"
 #include "train/config/resolve.h"
-#include "train/run/preference_model.h"
+#include "train/run/objectives/preference_model.h"
 
 namespace dikkat {
 namespace {

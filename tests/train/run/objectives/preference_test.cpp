@@ -9,7 +9,7 @@
 #include "tests/train/run/tiny_run.h"
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/config/resolve.h"
-#include "train/run/reference.h"
+#include "train/run/objectives/reference.h"
 #include "train/run/verify_resume.h"
 
 // Runs that learn preferences: the first step, learning, the reference, exact resume, and what is refused.

@@ -1,4 +1,4 @@
-#include "train/run/preference_model.h"
+#include "train/run/objectives/preference_model.h"
 
 #include <algorithm>
 #include <limits>

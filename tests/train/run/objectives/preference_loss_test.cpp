@@ -1,4 +1,4 @@
-#include "train/run/preference_loss.h"
+#include "train/run/objectives/preference_loss.h"
 
 #include <cmath>
 #include <numbers>
