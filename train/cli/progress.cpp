@@ -154,10 +154,10 @@ void Progress::stepped(const StepReport& r) {
   }
 }
 
-void Progress::scoring_reference(double share_done) {
+void Progress::preparing(std::string_view what, double share_done) {
   if (const auto now = std::chrono::steady_clock::now(); now - shown_ > kRedrawn) {
     shown_ = now;
-    show({last_, {fmt::format("log-probabilities of the reference {:.0f}%", share_done * 100), 10}});
+    show({last_, {fmt::format("{} {:.0f}%", what, share_done * 100), 10}});
   }
 }
 

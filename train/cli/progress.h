@@ -59,7 +59,7 @@ class Progress : public TrainingEvents {
   ~Progress() override;
 
   void stepped(const StepReport& report) override;
-  void scoring_reference(double share_done) override;
+  void preparing(std::string_view what, double share_done) override;
   void evaluating(double share_done) override;
   void evaluated(const EvaluationReport& report) override;
   void saved(const SavedCheckpoint& saved) override;

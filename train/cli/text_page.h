@@ -25,7 +25,7 @@ class LossPage {
 
   /// Begins the next text. `name` says which files it consists of.
   void begin(std::string name) { texts_.push_back({.name = std::move(name)}); }
-  /// Adds the scored tokens of a batch to the last text. It is an Evaluator::Listener.
+  /// Adds the scored tokens of a batch to the last text. It is a LanguageScorer::Listener.
   void add(const Batch& batch, std::span<const double> losses);
   void write(const std::filesystem::path& out, const std::string& title, const std::string& model) const;
 

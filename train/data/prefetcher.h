@@ -7,8 +7,16 @@
 
 namespace dikkat {
 
-/// Gives the batches of a loader, one after another. While one is used, a TBB task fills the next (double buffering).
-class Prefetcher {
+/// The batches of a run, one after another.
+class Batches {
+ public:
+  virtual ~Batches() = default;
+  /// Returns the next batch, valid until the next call. Throws as the implementation says.
+  virtual const Batch& next() = 0;
+};
+
+/// The batches of a loader. While one is used, a TBB task fills the next (double buffering).
+class Prefetcher : public Batches {
  public:
   /// Keeps a reference to the loader. Every `step_batches` batches make up a step. Throws Error unless first_sample >= 0, batch_size >= 1
   /// and step_batches >= 1.
@@ -23,12 +31,12 @@ class Prefetcher {
   Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches)
       : Prefetcher(loader, first_sample, batch_size, std::move(next_step_batches), Part{}) {}
   /// Waits for the task.
-  ~Prefetcher();
+  ~Prefetcher() override;
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
   /// Returns the next batch_size samples, valid until the next call. Rethrows an exception of the task, also at every later call.
-  const Batch& next();
+  const Batch& next() override;
 
  private:
   struct State;

@@ -40,28 +40,4 @@ class RoundedWeights {
   std::vector<std::byte> encoded_;
 };
 
-/// Shows rounded weights while it lives; does nothing for a null pointer.
-class ShownRounded {
- public:
-  explicit ShownRounded(RoundedWeights* weights) : weights_(weights) {
-    if (weights_ != nullptr) {
-      weights_->show();
-    }
-  }
-  ~ShownRounded() { end(); }
-  ShownRounded(const ShownRounded&) = delete;
-  ShownRounded& operator=(const ShownRounded&) = delete;
-
-  /// Shows the exact weights again, earlier than the destructor would.
-  void end() {
-    if (weights_ != nullptr) {
-      weights_->hide();
-      weights_ = nullptr;
-    }
-  }
-
- private:
-  RoundedWeights* weights_;
-};
-
 }  // namespace dikkat

@@ -2,46 +2,16 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "train/data/batch.h"
-#include "train/data/samples.h"
-#include "train/model/language_model.h"
 #include "train/parallel/ranks.h"
-#include "train/run/objectives/preference_loss.h"
+#include "train/run/scorer.h"
 
 namespace dikkat {
-
-struct Evaluation {
-  double loss = 0;   // mean cross-entropy per token, in nats
-  index tokens = 0;  // number of predictions
-  /// Standard error of the loss as an estimate for more text of this kind. Losses of neighbouring tokens are correlated, so an observation
-  /// is a block of at least as many predictions as a window has, whatever the stride. The loss is a ratio estimate (Cochran 1977,
-  /// "Sampling Techniques", 6.4). NaN if there is only one block.
-  double standard_error = std::numeric_limits<double>::quiet_NaN();
-
-  /// The mean probability of the watched tokens where they are the targets (Evaluator::watch()), and how often they are.
-  double end_probability = std::numeric_limits<double>::quiet_NaN();
-  index ends = 0;
-
-  std::optional<PreferenceSums> preferences{};  // for samples of preferences: `loss` is then that of a unit, and `tokens` counts units
-
-  double perplexity() const;
-  /// `bytes` is the size of the text that the predicted tokens stand for.
-  double bits_per_byte(index bytes) const;
-};
-
-struct WeightedEvaluation {
-  Evaluation of;
-  double share = 1;
-};
-/// Returns the weighted mean of evaluations of independently sampled texts. Throws Error if there are none.
-Evaluation mean(std::span<const WeightedEvaluation> evaluations);
 
 /// Selects the samples of a text to evaluate.
 struct SampleChoice {
@@ -54,16 +24,10 @@ struct SampleChoice {
 /// training nor on the number of threads. It keeps the memory of its tape for the next evaluation.
 class Evaluator {
  public:
-  /// Keeps a reference to the model, whose weights may be loaded later. `operands` is the type that matrix products read (Pass::operands).
-  /// Several ranks share the blocks: they call this together, and get equal results.
-  explicit Evaluator(const LanguageModel& model, DType operands = DType::f32, std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>())
-      : model_(model), operands_(operands), ranks_(std::move(ranks)) {}
-
-  /// From now on, samples of preferences are evaluated by their loss. z of kto is estimated from all of them.
-  void use(const PreferenceConfig& config) { preference_ = config; }
-
-  /// From now on, also measures how probable these tokens are where they are the targets: those that end an answer.
-  void watch(std::vector<Token> ends) { ends_ = std::move(ends); }
+  /// Keeps a reference to the scorer. `operands` is the type that matrix products read (Pass::operands). Several ranks share the blocks:
+  /// they call this together, and get equal results.
+  explicit Evaluator(Scorer& scorer, DType operands = DType::f32, std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>())
+      : scorer_(scorer), operands_(operands), ranks_(std::move(ranks)) {}
 
   /// bf16: attention rounds keys and values, as sampling with a cache of this type does.
   void round_keys(DType keys) { keys_ = keys; }
@@ -71,10 +35,6 @@ class Evaluator {
   /// Calls `stop` between blocks, and returns nothing if it returns true. Calls `progress` with the share that is done.
   std::optional<Evaluation> operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop = {},
                                        const std::function<void(double)>& progress = {});
-
-  /// Is called after each block with its batch, whose `inputs`, `targets` and `weights` are (B, T), and the losses of its targets, (B, T).
-  using Listener = std::function<void(const Batch& batch, std::span<const double> losses)>;
-  void listen(Listener listener) { listener_ = std::move(listener); }
 
   /// Estimates the seconds that an evaluation of `count` samples takes, from the time of one block.
   double estimate(const Samples& text, index count);
@@ -84,24 +44,22 @@ class Evaluator {
   std::size_t reserve(const Samples& text, index count);
 
  private:
-  void add_ends(index rows, index cols, std::span<double> out) const;
-  void compute_losses(Tape& tape, index rows, const RowLengths& lengths);
-  std::vector<PreferenceSums> judge(const Samples& text, std::span<const index> samples);
+  void choose(const Samples& text, const SampleChoice& choice);
+  bool score(const Samples& text, const std::function<bool()>& stop, const std::function<void(double)>& progress);
+  void score_block(const Samples& text, index first, index rows);
+  Pass pass_on(Tape& tape) const;
 
-  const LanguageModel& model_;
+  Scorer& scorer_;
   DType operands_;
   std::optional<DType> keys_{};
+  std::shared_ptr<Ranks> ranks_;
   Tape tape_{Recording::off};
   Batch batch_;
-  Listener listener_;
-  std::shared_ptr<Ranks> ranks_;
-  std::vector<double> terms_;  // the losses of the current block, one per position
-  PreferenceConfig preference_;
-  std::vector<double> numbers_;  // the sum of losses of each sample; or the log-probabilities of its answers
-  std::vector<double> log_probabilities_, slopes_;
-  std::vector<Token> ends_;
-  std::vector<double> end_numbers_;                // for each sample: the sum of the probabilities of its ends, and their number
-  std::vector<std::pair<double, double>> blocks_;  // for each observation: the sum of its losses, and their weight
+  std::vector<index> chosen_;         // samples
+  std::vector<index> starts_;         // of each chosen sample's numbers, and their count
+  std::vector<double> numbers_;       // that the scorer writes
+  std::vector<SampleLoss> losses_;    // of the chosen samples
+  std::vector<WeightedLoss> blocks_;  // observations
 };
 
 }  // namespace dikkat

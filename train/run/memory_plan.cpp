@@ -112,23 +112,26 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
   return rows;
 }
 
-MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape,
-                     PreferenceModel* preference, Distillation* distillation) {
+MemoryPlan plan_step(LanguageModel& model, Objective& objective, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths,
+                     Tape& tape) {
+  // A batch of the largest shape, whose contents do not matter.
   Batch batch;
   batch.reshape(config.batch_size, lengths);
+  batch.step_weight = 1;
+  batch.step_units = 1;
   std::fill(batch.source_lengths.begin(), batch.source_lengths.end(), static_cast<std::int32_t>(lengths.source_cols));
   for (index row = 0; lengths.packed && row < batch.rows; ++row) {  // sequences of one token: a row may be longer than a sequence
     const auto of_row = batch.starts.begin() + row * lengths.cols;
     std::iota(of_row, of_row + lengths.cols, 0);
   }
+  // Run a step without computing anything.
   const DryRun dry;
   HeadObserver observer(tape);
   tape.observe(&observer);
   Pass pass{.tape = tape, .training = true, .recompute = config.recompute, .operands = operand_type(config)};
-  PreferenceSums sums;
-  const Teacher teacher = distillation != nullptr ? distillation->on(tape, batch) : Teacher{};
-  const Tensor loss =
-      preference != nullptr ? preference->loss(pass, batch, sums) : model.loss(pass, batch, 1, config.label_smoothing, nullptr, teacher);
+  std::vector<double> sums(objective.sums());
+  PassReport report{.sums = sums};
+  const Tensor loss = objective.loss(pass, batch, report);
   tape.observe(nullptr);
   tape.backward(loss);
   optimizer.update({}, optimizer.units());
@@ -139,7 +142,7 @@ MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConf
                   .scratch = dry.scratch_bytes(thread_count()),
                   .batches = 2 * bytes_of(lengths, config.batch_size)};
   plan.activations = tape.activation_bytes() - plan.recomputation - plan.head;
-  plan.head += preference != nullptr ? preference->bytes() : 0;
+  plan.head += objective.bytes();
   return plan;
 }
 
@@ -183,9 +186,8 @@ MemoryPlan reserve_memory(const Reserved& run) {
   const TrainConfig& train = run.config.train;
   require_fits({.batches = 2 * bytes_of(run.longest, train.batch_size)}, machine_memory());  // a dry step fills only the batches
   Tape dry;
-  PreferenceModel preference(run.model, run.config.preference);
-  MemoryPlan plan =
-      plan_step(run.model, run.optimizer, train, run.longest, dry, run.config.preference.is_on() ? &preference : nullptr, run.distillation);
+  const std::unique_ptr<Objective> twin = run.objective.twin();
+  MemoryPlan plan = plan_step(run.model, *twin, run.optimizer, train, run.longest, dry);
   MemoryPlan parameters = plan_parameters(run.model.parameters(), run.optimizer, train);
   plan.weights = parameters.weights;
   plan.gradients = parameters.gradients;
@@ -204,7 +206,7 @@ MemoryPlan reserve_memory(const Reserved& run) {
   require_fits(plan, machine_memory());
 
   run.tape.reserve(dry);
-  run.preference.reserve(preference);
+  run.objective.reserve(*twin);
   if (run.evaluator.evaluates()) {
     plan.evaluation = run.evaluator.reserve();
     require_fits(plan, machine_memory());

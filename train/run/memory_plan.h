@@ -7,8 +7,7 @@
 #include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/data/training_data.h"
-#include "train/run/objectives/preference_model.h"
-#include "train/run/objectives/teacher_targets.h"
+#include "train/run/objectives/objective.h"
 #include "train/run/run_evaluator.h"
 #include "train/system/machine_memory.h"
 
@@ -82,8 +81,7 @@ struct Reserved {
   LanguageModel& model;
   Optimizer& optimizer;
   Tape& tape;
-  PreferenceModel& preference;
-  Distillation* distillation;  // null without a teacher
+  Objective& objective;
   RunEvaluator& evaluator;
   RowLengths longest;
 };
@@ -93,9 +91,10 @@ MemoryPlan reserve_memory(const Reserved& run);
 
 /// Plans the memory of parameters: weights, gradients, optimizer state and the copy to save from. The store must be laid out.
 MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimizer, const TrainConfig& config);
-/// Plans the memory of a step: forward, backward and update of a batch with rows of these lengths, in a DryRun on a new tape.
-MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape,
-                     PreferenceModel* preference = nullptr, Distillation* distillation = nullptr);
+/// Plans the memory of a step: forward, backward and update of a batch with rows of these lengths, in a DryRun on a new tape and a new
+/// objective.
+MemoryPlan plan_step(LanguageModel& model, Objective& objective, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths,
+                     Tape& tape);
 
 /// Throws DoesNotFit if the plan needs more memory than the machine, its cgroup or its ulimit has.
 void require_fits(const MemoryPlan& plan, const MachineMemory& machine);

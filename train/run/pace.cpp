@@ -9,9 +9,9 @@ Pace pace_of(const Trainer& trainer, const Trial& trial) {
   const auto fastest = std::min_element(trial.steps.begin(), trial.steps.end(),
                                         [](const StepReport& a, const StepReport& b) { return a.seconds < b.seconds; });
   const Accumulation& accumulation = trainer.accumulation();
-  // The reference scores each example once. A forward pass takes a third of the time of forward and backward passes.
+  // An objective may score each example once before the first step. A forward pass takes a third of the time of forward and backward.
   const double pass_seconds = (fastest->seconds - fastest->optimizer_seconds) / static_cast<double>(accumulation(fastest->step - 1));
-  const index scored = trainer.config().preference.has_reference() ? ceil_div(trainer.loader().epoch_size(), train.batch_size) : 0;
+  const index scored = trainer.objective().scores_training() ? ceil_div(trainer.loader().epoch_size(), train.batch_size) : 0;
   const index evaluations = train.eval_interval > 0 ? ceil_div(train.max_steps, train.eval_interval) : 0;
   return {.step_seconds = fastest->seconds,
           .optimizer_seconds = fastest->optimizer_seconds,

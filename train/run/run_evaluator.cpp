@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/run/objectives/preference_model.h"
 #include "train/run/precision.h"
 #include "train/run/scored_set.h"
 
@@ -22,14 +21,8 @@ index samples_for(const EvaluationText& text, double tokens) {
 
 }  // namespace
 
-RunEvaluator::RunEvaluator(const LanguageModel& model, const TrainingData& data, const Config& config, std::shared_ptr<Ranks> ranks)
-    : evaluator_(model, operand_type(config.train), std::move(ranks)), data_(data), preference_(config.preference) {
-  evaluator_.use(preference_);
-  if (const ChatTemplate* form = data.chat(); form != nullptr) {
-    if (const auto end = form->end_token()) {
-      evaluator_.watch({*end});
-    }
-  }
+RunEvaluator::RunEvaluator(std::unique_ptr<Scorer> scorer, const TrainingData& data, const Config& config, std::shared_ptr<Ranks> ranks)
+    : scorer_(std::move(scorer)), evaluator_(*scorer_, operand_type(config.train), std::move(ranks)), data_(data) {
   const auto tokens = static_cast<double>(config.train.eval_tokens);
   if (config.train.eval_interval == 0) {
     return;
@@ -96,9 +89,7 @@ std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, ind
   report.val_loss = validation->loss;
   report.val_standard_error = validation->standard_error;
   report.end_probability = validation->end_probability;
-  if (validation->preferences) {
-    report.preference = report_of(preference_, *validation->preferences);
-  }
+  report.preference = validation->preference;
   return report;
 }
 
@@ -112,10 +103,7 @@ const ScoredSet& RunEvaluator::scored() {
     for (Part& part : others_) {
       part.scored = scored_set_of(*part.text, *data_.tokenizer);
     }
-    scored_ = combined(sets);
-    if (preference_.is_on()) {
-      *scored_ = with_loss(*scored_, preference_);
-    }
+    scored_ = scorer_->fingerprint(combined(sets));
   }
   return *scored_;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +18,8 @@ namespace dikkat {
 /// reads about train.eval_tokens tokens of each text; several sources share these.
 class RunEvaluator {
  public:
-  /// Keeps references to model and data. The ranks evaluate together, as those of an Evaluator.
-  RunEvaluator(const LanguageModel& model, const TrainingData& data, const Config& config, std::shared_ptr<Ranks> ranks);
+  /// Keeps a reference to the data. The ranks evaluate together, as those of an Evaluator.
+  RunEvaluator(std::unique_ptr<Scorer> scorer, const TrainingData& data, const Config& config, std::shared_ptr<Ranks> ranks);
 
   /// Returns whether there are texts to validate on, and the configuration asks for evaluations.
   bool evaluates() const { return !validation_.empty(); }
@@ -47,9 +48,9 @@ class RunEvaluator {
   template <class F>
   void for_parts(F&& f) const;
 
+  std::unique_ptr<Scorer> scorer_;
   Evaluator evaluator_;
   const TrainingData& data_;
-  PreferenceConfig preference_;
   std::vector<Part> validation_, training_, others_;
   std::optional<ScoredSet> scored_;  // combines those of the validation parts
 };

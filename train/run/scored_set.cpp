@@ -133,28 +133,6 @@ ScoredSet scored_set_of(const EvaluationText& text, const Tokenizer& tokenizer) 
   return scored.finish();
 }
 
-ScoredSet with_loss(const ScoredSet& set, const PreferenceConfig& config) {
-  if (!set.is_known()) {
-    return set;
-  }
-  // A number that the method does not use does not change the loss.
-  const auto used_by = [&](PreferenceMethod method, double number) { return config.method == method ? number : 0.0; };
-  const double numbers[] = {config.beta,
-                            used_by(PreferenceMethod::simpo, config.gamma),
-                            used_by(PreferenceMethod::dpo, config.label_smoothing),
-                            used_by(PreferenceMethod::kto, config.good_weight),
-                            used_by(PreferenceMethod::kto, config.bad_weight),
-                            config.ordinary_share()};
-  const char* const rewards = config.method == PreferenceMethod::kto ? "judged" : config.has_reference() ? "reference" : "no reference";
-  Sha256 targets, contexts;
-  add(targets, std::span<const char>(set.targets));
-  add(targets, std::span<const char>(std::string_view(rewards)));
-  add(contexts, std::span<const char>(set.contexts));
-  add(contexts, std::span<const char>(name_of(config.method)));
-  add(contexts, std::span<const double>(numbers));
-  return {.targets = to_hex(targets.finish()), .contexts = to_hex(contexts.finish()), .text = ""};
-}
-
 ScoredSet combined(std::span<const SharedSet> sets) {
   if (sets.size() == 1) {
     return sets.front().of;

@@ -20,8 +20,4 @@ struct SharedSet {
 /// Returns the fingerprint of the weighted mean. A single text keeps its own fingerprint. Unknown if any of them is unknown.
 ScoredSet combined(std::span<const SharedSet> sets);
 
-/// Returns the fingerprint of the same tokens for a loss of preferences. Accuracies are comparable if `targets` are equal: the answers, and
-/// the kind of rewards. Losses are comparable if `contexts` are equal too.
-ScoredSet with_loss(const ScoredSet& set, const PreferenceConfig& config);
-
 }  // namespace dikkat

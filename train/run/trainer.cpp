@@ -14,7 +14,6 @@
 #include "train/model/model_flops.h"
 #include "train/run/build_info.h"
 #include "train/run/loss_watch.h"
-#include "train/run/objectives/reference.h"
 #include "train/run/own_provenance.h"
 #include "train/run/precision.h"
 #include "train/system/machine_memory.h"
@@ -43,7 +42,7 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
     }
     throw;
   }
-  record_.begin(events, header(), std::exchange(changes_, {}));
+  record_.begin(events, header(), std::exchange(resumed_.changes, {}));
   record_.agree();
   const Outcome outcome = train_with_advice(events, stop);
 
@@ -66,7 +65,7 @@ void Trainer::require_same_run() {
   const BuildInfo& info = build_info();
   ranks_->require_same("program", [&] { return concat(info.version, ", ", info.compiler, ", ", info.flags, ", ", info.instruction_set); });
   ranks_->require_same("corpus", [&] { return state_.corpus_fingerprint; });
-  ranks_->require_same("configuration", [&] { return to_hex(sha256(config_text_)); });
+  ranks_->require_same("configuration", [&] { return to_hex(sha256(to_toml(config_))); });
   // Another C library, for example, draws other initial weights.
   ranks_->require_same("sum of the weights' squares", [&] {
     const ParameterStore& parameters = model_.parameters();
@@ -111,15 +110,15 @@ Trainer::Outcome Trainer::train_steps(TrainingEvents& events, const std::functio
   if (record_.saved_step() < 0) {
     save(events, IfFailed::end);  // so that the run can be resumed whenever it ends
   }
-  if (!prepare_reference(events, stop)) {
+  if (!prepare_objective(events, stop)) {
     return Outcome::stopped;
   }
   if (state_.evaluation_pending && !evaluate(events, stop)) {
     return Outcome::stopped;
   }
-  Prefetcher batches = this->batches();
+  const std::unique_ptr<Batches> batches = this->batches();
   while (!finished()) {
-    const StepReport report = naming_memory("training step", [&] { return step(batches, events); });
+    const StepReport report = naming_memory("training step", [&] { return step(*batches, events); });
     record_.log(events, report);
     events.stepped(report);
     record_.collect_save(events);
@@ -141,21 +140,12 @@ Trainer::Outcome Trainer::train_steps(TrainingEvents& events, const std::functio
   return Outcome::finished;
 }
 
-/// Computes the log-probabilities of the reference before the first step, unless they are known. Returns false if the run was stopped.
-bool Trainer::prepare_reference(TrainingEvents& events, const std::function<bool()>& stop) {
-  if (!config_.preference.has_reference() || has_reference_) {
-    return true;
-  }
-  require(state_.step == 0, "reference: the run is at step ", state_.step, ", expected 0");  // resume() has refused it
-  has_reference_ = naming_memory("computing the reference's log-probabilities", [&] {
-    return compute_reference(
-        model_, config_, data_, *ranks_, [&] { return ranks_->any(stop()); }, [&](double done) { events.scoring_reference(done); });
-  });
-  if (has_reference_ && record_.is_open()) {
-    record_.directory().require_held();
-    write_reference(reference_file(directory()), data_, reference_key(data_, state_.base_hash));
-  }
-  return has_reference_;
+/// Computes what the objective must know before the first step. Returns false if the run was stopped.
+bool Trainer::prepare_objective(TrainingEvents& events, const std::function<bool()>& stop) {
+  return objective_->prepare({.ranks = *ranks_,
+                              .directory = record_.is_open() ? &record_.directory() : nullptr,
+                              .stop = [&] { return ranks_->any(stop()); },
+                              .progress = [&](double done) { events.preparing(objective_->preparation(), done); }});
 }
 
 bool Trainer::out_of_patience() const {
@@ -171,48 +161,14 @@ void Trainer::save(TrainingEvents& events, IfFailed if_failed) {
   parallel_step_->release_foreign_state();
 }
 
-Prefetcher Trainer::batches() const {
-  const auto passes_of_steps = [this, step = state_.step]() mutable { return accumulation_(step++); };
-  return {loader_, state_.samples_seen, config_.train.batch_size, passes_of_steps, {.number = ranks_->rank(), .of = ranks_->size()}};
-}
-
-bool Trainer::rounds_step() const {
-  const auto steps = static_cast<double>(config_.optim.decay_steps);
-  return rounded_ && state_.step >= config_.optim.decay_steps - std::llround(config_.train.quantize_share * steps);
-}
-
-ShownRounded Trainer::show_rounded() {
-  const Profile::Piece piece = clock_.piece("rounding of weights", {.bytes = 2 * static_cast<double>(rounded_->bytes())});
-  return ShownRounded(rounded());
+std::unique_ptr<Batches> Trainer::batches() const {
+  return objective_->batches(course_.batches(state_, config_.train.batch_size, *ranks_));
 }
 
 /// Makes one update of the weights. The step's micro-batches count as one batch, and ranks share them.
-StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
-  const index passes = accumulation_(state_.step);
-  const index own_passes = parallel_step_->count(passes), first = parallel_step_->first(passes);
-  StepReport report{.step = state_.step + 1, .learning_rate = schedule_.rate(state_.step)};
-  losses_.assign(static_cast<std::size_t>(passes), 0);
-  sums_.assign(prefers() ? static_cast<std::size_t>(passes) * PreferenceSums::kNumbers : 0, 0);
-  clock_.begin_step(own_passes);
-
-  // Forward and backward passes of this rank's micro-batches. During the last one, ranks exchange gradients.
-  ShownRounded rounding = rounds_step() ? show_rounded() : ShownRounded(nullptr);
-  for (index i = 0; i < own_passes && clock_.has_time(); ++i) {
-    parallel_step_->begin_pass(i, passes);
-    const Batch& batch = next(batches);
-    const Tensor loss = loss_of(batch, first + i);
-    report.tokens = static_cast<index>(batch.step_weight);
-    tape_.backward(loss);
-    tape_.reset();
-    if (batch.lengths == loader_.longest()) {
-      tape_.freeze();  // no batch of the run is larger
-      preference_.freeze();
-    }
-    parallel_step_->end_pass(i, passes);
-    clock_.end_pass(training_flops(model_, batch));
-  }
-  rounding.end();
-  sum_losses(report, clock_.end_passes(parallel_step_->take_exchange_seconds()));
+StepReport Trainer::step(Batches& batches, TrainingEvents& events) {
+  StepReport report{.step = state_.step + 1, .learning_rate = course_.schedule.rate(state_.step)};
+  make_passes(batches, report);
   report.gradient_norm = gradient_norm();
 
   // The update, unless something is wrong with the loss or the gradient.
@@ -221,60 +177,57 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   } else {
     skip_or_fail(report, objection, events);
   }
-  ++state_.step;
-  state_.samples_seen += config_.train.batch_size * passes;
+  state_.samples_seen += config_.train.batch_size * course_.accumulation(state_.step);
   state_.tokens_seen += report.tokens;
-  state_.epoch = state_.samples_seen / loader_.epoch_size();
+  state_.epoch = state_.samples_seen / course_.loader.epoch_size();
+  ++state_.step;
   clock_.end_step(report);
   return report;
 }
 
-const Batch& Trainer::next(Prefetcher& batches) const {
+/// Runs forward and backward of this rank's micro-batches. During the last one, ranks exchange gradients.
+void Trainer::make_passes(Batches& batches, StepReport& report) {
+  const index passes = course_.accumulation(state_.step);
+  const index own_passes = parallel_step_->count(passes), first = parallel_step_->first(passes);
+  passes_.begin(passes);
+  clock_.begin_step(own_passes);
+  WeightView::Shown shown = weights_->for_passes(state_.step);
+  for (index i = 0; i < own_passes && clock_.has_time(); ++i) {
+    parallel_step_->begin_pass(i, passes);
+    const Batch& batch = next(batches);
+    const Tensor loss = loss_of(batch, first + i);
+    report.tokens = static_cast<index>(batch.step_weight);
+    tape_.backward(loss);
+    tape_.reset();
+    if (batch.lengths == course_.loader.longest()) {
+      tape_.freeze();  // no batch of the run is larger
+      objective_->freeze();
+    }
+    parallel_step_->end_pass(i, passes);
+    clock_.end_pass(training_flops(model_, batch));
+  }
+  shown.end();
+  passes_.add(*parallel_step_, *ranks_, clock_.end_passes(parallel_step_->take_exchange_seconds()), report);
+}
+
+const Batch& Trainer::next(Batches& batches) const {
   const Profile::Piece piece = clock_.piece("waiting for batches");
   return batches.next();
 }
 
+/// Runs the forward pass, and notes what it reports. Returns the scalar to call backward() on.
 Tensor Trainer::loss_of(const Batch& batch, index pass_of_step) {
   Pass pass{.tape = tape_,
-            .training = !prefers(),  // the reference has no dropout
+            .training = true,
             .seed = state_.seed,
             .step = static_cast<std::uint64_t>(state_.step),
             .first_sequence = pass_of_step * config_.train.batch_size,
             .recompute = config_.train.recompute,
             .operands = operand_type(config_.train)};
-  double& loss = losses_[static_cast<std::size_t>(pass_of_step)];
-  if (prefers()) {
-    PreferenceSums sums;
-    const Tensor root = preference_.loss(pass, batch, sums);
-    loss = sums.loss / static_cast<double>(batch.step_units);
-    std::ranges::copy(sums.numbers(), sums_.begin() + pass_of_step * static_cast<index>(PreferenceSums::kNumbers));
-    return root;
-  }
-  const Tensor root = model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing, nullptr,
-                                  distillation_ ? distillation_->on(tape_, batch) : Teacher{});
-  loss = static_cast<double>(*root.data<float>());
+  PassReport report = passes_.report(pass_of_step);
+  const Tensor root = objective_->loss(pass, batch, report);
+  passes_.set_loss(pass_of_step, report.loss ? *report.loss : static_cast<double>(*root.data<float>()));
   return root;
-}
-
-/// Sums the losses of all ranks' micro-batches. `seconds`: how long this rank computed.
-void Trainer::sum_losses(StepReport& report, double seconds) {
-  for (const auto& rank : parallel_step_->share_losses(losses_, seconds, [] { return static_cast<double>(process_memory().resident); })) {
-    report.rank_seconds.push_back(rank.seconds);
-    report.rank_memory.push_back(rank.memory);
-  }
-  for (const double loss : losses_) {
-    report.loss += loss;
-  }
-  if (prefers()) {
-    if (ranks_->size() > 1) {
-      ranks_->share_equally<double>(sums_);
-    }
-    PreferenceSums sums;
-    for (std::size_t at = 0; at < sums_.size(); at += PreferenceSums::kNumbers) {
-      sums.add(PreferenceSums::from(std::span(sums_).subspan(at, PreferenceSums::kNumbers)));
-    }
-    report.preference = report_of(config_.preference, sums);
-  }
 }
 
 double Trainer::gradient_norm() {
@@ -285,7 +238,7 @@ double Trainer::gradient_norm() {
 
 void Trainer::apply(StepReport& report, TrainingEvents& events) {
   add_loss(state_, report.loss);
-  Update update = schedule_.at(state_.step);
+  Update update = course_.schedule.at(state_.step);
   update.step = report.step - state_.steps_skipped;
   update.gradient_scale = clip_factor(report.gradient_norm, config_.optim.grad_clip);
   bool finite = true;
@@ -311,13 +264,14 @@ void Trainer::skip_or_fail(StepReport& report, const std::string& objection, Tra
   parallel_step_->gather_gradients();
   parallel_step_->gather_state();
   const NotFinite found = first_not_finite(model_.parameters(), *optimizer_);
-  const bool may_skip = skips_bad_steps_ && (found.tensor.empty() || found.in_gradients);
+  const bool may_skip = config_.train.on_nonfinite == OnNonfinite::skip && (found.tensor.empty() || found.in_gradients);
   const bool skips = ranks_->from_first(may_skip ? "skip" : "") == "skip" && state_.steps_skipped < config_.train.max_skipped;
 
   // Write the batch, and skip the step or fail.
   const std::string reason = found.tensor.empty() ? objection : concat(objection, " (", found.tensor, " is not finite)");
   const std::string step = concat("step ", report.step, ": ", reason);
-  const std::string batch = record_.write_bad_step({.report = report, .reason = reason, .losses = losses_}, loader_, *data_.tokenizer);
+  const std::string batch =
+      record_.write_bad_step({.report = report, .reason = reason, .losses = passes_.losses()}, course_.loader, *data_.tokenizer);
   const std::string what = concat(step, "; the update was not applied; ", batch);
   if (!skips) {
     const std::string skipped = may_skip ? concat(state_.steps_skipped, " steps were skipped before (train.max_skipped). ") : "";
@@ -332,32 +286,9 @@ void Trainer::skip_or_fail(StepReport& report, const std::string& objection, Tra
 
 void Trainer::fail_diverged(const std::string& reason, const std::string& what) const { ranks_->fail_together(Diverged(reason, what)); }
 
-namespace {
-
-/// Replaces the weights by their average while it lives, if the run keeps one. When an error ends the run they stay replaced, because the
-/// other ranks wait for something else then.
-class WithAverage {
- public:
-  explicit WithAverage(DataParallelStep& step) : step_(step) { step_.exchange_average(); }
-  ~WithAverage() noexcept(false) {
-    if (std::uncaught_exceptions() == exceptions_) {
-      step_.exchange_average();
-    }
-  }
-  WithAverage(const WithAverage&) = delete;
-  WithAverage& operator=(const WithAverage&) = delete;
-
- private:
-  DataParallelStep& step_;
-  int exceptions_ = std::uncaught_exceptions();
-};
-
-}  // namespace
-
 bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
   // Measure the losses, and sample.
-  const WithAverage average(*parallel_step_);
-  const ShownRounded rounding(rounded());
+  const WeightView::Shown shown = weights_->for_evaluation();
   const auto start = std::chrono::steady_clock::now();
   const auto any_stops = [&] { return ranks_->any(stop()); };
   auto measured = naming_memory(
@@ -369,7 +300,7 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
   for (std::size_t source = 0; source < data_.sources.size(); ++source) {
     const auto named = std::ranges::find(report.losses, data_.sources[source].name, &NamedLoss::name);
     if (named != report.losses.end()) {
-      named->epochs = loader_.epochs(static_cast<index>(source), state_.samples_seen);
+      named->epochs = course_.loader.epochs(static_cast<index>(source), state_.samples_seen);
     }
   }
   record_.await_save(events);  // a checkpoint must be on the disk before it is called the best

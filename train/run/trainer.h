@@ -8,28 +8,25 @@
 #include <vector>
 
 #include "optim/optimizer.h"
-#include "optim/update_schedule.h"
 #include "train/checkpoint/run_directory.h"
-#include "train/config/accumulation.h"
 #include "train/config/render.h"
-#include "train/data/loader.h"
-#include "train/data/prefetcher.h"
 #include "train/data/training_data.h"
 #include "train/model/language_model.h"
 #include "train/model/model_origin.h"
-#include "train/model/rounded_weights.h"
 #include "train/parallel/data_parallel_step.h"
 #include "train/parallel/ranks.h"
 #include "train/run/bad_step.h"
+#include "train/run/course.h"
 #include "train/run/memory_plan.h"
-#include "train/run/objectives/preference_model.h"
-#include "train/run/objectives/teacher_targets.h"
+#include "train/run/objectives/make_objective.h"
+#include "train/run/pass_reports.h"
 #include "train/run/prompt_sampler.h"
 #include "train/run/run_evaluator.h"
 #include "train/run/run_length.h"
 #include "train/run/run_record.h"
 #include "train/run/step_clock.h"
 #include "train/run/training_events.h"
+#include "train/run/weight_view.h"
 
 namespace dikkat {
 
@@ -42,13 +39,14 @@ class Trainer {
  public:
   /// Starts a run in a new folder, `out`. The configuration is resolved. With train.init_from, the run takes over that checkpoint's model,
   /// weights and tokenizer (adopt_model(), origin.h), and run() evaluates before the first step. `length` may set train.max_steps when the
-  /// text is known. If out.continues and the folder has a run of the same configuration, resumes that run. Throws InputError for a corpus,
-  /// configuration or folder that cannot be used.
+  /// text is known. `learns` makes what the run learns; a resumed run needs the same. If out.continues and the folder has a run of the same
+  /// configuration, resumes that run. Throws InputError for a corpus, configuration or folder that cannot be used.
   static Trainer start(Config config, const NewRunPath& out, const LoadingProgress& progress = {},
-                       std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>(), const RunLength& length = {});
+                       std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>(), const RunLength& length = {},
+                       const ObjectiveMaker& learns = make_objective);
 
   /// Prepares a run without a folder, for memory_plan(), disk_plan() and run_trial(). Its memory is mapped and not touched.
-  static Trainer plan(Config config, const LoadingProgress& progress = {});
+  static Trainer plan(Config config, const LoadingProgress& progress = {}, const ObjectiveMaker& learns = make_objective);
 
   struct ResumeOptions {
     std::vector<std::string> overrides;  // "section.key=value"
@@ -58,7 +56,7 @@ class Trainer {
   /// Continues a run from one of its checkpoints. Throws InputError if the checkpoint is damaged, the corpus has changed, an override
   /// sets a key that is fixed when a run starts, or a base is given for a run without adapters.
   static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress = {},
-                        std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>());
+                        std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>(), const ObjectiveMaker& learns = make_objective);
 
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -67,6 +65,7 @@ class Trainer {
   const Config& config() const { return config_; }
   const TrainingData& data() const { return data_; }
   const LanguageModel& model() const { return model_; }
+  const Objective& objective() const { return *objective_; }
   const TrainingState& state() const { return state_; }
   /// The ranks that train this run; one process is a Ranks too.
   Ranks& ranks() const { return *ranks_; }
@@ -74,18 +73,18 @@ class Trainer {
   const std::filesystem::path& directory() const { return record_.directory().path(); }
   /// Sentences for the user, from resume(): keys whose values changed and the consequences, newer checkpoints that are damaged and their
   /// new names (CheckpointChoice::latest_good), and edits of config.toml, which have no effect.
-  const std::vector<std::string>& remarks() const { return remarks_; }
+  const std::vector<std::string>& remarks() const { return resumed_.remarks; }
   /// Returns which tokens the validation loss is over. Reads the texts at the first call.
   const ScoredSet& scored() { return evaluator_.scored(); }
   /// Returns what decides which keys have an effect: the configuration and facts about the texts.
   PlannedRun planned() const;
   /// The order of the samples (windows of block_size tokens, or pairs).
-  const Loader& loader() const { return loader_; }
+  const Loader& loader() const { return course_.loader; }
   /// Known before the first step, from a dry run of a step and an evaluation.
   const MemoryPlan& memory_plan() const { return memory_; }
   DiskPlan disk_plan() const;
   /// The number of forward and backward passes of each step.
-  const Accumulation& accumulation() const { return accumulation_; }
+  const Accumulation& accumulation() const { return course_.accumulation; }
   /// Returns whether all steps and evaluations are done, or the validation loss has not fallen for train.patience evaluations.
   bool finished() const { return (state_.step >= config_.train.max_steps || out_of_patience()) && !state_.evaluation_pending; }
   bool out_of_patience() const;
@@ -108,13 +107,18 @@ class Trainer {
   using IfFailed = RunRecord::IfFailed;
   friend Trial run_trial(Trainer& trainer, index steps);
 
+  /// What resume() has found out about the run.
+  struct Resumed {
+    std::vector<std::string> remarks;
+    std::vector<ConfigDifference> changes;  // of the configuration
+  };
+
   /// `prepare` runs at the end of construction: a Trainer cannot be moved out of the function that makes it.
-  Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks,
+  Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const ObjectiveMaker& learns,
           const std::function<void(Trainer&)>& prepare);
 
   // Before the first step (trainer_start.cpp, trainer_resume.cpp).
-  void reserve();  // maps the memory of the run without touching it; throws InputError if the machine has less
-  void open_teacher();
+  void reserve();   // maps the memory of the run without touching it; throws InputError if the machine has less
   void allocate();  // reserve(), and touches the memory; weights have no values yet
   void initialise(const std::optional<ModelOrigin>& origin);
   void load(const CheckpointFile& checkpoint);
@@ -128,22 +132,15 @@ class Trainer {
   Outcome train_with_advice(TrainingEvents& events, const std::function<bool()>& stop);
   Outcome train_steps(TrainingEvents& events, const std::function<bool()>& stop);
   bool due(index interval) const { return interval > 0 && state_.step % interval == 0; }
+  bool prepare_objective(TrainingEvents& events, const std::function<bool()>& stop);
   void save(TrainingEvents& events, IfFailed if_failed);
 
   // A step.
-  /// Whether the passes of the coming step use rounded weights: in the last steps of a run with train.quantize.
-  bool rounds_step() const;
-  RoundedWeights* rounded() { return rounded_ ? &*rounded_ : nullptr; }
-  /// Shows the rounded weights until the result ends.
-  ShownRounded show_rounded();
-  Prefetcher batches() const;  // of the coming steps
-  StepReport step(Prefetcher& batches, TrainingEvents& events);
-  bool prepare_reference(TrainingEvents& events, const std::function<bool()>& stop);
-  const Batch& next(Prefetcher& batches) const;
-  bool prefers() const { return config_.preference.is_on(); }
-  /// Returns the scalar to call backward() on, and writes what the pass of the step reports.
+  StepReport step(Batches& batches, TrainingEvents& events);
+  void make_passes(Batches& batches, StepReport& report);
   Tensor loss_of(const Batch& batch, index pass_of_step);
-  void sum_losses(StepReport& report, double seconds);
+  std::unique_ptr<Batches> batches() const;  // of the coming steps
+  const Batch& next(Batches& batches) const;
   double gradient_norm();
   void apply(StepReport& report, TrainingEvents& events);
   void skip_or_fail(StepReport& report, const std::string& objection, TrainingEvents& events);
@@ -157,29 +154,21 @@ class Trainer {
   Config config_;
   std::shared_ptr<Ranks> ranks_;
   TrainingData data_;
+  TrainingState state_;
   LanguageModel model_;
-  Loader loader_;
-  UpdateSchedule schedule_;
-  Accumulation accumulation_;
-  PreferenceModel preference_;
-  std::optional<Distillation> distillation_;
+  Course course_;
+  std::unique_ptr<Objective> objective_;
   RunEvaluator evaluator_;
   PromptSampler sampler_;
-  std::string config_text_;
-  TrainingState state_;
   std::unique_ptr<Optimizer> optimizer_;
   Tape tape_;
   std::optional<DataParallelStep> parallel_step_;
-  std::optional<RoundedWeights> rounded_;  // with train.quantize
+  std::optional<WeightView> weights_;
+  PassReports passes_;  // of the current step
   RunRecord record_;
   StepClock clock_;
-  std::vector<std::string> remarks_;
-  std::vector<ConfigDifference> changes_;  // of the configuration, by resume()
+  Resumed resumed_;
   MemoryPlan memory_;
-  bool skips_bad_steps_ = config_.train.on_nonfinite == OnNonfinite::skip;
-  std::vector<double> losses_;  // of the micro-batches of the current step
-  std::vector<double> sums_;    // for preferences: the numbers of PreferenceSums for each of them
-  bool has_reference_ = false;  // the reference's log-probabilities are known
 };
 
 }  // namespace dikkat

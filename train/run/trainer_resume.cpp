@@ -6,7 +6,6 @@
 #include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"
 #include "train/run/absolute_paths.h"
-#include "train/run/objectives/reference.h"
 #include "train/run/precision.h"
 #include "train/run/run_remarks.h"
 #include "train/run/trainer.h"
@@ -68,7 +67,7 @@ void change_config(Config& config, TrainingState& state, const std::filesystem::
 }  // namespace
 
 Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress,
-                        std::shared_ptr<Ranks> ranks) {
+                        std::shared_ptr<Ranks> ranks, const ObjectiveMaker& learns) {
   // Open the run.
   std::vector<std::string> remarks;
   OpenRun run = open_run(run_directory, options.choice, *ranks, remarks);
@@ -92,18 +91,11 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   // Load texts, weights and optimizer state, and write the first files.
   const KnownCorpus known{.tokenizer = checkpoint.tokenizer(), .fingerprint = state.corpus_fingerprint};
   TrainingData data = load_training_data(config, &known, progress);
-  return Trainer(std::move(config), std::move(data), std::move(state), std::move(ranks), [&](Trainer& trainer) {
-    trainer.remarks_ = std::move(remarks);
-    trainer.changes_ = std::move(changes);
+  return Trainer(std::move(config), std::move(data), std::move(state), std::move(ranks), learns, [&](Trainer& trainer) {
+    trainer.resumed_ = {.remarks = std::move(remarks), .changes = std::move(changes)};
     trainer.allocate();
     trainer.load(checkpoint);
-    if (trainer.config_.preference.has_reference()) {
-      trainer.has_reference_ =
-          read_reference(reference_file(run_directory), trainer.data_, reference_key(trainer.data_, trainer.state_.base_hash));
-      require_input(trainer.has_reference_ || trainer.state_.step == 0, reference_file(run_directory).string(),
-                    " is missing, which holds the log-probabilities of the reference model (preference.method = \"",
-                    name_of(trainer.config_.preference.method), "\"); restore it, or begin a new run");
-    }
+    trainer.objective_->restore(run_directory);
     trainer.record_.reopen(std::move(run.directory));
     if (trainer.record_.is_open()) {
       trainer.prepare_directory(edits, options.choice);
@@ -129,18 +121,18 @@ void Trainer::prepare_directory(const std::string& edits, CheckpointChoice choic
   // A finished run keeps the configuration of its last checkpoint.
   const bool continues = state_.step < config_.train.max_steps && !out_of_patience();
   if (!edits.empty()) {
-    remarks_.push_back(concat(edits, ": a resumed run takes its configuration from the checkpoint; change it with --set",
-                              continues ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
+    resumed_.remarks.push_back(concat(edits, ": a resumed run takes its configuration from the checkpoint; change it with --set",
+                                      continues ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
   }
   if (continues) {
     replace_file(config_file, to_recipe(config_));
   }
   if (!record_.metrics().remark().empty()) {
-    remarks_.push_back(record_.metrics().remark());
+    resumed_.remarks.push_back(record_.metrics().remark());
   }
   if (choice == CheckpointChoice::latest_good) {  // last, when nothing else can fail, so that the user sees the remark
     for (const auto& renamed : record_.directory().set_aside_after(state_.step)) {
-      remarks_.push_back(concat("renamed to ", renamed.string()));
+      resumed_.remarks.push_back(concat("renamed to ", renamed.string()));
     }
   }
 }

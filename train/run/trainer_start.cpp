@@ -51,23 +51,21 @@ bool is_begun(const NewRunPath& out, const Config& config, Ranks& ranks) {
 
 }  // namespace
 
-Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks,
+Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const ObjectiveMaker& learns,
                  const std::function<void(Trainer&)>& prepare)
     : config_(std::move(config)),
       ranks_(std::move(ranks)),
       data_(std::move(data)),
-      model_(config_.model, data_.tokenizer->vocab_size(), config_.lora),
-      loader_(data_.training(), state.seed),
-      schedule_(make_schedule(config_.optim)),
-      accumulation_(config_.train),
-      preference_(model_, config_.preference),
-      evaluator_(model_, data_, config_, ranks_),
-      sampler_(config_.train, model_, *data_.tokenizer),
       state_(std::move(state)),
+      model_(config_.model, data_.tokenizer->vocab_size(), config_.lora),
+      course_(config_, data_, state_.seed),
+      objective_(learns({.config = config_, .model = model_, .data = data_, .state = state_})),
+      evaluator_(objective_->scorer(), data_, config_, ranks_),
+      sampler_(config_.train, model_, *data_.tokenizer),
+      passes_(*objective_, course_.accumulation.most()),
       record_(config_, state_, *ranks_, [this] { return snapshot(); }),
       clock_(*ranks_) {
   config_.model.vocab_size.derive(model_.vocab_size());
-  config_text_ = to_toml(config_);
   state_.corpus_fingerprint = data_.fingerprint;
   state_.train_tokens = data_.train_tokens();
   state_.val_tokens = data_.validation_tokens();
@@ -76,35 +74,17 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
   state_.compiler = info.compiler;
   state_.compiler_flags = info.flags;
   state_.instruction_set = info.instruction_set;
-  losses_.reserve(static_cast<std::size_t>(accumulation_.most()));
-  sums_.reserve(static_cast<std::size_t>(accumulation_.most()) * (prefers() ? PreferenceSums::kNumbers : 0));
-  open_teacher();
   prepare(*this);
 }
 
-/// Opens the teacher of distill.file. A resumed run must have the file that it began with.
-void Trainer::open_teacher() {
-  const bool is_new = state_.step == 0 && state_.teacher_hash.empty();
-  require_input(is_new || config_.distill.is_on() == !state_.teacher_hash.empty(), "distill.file is \"", config_.distill.file,
-                "\", but the run began ", config_.distill.is_on() ? "without" : "with", " a teacher: it cannot change that");
-  if (!config_.distill.is_on()) {
-    return;
-  }
-  naming_memory("opening the teacher file", [&] { distillation_.emplace(config_, data_); });
-  require_input(is_new || distillation_->hash() == state_.teacher_hash, "distill.file: ", config_.distill.file, " has the hash ",
-                distillation_->hash(), ", but the run began with a teacher file of hash ", state_.teacher_hash,
-                "; restore that file, or begin a new run");
-  state_.teacher_hash = distillation_->hash();
-}
-
 Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgress& progress, std::shared_ptr<Ranks> ranks,
-                       const RunLength& length) {
+                       const RunLength& length, const ObjectiveMaker& learns) {
   NewRun run = load_new_run(std::move(config), progress, length);
   if (is_begun(out, run.config, *ranks)) {
-    return resume(out.path, {}, progress, std::move(ranks));
+    return resume(out.path, {}, progress, std::move(ranks), learns);
   }
   TrainingState state = first_state(run.config);
-  return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::move(ranks), [&](Trainer& trainer) {
+  return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::move(ranks), learns, [&](Trainer& trainer) {
     require_lora_matches(trainer.model_, trainer.config_.lora);
     trainer.allocate();
     trainer.initialise(run.origin);
@@ -113,10 +93,10 @@ Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgre
   });
 }
 
-Trainer Trainer::plan(Config config, const LoadingProgress& progress) {
+Trainer Trainer::plan(Config config, const LoadingProgress& progress, const ObjectiveMaker& learns) {
   NewRun run = load_new_run(std::move(config), progress, {});
   TrainingState state = first_state(run.config);
-  return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::make_shared<Ranks>(), [](Trainer& trainer) {
+  return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::make_shared<Ranks>(), learns, [](Trainer& trainer) {
     require_lora_matches(trainer.model_, trainer.config_.lora);
     trainer.reserve();
   });
@@ -129,18 +109,15 @@ void Trainer::reserve() {
   optimizer_->reserve();
   parallel_step_.emplace(model_.parameters(), *optimizer_, *ranks_, config_.train.lanes, tape_);
   parallel_step_->reserve();
-  if (config_.train.quantize != Quantize::none) {
-    rounded_.emplace(model_.parameters()).reserve();
-  }
+  weights_.emplace(config_, model_.parameters(), *parallel_step_, clock_).reserve();
   memory_ = reserve_memory({.config = config_,
                             .data = data_,
                             .model = model_,
                             .optimizer = *optimizer_,
                             .tape = tape_,
-                            .preference = preference_,
-                            .distillation = distillation_ ? &*distillation_ : nullptr,
+                            .objective = *objective_,
                             .evaluator = evaluator_,
-                            .longest = loader_.longest()});
+                            .longest = course_.loader.longest()});
   memory_.sampling = evaluates() ? sampler_.bytes() : 0;
   require_fits(memory_, machine_memory());
 }
@@ -166,7 +143,7 @@ void Trainer::initialise(const std::optional<ModelOrigin>& origin) {
   if (adapts) {
     parameters.initialise_trained(state_.seed);
   }
-  const bool hashes = adapts || config_.preference.has_reference();
+  const bool hashes = adapts || objective_->identifies_base();
   HashOfBase hash;
   origin->load_weights(parameters, [&](ParameterStore::Entry& entry) {
     if (hashes) {
@@ -180,7 +157,7 @@ void Trainer::initialise(const std::optional<ModelOrigin>& origin) {
 }
 
 Snapshot Trainer::snapshot() const {
-  return training_snapshot(state_, config_text_, data_.tokenizer->to_json(), model_.parameters(), *optimizer_);
+  return training_snapshot(state_, to_toml(config_), data_.tokenizer->to_json(), model_.parameters(), *optimizer_);
 }
 
 PlannedRun Trainer::planned() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "train/checkpoint/save.h"
 #include "train/metrics/reports.h"
@@ -13,8 +14,8 @@ class TrainingEvents {
  public:
   virtual ~TrainingEvents() = default;
   virtual void stepped(const StepReport&) {}
-  /// The log-probabilities of the reference model are being computed, before the first step.
-  virtual void scoring_reference(double /*share_done*/) {}
+  /// What must be known before the first step is being computed (Objective::prepare()).
+  virtual void preparing(std::string_view /*what*/, double /*share_done*/) {}
   virtual void evaluating(double /*share_done*/) {}
   virtual void evaluated(const EvaluationReport&) {}
   /// The model continued a prompt of train.sample_prompts, after an evaluation.

@@ -4,6 +4,7 @@
 #include "train/model/trained_model.h"
 #include "train/model/used_weights.h"
 #include "train/run/evaluate.h"
+#include "train/run/objectives/language_scorer.h"
 
 namespace dikkat {
 namespace {
@@ -33,7 +34,8 @@ class Average : public ::testing::Test {
     return events.report;
   }
   static double loss_of(const TrainedModel& trained, const TrainingData& data) {
-    Evaluator evaluator(*trained.model);
+    LanguageScorer scorer(*trained.model);
+    Evaluator evaluator(scorer);
     return evaluator(*data.sources.front().validation.samples, {})->loss;
   }
 

@@ -7,6 +7,7 @@
 #include "autograd/ops/loss.h"
 #include "tests/train/run/tiny_run.h"
 #include "train/data/windows.h"
+#include "train/run/objectives/language_scorer.h"
 
 namespace dikkat {
 namespace {
@@ -63,10 +64,11 @@ std::pair<double, double> window_of(const LanguageModel& model, const TokenStore
 }
 
 TEST_F(Evaluate, WatchesHowProbableSomeTokensAreWhereTheyAreTheTargets) {
-  Evaluator evaluator(model);
-  evaluator.watch({3, 7});
+  LanguageScorer scorer(model);
+  Evaluator evaluator(scorer);
+  scorer.watch({3, 7});
   double sum = 0;
-  evaluator.listen([&](const Batch& batch, std::span<const double> losses) {
+  scorer.listen([&](const Batch& batch, std::span<const double> losses) {
     for (std::size_t i = 0; i < losses.size(); ++i) {
       sum += batch.weights[i] > 0 && (batch.targets[i] == 3 || batch.targets[i] == 7) ? std::exp(-losses[i]) : 0;
     }
@@ -78,13 +80,15 @@ TEST_F(Evaluate, WatchesHowProbableSomeTokensAreWhereTheyAreTheTargets) {
   EXPECT_EQ(found->ends, count);
   EXPECT_NEAR(found->end_probability, sum / static_cast<double>(count), 1e-12);
   EXPECT_GT(found->end_probability, 0);
-  EXPECT_TRUE(std::isnan(Evaluator(model)(*windows, {})->end_probability));
+  LanguageScorer unwatched(model);
+  EXPECT_TRUE(std::isnan(Evaluator(unwatched)(*windows, {})->end_probability));
   const WeightedEvaluation two[] = {{.of = *found}, {.of = {.loss = 1, .tokens = 1}, .share = 3}};
   EXPECT_EQ(mean(two).end_probability, found->end_probability) << "a text without ends has no part in it";
 }
 
 TEST_F(Evaluate, the_standard_error_is_that_of_windows) {
-  Evaluator evaluator(model);
+  LanguageScorer scorer(model);
+  Evaluator evaluator(scorer);
   const Evaluation all = evaluator(*windows, {}).value();
   double squares = 0, n = 0;
   for (index first = 0; first < text.size() - 1; first += 7, ++n) {
@@ -107,7 +111,8 @@ struct Spread {
 };
 Spread spread_of_texts(const LanguageModel& model, std::uint64_t seed, index run, index stride) {
   constexpr index kTexts = 40;
-  Evaluator evaluator(model);
+  LanguageScorer scorer(model);
+  Evaluator evaluator(scorer);
   const RandomStream stream(seed, "texts", 0);
   std::vector<double> losses;
   double told = 0;
@@ -145,7 +150,8 @@ TEST_F(Evaluate, the_standard_error_is_as_large_with_a_stride) {
 }
 
 TEST_F(Evaluate, a_stride_gives_each_prediction_its_context) {
-  Evaluator evaluator(model);
+  LanguageScorer scorer(model);
+  Evaluator evaluator(scorer);
   const SequentialWindows strided(text, 7, 2);
   const Evaluation found = evaluator(strided, {}).value();
   EXPECT_EQ(found.tokens, 3999);
@@ -158,7 +164,8 @@ TEST_F(Evaluate, a_stride_gives_each_prediction_its_context) {
 }
 
 TEST_F(Evaluate, counts_every_prediction_once) {
-  Evaluator evaluator(model);
+  LanguageScorer scorer(model);
+  Evaluator evaluator(scorer);
   const Evaluation all = evaluator(*windows, {}).value();
   EXPECT_EQ(all.tokens, 3999);
   EXPECT_NEAR(all.loss, brute_force(), 1e-5);
@@ -169,18 +176,20 @@ TEST_F(Evaluate, counts_every_prediction_once) {
 
 TEST_F(Evaluate, gives_the_same_bits_again_and_on_any_number_of_threads) {
   const int before = thread_count();
-  Evaluator evaluator(model);
+  LanguageScorer scorer(model);
+  Evaluator evaluator(scorer);
   const double once = evaluator(*windows, {})->loss;
   EXPECT_EQ(evaluator(*windows, {})->loss, once);
   for (const int threads : {1, 2, 3}) {
     set_thread_count(threads);
-    EXPECT_EQ(Evaluator(model)(*windows, {})->loss, once);
+    EXPECT_EQ(Evaluator(scorer)(*windows, {})->loss, once);
   }
   set_thread_count(before);
 }
 
 TEST_F(Evaluate, some_windows_are_drawn_by_their_own_stream) {
-  Evaluator evaluator(model);
+  LanguageScorer scorer(model);
+  Evaluator evaluator(scorer);
   const double a = evaluator(*windows, {.count = 40, .seed = 1, .draw = 6})->loss;
   EXPECT_EQ(evaluator(*windows, {.count = 40, .seed = 1, .draw = 6})->loss, a);
   EXPECT_NE(evaluator(*windows, {.count = 40, .seed = 1, .draw = 7})->loss, a);
@@ -189,12 +198,14 @@ TEST_F(Evaluate, some_windows_are_drawn_by_their_own_stream) {
 }
 
 TEST_F(Evaluate, stops_when_asked) {
-  Evaluator evaluator(model);
+  LanguageScorer scorer(model);
+  Evaluator evaluator(scorer);
   EXPECT_FALSE(evaluator(*windows, {}, [] { return true; }).has_value());
 }
 
 TEST_F(Evaluate, asks_the_system_for_nothing_the_second_time) {
-  Evaluator evaluator(model);
+  LanguageScorer scorer(model);
+  Evaluator evaluator(scorer);
   evaluator(*windows, {});
   evaluator(*windows, {});
   const auto before = Pages::requests();

@@ -10,6 +10,8 @@
 #include "train/config/resolve.h"
 #include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"
+#include "train/run/objectives/language.h"
+#include "train/run/objectives/preference.h"
 #include "train/run/trainer.h"
 #include "train/run/trial.h"
 
@@ -99,8 +101,9 @@ TEST(MemoryPlan, OfAStepIsTheMemoryThatTheStepTakes) {
     LanguageModel model(config.model, c.vocabulary);
     model.parameters().allocate(1);
     AdamW adamw(model.parameters(), {});
+    LanguageObjective objective(model, config.train.label_smoothing);
     Tape dry;
-    const MemoryPlan plan = plan_step(model, adamw, config.train, c.lengths, dry);
+    const MemoryPlan plan = plan_step(model, objective, adamw, config.train, c.lengths, dry);
 
     const Batch batch = batch_of(c, config.train.batch_size);
     Tape tape;
@@ -127,9 +130,11 @@ TEST(MemoryPlan, OfPreferencesIsTheMemoryThatTheirStepTakes) {
   LanguageModel model(config.model, c.vocabulary);
   model.parameters().allocate(1);
   AdamW adamw(model.parameters(), {});
-  PreferenceModel planned(model, config.preference), preference(model, config.preference);
+  TrainingData data;
+  const TrainingState state;
+  PreferenceObjective planned(model, config, data, state), preference(model, config, data, state);
   Tape dry, tape;
-  const MemoryPlan plan = plan_step(model, adamw, config.train, c.lengths, dry, &planned);
+  const MemoryPlan plan = plan_step(model, planned, adamw, config.train, c.lengths, dry);
 
   Batch batch = batch_of(c, config.train.batch_size);
   for (index row = 0; row < batch.rows; ++row) {
@@ -145,12 +150,13 @@ TEST(MemoryPlan, OfPreferencesIsTheMemoryThatTheirStepTakes) {
   }
   batch.units = batch.step_units = batch.rows;
   Pass pass{.tape = tape, .training = true, .recompute = config.train.recompute};
-  PreferenceSums sums;
-  tape.backward(preference.loss(pass, batch, sums));
+  std::vector<double> sums(preference.sums());
+  PassReport report{.sums = sums};
+  tape.backward(preference.loss(pass, batch, report));
   EXPECT_GT(preference.bytes(), 0U);
   EXPECT_EQ(plan.activations + plan.head + plan.recomputation, tape.activation_bytes() + preference.bytes());
   EXPECT_EQ(plan.activation_gradients, tape.gradient_bytes());
-  EXPECT_EQ(sums.units, 3);
+  EXPECT_EQ(PreferenceSums::from(sums).units, 3);
   tape.reset();
 }
 
@@ -165,8 +171,9 @@ TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
     ParameterStore& parameters = model.parameters();
     parameters.reserve();
     AdamW adamw(parameters, {});
+    LanguageObjective objective(model, config.train.label_smoothing);
     Tape dry, tape;
-    const MemoryPlan step = plan_step(model, adamw, config.train, c.lengths, dry);
+    const MemoryPlan step = plan_step(model, objective, adamw, config.train, c.lengths, dry);
     const MemoryPlan plan = plan_parameters(parameters, adamw, config.train);
     weights[base != PackedType::f32] = plan.weights;
     EXPECT_EQ(plan.save_copy, plan.gradients + plan.optimizer_state()) << "a checkpoint has only the adapters";
@@ -209,9 +216,10 @@ TEST(MemoryPlan, TouchesNoMemory) {
   LanguageModel model(config.model, big.vocabulary);
   model.parameters().reserve();
   AdamW adamw(model.parameters(), {});
+  LanguageObjective objective(model, config.train.label_smoothing);
   Tape dry;
   const std::size_t before = process_memory().resident;
-  const MemoryPlan plan = plan_step(model, adamw, config.train, big.lengths, dry);
+  const MemoryPlan plan = plan_step(model, objective, adamw, config.train, big.lengths, dry);
   EXPECT_GT(plan.activations, std::size_t{1} << 30);
   EXPECT_LT(process_memory().resident, before + (std::size_t{128} << 20));
 }
@@ -223,8 +231,9 @@ TEST(MemoryPlan, ATapeThatIsReservedAsksTheSystemNoMore) {
   LanguageModel model(config.model, c.vocabulary);
   model.parameters().allocate(1);
   AdamW adamw(model.parameters(), {});
+  LanguageObjective objective(model, config.train.label_smoothing);
   Tape dry, forward_only, tape;
-  plan_step(model, adamw, config.train, c.lengths, dry);
+  plan_step(model, objective, adamw, config.train, c.lengths, dry);
   tape.reserve(dry);
   const Batch batch = batch_of(c, config.train.batch_size);
   Pass pass{.tape = tape, .training = true};

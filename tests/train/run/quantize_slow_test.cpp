@@ -3,6 +3,7 @@
 #include "train/model/rounded_weights.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
+#include "train/run/objectives/language_scorer.h"
 
 namespace dikkat {
 namespace {
@@ -30,12 +31,13 @@ Losses losses_of(Quantize quantize, std::uint64_t seed) {
 
   const TrainedModel trained = load_trained_model(folder / "run", {.choice = CheckpointChoice::newest});
   const Trainer again = Trainer::resume(folder / "run", {});
-  Evaluator evaluator(*trained.model);
+  LanguageScorer scorer(*trained.model);
+  Evaluator evaluator(scorer);
   const auto loss = [&] { return evaluator(*again.data().sources.front().validation.samples, {})->loss; };
   Losses losses{.exact = loss()};
   RoundedWeights rounded(trained.model->parameters());
   rounded.reserve();
-  const ShownRounded shown(&rounded);
+  rounded.show();
   losses.rounded = loss();
   return losses;
 }

@@ -6,6 +6,7 @@
 #include "train/model/rounded_weights.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
+#include "train/run/objectives/language_scorer.h"
 
 namespace dikkat {
 namespace {
@@ -54,7 +55,7 @@ TEST_F(Quantized, WeightsAreThoseOfAnExport) {
 
   RoundedWeights rounded(used.model->parameters());
   rounded.reserve();
-  const ShownRounded shown(&rounded);
+  rounded.show();
   index differing = 0;
   for (ParameterStore::Entry* entry : used.model->parameters().entries()) {
     const auto* exact = static_cast<const float*>(entry->values);
@@ -68,7 +69,8 @@ TEST_F(Quantized, WeightsAreThoseOfAnExport) {
 
   // The run's loss is that of the file.
   const Trainer again = Trainer::resume(folder / "run", {});
-  Evaluator evaluator(*exported.model);
+  LanguageScorer scorer(*exported.model);
+  Evaluator evaluator(scorer);
   EXPECT_EQ(evaluator(*again.data().sources.front().validation.samples, {})->loss, report.val_loss);
 }
 

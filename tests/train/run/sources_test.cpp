@@ -9,6 +9,7 @@
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
+#include "train/run/objectives/language_scorer.h"
 #include "train/run/scored_set.h"
 
 namespace dikkat {
@@ -68,7 +69,8 @@ TEST_F(Sources, AreSplitAndReportedSeparatelyAndTogether) {
 
   // Each is the loss over only that text, computed from the checkpoint.
   const TrainedModel trained = load_trained_model((folder / "run").string(), {.choice = CheckpointChoice::newest});
-  Evaluator evaluator(*trained.model);
+  LanguageScorer scorer(*trained.model);
+  Evaluator evaluator(scorer);
   const EvaluationText held = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "held.txt").string()});
   EXPECT_EQ(evaluator(*held.samples, {})->loss, last.losses[1].loss);
   const EvaluationText apart = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "apart.txt").string()});

@@ -291,7 +291,8 @@ TEST_F(Start, an_evaluation_measures_as_many_tokens_as_configured) {
     Trainer trainer = Trainer::start(c, folder / std::to_string(tokens));
     trainer.run(events, never);
     ASSERT_EQ(events.evaluations.size(), 1U);
-    Evaluator evaluator(trainer.model());
+    LanguageScorer scorer(trainer.model());
+    Evaluator evaluator(scorer);
     const SampleChoice choice{.count = samples, .seed = trainer.state().seed, .draw = 2};
     EXPECT_EQ(events.evaluations[0].val_loss, evaluator(*trainer.data().sources.front().validation.samples, choice)->loss) << tokens;
   }
@@ -369,7 +370,8 @@ TEST_F(Start, takes_a_model_that_a_program_has_saved) {
   c.train.eval_tokens = 0;
   Recorder events;
   Trainer::start(c, run()).run(events, never);
-  Evaluator evaluator(*trained.model);
+  LanguageScorer scorer(*trained.model);
+  Evaluator evaluator(scorer);
   const Trainer again = Trainer::resume(run(), {});
   EXPECT_EQ(again.config().model.n_hidden, 24) << "keys that are not set are inherited";
   EXPECT_EQ(again.config().model.activation, Activation::relu);

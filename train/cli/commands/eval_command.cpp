@@ -29,6 +29,7 @@
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
 #include "train/run/exact_match.h"
+#include "train/run/objectives/language_scorer.h"
 #include "train/run/scored_set.h"
 #include "train/system/machine_memory.h"
 
@@ -291,11 +292,12 @@ int eval_command(const EvalArguments& arguments) {
     return 128 + stop_signal();
   };
   LossPage page(tokenizer, parts.size());
-  Evaluator evaluator(*trained.model);
+  LanguageScorer scorer(*trained.model);
+  Evaluator evaluator(scorer);
   evaluator.round_keys(cache);
   if (!arguments.html.empty()) {
     require_page_name(arguments.html);
-    evaluator.listen([&](const Batch& batch, std::span<const double> losses) { page.add(batch, losses); });
+    scorer.listen([&](const Batch& batch, std::span<const double> losses) { page.add(batch, losses); });
   }
   std::size_t bytes = 0;
   for (const TextPart& part : parts) {

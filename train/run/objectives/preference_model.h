@@ -29,12 +29,8 @@ class PreferenceModel {
   /// step. Its value is not the loss, which is in `sums`. Call backward() on this tensor only.
   Tensor loss(Pass& pass, const Batch& batch, PreferenceSums& sums);
 
-  /// Maps as much memory as `like` has used.
-  void reserve(const PreferenceModel& like) { scoring_.reserve(like.scoring_); }
-  /// Call it after the largest batch (Tape::freeze()).
-  void freeze() { scoring_.freeze(); }
-  /// The highest number of bytes so far.
-  std::size_t bytes() const { return scoring_.activation_bytes(); }
+  /// The tape of the log-probabilities.
+  Tape& scoring() { return scoring_; }
 
  private:
   const LanguageModel& model_;

@@ -26,7 +26,7 @@ TeacherFile open_teacher(const std::string& path) {
 
 }  // namespace
 
-Distillation::Distillation(const Config& config, const TrainingData& data)
+TeacherTargets::TeacherTargets(const Config& config, const TrainingData& data)
     : config_(config.distill), file_(open_teacher(config.distill.file)) {
   const TeacherHeader& header = file_.header();
   // The vocabulary: ids may be compared only if they stand for the same texts.
@@ -54,7 +54,7 @@ Distillation::Distillation(const Config& config, const TrainingData& data)
   tails_.resize(header.temperatures.size());
 }
 
-Teacher Distillation::on(Tape& tape, const Batch& batch) {
+Teacher TeacherTargets::on(Tape& tape, const Batch& batch) {
   const index top = file_.header().top, all = std::ssize(batch.targets);
   const auto size = static_cast<std::size_t>(top);
   ids_.resize(static_cast<std::size_t>(all * top));

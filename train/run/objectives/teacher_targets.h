@@ -10,12 +10,12 @@
 
 namespace dikkat {
 
-/// The teacher of a run with [distill]: its distributions for the targets of batches.
-class Distillation {
+/// The distributions of a teacher (dikkat teach) for the targets of batches.
+class TeacherTargets {
  public:
   /// Opens distill.file. Throws InputError if it is damaged, if it belongs to other tokens or to a tokenizer with other token texts, if it
   /// lacks distill.temperature, or if the corpus cannot be taught (TaughtText).
-  Distillation(const Config& config, const TrainingData& data);
+  TeacherTargets(const Config& config, const TrainingData& data);
 
   /// Returns the hash of the file.
   const std::string& hash() const { return file_.hash(); }

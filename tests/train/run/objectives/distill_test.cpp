@@ -310,7 +310,7 @@ TEST_F(Distilling, APlanCountsTheTeachersBins) {
   c.distill.file = taught(c, "taught");
   const MemoryPlan with = Trainer::plan(c).memory_plan();
   const NewRun run = load_new_run(c, {}, {});
-  Distillation distillation(run.config, run.data);
+  TeacherTargets teacher(run.config, run.data);
   LanguageModel model(run.config.model, run.data.tokenizer->vocab_size());
   model.parameters().allocate(1);
   Tape tape;
@@ -321,7 +321,7 @@ TEST_F(Distilling, APlanCountsTheTeachersBins) {
     training.fill(0, row, row, batch);
   }
   Pass pass{.tape = tape, .training = true, .recompute = c.train.recompute};
-  tape.backward(model.loss(pass, batch, batch.target_weight, 0, nullptr, distillation.on(tape, batch)));
+  tape.backward(model.loss(pass, batch, batch.target_weight, 0, nullptr, teacher.on(tape, batch)));
   EXPECT_EQ(with.activations + with.head + with.recomputation, tape.activation_bytes());
   EXPECT_EQ(with.activation_gradients, tape.gradient_bytes());
   const auto bins = static_cast<std::size_t>(std::ssize(batch.targets) * (8 + 9)) * sizeof(float);
