@@ -114,9 +114,10 @@ std::vector<LinePart> Progress::line_of(const StepReport& r) const {
                                  {fmt::format("lr {:.2e}", r.learning_rate), 3},
                                  {fmt::format("{:.1f} ms", r.seconds * 1e3), 4},
                                  {fmt::format("{} tokens/s", grouped_digits(static_cast<index>(r.tokens_per_second()))), 6}};
-  if (r.preference) {
-    parts.push_back({fmt::format("accuracy {:.2f}", r.preference->accuracy), 6});
-    parts.push_back({concat("margin ", number_or_dash(r.preference->margin(), 3)), 5});
+  for (const Metric& metric : r.metrics) {
+    if (!metric.label.empty()) {
+      parts.push_back({concat(metric.label, ' ', number_or_dash(metric.value, 3)), 6});
+    }
   }
   if (!std::isnan(r.mfu)) {
     parts.push_back({fmt::format("MFU {:.0f}%", r.mfu * 100), 2});
@@ -181,10 +182,12 @@ void Progress::evaluated(const EvaluationReport& r) {
         fmt::format("  {} {:.4f}", for_terminal(one.name), one.loss) + (one.is_source() ? fmt::format(" (epoch {:.2f})", one.epochs) : "");
   }
   const std::string ends = std::isnan(r.end_probability) ? "" : fmt::format("  ends {:.3g}", r.end_probability);
-  const std::string preference =
-      r.preference ? fmt::format("  accuracy {:.3f}  margin {}", r.preference->accuracy, number_or_dash(r.preference->margin(), 4)) : "";
+  std::string metrics;
+  for (const Metric& metric : r.metrics) {
+    metrics += metric.label.empty() ? "" : concat("  ", metric.label, ' ', number_or_dash(metric.value, 4));
+  }
   print_message(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}{}{}", r.step, max_steps_, r.train_loss,
-                            r.val_loss, error, ends, preference, r.best ? "  (best so far)" : "", named),
+                            r.val_loss, error, ends, metrics, r.best ? "  (best so far)" : "", named),
                 kIndent, "  ");
 }
 

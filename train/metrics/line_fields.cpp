@@ -56,16 +56,20 @@ ScoredSet scored_in(const Json& object) {
                    .targets = text_in(*scored, "targets"), .contexts = text_in(*scored, "contexts"), .text = text_in(*scored, "text")};
 }
 
-std::optional<PreferenceReport> preference_in(const Json& object) {
-  if (!object.contains("rewards_accuracy")) {
-    return std::nullopt;
+Metrics metrics_in(const Json& object, std::span<const std::string_view> own) {
+  Metrics metrics;
+  for (const auto& [name, value] : object.items()) {
+    if ((value.is_number() || value.is_null()) && std::ranges::find(own, name) == own.end()) {
+      metrics.push_back({.name = name, .value = number_in(object, name.c_str())});
+    }
   }
-  return PreferenceReport{.chosen_reward = number_in(object, "rewards_chosen"),
-                          .rejected_reward = number_in(object, "rewards_rejected"),
-                          .accuracy = number_in(object, "rewards_accuracy"),
-                          .chosen_log_probability = number_in(object, "logps_chosen"),
-                          .rejected_log_probability = number_in(object, "logps_rejected"),
-                          .kl = number_in(object, "kl")};
+  return metrics;
+}
+
+Metrics step_metrics_in(const Json& object) {
+  static constexpr std::string_view kOwn[] = {"step",         "loss",        "grad_norm",        "learning_rate", "skipped", "tokens", "ms",
+                                              "optimizer_ms", "exchange_ms", "exchange_wait_ms", "tokens_per_s",  "mfu",     "time"};
+  return metrics_in(object, kOwn);
 }
 
 namespace {
@@ -96,6 +100,8 @@ RunHeader header_in(const Json& object, index step) {
 }
 
 EvaluationReport evaluation_in(const Json& object, index step) {
+  static constexpr std::string_view kOwn[] = {"step", "train_loss", "val_loss", "val_standard_error", "end_probability",
+                                              "ms",   "memory",     "time"};
   EvaluationReport report{.step = step,
                           .train_loss = number_in(object, "train_loss"),
                           .val_loss = number_in(object, "val_loss"),
@@ -103,8 +109,12 @@ EvaluationReport evaluation_in(const Json& object, index step) {
                           .end_probability = number_in(object, "end_probability"),
                           .seconds = number_in(object, "ms") / 1e3,
                           .memory = count_in(object, "memory"),
-                          .preference = preference_in(object),
+                          .metrics = metrics_in(object, kOwn),
+                          .decided_by = text_in(object, "decided_by"),
                           .scored = scored_in(object)};
+  if (report.decided_by.empty() && object.contains("rewards_accuracy")) {  // an earlier version did not write it
+    report.decided_by = "rewards_accuracy";
+  }
   if (const auto losses = object.find("losses"); losses != object.end() && losses->is_array()) {
     for (const Json& one : *losses) {
       if (one.is_object()) {

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,10 @@ bool is_event(const Json& object, std::string_view name);
 
 /// The scored set of a line; unknown in lines of an earlier version, which did not record it.
 ScoredSet scored_in(const Json& object);
-/// The numbers of preference tuning in a line; nullopt if it has none.
-std::optional<PreferenceReport> preference_in(const Json& object);
+/// The metrics of an objective: the numbers, or null, whose names are not in `own`, in the order of their names.
+Metrics metrics_in(const Json& object, std::span<const std::string_view> own);
+/// Those of a line about a step.
+Metrics step_metrics_in(const Json& object);
 Provenance provenance_in(const Json& object);
 RunHeader header_in(const Json& object, index step);
 EvaluationReport evaluation_in(const Json& object, index step);

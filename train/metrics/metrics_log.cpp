@@ -102,6 +102,11 @@ class Line {
     fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, json_text(value));
   }
   void add(const char* name, const std::string& value) { add(name, Json(value)); }
+  void add(const Metrics& metrics) {
+    for (const Metric& metric : metrics) {
+      add(metric.name.c_str(), metric.value);
+    }
+  }
   void add(const Provenance& by) {
     add("date", by.date);
     add("version", by.version);
@@ -141,22 +146,6 @@ void MetricsLog::append(std::string_view line) {
   }
 }
 
-namespace {
-
-void add(Line& line, const PreferenceReport& r) {
-  line.add("rewards_chosen", r.chosen_reward);
-  line.add("rewards_rejected", r.rejected_reward);
-  line.add("rewards_margin", r.margin());
-  line.add("rewards_accuracy", r.accuracy);
-  line.add("logps_chosen", r.chosen_log_probability);
-  line.add("logps_rejected", r.rejected_log_probability);
-  if (!std::isnan(r.kl)) {
-    line.add("kl", r.kl);
-  }
-}
-
-}  // namespace
-
 void MetricsLog::write(const StepReport& r) {
   Line line("step");
   line.add("step", r.step);
@@ -167,9 +156,7 @@ void MetricsLog::write(const StepReport& r) {
     line.add("skipped", index{1});
   }
   line.add("tokens", r.tokens);
-  if (r.preference) {
-    add(line, *r.preference);
-  }
+  line.add(r.metrics);
   line.add("ms", r.seconds * 1e3);
   line.add("optimizer_ms", r.optimizer_seconds * 1e3);
   if (r.exchange_seconds > 0) {
@@ -190,8 +177,9 @@ void MetricsLog::write(const EvaluationReport& r) {
   if (!std::isnan(r.end_probability)) {
     line.add("end_probability", r.end_probability);
   }
-  if (r.preference) {
-    add(line, *r.preference);
+  line.add(r.metrics);
+  if (!r.decided_by.empty()) {
+    line.add("decided_by", r.decided_by);
   }
   if (r.scored.is_known()) {
     line.add("scored", as_json(r.scored));

@@ -1,28 +1,28 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/base/index.h"
 
 namespace dikkat {
 
-/// What preference tuning reports besides its loss: means over the chosen and the rejected answers of pairs, or over the good and the bad
-/// ones. NaN if there are none.
-struct PreferenceReport {
-  double chosen_reward = std::numeric_limits<double>::quiet_NaN();  // how much likelier than in the reference, times beta
-  double rejected_reward = std::numeric_limits<double>::quiet_NaN();
-  double accuracy =
-      std::numeric_limits<double>::quiet_NaN();  // the share of pairs with the higher reward on the chosen side; ties count half
-  double chosen_log_probability = std::numeric_limits<double>::quiet_NaN();  // of whole answers
-  double rejected_log_probability = std::numeric_limits<double>::quiet_NaN();
-  double kl = std::numeric_limits<double>::quiet_NaN();  // the estimate that kto uses; NaN for other methods
-
-  double margin() const { return chosen_reward - rejected_reward; }
+/// A number besides the loss that the objective of a run reports of its steps and evaluations.
+struct Metric {
+  std::string name;  // its key in metrics.jsonl, such as "rewards_accuracy"
+  double value = std::numeric_limits<double>::quiet_NaN();
+  std::string label{};  // its name in the progress line; empty: it is not shown there. Unknown for metrics that are read from a file
 };
+using Metrics = std::vector<Metric>;
+/// Returns the value of the metric with this name; NaN if there is none.
+inline double value_of(const Metrics& metrics, std::string_view name) {
+  const auto found = std::ranges::find(metrics, name, &Metric::name);
+  return found != metrics.end() ? found->value : std::numeric_limits<double>::quiet_NaN();
+}
 
 /// Describes one training step.
 struct StepReport {
@@ -39,7 +39,7 @@ struct StepReport {
   std::vector<double> rank_seconds{}, rank_memory{};  // for each of several ranks, the time of its passes and its resident bytes
   /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products measured on this machine; NaN if unknown.
   double mfu = std::numeric_limits<double>::quiet_NaN();
-  std::optional<PreferenceReport> preference{};
+  Metrics metrics{};  // of the objective
 
   /// NaN if the tokens are not counted.
   double tokens_per_second() const { return tokens > 0 ? static_cast<double>(tokens) / seconds : std::numeric_limits<double>::quiet_NaN(); }
@@ -79,9 +79,10 @@ struct EvaluationReport {
   double val_standard_error = std::numeric_limits<double>::quiet_NaN();
   double end_probability = std::numeric_limits<double>::quiet_NaN();  // of the token that ends an answer, where one ends in conversations
   double seconds = 0;
-  index memory = 0;                              // resident bytes of the process; 0 if unknown
-  bool best = false;                             // the best evaluation of the run so far (is_better())
-  std::optional<PreferenceReport> preference{};  // over the validation part
+  index memory = 0;          // resident bytes of the process; 0 if unknown
+  bool best = false;         // the best evaluation of the run so far (is_better())
+  Metrics metrics{};         // of the objective, over the validation part
+  std::string decided_by{};  // the metric by which evaluations are compared: a number from 0, the higher the better; empty: val_loss
   std::vector<NamedLoss> losses{};
   ScoredSet scored{};  // the tokens of val_loss
 };
@@ -89,13 +90,13 @@ struct EvaluationReport {
 /// An evaluation's place among others.
 struct EvaluationScore {
   double val_loss = std::numeric_limits<double>::infinity();
-  double accuracy = -1;  // of preferences; -1 if there are none
+  double accuracy = -1;  // the metric that decides; -1 if there is none
 };
 inline EvaluationScore score_of(const EvaluationReport& report) {
-  return {.val_loss = report.val_loss, .accuracy = report.preference ? report.preference->accuracy : -1};
+  return {.val_loss = report.val_loss, .accuracy = report.decided_by.empty() ? -1 : value_of(report.metrics, report.decided_by)};
 }
-/// Whether an evaluation is better than another one of its run: by the accuracy of preferences, and at equal accuracy, or without
-/// preferences, by a lower validation loss. A loss that is NaN is never better.
+/// Whether an evaluation is better than another one of its run: by the metric that decides, and at equal values, or without one, by a lower
+/// validation loss. A loss that is NaN is never better.
 inline bool is_better(const EvaluationScore& a, const EvaluationScore& than) {
   return !std::isnan(a.val_loss) && (a.accuracy > than.accuracy || (a.accuracy == than.accuracy && a.val_loss < than.val_loss));
 }

@@ -27,7 +27,7 @@ StepReport step_in(const Json& object, index step) {
           .seconds = number_in(object, "ms") / 1e3,
           .optimizer_seconds = number_in(object, "optimizer_ms") / 1e3,
           .mfu = number_in(object, "mfu"),
-          .preference = preference_in(object)};
+          .metrics = step_metrics_in(object)};
 }
 
 }  // namespace

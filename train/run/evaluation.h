@@ -1,7 +1,6 @@
 #pragma once
 
 #include <limits>
-#include <optional>
 #include <span>
 
 #include "autograd/base/index.h"
@@ -22,7 +21,7 @@ struct Evaluation {
   double end_probability = std::numeric_limits<double>::quiet_NaN();
   index ends = 0;
 
-  std::optional<PreferenceReport> preference{};  // of samples of preferences
+  Metrics metrics{};  // of the objective
 
   double perplexity() const;
   /// `bytes` is the size of the text that the predicted tokens stand for.

@@ -89,7 +89,7 @@ std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, ind
   report.val_loss = validation->loss;
   report.val_standard_error = validation->standard_error;
   report.end_probability = validation->end_probability;
-  report.preference = validation->preference;
+  report.metrics = validation->metrics;
   return report;
 }
 

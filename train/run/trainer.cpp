@@ -297,6 +297,7 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
     return false;
   }
   EvaluationReport& report = *measured;
+  report.decided_by = objective_->decided_by();
   for (std::size_t source = 0; source < data_.sources.size(); ++source) {
     const auto named = std::ranges::find(report.losses, data_.sources[source].name, &NamedLoss::name);
     if (named != report.losses.end()) {

@@ -210,8 +210,8 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
       disk += trainer.disk_plan().total();
       c.seconds = pace_of(trainer, run_trial(trainer, kSteps)).seconds;
       scored.emplace_back(c.name, trainer.scored());
-      if (trainer.config().preference.is_on()) {
-        scored.back().second.contexts.clear();  // their losses may differ, as accuracies are compared
+      if (!trainer.objective().decided_by().empty()) {
+        scored.back().second.contexts.clear();  // their losses may differ, as a metric is compared
       }
     } catch (const Diverged&) {  // the run will report it
     } catch (const InputError& error) {

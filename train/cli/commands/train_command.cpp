@@ -43,7 +43,7 @@ constexpr const char* kProfileHelp = "At the end, print a table of the time spen
 std::string training_plan(const Trainer& trainer) {
   const Config& c = trainer.config();
   const bool is_gpt = trainer.model().is_gpt();
-  const index size = !is_gpt ? index{1} : c.preference.is_on() ? trainer.loader().longest().cols : *c.data.window;
+  const index size = is_gpt ? trainer.loader().longest().cols : 1;
   const char* unit = is_gpt ? "tokens" : "pairs";
   const TrainingState& state = trainer.state();
   const Accumulation& passes = trainer.accumulation();
@@ -291,8 +291,8 @@ int train_and_report(Trainer& trainer, bool with_profile, bool is_stage, const T
     return code;
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
-    const char* what =
-        trainer.config().preference.is_on() ? "the accuracy of preferences did not rise" : "the validation loss did not fall";
+    const std::string_view metric = trainer.objective().decided_by();
+    const std::string what = metric.empty() ? "the validation loss did not fall" : concat(metric, " did not rise");
     print_message(fmt::format("ended early at step {} of {}: {} in the last {} evaluations (train.patience)", state.step,
                               trainer.config().train.max_steps, what, trainer.config().train.patience));
   }

@@ -61,6 +61,8 @@ class Objective {
   /// Writes to a step's report what follows from the added numbers.
   virtual void report(std::span<const double> /*sums*/, StepReport&) const {}
 
+  /// The metric by which evaluations are compared: a number from 0, the higher the better. Empty: the validation loss.
+  virtual std::string_view decided_by() const { return ""; }
   /// Returns how held-out samples are scored. The scorer keeps references to the model.
   virtual std::unique_ptr<Scorer> scorer() const = 0;
 

@@ -43,7 +43,7 @@ Tensor PreferenceObjective::loss(Pass& pass, const Batch& batch, PassReport& rep
 }
 
 void PreferenceObjective::report(std::span<const double> sums, StepReport& report) const {
-  report.preference = report_of(config_.preference, PreferenceSums::from(sums));
+  report.metrics = metrics_of(config_.preference, PreferenceSums::from(sums));
 }
 
 std::unique_ptr<Scorer> PreferenceObjective::scorer() const { return std::make_unique<PreferenceScorer>(model_, config_.preference); }

@@ -25,6 +25,7 @@ class PreferenceObjective : public Objective {
   Tensor loss(Pass& pass, const Batch& batch, PassReport& report) override;
   std::size_t sums() const override { return PreferenceSums::kNumbers; }
   void report(std::span<const double> sums, StepReport& report) const override;
+  std::string_view decided_by() const override { return kPreferenceAccuracy; }
   std::unique_ptr<Scorer> scorer() const override;
   std::unique_ptr<Objective> twin() const override;
 

@@ -14,14 +14,19 @@ void sum_log_probabilities(const Batch& batch, std::span<const double> losses, s
   }
 }
 
-PreferenceReport report_of(const PreferenceConfig& config, const PreferenceSums& sums) {
+Metrics metrics_of(const PreferenceConfig& config, const PreferenceSums& sums) {
   const auto mean = [](double sum, double count) { return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN(); };
-  return {.chosen_reward = mean(sums.chosen_reward, sums.chosen),
-          .rejected_reward = mean(sums.rejected_reward, sums.rejected),
-          .accuracy = mean(sums.right, sums.units),
-          .chosen_log_probability = mean(sums.chosen_log_probability, sums.chosen),
-          .rejected_log_probability = mean(sums.rejected_log_probability, sums.rejected),
-          .kl = config.method == PreferenceMethod::kto ? mean(sums.kl, sums.units) : std::numeric_limits<double>::quiet_NaN()};
+  const double chosen = mean(sums.chosen_reward, sums.chosen), rejected = mean(sums.rejected_reward, sums.rejected);
+  Metrics metrics{{.name = "rewards_chosen", .value = chosen},
+                  {.name = "rewards_rejected", .value = rejected},
+                  {.name = "rewards_margin", .value = chosen - rejected, .label = "margin"},
+                  {.name = kPreferenceAccuracy, .value = mean(sums.right, sums.units), .label = "accuracy"},
+                  {.name = "logps_chosen", .value = mean(sums.chosen_log_probability, sums.chosen)},
+                  {.name = "logps_rejected", .value = mean(sums.rejected_log_probability, sums.rejected)}};
+  if (config.method == PreferenceMethod::kto) {
+    metrics.push_back({.name = "kl", .value = mean(sums.kl, sums.units)});
+  }
+  return metrics;
 }
 
 std::span<const double> PreferenceModel::log_probabilities(Tensor features, const Batch& batch) {

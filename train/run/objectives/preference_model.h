@@ -12,8 +12,11 @@ namespace dikkat {
 /// Sets `log_probabilities` to those of the batch's answers. `losses` has the loss of each position's target.
 void sum_log_probabilities(const Batch& batch, std::span<const double> losses, std::vector<double>& log_probabilities);
 
-/// Returns the means that a step or an evaluation reports.
-PreferenceReport report_of(const PreferenceConfig& config, const PreferenceSums& sums);
+/// The metric that decides which evaluation is better: the share of units whose rewards are in the right order.
+inline constexpr const char* kPreferenceAccuracy = "rewards_accuracy";
+/// Returns the means that a step or an evaluation reports, over the chosen and the rejected answers of pairs, or over the good and the bad
+/// ones. NaN if there are none.
+Metrics metrics_of(const PreferenceConfig& config, const PreferenceSums& sums);
 
 /// The loss of preference tuning for a model. The derivatives of a loss with respect to the log-probabilities of answers are known only
 /// when these are, and the fused head computes gradients in forward. So the head runs twice on the same features: first without a tape, for

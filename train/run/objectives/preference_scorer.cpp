@@ -43,7 +43,7 @@ void PreferenceScorer::judge(const Samples& text, std::span<const index> samples
     losses.push_back({.of = {.loss = sums.loss, .weight = sums.units}});
     all.add(sums);
   }
-  result.preference = report_of(config_, all);
+  result.metrics = metrics_of(config_, all);
 }
 
 ScoredSet PreferenceScorer::fingerprint(const ScoredSet& tokens) const {

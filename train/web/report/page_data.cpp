@@ -84,15 +84,20 @@ struct Progress {
   }
 };
 
-/// What a run reports about preferences, by the names of the page's columns.
-using PreferenceColumns = std::vector<std::pair<const char*, double>>;
-PreferenceColumns preference_columns(const PreferenceReport& r) {
-  return {{"accuracy", r.accuracy},
-          {"margin", r.margin()},
-          {"reward_chosen", r.chosen_reward},
-          {"reward_rejected", r.rejected_reward},
-          {"logp_chosen", r.chosen_log_probability},
-          {"logp_rejected", r.rejected_log_probability}};
+/// Adds a column for each metric of an objective: {"metrics": {"rewards_accuracy": [0.5, null, ...]}}.
+void add_metrics(const std::vector<const Metrics*>& rows, Json& to) {
+  Json columns = Json::object();
+  for (const Metrics* row : rows) {
+    for (const Metric& metric : *row) {
+      columns.emplace(metric.name, Json::array());
+    }
+  }
+  for (auto& [name, column] : columns.items()) {
+    for (const Metrics* row : rows) {
+      column.push_back(number(value_of(*row, name)));
+    }
+  }
+  to["metrics"] = std::move(columns);
 }
 
 Json steps_of(const RunHistory& history, const Progress& progress) {
@@ -111,21 +116,18 @@ Json steps_of(const RunHistory& history, const Progress& progress) {
           {"loss", column(columns[0], rows)}, {"smooth", column(smoothed(columns[0]), rows)}, {"norm", column(columns[1], rows)},
           {"rate", column(columns[2], rows)}, {"tokens_per_s", column(columns[3], rows)},     {"mfu", column(columns[4], rows)},
           {"ms", column(columns[5], rows)},   {"optimizer_ms", column(columns[6], rows)}};
-  if (std::ranges::any_of(history.steps, [](const RunHistory::Step& one) { return one.report.preference.has_value(); })) {
-    for (const std::size_t row : rows) {
-      for (const auto& [name, value] : preference_columns(history.steps[row].report.preference.value_or(PreferenceReport()))) {
-        of[name].push_back(number(value));
-      }
-    }
+  std::vector<const Metrics*> metrics;
+  for (const std::size_t row : rows) {
+    metrics.push_back(&history.steps[row].report.metrics);
   }
+  add_metrics(metrics, of);
   return of;
 }
 
 Json evaluations_of(const RunHistory& history, const Progress& progress) {
   Json of{{"step", Json::array()}, {"tokens", Json::array()}, {"seconds", Json::array()}, {"train", Json::array()},
           {"val", Json::array()},  {"error", Json::array()},  {"memory", Json::array()}};
-  const bool prefers =
-      std::ranges::any_of(history.evaluations, [](const RunHistory::Evaluation& one) { return one.report.preference.has_value(); });
+  std::vector<const Metrics*> metrics;
   for (const RunHistory::Evaluation& one : history.evaluations) {
     const EvaluationReport& r = one.report;
     of["step"].push_back(r.step);
@@ -135,10 +137,10 @@ Json evaluations_of(const RunHistory& history, const Progress& progress) {
     of["val"].push_back(number(r.val_loss));
     of["error"].push_back(number(r.val_standard_error));
     of["memory"].push_back(r.memory > 0 ? Json(r.memory) : Json());
-    for (const auto& [name, value] : prefers ? preference_columns(r.preference.value_or(PreferenceReport())) : PreferenceColumns()) {
-      of[name].push_back(number(value));
-    }
+    metrics.push_back(&r.metrics);
+    of["decided_by"] = r.decided_by;
   }
+  add_metrics(metrics, of);
   return of;
 }
 

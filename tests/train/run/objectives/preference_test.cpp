@@ -98,12 +98,11 @@ TEST_F(Preferences, BeginAtLnTwoWithoutMargins) {
       ASSERT_EQ(events.steps.size(), 1U);
       const StepReport& first = events.steps.front();
       EXPECT_NEAR(first.loss, std::numbers::ln2, 1e-14);
-      ASSERT_TRUE(first.preference.has_value());
-      EXPECT_EQ(first.preference->margin(), 0);
-      EXPECT_EQ(first.preference->chosen_reward, 0);
-      EXPECT_EQ(first.preference->rejected_reward, 0);
-      EXPECT_EQ(first.preference->accuracy, 0.5);
-      EXPECT_LT(first.preference->chosen_log_probability, 0);
+      EXPECT_EQ(value_of(first.metrics, "rewards_margin"), 0);
+      EXPECT_EQ(value_of(first.metrics, "rewards_chosen"), 0);
+      EXPECT_EQ(value_of(first.metrics, "rewards_rejected"), 0);
+      EXPECT_EQ(value_of(first.metrics, "rewards_accuracy"), 0.5);
+      EXPECT_LT(value_of(first.metrics, "logps_chosen"), 0);
       ASSERT_FALSE(events.evaluations.empty());
       EXPECT_NEAR(events.evaluations.front().val_loss, std::numbers::ln2, 1e-6) << "the evaluation has blocks of another shape";
     }
@@ -120,11 +119,10 @@ TEST_F(Preferences, AreLearntByEveryMethod) {
       c.train.max_steps = 30;
       const PreferenceRecorder events = train(c, concat(name_of(method), rank).c_str());
       const EvaluationReport& last = events.evaluations.back();
-      ASSERT_TRUE(last.preference.has_value());
-      EXPECT_GT(last.preference->margin(), events.evaluations.front().preference->margin());
-      EXPECT_GE(last.preference->accuracy, method == PreferenceMethod::kto ? 0.5 : 0.75);
+      EXPECT_GT(value_of(last.metrics, "rewards_margin"), value_of(events.evaluations.front().metrics, "rewards_margin"));
+      EXPECT_GE(value_of(last.metrics, "rewards_accuracy"), method == PreferenceMethod::kto ? 0.5 : 0.75);
       EXPECT_LT(last.val_loss, events.evaluations.front().val_loss);
-      EXPECT_TRUE(std::isnan(last.preference->kl) == (method != PreferenceMethod::kto));
+      EXPECT_TRUE(std::isnan(value_of(last.metrics, "kl")) == (method != PreferenceMethod::kto));
       EXPECT_EQ(std::filesystem::exists(reference_file(folder / concat(name_of(method), rank))), c.preference.has_reference());
     }
   }
@@ -149,10 +147,10 @@ TEST_F(Preferences, OfKtoDependOnThePrompt) {
   c.train.max_steps = 150;
   c.train.eval_interval = 150;
   const PreferenceRecorder events = train(c, "asked");
-  const PreferenceReport& last = *events.evaluations.back().preference;
-  EXPECT_GT(last.accuracy, 0.95);
-  EXPECT_GT(last.margin(), 0.5);
-  EXPECT_LT(last.kl * c.preference.beta, last.chosen_reward);
+  const Metrics& last = events.evaluations.back().metrics;
+  EXPECT_GT(value_of(last, "rewards_accuracy"), 0.95);
+  EXPECT_GT(value_of(last, "rewards_margin"), 0.5);
+  EXPECT_LT(value_of(last, "kl") * c.preference.beta, value_of(last, "rewards_chosen"));
 }
 
 TEST_F(Preferences, AutoChoosesByTheData) {
@@ -221,10 +219,13 @@ TEST_F(Preferences, NeedTheReferenceThatTheyBeganWith) {
 
 TEST_F(Preferences, KeepTheBestByAccuracy) {
   EvaluationReport low{.val_loss = 0.5}, high{.val_loss = 0.6}, equal{.val_loss = 0.4}, bad{.val_loss = std::nan("")};
-  low.preference = PreferenceReport{.accuracy = 0.7};
-  high.preference = PreferenceReport{.accuracy = 0.8};
-  equal.preference = PreferenceReport{.accuracy = 0.7};
-  bad.preference = PreferenceReport{.accuracy = 0.9};
+  low.metrics = {{.name = "rewards_accuracy", .value = 0.7}};
+  high.metrics = {{.name = "rewards_accuracy", .value = 0.8}};
+  equal.metrics = {{.name = "rewards_accuracy", .value = 0.7}};
+  bad.metrics = {{.name = "rewards_accuracy", .value = 0.9}};
+  for (EvaluationReport* report : {&low, &high, &equal, &bad}) {
+    report->decided_by = "rewards_accuracy";
+  }
   EXPECT_TRUE(is_better(score_of(high), score_of(low)));
   EXPECT_FALSE(is_better(score_of(low), score_of(high)));
   EXPECT_TRUE(is_better(score_of(equal), score_of(low)));

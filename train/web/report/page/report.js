@@ -5,10 +5,11 @@ const COLORS = ["#0b76d1", "#d9480f", "#2b8a3e", "#9c36b5", "#b08900", "#0c8599"
 
 // ---- Values computed from a run -------------------------------------------------------------------------------------------------------------
 
-// The best evaluation: the lowest validation loss, or with preferences the highest accuracy, and then the lowest loss.
+// The best evaluation: the lowest validation loss; or the highest value of the metric that decides, and then the lowest loss.
 function lowest(run) {
-  const { val, step, error, accuracy = [] } = run.evaluations;
-  const right = (i) => (isNumber(accuracy[i]) ? accuracy[i] : -1);
+  const { val, step, error, metrics, decided_by: decides } = run.evaluations;
+  const deciding = metrics[decides] || [];
+  const right = (i) => (isNumber(deciding[i]) ? deciding[i] : -1);
   let at = -1;
   val.forEach((loss, i) => {
     if (isNumber(loss) && (at < 0 || right(i) > right(at) || (right(i) === right(at) && loss < val[at]))) at = i;
@@ -29,7 +30,7 @@ function median(values) {
 // Whether a program's own training loop wrote the run: it has no tokenizer, and its losses have no unit.
 const isOwn = (run) => run.header !== null && !run.header.tokenizer;
 // Whether the run learns preferences. Its losses are means over pairs or judged answers.
-const prefers = (run) => run.steps.accuracy !== undefined;
+const prefers = (run) => run.steps.metrics.rewards_accuracy !== undefined;
 const lossUnit = (runs) => (runs.some(isOwn) ? null : runs.some(prefers) ? "of preferences" : "nats per token");
 
 const last = (values) => (values.length ? values[values.length - 1] : null);
@@ -46,11 +47,20 @@ const AXES = {
 const curvesByName = (run) => run.texts.map((text, number) => (
   { name: text.name, table: text, column: "loss", points: true, error: "error", dashed: true, number }));
 
-// Two curves of a number of preferences: of the steps, and of the validation part.
-const preferenceCurves = (names) => (run) => (!prefers(run) ? [] : names.flatMap(([name, column]) => [
-  { name: `${name}, each step`, table: "steps", column, faint: true },
-  { name: `${name}, validation`, table: "evaluations", column, points: true, dashed: true },
-]));
+// Two curves of a metric of the objective: of the steps, and of the validation part.
+const metricCurves = (run, names) => names.flatMap(([name, column]) => [
+  { name: `${name}, each step`, table: { ...run.steps, ...run.steps.metrics }, column, faint: true },
+  { name: `${name}, validation`, table: { ...run.evaluations, ...run.evaluations.metrics }, column, points: true, dashed: true },
+].filter(({ table }) => table[column] !== undefined));
+// Metrics that are drawn together. Each of the others is drawn under its own name.
+const TOGETHER = {
+  "Accuracy of preferences": [["accuracy", "rewards_accuracy"]],
+  Rewards: [["margin", "rewards_margin"], ["chosen", "rewards_chosen"], ["rejected", "rewards_rejected"]],
+  "Log-probabilities of answers": [["chosen", "logps_chosen"], ["rejected", "logps_rejected"]],
+};
+const known = new Set(Object.values(TOGETHER).flat().map(([, column]) => column));
+const otherMetrics = (run) => [...new Set([...Object.keys(run.steps.metrics), ...Object.keys(run.evaluations.metrics)])]
+  .filter((name) => !known.has(name)).map((name) => [name, name]);
 
 // The panels. A curve draws the values of a column of one of the run's tables. If the curves differ from run to run, `curves` is a function of the run.
 const CHARTS = [
@@ -61,9 +71,8 @@ const CHARTS = [
   ] },
   { title: "Loss of each text", unit: "nats per token", log: true, digits: 4, curves: (run) => (isOwn(run) ? [] : curvesByName(run)) },
   { title: "Measures", digits: 4, curves: (run) => (isOwn(run) ? curvesByName(run) : []) },
-  { title: "Accuracy of preferences", digits: 3, curves: preferenceCurves([["accuracy", "accuracy"]]) },
-  { title: "Rewards", digits: 4, curves: preferenceCurves([["margin", "margin"], ["chosen", "reward_chosen"], ["rejected", "reward_rejected"]]) },
-  { title: "Log-probabilities of answers", curves: preferenceCurves([["chosen", "logp_chosen"], ["rejected", "logp_rejected"]]) },
+  ...Object.entries(TOGETHER).map(([title, names]) => ({ title, digits: 4, curves: (run) => metricCurves(run, names) })),
+  { title: "Metrics", digits: 4, curves: (run) => metricCurves(run, otherMetrics(run)) },
   { title: "Learning rate", curves: [{ name: "rate", table: "steps", column: "rate" }] },
   { title: "Gradient norm", log: true, curves: [{ name: "norm before clipping", table: "steps", column: "norm" }] },
   { title: "Throughput", unit: "tokens/s", curves: [{ name: "tokens/s", table: "steps", column: "tokens_per_s" }] },
