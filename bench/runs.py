@@ -1,4 +1,4 @@
-"""Training runs, started by bench/ablation.py, bench/recipes.py and bench/predict.py. Needs only Python 3.11 and the program."""
+"""Training runs, started by bench/ablation.py and bench/recipes.py. Needs only Python 3.11 and the program."""
 
 import json
 import math

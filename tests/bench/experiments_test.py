@@ -1,4 +1,4 @@
-"""Tests bench/ablation.py, recipes.py and predict.py on a model that trains in an instant, and the bytes that ranks.py expects: experiments_test.py DIKKAT SOURCE_DIR."""
+"""Tests bench/ablation.py and recipes.py on a model that trains in an instant: experiments_test.py DIKKAT SOURCE_DIR."""
 import json
 import pathlib
 import subprocess
@@ -8,8 +8,6 @@ import tempfile
 program, bench = sys.argv[1], pathlib.Path(sys.argv[2]) / "bench"
 sys.path.insert(0, str(bench))
 import ablation  # noqa: E402
-import predict  # noqa: E402
-import ranks  # noqa: E402
 
 CONFIG = """
 [model]
@@ -81,20 +79,5 @@ with tempfile.TemporaryDirectory() as folder:
     two = [[line["val_loss"] for line in lines if line["event"] == "eval"][-1] for lines in last]
     assert row[1] == "64" and row[3] == "1.000" and row[4] == f"{sum(two) / 2:.4f} ± {abs(two[0] - two[1]) / 2:.4f}", (row, two)
 
-    # A prediction: it makes short runs of 1/64 to 1/8 of the steps, and takes the whole run from the recipes.
-    row = cells(run("predict.py", *arguments[:3], "--out", folder / "recipes").stdout)[0]
-    assert row[1].startswith("1: ") and ", 8: " in row[1] and row[4] == f"{two[0]:.3f}", row
-    other = subprocess.run([sys.executable, str(bench / "predict.py"), *map(str, arguments[:3]), "--out", str(folder / "recipes"), "--program", program,
-                            "--set", "train.max_steps=128"], capture_output=True, text=True)
-    assert other.returncode == 1 and "expected 128" in other.stderr, other.stderr
-
-# The bytes that a rank sends in a step: on two ranks half of all gradients, and half of all weights.
-assert [ranks.bytes_to_send(1000, number) for number in (2, 4)] == [4000, 6000]
-
-# A law without noise is found, with and without a floor.
-for floor, scale, exponent in [(1.2, 8.0, 0.5), (0.0, 5.0, 0.1)]:
-    points = [(steps, floor + scale * steps ** -exponent) for steps in (30, 60, 120, 240)]
-    assert abs(predict.predict(points, 2000) - (floor + scale * 2000 ** -exponent)) < 1e-6, (floor, scale, exponent)
-assert predict.predict([(30, 4.0), (60, 3.4), (120, 2.6), (240, 1.5)], 100000) > 0  # no floor below 0
 assert list(ablation.variants({"ingredients": {"a": ["x=1"]}})) == ["base", "a", "all", "all but a"]
 print("ok")
