@@ -3,7 +3,7 @@
 #include "train/run/objectives/distilled.h"
 #include "train/run/objectives/language.h"
 #include "train/run/objectives/preference.h"
-#include "train/run/objectives/teacher_targets.h"
+#include "train/run/objectives/teacher_reader.h"
 #include "train/system/out_of_memory.h"
 
 namespace dikkat {
@@ -17,7 +17,7 @@ std::vector<Token> ends_of(const TrainingData& data) {
 }
 
 /// Opens the teacher of distill.file. A resumed run must have the file that it began with.
-std::shared_ptr<TeacherTargets> open_teacher(const ObjectiveParts& run) {
+std::shared_ptr<TeacherReader> open_teacher(const ObjectiveParts& run) {
   const std::string& began_with = run.state.teacher_hash;
   const DistillConfig& distill = run.config.distill;
   const bool is_new = run.state.step == 0 && began_with.empty();
@@ -26,7 +26,7 @@ std::shared_ptr<TeacherTargets> open_teacher(const ObjectiveParts& run) {
   if (!distill.is_on()) {
     return nullptr;
   }
-  auto teacher = naming_memory("opening the teacher file", [&] { return std::make_shared<TeacherTargets>(run.config, run.data); });
+  auto teacher = naming_memory("opening the teacher file", [&] { return std::make_shared<TeacherReader>(run.config, run.data); });
   require_input(is_new || teacher->hash() == began_with, "distill.file: ", distill.file, " has the hash ", teacher->hash(),
                 ", but the run began with a teacher file of hash ", began_with, "; restore that file, or begin a new run");
   run.state.teacher_hash = teacher->hash();

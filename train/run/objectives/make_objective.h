@@ -23,7 +23,7 @@ struct ObjectiveParts {
 using ObjectiveMaker = std::function<std::unique_ptr<Objective>(const ObjectiveParts&)>;
 
 /// Makes the objective that the configuration describes. Records the hash of a teacher's file in the state. Throws InputError if the file
-/// is not the one that the run began with, or as TeacherTargets does.
+/// is not the one that the run began with, or as TeacherReader does.
 std::unique_ptr<Objective> make_objective(const ObjectiveParts& run);
 
 }  // namespace dikkat

@@ -7,7 +7,7 @@
 #include "tests/train/run/tiny_run.h"
 #include "train/model/trained_model.h"
 #include "train/run/new_run.h"
-#include "train/run/objectives/teacher_targets.h"
+#include "train/run/objectives/teacher_reader.h"
 #include "train/run/teach.h"
 #include "train/run/verify_resume.h"
 
@@ -310,7 +310,7 @@ TEST_F(Distilling, APlanCountsTheTeachersBins) {
   c.distill.file = taught(c, "taught");
   const MemoryPlan with = Trainer::plan(c).memory_plan();
   const NewRun run = load_new_run(c, {}, {});
-  TeacherTargets teacher(run.config, run.data);
+  TeacherReader teacher(run.config, run.data);
   LanguageModel model(run.config.model, run.data.tokenizer->vocab_size());
   model.parameters().allocate(1);
   Tape tape;

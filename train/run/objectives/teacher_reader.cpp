@@ -1,4 +1,4 @@
-#include "train/run/objectives/teacher_targets.h"
+#include "train/run/objectives/teacher_reader.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ TeacherFile open_teacher(const std::string& path) {
 
 }  // namespace
 
-TeacherTargets::TeacherTargets(const Config& config, const TrainingData& data)
+TeacherReader::TeacherReader(const Config& config, const TrainingData& data)
     : config_(config.distill), file_(open_teacher(config.distill.file)) {
   const TeacherHeader& header = file_.header();
   // The vocabulary: ids may be compared only if they stand for the same texts.
@@ -54,7 +54,7 @@ TeacherTargets::TeacherTargets(const Config& config, const TrainingData& data)
   tails_.resize(header.temperatures.size());
 }
 
-Teacher TeacherTargets::on(Tape& tape, const Batch& batch) {
+Teacher TeacherReader::on(Tape& tape, const Batch& batch) {
   const index top = file_.header().top, all = std::ssize(batch.targets);
   const auto size = static_cast<std::size_t>(top);
   ids_.resize(static_cast<std::size_t>(all * top));

@@ -11,11 +11,11 @@
 namespace dikkat {
 
 /// The distributions of a teacher (dikkat teach) for the targets of batches.
-class TeacherTargets {
+class TeacherReader {
  public:
   /// Opens distill.file. Throws InputError if it is damaged, if it belongs to other tokens or to a tokenizer with other token texts, if it
   /// lacks distill.temperature, or if the corpus cannot be taught (TaughtText).
-  TeacherTargets(const Config& config, const TrainingData& data);
+  TeacherReader(const Config& config, const TrainingData& data);
 
   /// Returns the hash of the file.
   const std::string& hash() const { return file_.hash(); }
