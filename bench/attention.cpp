@@ -1,5 +1,5 @@
 // How fast is attention, forward and backward, and how much of the machine does it use? f32, heads packed as in the layers.
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 
 #include <algorithm>
 #include <cmath>

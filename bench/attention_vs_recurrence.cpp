@@ -12,9 +12,9 @@
 #include <sys/resource.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/plot.h"

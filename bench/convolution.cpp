@@ -1,6 +1,6 @@
 // How fast are convolutions and pooling? Times the layers of a small classifier of digits and of typical image models: forward, gradient of
 // x, gradient of the weights; and a whole step of the classifier.
-#include "autograd/kernels/convolution.h"
+#include "autograd/kernels/image/convolution.h"
 
 #include <functional>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/philox.h"
-#include "autograd/kernels/pool.h"
+#include "autograd/kernels/image/pool.h"
 #include "autograd/ops/basic.h"
 #include "autograd/ops/convolution.h"
 #include "autograd/ops/linear.h"

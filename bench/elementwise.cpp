@@ -5,7 +5,7 @@
 #include "autograd/base/philox.h"
 #include "autograd/kernels/formulas.h"
 #include "autograd/kernels/layer_norm.h"
-#include "autograd/kernels/softmax.h"
+#include "autograd/kernels/reduce/softmax.h"
 #include "autograd/ops/broadcast_loops.h"
 #include "bench/memory_cases.h"
 #include "bench/program.h"

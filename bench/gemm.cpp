@@ -1,6 +1,6 @@
 // How fast are matrix products? Times those of the linear layers of GPT-2, of the character model, and of SmolLM2-135M with adapters:
 // forward, gradient of x, gradient of the weights.
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 #include <map>
 
@@ -9,7 +9,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/philox.h"
-#include "autograd/kernels/gemm_eigen_loops.h"
+#include "autograd/kernels/gemm/gemm_eigen_loops.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/program.h"

@@ -3,8 +3,8 @@
 
 #include "bench/measure.h"
 #include "bench/program.h"
-#include "train/data/corpus_reader.h"
-#include "train/data/tokenize.h"
+#include "train/data/corpus/corpus_reader.h"
+#include "train/data/tokens/tokenize.h"
 #include "train/text/tokenizer_file.h"
 
 namespace dikkat::bench {

@@ -2,7 +2,7 @@
 # there its public functions get the set's name as a prefix, and all else becomes local, so that no inline function of one set can be taken
 # for another's. Under the plain names stand jumps to the set that the processor has, chosen before main().
 #
-# "amx" has the objects of avx512bf16, which it follows: their products of bf16 ask whether it was chosen (autograd/kernels/gemm_amx.h).
+# "amx" has the objects of avx512bf16, which it follows: their products of bf16 ask whether it was chosen (autograd/kernels/gemm/gemm_amx.h).
 
 # What -march and further options each set means, from the least to the greatest. A processor that has a set has those before it. The first
 # ones are for x86-64, those from neon on for arm64.

@@ -13,8 +13,8 @@
 #include "autograd/ops/loss.h"
 #include "optim/adamw.h"
 #include "optim/schedule.h"
-#include "train/data/loader.h"
-#include "train/data/pair_samples.h"
+#include "train/data/samples/loader.h"
+#include "train/data/samples/pair_samples.h"
 #include "train/sample/translate.h"
 
 namespace dikkat {

@@ -15,8 +15,8 @@
 
 #include "dikkat/autograd.h"
 #include "layers/models/gpt.h"
-#include "train/data/loader.h"
-#include "train/data/windows.h"
+#include "train/data/samples/loader.h"
+#include "train/data/samples/windows.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_generation.h"
 #include "train/system/file.h"

@@ -1,6 +1,6 @@
 #include "optim/adamw.h"
 
-#include "autograd/kernels/adamw.h"
+#include "autograd/kernels/optimizer/adamw.h"
 
 namespace dikkat {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/kernels/adamw.h"
+#include "autograd/kernels/optimizer/adamw.h"
 
 namespace dikkat {
 

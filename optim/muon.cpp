@@ -6,7 +6,7 @@
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/kernels/muon.h"
+#include "autograd/kernels/optimizer/muon.h"
 
 namespace dikkat {
 namespace {

@@ -7,9 +7,9 @@
 
 namespace dikkat {
 
-/// Muon (Keller Jordan 2024): the update of a hidden matrix is its momentum, made orthogonal (kernels/muon.h has the formulas). If a matrix
-/// stacks several (ParameterStore::Entry::row_parts), each of them is made orthogonal separately. AdamW updates all other parameters.
-/// Update::momentum, if it is set, replaces Options::momentum.
+/// Muon (Keller Jordan 2024): the update of a hidden matrix is its momentum, made orthogonal (kernels/optimizer/muon.h has the formulas).
+/// If a matrix stacks several (ParameterStore::Entry::row_parts), each of them is made orthogonal separately. AdamW updates all other
+/// parameters. Update::momentum, if it is set, replaces Options::momentum.
 class Muon : public Optimizer {
  public:
   struct Options {

@@ -1,7 +1,7 @@
 #include "optim/newton_schulz.h"
 
 #include "autograd/base/error.h"
-#include "autograd/kernels/newton_schulz.h"
+#include "autograd/kernels/optimizer/newton_schulz.h"
 
 namespace dikkat {
 namespace {

@@ -1,6 +1,6 @@
 #include "optim/sgd.h"
 
-#include "autograd/kernels/sgd.h"
+#include "autograd/kernels/optimizer/sgd.h"
 
 namespace dikkat {
 

@@ -4,8 +4,8 @@
 
 namespace dikkat {
 
-/// Stochastic gradient descent with momentum (kernels/sgd.h has the formulas, which are torch.optim.SGD's). Weight decay is part of the
-/// gradient. It ignores Update::momentum.
+/// Stochastic gradient descent with momentum (kernels/optimizer/sgd.h has the formulas, which are torch.optim.SGD's). Weight decay is part
+/// of the gradient. It ignores Update::momentum.
 class Sgd : public Optimizer {
  public:
   struct Options {

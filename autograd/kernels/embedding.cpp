@@ -6,7 +6,7 @@
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
-#include "autograd/kernels/packed.h"
+#include "autograd/kernels/gemm/packed.h"
 
 namespace dikkat::kernels {
 namespace {

@@ -7,7 +7,7 @@
 #include "autograd/base/parallel.h"
 #include "autograd/base/simd.h"
 #include "autograd/kernels/copy_run.h"
-#include "autograd/kernels/tile_transpose.h"
+#include "autograd/kernels/gemm/tile_transpose.h"
 
 namespace dikkat::kernels {
 namespace {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "autograd/base/scratch.h"
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/strided_copy.h"
 #include "autograd/ops/op.h"

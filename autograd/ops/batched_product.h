@@ -1,6 +1,6 @@
 #pragma once
 
-#include "autograd/kernels/gemm_batch.h"
+#include "autograd/kernels/gemm/gemm_batch.h"
 #include "autograd/ops/op.h"
 
 /// Products of strided matrices, for ops. This header is private to the folder.

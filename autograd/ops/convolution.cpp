@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "autograd/kernels/convolution.h"
-#include "autograd/kernels/pool.h"
+#include "autograd/kernels/image/convolution.h"
+#include "autograd/kernels/image/pool.h"
 #include "autograd/ops/op.h"
 #include "autograd/ops/widened.h"
 

@@ -2,7 +2,7 @@
 
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/indexing.h"
-#include "autograd/kernels/sort.h"
+#include "autograd/kernels/reduce/sort.h"
 #include "autograd/kernels/strided_copy.h"
 #include "autograd/ops/axes.h"
 #include "autograd/ops/op.h"

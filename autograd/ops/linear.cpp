@@ -2,7 +2,7 @@
 
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/ops/activation_function.h"
 #include "autograd/ops/broadcast_loops.h"
 #include "autograd/ops/op.h"

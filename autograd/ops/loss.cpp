@@ -4,9 +4,9 @@
 
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/linear_cross_entropy.h"
+#include "autograd/kernels/loss/cross_entropy.h"
+#include "autograd/kernels/loss/linear_cross_entropy.h"
 #include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/op.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "autograd/kernels/packed.h"
+#include "autograd/kernels/gemm/packed.h"
 
 namespace dikkat {
 

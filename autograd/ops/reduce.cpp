@@ -2,10 +2,10 @@
 
 #include <limits>
 
-#include "autograd/kernels/cumulative_sum.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/reduce.h"
-#include "autograd/kernels/softmax.h"
+#include "autograd/kernels/reduce/cumulative_sum.h"
+#include "autograd/kernels/reduce/reduce.h"
+#include "autograd/kernels/reduce/softmax.h"
 #include "autograd/ops/axes.h"
 #include "autograd/ops/op.h"
 

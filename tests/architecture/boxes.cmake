@@ -29,13 +29,13 @@ set(throwing_paths "(fs|filesystem)::(exists|is_directory|is_regular_file|is_sym
 # A seam is a pattern of includes, or of something that may go wrong unnoticed, then the files (patterns too) that may contain it.
 set(seams
   "#include <omp\\.h>|#pragma omp=>autograd/base/parallel\\.cpp"
-  "#include <Eigen/=>autograd/kernels/gemm_eigen_loops\\.h"
+  "#include <Eigen/=>autograd/kernels/gemm/gemm_eigen_loops\\.h"
   "#include <hdf5=>train/checkpoint/[^/]+\\.(h|cpp)"
   "#include <toml\\+\\+=>train/config/[^/]+\\.(h|cpp)"
   "#include <CLI/=>train/cli/.+\\.(h|cpp)"
   "#include <histedit=>train/cli/line_reader\\.cpp"
   "#include <(oneapi/)?tbb/=>train/.+\\.cpp"
-  "#include <pcre2=>train/text/(pieces|scripts|text_pattern)\\.cpp"
+  "#include <pcre2=>train/text/(pieces|scripts|hugging_face/text_pattern)\\.cpp"
   "#include <utf8proc=>train/text/unicode\\.cpp"
   "#include <boost/=>train/web/http/request_parser\\.cpp"
   "#include <mpi\\.h>=>train/parallel/mpi/plugin\\.cpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/data/token_file.h"
-#include "train/data/token_shards.h"
+#include "train/data/tokens/token_file.h"
+#include "train/data/tokens/token_shards.h"
 #include "train/system/sha256.h"
 
 namespace dikkat {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
+#include "train/text/hugging_face/bpe_files.h"
 #include "train/text/tokenizer.h"
 #include "train/text/tokenizer_file.h"
 #include "train/text/unicode.h"

@@ -1,4 +1,4 @@
-#include "autograd/kernels/adamw.h"
+#include "autograd/kernels/optimizer/adamw.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "autograd/kernels/attention_query.h"
+#include "autograd/kernels/attention/attention_query.h"
 
 #include <cmath>
 #include <iterator>

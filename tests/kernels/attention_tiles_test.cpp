@@ -1,4 +1,4 @@
-#include "autograd/kernels/attention_tiles.h"
+#include "autograd/kernels/attention/attention_tiles.h"
 
 #include <cstring>
 #include <new>

@@ -1,4 +1,4 @@
-#include "autograd/kernels/convolution.h"
+#include "autograd/kernels/image/convolution.h"
 
 #include <limits>
 #include <string>

@@ -1,4 +1,4 @@
-#include "autograd/kernels/cross_entropy.h"
+#include "autograd/kernels/loss/cross_entropy.h"
 
 #include <cmath>
 #include <limits>
@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/error.h"
+#include "autograd/kernels/reduce/softmax.h"
 #include "autograd/kernels/reference/cross_entropy.h"
-#include "autograd/kernels/softmax.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

@@ -1,4 +1,4 @@
-#include "autograd/kernels/gemm_amx.h"
+#include "autograd/kernels/gemm/gemm_amx.h"
 
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "autograd/kernels/gemm_batch.h"
+#include "autograd/kernels/gemm/gemm_batch.h"
 
 #include <limits>
 #include <vector>
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

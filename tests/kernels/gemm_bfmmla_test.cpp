@@ -10,7 +10,7 @@
 
 #include "autograd/base/denormals.h"
 #include "autograd/base/philox.h"
-#include "autograd/kernels/gemm_tiles.h"
+#include "autograd/kernels/gemm/gemm_tiles.h"
 #include "autograd/kernels/instruction_set.h"
 #include "autograd/kernels/reference/gemm.h"
 #if defined(__aarch64__)

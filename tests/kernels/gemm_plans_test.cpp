@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/sanitized.h"

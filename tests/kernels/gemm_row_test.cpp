@@ -1,4 +1,4 @@
-#include "autograd/kernels/gemm_row.h"
+#include "autograd/kernels/gemm/gemm_row.h"
 
 #include <vector>
 

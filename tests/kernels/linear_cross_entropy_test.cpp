@@ -1,4 +1,4 @@
-#include "autograd/kernels/linear_cross_entropy.h"
+#include "autograd/kernels/loss/linear_cross_entropy.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "autograd/kernels/packed.h"
+#include "autograd/kernels/gemm/packed.h"
 
 #include <cmath>
 #include <cstring>
@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/gemm_row.h"
-#include "autograd/kernels/gemm_tiles.h"
+#include "autograd/kernels/gemm/gemm_row.h"
+#include "autograd/kernels/gemm/gemm_tiles.h"
 #include "autograd/kernels/instruction_set.h"
 #include "autograd/kernels/reference/gemm.h"
 #include "autograd/kernels/reference/packed.h"

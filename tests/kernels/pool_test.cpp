@@ -1,4 +1,4 @@
-#include "autograd/kernels/pool.h"
+#include "autograd/kernels/image/pool.h"
 
 #include <cmath>
 #include <limits>

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "tests/support/numbers.h"
 
 namespace dikkat::kernels::signals_test {

@@ -1,10 +1,10 @@
-#include "autograd/kernels/tile_gemm_amx.h"
+#include "autograd/kernels/gemm/tile_gemm_amx.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/instruction_set.h"
 #include "autograd/kernels/reference/gemm.h"
 #include "tests/support/compare.h"

@@ -1,4 +1,4 @@
-#include "autograd/kernels/packed.h"
+#include "autograd/kernels/gemm/packed.h"
 
 #include <algorithm>
 #include <cmath>

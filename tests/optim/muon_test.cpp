@@ -9,8 +9,8 @@
 
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/gemm_tiles.h"
-#include "autograd/kernels/muon.h"
+#include "autograd/kernels/gemm/gemm_tiles.h"
+#include "autograd/kernels/optimizer/muon.h"
 #include "tests/optim/store_of.h"
 
 /// LLVM's OpenMP 14 loses some of its own records when the number of threads changes again and again: not our leak.

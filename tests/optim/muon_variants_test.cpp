@@ -8,7 +8,7 @@
 
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/newton_schulz.h"
+#include "autograd/kernels/optimizer/newton_schulz.h"
 #include "optim/muon.h"
 #include "tests/optim/store_of.h"
 #include "tests/support/orthogonality.h"

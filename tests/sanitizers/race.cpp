@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "autograd/base/parallel.h"
-#include "train/data/prefetcher.h"
-#include "train/data/samples.h"
+#include "train/data/samples/prefetcher.h"
+#include "train/data/samples/samples.h"
 #include "train/system/pipeline.h"
 
 namespace dikkat {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 namespace dikkat::testing {
 

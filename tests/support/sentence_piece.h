@@ -1,7 +1,7 @@
 #pragma once
 
-#include "train/text/bpe_pipeline.h"
-#include "train/text/sentence_piece.h"
+#include "train/text/hugging_face/bpe_pipeline.h"
+#include "train/text/hugging_face/sentence_piece.h"
 
 namespace dikkat::testing {
 

@@ -9,7 +9,7 @@
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
 #include "train/cli/wanted_run.h"
-#include "train/data/file_objects.h"
+#include "train/data/corpus/file_objects.h"
 #include "train/system/json.h"
 
 namespace dikkat {

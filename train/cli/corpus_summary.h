@@ -6,8 +6,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "train/data/corpus_statistics.h"
-#include "train/data/tokenize.h"
+#include "train/data/corpus/corpus_statistics.h"
+#include "train/data/tokens/tokenize.h"
 
 namespace dikkat {
 

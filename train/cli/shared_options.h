@@ -5,7 +5,7 @@
 
 #include "autograd/base/packed_matrix.h"
 #include "train/cli/command.h"
-#include "train/data/corpus.h"
+#include "train/data/corpus/corpus.h"
 #include "train/model/model_origin.h"
 
 // Options that several commands share.

@@ -7,9 +7,9 @@
 #include "autograd/base/error.h"
 #include "train/cli/color.h"
 #include "train/cli/text.h"
-#include "train/data/conversations.h"
-#include "train/data/corpus_contents.h"
-#include "train/data/preferences.h"
+#include "train/data/corpus/corpus_contents.h"
+#include "train/data/examples/conversations.h"
+#include "train/data/examples/preferences.h"
 #include "train/system/format_numbers.h"
 
 namespace dikkat {

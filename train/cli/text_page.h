@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/data/batch.h"
+#include "train/data/samples/batch.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "train/data/permutation.h"
+#include "train/data/samples/permutation.h"
 
 namespace dikkat {
 

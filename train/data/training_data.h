@@ -7,12 +7,12 @@
 
 #include "train/config/config.h"
 #include "train/config/effect.h"
-#include "train/data/conversations.h"
-#include "train/data/loader.h"
-#include "train/data/pair_store.h"
-#include "train/data/preferences.h"
-#include "train/data/samples.h"
-#include "train/data/token_store.h"
+#include "train/data/examples/conversations.h"
+#include "train/data/examples/pair_store.h"
+#include "train/data/examples/preferences.h"
+#include "train/data/samples/loader.h"
+#include "train/data/samples/samples.h"
+#include "train/data/tokens/token_store.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {

@@ -10,14 +10,14 @@
 
 #include "autograd/base/error.h"
 #include "train/system/json.h"
-#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
-#include "train/text/character_bpe.h"
-#include "train/text/sentence_piece.h"
-#include "train/text/text_normalizer.h"
+#include "train/text/hugging_face/bpe_pipeline.h"
+#include "train/text/hugging_face/character_bpe.h"
+#include "train/text/hugging_face/sentence_piece.h"
+#include "train/text/hugging_face/text_normalizer.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {

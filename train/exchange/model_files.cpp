@@ -13,9 +13,9 @@
 #include "train/exchange/other_layouts.h"
 #include "train/exchange/tensor_map.h"
 #include "train/system/file.h"
-#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
-#include "train/text/read_hugging_face_json.h"
+#include "train/text/hugging_face/bpe_pipeline.h"
+#include "train/text/hugging_face/read_hugging_face_json.h"
 #include "train/text/tokenizer_file.h"
 
 namespace dikkat {

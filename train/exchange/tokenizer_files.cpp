@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
+#include "train/text/hugging_face/bpe_pipeline.h"
 
 namespace dikkat {
 namespace {

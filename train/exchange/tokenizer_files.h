@@ -1,7 +1,7 @@
 #pragma once
 
+#include "train/text/hugging_face/write_hugging_face_json.h"
 #include "train/text/tokenizer.h"
-#include "train/text/write_hugging_face_json.h"
 
 namespace dikkat {
 

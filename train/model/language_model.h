@@ -7,7 +7,7 @@
 #include "layers/models/encoder_decoder.h"
 #include "layers/models/gpt.h"
 #include "train/config/config.h"
-#include "train/data/batch.h"
+#include "train/data/samples/batch.h"
 
 namespace dikkat {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/data/batch.h"
+#include "train/data/samples/batch.h"
 #include "train/model/language_model.h"
 
 namespace dikkat {

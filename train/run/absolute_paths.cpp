@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "train/config/resolve.h"
-#include "train/data/corpus_files.h"
+#include "train/data/corpus/corpus_files.h"
 #include "train/system/folder.h"
 
 namespace dikkat {

@@ -8,7 +8,7 @@
 #include "autograd/tape/parameters.h"
 #include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
-#include "train/data/loader.h"
+#include "train/data/samples/loader.h"
 #include "train/metrics/reports.h"
 #include "train/text/tokenizer.h"
 

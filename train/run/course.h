@@ -6,8 +6,8 @@
 #include "train/checkpoint/snapshot.h"
 #include "train/config/accumulation.h"
 #include "train/config/config.h"
-#include "train/data/loader.h"
-#include "train/data/prefetcher.h"
+#include "train/data/samples/loader.h"
+#include "train/data/samples/prefetcher.h"
 #include "train/data/training_data.h"
 #include "train/parallel/ranks.h"
 

@@ -6,7 +6,7 @@
 
 #include "autograd/base/dry_run.h"
 #include "autograd/base/seconds_since.h"
-#include "train/data/permutation.h"
+#include "train/data/samples/permutation.h"
 
 namespace dikkat {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "train/data/pair_store.h"
+#include "train/data/examples/pair_store.h"
 #include "train/model/language_model.h"
 #include "train/sample/translate.h"
 

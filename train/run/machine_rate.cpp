@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "autograd/base/pages.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 namespace dikkat {
 

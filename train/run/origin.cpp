@@ -5,7 +5,7 @@
 #include "train/config/effect.h"
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
-#include "train/data/open_tokenizer.h"
+#include "train/data/tokens/open_tokenizer.h"
 #include "train/data/training_data.h"
 
 namespace dikkat {

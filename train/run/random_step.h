@@ -7,7 +7,7 @@
 #include "autograd/tape/tape.h"
 #include "optim/optimizer.h"
 #include "train/config/config.h"
-#include "train/data/batch.h"
+#include "train/data/samples/batch.h"
 #include "train/model/language_model.h"
 #include "train/text/token.h"
 

@@ -8,7 +8,7 @@
 #include "train/checkpoint/run_directory.h"
 #include "train/config/config.h"
 #include "train/config/render.h"
-#include "train/data/loader.h"
+#include "train/data/samples/loader.h"
 #include "train/metrics/metrics_log.h"
 #include "train/parallel/ranks.h"
 #include "train/run/background_saver.h"

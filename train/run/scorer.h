@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "layers/pass.h"
-#include "train/data/batch.h"
-#include "train/data/samples.h"
+#include "train/data/samples/batch.h"
+#include "train/data/samples/samples.h"
 #include "train/run/evaluation.h"
 
 namespace dikkat {

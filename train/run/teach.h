@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "train/data/taught_text.h"
-#include "train/data/teacher_file.h"
+#include "train/data/tokens/taught_text.h"
+#include "train/data/tokens/teacher_file.h"
 #include "train/model/language_model.h"
 
 namespace dikkat {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/seconds_since.h"
-#include "autograd/kernels/adamw.h"
+#include "autograd/kernels/optimizer/adamw.h"
 #include "optim/clip.h"
 #include "optim/not_finite.h"
 #include "train/model/model_flops.h"

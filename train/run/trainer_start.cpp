@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "train/data/corpus_files.h"
+#include "train/data/corpus/corpus_files.h"
 #include "train/model/adapters.h"
 #include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"

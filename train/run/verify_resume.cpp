@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "train/data/corpus_files.h"
+#include "train/data/corpus/corpus_files.h"
 #include "train/system/folder.h"
 
 namespace dikkat {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "train/text/added_tokens.h"
-#include "train/text/text_normalizer.h"
+#include "train/text/hugging_face/text_normalizer.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {

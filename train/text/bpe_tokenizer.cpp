@@ -7,10 +7,10 @@
 #include "train/text/bpe_trainer.h"
 #include "train/text/byte_level.h"
 #include "train/text/characters.h"
+#include "train/text/hugging_face/write_hugging_face_json.h"
 #include "train/text/pieces.h"
 #include "train/text/tokenizer_json.h"
 #include "train/text/unicode.h"
-#include "train/text/write_hugging_face_json.h"
 
 namespace dikkat {
 namespace {

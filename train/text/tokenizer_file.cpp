@@ -9,11 +9,11 @@
 #include "train/system/json.h"
 #include "train/system/mapped_file.h"
 #include "train/system/placeholder.h"
-#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/characters.h"
-#include "train/text/read_hugging_face_json.h"
+#include "train/text/hugging_face/bpe_files.h"
+#include "train/text/hugging_face/read_hugging_face_json.h"
 #include "train/text/tokenizer_json.h"
 
 namespace dikkat {

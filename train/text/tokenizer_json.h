@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/system/json_fields.h"
-#include "train/text/read_hugging_face_json.h"
+#include "train/text/hugging_face/read_hugging_face_json.h"
 #include "train/text/tokenizer.h"
 
 /// Reading of a tokenizer's JSON text, which may come from any file. This header is private to its folder.
@@ -28,7 +28,8 @@ TokenizerJson parse_tokenizer(std::string_view text);
 /// Returns the tokenizer with this description, of any kind.
 std::unique_ptr<Tokenizer> tokenizer_in(const TokenizerJson& json);
 
-/// Reads a parsed bpe_json() or pipeline_json() (train/text/write_hugging_face_json.h). Throws InputError as from_hugging_face_json() does.
+/// Reads a parsed bpe_json() or pipeline_json() (train/text/hugging_face/write_hugging_face_json.h). Throws InputError as
+/// from_hugging_face_json() does.
 BpeContents bpe_contents_in(const TokenizerJson& json);
 
 }  // namespace dikkat

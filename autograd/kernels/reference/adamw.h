@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "autograd/kernels/adamw.h"
+#include "autograd/kernels/optimizer/adamw.h"
 
 namespace dikkat::kernels::reference {
 

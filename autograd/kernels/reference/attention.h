@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/elementwise.h"
 
 namespace dikkat::kernels::reference {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "autograd/kernels/convolution.h"
+#include "autograd/kernels/image/convolution.h"
 
 namespace dikkat::kernels::reference {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/kernels/cross_entropy.h"
+#include "autograd/kernels/loss/cross_entropy.h"
 
 namespace dikkat::kernels::reference {
 

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "autograd/kernels/gemm.h"
-#include "autograd/kernels/gemm_tiles.h"
+#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/gemm_tiles.h"
 #include "autograd/kernels/instruction_set.h"
 
 namespace dikkat::kernels::reference {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/kernels/pool.h"
+#include "autograd/kernels/image/pool.h"
 
 namespace dikkat::kernels::reference {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/kernels/cross_entropy.h"
-#include "autograd/kernels/teacher_targets.h"
+#include "autograd/kernels/loss/cross_entropy.h"
+#include "autograd/kernels/loss/teacher_targets.h"
 
 namespace dikkat::kernels::reference {
 

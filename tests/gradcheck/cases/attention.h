@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/ops/attention.h"
 #include "autograd/ops/basic.h"

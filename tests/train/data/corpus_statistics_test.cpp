@@ -1,4 +1,4 @@
-#include "train/data/corpus_statistics.h"
+#include "train/data/corpus/corpus_statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/data/corpus.h"
+#include "train/data/corpus/corpus.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "tests/support/temporary_folder.h"
-#include "train/data/conversations.h"
-#include "train/data/corpus_contents.h"
-#include "train/data/corpus_reader.h"
-#include "train/data/split.h"
-#include "train/data/tokenize.h"
+#include "train/data/corpus/corpus_contents.h"
+#include "train/data/corpus/corpus_reader.h"
+#include "train/data/corpus/split.h"
+#include "train/data/examples/conversations.h"
+#include "train/data/tokens/tokenize.h"
 
 namespace dikkat {
 namespace {

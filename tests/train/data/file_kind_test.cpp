@@ -1,14 +1,14 @@
-#include "train/data/file_kind.h"
+#include "train/data/corpus/file_kind.h"
 
 #include <cstdlib>
 
 #include <gtest/gtest.h>
 
 #include "tests/support/temporary_folder.h"
-#include "train/data/conversations.h"
-#include "train/data/corpus.h"
-#include "train/data/pairs.h"
-#include "train/data/token_shards.h"
+#include "train/data/corpus/corpus.h"
+#include "train/data/examples/conversations.h"
+#include "train/data/examples/pairs.h"
+#include "train/data/tokens/token_shards.h"
 
 // The readers of a corpus name the kind of a file that is not text.
 namespace dikkat {

@@ -1,4 +1,4 @@
-#include "train/data/fingerprint.h"
+#include "train/data/corpus/fingerprint.h"
 
 #include <string>
 #include <vector>
@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/temporary_folder.h"
-#include "train/data/corpus.h"
-#include "train/data/tokenize.h"
+#include "train/data/corpus/corpus.h"
+#include "train/data/tokens/tokenize.h"
 #include "train/text/tokenizer_maker.h"
 
 namespace dikkat {

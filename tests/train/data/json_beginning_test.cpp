@@ -1,4 +1,4 @@
-#include "train/data/json_beginning.h"
+#include "train/data/corpus/json_beginning.h"
 
 #include <gtest/gtest.h>
 

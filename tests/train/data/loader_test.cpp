@@ -1,4 +1,4 @@
-#include "train/data/loader.h"
+#include "train/data/samples/loader.h"
 
 #include <atomic>
 #include <limits>
@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/temporary_folder.h"
-#include "train/data/prefetcher.h"
-#include "train/data/windows.h"
+#include "train/data/samples/prefetcher.h"
+#include "train/data/samples/windows.h"
 
 namespace dikkat {
 namespace {

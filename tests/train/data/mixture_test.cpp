@@ -1,4 +1,4 @@
-#include "train/data/mixture.h"
+#include "train/data/samples/mixture.h"
 
 #include <cmath>
 #include <numeric>
@@ -8,8 +8,8 @@
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
-#include "train/data/loader.h"
-#include "train/data/windows.h"
+#include "train/data/samples/loader.h"
+#include "train/data/samples/windows.h"
 
 namespace dikkat {
 namespace {

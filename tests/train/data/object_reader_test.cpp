@@ -1,4 +1,4 @@
-#include "train/data/object_reader.h"
+#include "train/data/corpus/object_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/data/packed_samples.h"
+#include "train/data/samples/packed_samples.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/data/pair_samples.h"
+#include "train/data/samples/pair_samples.h"
 
 #include <numeric>
 #include <set>
@@ -7,7 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "tests/support/temporary_folder.h"
-#include "train/data/loader.h"
+#include "train/data/samples/loader.h"
 
 namespace dikkat {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/data/pair_store.h"
+#include "train/data/examples/pair_store.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "train/data/pairs.h"
+#include "train/data/examples/pairs.h"
 
 #include <limits>
 #include <set>
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/temporary_folder.h"
-#include "train/data/fingerprint.h"
+#include "train/data/corpus/fingerprint.h"
 
 namespace dikkat {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/data/permutation.h"
+#include "train/data/samples/permutation.h"
 
 #include <cmath>
 #include <limits>

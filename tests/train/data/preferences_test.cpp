@@ -1,4 +1,4 @@
-#include "train/data/preferences.h"
+#include "train/data/examples/preferences.h"
 
 #include <gtest/gtest.h>
 

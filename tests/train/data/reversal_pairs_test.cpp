@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 
 #include "tests/support/temporary_folder.h"
-#include "train/data/corpus_files.h"
-#include "train/data/pairs.h"
+#include "train/data/corpus/corpus_files.h"
+#include "train/data/examples/pairs.h"
 
 namespace dikkat {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "train/data/conversations.h"
+#include "train/data/examples/conversations.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/token_bytes.h"
 #include "train/text/word_tokenizer.h"

@@ -1,4 +1,4 @@
-#include "train/data/shuffled_windows.h"
+#include "train/data/samples/shuffled_windows.h"
 
 #include <map>
 #include <numeric>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "train/data/loader.h"
+#include "train/data/samples/loader.h"
 
 namespace dikkat {
 namespace {

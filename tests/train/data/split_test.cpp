@@ -1,4 +1,4 @@
-#include "train/data/split.h"
+#include "train/data/corpus/split.h"
 
 #include <numeric>
 

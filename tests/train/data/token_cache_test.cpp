@@ -1,4 +1,4 @@
-#include "train/data/token_cache.h"
+#include "train/data/tokens/token_cache.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include "autograd/base/error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
-#include "train/data/tokenize.h"
+#include "train/data/tokens/tokenize.h"
 #include "train/text/tokenizer_maker.h"
 
 namespace dikkat {

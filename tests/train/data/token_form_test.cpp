@@ -1,4 +1,4 @@
-#include "train/data/token_form.h"
+#include "train/data/tokens/token_form.h"
 
 #include <bit>
 

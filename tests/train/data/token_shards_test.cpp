@@ -1,4 +1,4 @@
-#include "train/data/token_shards.h"
+#include "train/data/tokens/token_shards.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/data/tokenize.h"
+#include "train/data/tokens/tokenize.h"
 
 #include <cstring>
 #include <filesystem>
@@ -13,10 +13,10 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temporary_folder.h"
-#include "train/data/fingerprint.h"
-#include "train/data/split.h"
-#include "train/data/token_cache.h"
-#include "train/data/token_file.h"
+#include "train/data/corpus/fingerprint.h"
+#include "train/data/corpus/split.h"
+#include "train/data/tokens/token_cache.h"
+#include "train/data/tokens/token_file.h"
 
 namespace dikkat {
 namespace {

@@ -6,12 +6,12 @@
 #include "tests/support/throws.h"
 #include "train/exchange/formats/gguf_writer.h"
 #include "train/system/json.h"
-#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
-#include "train/text/pre_tokenizer.h"
+#include "train/text/hugging_face/bpe_pipeline.h"
+#include "train/text/hugging_face/pre_tokenizer.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {

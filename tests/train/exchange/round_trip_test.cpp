@@ -16,7 +16,7 @@
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
-#include "train/text/token_decoder.h"
+#include "train/text/hugging_face/token_decoder.h"
 #include "train/text/tokenizer_file.h"
 
 // What goes out equals what came in, for every family and every kind of tokenizer: the same ids, the same greedy text and the same way to

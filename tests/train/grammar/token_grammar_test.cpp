@@ -12,8 +12,8 @@
 #include "train/grammar/json_grammar.h"
 #include "train/grammar/json_schema.h"
 #include "train/grammar/regex.h"
-#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
+#include "train/text/hugging_face/bpe_files.h"
 
 namespace dikkat {
 namespace {

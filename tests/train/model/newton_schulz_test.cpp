@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/kernels/newton_schulz.h"
+#include "autograd/kernels/optimizer/newton_schulz.h"
 #include "tests/optim/store_of.h"
 #include "tests/support/orthogonality.h"
 #include "train/config/parse.h"

@@ -6,7 +6,7 @@
 #include "autograd/base/parallel.h"
 #include "autograd/ops/loss.h"
 #include "tests/train/run/tiny_run.h"
-#include "train/data/windows.h"
+#include "train/data/samples/windows.h"
 #include "train/run/objectives/language_scorer.h"
 
 namespace dikkat {

@@ -5,7 +5,7 @@
 #include "tests/train/run/tiny_run.h"
 #include "train/config/parse.h"
 #include "train/config/render.h"
-#include "train/data/mixture.h"
+#include "train/data/samples/mixture.h"
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"

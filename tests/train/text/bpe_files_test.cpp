@@ -1,4 +1,4 @@
-#include "train/text/bpe_files.h"
+#include "train/text/hugging_face/bpe_files.h"
 
 #include <filesystem>
 #include <fstream>
@@ -12,9 +12,9 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 #include "train/text/bpe_tokenizer.h"
-#include "train/text/read_hugging_face_json.h"
+#include "train/text/hugging_face/read_hugging_face_json.h"
+#include "train/text/hugging_face/write_hugging_face_json.h"
 #include "train/text/tokenizer_file.h"
-#include "train/text/write_hugging_face_json.h"
 
 namespace dikkat {
 namespace {

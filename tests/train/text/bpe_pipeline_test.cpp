@@ -1,4 +1,4 @@
-#include "train/text/bpe_pipeline.h"
+#include "train/text/hugging_face/bpe_pipeline.h"
 
 #include <functional>
 
@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/throws.h"
-#include "train/text/sentence_piece.h"
-#include "train/text/token_decoder.h"
+#include "train/text/hugging_face/sentence_piece.h"
+#include "train/text/hugging_face/token_decoder.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {

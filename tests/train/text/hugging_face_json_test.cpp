@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/throws.h"
-#include "train/text/bpe_pipeline.h"
 #include "train/text/bpe_tokenizer.h"
-#include "train/text/read_hugging_face_json.h"
+#include "train/text/hugging_face/bpe_pipeline.h"
+#include "train/text/hugging_face/read_hugging_face_json.h"
+#include "train/text/hugging_face/write_hugging_face_json.h"
 #include "train/text/tokenizer_file.h"
-#include "train/text/write_hugging_face_json.h"
 
 namespace dikkat {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/text/text_pattern.h"
+#include "train/text/hugging_face/text_pattern.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/with_ranks.h"
-#include "train/data/corpus_files.h"
+#include "train/data/corpus/corpus_files.h"
 #include "train/run/assistant_plan.h"
 #include "train/system/folder.h"
 #include "train/system/temporary_file.h"

@@ -5,7 +5,7 @@
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/data/token_cache.h"
+#include "train/data/tokens/token_cache.h"
 
 namespace dikkat {
 namespace {

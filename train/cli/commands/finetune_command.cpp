@@ -11,7 +11,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/override.h"
-#include "train/data/corpus_contents.h"
+#include "train/data/corpus/corpus_contents.h"
 #include "train/model/model_origin.h"
 #include "train/run/trainer.h"
 

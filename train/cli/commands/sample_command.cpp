@@ -11,7 +11,7 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/write_page.h"
-#include "train/data/corpus_files.h"
+#include "train/data/corpus/corpus_files.h"
 #include "train/system/file.h"
 
 namespace dikkat {

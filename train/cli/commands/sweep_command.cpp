@@ -19,7 +19,7 @@
 #include "train/cli/wanted_run.h"
 #include "train/config/problems.h"
 #include "train/config/value.h"
-#include "train/data/corpus_files.h"
+#include "train/data/corpus/corpus_files.h"
 #include "train/run/absolute_paths.h"
 #include "train/run/pace.h"
 #include "train/run/sweep/grid.h"

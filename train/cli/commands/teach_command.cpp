@@ -20,7 +20,7 @@
 #include "train/config/override.h"
 #include "train/config/parse.h"
 #include "train/config/resolve.h"
-#include "train/data/taught_text.h"
+#include "train/data/tokens/taught_text.h"
 #include "train/model/adapters.h"
 #include "train/model/trained_model.h"
 #include "train/run/new_run.h"

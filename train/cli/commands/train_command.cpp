@@ -23,7 +23,7 @@
 #include "train/cli/with_ranks.h"
 #include "train/config/override.h"
 #include "train/config/resolve.h"
-#include "train/data/corpus_files.h"
+#include "train/data/corpus/corpus_files.h"
 #include "train/run/assistant_plan.h"
 #include "train/run/build_info.h"
 #include "train/run/machine_rate.h"

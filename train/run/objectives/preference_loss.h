@@ -5,7 +5,7 @@
 #include <span>
 
 #include "train/config/config.h"
-#include "train/data/batch.h"
+#include "train/data/samples/batch.h"
 
 // The losses of preference tuning as functions of log-probabilities. l is the log-probability of an answer's scored tokens (their sum), r
 // that of the reference model, n their number; c and w are the chosen and the rejected answer of a pair; sigma is the logistic function.

@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/tape/tape.h"
-#include "train/data/taught_text.h"
+#include "train/data/tokens/taught_text.h"
 #include "train/system/file.h"
 
 namespace dikkat {

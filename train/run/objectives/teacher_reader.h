@@ -5,7 +5,7 @@
 
 #include "autograd/ops/loss.h"
 #include "train/config/config.h"
-#include "train/data/teacher_file.h"
+#include "train/data/tokens/teacher_file.h"
 #include "train/data/training_data.h"
 
 namespace dikkat {

@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <numbers>
+#include <type_traits>
+
+#include "autograd/base/exp.h"
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+#include "autograd/kernels/attention/attention_query.h"
+#include "autograd/kernels/attention/attention_tiles.h"
+#include "autograd/kernels/gemm/tile_transpose.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using namespace attention_tiles;
+
+/// Copies of the rows of all heads of keys or values from `begin` on, contiguous, (B, heads, rows, width). They are made once if several
+/// tasks read them.
+template <class T>
+struct GatheredHeads {
+  const T* rotation;        // of the rows, or null
+  const T* data = nullptr;  // null: each task gathers what it needs
+  index begin = 0, rows = 0, width = 0;
+
+  /// The rows of a head from `first` on. Without copies, they are gathered to `own`.
+  template <class Operand>
+  const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
+    if (data != nullptr) {
+      return data + ((b * s.heads_of_keys() + h) * rows + first - begin) * width;
+    }
+    gather(heads, s, rotation, s.keys_of(b), h, first, count, count, own);
+    return own;
+  }
+};
+
+/// The first key that any query sees, or one before it.
+index first_key_of(const AttentionShape& s) {
+  if (s.key_begin == nullptr) {
+    return std::clamp<index>(s.first_of(0, 0), 0, s.keys);
+  }
+  index first = s.keys;
+  for (index i = 0; i < s.batch * s.queries; ++i) {
+    first = std::min<index>(first, s.key_begin[i]);
+  }
+  return first;
+}
+
+/// Gathers the rows of the heads from `begin` on to `to`.
+template <class Operand, class T>
+GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index begin, T* to) {
+  const index width = round_up(s.head_size, kLanes<T>);
+  const index rows = s.keys - begin;
+  const index blocks = ceil_div(rows, kBlock);
+  const index all = s.batch * s.heads_of_keys();
+  parallel_for(all * blocks, Work::elements(all * rows * width), [&](index task) {
+    const index head = task / blocks;
+    const index first = task % blocks * kBlock;
+    const index count = std::min(kBlock, rows - first);
+    gather(heads, s, rotation, s.keys_of(head / s.heads_of_keys()), head % s.heads_of_keys(), begin + first, count, count,
+           to + (head * rows + first) * width);
+  });
+  return {rotation, to, begin, rows, width};
+}
+
+/// This thread's memory for forward_block(), and its products.
+template <class Operand, class T>
+struct ForwardMemory {
+  explicit ForwardMemory(const AttentionShape& s)
+      : products(s), width(round_up(s.head_size, kLanes<T>)), memory((5 * width + 2 * kBlock) * kBlock), pieces(memory) {}
+
+  Products<Operand, T> products;
+  index width;  // of a head's row, in whole vectors
+  Scratch<T> memory;
+  Pieces<T> pieces;
+  T* q = pieces.take(kBlock * width);         // (queries, width)
+  T* q_t = pieces.take(kBlock * width);       // (width, queries), scaled
+  T* k = pieces.take(kBlock * width);         // (keys, width)
+  T* v = pieces.take(kBlock * width);         // (keys, width)
+  T* y = pieces.take(kBlock * width);         // (queries, width), before the division by the sums
+  T* weights = pieces.take(kBlock * kBlock);  // (keys, queries)
+  T* keep = pieces.take(kBlock * kBlock);     // (keys, queries)
+};
+
+/// Online softmax of a block of queries.
+template <class T>
+struct Sums {
+  alignas(64) T highest[kBlock];  // score so far
+  alignas(64) T total[kBlock];    // of 2^(score - highest)
+  alignas(64) T rescale[kBlock];  // factor for the sums so far, as the highest score has changed
+};
+
+/// Replaces scores by weights 2^(score - highest), times `keep` if it is given.
+template <class T>
+void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
+  for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
+    const Vec<T> before = simd::load(sums.highest + i);
+    Vec<T> top = before;
+    for (index j = part.key; j < part.key + part.keys; ++j) {
+      top = simd::max<T>(simd::load(scores + j * kBlock + i), top);
+    }
+    const Vec<T> base = top == -kInfinity<T> ? Vec<T>{} : top;  // no key seen so far: 2^(-inf - 0) = 0
+    const Vec<T> factor = simd::exp2_of_negative(before - base);
+    Vec<T> total = simd::load(sums.total + i) * factor;
+    for (index j = part.key; j < part.key + part.keys; ++j) {
+      T* at = scores + j * kBlock + i;
+      const Vec<T> w = simd::exp2_of_negative(simd::load(at) - base);
+      total += w;
+      simd::store(at, keep == nullptr ? w : w * simd::load(keep + j * kBlock + i));
+    }
+    simd::store(sums.highest + i, top);
+    simd::store(sums.total + i, total);
+    simd::store(sums.rescale + i, factor);
+  }
+}
+
+/// One block of queries of one head with all keys that it sees.
+template <class Operand, class T, class Key>
+void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b,
+                   index h, index query) {
+  const AttentionShape& s = p.shape;
+  const index count = std::min(kBlock, s.queries - query);
+  const ForwardMemory<Operand, T> m(s);
+  const index width = m.width;
+  const T factor = static_cast<T>(s.scale * std::numbers::log2e);
+  const Intervals<T> see(s, b, query, count);
+  const index key_head = h / s.group();
+  gather(p.q, s, p.q_rotation + b * p.q_rotation_batch_stride, b, h, query, count, see.columns, m.q);
+  tile_transpose(see.columns, width, scales_scores<Operand, T>() ? T(1) : factor, m.q, width, m.q_t, kBlock);
+  std::fill_n(m.y, count * width, T(0));
+  Sums<T> sums;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as it is used
+  std::fill_n(sums.highest, kBlock, -kInfinity<T>);
+  std::fill_n(sums.total, kBlock, T(0));
+
+  for (index key = see.whole.any_begin / kBlock * kBlock; key < see.whole.any_end; key += kBlock) {
+    const index keys = std::min(kBlock, s.keys - key);
+    const Seen<T> seen(see, key, keys);
+    const T* k = all_k.at(p.k, s, b, key_head, key, keys, m.k);
+    const T* v = all_v.at(p.v, s, b, key_head, key, keys, m.v);
+    seen.by_keys([&](const Part& part) {
+      m.products({.m = part.keys,
+                  .n = part.queries,
+                  .k = s.head_size,
+                  .a = k + part.key * width,
+                  .a_row = width,
+                  .b = m.q_t + part.query,
+                  .ldb = kBlock,
+                  .c = m.weights + part.key * kBlock + part.query,
+                  .ldc = kBlock},
+                 factor);
+    });
+    for (const Part& part : seen) {
+      if (!seen.whole()) {
+        hide_keys(see, key, part, m.weights);
+      }
+      if (s.dropout > 0) {
+        draw_dropout(s, b, h, query, key, part, m.keep);
+      }
+      weigh(part, m.weights, s.dropout > 0 ? m.keep : nullptr, sums);
+      m.products({.m = std::min(part.queries, count - part.query),
+                  .n = width,
+                  .k = part.keys,
+                  .a = m.weights + part.key * kBlock + part.query,
+                  .a_row = 1,
+                  .a_col = kBlock,
+                  .b = v + part.key * width,
+                  .ldb = width,
+                  .c = m.y + part.query * width,
+                  .ldc = width,
+                  .add = true,
+                  .row_factors = sums.rescale + part.query});
+    }
+  }
+
+  T* log2_sum = p.log2_sum + (b * s.heads + h) * s.queries + query;
+  simd::for_vectors<T>(0, count, [&](index i, auto lanes) {
+    const Vec<T> total = simd::load(sums.total + i);
+    const Vec<T> log = simd::load(sums.highest + i) + simd::log2_of_positive(total);
+    simd::store(log2_sum + i, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
+  });
+  for (index i = 0; i < count; ++i) {
+    if (sums.total[i] == T(0)) {  // it saw no key
+      std::fill_n(m.y + i * width, width, T(0));
+    }
+    const HeadsOut<Operand> out{p.y};
+    scatter<Operand, T>(out, s, nullptr, b, h, query + i, 1, m.y + i * width, sums.total[i] == T(0) ? T(0) : 1 / sums.total[i]);
+  }
+}
+
+}  // namespace
+
+template <class Operand, class T, class Key>
+void attention_forward(const AttentionForward<Operand, T, Key>& p) {
+  const AttentionShape& s = p.shape;
+  if constexpr (std::is_same_v<Operand, T>) {
+    if (is_one_query(s) && p.k_rotation == nullptr) {
+      attention_one_query(p);
+      return;
+    }
+  }
+  const index blocks = ceil_div(s.queries, kBlock);
+  const index heads = s.batch * s.heads;
+  GatheredHeads<T> k{p.k_rotation}, v{nullptr};
+  const index begin = first_key_of(s) / kBlock * kBlock;
+  const index gathered = blocks > 1 ? s.batch * s.heads_of_keys() * (s.keys - begin) * round_up(s.head_size, kLanes<T>) : 0;
+  const Scratch<T> own_k(gathered), own_v(gathered);
+  if (blocks > 1) {
+    k = gather_heads(p.k, s, p.k_rotation, begin, own_k.data());
+    v = gather_heads<Key, T>(p.v, s, nullptr, begin, own_v.data());
+  }
+  for_each_task(
+      heads * blocks, blocks > 1, work_of(s, 2), [&] { ForwardMemory<Operand, T>{s}; },
+      [&](index task) {
+        // Head by head, so that keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the longest tasks
+        // should not begin last.
+        const index head = task / blocks;
+        const index block = blocks - 1 - task % blocks;
+        forward_block(p, k, v, head / s.heads, head % s.heads, block * kBlock);
+      });
+}
+
+template <class T>
+void rotate_heads(const RotateHeads<T>& p) {
+  parallel_for(p.rows, Work::elements(p.rows * p.heads * p.head_size), [&](index row) {
+    for (index h = 0; h < p.heads; ++h) {
+      rotate_head(p.head_size, p.from + row * p.from_stride + h * p.head_size, p.rotation + row * p.head_size,
+                  p.to + row * p.to_stride + h * p.head_size);
+    }
+  });
+}
+
+template <class Operand, class Key>
+void append_keys(const AppendKeys<Operand, Key>& p) {
+  using T = Computed<Operand>;
+  const index width = p.heads * p.head_size;
+  parallel_for(p.batch * p.rows, Work::elements(2 * p.batch * p.rows * width), [&](index task) {
+    const index b = task / p.rows;
+    const index row = task % p.rows;
+    const Operand* k = p.k.of(b) + row * p.k.row_stride;
+    const Operand* v = p.v.of(b) + row * p.v.row_stride;
+    Key* to = p.to[b] + row * 2 * width;
+    const auto copy = [width](const Operand* from, Key* into) {
+      simd::for_vectors<T>(0, width, [&](index d, auto lanes) { simd::store_as<T>(into + d, simd::load_as<T>(from + d, lanes), lanes); });
+    };
+    if (p.rotation == nullptr) {
+      copy(k, to);
+    } else {
+      const T* angles = p.rotation + b * p.rotation_batch_stride + row * p.head_size;
+      for (index h = 0; h < p.heads; ++h) {
+        rotate_head(p.head_size, k + h * p.head_size, angles, to + h * p.head_size);
+      }
+    }
+    copy(v, to + width);
+  });
+}
+
+template void append_keys(const AppendKeys<float>&);
+template void append_keys(const AppendKeys<double>&);
+template void append_keys(const AppendKeys<bf16>&);
+template void append_keys(const AppendKeys<float, bf16>&);
+template void rotate_heads(const RotateHeads<float>&);
+template void rotate_heads(const RotateHeads<double>&);
+template void rotate_heads(const RotateHeads<bf16>&);
+template void attention_forward(const AttentionForward<float>&);
+template void attention_forward(const AttentionForward<double>&);
+template void attention_forward(const AttentionForward<float, double>&);
+template void attention_forward(const AttentionForward<bf16, float>&);
+template void attention_forward(const AttentionForward<float, float, bf16>&);
+
+}  // namespace dikkat::kernels

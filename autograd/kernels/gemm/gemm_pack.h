@@ -1,0 +1,185 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "autograd/base/bf16.h"
+#include "autograd/base/simd.h"
+#include "autograd/kernels/gemm/transpose_block.h"
+
+// Operands in the order in which a tile of a product reads them. A word is what is multiplied at once for an element of C: an f32, or two
+// bf16 that are adjacent in k; for arm64's bfmmla four.
+namespace dikkat::kernels {
+
+template <class T>
+struct WordOf {
+  using type = float;
+};
+template <>
+struct WordOf<bf16> {
+#if defined(DIKKAT_BFMMLA)
+  using type = std::uint64_t;
+#else
+  using type = std::uint32_t;
+#endif
+};
+template <class T>
+using Word = typename WordOf<T>::type;
+/// Numbers in a word.
+template <class T>
+inline constexpr index kInWord = static_cast<index>(sizeof(Word<T>) / sizeof(T));
+/// Words of `depth` numbers along k. bf16 that are missing in the last word are zero.
+template <class T>
+constexpr index words_of(index depth) {
+  return ceil_div(depth, kInWord<T>);
+}
+
+template <class T>
+Word<T> word_at(const T* numbers) {
+  Word<T> word;
+  std::memcpy(&word, numbers, sizeof word);
+  return word;
+}
+
+namespace detail {
+
+inline bf16 rounded(float value) { return to_bf16(value); }
+inline bf16 rounded(bf16 value) { return value; }
+
+}  // namespace detail
+
+/// A row of numbers as bf16.
+template <class From>
+void round_row(const From* from, index count, bf16* to) {
+  index i = 0;
+  for (; i + simd::kLanes<float> <= count; i += simd::kLanes<float>) {
+    simd::store_bf16(to + i, simd::load_as<float>(from + i, simd::Whole{}));
+  }
+  for (; i < count; ++i) {
+    to[i] = detail::rounded(from[i]);
+  }
+}
+
+/// A row of numbers as words of bf16.
+template <class From, class Bf16Word>
+void pack_row(const From* from, index depth, Bf16Word* words) {
+  constexpr auto kNumbers = static_cast<index>(sizeof(Bf16Word) / sizeof(bf16));
+  auto* numbers = reinterpret_cast<bf16*>(words);
+  round_row(from, depth, numbers);
+  for (index i = depth; i % kNumbers != 0; ++i) {
+    numbers[i] = bf16{0};
+  }
+}
+
+/// (ceil(depth / 2), kWidth) words of two bf16 become (ceil(depth / 4), kWidth) words of four, in the same memory.
+template <index kWidth>
+void join_words(index depth, std::uint64_t* words) {
+  auto* row = reinterpret_cast<std::uint32_t*>(words);
+  const index count = ceil_div(depth, 2);
+  if (count % 2 != 0) {
+    std::fill_n(row + count * kWidth, kWidth, 0U);
+  }
+  for (index k = 0; k < count; k += 2, row += 2 * kWidth) {
+    std::uint32_t rows[2][kWidth];
+    std::memcpy(rows, row, sizeof rows);
+    for (index i = 0; i < kWidth; ++i) {
+      row[2 * i] = rows[0][i];
+      row[2 * i + 1] = rows[1][i];
+    }
+  }
+}
+
+/// `words` (depth, kWidth) = rows k = 0 to depth of `from`, kWidth columns. Columns from `count` on are zero.
+template <index kWidth>
+void pack_columns(const float* from, index ld, index count, index depth, float* words) {
+  for (index k = 0; k < depth; ++k) {
+    if (count == kWidth) {
+      std::memcpy(words + k * kWidth, from + k * ld, kWidth * sizeof(float));
+    } else {
+      std::copy_n(from + k * ld, count, words + k * kWidth);
+      std::fill_n(words + k * kWidth + count, kWidth - count, 0.0F);
+    }
+  }
+}
+/// pack_columns() as bf16: (words_of(depth), kWidth).
+template <index kWidth, class From>
+void pack_columns(const From* from, index ld, index count, index depth, std::uint32_t* words) {
+  constexpr index kLanes = simd::kLanes<float>;
+  const auto all = [](const From* at) { return simd::load_as<float>(at, simd::Whole{}); };
+  for (index k = 0; k < depth; k += 2, words += kWidth) {
+    const From* row = from + k * ld;
+    index at = 0;
+    if (k + 1 < depth) {
+      for (; at + kLanes <= std::min(count, kWidth); at += kLanes) {
+        simd::store(words + at, simd::bf16_words(all(row + at), all(row + ld + at)));
+      }
+    }
+    for (; at < kWidth; ++at) {
+      bf16 pair[2] = {};
+      if (at < count) {
+        pair[0] = detail::rounded(row[at]);
+        pair[1] = k + 1 < depth ? detail::rounded(row[ld + at]) : bf16{0};
+      }
+      words[at] = std::bit_cast<std::uint32_t>(pair);
+    }
+  }
+}
+
+template <index kWidth, class From>
+void pack_columns(const From* from, index ld, index count, index depth, std::uint64_t* words) {
+  pack_columns<kWidth>(from, ld, count, depth, reinterpret_cast<std::uint32_t*>(words));
+  join_words<kWidth>(depth, words);
+}
+
+/// `words` (depth, kWidth) = kWidth rows of `from` transposed, k from 0 to depth. Rows from `count` on are zero.
+template <index kWidth>
+void pack_rows(const float* from, index ld, index count, index depth, float* words) {
+  index k = 0;
+  for (; k + kTransposeSize <= depth; k += kTransposeSize) {
+    for (index group = 0; group < kWidth; group += kTransposeSize) {
+      const index rows = std::clamp<index>(count - group, 0, kTransposeSize);
+      transpose_block(from + std::min(group, count) * ld + k, ld, rows, words + k * kWidth + group, kWidth);
+    }
+  }
+  for (; k < depth; ++k) {
+    for (index row = 0; row < kWidth; ++row) {
+      words[k * kWidth + row] = row < count ? from[row * ld + k] : 0.0F;
+    }
+  }
+}
+/// pack_rows() as bf16: (words_of(depth), kWidth).
+template <index kWidth, class From>
+void pack_rows(const From* from, index ld, index count, index depth, std::uint32_t* words) {
+  constexpr index kDepth = 2 * kTransposeSize;
+  index k = 0;
+  for (; k + kDepth <= depth; k += kDepth) {
+    for (index group = 0; group < kWidth; group += kTransposeSize) {
+      const index rows = std::clamp<index>(count - group, 0, kTransposeSize);
+      bf16 numbers[kTransposeSize][kDepth];
+      std::uint32_t block[kTransposeSize][kTransposeSize];
+      for (index row = 0; row < rows; ++row) {
+        round_row(from + (group + row) * ld + k, kDepth, numbers[row]);
+      }
+      std::memcpy(block, numbers, sizeof block);
+      transpose_block(block[0], kTransposeSize, rows, words + k / 2 * kWidth + group, kWidth);
+    }
+  }
+  for (; k < depth; k += 2) {
+    for (index row = 0; row < kWidth; ++row) {
+      bf16 pair[2] = {};
+      if (row < count) {
+        pair[0] = detail::rounded(from[row * ld + k]);
+        pair[1] = k + 1 < depth ? detail::rounded(from[row * ld + k + 1]) : bf16{0};
+      }
+      words[k / 2 * kWidth + row] = std::bit_cast<std::uint32_t>(pair);
+    }
+  }
+}
+template <index kWidth, class From>
+void pack_rows(const From* from, index ld, index count, index depth, std::uint64_t* words) {
+  pack_rows<kWidth>(from, ld, count, depth, reinterpret_cast<std::uint32_t*>(words));
+  join_words<kWidth>(depth, words);
+}
+
+}  // namespace dikkat::kernels

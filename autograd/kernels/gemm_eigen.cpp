@@ -1,8 +1,0 @@
-#include "autograd/kernels/gemm_eigen_loops.h"
-
-namespace dikkat::kernels {
-
-template void gemm_eigen(const Gemm<double>&);
-template void gemm_eigen(const Gemm<float, double>&);
-
-}  // namespace dikkat::kernels

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "train/data/corpus/corpus_files.h"
+#include "train/data/corpus/object_form.h"
+
+// The only decision about what a file of a corpus is. docs/DATA.md has a table of what each command does with each kind.
+namespace dikkat {
+
+/// What a file or a corpus holds. Files of other kinds (file_kind.h) are refused where they are read.
+enum class DataKind : std::uint8_t {
+  text,           // plain text
+  documents,      // objects with a text
+  conversations,  // objects with messages, questions or instructions
+  pairs,          // objects with a chosen and a rejected answer
+  judgements,     // objects with an answer and a label
+  labels,         // objects with a text and a label
+  json,           // JSON whose objects have no known keys, or other JSON
+  table,          // CSV, or columns that are separated by tabs
+  tokens,         // token files
+};
+
+/// The form of a file, judged by its name and its first bytes.
+struct FileForm {
+  ObjectForm objects = ObjectForm::none;
+  DataKind otherwise = DataKind::text;  // without objects: text, json or table
+  bool has_examples = false;            // whether a table has columns of examples
+  std::string convert{};                // a command that converts JSON or a table to JSONL; empty if none is known
+};
+
+/// Judges a file. A file that does not end in .jsonl or .ndjson has objects if its first one has a key of an example or a text. Throws
+/// InputError if the file cannot be read.
+FileForm form_of(const CorpusFile& file, const std::string& text_field);
+
+/// What a corpus holds, and where that was seen.
+struct CorpusContents {
+  DataKind kind = DataKind::text;
+  std::string place{};       // "FILE: line 7", "FILE: object 7" or "FILE"
+  std::string convert{};     // as in FileForm
+  bool has_objects = false;  // whether a file has objects
+};
+
+/// Returns whether a corpus is learnt as conversations unless preferences are. Judged answers are: those with a good label.
+inline bool is_of_conversations(const CorpusContents& found) {
+  return found.kind == DataKind::conversations || found.kind == DataKind::judgements;
+}
+
+/// Returns the kind of an object; nullopt if it has no known keys.
+std::optional<DataKind> kind_of_object(const nlohmann::ordered_json& object, const std::string& text_field);
+
+/// Judges a corpus. The first object with known keys decides, except that texts and conversations together are conversations. Without
+/// objects, the first file that is not plain text decides. Reads no further than needed. Standard input counts as text, since it can be
+/// read only once. Throws InputError for files that cannot be read, and for token files beside others.
+CorpusContents contents_of(std::span<const std::string> paths, const std::string& text_field);
+
+/// Throws InputError: what was found and where, what was expected, and what to do with data of this kind.
+[[noreturn]] void refuse(const CorpusContents& found, std::string_view expected);
+
+/// Returns the note to the user on a file that is read as plain text although it is JSON or a table. `others` is the number of other such
+/// files.
+std::string note_on_form(const FileForm& form, const std::string& name, index others);
+
+}  // namespace dikkat

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/base/error.h"
+#include "autograd/base/index.h"
+#include "train/chat/example_findings.h"
+#include "train/data/corpus/corpus.h"
+#include "train/data/corpus/split.h"
+#include "train/text/tokenizer.h"
+
+namespace dikkat {
+
+/// A part of a document, or all of it. It ends where the text can be cut: its tokens do not depend on what follows.
+struct Chunk {
+  std::string text;
+  std::size_t file = 0;
+  index line = 0;            // number of the line of JSONL, or of the object, from 1; 0 for other files
+  index offset = 0;          // the chunk's first byte, counted from the start of its document
+  bool begins = true;        // whether it is the first chunk of its document, or of the document's validation part
+  bool ends = true;          // whether it is the last chunk of its document
+  bool after_split = false;  // whether it belongs to the validation part
+};
+
+/// Thrown for a corpus with text that the tokenizer cannot encode.
+class RefusedText : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+/// Throws RefusedText with the place and the reason: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
+[[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error);
+
+/// Reads a corpus once, from beginning to end.
+class CorpusReader {
+ public:
+  /// Tokenizer::stable_prefix(): the number of bytes that can be encoded without knowing what follows.
+  using StablePrefix = std::function<index(std::string_view)>;
+
+  /// Keeps a reference to the corpus. `split` has the byte of each file's text where its validation part begins, which is moved back to the
+  /// start of a character. A document that contains it is split there. If it is empty, there is no validation part.
+  CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, FileSplit split = {});
+  ~CorpusReader();
+
+  /// Returns the next chunks, at least one and about 1 MiB in all; none at the end. Throws InputError, which names the file, if it cannot
+  /// be read as text.
+  std::vector<Chunk> next();
+
+  /// Returns the keys of objects that have been read besides the texts.
+  const ExampleFindings& found() const;
+  /// Returns the number of replacements of what was not UTF-8.
+  index replaced() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dikkat

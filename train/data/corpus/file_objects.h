@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/data/corpus/byte_source.h"
+#include "train/data/corpus/corpus_files.h"
+#include "train/data/corpus/object_reader.h"
+
+namespace dikkat {
+
+/// The objects of one file, as text. A file is read block by block, and no further than needed.
+class FileObjects {
+ public:
+  /// Throws InputError if the file cannot be opened.
+  FileObjects(const CorpusFile& file, ObjectForm form);
+  FileObjects(const FileObjects&) = delete;
+  FileObjects& operator=(const FileObjects&) = delete;
+
+  /// Returns the next object, valid until the next call; nullopt at the end. Throws InputError, which names the place, for a file that is
+  /// not text (require_text()) and for a broken array.
+  std::optional<std::string_view> next();
+  /// Returns the place of that object: "FILE: line 7".
+  std::string place() const { return reader_.place(name_); }
+  /// Returns the number of bytes that have been read.
+  index bytes() const { return bytes_; }
+
+ private:
+  std::string name_;
+  std::unique_ptr<ByteSource> source_;
+  index bytes_ = 0;
+  ObjectReader reader_;
+};
+
+/// The files that were read, and the number of objects in each.
+struct ObjectFiles {
+  std::vector<std::string> names{};
+  std::vector<index> objects{};
+  index bytes = 0;  // of all files
+};
+
+/// Calls f(text, place) for each object of the files, in their order. f may throw BadJson or InputError, which then name the place. Throws
+/// InputError for files that cannot be read, and for a file without objects (form_of()): it then names what was expected.
+ObjectFiles for_objects(std::span<const std::string> paths, const std::string& text_field, std::string_view expected,
+                        const std::function<void(std::string_view text, const std::string& place)>& f);
+
+}  // namespace dikkat

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "train/text/hugging_face/text_pattern.h"
+
+namespace dikkat {
+
+/// The pre_tokenizer of a tokenizer.json: steps that split a normalized text into words, which are merged separately. Immutable: threads
+/// may share one.
+class PreTokenizer {
+ public:
+  /// Makes one without steps, for which a text is one word.
+  PreTokenizer() = default;
+  /// Reads the field "pre_tokenizer" of a file. Throws InputError, which names it, for a step that this program does not know.
+  explicit PreTokenizer(const nlohmann::json& description);
+
+  /// The words of a text. They are views into the text or into `texts`.
+  struct Words {
+    std::vector<std::string_view> words{};
+    std::deque<std::string> texts{};
+  };
+  /// Splits a normalized text, which must be valid UTF-8. `lead` is the number of its first bytes that come from the first character of the
+  /// whole original text: 0 if the text begins later, or if that character was removed. A word that begins within them is the first one,
+  /// before which Metaspace may put a space (prepend_scheme "first").
+  Words split(std::string_view text, std::size_t lead) const;
+  /// Returns whether `lead` changes the words.
+  bool marks_first() const;
+
+  bool is_empty() const { return steps_.empty(); }
+  /// Returns whether the words hold bytes in the printable characters of byte_level.h.
+  bool is_byte_level() const;
+  /// Returns whether the words together are the text, or the text in the characters of byte_level.h.
+  bool keeps_text() const;
+  /// Returns the only regular expression that splits the text, if the steps are one Split by it, which keeps the parts (Isolated), and
+  /// ByteLevel, which does not split. Otherwise nullopt.
+  std::optional<std::string> only_regex() const;
+
+  /// Returns whether a text that is cut before the character `after` gives the same words, apart from a further cut there. False if that is
+  /// not known.
+  bool allows_cut(char32_t after) const;
+
+ private:
+  enum class Kind : std::uint8_t { split, byte_level, metaspace };
+  enum class Behavior : std::uint8_t { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+  enum class Prepend : std::uint8_t { always, first, never };
+  struct Step {
+    Kind kind;
+    TextPattern pattern{};
+    std::string regex{};  // the source of a regular expression from the file
+    Behavior behavior = Behavior::isolated;
+    bool invert = false;
+    bool splits = true;              // byte_level and metaspace
+    bool single_characters = false;  // whether a match is one character, whatever stands beside it
+    std::string replacement{};       // metaspace: instead of a space
+    Prepend prepend = Prepend::never;
+  };
+  static Step read_step(const nlohmann::json& step);
+  static void split_word(const Step& step, std::string_view word, std::vector<std::string_view>& out);
+
+  std::vector<Step> steps_;
+};
+
+}  // namespace dikkat
