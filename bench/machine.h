@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/run/machine_limits.h"
+#include "train/machine/limits.h"
 
 // The limits of this machine in the units that benchmarks print.
 namespace dikkat::bench {

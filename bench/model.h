@@ -6,7 +6,7 @@
 #include "train/config/override.h"
 #include "train/config/parse.h"
 #include "train/config/resolve.h"
-#include "train/run/random_step.h"
+#include "train/machine/random_step.h"
 
 namespace dikkat::bench {
 

@@ -10,7 +10,7 @@
 #include "bench/model.h"
 #include "bench/program.h"
 #include "train/model/model_flops.h"
-#include "train/run/precision.h"
+#include "train/model/precision.h"
 
 namespace dikkat::bench {
 namespace {

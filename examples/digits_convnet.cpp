@@ -22,8 +22,8 @@
 #include "layers/linear.h"
 #include "layers/sequential.h"
 #include "optim/adamw.h"
-#include "train/data/array_loader.h"
-#include "train/run/own_model.h"
+#include "train/library/array_loader.h"
+#include "train/library/own_model.h"
 
 namespace dikkat {
 namespace {

@@ -7,7 +7,7 @@
 #include "tests/torture/program.h"
 #include "tests/torture/tally.h"
 #include "tests/train/run/tiny_run.h"
-#include "train/run/profile.h"
+#include "train/machine/profile.h"
 
 namespace dikkat::torture {
 namespace {

@@ -48,7 +48,7 @@ class CheckpointFile {
 };
 
 /// Throws InputError unless the checkpoint has a language model with its configuration and tokenizer, as dikkat's commands save it. A
-/// program may save a model of its own (train/run/own_model.h), which only that program can use.
+/// program may save a model of its own (train/library/own_model.h), which only that program can use.
 void require_language_model(const CheckpointFile& checkpoint);
 
 /// Reads only the header and index of a checkpoint, which is fast even for a large file. It does not check whether the tensors are intact.

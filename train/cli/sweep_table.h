@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "train/run/sweep/sweep_directory.h"
+#include "train/sweep/sweep_directory.h"
 
 // Prints the results of a sweep to standard output.
 namespace dikkat {

@@ -59,7 +59,7 @@ struct ScoredSet {
 };
 
 /// The loss over one of several texts: a source's validation part, or a text of data.evaluations. In a run of a program's own loop
-/// (train/run/run_folder.h), any number that has a name.
+/// (train/library/run_folder.h), any number that has a name.
 struct NamedLoss {
   std::string name;
   double loss = 0;

@@ -54,7 +54,7 @@ struct RunHistory {
   bool finished() const;  ///< whether the last event is the end of the run
 };
 
-/// Whether a program's own training loop wrote the metrics (train/run/run_folder.h). Such a run has no tokenizer and no config.toml.
+/// Whether a program's own training loop wrote the metrics (train/library/run_folder.h). Such a run has no tokenizer and no config.toml.
 inline bool is_of_own_loop(const RunHistory& history) { return history.header && history.header->tokenizer.empty(); }
 
 /// Follows RUN_DIR/metrics.jsonl while it grows. An incomplete line waits for the next update(). If the file was replaced or cut by a

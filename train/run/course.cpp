@@ -1,6 +1,6 @@
 #include "train/run/course.h"
 
-#include "train/run/make_optimizer.h"
+#include "train/model/make_optimizer.h"
 
 namespace dikkat {
 

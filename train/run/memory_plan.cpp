@@ -7,9 +7,9 @@
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
 #include "train/checkpoint/save.h"
+#include "train/model/precision.h"
 #include "train/model/rounded_weights.h"
 #include "train/parallel/lane_sum.h"
-#include "train/run/precision.h"
 #include "train/system/format_numbers.h"
 
 namespace dikkat {

@@ -5,9 +5,9 @@
 #include "autograd/base/error.h"
 #include "train/config/chat_form.h"
 #include "train/config/resolve.h"
+#include "train/model/precision.h"
 #include "train/run/absolute_paths.h"
 #include "train/run/origin.h"
-#include "train/run/precision.h"
 #include "train/run/run_remarks.h"
 #include "train/text/word_tokenizer.h"
 

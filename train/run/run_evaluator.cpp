@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/run/precision.h"
+#include "train/model/precision.h"
 #include "train/run/scored_set.h"
 
 namespace dikkat {

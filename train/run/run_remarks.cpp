@@ -6,8 +6,8 @@
 #include "train/config/parse.h"
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
+#include "train/model/make_optimizer.h"
 #include "train/run/build_info.h"
-#include "train/run/make_optimizer.h"
 #include "train/system/file.h"
 #include "train/system/folder.h"
 

@@ -5,10 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "train/machine/profile.h"
+#include "train/machine/rate.h"
 #include "train/metrics/reports.h"
 #include "train/parallel/gradient_exchange.h"
-#include "train/run/machine_rate.h"
-#include "train/run/profile.h"
 
 namespace dikkat {
 

@@ -2,10 +2,10 @@
 
 #include "train/data/corpus/corpus_files.h"
 #include "train/model/adapters.h"
+#include "train/model/make_optimizer.h"
 #include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"
 #include "train/run/build_info.h"
-#include "train/run/make_optimizer.h"
 #include "train/run/new_run.h"
 #include "train/run/run_remarks.h"
 #include "train/run/trainer.h"

@@ -1,6 +1,6 @@
 #include "optim/adamw.h"
 #include "tests/train/cli/workspace.h"
-#include "train/run/run_folder.h"
+#include "train/library/run_folder.h"
 
 // What the commands print about models and runs of a program's own.
 namespace dikkat::testing {

@@ -8,8 +8,8 @@
 #include "train/config/parse.h"
 #include "train/config/render.h"
 #include "train/config/resolve.h"
+#include "train/model/make_optimizer.h"
 #include "train/model/trained_model.h"
-#include "train/run/make_optimizer.h"
 #include "train/run/training_snapshot.h"
 
 namespace dikkat {

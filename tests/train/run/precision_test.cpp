@@ -1,4 +1,4 @@
-#include "train/run/precision.h"
+#include "train/model/precision.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
 #include "train/cli/streams.h"
-#include "train/run/machine_report.h"
+#include "train/machine/report.h"
 #include "train/run/own_provenance.h"
 
 namespace dikkat {

@@ -245,7 +245,7 @@ void inspect_files(const std::string& source, bool json) {
   flush_results();
 }
 
-// Arrays that a program saves beside a model of its own (train/run/own_model.h).
+// Arrays that a program saves beside a model of its own (train/library/own_model.h).
 
 bool is_array(const StoredTensor& tensor) { return tensor.path.starts_with("arrays/"); }
 

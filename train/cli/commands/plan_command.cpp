@@ -20,7 +20,7 @@
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
 #include "train/config/resolve.h"
-#include "train/run/machine_rate.h"
+#include "train/machine/rate.h"
 #include "train/run/pace.h"
 #include "train/run/trainer.h"
 #include "train/system/free_space.h"

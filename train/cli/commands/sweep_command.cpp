@@ -22,9 +22,9 @@
 #include "train/data/corpus/corpus_files.h"
 #include "train/run/absolute_paths.h"
 #include "train/run/pace.h"
-#include "train/run/sweep/grid.h"
-#include "train/run/sweep/late_keys.h"
-#include "train/run/sweep/train_leg.h"
+#include "train/sweep/grid.h"
+#include "train/sweep/late_keys.h"
+#include "train/sweep/train_leg.h"
 #include "train/system/free_space.h"
 
 namespace dikkat {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/model/precision.h"
 #include "train/run/objectives/preference_model.h"
-#include "train/run/precision.h"
 #include "train/system/file.h"
 #include "train/system/json.h"
 #include "train/system/sha256.h"
