@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
-#include "autograd/base/philox.h"
 #include "autograd/kernels/image/pool.h"
 #include "autograd/ops/basic.h"
 #include "autograd/ops/convolution.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
+#include "autograd/simd/philox.h"
 #include "autograd/tape/parameters.h"
 #include "autograd/tape/tape.h"
 #include "bench/machine.h"

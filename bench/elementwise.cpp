@@ -2,11 +2,11 @@
 // copied, so shares above 100 % are possible.
 #include "autograd/kernels/elementwise.h"
 
-#include "autograd/base/philox.h"
 #include "autograd/kernels/formulas.h"
 #include "autograd/kernels/layer_norm.h"
 #include "autograd/kernels/reduce/softmax.h"
 #include "autograd/ops/broadcast_loops.h"
+#include "autograd/simd/philox.h"
 #include "bench/memory_cases.h"
 #include "bench/program.h"
 

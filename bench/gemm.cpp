@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
-#include "autograd/base/philox.h"
 #include "autograd/kernels/gemm/gemm_eigen_loops.h"
+#include "autograd/simd/philox.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/program.h"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "bench/measure.h"
 #include "bench/program.h"
 #include "train/grammar/json_grammar.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/program.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "autograd/tape/tape.h"
 #include "layers/recompute.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "autograd/tape/parameters.h"
 
 namespace dikkat {

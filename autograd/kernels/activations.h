@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "autograd/base/exp.h"
+#include "autograd/simd/exp.h"
 
 // The activations of feed-forward layers on vectors: values and derivatives. This header is private to the folder.
 namespace dikkat::kernels {

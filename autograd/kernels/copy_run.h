@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "autograd/base/grad_out.h"
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

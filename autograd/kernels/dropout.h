@@ -2,7 +2,7 @@
 
 #include "autograd/base/grad_out.h"
 #include "autograd/base/index.h"
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 namespace dikkat::kernels {
 

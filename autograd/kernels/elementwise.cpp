@@ -7,8 +7,8 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/activations.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "autograd/base/formula.h"
+#include "autograd/simd/formula.h"
 
 // The library's own elementwise functions. Each is a struct with its constants; formulas.cpp has what it computes.
 namespace dikkat::kernels {

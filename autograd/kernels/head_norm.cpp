@@ -5,7 +5,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

@@ -1,7 +1,7 @@
 #include "autograd/kernels/instruction_set.h"
 
 #include "autograd/base/choose_instruction_set.h"
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 

@@ -13,7 +13,7 @@ bool has_bf16_products() noexcept;
 /// Whether they do so by AMX (gemm_amx.h), whose sums have another order than those of vectors.
 bool has_amx_products() noexcept;
 
-/// Whether they do so by arm64's bfmmla, which rounds to odd (reference/gemm.h).
+/// Whether they do so by arm64's bfmmla, which rounds to odd (tests/kernels/reference/gemm.h).
 bool has_bfmmla_products() noexcept;
 
 }  // namespace dikkat::kernels

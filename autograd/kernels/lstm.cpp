@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "autograd/base/number.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/simd/number.h"
 
 namespace dikkat::kernels {
 namespace {

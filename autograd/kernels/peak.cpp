@@ -9,8 +9,8 @@
 #endif
 
 #include "autograd/base/parallel.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/instruction_set.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
+#include "autograd/simd/exp.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "autograd/base/bf16.h"
 #include "autograd/base/index.h"
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 // Random numbers that are functions of a stream and of their own number. Number i is drawn from word i of the stream, in f64 from words 2i
 // and 2i + 1; normal numbers 2i and 2i + 1 share their words.

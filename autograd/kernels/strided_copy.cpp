@@ -5,9 +5,9 @@
 #include <cstdlib>
 
 #include "autograd/base/parallel.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/copy_run.h"
 #include "autograd/kernels/gemm/tile_transpose.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

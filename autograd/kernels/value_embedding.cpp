@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
+#include "autograd/simd/exp.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

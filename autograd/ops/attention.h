@@ -3,7 +3,7 @@
 #include <optional>
 #include <span>
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "autograd/tape/tensor.h"
 
 namespace dikkat {

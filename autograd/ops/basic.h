@@ -2,10 +2,10 @@
 
 #include <span>
 
-#include "autograd/base/philox.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/arrange.h"
 #include "autograd/ops/reduce.h"
+#include "autograd/simd/philox.h"
 #include "autograd/tape/tensor.h"
 
 // Ops on f32, f64 or bf16 tensors, which they compute in f32 for bf16. All throw an Error that names the op if shapes or element types do

@@ -4,7 +4,7 @@
 #include <concepts>
 #include <span>
 
-#include "autograd/base/formula.h"
+#include "autograd/simd/formula.h"
 #include "autograd/tape/tensor.h"
 
 namespace dikkat {
@@ -16,7 +16,7 @@ Tensor elementwise(const char* name, std::span<const Tensor> x, const Formula& f
 }  // namespace detail
 
 /// Returns y = f(x, ...) for each element. f is a generic lambda, which is called with vectors of numbers, and with dual numbers for the
-/// derivatives (autograd/base/number.h lists operators and functions):
+/// derivatives (autograd/simd/number.h lists operators and functions):
 ///
 ///   Tensor y = elementwise([](auto x, auto y) { return x * tanh(y) + 1; }, a, b);
 ///

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "autograd/tape/tape.h"
 
 // Random tensors. They are functions of a RandomStream, which is (seed, site, step), and of their numbers' places, as dropout is: the same

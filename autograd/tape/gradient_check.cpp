@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 namespace dikkat {
 namespace {

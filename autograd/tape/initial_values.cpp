@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/base/parallel.h"
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 namespace dikkat {
 namespace {

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/denormals.h"
-#include "autograd/base/philox.h"
-#include "autograd/base/simd.h"
-#include "autograd/kernels/reference/gemm.h"
+#include "autograd/simd/philox.h"
+#include "autograd/simd/simd.h"
+#include "tests/kernels/reference/gemm.h"
 #include "tests/support/sanitized.h"
 
 namespace dikkat {

@@ -1,4 +1,4 @@
-#include "autograd/base/error_function.h"
+#include "autograd/simd/error_function.h"
 
 #include <algorithm>
 #include <bit>

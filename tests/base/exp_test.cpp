@@ -1,4 +1,4 @@
-#include "autograd/base/exp.h"
+#include "autograd/simd/exp.h"
 
 #include <algorithm>
 #include <bit>

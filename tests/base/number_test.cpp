@@ -1,4 +1,4 @@
-#include "autograd/base/number.h"
+#include "autograd/simd/number.h"
 
 #include <cmath>
 #include <limits>

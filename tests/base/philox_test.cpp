@@ -1,4 +1,4 @@
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 #include <cmath>
 #include <set>

@@ -1,4 +1,4 @@
-#include "autograd/base/power.h"
+#include "autograd/simd/power.h"
 
 #include <algorithm>
 #include <bit>

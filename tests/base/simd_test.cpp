@@ -1,4 +1,4 @@
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 #include <cmath>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "autograd/base/sine.h"
+#include "autograd/simd/sine.h"
 
 #include <algorithm>
 #include <cmath>

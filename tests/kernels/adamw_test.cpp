@@ -8,7 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/adamw.h"
+#include "tests/kernels/reference/adamw.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/attention.h"
+#include "tests/kernels/reference/attention.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

@@ -13,7 +13,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/attention.h"
+#include "tests/kernels/reference/attention.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

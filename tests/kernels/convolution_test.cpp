@@ -9,7 +9,7 @@
 #include "autograd/base/dry_run.h"
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/convolution.h"
+#include "tests/kernels/reference/convolution.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

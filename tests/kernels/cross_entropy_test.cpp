@@ -9,7 +9,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/kernels/reduce/softmax.h"
-#include "autograd/kernels/reference/cross_entropy.h"
+#include "tests/kernels/reference/cross_entropy.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/base/philox.h"
 #include "autograd/kernels/instruction_set.h"
-#include "autograd/kernels/reference/gemm.h"
+#include "autograd/simd/philox.h"
+#include "tests/kernels/reference/gemm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

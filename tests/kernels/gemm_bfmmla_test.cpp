@@ -9,10 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/denormals.h"
-#include "autograd/base/philox.h"
 #include "autograd/kernels/gemm/gemm_tiles.h"
 #include "autograd/kernels/instruction_set.h"
-#include "autograd/kernels/reference/gemm.h"
+#include "autograd/simd/philox.h"
+#include "tests/kernels/reference/gemm.h"
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #endif

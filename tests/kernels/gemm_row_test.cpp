@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/gemm.h"
+#include "tests/kernels/reference/gemm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

@@ -11,7 +11,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/gemm/gemm_tiles.h"
-#include "autograd/kernels/reference/gemm.h"
+#include "tests/kernels/reference/gemm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/sanitized.h"

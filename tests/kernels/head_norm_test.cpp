@@ -11,7 +11,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/head_norm.h"
+#include "tests/kernels/reference/head_norm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

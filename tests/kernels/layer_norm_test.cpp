@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/error.h"
-#include "autograd/kernels/reference/layer_norm.h"
+#include "tests/kernels/reference/layer_norm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

@@ -9,8 +9,8 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/cross_entropy.h"
-#include "autograd/kernels/reference/teacher_targets.h"
+#include "tests/kernels/reference/cross_entropy.h"
+#include "tests/kernels/reference/teacher_targets.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
@@ -78,7 +78,7 @@ Result<T> by_kernel(const Inputs& in, bool keep = true) {
   return r;
 }
 
-/// The product by plain loops, then the loss by kernels/reference/cross_entropy.h.
+/// The product by plain loops, then the loss by tests/kernels/reference/cross_entropy.h.
 Result<double> by_reference(const Inputs& in) {
   const auto rows = static_cast<index>(in.targets.size());
   std::vector<double> logits(static_cast<std::size_t>(rows * in.classes)), tops(in.targets.size()), sums(in.targets.size());

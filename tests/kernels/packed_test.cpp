@@ -10,8 +10,8 @@
 #include "autograd/kernels/gemm/gemm_row.h"
 #include "autograd/kernels/gemm/gemm_tiles.h"
 #include "autograd/kernels/instruction_set.h"
-#include "autograd/kernels/reference/gemm.h"
-#include "autograd/kernels/reference/packed.h"
+#include "tests/kernels/reference/gemm.h"
+#include "tests/kernels/reference/packed.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

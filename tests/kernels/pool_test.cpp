@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/pool.h"
+#include "tests/kernels/reference/pool.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

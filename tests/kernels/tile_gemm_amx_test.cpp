@@ -6,7 +6,7 @@
 
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/instruction_set.h"
-#include "autograd/kernels/reference/gemm.h"
+#include "tests/kernels/reference/gemm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

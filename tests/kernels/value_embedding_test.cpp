@@ -9,7 +9,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/value_embedding.h"
+#include "tests/kernels/reference/value_embedding.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 

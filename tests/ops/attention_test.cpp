@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/reference/attention.h"
 #include "autograd/ops/basic.h"
 #include "autograd/tape/tape.h"
+#include "tests/kernels/reference/attention.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"

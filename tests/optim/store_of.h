@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "autograd/tape/parameters.h"
 #include "tests/support/throws.h"
 

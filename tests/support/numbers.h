@@ -5,7 +5,7 @@
 
 #include "autograd/base/bf16.h"
 #include "autograd/base/index.h"
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 namespace dikkat::testing {
 

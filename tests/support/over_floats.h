@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/denormals.h"
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 // Tests of functions of vectors compare them with the C library's in f64.
 namespace dikkat::testing {

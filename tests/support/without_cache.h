@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "autograd/base/philox.h"
 #include "autograd/ops/basic.h"
+#include "autograd/simd/philox.h"
 #include "layers/models/encoder_decoder.h"
 #include "layers/models/gpt.h"
 #include "train/sample/draw.h"

@@ -7,8 +7,8 @@
 #include "autograd/base/pages.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/seconds_since.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/peak.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat {
 namespace {

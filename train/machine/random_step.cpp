@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "optim/clip.h"
 #include "train/model/make_optimizer.h"
 #include "train/model/precision.h"

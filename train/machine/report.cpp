@@ -8,11 +8,11 @@
 
 #include "autograd/base/pages.h"
 #include "autograd/base/parallel.h"
-#include "autograd/base/philox.h"
 #include "autograd/base/seconds_since.h"
 #include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/instruction_set.h"
+#include "autograd/simd/philox.h"
 #include "train/config/resolve.h"
 #include "train/machine/limits.h"
 #include "train/machine/random_step.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "autograd/base/error.h"
-#include "autograd/base/exp.h"
+#include "autograd/simd/exp.h"
 
 namespace dikkat {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 namespace dikkat {
 namespace {

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <numbers>
 
-#include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/attention/attention_tiles.h"
 #include "autograd/kernels/gemm/tile_transpose.h"
 #include "autograd/kernels/task_order.h"
+#include "autograd/simd/exp.h"
 
 namespace dikkat::kernels {
 namespace {

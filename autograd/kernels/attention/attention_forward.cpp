@@ -2,12 +2,12 @@
 #include <numbers>
 #include <type_traits>
 
-#include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/attention/attention_query.h"
 #include "autograd/kernels/attention/attention_tiles.h"
 #include "autograd/kernels/gemm/tile_transpose.h"
+#include "autograd/simd/exp.h"
 
 namespace dikkat::kernels {
 namespace {

@@ -4,10 +4,10 @@
 #include <limits>
 #include <numbers>
 
-#include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/reduce/lane_sums.h"
+#include "autograd/simd/exp.h"
 
 namespace dikkat::kernels {
 namespace {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "autograd/base/parallel.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/attention/rotation.h"
 #include "autograd/kernels/elementwise.h"
@@ -15,6 +14,7 @@
 #include "autograd/kernels/gemm/tile_gemm.h"
 #include "autograd/kernels/gemm/tile_gemm_amx.h"
 #include "autograd/kernels/instruction_set.h"
+#include "autograd/simd/simd.h"
 
 // Shared parts of attention forward and backward. Tiles of scores are transposed, (keys, queries): a row is one key against a block of
 // queries, so maxima and sums over keys are vertical vector operations. Rows of heads are far apart in memory, often in the same sets of a

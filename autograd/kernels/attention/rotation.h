@@ -1,7 +1,7 @@
 #pragma once
 
 #include "autograd/base/index.h"
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 

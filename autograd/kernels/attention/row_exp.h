@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "autograd/base/exp.h"
-#include "autograd/base/simd.h"
+#include "autograd/simd/exp.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 

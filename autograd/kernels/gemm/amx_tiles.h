@@ -14,8 +14,8 @@
 #include <immintrin.h>
 
 #include "autograd/base/bf16.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/gemm/gemm_pack.h"
+#include "autograd/simd/simd.h"
 
 // C = A B by the eight tile registers: four hold 2 x 2 tiles of C, two hold tiles of A and two of B. A tile has 16 rows of 64 bytes. One of
 // A is 16 rows of 32 k; one of B is 16 words of k, two k each, of 16 columns.

@@ -70,7 +70,7 @@ using Bf16Target = F32OrBf16<float, bf16>;
 
 /// The product of numbers that are bf16, or are rounded to it, with sums in f32, which are rounded once if C is bf16. An element is summed
 /// over words of two k, in blocks, as simd::multiply_add_words() does. A processor without that instruction computes the same bits, at
-/// about f32's speed. AMX and arm64's bfmmla add in ways of their own (reference/gemm.h).
+/// about f32's speed. AMX and arm64's bfmmla add in ways of their own (tests/kernels/reference/gemm.h).
 using Bf16Gemm = GemmOf<Bf16Source, Bf16Target, float>;
 void gemm(const Bf16Gemm& problem);
 

@@ -9,10 +9,10 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/gemm/amx_tiles.h"
 #include "autograd/kernels/gemm/gemm_pack.h"
 #include "autograd/kernels/gemm/packed_panels.h"
+#include "autograd/simd/simd.h"
 
 // A strip is 32 rows of A and C, a panel 32 columns of B and C, and a group some adjacent panels. A thread packs B of a group into its own
 // memory, so that it stays in L2, and multiplies strip after strip by it. Within a strip, a part of k at a time is multiplied by all panels

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "autograd/base/bf16.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/gemm/transpose_block.h"
+#include "autograd/simd/simd.h"
 
 // Operands in the order in which a tile of a product reads them. A word is what is multiplied at once for an element of C: an f32, or two
 // bf16 that are adjacent in k; for arm64's bfmmla four.

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "autograd/base/parallel.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/reduce/lane_sums.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

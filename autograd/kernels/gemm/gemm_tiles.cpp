@@ -6,13 +6,13 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/gemm/gemm_amx.h"
 #include "autograd/kernels/gemm/gemm_pack.h"
 #include "autograd/kernels/gemm/packed_panels.h"
 #include "autograd/kernels/gemm/register_tile.h"
 #include "autograd/kernels/instruction_set.h"
 #include "autograd/kernels/run_tasks.h"
+#include "autograd/simd/simd.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
 // of tiles, panel after panel, and packs its part of B for each panel. Threads share only A, because a thread would wait long for something
@@ -23,7 +23,8 @@
 //
 // An element of C is base + s_1 + s_2 + ..., added in this order. The base is the bias, the previous C, or nothing. s_i is the sum over the
 // i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word; or pair after pair of k by bfmmla. Blocks
-// depend only on k and the problem's depth, so the bits of an element depend on nothing else (reference/gemm.h: gemm_in_blocks()).
+// depend only on k and the problem's depth, so the bits of an element depend on nothing else (tests/kernels/reference/gemm.h:
+// gemm_in_blocks()).
 namespace dikkat::kernels {
 namespace {
 

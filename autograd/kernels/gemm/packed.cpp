@@ -7,10 +7,10 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/gemm/gemm_row.h"
 #include "autograd/kernels/gemm/packed_panels.h"
 #include "autograd/kernels/gemm/tile_gemm.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

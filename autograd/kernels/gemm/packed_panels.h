@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "autograd/base/packed_matrix.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/gemm/gemm_pack.h"
 #include "autograd/kernels/gemm/transpose_block.h"
+#include "autograd/simd/simd.h"
 
 // The numbers of a packed weight as vectors: each holds numbers of one column, for adjacent rows of a panel.
 namespace dikkat::kernels {

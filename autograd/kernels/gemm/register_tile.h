@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
-#include "autograd/base/simd.h"
 #include "autograd/kernels/gemm/gemm_pack.h"
 #include "autograd/kernels/gemm/tile_gemm.h"
+#include "autograd/simd/simd.h"
 
 // A tile of a product, whose sums stay in registers (gemm_tiles.cpp).
 namespace dikkat::kernels::register_tile {

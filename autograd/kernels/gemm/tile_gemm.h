@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 

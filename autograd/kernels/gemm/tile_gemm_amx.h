@@ -18,7 +18,7 @@ class AmxTileGemm {
   AmxTileGemm& operator=(const AmxTileGemm&) = delete;
 
   /// C = factor * A * B, or C * row_factors + A * B if `add`; then the factor must be 1. One stride of A must be 1. n is any number. An
-  /// element is its base, to which sums over 32 k each are added in turn (reference/gemm.h: gemm_by_amx()).
+  /// element is its base, to which sums over 32 k each are added in turn (tests/kernels/reference/gemm.h: gemm_by_amx()).
   void operator()(const TileGemm<float>& problem, float factor = 1) const;
 
  private:

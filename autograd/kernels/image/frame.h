@@ -4,8 +4,8 @@
 
 #include "autograd/base/grad_out.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/attention/window.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 

@@ -7,14 +7,14 @@
 #include <type_traits>
 
 #include "autograd/base/denormals.h"
-#include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/gemm/packed.h"
 #include "autograd/kernels/loss/taught_rows.h"
+#include "autograd/simd/exp.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {

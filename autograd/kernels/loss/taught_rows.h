@@ -5,9 +5,9 @@
 #include <limits>
 #include <numbers>
 
-#include "autograd/base/exp.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/loss/teacher_targets.h"
+#include "autograd/simd/exp.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 

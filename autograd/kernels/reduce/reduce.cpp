@@ -4,9 +4,9 @@
 #include <limits>
 #include <numeric>
 
-#include "autograd/base/number.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/reduce/reduce_tiles.h"
+#include "autograd/simd/number.h"
 
 namespace dikkat::kernels {
 namespace {

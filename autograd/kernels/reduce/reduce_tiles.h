@@ -6,8 +6,8 @@
 #include "autograd/base/grad_out.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
-#include "autograd/base/simd.h"
 #include "autograd/kernels/reduce/reduced_array.h"
+#include "autograd/simd/simd.h"
 
 /// The loops of reductions (kernels/reduce/reduce.cpp).
 ///

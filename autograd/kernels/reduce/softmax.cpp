@@ -5,9 +5,9 @@
 #include <cmath>
 #include <type_traits>
 
-#include "autograd/base/number.h"
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/attention/row_exp.h"
+#include "autograd/simd/number.h"
 
 namespace dikkat::kernels {
 namespace {

@@ -2,7 +2,7 @@
 
 // The whole autodiff library: tape, ops, layers and optimizers. LIBRARY.md is its guide.
 #include "autograd/base/parallel.h"
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "autograd/base/run_main.h"
 #include "autograd/ops/activation.h"
 #include "autograd/ops/arithmetic.h"

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 #include "tests/support/throws.h"
 #include "train/config/schema.h"
 

@@ -6,7 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 namespace dikkat {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "autograd/base/error.h"
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 namespace dikkat {
 namespace {

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "autograd/base/error_function.h"
-#include "autograd/base/exp.h"
-#include "autograd/base/power.h"
-#include "autograd/base/simd.h"
-#include "autograd/base/sine.h"
+#include "autograd/simd/error_function.h"
+#include "autograd/simd/exp.h"
+#include "autograd/simd/power.h"
+#include "autograd/simd/simd.h"
+#include "autograd/simd/sine.h"
 
 // The numbers with which elementwise() (autograd/ops/elementwise.h) calls a formula: vectors of f32 or f64, and dual numbers of them. A
 // formula is written once, as a generic lambda, with the operators and functions of this page.

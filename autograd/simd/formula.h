@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "autograd/base/dtype.h"
-#include "autograd/base/number.h"
+#include "autograd/simd/number.h"
 
 // Formulas: functions of numbers, as loops over rows of elements. elementwise() (autograd/ops/elementwise.h) makes ops of them.
 namespace dikkat::detail {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::simd {
 inline namespace DIKKAT_INSTRUCTION_SET {

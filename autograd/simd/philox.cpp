@@ -1,4 +1,4 @@
-#include "autograd/base/philox.h"
+#include "autograd/simd/philox.h"
 
 #include <cstring>
 #include <utility>
@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-#include "autograd/base/simd.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "autograd/base/exp.h"
-#include "autograd/base/simd.h"
+#include "autograd/simd/exp.h"
+#include "autograd/simd/simd.h"
 
 namespace dikkat::simd {
 inline namespace DIKKAT_INSTRUCTION_SET {
