@@ -140,8 +140,8 @@ class ExactBuilder {
   /// An object or array whose end has not been read.
   struct Container {
     bool is_object = false;
-    std::vector<std::string> names;  // of an object's values
-    Json::array_t values;
+    std::vector<std::string> names{};  // of an object's values
+    Json::array_t values{};
     std::size_t place = 0;  // of the name that was read last
   };
 

@@ -95,7 +95,7 @@ class OwnObjective : public ::testing::Test {
   }
   Trainer start(const char* name) const { return Trainer::start(config(), folder / name, {}, std::make_shared<Ranks>(), {}, make_later); }
 
-  testing::TemporaryFolder folder;
+  TemporaryFolder folder;
   TrainingEvents quiet;
 };
 
