@@ -7,6 +7,7 @@
 #include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/data/training_data.h"
+#include "train/model/language_model.h"
 #include "train/run/objectives/objective.h"
 #include "train/run/run_evaluator.h"
 #include "train/system/machine_memory.h"
