@@ -7,6 +7,8 @@
 #include "train/config/parse.h"
 #include "train/config/resolve.h"
 #include "train/model/trained_model.h"
+#include "train/run/evaluate.h"
+#include "train/run/objectives/language_scorer.h"
 
 namespace dikkat {
 namespace {
