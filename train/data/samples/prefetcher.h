@@ -11,7 +11,7 @@ namespace dikkat {
 class Batches {
  public:
   virtual ~Batches() = default;
-  /// Returns the next batch, valid until the next call. Throws as the implementation says.
+  /// Returns the next batch, valid until the next call.
   virtual const Batch& next() = 0;
 };
 

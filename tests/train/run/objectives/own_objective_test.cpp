@@ -99,7 +99,7 @@ class OwnObjective : public ::testing::Test {
   TrainingEvents quiet;
 };
 
-/// Returns the mean loss of the model's predictions of the token after the next one, by logits of each window alone.
+/// Returns the mean loss of the model's predictions of the token after the next one, computed from the logits of each window.
 double mean_later_loss(const LanguageModel& model, const Samples& text) {
   double sum = 0, count = 0;
   for (index sample = 0; sample < text.count(); ++sample) {
