@@ -18,7 +18,7 @@ class LanguageObjective : public Objective {
   std::unique_ptr<Scorer> scorer() const override;
   std::unique_ptr<Objective> twin() const override;
 
- private:
+ protected:
   const LanguageModel& model_;
   double label_smoothing_;
   std::vector<Token> ends_;
