@@ -266,12 +266,12 @@ class Report {
     fmt::print("{}\n", object.dump());
   }
 
-  /// A method has a colour, lighter for small d, and a marker; a width has a pattern of dashes.
+  /// A method has a color, lighter for small d, and a marker; a width has a pattern of dashes.
   Plot plot() const {
-    static constexpr const char* kColours[4][4] = {{"#08306b", "#2171b5", "#5aa3d8", "#8fc4ea"},
-                                                   {"#7f2704", "#d94801", "#f58634", "#fdb06f"},
-                                                   {"#00441b", "#238b45", "#56b56e", "#94d298"},
-                                                   {"#3f007d", "#6a51a3", "#9485c4", "#bcb6dc"}};
+    static constexpr const char* kColors[4][4] = {{"#08306b", "#2171b5", "#5aa3d8", "#8fc4ea"},
+                                                  {"#7f2704", "#d94801", "#f58634", "#fdb06f"},
+                                                  {"#00441b", "#238b45", "#56b56e", "#94d298"},
+                                                  {"#3f007d", "#6a51a3", "#9485c4", "#bcb6dc"}};
     static constexpr const char* kDashes[4] = {"", "8 3", "4 3", "1.5 3"};
     // Sort the widths, the largest first.
     std::vector<index> widths;
@@ -292,7 +292,7 @@ class Report {
         const auto m = static_cast<std::size_t>(method);
         const std::size_t shade = std::min<std::size_t>(w, 3);
         Curve curve{.name = fmt::format("{}, d = {}", method == Method::scores ? "scores XXᵀ" : name_of(method), grouped_digits(widths[w])),
-                    .colour = kColours[m][shade],
+                    .color = kColors[m][shade],
                     .marker = static_cast<int>(m),
                     .dashes = kDashes[shade],
                     .points = {}};
@@ -307,7 +307,7 @@ class Report {
     // Add the document's figure, if it was part of the run.
     if (std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.is_document(); })) {
       plot.curves.push_back({.name = "the document's TPU v2",
-                             .colour = "#c00000",
+                             .color = "#c00000",
                              .marker = 4,
                              .dashes = "",
                              .points = {{static_cast<double>(kDocumentN), kDocumentSeconds, false}}});

@@ -14,10 +14,10 @@ struct Point {
   bool hollow = false;
 };
 
-/// Points joined by a line. The caller chooses colour and marker, so that related curves can look alike.
+/// Points joined by a line. The caller chooses color and marker, so that related curves can look alike.
 struct Curve {
   std::string name;
-  std::string colour;  // of SVG
+  std::string color;   // of SVG
   int marker = 0;      // 0 to 3: circle, square, triangle, diamond; 4: a star
   std::string dashes;  // SVG's stroke-dasharray; empty for a whole line
   std::vector<Point> points;
@@ -32,7 +32,7 @@ namespace detail {
 
 /// A marker around (x, y), filled, or white inside if hollow.
 inline std::string marker(const Curve& c, double x, double y, bool hollow) {
-  const std::string paint = fmt::format(R"(fill="{}" stroke="{}" stroke-width="1.6")", hollow ? "#ffffff" : c.colour, c.colour);
+  const std::string paint = fmt::format(R"(fill="{}" stroke="{}" stroke-width="1.6")", hollow ? "#ffffff" : c.color, c.color);
   const auto polygon = [&](std::initializer_list<std::pair<double, double>> corners) {
     std::string points;
     for (const auto& [dx, dy] : corners) {
@@ -90,13 +90,13 @@ inline std::string log_log_svg(const Plot& plot) {
     line(kLeft, y_of(value), kRight, y_of(value), "stroke=\"#d8d8d8\"");
     text(kLeft - 8, y_of(value) + 4, "end", 13, fmt::format("{:g}", value));
   }
-  double labelled = 0;  // position of the last label
+  double labeled = 0;  // position of the last label
   for (const double x : xs) {
     line(x_of(x), kTop, x_of(x), kBottom, "stroke=\"#ececec\"");
     line(x_of(x), kBottom, x_of(x), kBottom + 5, "stroke=\"#222222\"");
-    if (x_of(x) - labelled > 48) {
+    if (x_of(x) - labeled > 48) {
       text(x_of(x), kBottom + 20, "middle", 13, fmt::format("{:.0f}", x));
-      labelled = x_of(x);
+      labeled = x_of(x);
     }
   }
   svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#222222\"/>\n", kLeft, kTop, kRight - kLeft,
@@ -109,7 +109,7 @@ inline std::string log_log_svg(const Plot& plot) {
   // Draw each curve, and its line in the legend.
   double legend = kTop + 8;
   for (const Curve& curve : plot.curves) {
-    const std::string style = fmt::format("stroke=\"{}\" stroke-width=\"1.8\" fill=\"none\" stroke-dasharray=\"{}\"", curve.colour,
+    const std::string style = fmt::format("stroke=\"{}\" stroke-width=\"1.8\" fill=\"none\" stroke-dasharray=\"{}\"", curve.color,
                                           curve.dashes.empty() ? "none" : curve.dashes);
     std::string path;
     for (const Point& p : curve.points) {

@@ -81,8 +81,8 @@ int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{"Times tokenizers."};
   app.add_option("corpus", a.corpus, "Text files")->required();
-  app.add_option("--tokenizer", a.tokenizer, "Tokenizer file; by default a BPE tokenizer is learnt from the texts");
-  app.add_option("--vocab-size", a.vocab_size, "Vocabulary size of the learnt tokenizer")->capture_default_str();
+  app.add_option("--tokenizer", a.tokenizer, "Tokenizer file; by default a BPE tokenizer is learned from the texts");
+  app.add_option("--vocab-size", a.vocab_size, "Vocabulary size of the learned tokenizer")->capture_default_str();
   app.add_option("--runs", a.runs, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });

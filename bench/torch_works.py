@@ -100,7 +100,7 @@ def training_step(config, autocast=False, compiled=False):
     torch.manual_seed(1)
     shape = GPTConfig(**model_shape(config), fused_attention=is_current())
     model = GPT(shape)
-    model.initialise()
+    model.initialize()
 
     def loss_of(inputs, targets):
         return mean_loss(model(inputs), targets)
@@ -256,7 +256,7 @@ def torch_recipe(config, corpus):
     config["model"]["vocab_size"] = len(ids)
     shape, optim, train = GPTConfig(**model_shape(config), fused_attention=is_current()), config["optim"], config["train"]
     model = GPT(shape)
-    model.initialise()
+    model.initialize()
     optimizer = adamw(model, optim["learning_rate"], (optim["beta1"], optim["beta2"]), optim["weight_decay"], **fused())
 
     def loss_of(part):

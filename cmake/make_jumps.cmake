@@ -51,7 +51,7 @@ foreach(function IN LISTS functions)
   math(EXPR number "${number} + 1")
 endforeach()
 
-file(WRITE ${OUT} "// Written by cmake/make_jumps.cmake. Compiled for any processor of its kind, and runs before static variables are initialised.
+file(WRITE ${OUT} "// Written by cmake/make_jumps.cmake. Compiled for any processor of its kind, and runs before static variables are initialized.
 #include \"autograd/base/choose_instruction_set.h\"
 
 extern \"C\" {

@@ -157,12 +157,12 @@ void full_layer() {
   const Tensor averaging = filled({kWidth, kWidth}, 1.0 / kWidth);  // v averaging: each row's mean, in each column
   const Tensor sum = show("v = x + Sublayer(x)", add(x, sublayer));
   const Tensor mean = matmul(sum, averaging);
-  const Tensor centred = add(sum, scale(mean, -1));
-  const Tensor variance = matmul(multiply(centred, centred), averaging);
+  const Tensor centered = add(sum, scale(mean, -1));
+  const Tensor variance = matmul(multiply(centered, centered), averaging);
   show("mu, of each row", columns(mean, 0, 1));
   show("sigma, of each row", power(columns(variance, 0, 1), 0.5));
   const Tensor deviation = power(add(variance, filled({kWidth}, 1e-5)), 0.5);  // 1e-5 avoids a division by 0
-  const Tensor y = show("(v - mu) / sigma", multiply(centred, power(deviation, -1)));
+  const Tensor y = show("(v - mu) / sigma", multiply(centered, power(deviation, -1)));
   compare(y, layer_norm(sum, filled({kWidth}, 1), filled({kWidth}, 0)), "layer_norm");
 }
 

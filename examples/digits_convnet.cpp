@@ -23,7 +23,7 @@
 #include "layers/sequential.h"
 #include "optim/adamw.h"
 #include "train/library/array_loader.h"
-#include "train/library/own_model.h"
+#include "train/library/checkpoint.h"
 
 namespace dikkat {
 namespace {
@@ -49,10 +49,10 @@ void draw(index i, std::string_view strokes, float* image) {
     corners.push_back(shift + turn * Point(column + slant * row, row));
   }
   for (index pixel = 0; pixel < kSide * kSide; ++pixel) {
-    const Point centre(static_cast<double>(pixel % kSide) + 0.5, static_cast<double>(pixel / kSide) + 0.5);
+    const Point center(static_cast<double>(pixel % kSide) + 0.5, static_cast<double>(pixel / kSide) + 0.5);
     double least = kSide;
     for (std::size_t k = 1; k < corners.size(); ++k) {
-      const Point stroke = corners[k] - corners[k - 1], from = centre - corners[k - 1];
+      const Point stroke = corners[k] - corners[k - 1], from = center - corners[k - 1];
       const double share = std::clamp(std::real(from * std::conj(stroke)) / std::norm(stroke), 0.0, 1.0);
       least = std::min(least, std::abs(from - share * stroke));
     }

@@ -76,7 +76,7 @@ void train(EncoderDecoder& model, ParameterStore& parameters, const PairStore& p
                                       tape.input<std::int32_t>({batch.rows}, batch.source_lengths));
     const Tensor logits = model.logits(pass, model.features(pass, tape.input<Token>(shape, batch.inputs), encoded));
     const Tensor loss = cross_entropy(logits, tape.input<Token>(shape, batch.targets),
-                                      {.weights = tape.input<float>(shape, batch.weights), .normaliser = batch.target_weight});
+                                      {.weights = tape.input<float>(shape, batch.weights), .normalizer = batch.target_weight});
     tape.backward(loss);
     if (step % 20 == 0 || step == kSteps - 1) {
       fmt::print("step {:3}   loss {:.4f}\n", step, *loss.data<float>());

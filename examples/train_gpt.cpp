@@ -36,12 +36,12 @@ TokenStore store_of(std::span<const Token> tokens, index vocab_size) {
   return store;
 }
 
-/// Computes the batch's logits (B, T, V), and returns its loss: the weighted sum over its targets, divided by `normaliser`.
-Tensor loss_of(const Gpt& gpt, Pass& pass, const Batch& batch, double normaliser) {
+/// Computes the batch's logits (B, T, V), and returns its loss: the weighted sum over its targets, divided by `normalizer`.
+Tensor loss_of(const Gpt& gpt, Pass& pass, const Batch& batch, double normalizer) {
   const Shape shape{batch.rows, batch.lengths.cols};
   const Tensor logits = gpt(pass, pass.tape.input<Token>(shape, batch.inputs));
   const Tensor targets = pass.tape.input<Token>(shape, batch.targets);
-  return cross_entropy(logits, targets, {.weights = pass.tape.input<float>(shape, batch.weights), .normaliser = normaliser});
+  return cross_entropy(logits, targets, {.weights = pass.tape.input<float>(shape, batch.weights), .normalizer = normalizer});
 }
 
 /// Returns the mean loss over a text, in which each token is predicted once.

@@ -26,7 +26,7 @@ struct Tanh {
   Tensor operator()(Tensor x) const { return tanh(x); }
 };
 
-/// (N, ...) to (N, elements of a sample).
+/// Maps (N, ...) to (N, elements of a sample).
 struct Flatten {
   Tensor operator()(Tensor x) const {
     require(x.shape().rank() >= 1, "flatten: a scalar, expected 1 axis or more");

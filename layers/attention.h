@@ -18,9 +18,9 @@ struct HeadNorm {
 
   HeadNorm(const Scope& s, const TransformerConfig& c) : HeadNorm(s, c, c.qk_norm_over == QkNormOver::row) {}
 
-  /// Normalises q | k | v, which are columns of one tensor.
+  /// Normalizes q | k | v, which are columns of one tensor.
   Tensor of_all(Tensor qkv) const { return head_norm(qkv, q, k, options); }
-  /// Normalises the queries, and k | v, in tensors of their own.
+  /// Normalizes the queries, and k | v, in tensors of their own.
   Tensor of_queries(Tensor x) const { return head_norm(x, q, {}, {.heads = options.heads, .key_heads = 0, .eps = options.eps}); }
   Tensor of_keys(Tensor kv) const { return head_norm(kv, {}, k, {.heads = 0, .key_heads = options.key_heads, .eps = options.eps}); }
 
@@ -37,7 +37,7 @@ struct MultiHead {
   std::string path;
   std::uint64_t site;
   index heads, key_heads, head_size;
-  double scale;      // of the scores
+  double scale;      // factor of the scores
   index window = 0;  // keys that a query sees at most; 0: all
   double dropout;    // probability, for the attention weights in training
 
@@ -58,9 +58,9 @@ struct MultiHead {
   index query_width() const { return heads * head_size; }
   index key_width() const { return key_heads * head_size; }
 
-  /// Restricts what queries see, and gives positions and earlier keys. By default there is nothing besides the operands.
+  /// Restricts the keys that queries see, and holds positions and earlier keys. By default it is empty.
   struct Context {
-    Tensor key_begin{};                     // i32 (B, queries), query i sees keys from key_begin[b, i] on; absent: all
+    Tensor key_begin{};                     // i32 (B, queries), query i sees keys starting at key_begin[b, i]; absent: all
     Tensor key_end{};                       // i32 (B, queries), query i sees keys below key_end[b, i]; absent: all
     Tensor key_batch{};                     // i32 (B), the row of keys and values that row b sees; absent: row b
     Tensor rotation{};                      // rotary positions of queries and keys, or absent
@@ -117,7 +117,7 @@ struct SelfAttention {
   SelfAttention(const Scope& s, index width, index n_head, bool is_causal, double dropout = 0)
       : SelfAttention(s, with_defaults({.n_layer = 1, .n_head = n_head, .n_embd = width, .dropout = dropout}), is_causal) {}
 
-  /// tokens: those that x was made from, i32 (B, T); only value embeddings read them.
+  /// Attends from x to itself. tokens: those that x was made from, i32 (B, T); only value embeddings read them.
   Tensor operator()(Pass& pass, Tensor x, const MultiHead::Context& context = {}, Tensor tokens = {}) const {
     const Tensor read = cast(x, pass.operand_type(x));
     const Tensor product = c_attn(pass, read);

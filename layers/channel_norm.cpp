@@ -15,7 +15,7 @@ void require_channels(const char* name, Tensor x, index channels) {
   require(x.shape().rank() >= 2 && x.shape()[1] == channels, name, ": x is ", x.shape(), ", expected (N, ", channels, ", ...)");
 }
 
-/// The shape (C, 1, ...) that aligns numbers of channels with x (N, C, ...).
+/// Returns the shape (C, 1, ...) that aligns numbers of channels with x (N, C, ...).
 Shape beside(Tensor x) {
   std::array<index, Shape::kMaxRank> extents{};
   extents.fill(1);
@@ -23,10 +23,10 @@ Shape beside(Tensor x) {
   return Shape(std::span(extents).first(static_cast<std::size_t>(x.shape().rank() - 1)));
 }
 
-/// A parameter of the channels in that shape.
+/// Returns a parameter of the channels in that shape.
 Tensor beside(Pass& pass, Tensor x, Parameter parameter) { return reshape(pass.tape.use(parameter), beside(x)); }
 
-/// All axes but that of the channels.
+/// Returns all axes but that of the channels.
 Axes axes_of_batch(Tensor x) {
   std::array<int, Shape::kMaxRank> axes{0};
   for (int axis = 2; axis < x.shape().rank(); ++axis) {
@@ -66,7 +66,7 @@ Tensor BatchNorm::operator()(Pass& pass, Tensor x) const {
     variance_now = beside(pass, x, running_var);
   }
   const Tensor factor = multiply(rsqrt(add(variance_now, eps)), beside(pass, x, weight));
-  return elementwise([](auto value, auto centre, auto times, auto plus) { return (value - centre) * times + plus; }, x, mean_now, factor,
+  return elementwise([](auto value, auto center, auto times, auto plus) { return (value - center) * times + plus; }, x, mean_now, factor,
                      beside(pass, x, bias));
 }
 
@@ -74,8 +74,8 @@ Tensor GroupNorm::operator()(Pass& pass, Tensor x) const {
   require_channels("group norm", x, weight.shape()[0]);
   const index samples = x.shape()[0];
   const Tensor parts = reshape(x, {samples, groups, x.size() / std::max<index>(samples * groups, 1)});
-  const Tensor centre = mean(parts, -1, true), factor = rsqrt(add(variance(parts, -1, true, 0), eps));
-  const Tensor normed = elementwise([](auto value, auto mid, auto times) { return (value - mid) * times; }, parts, centre, factor);
+  const Tensor center = mean(parts, -1, true), factor = rsqrt(add(variance(parts, -1, true, 0), eps));
+  const Tensor normed = elementwise([](auto value, auto mid, auto times) { return (value - mid) * times; }, parts, center, factor);
   return elementwise([](auto value, auto times, auto plus) { return value * times + plus; }, reshape(normed, x.shape()),
                      beside(pass, x, weight), beside(pass, x, bias));
 }

@@ -23,11 +23,12 @@ struct BatchNorm {
         running_mean(s.buffer("running_mean", {channels}, Init::zeros())),
         running_var(s.buffer("running_var", {channels}, Init::ones())) {}
 
-  /// x (N, C, ...) of the parameters' element type. Throws Error for other channels, and in training for one number in each channel.
+  /// Normalizes x (N, C, ...) of the parameters' element type. Throws Error for other channels, and in training for one number in each
+  /// channel.
   Tensor operator()(Pass& pass, Tensor x) const;
 };
 
-/// Group norm (Wu and He, arXiv 1803.08494): each sample's channels in groups, whose mean becomes 0 and whose variance 1; then w and b of
+/// Group norm (Wu and He, arXiv 1803.08494): normalizes each sample's channels in groups to mean 0 and variance 1, then applies w and b of
 /// each channel. One group is layer norm of a sample, and a group for each channel is instance norm.
 struct GroupNorm {
   index groups;
@@ -43,7 +44,7 @@ struct GroupNorm {
     require(groups >= 1 && channels % groups == 0, s.path(), ": ", groups, " groups of ", channels, " channels, expected a divisor");
   }
 
-  /// x (N, C, ...). Throws Error for other channels.
+  /// Normalizes x (N, C, ...). Throws Error for other channels.
   Tensor operator()(Pass& pass, Tensor x) const;
 };
 

@@ -7,7 +7,7 @@
 // Convolutional layers, with the formulas and names of torch.nn.Conv1d and torch.nn.Conv2d. Biases begin as zeros.
 namespace dikkat {
 
-/// x (N, in, length) to (N, out, windows).
+/// Maps x (N, in, length) to (N, out, windows).
 struct Conv1d {
   Parameter weight, bias;  // (out, in / groups, kernel), (out)
   Conv1dOptions options;
@@ -25,7 +25,7 @@ struct Conv1d {
   Tensor operator()(Pass&, Tensor x) const { return conv1d(x, weight, bias, options); }
 };
 
-/// x (N, in, height, width) to (N, out, rows of windows, columns of windows).
+/// Maps x (N, in, height, width) to (N, out, rows of windows, columns of windows).
 struct Conv2d {
   Parameter weight, bias;  // (out, in / groups, kernel height, kernel width), (out)
   Conv2dOptions options;

@@ -15,9 +15,9 @@ class Defaulted {
   constexpr Defaulted() = default;
   constexpr Defaulted(T value) : value_(value), is_set_(true) {}  // NOLINT(google-explicit-constructor): assignment sets
 
-  /// Whether the value was given, not derived.
+  /// Returns whether the value was given, not derived.
   constexpr bool is_set() const { return is_set_; }
-  /// Whether there is no value yet.
+  /// Returns whether there is no value yet.
   constexpr bool is_open() const { return !value_.has_value(); }
   /// Makes this the value, unless it was set.
   void derive(T value) {

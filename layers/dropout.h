@@ -14,7 +14,7 @@ struct Dropout {
 
   Dropout(const Scope& s, double p) : site(s.site()), probability(p) {}
 
-  /// The options for x, for ops that include dropout.
+  /// Returns the options for x, for ops that include dropout.
   DropoutOptions options(const Pass& pass, Tensor x) const {
     if (!pass.training || probability == 0 || x.size() == 0) {
       return {};

@@ -21,7 +21,7 @@ struct Embedding {
   Embedding(const Scope& s, index count, index width, double std)
       : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes, Role::embedding)) {}
 
-  /// The rows of ids, i32 of any shape (...): (..., width). Throws Error for an id that is not in the table.
+  /// Returns the rows of ids, i32 of any shape (...): (..., width). Throws Error for an id that is not in the table.
   Tensor operator()(Pass&, Tensor ids) const {
     if (ids.shape().rank() == 2) {
       return embedding(ids, weight);
@@ -90,7 +90,7 @@ struct InputEmbedding {
     return embedding(ids, table, options);
   }
 
-  /// One table with the rows of all sequences, one sequence after another.
+  /// Makes one table with the rows of all sequences, one sequence after another.
   void add_sinusoids(Pass& pass, Tensor first, index time, Tensor table, EmbeddingOptions& options) const {
     const index batch = first.size();
     options.positions = reshape((*sinusoids)(pass, first, time, table.dtype()), {batch * time, table.shape()[1]});

@@ -125,7 +125,7 @@ void KeyValueCache::set_rows(index i, index sequence, Tensor keys_and_values) {
 Tensor KeyValueCache::rows(Tape& tape, index i) const { return tape.borrow({sequences(), capacity_, width()}, dtype_, layer(i, 0).data); }
 
 CachedSequences::CachedSequences(KeyValueCache& cache, index count) : layers_(cache.layers()), dtype_(cache.dtype()) {
-  cache.longest(count);  // checks the number
+  cache.longest(count);  // throws Error for fewer sequences
   for (index i = 0; i < count; ++i) {
     sequences_.push_back({&cache, i});
   }

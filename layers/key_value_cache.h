@@ -11,49 +11,49 @@
 
 namespace dikkat {
 
-/// Keys and values of earlier positions, for each layer of a stack with causal self-attention. A pass over the positions that follow then
-/// computes only those. Each sequence has its own length.
+/// Keys and values of earlier positions, for each layer of a stack with causal self-attention. A pass over the next positions then computes
+/// only those. Each sequence has its own length.
 class KeyValueCache {
  public:
-  /// For `sequences` sequences of at most `max_positions` positions, in a stack with this number of layers. Keys and values have `width`
-  /// numbers each. At first there is memory for `first_positions` positions (by default for all), and reserve() makes more. Throws Error if
-  /// there is not enough.
+  /// Makes a cache for `sequences` sequences of at most `max_positions` positions, in a stack with this number of layers. Keys and values
+  /// have `width` numbers each. At first there is memory for `first_positions` positions (by default for all), and reserve() makes more.
+  /// Throws Error if there is not enough.
   KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32, index first_positions = 0);
 
-  /// Makes room for `positions` positions of each sequence: doubles what there is until it is enough. The contents move, so pointers from
-  /// layer() and rows() become invalid. Throws Error for more than max_positions(), and if there is not enough memory.
+  /// Makes room for `positions` positions of each sequence, by doubling it until it is enough. The contents move, so pointers from layer()
+  /// and rows() become invalid. Throws Error for more than max_positions(), and if there is not enough memory.
   void reserve(index positions);
 
   index layers() const { return layers_; }
   index sequences() const { return std::ssize(lengths_); }
   index max_positions() const { return max_positions_; }
-  /// Positions that a sequence has. Throws Error for a sequence number out of range.
+  /// Returns the number of positions that a sequence has. Throws Error for a sequence index out of range.
   index length(index sequence = 0) const;
-  /// The position of the token that a sequence's next row is of: its length, and the positions that drop_oldest() has removed.
+  /// Returns the position of the token of a sequence's next row: its length plus the positions that drop_oldest() has removed.
   index next_position(index sequence = 0) const { return length(sequence) + dropped_[static_cast<std::size_t>(sequence)]; }
-  /// The largest length of the first `sequences` sequences. Throws Error if there are fewer.
+  /// Returns the largest length of the first `sequences` sequences. Throws Error if there are fewer.
   index longest(index sequences) const;
   DType dtype() const { return dtype_; }
-  /// Positions of a sequence that there is memory for.
+  /// Returns the positions of a sequence that there is memory for.
   index capacity() const { return capacity_; }
-  /// The bytes of a sequence's keys and values of `positions` positions.
+  /// Returns the bytes of a sequence's keys and values of `positions` positions.
   std::size_t bytes(index positions) const { return static_cast<std::size_t>(layers_ * positions) * row_bytes_; }
 
-  /// The rows of a sequence in layer i, for attention().
+  /// Returns the rows of a sequence in layer i, for attention().
   CachedRows layer(index i, index sequence) const;
   /// Call it when all layers have written `time` more positions of a sequence. Throws Error if there is no room for them.
   void advance(index sequence, index time);
   /// Removes all positions.
   void clear();
-  /// Removes the positions of a sequence from `length` on. Throws Error for one that has fewer.
+  /// Removes the positions of a sequence after the first `length`. Throws Error for one that has fewer.
   void truncate(index sequence, index length);
   /// Removes the first `count` positions of a sequence. The others keep their keys and values, which have seen those that are removed, so
-  /// the positions that follow still count from the first. Throws Error for a sequence that has fewer.
+  /// later positions still count from the first. Throws Error for a sequence that has fewer.
   void drop_oldest(index sequence, index count);
   /// Copies sequence `of` of `from` to sequence `to`, with its length. `from` may be this cache or another one with sequences of this size.
-  /// Throws Error for a sequence number out of range and for a cache of another size.
+  /// Throws Error for a sequence index out of range and for a cache of another size.
   void copy_sequence(index to, const KeyValueCache& from, index of);
-  /// Appends `count` positions of sequence `of` of `from`, from `begin` on, to sequence `to`. `from` is another cache with rows of this
+  /// Appends `count` positions of sequence `of` of `from`, starting at `begin`, to sequence `to`. `from` is another cache with rows of this
   /// size. Throws Error for positions that `from` does not have, where there is no room for them, and for sequences from which positions
   /// were dropped.
   void append_positions(index to, const KeyValueCache& from, index of, index begin, index count);
@@ -63,12 +63,12 @@ class KeyValueCache {
 
   /// Copies the first positions of a sequence to layer i: k | v, (1, positions, 2 width). Throws Error if they do not fit.
   void set_rows(index i, index sequence, Tensor keys_and_values);
-  /// Layer i on this tape, without a copy: (sequences, positions that there is memory for, 2 width).
+  /// Returns layer i on this tape, without a copy: (sequences, positions that there is memory for, 2 width).
   Tensor rows(Tape& tape, index i) const;
 
  private:
   std::byte* row(index layer, index sequence) const;
-  index width() const { return static_cast<index>(row_bytes_ / size_of(dtype_)); }  // of k | v
+  index width() const { return static_cast<index>(row_bytes_ / size_of(dtype_)); }  // columns of k | v
 
   index layers_, max_positions_;
   index capacity_;         // positions that there is memory for
@@ -83,21 +83,21 @@ class KeyValueCache {
 /// where they are meanwhile.
 class CachedSequences {
  public:
-  /// The first `count` sequences of a cache. Throws Error if there are fewer.
+  /// Takes the first `count` sequences of a cache. Throws Error if there are fewer.
   CachedSequences(KeyValueCache& cache, index count);
-  /// Sequence 0 of each of these caches, which differ, and have as many layers and rows of the same size.
+  /// Takes sequence 0 of each of these caches, which differ, and have as many layers and rows of the same size.
   explicit CachedSequences(std::span<KeyValueCache* const> caches);
 
   index layers() const { return layers_; }
   index count() const { return std::ssize(sequences_); }
-  /// The largest of their lengths.
+  /// Returns the largest of their lengths.
   index longest() const;
-  /// The positions of the tokens that follow: i32 (count).
+  /// Returns the positions of the next tokens: i32 (count).
   Tensor next_positions(Tape& tape) const;
 
   /// Makes room for `time` more positions of each sequence. Call it before layer().
   void reserve(index time);
-  /// The cache of layer i, for attention().
+  /// Returns the cache of layer i, for attention().
   AttentionCache layer(index i) const;
   /// Call it when all layers have written `time` more positions of each sequence.
   void advance(index time);

@@ -8,7 +8,7 @@
 
 namespace dikkat {
 
-/// x weight^T + bias: (..., in) to (..., out), between hidden layers. Initial weights are those of `init`, or normal with standard
+/// Computes x weight^T + bias, (..., in) to (..., out), between hidden layers. Initial weights are those of `init`, or normal with standard
 /// deviation `std`, which may be 0; biases are zero. Several layers that read one x can be stacked, with their outputs side by side:
 /// row_parts has the width of each. They share an adapter, if the scope has adapters.
 struct Linear {
@@ -30,7 +30,7 @@ struct Linear {
   }
 };
 
-/// The weight (vocabulary, width) of an output layer that does not share it with the embedding.
+/// Returns the weight (vocabulary, width) of an output layer that does not share it with the embedding.
 inline Parameter output_layer(const Scope& s, index width, index vocabulary, double std) {
   return s.param("weight", {vocabulary, width}, Init::normal(std), Decay::yes, Role::head);
 }

@@ -18,11 +18,11 @@ struct Adapter {
 
   Adapter(const Scope& s, const LoraConfig& config, index in, index out);
 
-  /// The product that is added to the layer of x.
+  /// Returns the product that is added to the layer of x.
   LowRankProduct low_rank(Pass& pass, Tensor x) const { return {.a = a, .b = b, .scale = scale, .read = dropout(pass, x)}; }
 };
 
-/// The adapter of the layer in this scope, if the scope's adapters (Scope::lora()) include it.
+/// Returns the adapter of the layer in this scope, if the scope's adapters (Scope::lora()) include it.
 std::optional<Adapter> adapter_of(const Scope& s, index in, index out);
 
 }  // namespace dikkat

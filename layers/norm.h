@@ -9,7 +9,7 @@
 
 namespace dikkat {
 
-/// Normalises the last axis, (..., width): layer norm, or RMSNorm, which has no bias.
+/// Normalizes the last axis, (..., width): layer norm, or RMSNorm, which has no bias.
 struct Norm {
   NormKind kind;
   double eps;
@@ -20,7 +20,7 @@ struct Norm {
         eps(epsilon),
         weight(s.param("weight", {width}, Init::ones(), Decay::no, Role::vector)),
         bias(with_bias && kind == NormKind::layer_norm ? s.param("bias", {width}, Init::zeros(), Decay::no, Role::vector) : Parameter{}) {}
-  /// A norm of the residual stream, as the configuration describes it.
+  /// Makes a norm of the residual stream, as the configuration describes it.
   Norm(const Scope& s, const TransformerConfig& c) : Norm(s, c.n_embd, c.bias, c.norm, c.norm_eps) {}
 
   /// The result has the element type of x, or `dtype`.
@@ -28,7 +28,7 @@ struct Norm {
     const NormOptions options{.eps = eps, .dtype = dtype, .lifetime = lifetime};
     return kind == NormKind::rms_norm ? rms_norm(x, weight, options) : layer_norm(x, weight, bias, options);
   }
-  /// The sum residual + dropout(branch), and its norm.
+  /// Returns the sum residual + dropout(branch), and its norm.
   SumAndNorm operator()(Pass&, Tensor residual, Tensor branch, const DropoutOptions& dropout, std::optional<DType> dtype = {}) const {
     const NormOptions options{.eps = eps, .dtype = dtype};
     return kind == NormKind::rms_norm ? add_rms_norm(residual, branch, weight, dropout, options)
@@ -36,7 +36,8 @@ struct Norm {
   }
 };
 
-/// Returns what an output head reads: x, with the model's last norm if it has one, times a factor, in the element type that products read.
+/// Returns the input of an output head: x, with the model's last norm if it has one, times a factor, in the element type that products
+/// read.
 inline Tensor head_input(Pass& pass, const std::optional<Norm>& norm, Tensor x, double factor = 1) {
   const DType dtype = pass.operand_type(x);
   if (factor != 1) {

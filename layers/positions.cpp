@@ -8,8 +8,9 @@
 namespace dikkat {
 namespace {
 
-/// Llama 3.1's scaling (meta-llama/llama-models, apply_scaling), by the number of turns within the original context. Frequencies of more
-/// than `high` turns are kept, those of fewer than `low` are divided by the factor, and those between are a mixture of both.
+/// Returns the divisor of Llama 3.1's scaling (meta-llama/llama-models, apply_scaling), by the number of turns within the original context.
+/// Frequencies of more than `high` turns are kept, those of fewer than `low` are divided by the factor, and those between are a mixture of
+/// both.
 double divisor_of_llama3(double frequency, const TransformerConfig& c) {
   const double turns = static_cast<double>(c.rope_original_context) * frequency / (2 * std::numbers::pi);
   const double low = c.rope_low_freq_factor;
@@ -42,7 +43,7 @@ double unscaled(index d, double theta, const TransformerConfig& c) {
   return std::pow(theta, -2 * static_cast<double>(d) / static_cast<double>(rotated_size(c)));
 }
 
-/// Rows (.., time, width): write(position, row) computes row t of sequence b for position first(b) + t.
+/// Returns rows (.., time, width): write(position, row) computes row t of sequence b for position first(b) + t.
 template <class First, class Write>
 Tensor rows_of(Pass& pass, Shape shape, DType dtype, const First& first, const Write& write) {
   pass.tape.begin("positions");

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// Activation checkpointing: which activations forward does not store and backward computes again. The results have the same bits.
+/// The activations that forward does not store and backward computes again (activation checkpointing). The results have the same bits.
 enum class Recompute {
   none,
   cheap,  // the feed-forward's activation: the largest tensor of a block, and no matrix product to compute

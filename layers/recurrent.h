@@ -33,8 +33,9 @@ struct RecurrentWeights {
     }
   }
 
-  /// All states (B, T, hidden). State t is step(a_t, b_t, state t - 1), where a_t = x_t weight_ih^T + bias_ih, computed for all t by one
-  /// product, and b_t = (state t - 1) weight_hh^T + bias_hh, both (B, gates * hidden). x is (B, T, in); h0 (B, hidden) or absent: zeros.
+  /// Returns all states (B, T, hidden). State t is step(a_t, b_t, state t - 1), where a_t = x_t weight_ih^T + bias_ih, computed for all t
+  /// by one product, and b_t = (state t - 1) weight_hh^T + bias_hh, both (B, gates * hidden). x is (B, T, in); h0 (B, hidden) or absent:
+  /// zeros.
   template <class Step>
   Tensor over_time(Pass& pass, Tensor x, Tensor h0, Step step) const {
     const Tensor initial = first_state(pass, x, h0);
@@ -50,7 +51,7 @@ struct RecurrentWeights {
   }
 
  private:
-  /// The given state, or zeros (B, hidden). Throws Error if it has another shape.
+  /// Returns the given state, or zeros (B, hidden). Throws Error if it has another shape.
   Tensor first_state(Pass& pass, Tensor x, Tensor given) const {
     check(x);
     const Shape shape{x.shape()[0], hidden};

@@ -22,12 +22,12 @@ class Scope {
   Scope operator/(std::string_view name) const { return {*store_, lora_, join(name)}; }
   Scope operator/(index number) const { return *this / std::to_string(number); }
 
-  /// As ParameterStore::add(), with this scope's path before the name.
+  /// Does what ParameterStore::add() does, with this scope's path before the name.
   Parameter param(std::string_view name, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {}) const {
     return store_->add(join(name), shape, init, decay, role, std::move(row_parts));
   }
-  /// A parameter that is not trained, such as a running mean that the layer computes itself. It is saved with the others, and has neither a
-  /// gradient nor an optimizer's state.
+  /// Returns a parameter that is not trained, such as a running mean that the layer computes itself. It is saved with the others, and has
+  /// neither a gradient nor an optimizer's state.
   Parameter buffer(std::string_view name, Shape shape, Init init) const {
     const Parameter made = param(name, shape, init, Decay::no, Role::vector);
     store_->freeze(join(name));
@@ -36,7 +36,7 @@ class Scope {
   /// Identifies the random numbers that are drawn here.
   std::uint64_t site() const { return hash_of(path_); }
   const std::string& path() const { return path_; }
-  /// The adapters of linear layers; null: none.
+  /// Returns the adapters of linear layers; null: none.
   const LoraConfig* lora() const { return lora_; }
 
  private:

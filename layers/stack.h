@@ -21,9 +21,9 @@ struct StackKind {
   bool cross = false;  // each block attends to an encoder's output between self-attention and feed-forward
 };
 
-/// The inputs of a stack besides x (B, T, C).
+/// The inputs of a stack other than x (B, T, C).
 struct StackInputs {
-  Tensor key_begin{};                      // i32 (B, T): position t sees positions from key_begin[b, t] on; absent: all
+  Tensor key_begin{};                      // i32 (B, T): position t sees positions starting at key_begin[b, t]; absent: all
   Tensor key_end{};                        // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
   Tensor encoder_output{};                 // (B, S, C), for a stack with cross-attention
   Tensor encoder_key_end{};                // i32 (B, T): position t sees the encoder's positions below encoder_key_end[b, t]; absent: all
@@ -48,7 +48,7 @@ class ResidualStream {
   Tensor first() const { return first_; }
   void set_state(const State& state) { state_ = state; }
 
-  /// The stream, with the branch added.
+  /// Returns the stream, with the branch added.
   Tensor sum() {
     if (state_.branch) {
       const Tensor branch = state_.branch;
@@ -57,8 +57,8 @@ class ResidualStream {
     }
     return state_.x;
   }
-  /// LN(sum()), in the element type that matrix products read.
-  Tensor normalised(const Norm& norm) { return normalised(norm, pass_.operand_type(state_.x)); }
+  /// Returns LN(sum()), in the element type that matrix products read.
+  Tensor normalized(const Norm& norm) { return normalized(norm, pass_.operand_type(state_.x)); }
   /// Adds factor * branch.
   void add(Tensor branch, double factor, const Dropout& drop) {
     if (factor != 1) {
@@ -68,14 +68,14 @@ class ResidualStream {
     }
     state_ = {sum(), branch, drop.options(pass_, branch)};
   }
-  /// LN(branch), the end of a branch that has a norm there. It has the stream's element type, and Lifetime::until_consumed.
-  Tensor normalised_branch(Tensor branch, const Norm& norm) { return norm(pass_, wide(branch), {}, Lifetime::until_consumed); }
-  void normalise(const Norm& norm) { state_ = {normalised(norm, state_.x.dtype())}; }
-  /// x becomes a x + b x0.
+  /// Returns LN(branch), the end of a branch that has a norm there. It has the stream's element type, and Lifetime::until_consumed.
+  Tensor normalized_branch(Tensor branch, const Norm& norm) { return norm(pass_, wide(branch), {}, Lifetime::until_consumed); }
+  void normalize(const Norm& norm) { state_ = {normalized(norm, state_.x.dtype())}; }
+  /// Replaces x by a x + b x0.
   void mix_with_first(Tensor a, Tensor b) { state_ = {weighted_sum(sum(), first_, a, b)}; }
 
  private:
-  /// The branch in the stream's element type.
+  /// Returns the branch in the stream's element type.
   Tensor wide(Tensor branch) {
     const DType dtype = state_.x.dtype();
     if (branch.dtype() == dtype) {
@@ -85,7 +85,7 @@ class ResidualStream {
     pass_.tape.release(branch);
     return copy;
   }
-  Tensor normalised(const Norm& norm, DType dtype) {
+  Tensor normalized(const Norm& norm, DType dtype) {
     if (!state_.branch) {
       return norm(pass_, state_.x, dtype);
     }
@@ -118,7 +118,7 @@ struct Stack {
     double scale;  // of the output
     Norm norm;
     Layer layer;
-    std::optional<Norm> second_norm;  // of the output, if there is a norm before the layer too
+    std::optional<Norm> second_norm;  // norm of the output, if there is a norm before the layer too
     Dropout dropout;
 
     template <class... Args>
@@ -136,15 +136,15 @@ struct Stack {
     template <class... Inputs>
     void operator()(Pass& pass, ResidualStream& x, Inputs... inputs) const {
       switch (where) {
-        case NormPosition::pre: x.add(layer(pass, x.normalised(norm), inputs...), scale, dropout); return;
+        case NormPosition::pre: x.add(layer(pass, x.normalized(norm), inputs...), scale, dropout); return;
         case NormPosition::post:
           x.add(layer(pass, x.sum(), inputs...), scale, dropout);
-          x.normalise(norm);
+          x.normalize(norm);
           return;
         case NormPosition::sandwich:
-          x.add(x.normalised_branch(layer(pass, x.normalised(norm), inputs...), *second_norm), scale, dropout);
+          x.add(x.normalized_branch(layer(pass, x.normalized(norm), inputs...), *second_norm), scale, dropout);
           return;
-        case NormPosition::branch: x.add(x.normalised_branch(layer(pass, x.sum(), inputs...), norm), scale, dropout); return;
+        case NormPosition::branch: x.add(x.normalized_branch(layer(pass, x.sum(), inputs...), norm), scale, dropout); return;
       }
     }
   };
@@ -156,7 +156,7 @@ struct Stack {
     std::optional<Branch<CrossAttention>> crossattention;
     Branch<FeedForward> mlp;
 
-    /// Block `number` of the stack.
+    /// Makes block `number` of the stack.
     Block(const Scope& s, const TransformerConfig& c, const StackKind& kind, index number)
         : has_rope(dikkat::has_rope(c, number)),
           has_window(window_of(c, number) > 0),
@@ -170,7 +170,8 @@ struct Stack {
       }
     }
 
-    /// rotation: the angles of the positions of x, or absent. cache and encoder_keys: those of this block, or null and absent.
+    /// Adds the block's branches to x. rotation: the angles of the positions of x, or absent. cache and encoder_keys: those of this block,
+    /// or null and absent.
     void operator()(Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation, const AttentionCache* cache = nullptr,
                     Tensor encoder_keys = {}) const {
       if (scalars) {
@@ -250,7 +251,7 @@ struct Stack {
   }
 
  private:
-  /// The angles of rotary positions for x, which begins where the cache ends.
+  /// Returns the angles of rotary positions for x, which begins where the cache ends.
   static Tensor angles(const RotaryPositions& positions, Pass& pass, Tensor x, const CachedSequences* cache) {
     const index time = x.shape()[1];
     return cache == nullptr ? positions(pass, 0, time, x.dtype()) : positions(pass, cache->next_positions(pass.tape), time, x.dtype());

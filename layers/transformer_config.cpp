@@ -8,14 +8,14 @@ namespace {
 
 constexpr double kGpt2Std = 0.02;
 
-/// LongRoPE's factor of cosines and sines (Ding et al., arXiv 2402.13753; Phi-3's configuration), which makes up for a softer softmax over
-/// more positions.
+/// Returns LongRoPE's factor of cosines and sines (Ding et al., arXiv 2402.13753; Phi-3's configuration), which makes up for a softer
+/// softmax over more positions.
 double longrope_amplitude(const TransformerConfig& c) {
   const auto original = static_cast<double>(std::max<index>(c.rope_original_context, 2));
   return c.rope_factor > 1 ? std::sqrt(1 + std::log(c.rope_factor) / std::log(original)) : 1;
 }
 
-/// Whether a layer is the last one of a group of `size` layers. Groups of size 0 do not exist.
+/// Returns whether a layer is the last one of a group of `size` layers. Groups of size 0 do not exist.
 bool ends_group(index layer, index size) { return size > 0 && (layer + 1) % size == 0; }
 
 double glorot(index in, index out) { return std::sqrt(2.0 / static_cast<double>(in + out)); }
@@ -120,7 +120,7 @@ bool has_value_embedding(const TransformerConfig& c, index layer, index layers) 
 }
 
 index value_gate_channels(const TransformerConfig& c) {
-  constexpr index kChannels = 12;  // nanochat's
+  constexpr index kChannels = 12;  // nanochat's number
   return std::min(kChannels, c.n_embd);
 }
 

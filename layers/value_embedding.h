@@ -16,7 +16,8 @@ struct ValueEmbedding {
       : table(s / "value_embedding", c.vocab_size, c.n_kv_head * c.head_size, weight_std(c, c.n_embd, c.n_kv_head * c.head_size)),
         gate((s / "value_gate").param("weight", {c.n_kv_head, value_gate_channels(c)}, Init::zeros(), Decay::yes, Role::hidden)) {}
 
-  /// qkv (B, T, columns of q | k | v) and x (B, T, C) in the type that products read, tokens (B, T) of i32.
+  /// Returns qkv with the rows added: qkv (B, T, columns of q | k | v) and x (B, T, C) in the type that products read, tokens (B, T) of
+  /// i32.
   Tensor operator()(Tensor qkv, Tensor x, Tensor tokens) const {
     return add_value_embedding(qkv, x, embedding(tokens, table.weight), gate);
   }

@@ -10,7 +10,7 @@ class AdamW : public Optimizer {
  public:
   struct Options {
     double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
-    double weight_decay = 0.1;    // of parameters of Decay::yes
+    double weight_decay = 0.1;    // for parameters of Decay::yes
     bool cautious_decay = false;  // decay only weights that the update moves towards 0
   };
 

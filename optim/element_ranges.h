@@ -11,11 +11,11 @@ namespace dikkat {
 /// Elements that an optimizer updates one by one: parameters that are adjacent in the slab and have equal settings.
 struct ElementRange {
   index begin, end;    // in the store's slab
-  index state_offset;  // of its first element in a state slab
+  index state_offset;  // offset of its first element in a state slab
   double rate_factor, weight_decay;
 };
 
-/// The ranges of parameters that are in the order of the slab. `state` has a tensor of the parameter's shape for each of them.
+/// Returns the ranges of parameters that are in the order of the slab. `state` has a tensor of the parameter's shape for each of them.
 std::vector<ElementRange> element_ranges(std::span<const ParameterSettings> parameters, const StateSlab& state);
 
 /// Calls f(range, begin, count, state_offset) for the elements that are in both a unit and a range.

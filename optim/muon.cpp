@@ -15,7 +15,7 @@ std::vector<index> row_parts(const ParameterStore::Entry& entry) {
   return entry.row_parts.empty() ? std::vector{entry.shape()[0]} : entry.row_parts;
 }
 
-/// The number of rows or of columns, whichever is larger, of each part of a matrix.
+/// Returns the number of rows or of columns, whichever is larger, of each part of a matrix.
 index lines_of(index rows, index cols) { return std::max(rows, cols); }
 Shape lines_of(const ParameterStore::Entry& entry) {
   index lines = 0;

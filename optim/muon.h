@@ -16,9 +16,9 @@ class Muon : public Optimizer {
     double momentum = 0.95;
     MuonCoefficients coefficients = MuonCoefficients::jordan;
     std::optional<index> steps{};   // absent: usual_steps()
-    bool bf16_products = false;     // of f32 matrices: NewtonSchulz::bf16
-    std::optional<double> beta2{};  // NorMuon: of the running mean square of rows; absent: Muon, which has none
-    AdamW::Options adamw{};         // of the other parameters; weight_decay and cautious_decay are for both
+    bool bf16_products = false;     // for f32 matrices: NewtonSchulz::bf16
+    std::optional<double> beta2{};  // NorMuon's, for the running mean square of rows; absent: Muon, which has none
+    AdamW::Options adamw{};         // for the other parameters; weight_decay and cautious_decay are for both
   };
 
   /// Updates all trained parameters. Throws Error when the store has not been laid out.
@@ -41,16 +41,16 @@ class Muon : public Optimizer {
   };
   kernels::NewtonSchulz iteration() const;
   bool has_lines() const { return options_.beta2.has_value(); }
-  /// The matrix that begins there, or null.
+  /// Returns the matrix that begins there, or null.
   const Matrix* matrix_at(index begin) const;
 
   Options options_;
   index steps_;
   StateSlab momentum_;
-  StateSlab lines_;  // of NorMuon
+  StateSlab lines_;  // running squares of NorMuon
   AdamW others_;
   std::vector<Matrix> matrices_;       // in the order of the slab
-  std::vector<const Matrix*> chosen_;  // of an update
+  std::vector<const Matrix*> chosen_;  // matrices of an update
 };
 
 }  // namespace dikkat

@@ -20,11 +20,11 @@ struct Names<MuonCoefficients> {
   static constexpr std::string_view of[] = {"jordan", "polar_express", "turbo"};
 };
 
-/// The usual number of steps, and the largest number that there are polynomials for.
+/// Returns the usual number of steps, and the largest number that there are polynomials for.
 index usual_steps(MuonCoefficients coefficients);
 index most_steps(MuonCoefficients coefficients);
 
-/// The iteration for the kernel. Throws Error unless steps is from 1 to most_steps().
+/// Returns the iteration for the kernel. Throws Error unless steps is from 1 to most_steps().
 kernels::NewtonSchulz newton_schulz(MuonCoefficients coefficients, index steps);
 
 }  // namespace dikkat

@@ -17,8 +17,8 @@ namespace dikkat {
 struct StateSlab {
   struct Part {
     const ParameterStore::Entry* parameter;
-    Shape shape;   // of its tensor: mostly the parameter's
-    index offset;  // of its tensor, in elements; a multiple of 64 bytes
+    Shape shape;   // shape of its tensor: mostly the parameter's
+    index offset;  // offset of its tensor, in elements; a multiple of 64 bytes
   };
 
   std::string name;     // short, for checkpoints: "m"
@@ -35,7 +35,7 @@ struct StateSlab {
     require(dtype == kDType<T>, "optimizer: ", name, " holds ", dtype, ", asked for as ", kDType<T>);
     return reinterpret_cast<T*>(memory.data());
   }
-  /// Element `offset`; null while no memory is mapped, as in a dry run before reserve().
+  /// Returns element `offset`; null while no memory is mapped, as in a dry run before reserve().
   template <class T>
   T* at(index offset) const {
     T* first = data<T>();
@@ -50,15 +50,15 @@ struct Unit {
 
   index begin = 0, end = 0;
   bool whole = false;  // its update needs all of its gradient, so it cannot be cut
-  double flops = 0;    // of the matrix products in its update
+  double flops = 0;    // operations of the matrix products in its update
 };
 
 struct Update {
   index step = 1;            // counts from 1; updates that were left out do not count
-  double learning_rate = 0;  // of the schedule
+  double learning_rate = 0;  // rate of the schedule
   double gradient_scale = 1;
-  double weight_decay_factor = 1;    // of its schedule: multiplies the weight decay of each parameter
-  std::optional<double> momentum{};  // of its schedule, for optimizers that have one; absent: the one of their options
+  double weight_decay_factor = 1;    // value of its schedule: multiplies the weight decay of each parameter
+  std::optional<double> momentum{};  // value of its schedule, for optimizers that have one; absent: the one of their options
 };
 
 /// Changes the trained weights of a store by their gradients.
@@ -68,13 +68,13 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// "AdamW".
+  /// Returns the name, such as "AdamW".
   virtual const char* name() const = 0;
-  /// All state that is kept from step to step. Each slab has a different name.
+  /// Returns all state that is kept from step to step. Each slab has a different name.
   virtual std::vector<StateSlab*> state() = 0;
-  /// The parts of an update: every trained parameter is in exactly one unit.
+  /// Returns the parts of an update: every trained parameter is in exactly one unit.
   const std::vector<Unit>& units() const { return units_; }
-  /// The cost of an update of all units.
+  /// Returns the cost of an update of all units.
   virtual Cost cost() const = 0;
 
   /// Maps the memory of the state without touching it. If it is not called, the first step does this. Throws Error when there is not

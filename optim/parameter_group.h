@@ -11,12 +11,12 @@ namespace dikkat {
 
 /// Parameters with common settings: those whose path matches a pattern, or that have a role, or both.
 struct ParameterGroup {
-  std::string match{};         // of the whole path: * stands for any characters, ? for one, [ab] for one of these; empty: any path
+  std::string match{};         // pattern of the whole path: * stands for any characters, ? for one, [ab] for one of these; empty: any path
   std::optional<Role> role{};  // absent: any
 
   // A value that is not set keeps its default.
   std::optional<double> learning_rate{};  // at the peak of the schedule, whose form is the same for all parameters
-  std::optional<double> weight_decay{};   // also of parameters of Decay::no
+  std::optional<double> weight_decay{};   // also for parameters of Decay::no
   std::optional<bool> frozen{};
 
   bool contains(const ParameterStore::Entry& entry) const;
@@ -27,16 +27,16 @@ struct ParameterGroup {
 /// before the store is laid out.
 void freeze(ParameterStore& store, std::span<const ParameterGroup> groups);
 
-/// How an optimizer treats a parameter.
+/// Describes how an optimizer treats a parameter.
 struct ParameterSettings {
   const ParameterStore::Entry* parameter = nullptr;
   double rate_factor = 1;  // times the learning rate of the step
   double weight_decay = 0;
 };
 
-/// The settings of all trained parameters, in the order of the slab. Without a group, a parameter has rate_factor 1, and `weight_decay` if
-/// it is one of Decay::yes. Groups override both; if several groups set a value for a parameter, the last one counts. `learning_rate` is
-/// the peak of the schedule: a group's learning rate divided by it gives rate_factor.
+/// Returns the settings of all trained parameters, in the order of the slab. Without a group, a parameter has rate_factor 1, and
+/// `weight_decay` if it is one of Decay::yes. Groups override both; if several groups set a value for a parameter, the last one counts.
+/// `learning_rate` is the peak of the schedule: a group's learning rate divided by it is rate_factor.
 std::vector<ParameterSettings> settings_of(const ParameterStore& store, double weight_decay, std::span<const ParameterGroup> groups = {},
                                            double learning_rate = 1);
 

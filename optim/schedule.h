@@ -21,16 +21,16 @@ struct Schedule {
   double min_lr = 1e-4;
   index warmup_steps = 100;
   index decay_steps = 2000;
-  double decay_share = 0.2;                  // of wsd
-  DecayForm decay_form = DecayForm::linear;  // of wsd
+  double decay_share = 0.2;                  // for wsd
+  DecayForm decay_form = DecayForm::linear;  // for wsd
 
-  /// The rate of step `step`, which counts from 0. During warm-up it is learning_rate * (step + 1) / (warmup_steps + 1), except with
-  /// inverse_sqrt. Throws Error for inverse_sqrt without warm-up.
+  /// Returns the rate of step `step`, which counts from 0. During warm-up it is learning_rate * (step + 1) / (warmup_steps + 1), except
+  /// with inverse_sqrt. Throws Error for inverse_sqrt without warm-up.
   double operator()(index step) const;
 
-  /// The last step at learning_rate, after which it falls to min_lr. Only for schedules that end there.
+  /// Returns the last step at learning_rate, after which it falls to min_lr. Only for schedules that end there.
   index decay_begin() const;
-  /// The part of the steps from decay_begin() to decay_steps that is over, from 0 to 1; 0 for schedules that do not end at min_lr.
+  /// Returns the part of the steps from decay_begin() to decay_steps that is over, from 0 to 1; 0 for schedules that do not end at min_lr.
   double decayed(index step) const;
 };
 
@@ -43,7 +43,7 @@ struct Names<Schedule::DecayForm> {
   static constexpr std::string_view of[] = {"linear", "sqrt"};
 };
 
-/// Whether the rate ends at Schedule::min_lr, at step decay_steps.
+/// Returns whether the rate ends at Schedule::min_lr, at step decay_steps.
 constexpr bool ends_at_min_lr(Schedule::Kind kind) {
   return kind == Schedule::Kind::linear || kind == Schedule::Kind::cosine || kind == Schedule::Kind::wsd;
 }

@@ -11,7 +11,7 @@ class Sgd : public Optimizer {
   struct Options {
     double momentum = 0.9;
     bool nesterov = false;
-    double weight_decay = 0;  // of parameters of Decay::yes
+    double weight_decay = 0;  // for parameters of Decay::yes
   };
 
   /// Updates all trained parameters. Throws Error when the store has not been laid out.

@@ -19,10 +19,10 @@ struct UpdateSchedule {
     index warmup_steps = 0;
   } momentum{};
 
-  /// The factor for step `step`, which counts from 0.
+  /// Returns the factor for step `step`, which counts from 0.
   double weight_decay_factor(index step) const;
   double momentum_at(index step) const;
-  /// An update with all of these values; its `step` and gradient_scale keep their defaults.
+  /// Returns an update with all of these values; its `step` and gradient_scale keep their defaults.
   Update at(index step) const;
 };
 

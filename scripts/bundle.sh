@@ -84,7 +84,7 @@ make_archive() {
   for file in "$stage/$name/bin/dikkat" "$stage/$name/lib/"*; do
     check_glibc "$file"
   done
-  copy_licences "$stage/$name/share/doc/dikkat/licences" "$tree" "$stage/$name/lib/"*
+  copy_licenses "$stage/$name/share/doc/dikkat/licenses" "$tree" "$stage/$name/lib/"*
 
   # The same files give the same archive.
   tar --create --gzip --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git -C "$repository" log -1 --format=%ct)" \
@@ -107,8 +107,8 @@ packages_of() {
   done
 }
 
-# Copies the licences of the Debian packages from which the libraries came.
-copy_licences() {
+# Copies the licenses of the Debian packages from which the libraries came.
+copy_licenses() {
   local to=$1 tree=$2 package packages
   shift 2
   mkdir -p "$to"

@@ -8,7 +8,7 @@
 
 namespace dikkat {
 
-/// A bump allocator: reset() frees everything at once. Memory is 64-byte aligned and not initialised.
+/// A bump allocator: reset() frees everything at once. Memory is 64-byte aligned and not initialized.
 /// At first it grows chunk by chunk. reset() replaces the chunks by one of their size, so later rounds of the same size need no new memory.
 class Arena {
  public:
@@ -29,12 +29,12 @@ class Arena {
 
   /// Frees everything. Pointers into the arena are invalid afterwards.
   void reset();
-  /// As reset(), but makes no system call: the next reset() joins the chunks.
+  /// Does what reset() does, but makes no system call: the next reset() joins the chunks.
   void forget() noexcept {
     at_ = 0;
     used_ = 0;
   }
-  /// From now on growing throws. Call it after the largest step: a larger one would be a mistake.
+  /// Makes later growth throw Error. Call it after the largest step: a larger one would be a mistake.
   void freeze() { frozen_ = true; }
   bool frozen() const { return frozen_; }
 
@@ -48,10 +48,10 @@ class Arena {
 
   std::string name_;
   std::vector<Pages> chunks_;
-  std::size_t at_ = 0;    // in the last chunk
-  std::size_t used_ = 0;  // in all chunks, padding included
+  std::size_t at_ = 0;    // offset in the last chunk
+  std::size_t used_ = 0;  // bytes in all chunks, padding included
   std::size_t peak_ = 0;
-  std::size_t capacity_ = 0;  // of all chunks
+  std::size_t capacity_ = 0;  // bytes of all chunks
   bool frozen_ = false;
 };
 

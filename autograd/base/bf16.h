@@ -15,7 +15,7 @@ struct bf16 {
   bool operator==(const bf16&) const = default;
 };
 
-/// The upper half of the result is `value` rounded to bf16 as Intel's vcvtneps2bf16 does: to nearest, ties to even. Denormal numbers become
+/// Rounds `value` to bf16 in the upper half of the result, as Intel's vcvtneps2bf16 does: to nearest, ties to even. Denormal numbers become
 /// zero, and a NaN stays one. The lower half is undefined. `U` is std::uint32_t or a vector of it.
 template <class U>
 [[gnu::always_inline]] constexpr U rounded_to_bf16(U value) {  // always, as vectors of sources for other instruction sets differ
@@ -28,7 +28,7 @@ template <class U>
 constexpr bf16 to_bf16(float value) { return {static_cast<std::uint16_t>(rounded_to_bf16(std::bit_cast<std::uint32_t>(value)) >> 16)}; }
 constexpr float to_float(bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
 
-/// The type that numbers are computed in that are stored as T.
+/// The type in which numbers stored as T are computed.
 template <class T>
 struct ComputedOf {
   using type = T;
@@ -45,7 +45,7 @@ struct ComputedOf<std::int32_t> {
 template <class T>
 using Computed = typename ComputedOf<T>::type;
 
-/// A number for computing, and back.
+/// Converts a stored number for computing, and back.
 template <class T>
 constexpr Computed<T> to_computed(T value) {
   if constexpr (std::is_same_v<T, bf16>) {

@@ -7,7 +7,7 @@ namespace dikkat {
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
   std::array<index, Shape::kMaxRank> extents{};
-  for (int axis = 1; axis <= rank; ++axis) {  // counted from the last
+  for (int axis = 1; axis <= rank; ++axis) {  // axes count from the last one
     const index of_a = axis <= a.rank() ? a[-axis] : 1, of_b = axis <= b.rank() ? b[-axis] : 1;
     require(of_a == of_b || of_a == 1 || of_b == 1, op, ": shapes ", a, " and ", b,
             " do not fit, expected extents that are equal or 1, counted from the last axis");

@@ -32,7 +32,7 @@ Buffer* BufferPool::acquire(std::size_t bytes, const char* what) {
     fill(place, bytes, what);
     return &place;
   }
-  // Takes the buffer of this size that was released last: it may still be in the processor's cache.
+  // Take the buffer of this size that was released last: it may still be in the processor's cache.
   const std::size_t size = (*smallest)->bytes;
   const auto behind = std::upper_bound(smallest, free_.end(), size, [](std::size_t n, const Place* p) { return n < p->bytes; });
   Place* const place = *(behind - 1);

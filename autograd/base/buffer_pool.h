@@ -18,13 +18,13 @@ struct Buffer {
 /// free buffers are too small, a new one replaces the largest of them. So there are never more large buffers than were in use at once.
 class BufferPool {
  public:
-  /// A buffer of at least `bytes` with one user. Contents are not initialised. Throws Error when the system has no memory.
+  /// Returns a buffer of at least `bytes` with one user. Contents are not initialized. Throws Error when the system has no memory.
   Buffer* acquire(std::size_t bytes, const char* what);
   void share(Buffer* buffer) { ++buffer->users; }
   /// The last user's release returns the buffer to the pool. This allocates nothing. Throws Error for a buffer that has no users.
   void release(Buffer* buffer);
 
-  /// Bytes of all buffers, in use or not.
+  /// Returns the bytes of all buffers, in use or not.
   std::size_t capacity() const { return capacity_; }
 
   /// Maps buffers of all the sizes that another pool has.
@@ -32,14 +32,14 @@ class BufferPool {
 
  private:
   struct Place : Buffer {
-    Pages memory{};  // of a large buffer; a small one is part of a chunk
+    Pages memory{};  // a large buffer's memory; a small one is part of a chunk
   };
 
   Place& add();
   void fill(Place& place, std::size_t bytes, const char* what);
 
   std::deque<Place> places_;
-  std::vector<Place*> free_;  // by size
+  std::vector<Place*> free_;  // sorted by size
   std::vector<Pages> chunks_;
   std::byte* chunk_ = nullptr;  // the unused rest of the last chunk
   std::size_t chunk_left_ = 0;

@@ -11,7 +11,7 @@ namespace dikkat {
 /// "0::/a/b", `controller` is empty; for version 1, as in "4:cpu,memory:/a/b", it is the controller, such as "memory".
 std::string cgroup_in(std::istream& lines, std::string_view controller = "");
 
-/// The cgroup of this process, from /proc/self/cgroup; see cgroup_in().
+/// Returns the cgroup of this process, from /proc/self/cgroup; see cgroup_in().
 std::string own_cgroup(std::string_view controller = "");
 
 /// Calls visit(folder) for the cgroup `path` (such as /a/b) and for those above it, from the outermost: root, root/a, root/a/b.

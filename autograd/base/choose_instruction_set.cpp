@@ -20,10 +20,10 @@ namespace dikkat {
 namespace {
 
 #if defined(__x86_64__)
-/// Whether this processor multiplies tiles of bf16, and the system lets this process use their registers.
+/// Returns whether this processor multiplies tiles of bf16, and the system lets this process use their registers.
 bool can_use_amx() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned kBf16 = 1U << 22, kTiles = 1U << 24;  // of leaf 7, EDX
+  constexpr unsigned kBf16 = 1U << 22, kTiles = 1U << 24;  // bits of leaf 7, EDX
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kBf16) != 0 && (d & kTiles) != 0 &&
          ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
@@ -82,7 +82,7 @@ void set_amx(bool is_used) { __atomic_store_n(&amx, is_used ? 1 : 0, __ATOMIC_RE
 
 const char* wanted_set() { return std::getenv("DIKKAT_ISA"); }  // NOLINT(concurrency-mt-unsafe): nothing sets it
 
-/// The number of the set that DIKKAT_ISA names, or of the last one that this processor has.
+/// Returns the index of the set that DIKKAT_ISA names, or of the last one that this processor has.
 int choose(const char* const* sets, int count) {
   const char* wanted = wanted_set();
   if (wanted != nullptr && *wanted != '\0') {

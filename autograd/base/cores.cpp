@@ -16,15 +16,16 @@ namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-/// The quota of one cgroup, in cores. Its file reads "max 100000" or "150000 100000": microseconds of processor time in each period.
+/// Returns the quota of one cgroup, in cores. Its file reads "max 100000" or "150000 100000": microseconds of processor time in each
+/// period.
 double quota_of(const std::filesystem::path& folder) {
   std::ifstream file(folder / "cpu.max");
   double quota = 0, period = 0;
   return file >> quota >> period && quota > 0 && period > 0 ? quota / period : kNoLimit;
 }
 
-/// The cores in this thread's affinity mask, and those on which OpenMP's runtime places threads. With OMP_PROC_BIND it binds the first
-/// thread to one of them before main() begins. Empty if the system does not report the mask.
+/// Returns the cores in this thread's affinity mask, and those on which OpenMP's runtime places threads. With OMP_PROC_BIND it binds the
+/// first thread to one of them before main() begins. Empty if the system does not report the mask.
 cpu_set_t cores_of_process() noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);

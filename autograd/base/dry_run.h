@@ -14,13 +14,13 @@ class DryRun {
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
 
-  /// Whether this thread is in a dry run.
+  /// Returns whether this thread is in a dry run.
   static bool active() noexcept;
 
-  /// The most scratch memory, in bytes, that kernels leased at once while it lived, on `threads` threads together.
+  /// Returns the most scratch memory, in bytes, that kernels leased at once while it lived, on `threads` threads together.
   std::size_t scratch_bytes(int threads) const noexcept;
 
-  /// For parallel loops: the scratch memory that this thread leases while this lives counts for each thread of the loop.
+  /// Counts the scratch memory that this thread leases for each thread of a parallel loop, while it lives.
   class EachThread {
    public:
     EachThread() noexcept;

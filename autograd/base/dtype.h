@@ -35,7 +35,7 @@ struct DTypeOf<bf16> {
 template <class T>
 inline constexpr DType kDType = DTypeOf<T>::value;
 
-/// Bytes of an element.
+/// Returns the bytes of an element.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f32: return sizeof(float);
@@ -69,12 +69,12 @@ auto for_float(DType dtype, const char* what, F&& f, const char* expected = "f32
   }
   fail(what, ": element type ", dtype, ", expected ", expected, "; cast(x, DType::f32) changes it");
 }
-/// Like for_float(), and calls f(bf16{}) for bf16. f then computes in Computed<T> with numbers stored as T.
+/// Does what for_float() does, and calls f(bf16{}) for bf16. f then computes in Computed<T> with numbers stored as T.
 template <class F>
 auto for_stored(DType dtype, const char* what, F&& f) {
   return dtype == DType::bf16 ? f(bf16{}) : for_float(dtype, what, f, "f32, f64 or bf16");
 }
-/// Like for_stored(), and calls f(std::int32_t{}) for ids: for what moves, compares or chooses elements of any type.
+/// Does what for_stored() does, and calls f(std::int32_t{}) for ids. Use it to move, compare or choose elements of any type.
 template <class F>
 auto for_element(DType dtype, const char* what, F&& f) {
   return dtype == DType::i32 ? f(std::int32_t{}) : for_stored(dtype, what, f);

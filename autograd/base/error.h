@@ -29,7 +29,7 @@ template <std::same_as<bool> B>
 void append_to(std::string& out, B value) {
   out += value ? "true" : "false";
 }
-/// Numbers in their shortest form that reads back to the same value.
+/// Appends a number in the shortest form that reads back to the same value.
 template <class N>
   requires((std::integral<N> || std::floating_point<N>) && !std::same_as<N, bool> && !std::same_as<N, char>)
 void append_to(std::string& out, N value) {
@@ -41,7 +41,7 @@ void append_to(std::string& out, N value) {
 template <class X>
 concept Printable = requires(std::string& out, const X& value) { append_to(out, value); };
 
-/// The text of the parts, one after another. For a type of your own, declare `append_to(std::string&, const X&)` beside it.
+/// Returns the parts as one string. For a type of your own, declare `append_to(std::string&, const X&)` next to it.
 template <Printable... Parts>
 std::string concat(const Parts&... parts) {
   std::string text;
@@ -49,7 +49,7 @@ std::string concat(const Parts&... parts) {
   return text;
 }
 
-/// The system's text for a value of errno.
+/// Returns the system's text for a value of errno.
 inline std::string describe_errno(int error) { return std::generic_category().message(error); }
 
 /// In a message, stands for the text of errno. errno is read when the message is made, so `require(::fsync(file) == 0, "...: ",

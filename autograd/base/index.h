@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// Every count, extent and offset.
+/// The type of every count, extent and offset.
 using index = std::int64_t;
 
 /// Returns a / b, rounded up. a is not negative, and b is positive. It does not overflow.

@@ -64,7 +64,7 @@
 
 namespace dikkat {
 
-/// The instruction sets that the library was compiled for. It is data: reading it takes none of them.
+/// The instruction sets that the library was compiled for. Reading it needs none of them, because it is data.
 extern const std::uint32_t kCompiledFor;
 
 }  // namespace dikkat

@@ -8,7 +8,7 @@
 
 namespace dikkat {
 
-/// The names of an enumeration's values in configurations, `of`, in the order of the enumerators. Specialised beside each enumeration.
+/// The names of an enumeration's values in configurations, `of`, in the order of the enumerators. Specialized next to each enumeration.
 template <class E>
 struct Names;
 
@@ -17,7 +17,7 @@ constexpr std::string_view name_of(E value) {
   return Names<E>::of[static_cast<std::size_t>(value)];
 }
 
-/// The value with this name; nullopt where there is none.
+/// Returns the value with this name; nullopt where there is none.
 template <class E>
 constexpr std::optional<E> value_named(std::string_view name) {
   for (std::size_t i = 0; i < std::size(Names<E>::of); ++i) {
@@ -28,7 +28,7 @@ constexpr std::optional<E> value_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// "gpt, encoder_decoder": all names, for messages.
+/// Returns all names for messages, such as "gpt, encoder_decoder".
 template <class E>
 std::string all_names() {
   std::string text;

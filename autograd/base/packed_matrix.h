@@ -28,7 +28,7 @@ inline constexpr index kScaleBlock = 32;
 ///   q4: for each block of 32 columns: for each r the scale, an f16; then for each eight columns c, for each r: four-bit numbers plus 8,
 ///   with
 ///       the lowest bits first, of columns c, c + 2, c + 4, c + 6, c + 1, c + 3, c + 5, c + 7.
-/// So 16-bit lanes give pairs of adjacent columns, as products multiply them.
+/// So 16-bit lanes hold pairs of adjacent columns, as products multiply them.
 struct PackedMatrix {
   PackedType packing = PackedType::f32;
   index rows = 0, cols = 0;
@@ -36,7 +36,7 @@ struct PackedMatrix {
   bool keeps_f32 = false;  // products of many rows of f32 stay in f32, even if another type would be faster
 };
 
-/// Bytes of one row of a panel, with its scales.
+/// Returns the bytes of one row of a panel, with its scales.
 constexpr index packed_row_bytes(PackedType packing, index cols) {
   constexpr index kBytesOfScale = 2;
   const index blocks = ceil_div(cols, kScaleBlock);

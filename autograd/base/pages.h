@@ -5,7 +5,7 @@
 
 namespace dikkat {
 
-/// Memory from mmap: zeroed, aligned to 64 bytes or (from 2 MiB on) to 2 MiB, and on huge pages where the system has them.
+/// Memory from mmap: zeroed, aligned to 64 bytes (2 MiB or more: to 2 MiB), and on huge pages where the system has them.
 class Pages {
  public:
   Pages() = default;
@@ -17,10 +17,10 @@ class Pages {
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
-  /// Gives the whole pages among `bytes` from `offset` on back to the system. They are zero when they are touched again.
+  /// Returns the whole pages among the `bytes` bytes at `offset` to the system. They are zero when they are touched again.
   void release(std::size_t offset, std::size_t bytes);
 
-  /// How often this process has mapped pages. In a steady state the number does not change.
+  /// Returns how often this process has mapped pages. In a steady state the number does not change.
   static std::int64_t requests();
 
  private:

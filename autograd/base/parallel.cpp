@@ -55,7 +55,7 @@ void set_thread_count(int count) {
 }
 
 void start_threads() {
-  const int wanted = thread_count() - 1;  // besides this one
+  const int wanted = thread_count() - 1;  // this thread runs already
   // Start one thread for each that OpenMP will need, and let them all wait, to see whether the system allows so many.
   std::atomic<bool> over = false;
   std::vector<std::thread> probes;  // all at once, as OpenMP wants them

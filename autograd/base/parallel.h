@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// The number of threads that kernels use when this thread calls them. The default is OMP_NUM_THREADS, or usable_cores(). It is 1 within a
-/// parallel loop.
+/// Returns the number of threads that kernels use when this thread calls them. The default is OMP_NUM_THREADS, or usable_cores(). It is 1
+/// within a parallel loop.
 int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);
@@ -18,9 +18,9 @@ void set_thread_count(int count);
 /// call they start with the first kernel, and OpenMP's runtime ends the process if it cannot start them.
 void start_threads();
 
-/// Call this first in main(): threads that wait for work then spin for some microseconds before they sleep, unless the environment sets
-/// another policy. OpenMP's runtimes read the environment before main() begins, so this starts the program once more. By default threads
-/// spin for milliseconds, which makes steps several times slower if another process uses one of the cores.
+/// Makes threads that wait for work spin for some microseconds before they sleep, unless the environment sets another policy. Call it first
+/// in main(): OpenMP's runtimes read the environment before main() begins, so this starts the program once more. By default threads spin
+/// for milliseconds, which makes steps several times slower if another process uses one of the cores.
 void wait_briefly(char** argv) noexcept;
 
 /// A rough estimate of a loop's work, from shapes: the number of multiply-adds, at full speed, that take as long. It only decides whether
@@ -31,14 +31,14 @@ struct Work {
   static constexpr Work products(index m, index n, index k) {
     return {static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)};
   }
-  /// The work of reading and writing n elements once: an element takes as long as 32 multiply-adds.
+  /// Returns the work of reading and writing n elements once: an element takes as long as 32 multiply-adds.
   static constexpr Work elements(index n) { return {32 * static_cast<double>(n)}; }
 };
 
 /// A loop with less work than this runs only on the calling thread. It is about 5 microseconds, the time that waking the others takes.
 inline constexpr Work kLeastWork{1 << 19};
 
-/// The number of loops that this process has run on more than one thread.
+/// Returns the number of loops that this process has run on more than one thread.
 std::int64_t parallel_loops() noexcept;
 
 /// While it lives, kernels that this thread calls (and the libraries that they call) run on `count` threads, except for loops with less
@@ -66,7 +66,7 @@ struct Tiles {
   Work work;
   TileFunction function;
   void* context;
-  ThreadFunction on_thread;  // once on each thread before its first tile; null for none
+  ThreadFunction on_thread;  // called once on each thread before its first tile; null for none
   void* thread_context;
 };
 void run_tiles(const Tiles& tiles);
@@ -87,7 +87,7 @@ template <class F>
 void parallel_for(index tiles, Work work, F&& f) {
   detail::run_tiles({tiles, true, work, detail::kTileFunction<std::remove_reference_t<F>>, &f, nullptr, nullptr});
 }
-/// For loops whose work is large or unknown.
+/// Runs a loop whose work is large or unknown.
 template <class F>
 void parallel_for(index tiles, F&& f) {
   parallel_for(tiles, detail::kMuch, f);
@@ -101,16 +101,16 @@ void parallel_for(index tiles, Work work, P&& on_thread, F&& f) {
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
-/// Like parallel_for(), for tiles of unequal work: a thread takes the next tile when it has finished one. Tiles begin in their order, so a
-/// tile may wait for one before it.
+/// Does what parallel_for() does, but for tiles of unequal work: a thread takes the next tile when it has finished one. Tiles begin in
+/// their order, so a tile may wait for one before it.
 template <class P, class F>
 void parallel_for_uneven(index tiles, Work work, P&& on_thread, F&& f) {
   detail::run_tiles({tiles, false, work, detail::kTileFunction<std::remove_reference_t<F>>, &f,
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
-/// Within a parallel loop: whether one of its tiles has thrown, so that tiles that have not begun are skipped. Tiles that wait for another
-/// tile check this.
+/// Returns, within a parallel loop, whether one of its tiles has thrown, so that tiles that have not begun are skipped. Tiles that wait for
+/// another tile check this.
 bool parallel_loop_failed() noexcept;
 
 /// Calls f(begin, end) for consecutive ranges that cover 0 to n - 1, one range for each thread and all of about the same length. Ranges
@@ -129,7 +129,7 @@ void parallel_blocks(index n, index block, Work work, F&& f) {
     f(begin, begin + block < n ? begin + block : n);
   });
 }
-/// Like parallel_blocks() above, for work that is proportional to the number of elements.
+/// Does what parallel_blocks() above does, but for work that is proportional to the number of elements.
 template <class F>
 void parallel_blocks(index n, index block, F&& f) {
   parallel_blocks(n, block, Work::elements(n), f);

@@ -1,5 +1,5 @@
 // Replaces parallel.cpp where there is no OpenMP (DIKKAT_OPENMP=OFF). ThreadSanitizer reports false races in OpenMP's runtimes, which are
-// not instrumented; it understands std::thread. Each loop starts and ends its threads, so that nothing else synchronises them. This is
+// not instrumented; it understands std::thread. Each loop starts and ends its threads, so that nothing else synchronizes them. This is
 // slow.
 #include <algorithm>
 #include <atomic>
@@ -22,7 +22,7 @@ int first_thread_count() {
   return count >= 1 ? count : usable_cores();
 }
 
-// Each thread has its own, as with OpenMP.
+// Each thread has its own count, as with OpenMP.
 thread_local int threads = first_thread_count();
 thread_local bool in_loop = false;
 
@@ -36,7 +36,7 @@ void run_share(const detail::Tiles& tiles, detail::TileLoop& loop, int thread, i
     }
     return;
   }
-  // Relaxed, so that taking tiles does not synchronise the threads' memory and hide races between tiles.
+  // Relaxed, so that taking tiles does not synchronize the threads' memory and hide races between tiles.
   for (index tile; (tile = next.fetch_add(1, std::memory_order_relaxed)) < tiles.count;) {
     loop.run(tile);
   }

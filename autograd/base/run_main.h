@@ -10,7 +10,7 @@
 namespace dikkat {
 
 namespace detail {
-/// Within a catch block: prints the exception's message to standard error.
+/// Prints the exception's message to standard error, within a catch block.
 void print_exception() noexcept;
 }  // namespace detail
 
@@ -31,8 +31,8 @@ int exit_code_of(F&& f) {
   }
 }
 
-/// The body of main(). Calls f(), or f(arguments) with a vector of the arguments after the program's name, as exit_code_of() does. Threads
-/// wait as wait_briefly() sets, which starts the program once more, so nothing should come before it:
+/// Runs the body of main(): calls f(), or f(arguments) with a vector of the arguments after the program's name, as exit_code_of() does.
+/// Threads wait as wait_briefly() sets. That starts the program once more, so nothing should come before it:
 ///
 ///   int main(int argc, char** argv) { return dikkat::run_main(argc, argv, train); }
 template <class F>

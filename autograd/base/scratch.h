@@ -23,7 +23,7 @@ class ScratchLease {
   Pages own_pages_;  // memory of only this lease, if the thread's memory is too small
 };
 
-/// Scratch memory of this thread for one scope: `count` elements, 64-byte aligned, not initialised. Leases nest like a stack: each ends
+/// Scratch memory of this thread for one scope: `count` elements, 64-byte aligned, not initialized. Leases nest like a stack: each ends
 /// with its scope. The thread keeps as much memory as was ever leased at once, so later leases of the same sizes allocate nothing. Throws
 /// Error when the system has no memory.
 template <class T>
@@ -38,7 +38,7 @@ class Scratch {
   ScratchLease lease_;
 };
 
-/// Bytes that this thread has leased at the moment.
+/// Returns the bytes that this thread has leased at the moment.
 std::size_t scratch_in_use() noexcept;
 
 /// Returns this thread's scratch memory to the system, unless some of it is leased.

@@ -30,17 +30,17 @@ class Shape {
   }
 
   constexpr int rank() const { return rank_; }
-  /// Elements in all; 1 for a scalar.
+  /// Returns the number of elements; 1 for a scalar.
   constexpr index size() const { return size_; }
-  /// Extent of an axis; negative axes count from the end.
+  /// Returns the extent of an axis; negative axes count from the end.
   constexpr index operator[](int axis) const { return extents_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
-  /// All rank() extents.
+  /// Returns all rank() extents.
   constexpr std::span<const index> extents() const { return std::span(extents_).first(static_cast<std::size_t>(rank_)); }
-  /// The last extent, or 1 for a scalar.
+  /// Returns the last extent, or 1 for a scalar.
   constexpr index cols() const { return rank_ == 0 ? 1 : (*this)[-1]; }
-  /// size() / cols(): the rows of the array seen as a matrix of cols() columns.
+  /// Returns size() / cols(): the rows of the array seen as a matrix of cols() columns.
   constexpr index rows() const { return cols() == 0 ? 0 : size_ / cols(); }
-  /// This shape with another last extent.
+  /// Returns this shape with another last extent.
   constexpr Shape with_cols(index cols) const {
     Shape other;
     other.rank_ = rank_ == 0 ? 1 : rank_;

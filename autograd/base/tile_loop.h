@@ -14,7 +14,7 @@ class TileLoop {
  public:
   explicit TileLoop(const Tiles& tiles) : tiles_(tiles) {}
 
-  /// In a DryRun, does what replaces the loop and returns true.
+  /// Replaces the loop in a DryRun, and returns whether it is one.
   static bool is_dry(const Tiles& tiles) {
     if (!DryRun::active()) {
       return false;
@@ -26,7 +26,7 @@ class TileLoop {
     return true;
   }
 
-  /// Whether the loop should run only on the calling thread. If not, counts the loop in parallel_loops().
+  /// Returns whether the loop should run only on the calling thread. If not, counts the loop in parallel_loops().
   bool is_for_one_thread() const noexcept;
 
   /// Runs all tiles on this thread. Rethrows the first exception.
@@ -51,9 +51,9 @@ class TileLoop {
   void run(index tile) noexcept {
     guarded([&] { tiles_.function(tiles_.context, tile); });
   }
-  /// Whether the loop that this thread works for has failed.
+  /// Returns whether the loop that this thread works for has failed.
   static bool failed_here() noexcept { return failed_here_ != nullptr && failed_here_->load(std::memory_order_relaxed); }
-  /// Call it when all threads are done. Rethrows the first exception of a thread.
+  /// Ends the loop: call it when all threads are done. Rethrows the first exception of a thread.
   void finish() const {
     if (failure_) {
       std::rethrow_exception(failure_);

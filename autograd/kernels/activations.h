@@ -16,7 +16,7 @@ struct GeluOf {
   static constexpr T kB = T(2 * 0.7978845608028653558798921 * 0.044715);
   static constexpr T kLog2E = T(1.4426950408889634073599247);
   // x is clamped to these bounds, so that an infinite x does not give 0 times infinity. Below kLowest, e^-2u is infinite; above kHighest,
-  // it vanishes beside 1. In f32 they also keep the argument of exp2_within() in its range: 2^128.3 and 2^-119.4.
+  // it vanishes next to 1. In f32 they also keep the argument of exp2_within() in its range: 2^128.3 and 2^-119.4.
   static constexpr T kLowest = T(sizeof(T) == sizeof(float) ? -10.07 : -22);
   static constexpr T kHighest = T(sizeof(T) == sizeof(float) ? 9.8 : 22);
 
@@ -58,7 +58,7 @@ struct SiluOf {
     const Vec<T> above = not_below(x, std::numeric_limits<T>::lowest());
     return above / (T(1) + simd::exp(-above));
   }
-  /// With e = e^-x and s = 1 / (1 + e), it is s (1 + x (1 - s)), and 1 - s = e s keeps its digits.
+  /// Returns s (1 + x (1 - s)), where e = e^-x and s = 1 / (1 + e). 1 - s = e s keeps its digits.
   static Vec<T> slope(Vec<T> x) {
     constexpr T kHigh = std::numeric_limits<T>::max();
     constexpr T kLow = sizeof(T) == sizeof(float) ? T(-87) : T(-700);

@@ -7,7 +7,7 @@
 namespace dikkat::kernels {
 namespace {
 
-/// x where all bits of the mask are set, 0 where none is, even if x is NaN.
+/// Returns x where all bits of the mask are set, 0 where none is, even if x is NaN.
 template <class T>
 simd::Vec<T> masked(simd::Vec<T> x, const std::int32_t* mask) {
   simd::IntVec<T> bits;

@@ -32,7 +32,7 @@ void scaled_copy(index n, Computed<T> factor, const T* x, GradOut<T> out);
 template <class T>
 void fill(index n, Computed<T> value, GradOut<T> out);
 
-/// The sum of n numbers. The order of the additions does not depend on the number of threads.
+/// Returns the sum of n numbers. The order of the additions does not depend on the number of threads.
 template <class T>
 T sum(index n, const T* x);
 
@@ -43,7 +43,7 @@ void sum_rows(index rows, index cols, const T* x, GradOut<Computed<T>> out);
 /// out = x (n), in another element type. i32 gets numbers without their fraction, which must fit into it.
 template <class X, class Y>
 void convert(index n, const X* x, GradOut<Y> out);
-/// The place of the first of n numbers that do not fit into i32 without their fraction; n if all do, and in a DryRun.
+/// Returns the place of the first of n numbers that do not fit into i32 without their fraction; n if all do, and in a DryRun.
 template <class T>
 index first_not_i32(index n, const T* x);
 

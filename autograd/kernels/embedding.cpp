@@ -16,7 +16,8 @@ using simd::Vec;
 constexpr index kRows = 64;
 constexpr index kColumns = 128;
 
-/// Counting sort. order (n): the positions 0 to n - 1 sorted by token, stable; starts (vocabulary + 1): where each token's positions begin.
+/// Sorts by counting. order (n): the positions 0 to n - 1 sorted by token, stable; starts (vocabulary + 1): where each token's positions
+/// begin.
 void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index* order, index* starts) {
   std::fill(starts, starts + vocabulary + 1, index{0});
   for (index i = 0; i < n; ++i) {
@@ -34,7 +35,7 @@ void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index*
   starts[0] = 0;
 }
 
-/// Columns `begin` to `end` of the token's row of dtable, from its positions.
+/// Computes columns `begin` to `end` of the token's row of dtable from its positions.
 template <class T>
 void add_rows(const EmbeddingBackward<T>& p, const index* positions, index count, index token, index begin, index end) {
   if (p.dtable.add && count == 0) {

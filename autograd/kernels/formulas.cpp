@@ -8,7 +8,7 @@ namespace {
 using simd::Dual;
 using simd::Number;
 
-/// An activation's value, and its own derivative in place of the one by dual numbers.
+/// Returns an activation's value, and its own derivative in place of the one by dual numbers.
 template <class F, class T>
 Number<T> activated(Number<T> x) {
   return Number<T>(F::value(x.lanes));

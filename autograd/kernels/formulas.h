@@ -75,7 +75,7 @@ struct Where : Function<3, std::int32_t> {};
 /// a x + b z of x, z, a, b.
 struct WeightedSum : Function<4> {};
 
-/// The loops of a function. The result points to it, and so does not outlive it.
+/// Returns the loops of a function. The result points to it, and so does not outlive it.
 template <class F>
 dikkat::detail::Formula formula(const F& function);
 

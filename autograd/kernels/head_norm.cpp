@@ -12,8 +12,8 @@ namespace {
 
 using simd::Vec;
 
-constexpr index kNormRows = 8;         // of a tile, forward
-constexpr index kNormSummedRows = 16;  // of a tile, backward: each has its own sums
+constexpr index kNormRows = 8;         // rows of a tile, forward
+constexpr index kNormSummedRows = 16;  // rows of a tile, backward: each tile has its own sums
 
 template <class T>
 index width_of(const HeadNorm<T>& p) {
@@ -28,7 +28,7 @@ struct Head {
       : first(h < p.heads ? h * p.size : p.heads * p.size + (h - p.heads) * p.key_size), size(h < p.heads ? p.size : p.key_size) {}
 };
 
-/// 1 / sqrt(mean(h^2) + eps).
+/// Returns 1 / sqrt(mean(h^2) + eps).
 template <class C, class T>
 C scale_of_head(const HeadNorm<T>& p, index size, const T* head) {
   Vec<C> squares{};

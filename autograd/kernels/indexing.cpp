@@ -33,7 +33,7 @@ struct Place {
 /// The axes of a choice, without those of extent 1. Adjacent ones that all three arrays treat alike are joined.
 struct Axes {
   std::array<Axis, Shape::kMaxRank> outer{};
-  int count = 0;    // of outer axes
+  int count = 0;    // number of outer axes
   index lines = 1;  // the product of their extents
   Axis chosen{};    // its x is 0, as ids move along it
   index step = 0;   // in the array, from one id to the next
@@ -53,7 +53,7 @@ struct Axes {
 Axes axes_of(const Choice& choice) {
   const auto whole = contiguous_strides(choice.shape);
   Axes axes;
-  // Join the axes beside the chosen one.
+  // Join the axes other than the chosen one.
   bool last_follows = false;  // the last joined axis follows the chosen one
   for (int k = 0; k < choice.shape.rank(); ++k) {
     const auto i = static_cast<std::size_t>(k);
@@ -85,7 +85,7 @@ Axes axes_of(const Choice& choice) {
   return axes;
 }
 
-/// Whether one id chooses a whole run of the inner axis, which is contiguous in the array.
+/// Returns whether one id chooses a whole run of the inner axis, which is contiguous in the array.
 bool chooses_runs(const Axes& axes) { return axes.inner.ids == 0 && axes.inner.x == 1; }
 
 /// Calls f(column, place of id 0, id, place of the source) for the chosen elements of one line, columns begin to end - 1 of the inner axis,
@@ -127,7 +127,8 @@ void add_line(const ScatterAdd<T>& p, const Axes& axes, const Place& line, index
   });
 }
 
-/// As add_line(), but sums in f32, so that elements that are chosen several times are rounded once. `sums` has room for each id's columns.
+/// Does what add_line() does, but sums in f32, so that elements that are chosen several times are rounded once. `sums` has room for each
+/// id's columns.
 void add_line_in_f32(const ScatterAdd<bf16>& p, const Axes& axes, const Place& line, index begin, index end, float* sums) {
   const auto sum_of = [&](index column, index id) -> float& { return sums[id * (end - begin) + column]; };
   const auto element = [&](index place, index id) -> bf16& { return p.y[place + id * axes.step]; };

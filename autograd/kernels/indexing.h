@@ -42,7 +42,7 @@ struct ScatterAdd {
 template <class T>
 void scatter_add(const ScatterAdd<T>& p);
 
-/// The place of the first of n ids that is not one of 0 to extent - 1; n if there is none, and in a DryRun.
+/// Returns the place of the first of n ids that is not one of 0 to extent - 1; n if there is none, and in a DryRun.
 index first_outside(index n, const std::int32_t* ids, index extent);
 
 /// y (n, classes) = 1 at each row's id, 0 elsewhere.

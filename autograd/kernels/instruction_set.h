@@ -2,18 +2,17 @@
 
 namespace dikkat::kernels {
 
-/// The instruction set of the kernels that run here: "AVX2", "AVX-512", "AVX-512 with bf16", "AMX" (the same, but for
-/// products of bf16), "NEON", "NEON with dot products", "NEON with bf16", or "baseline" if compilers translate the vectors for some other
-/// processor.
+/// Returns the instruction set of the kernels that run here: "AVX2", "AVX-512", "AVX-512 with bf16", "AMX" (the same, but for products of
+/// bf16), "NEON", "NEON with dot products", "NEON with bf16", or "baseline" if compilers translate the vectors for some other processor.
 const char* instruction_set() noexcept;
 
-/// Whether kernels multiply bf16 by an instruction of the processor.
+/// Returns whether kernels multiply bf16 by an instruction of the processor.
 bool has_bf16_products() noexcept;
 
-/// Whether they do so by AMX (gemm_amx.h), whose sums have another order than those of vectors.
+/// Returns whether they do so by AMX (gemm_amx.h), whose sums have another order than those of vectors.
 bool has_amx_products() noexcept;
 
-/// Whether they do so by arm64's bfmmla, which rounds to odd (tests/kernels/reference/gemm.h).
+/// Returns whether they do so by arm64's bfmmla, which rounds to odd (tests/kernels/reference/gemm.h).
 bool has_bfmmla_products() noexcept;
 
 }  // namespace dikkat::kernels

@@ -12,9 +12,9 @@ namespace {
 
 using simd::Vec;
 
-constexpr index kRows = 8;         // of a tile, forward: few, so that many threads share a short batch
-constexpr index kSummedRows = 16;  // of a tile, backward: each has its own sums
-constexpr index kColumns = 64;     // that a thread gathers
+constexpr index kRows = 8;         // rows of a tile, forward: few, so that many threads share a short batch
+constexpr index kSummedRows = 16;  // rows of a tile, backward: each tile has its own sums
+constexpr index kColumns = 64;     // columns that a thread gathers
 
 /// Sums along a row use four independent accumulators, so that additions overlap.
 constexpr int kChains = 4;
@@ -78,10 +78,10 @@ void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
       T total{};
       if (p.residual != nullptr) {
         total = add_row(p, row, p.sum + row * cols);
-      } else if (p.centre) {
+      } else if (p.center) {
         total = sum_of_row(cols, x);
       }
-      const T mean = p.centre ? total / static_cast<T>(cols) : T(0);
+      const T mean = p.center ? total / static_cast<T>(cols) : T(0);
 
       // Compute the variance.
       Chains<T> squares;
@@ -92,7 +92,7 @@ void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
       const T variance = squares.total() / static_cast<T>(cols);
       const T rstd = T(1) / std::sqrt(variance + static_cast<T>(p.eps));
 
-      // Write the normalised row.
+      // Write the normalized row.
       simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
         Vec<T> v = (simd::load(x + at, lanes) - mean) * rstd * simd::load(gamma + at, lanes);
         if (beta != nullptr) {
@@ -100,7 +100,7 @@ void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
         }
         simd::store_as<T>(y + at, v, lanes);
       });
-      if (p.centre) {
+      if (p.center) {
         p.mean[row] = mean;
       }
       p.rstd[row] = rstd;

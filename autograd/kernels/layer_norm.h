@@ -6,21 +6,20 @@
 
 namespace dikkat::kernels {
 
-/// y = (x - mean) * rstd * gamma + beta for each row, with rstd = 1 / sqrt(variance + eps) and the biased variance
-/// (Ba, Kiros and Hinton, arXiv 1607.06450). Saves mean and rstd.
-/// Without `centre` it is RMSNorm (Zhang and Sennrich, arXiv 1910.07467): the same with a mean of 0, so rstd = 1 / sqrt(mean(x^2) + eps).
-/// With a branch, each row of x is computed first: x = residual + dropout(branch).
-/// B and Y are the types of the branch and of y.
+/// y = (x - mean) * rstd * gamma + beta for each row, with rstd = 1 / sqrt(variance + eps) and the biased variance (Ba, Kiros and Hinton,
+/// arXiv 1607.06450). Saves mean and rstd. Without `center` it is RMSNorm (Zhang and Sennrich, arXiv 1910.07467): as with a mean of 0, so
+/// rstd = 1 / sqrt(mean(x^2) + eps). With a branch, each row of x is computed first: x = residual + dropout(branch). B and Y are the types
+/// of the branch and of y.
 template <class T, class B = T, class Y = T>
 struct LayerNormForward {
   index rows = 0, cols = 0;
   double eps = 1e-5;
-  bool centre = true;
+  bool center = true;
   const T* x = nullptr;      // (rows, cols)
   const T* gamma = nullptr;  // (cols)
   const T* beta = nullptr;   // (cols), or null for none
   Y* y = nullptr;            // (rows, cols)
-  T* mean = nullptr;         // (rows); without `centre` it is not used
+  T* mean = nullptr;         // (rows); without `center` it is not used
   T* rstd = nullptr;         // (rows)
 
   const T* residual = nullptr;  // (rows, cols), or null: x is given

@@ -11,7 +11,7 @@
 namespace dikkat::kernels {
 namespace {
 
-constexpr index kWorkOfGates = 32;  // of an element's four gates, in elements that are copied
+constexpr index kWorkOfGates = 32;  // work of an element's four gates, in elements that are copied
 
 /// Calls f(b) for each row of a step.
 template <class T, class F>
@@ -19,13 +19,13 @@ void for_rows_of_step(const Lstm<T>& p, F&& f) {
   parallel_for(p.batch, Work::elements(kWorkOfGates * p.batch * p.hidden), f);
 }
 
-/// Row b of a matrix, or zeros if it is null.
+/// Copies row b of a matrix, or zeros if it is null.
 template <class T>
 void copy_or_zero(const T* rows, index b, index size, T* to) {
   rows != nullptr ? std::copy_n(rows + b * size, size, to) : std::fill_n(to, size, T(0));
 }
 
-/// The gates, c and h of step t, from the products (batch, 4 hidden).
+/// Computes the gates, c and h of step t from the products (batch, 4 hidden).
 template <class T>
 void step_forward(const Lstm<T>& p, index t, const T* products) {
   using N = simd::Number<T>;
@@ -92,7 +92,7 @@ void step_backward(const Lstm<T>& p, index t, const T* dh, T* dc) {
 
 template <class T>
 void lstm_forward(const Lstm<T>& p) {
-  const index row = p.time * p.hidden;  // of y, from one sequence to the next
+  const index row = p.time * p.hidden;  // elements of y from one sequence to the next
   for_rows_of_step(p, [&](index b) { copy_or_zero(p.h0, b, p.hidden, p.before + b * row); });
   const Scratch<T> products(p.batch * p.gate_width());
   for (index t = 0; t < p.time; ++t) {
@@ -119,7 +119,7 @@ void lstm_backward(const Lstm<T>& p) {
     std::fill_n(dh + b * p.hidden, p.hidden, T(0));
     copy_or_zero(p.dlast_c, b, p.hidden, dc + b * p.hidden);
   });
-  // Each step gives the gradients of its sums, and of the state before it.
+  // Compute at each step the gradients of its sums, and of the state before it.
   for (index t = p.time - 1; t >= 0; --t) {
     step_backward<T>(p, t, dh, dc);
     if (t > 0 || p.dh0) {
@@ -134,7 +134,7 @@ void lstm_backward(const Lstm<T>& p) {
                .ldc = p.hidden});
     }
   }
-  // The gradients of what all steps read.
+  // Compute the gradients of the tensors that all steps read.
   if (p.dsums) {
     scaled_copy<T>(rows * p.gate_width(), T(1), p.gates, p.dsums);
   }

@@ -59,7 +59,7 @@ double run_tiles(index rounds) {
   constexpr double kProducts = 4, kFlops = 2.0 * 16 * 16 * 32;  // products in a round, which use different sums, and operations of one
   const index threads = thread_count();
   parallel_for(threads, [&](index) {
-    __asm__ volatile("" : : "r"(&config) : "memory");  // gcc's intrinsic does not say that it reads all of it
+    __asm__ volatile("" : : "r"(&config) : "memory");  // gcc's intrinsic does not declare that it reads all of it
     _tile_loadconfig(&config);
     _tile_zero(4);
     _tile_zero(5);

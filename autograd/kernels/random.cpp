@@ -20,7 +20,7 @@ using simd::IntVec;
 using simd::kLanes;
 using simd::Vec;
 
-constexpr index kWords = index{4} * RandomStream::kGroups;  // that are drawn at a time
+constexpr index kWords = index{4} * RandomStream::kGroups;  // words that are drawn at a time
 constexpr index kTile = 1 << 12;                            // numbers: enough to be worth a task
 
 /// Draws numbers in blocks of kWords words, whose borders do not depend on the drawing. make(words, numbers) makes the numbers of one
@@ -45,7 +45,7 @@ void draw(const Drawing& drawing, index words_of_one, T* y, F&& make) {
   });
 }
 
-/// The largest number that is less than x.
+/// Returns the largest number that is less than x.
 float before(float x) { return std::nextafter(x, -std::numeric_limits<float>::infinity()); }
 double before(double x) { return std::nextafter(x, -std::numeric_limits<double>::infinity()); }
 bf16 before(bf16 x) {
@@ -53,7 +53,7 @@ bf16 before(bf16 x) {
   return {static_cast<std::uint16_t>(is_zero ? 0x8080 : is_negative ? x.bits + 1 : x.bits - 1)};  // denormal numbers are zero
 }
 
-/// Uniform in [0, 1), with 53 random bits, as RandomStream::uniform().
+/// Returns a uniform number in [0, 1) with 53 random bits, as RandomStream::uniform() does.
 double uniform_of(const std::uint32_t* two_words) {
   return static_cast<double>((std::uint64_t{two_words[0]} << 32 | two_words[1]) >> 11) * 0x1p-53;
 }
@@ -84,7 +84,7 @@ TwoNormals normals_of(Vec<std::uint32_t> radius_word, Vec<std::uint32_t> angle_w
   return {radius * (left ? -x : x), radius * (below ? -y : y)};
 }
 
-/// The numbers of kWords words: 2i and 2i + 1 from words 2i and 2i + 1.
+/// Makes the numbers of kWords words: 2i and 2i + 1 from words 2i and 2i + 1.
 void make_normals(const std::uint32_t* words, float* numbers) {
   constexpr index kPairs = kWords / 2;
   std::uint32_t radius_words[kPairs], angle_words[kPairs];
@@ -103,7 +103,7 @@ void make_normals(const std::uint32_t* words, float* numbers) {
     numbers[2 * i + 1] = odd[i];
   }
 }
-/// Numbers 2i and 2i + 1 from words 4i to 4i + 3, by the C library.
+/// Makes numbers 2i and 2i + 1 from words 4i to 4i + 3, by the C library.
 void make_normals(const std::uint32_t* words, double* numbers) {
   for (index i = 0; i < kWords / 2; i += 2) {
     const double radius = std::sqrt(-2 * std::log(1 - uniform_of(words + 2 * i)));
@@ -116,7 +116,7 @@ void make_normals(const std::uint32_t* words, double* numbers) {
 template <class C>
 constexpr index kWordsOfOne = std::is_same_v<C, double> ? 2 : 1;
 
-/// A word is below this with the probability p.
+/// Returns the threshold that a word is below with the probability p.
 double threshold(double p) { return p * 0x1p32; }
 
 }  // namespace
@@ -182,7 +182,7 @@ namespace {
 
 constexpr index kBlock = 64;  // classes whose weights are summed before the sum is added to that of the classes before
 
-/// Weights of `count` classes, and their sum. Returns -1 if one of them is negative or NaN.
+/// Computes the weights of `count` classes and returns their sum; -1 if one of them is negative or NaN.
 template <class T>
 double make_weights(index count, const T* x, bool logits, Computed<T> top, Computed<T>* weights) {
   using C = Computed<T>;
@@ -202,7 +202,7 @@ double make_weights(index count, const T* x, bool logits, Computed<T> top, Compu
   return total >= 0 && !any_negative ? total : -1;  // not so for NaN
 }
 
-/// The class that u, from 0 to 1, chooses; -1 if the weights are not right. `sums` has room for a number per block.
+/// Returns the class that u, from 0 to 1, chooses; -1 if the weights are not right. `sums` has room for a number per block.
 template <class T>
 std::int32_t class_of(const Categorical<T>& p, const T* x, double u, double* sums) {
   using C = Computed<T>;
@@ -212,7 +212,7 @@ std::int32_t class_of(const Categorical<T>& p, const T* x, double u, double* sum
   if (p.logits) {
     Vec<C> tops = simd::broadcast(top);
     simd::for_vectors<C>(0, p.classes, [&](index at, auto lanes) { tops = simd::max<C>(simd::load_as<C>(x + at, lanes, top), tops); });
-    top = simd::max<C>(tops);  // of numbers: NaN is found with the weights
+    top = simd::max<C>(tops);  // largest number: NaN is found with the weights
     if (!(std::abs(top) <= std::numeric_limits<C>::max())) {
       return -1;
     }
@@ -276,7 +276,7 @@ void draw_permutation(index n, const RandomStream& stream, std::int32_t* y) {
     };
     std::iota(y, y + n, 0);
     for (index left = n; left > 1; --left) {
-      // word * left / 2^32 is below `left`. Products whose lower half is too small are refused, so that each number has as many words.
+      // word * left / 2^32 is below `left`. Products whose lower half is too small are refused, so that each number has equally many words.
       const auto bound = static_cast<std::uint32_t>(left);
       std::uint64_t product = std::uint64_t{next()} * bound;
       if (static_cast<std::uint32_t>(product) < bound) {

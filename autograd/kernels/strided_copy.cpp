@@ -59,7 +59,7 @@ void copy_row(const Axis& inner, index count, const T* from, GradOut<T> to) {
   }
 }
 
-/// As copy_square(), for kSide rows and columns: smaller squares are transposed in registers.
+/// Does what copy_square() does, but for kSide rows and columns: smaller squares are transposed in registers.
 template <class T>
 void copy_whole_square(const T* from, index from_step, GradOut<T> to, index to_step) {
   constexpr index kLanes = simd::kLanes<T>;

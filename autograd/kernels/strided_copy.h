@@ -22,7 +22,7 @@ struct StridedCopy {
 template <class T>
 void strided_copy(const StridedCopy<T>& p);
 
-/// The strides of a contiguous array.
+/// Returns the strides of a contiguous array.
 inline std::array<index, Shape::kMaxRank> contiguous_strides(const Shape& shape) {
   std::array<index, Shape::kMaxRank> strides{};
   index step = 1;

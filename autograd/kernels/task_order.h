@@ -15,7 +15,7 @@ namespace dikkat::kernels {
 /// (parallel_for_uneven), has come as far as it needs. So the order of a sum, and its bits, do not depend on which task is faster.
 class TaskOrder {
  public:
-  /// Memory for `tasks` tasks; 0 if nothing is shared.
+  /// Makes memory for `tasks` tasks; 0 if nothing is shared.
   explicit TaskOrder(index tasks) : done_(tasks) {
     for (index i = 0; i < tasks; ++i) {
       new (done_ + i) Count;

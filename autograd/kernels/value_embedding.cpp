@@ -12,15 +12,15 @@ namespace {
 
 using simd::Vec;
 
-constexpr index kMixedRows = 8;         // of a tile, forward
-constexpr index kMixedSummedRows = 16;  // of a tile, backward: each has its own sums
+constexpr index kMixedRows = 8;         // rows of a tile, forward
+constexpr index kMixedSummedRows = 16;  // rows of a tile, backward: each tile has its own sums
 
 template <class C, class Lanes>
 void put_row(C* to, bool add, Vec<C> value, Lanes lanes) {
   simd::store(to, add ? simd::load(to, lanes) + value : value, lanes);
 }
 
-/// <w_h, x[:channels]> of one row of x, in all lanes.
+/// Returns <w_h, x[:channels]> of one row of x, in all lanes.
 template <class C, class T>
 Vec<C> gate_logit(const ValueEmbedding<T>& p, const T* x, index head) {
   Vec<C> products{};

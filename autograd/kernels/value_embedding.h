@@ -11,7 +11,7 @@ namespace dikkat::kernels {
 template <class T>
 struct ValueEmbedding {
   index rows = 0, before = 0, heads = 0, size = 0;
-  index width = 0, channels = 0;      // of x; and how many of them the gate reads
+  index width = 0, channels = 0;      // columns of x; and how many of them the gate reads
   const T* x = nullptr;               // (rows, width)
   const Computed<T>* e = nullptr;     // (rows, heads * size)
   const Computed<T>* gate = nullptr;  // (heads, channels): w

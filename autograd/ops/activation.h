@@ -12,14 +12,14 @@ struct Nonlinearity {
   Activation activation = Activation::gelu;
   bool gated = false;
 
-  /// Columns of the result, for an x with this many columns.
+  /// Returns the columns of the result for an x with this many columns.
   index columns_of(index columns) const { return gated ? columns / 2 : columns; }
 };
 
-/// f(gate) * up of x (..., 2 n), to (..., n). Throws Error for an odd number of columns.
+/// Returns f(gate) * up of x (..., 2 n): (..., n). Throws Error for an odd number of columns.
 Tensor gated(Activation activation, Tensor x);
 
-/// f(x), or gated(f, x), of f32, f64 or bf16.
+/// Returns f(x), or gated(f, x), of f32, f64 or bf16.
 Tensor activate(const Nonlinearity& nonlinearity, Tensor x);
 
 }  // namespace dikkat

@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// The kernel's name of an activation.
+/// Returns the kernel's name of an activation.
 inline kernels::GateActivation gate_activation(Activation activation) {
   switch (activation) {
     case Activation::gelu: return kernels::GateActivation::gelu;

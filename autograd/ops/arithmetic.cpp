@@ -20,7 +20,7 @@ Tensor two(Op op, Tensor a, Tensor b, const F& function) {
   return detail::elementwise(name_of(op), operands, kernels::formula(function));
 }
 
-/// x's gradient, when y is x or -x (`function`), repeated to y's shape: dy or -dy, summed where x repeats.
+/// Writes x's gradient when y is x or -x (`function`), repeated to y's shape: dy or -dy, summed where x repeats.
 template <class T, class F>
 void pass_through(Gradients& g, Tensor y, Tensor x, const F& function) {
   const auto dx = g.into<T>(x);
@@ -35,7 +35,7 @@ void pass_through(Gradients& g, Tensor y, Tensor x, const F& function) {
   detail::backward_of_one<T>(kernels::formula(function), x, y.shape(), g.of<T>(y), dx);
 }
 
-/// a + b or a - b.
+/// Returns a + b or a - b.
 template <class F, class G>
 Tensor sum_of(Op op, Tensor a, Tensor b, const F& function, const G& of_b) {
   return for_stored(a.dtype(), name_of(op), [&](auto zero) {
@@ -60,7 +60,7 @@ Tensor sum_of(Op op, Tensor a, Tensor b, const F& function, const G& of_b) {
   });
 }
 
-/// The comparison `name`. It has no gradient.
+/// Computes the comparison `name`, which has no gradient.
 template <std::size_t n, class F>
 Tensor compared(const char* name, const std::array<Tensor, n>& operands, const F& f) {
   return for_element(operands[0].dtype(), name, [&](auto zero) {
@@ -179,7 +179,7 @@ Tensor where(Tensor condition, Tensor a, Tensor b) {
 
 namespace {
 
-/// The number as a tensor that where() combines with `other`.
+/// Returns the number as a tensor that where() combines with `other`.
 Tensor constant_beside(Tensor condition, Tensor other, double number) {
   Tape* const tape = other.tape() != nullptr ? other.tape() : condition.tape();
   require(tape != nullptr, "where: all operands are parameters, expected tape.use(parameter) for one of them");

@@ -8,59 +8,59 @@
 // All throw an Error that names the op if shapes or element types do not fit.
 namespace dikkat {
 
-/// a + b, a - b, a * b and a / b, element by element.
+/// Returns a + b, a - b, a * b or a / b, element by element.
 Tensor add(Tensor a, Tensor b);
 Tensor subtract(Tensor a, Tensor b);
 Tensor multiply(Tensor a, Tensor b);
 Tensor divide(Tensor a, Tensor b);
-/// The larger, and the smaller; NaN if one of them is NaN. Where they are equal, the gradient is that of a.
+/// Returns the larger, or the smaller; NaN if one of them is NaN. Where they are equal, the gradient is that of a.
 Tensor maximum(Tensor a, Tensor b);
 Tensor minimum(Tensor a, Tensor b);
-/// a^b. Negative bases have whole exponents. The derivative by a is 0 where b is 0, and that by b where a is 0 and b is not negative; the
-/// derivative by b is NaN for a negative a, unless a^b is 0.
+/// Returns a^b. Negative bases have whole exponents. The derivative by a is 0 where b is 0. The derivative by b is 0 where a is 0 and b is
+/// not negative; it is NaN for a negative a, unless a^b is 0.
 Tensor power(Tensor a, Tensor b);
 
-/// x + number.
+/// Returns x + number.
 Tensor add(Tensor x, double number);
-/// number - x.
+/// Returns number - x.
 Tensor subtract(double number, Tensor x);
-/// factor * x. With Lifetime::until_consumed, only add_layer_norm() reads the result.
+/// Returns factor * x. With Lifetime::until_consumed, only add_layer_norm() reads the result.
 Tensor scale(Tensor x, double factor, Lifetime lifetime = Lifetime::until_reset);
-/// number / x.
+/// Returns number / x.
 Tensor divide(double number, Tensor x);
-/// The larger, and the smaller, of x and a number.
+/// Returns the larger, or the smaller, of x and a number.
 Tensor maximum(Tensor x, double number);
 Tensor minimum(Tensor x, double number);
-/// x^exponent.
+/// Returns x^exponent.
 Tensor power(Tensor x, double exponent);
-/// x, but at least `low` and at most `high`. The derivative beyond the bounds is 0. Throws Error if low is not at most high.
+/// Returns x, but at least `low` and at most `high`. The derivative beyond the bounds is 0. Throws Error if low is not at most high.
 Tensor clamp(Tensor x, double low, double high);
 
 /// -x.
 Tensor negate(Tensor x);
-/// |x|, whose derivative at 0 is 0.
+/// Returns |x|, whose derivative at 0 is 0.
 Tensor abs(Tensor x);
-/// x^2.
+/// Returns x^2.
 Tensor square(Tensor x);
-/// The square root; NaN below 0.
+/// Returns the square root; NaN below 0.
 Tensor sqrt(Tensor x);
-/// 1 / sqrt(x).
+/// Returns 1 / sqrt(x).
 Tensor rsqrt(Tensor x);
 /// e^x.
 Tensor exp(Tensor x);
-/// The natural logarithm.
+/// Returns the natural logarithm.
 Tensor log(Tensor x);
-/// Sine and cosine of x in radians.
+/// Returns the sine, or the cosine, of x in radians.
 Tensor sin(Tensor x);
 Tensor cos(Tensor x);
-/// The error function, 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
+/// Returns the error function, 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
 Tensor erf(Tensor x);
 
-/// a x + b z, where z has x's shape, and a and b hold one number each, such as parameters [1]. One pass over memory.
+/// Returns a x + b z in one pass over memory. z has x's shape, and a and b hold one number each, such as parameters [1].
 Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b);
 
-/// Comparisons: 1 where they hold, 0 elsewhere, in the operands' element type. Those of ids (i32) are f32, so the mean of equal(argmax(x),
-/// targets) is the share of right answers. They have no gradient.
+/// Returns 1 where the comparison holds, and 0 elsewhere, in the operands' element type; in f32 for ids (i32), so the mean of
+/// equal(argmax(x), targets) is the share of right answers. Comparisons have no gradient.
 Tensor less(Tensor a, Tensor b);
 Tensor less_equal(Tensor a, Tensor b);
 Tensor greater(Tensor a, Tensor b);
@@ -74,12 +74,13 @@ Tensor greater_equal(Tensor x, double number);
 Tensor equal(Tensor x, double number);
 Tensor not_equal(Tensor x, double number);
 
-/// a where the condition is not 0, b elsewhere, for a and b of any type. The condition may have another type. It has no gradient.
+/// Returns a where the condition is not 0, and b elsewhere, for a and b of any type. The condition may have another type. It has no
+/// gradient.
 Tensor where(Tensor condition, Tensor a, Tensor b);
 Tensor where(Tensor condition, Tensor a, double number);
 Tensor where(Tensor condition, double number, Tensor b);
 
-// Operators. There is no == for elements: whether two Tensors are one is a == b, and equal() compares elements.
+// Operators. There is no == for elements: a == b means that both are one Tensor, and equal() compares elements.
 
 /// The result of a comparison by an operator. It holds a number for each element, so `if (x > 0)` does not compile: use item().
 class TruthValues : public Tensor {
@@ -117,7 +118,7 @@ inline TruthValues operator>=(double number, Tensor x) { return x <= number; }
 inline TruthValues operator&&(const TruthValues& a, const TruthValues& b) { return TruthValues(multiply(a, b)); }
 inline TruthValues operator||(const TruthValues& a, const TruthValues& b) { return TruthValues(maximum(a, b)); }
 inline TruthValues operator!(const TruthValues& x) { return TruthValues(subtract(1, x)); }
-/// From now on x names the result; the tensor that it named does not change.
+/// Makes x name the result; the tensor that it named does not change.
 inline Tensor& operator+=(Tensor& x, Tensor b) { return x = add(x, b); }
 inline Tensor& operator-=(Tensor& x, Tensor b) { return x = subtract(x, b); }
 inline Tensor& operator*=(Tensor& x, Tensor b) { return x = multiply(x, b); }

@@ -127,7 +127,7 @@ Tensor reshape(Tensor x, std::initializer_list<index> given) {
 
 namespace {
 
-/// `count` elements of an axis, `step` apart; all of them exist.
+/// Returns `count` elements of an axis, `step` apart; all of them exist.
 Tensor sliced(Tensor x, int along, index begin, index count, index step) {
   StridedView view{.shape = with_extent(x.shape(), along, count), .strides = kernels::contiguous_strides(x.shape())};
   index& stride = view.strides[static_cast<std::size_t>(along)];
@@ -157,7 +157,7 @@ Tensor slice(Tensor x, int axis, const Range& range) {
   const index begin = bound(range.begin, step > 0 ? 0 : extent - 1), end = bound(range.end, step > 0 ? extent : -1);
   const index way = step > 0 ? end - begin : begin - end;
   const index length =
-      std::max(step, -std::max(step, -std::numeric_limits<index>::max()));  // of the step; the lowest number has no negative
+      std::max(step, -std::max(step, -std::numeric_limits<index>::max()));  // the step's length; the lowest number has no negative
   const index count = way > 0 ? ceil_div(way, length) : 0;
   return sliced(x, along, begin, count, step);
 }

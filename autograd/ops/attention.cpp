@@ -33,15 +33,15 @@ kernels::Heads<T> heads_in(T* data, const HeadColumns& columns) {
   return {data + columns.column, shape[1] * shape[2], shape[2]};
 }
 
-/// Whether the gradients of both go to the same memory. A parameter may be one operand, and tape.use() of it another.
+/// Returns whether the gradients of both go to the same memory. A parameter may be one operand, and tape.use() of it another.
 bool same(Tensor a, Tensor b) {
   const ParameterGradient* parameter = a.record()->parameter;
   return a == b || (parameter != nullptr && parameter == b.record()->parameter);
 }
 
-/// How the operands in one tensor share its columns.
+/// Describes how the operands in one tensor share its columns.
 struct Sharing {
-  index columns = 0;     // of all operands together
+  index columns = 0;     // columns of all operands together
   bool twice = false;    // two of them are the same columns
   bool crossed = false;  // two of them overlap in part
 };
@@ -67,8 +67,8 @@ Sharing sharing_of(const Operands& operands, Tensor x) {
   return sharing;
 }
 
-/// Gradients of operands that may lie in one tensor. If they are disjoint and fill it, they overwrite its gradient. Otherwise the gradient
-/// is set to zero, unless something has been written to it, and they add to it.
+/// Returns the gradients of operands that may lie in one tensor. If they are disjoint and fill it, they overwrite its gradient. Otherwise
+/// the gradient is set to zero, unless something has been written to it, and they add to it.
 template <class T>
 std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, Gradients& g) {
   std::array<kernels::HeadsOut<T>, 3> out;
@@ -91,7 +91,7 @@ std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, Gradi
   return out;
 }
 
-/// The arguments of the kernel. Throws Error where operands and options do not fit.
+/// Returns the arguments of the kernel. Throws Error where operands and options do not fit.
 kernels::AttentionShape shape_of(const Operands& operands, const AttentionOptions& options) {
   const auto& [q, k, v] = operands.of;
   require(options.heads >= 1 && options.head_size >= 1, "attention: ", options.heads, " heads of size ", options.head_size,
@@ -163,8 +163,8 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .first_batch = options.first_batch};
 }
 
-/// shape_of() with the keys of a cache, in which each sequence has its own length. `begins` and `ends` (B, queries): where a query begins
-/// and stops to see keys. Without a window, `begins` is null.
+/// Returns shape_of() with the keys of a cache, in which each sequence has its own length. `begins` and `ends` (B, queries): where a query
+/// begins and stops to see keys. Without a window, `begins` is null.
 kernels::AttentionShape with_cache(kernels::AttentionShape s, const AttentionCache& cache, index query_offset, std::int32_t* begins,
                                    std::int32_t* ends) {
   const index added = s.keys;
@@ -187,13 +187,13 @@ kernels::AttentionShape with_cache(kernels::AttentionShape s, const AttentionCac
   return s;
 }
 
-/// Row 0 of the angles of rotary positions, or null.
+/// Returns row 0 of the angles of rotary positions, or null.
 template <class T>
 const Computed<T>* angles_of(const AttentionOptions& options) {
   return options.rotation ? options.rotation.data<Computed<T>>() : nullptr;
 }
 
-/// The distance from the angles of a sequence to those of the next; 0 if all sequences share them.
+/// Returns the distance from the angles of a sequence to those of the next; 0 if all sequences share them.
 index angle_stride_of(const AttentionOptions& options) {
   return options.rotation && options.rotation.shape().rank() == 3 ? options.rotation.shape()[1] * options.head_size : 0;
 }
@@ -233,7 +233,7 @@ void append(const AttentionCache& cache, const Operands& operands, const Attenti
                                 .to = to});
 }
 
-/// attention() of queries that see the keys and values of a cache, once theirs are appended.
+/// Computes attention() of queries that see the keys and values of a cache, after theirs are appended.
 template <class T, class Key>
 void attend_to_cache(const Operands& operands, const AttentionOptions& options, kernels::AttentionShape& shape, Tensor y,
                      Computed<T>* log2_sum) {
@@ -261,7 +261,7 @@ void attend_to_cache(const Operands& operands, const AttentionOptions& options, 
                                                    .q_rotation_batch_stride = angle_stride_of(options)});
 }
 
-/// attention() with keys and values that are rounded to Key.
+/// Computes attention() with keys and values that are rounded to Key.
 template <class T, class Key>
 void attend_to_rounded(const Operands& operands, const AttentionOptions& options, const kernels::AttentionShape& shape, Tensor y,
                        Computed<T>* log2_sum) {
@@ -294,7 +294,7 @@ void attend_to_rounded(const Operands& operands, const AttentionOptions& options
                                                    .q_rotation_batch_stride = angle_stride_of(options)});
 }
 
-/// Number of (query, key) pairs where the query sees the key, in all batches.
+/// Returns the number of (query, key) pairs where the query sees the key, in all batches.
 double visible_pairs(const kernels::AttentionShape& s) {
   double pairs = 0;
   for (index b = 0; b < s.batch; ++b) {
@@ -379,9 +379,9 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
     const index size = shape.head_size;
     const index width = heads * size;
     const index key_width = shape.heads_of_keys() * size;
-    // Attention over the identity matrix gives the weights, `size` columns at a time.
+    // Attend to the identity matrix, whose result is the weights, `size` columns at a time.
     const Tensor weights = tape.make({shape.batch, heads, queries, keys}, q.x.dtype());
-    T* v = tape.save<T>(keys * key_width);  // of every batch and head: `size` columns of the identity
+    T* v = tape.save<T>(keys * key_width);  // values of every batch and head: `size` columns of the identity
     T* y = tape.save<T>(shape.batch * queries * width);
     T* log2_sum = tape.save<T>(shape.batch * heads * queries);
     std::fill_n(v, keys * key_width, T(0));

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// Axis numbers from 0, and shapes with other extents, for ops. This header is private to the folder.
+/// Axis indices from 0, and shapes with other extents, for ops. This header is private to the folder.
 
 /// Throws Error, which names `op`, unless the axis is one of the shape's.
 inline int checked_axis(const char* op, const Shape& shape, int axis) {
@@ -23,7 +23,7 @@ inline Shape with_extent(const Shape& shape, int axis, index extent) {
   return Shape(std::span(extents).first(static_cast<std::size_t>(shape.rank())));
 }
 
-/// The shape without the axis.
+/// Returns the shape without the axis.
 inline Shape without_axis(const Shape& shape, int axis) {
   std::array<index, Shape::kMaxRank> extents{};
   std::size_t count = 0;
@@ -35,7 +35,7 @@ inline Shape without_axis(const Shape& shape, int axis) {
   return Shape(std::span(extents).first(count));
 }
 
-/// The shape with another axis before axis `axis`, or at the end.
+/// Returns the shape with another axis before axis `axis`, or at the end.
 inline Shape with_axis(const char* op, const Shape& shape, int axis, index extent) {
   require(shape.rank() < Shape::kMaxRank, op, ": ", shape, " has ", shape.rank(),
           " axes, and the result would have one more, expected at most ", Shape::kMaxRank);

@@ -12,39 +12,40 @@
 // not fit.
 namespace dikkat {
 
-/// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), GPT-2's GELU.
+/// Returns 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), GPT-2's GELU.
 Tensor gelu(Tensor x);
-/// max(x, 0).
+/// Returns max(x, 0).
 Tensor relu(Tensor x);
-/// max(x, 0)^2.
+/// Returns max(x, 0)^2.
 Tensor relu2(Tensor x);
-/// x sigmoid(x), also called swish.
+/// Returns x sigmoid(x), also called swish.
 Tensor silu(Tensor x);
-/// 1 / (1 + e^-x).
+/// Returns 1 / (1 + e^-x).
 Tensor sigmoid(Tensor x);
-/// The hyperbolic tangent.
+/// Returns the hyperbolic tangent.
 Tensor tanh(Tensor x);
-/// log(1 + e^x).
+/// Returns log(1 + e^x).
 Tensor softplus(Tensor x);
 
-/// cap tanh(x / cap), which keeps x within (-cap, cap). Cap 0: x itself.
+/// Returns cap tanh(x / cap), which keeps x within (-cap, cap). Cap 0: x itself.
 Tensor softcap(Tensor x, double cap);
 
 /// An element becomes 0 with `probability`, and is divided by 1 - probability otherwise. Word first + i of the stream decides about element
-/// i, so no mask is stored. `first` is the number of element 0 in the step's whole batch.
+/// i, so no mask is stored. `first` is the index of element 0 in the step's whole batch.
 struct DropoutOptions {
   double probability = 0;
   RandomStream stream{};
   index first = 0;
 };
-/// x with elements dropped. Probability 0: x itself.
+/// Returns x with elements dropped. Probability 0: x itself.
 Tensor dropout(Tensor x, const DropoutOptions& options);
 inline Tensor dropout(Tensor x, double probability, RandomStream stream, index first = 0) {
   return dropout(x, {.probability = probability, .stream = stream, .first = first});
 }
 
-/// x in another element type: f32, f64, bf16 or i32. In its own type: x itself. Ids (i32) become the nearest numbers. Numbers become ids
-/// without their fraction, as in PyTorch's int(), and no gradient flows through them. Throws Error for a number that i32 cannot hold.
+/// Returns x in another element type: f32, f64, bf16 or i32. In its own type: x itself. Ids (i32) become the nearest numbers. Numbers
+/// become ids without their fraction, as in PyTorch's int(), and no gradient flows through them. Throws Error for a number that i32 cannot
+/// hold.
 Tensor cast(Tensor x, DType dtype);
 
 }  // namespace dikkat

@@ -26,7 +26,7 @@ struct BroadcastProblem {
 /// Computes y, or adds to it, in one pass. An element of y has as many bytes as one of x.
 void run_forward(const BroadcastProblem& p, std::byte* y, bool add = false);
 
-/// As run_forward() and run_backward(), for operands of n elements of type T, none of which repeats.
+/// Do what run_forward() and run_backward() do, but for operands of n elements of type T, none of which repeats.
 template <class T>
 void run_whole_forward(const FormulaLoops& loops, const void* formula, std::span<const Tensor> x, index n, std::byte* y);
 template <class T>
@@ -34,7 +34,7 @@ void run_whole_backward(const FormulaLoops& loops, const void* formula, std::spa
                         const std::array<GradOut<T>, kMostOperands>& dx);
 
 /// Writes gradients in one pass over dy. `sums`: the operands that repeat along the same axes, whose gradients are sums; the others are
-/// written element by element, or not at all. Sums have a fixed order, which depends on nothing but shapes.
+/// written element by element, or not at all. Sums have a fixed order, which depends only on shapes.
 template <class T>
 void run_backward(const BroadcastProblem& p, const std::byte* dy, std::span<const int> sums,
                   const std::array<GradOut<T>, kMostOperands>& dx);

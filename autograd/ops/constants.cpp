@@ -10,7 +10,7 @@ namespace {
 
 constexpr index kBlock = 1 << 14;
 
-/// A tensor whose element i is f(i).
+/// Returns a tensor whose element i is f(i).
 template <class F>
 Tensor made(Tape& tape, const char* op, Shape shape, DType dtype, F&& f) {
   return for_element(dtype, op, [&](auto zero) {

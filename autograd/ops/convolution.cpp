@@ -37,7 +37,7 @@ Plane checked_plane(Op op, const Window& height, const Window& width) {
   return {checked(op, "height", height), checked(op, "width", width)};
 }
 
-/// A convolution of x (images, channels, ...) and weight (filters, channels of a group, ...), with a result of this shape.
+/// Returns a convolution of x (images, channels, ...) and weight (filters, channels of a group, ...), with a result of this shape.
 Tensor convolution(Op op, Tensor x, Tensor weight, Tensor bias, const Plane& plane, index groups) {
   if (x.dtype() == DType::bf16) {
     return cast(convolution(op, widened(x), widened(weight), widened(bias), plane, groups), DType::bf16);
@@ -127,7 +127,7 @@ Tensor unfold(Tensor x, HeightWidth kernel, const UnfoldOptions& o) {
 
 namespace {
 
-/// Windows for pooling.
+/// Returns windows for pooling.
 Window pool_window(Op op, const char* axis, index size, index kernel, index stride, index padding) {
   const Window window = checked(op, axis, {.size = size, .kernel = kernel, .stride = stride == 0 ? kernel : stride, .padding = padding});
   require(padding <= kernel / 2, op, ": padding ", padding, " along the ", axis, " for windows of ", kernel, ", expected at most ",
@@ -135,7 +135,7 @@ Window pool_window(Op op, const char* axis, index size, index kernel, index stri
   return window;
 }
 
-/// The shape with other last extents: one, or two.
+/// Returns the shape with other last extents: one, or two.
 Shape with_windows(Op op, const Shape& shape, const Plane& plane) {
   std::array<index, Shape::kMaxRank> extents{};
   const auto end = std::copy(shape.extents().begin(), shape.extents().end(), extents.begin());

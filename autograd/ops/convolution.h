@@ -15,7 +15,7 @@ struct HeightWidth {
   index height, width;
 };
 
-/// Windows begin `stride` elements apart, from -padding on; the image has zeros around it. A window's elements are `dilation` apart.
+/// Windows begin `stride` elements apart, starting at -padding; the image has zeros around it. A window's elements are `dilation` apart.
 struct Conv1dOptions {
   index stride = 1, padding = 0, dilation = 1;
   /// Channels and filters are divided into as many groups: filters of a group see its channels. 1 group: all filters see all channels.
@@ -26,20 +26,21 @@ struct Conv2dOptions {
   index groups = 1;
 };
 
-/// x (batch, channels, length), weight (filters, channels / groups, kernel), bias (filters) or absent. Returns (batch, filters, windows):
+/// Convolves x (batch, channels, length) with weight (filters, channels / groups, kernel), and adds bias (filters), which may be absent.
+/// Returns (batch, filters, windows):
 ///
 ///   y[b, o, t] = bias[o] + sum over c, i of weight[o, c, i] x[b, c, t stride + i dilation - padding]
 ///
 /// where windows = floor((length + 2 padding - dilation (kernel - 1) - 1) / stride) + 1, as torch.nn.functional.conv1d does.
 Tensor conv1d(Tensor x, Tensor weight, Tensor bias = {}, const Conv1dOptions& options = {});
-/// x (batch, channels, height, width), weight (filters, channels / groups, kernel height, kernel width), bias (filters) or absent. Returns
-/// (batch, filters, rows of windows, columns of windows), as torch.nn.functional.conv2d does.
+/// Convolves x (batch, channels, height, width) with weight (filters, channels / groups, kernel height, kernel width), and adds bias
+/// (filters), which may be absent. Returns (batch, filters, rows of windows, columns of windows), as torch.nn.functional.conv2d does.
 Tensor conv2d(Tensor x, Tensor weight, Tensor bias = {}, const Conv2dOptions& options = {});
 
 struct UnfoldOptions {
   HeightWidth stride = 1, padding = 0, dilation = 1;
 };
-/// The windows of x (batch, channels, height, width) as columns: (batch, channels * kernel height * kernel width, windows), as
+/// Returns the windows of x (batch, channels, height, width) as columns: (batch, channels * kernel height * kernel width, windows), as
 /// torch.nn.functional.unfold does.
 Tensor unfold(Tensor x, HeightWidth kernel, const UnfoldOptions& options = {});
 
@@ -55,12 +56,12 @@ struct Pool2dOptions {
   bool counts_padding = true;
 };
 
-/// The largest element of each window of x (..., height, width), of rank 2 or more: (..., rows of windows, columns of windows). The
+/// Returns the largest element of each window of x (..., height, width), of rank 2 or more: (..., rows of windows, columns of windows). The
 /// gradient goes to the first largest element, in row-major order. NaN counts as largest, and padding does not count.
 Tensor max_pool2d(Tensor x, HeightWidth kernel, const Pool2dOptions& options = {});
-/// The mean of each window of x (..., height, width).
+/// Returns the mean of each window of x (..., height, width).
 Tensor avg_pool2d(Tensor x, HeightWidth kernel, const Pool2dOptions& options = {});
-/// The largest element, and the mean, of each window of x (..., length), of rank 1 or more.
+/// Returns the largest element, or the mean, of each window of x (..., length), of rank 1 or more.
 Tensor max_pool1d(Tensor x, index kernel, const Pool1dOptions& options = {});
 Tensor avg_pool1d(Tensor x, index kernel, const Pool1dOptions& options = {});
 

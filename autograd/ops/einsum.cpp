@@ -20,7 +20,7 @@ class Letters {
   char operator[](int i) const { return of_[static_cast<std::size_t>(i)]; }
   const char* begin() const { return of_.data(); }
   const char* end() const { return of_.data() + count_; }
-  /// The place of a letter, or -1.
+  /// Returns the place of a letter, or -1.
   int find(char letter) const {
     const char* const at = std::find(begin(), end(), letter);
     return at == end() ? -1 : static_cast<int>(at - begin());
@@ -48,7 +48,7 @@ std::string name_of(char letter) {
 
 constexpr std::string_view kDots = "...";
 
-/// The letters of one part of a formula, in which "..." stands for `dotted` axes.
+/// Returns the letters of one part of a formula, in which "..." stands for `dotted` axes.
 Letters letters_of(std::string_view part, int dotted, std::string_view formula) {
   Letters letters;
   for (std::size_t i = 0; i < part.size(); ++i) {
@@ -187,7 +187,7 @@ void sum_lonely(Operand& o, const Letters& result, const Letters& other) {
   }
 }
 
-/// x with its axes in another order.
+/// Returns x with its axes in another order.
 Operand in_order(const Operand& o, const Letters& order) {
   if (o.letters == order) {
     return o;
@@ -199,7 +199,7 @@ Operand in_order(const Operand& o, const Letters& order) {
   return {permute(o.x, std::span(axes).first(static_cast<std::size_t>(order.count()))), order};
 }
 
-/// The letters of `from` that `chosen` accepts, in their order.
+/// Returns the letters of `from` that `chosen` accepts, in their order.
 template <class F>
 Letters filtered(const Letters& from, F&& chosen) {
   Letters letters;
@@ -217,7 +217,7 @@ Letters joined(const Letters& a, const Letters& b, const Letters& c = {}) {
   return all;
 }
 
-/// o as a tensor of the result's rank, whose axes have its order. An axis that o lacks has the extent 1.
+/// Returns o as a tensor of the result's rank, whose axes have its order. An axis that o lacks has the extent 1.
 Tensor spread(const Operand& o, const Letters& result) {
   const Operand ordered = in_order(o, filtered(result, [&](char letter) { return o.letters.has(letter); }));
   if (ordered.letters == result) {
@@ -230,7 +230,7 @@ Tensor spread(const Operand& o, const Letters& result) {
   return reshape(ordered.x, Shape(std::span(extents).first(static_cast<std::size_t>(result.count()))));
 }
 
-/// How the products see an array: its letters, their extents and strides.
+/// Describes how the products see an array: its letters, their extents and strides.
 class Layout {
  public:
   template <class Extent>
@@ -276,7 +276,7 @@ class Layout {
 
 /// The letters by their part in the products.
 struct Parts {
-  Letters batch, rows, columns, inner;  // of a, b and the result; a and the result; b and the result; a and b
+  Letters batch, rows, columns, inner;  // letters of a, b and the result; a and the result; b and the result; a and b
 };
 
 /// A matrix of some rows and columns within an array. `transposed`: its columns are stored as rows.
@@ -361,7 +361,7 @@ Tensor einsum(std::string_view formula, Tensor x) {
 }
 
 Tensor einsum(std::string_view formula, Tensor a, Tensor b) {
-  // A parameter is put on the tape of the other operand: what is done to it by itself needs one.
+  // Put a parameter on the tape of the other operand: ops on only the parameter need one.
   if (a.tape() == nullptr && b.tape() != nullptr) {
     a = b.tape()->use(a);
   } else if (b.tape() == nullptr && a.tape() != nullptr) {

@@ -27,7 +27,7 @@ Broadcast broadcast_of(const char* name, std::span<const Tensor> x, const Shape&
   return Broadcast(name, std::span(shapes).first(x.size()), also);
 }
 
-/// Whether no operand repeats, so that plain loops do.
+/// Returns whether no operand repeats, so that plain loops do.
 bool have_shape(const Shape& shape, std::span<const Tensor> x) {
   return std::all_of(x.begin(), x.end(), [&](Tensor operand) { return operand.shape() == shape; });
 }
@@ -60,7 +60,7 @@ void backward(const Kept& kept, Tensor y, Gradients& gradients) {
     dx[i] = gradients.into<T>(x[i]);
     any_whole = any_whole || (dx[i] && !broadcast.repeats(static_cast<int>(i)));
   }
-  // One pass for each set of axes along which operands repeat. The first pass also writes what repeats nowhere.
+  // Make one pass for each set of axes along which operands repeat. The first one also writes the gradients of operands that do not repeat.
   std::array<bool, kMostOperands> done{};
   std::array<GradOut<T>, kMostOperands> now = dx;
   for (std::size_t i = 0; i < x.size(); ++i) {

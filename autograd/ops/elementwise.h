@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace detail {
 
-/// The op `name`. The operands repeat until they have their common shape, and that of `also`.
+/// Runs the op `name`. The operands repeat to the common shape of all of them and `also`.
 Tensor elementwise(const char* name, std::span<const Tensor> x, const Formula& formula, const Shape& also = {});
 
 }  // namespace detail

@@ -21,8 +21,8 @@ Tensor head_norm(Tensor x, Tensor q_gamma, Tensor k_gamma, const HeadNormOptions
       require(!gamma || (gamma.shape().rank() == 1 && gamma.size() > 0), "head_norm: gamma is ", gamma ? gamma.shape() : Shape{},
               ", expected one axis, as long as a head");
     }
-    const index normalised = o.heads * size + o.key_heads * key_size;
-    require(x.shape().rank() >= 1 && x.shape().cols() >= normalised, "head_norm: x is ", x.shape(), ", expected ", normalised,
+    const index normalized = o.heads * size + o.key_heads * key_size;
+    require(x.shape().rank() >= 1 && x.shape().cols() >= normalized, "head_norm: x is ", x.shape(), ", expected ", normalized,
             " columns or more");
     // Forward and backward share the description of the problem.
     const Tensor y = tape.make(x.shape(), x.dtype());
@@ -31,7 +31,7 @@ Tensor head_norm(Tensor x, Tensor q_gamma, Tensor k_gamma, const HeadNormOptions
                                        .key_heads = o.key_heads,
                                        .size = size,
                                        .key_size = key_size,
-                                       .rest = x.shape().cols() - normalised,
+                                       .rest = x.shape().cols() - normalized,
                                        .eps = o.eps,
                                        .q_gamma = q_gamma ? q_gamma.data<C>() : nullptr,
                                        .k_gamma = k_gamma ? k_gamma.data<C>() : nullptr,

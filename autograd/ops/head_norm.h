@@ -10,7 +10,7 @@ struct HeadNormOptions {
   double eps = 1e-5;
 };
 
-/// RMSNorm of each head of queries and of keys, h / sqrt(mean(h^2) + eps) * gamma, before they are compared (Henry et al., arXiv
+/// Normalizes each head of queries and of keys by RMSNorm, h / sqrt(mean(h^2) + eps) * gamma, before they are compared (Henry et al., arXiv
 /// 2010.04245). x (..., columns of q | k | others), q_gamma and k_gamma (head size); the other columns, such as values, are copied. With 0
 /// heads of one kind, its gamma is absent. A gamma's size is that of its heads: one head of keys may have all their columns. x may be bf16;
 /// the norm is computed in f32. Throws Error for shapes that do not fit.

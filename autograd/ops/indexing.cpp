@@ -12,7 +12,7 @@ namespace {
 
 using Strides = std::array<index, Shape::kMaxRank>;
 
-/// Throws Error unless ids are i32, from 0 to `extent` - 1. `what` says what they choose from.
+/// Throws Error unless ids are i32, from 0 to `extent` - 1. `what` names what they choose from.
 template <class... What>
 void check_ids(const char* op, Tensor ids, index extent, const What&... what) {
   require(ids.dtype() == DType::i32, op, ": ids are ", ids.dtype(), " ", ids.shape(), ", expected i32");
@@ -24,7 +24,7 @@ void check_ids(const char* op, Tensor ids, index extent, const What&... what) {
   }
 }
 
-/// The elements of x that ids choose one by one.
+/// Returns the elements of x that ids choose one by one.
 kernels::Choice choice_of_elements(Op op, Tensor x, int axis, Tensor ids) {
   const Shape& shape = x.shape();
   const Shape& chosen = ids.shape();
@@ -43,7 +43,7 @@ kernels::Choice choice_of_elements(Op op, Tensor x, int axis, Tensor ids) {
           .id_strides = kernels::contiguous_strides(chosen)};
 }
 
-/// Backward of a choice from x: adds dy to the chosen elements of dx.
+/// Runs backward of a choice from x: adds dy to the chosen elements of dx.
 template <class T>
 void scatter_gradient(const kernels::Choice& choice, index size, const T* dy, GradOut<T> dx) {
   if (!dx) {
@@ -55,7 +55,7 @@ void scatter_gradient(const kernels::Choice& choice, index size, const T* dy, Gr
   kernels::scatter_add<T>({.choice = choice, .source = dy, .y = dx.data});
 }
 
-/// The chosen elements of x, as an op.
+/// Returns the chosen elements of x, as an op.
 template <class T>
 Tensor chosen(Tape& tape, Tensor x, Tensor ids, const kernels::Choice& choice) {
   const Tensor y = tape.make(choice.shape, x.dtype());
@@ -71,7 +71,7 @@ Tensor chosen(Tape& tape, Tensor x, Tensor ids, const kernels::Choice& choice) {
   return y;
 }
 
-/// The indices of the first `count` elements along an axis, in order.
+/// Returns the indices of the first `count` elements along an axis, in order.
 Tensor first_in_order(const char* op, Tensor x, int along, index count, bool descending) {
   return for_element(x.dtype(), op, [&](auto zero) {
     using T = decltype(zero);

@@ -7,30 +7,30 @@
 // axes, shapes or types do not fit, and for an id that is not one of the axis. Sums have a fixed order.
 namespace dikkat {
 
-/// y[.., j, ..] = x[.., ids[.., j, ..], ..], where j stands on the axis. ids have x's rank, and y has their shape. Their extents on other
-/// axes are at most x's. (PyTorch's gather.)
+/// Returns y[.., j, ..] = x[.., ids[.., j, ..], ..], where j stands on the axis. ids have x's rank, and y has their shape. Their extents on
+/// other axes are at most x's. (PyTorch's gather.)
 Tensor gather(Tensor x, int axis, Tensor ids);
 
-/// x, plus source[.., j, ..] at x[.., ids[.., j, ..], ..]. ids are as in gather(), and `source` has their shape. Elements of x that are
-/// chosen several times get the sum of all their sources, in the order of j.
+/// Returns x plus source[.., j, ..] at x[.., ids[.., j, ..], ..]. ids are as in gather(), and `source` has their shape. Elements of x that
+/// are chosen several times get the sum of all their sources, in the order of j.
 Tensor scatter_add(Tensor x, int axis, Tensor ids, Tensor source);
 
-/// The parts of x along the axis that ids [n] choose, one after another: an axis of extent n in place of x's. The gradient of a part that
-/// is chosen several times is summed in the order of ids.
+/// Returns the parts of x along the axis that ids [n] choose, one after another: an axis of extent n in place of x's. The gradient of a
+/// part that is chosen several times is summed in the order of ids.
 Tensor index_select(Tensor x, int axis, Tensor ids);
 
-/// 1 where the last axis has the number of the id, 0 elsewhere: ids (...) to (..., classes). It has no gradient.
+/// Returns 1 where the index on the last axis is the id, and 0 elsewhere: ids (...) to (..., classes). It has no gradient.
 Tensor one_hot(Tensor ids, index classes, DType dtype = DType::f32);
 
 /// Elements in order, and their indices along the axis, i32. The values have gradients, unless they are i32.
 struct Sorted {
   Tensor values, indices;
 };
-/// x sorted along an axis. Equal elements stay in their order, and NaNs are last, in both directions. -0 equals 0.
+/// Returns x sorted along an axis. Equal elements stay in their order, and NaNs are last, in both directions. -0 equals 0.
 Sorted sort(Tensor x, int axis = -1, bool descending = false);
-/// The indices of sort(), i32.
+/// Returns the indices of sort(), i32.
 Tensor argsort(Tensor x, int axis = -1, bool descending = false);
-/// The k largest, or smallest, elements along an axis, sorted: the first k of sort() with descending = largest.
+/// Returns the k largest, or smallest, elements along an axis, sorted: the first k of sort() with descending = largest.
 Sorted topk(Tensor x, index k, int axis = -1, bool largest = true);
 
 }  // namespace dikkat

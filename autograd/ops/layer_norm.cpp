@@ -30,19 +30,19 @@ auto for_other(DType dtype, const char* op, F&& f) {
 /// The part that forward and backward of both ops share. B and Y are the types of the branch and of y.
 template <class T, class B, class Y>
 struct Norm {
-  Norm(Tape& tape, bool centre, Tensor x_, Tensor gamma_, Tensor beta_, Lifetime lifetime = Lifetime::until_reset)
+  Norm(Tape& tape, bool center, Tensor x_, Tensor gamma_, Tensor beta_, Lifetime lifetime = Lifetime::until_reset)
       : x(x_),
         gamma(gamma_),
         beta(beta_),
         y(tape.make(x.shape(), kDType<Y>, lifetime)),
-        mean(centre ? tape.save<T>(x.shape().rows()) : nullptr),
+        mean(center ? tape.save<T>(x.shape().rows()) : nullptr),
         rstd(tape.save<T>(x.shape().rows())) {}
 
   kernels::LayerNormForward<T, B, Y> forward(double eps) const {
     return {.rows = x.shape().rows(),
             .cols = x.shape().cols(),
             .eps = eps,
-            .centre = mean != nullptr,
+            .center = mean != nullptr,
             .x = x.data<T>(),
             .gamma = gamma.data<T>(),
             .beta = beta ? beta.data<T>() : nullptr,

@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// The cost of a product of a and b. Each of the two gradients is a product too.
+/// Returns the cost of a product of a and b. Each of the two gradients is a product too.
 OpCost product_cost(std::initializer_list<Tensor> inputs, Tensor y, double flops) {
   const Tensor a = inputs.begin()[0], b = inputs.begin()[1];
   const Tensor outputs[] = {y};
@@ -23,7 +23,7 @@ struct LinearShape {
   double flops() const { return 2 * static_cast<double>(rows) * static_cast<double>(in * out); }
 };
 
-/// `in` is the number of columns that the product reads.
+/// Checks the shapes. `in` is the number of columns that the product reads.
 LinearShape checked(Op op, Tensor x, index in, Tensor weight, Tensor bias) {
   require(weight.shape().rank() == 2 && weight.shape()[1] == in, op, ": weight is ", weight.shape(), ", expected [out, ", in, "] for x ",
           x.shape());
@@ -195,7 +195,8 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
 
 namespace {
 
-/// `out`, of X, = scale times a product. `multiply` writes the product to the memory that it is given, in the type that it is summed in.
+/// Writes scale times a product to `out`, of X. `multiply` writes the product to the memory that it is given, in the type that it is summed
+/// in.
 template <class X, class F>
 void scaled_product(index count, double scale, X* out, F&& multiply) {
   using T = Computed<X>;

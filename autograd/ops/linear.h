@@ -15,11 +15,11 @@ struct LinearOptions {
   Lifetime lifetime = Lifetime::until_reset;
 };
 
-/// x weight^T + bias: x (..., in), weight (out, in), bias (out) or absent. With an x of bf16, weight and bias are f32, and the products are
-/// of bf16 with sums in f32.
+/// Returns x weight^T + bias: x (..., in), weight (out, in), bias (out) or absent. With an x of bf16, weight and bias are f32, and the
+/// products are of bf16 with sums in f32.
 Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, const LinearOptions& options = {});
 
-/// linear(activate(nonlinearity, x), weight, bias). The activation is not stored: backward computes it again.
+/// Returns linear(activate(nonlinearity, x), weight, bias). The activation is not stored: backward computes it again.
 Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias = {},
                         Lifetime lifetime = Lifetime::until_reset);
 
@@ -30,8 +30,8 @@ struct LowRankProduct {
   Tensor read{};
 };
 
-/// x weight^T + bias + scale (read a^T) b^T: a linear layer with an adapter of low rank (Hu et al. 2021, arXiv 2106.09685). As in linear(),
-/// an x of bf16 is multiplied by weights of f32.
+/// Returns x weight^T + bias + scale (read a^T) b^T: a linear layer with an adapter of low rank (Hu et al. 2021, arXiv 2106.09685). As in
+/// linear(), an x of bf16 is multiplied by weights of f32.
 Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor bias = {}, Lifetime lifetime = Lifetime::until_reset);
 
 }  // namespace dikkat

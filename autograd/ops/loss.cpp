@@ -19,7 +19,7 @@ namespace {
 struct Goal {
   const std::int32_t* targets;
   const float* weights;
-  double normaliser;
+  double normalizer;
 };
 
 Goal goal_of(Op op, Tape& tape, index rows, index classes, Tensor targets, const CrossEntropyOptions& options) {
@@ -52,12 +52,12 @@ Goal goal_of(Op op, Tape& tape, index rows, index classes, Tensor targets, const
       sum += static_cast<double>(own[i]);
     }
   }
-  require(options.normaliser || !has_own || sum >= 0, op, ": the sum of the targets' weights is ", sum,
-          ", expected 0 or more, or a normaliser of your own");
+  require(options.normalizer || !has_own || sum >= 0, op, ": the sum of the targets' weights is ", sum,
+          ", expected 0 or more, or a normalizer of your own");
   const double usual = has_own ? (sum > 0 ? sum : 1) : static_cast<double>(rows);
-  const double normaliser = options.normaliser.value_or(usual);
-  require(normaliser > 0, op, ": normaliser ", normaliser, ", expected more than 0");
-  return {ids, has_own ? own : w, normaliser};
+  const double normalizer = options.normalizer.value_or(usual);
+  require(normalizer > 0, op, ": normalizer ", normalizer, ", expected more than 0");
+  return {ids, has_own ? own : w, normalizer};
 }
 
 /// Checks a teacher, also each class that it names.
@@ -221,7 +221,7 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
                                            .logits = logits.data<T>(),
                                            .targets = goal.targets,
                                            .weights = goal.weights,
-                                           .normaliser = goal.normaliser,
+                                           .normalizer = goal.normalizer,
                                            .label_smoothing = options.label_smoothing,
                                            .tops = tops,
                                            .sums = sums,
@@ -287,7 +287,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
                                            .packed_weight = weight.packed(),
                                            .targets = scored.targets,
                                            .weights = scored.weights,
-                                           .normaliser = goal.normaliser,
+                                           .normalizer = goal.normalizer,
                                            .label_smoothing = options.label_smoothing,
                                            .teacher = scored.teacher,
                                            .softcap = options.softcap,

@@ -28,7 +28,7 @@ struct CrossEntropyOptions {
   /// The number that the sum is divided by; by default the number of targets or, with class weights or an ignored target, the sum of all
   /// targets' weights, as in PyTorch. If that sum is 0, so is the loss; it must not be negative. With gradient accumulation, pass that of
   /// the whole batch: then losses and gradients of the micro-batches add up to those of the batch.
-  std::optional<double> normaliser{};
+  std::optional<double> normalizer{};
   /// In [0, 1): the share of each target that is spread evenly over all V classes, the right one included (Szegedy et al.,
   /// arXiv 1512.00567, section 7).
   double label_smoothing = 0;
@@ -46,20 +46,19 @@ struct CrossEntropyOptions {
   bool is_root = false;
 };
 
-/// sum_i weights[i] * class_weights[targets[i]] * ((1 - label_smoothing) * nll[i, targets[i]] + label_smoothing * mean_v nll[i, v]) /
-/// normaliser, a scalar, where nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. logits (..., V); targets (...) of i32 in [0, V).
-/// The loss of bf16 logits is f32.
-/// Throws Error for a target, a class's weight, a normaliser or a smoothing out of range.
+/// Returns sum_i weights[i] * class_weights[targets[i]] * ((1 - label_smoothing) * nll[i, targets[i]] + label_smoothing * mean_v nll[i, v])
+/// / normalizer, a scalar, where nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. logits (..., V); targets (...) of i32 in [0, V). The
+/// loss of bf16 logits is f32. Throws Error for a target, a class's weight, a normalizer or a smoothing out of range.
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options = {});
 
 /// The default of `logits_at_once`: 134 MB of f32.
 constexpr index kLogitsAtOnce = index{1} << 25;
 
-/// cross_entropy(softcap(linear(x, weight)), targets, options) without a matrix of all logits: x (..., C), weight (V, C). Rows of x are
-/// processed in chunks of at most `logits_at_once` logits and 1,056 rows (but at least 96 rows). Rows of weight 0 are left out and cost
+/// Returns cross_entropy(softcap(linear(x, weight)), targets, options) without a matrix of all logits: x (..., C), weight (V, C). Rows of x
+/// are processed in chunks of at most `logits_at_once` logits and 1,056 rows (but at least 96 rows). Rows of weight 0 are left out and cost
 /// nothing. The gradients of a chunk are computed right after its loss, in forward; those of the last chunk are computed in backward, from
 /// its logits. With several chunks and a weight that needs a gradient, (V, C) more numbers are stored, unless the loss is the root. With an
-/// x of bf16, the weight is f32 and the products are of bf16. Throws Error as cross_entropy does.
+/// x of bf16, the weight is f32 and the products are of bf16. Throws Error as cross_entropy() does.
 Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const CrossEntropyOptions& options = {},
                             index logits_at_once = kLogitsAtOnce);
 
@@ -74,15 +73,16 @@ enum class Reduction : std::uint8_t {
   none  // they stay apart
 };
 
-/// (x - target)^2.
+/// Reduces (x - target)^2.
 Tensor mse_loss(Tensor x, Tensor target, Reduction reduction = Reduction::mean);
-/// d^2 / 2 with d = x - target where |d| <= delta, and delta (|d| - delta / 2) elsewhere (Huber 1964). delta is more than 0.
+/// Reduces d^2 / 2 with d = x - target where |d| <= delta, and delta (|d| - delta / 2) elsewhere (Huber 1964). delta is more than 0.
 Tensor huber_loss(Tensor x, Tensor target, double delta = 1, Reduction reduction = Reduction::mean);
-/// -target log p - (1 - target) log(1 - p) with p = 1 / (1 + e^-logit), for targets from 0 to 1. It is computed from the logits, as
+/// Reduces -target log p - (1 - target) log(1 - p) with p = 1 / (1 + e^-logit), for targets from 0 to 1. It is computed from the logits, as
 /// max(x, 0) - x target + log(1 + e^-|x|), which neither overflows nor loses digits.
 Tensor binary_cross_entropy(Tensor logits, Tensor targets, Reduction reduction = Reduction::mean);
-/// p (log p - x), the terms of KL(p || e^x); 0 where p is 0. x are logarithms of probabilities, for example of log_softmax(), and p are
-/// probabilities. With Reduction::batch_mean, and rows that are distributions, it is the mean divergence of a row. As PyTorch's kl_div.
+/// Reduces p (log p - x), the terms of KL(p || e^x); 0 where p is 0. x are logarithms of probabilities, for example of log_softmax(), and p
+/// are probabilities. With Reduction::batch_mean, and rows that are distributions, it is the mean divergence of a row. PyTorch's kl_div
+/// computes the same.
 Tensor kl_divergence(Tensor log_probabilities, Tensor targets, Reduction reduction = Reduction::batch_mean);
 
 }  // namespace dikkat

@@ -20,7 +20,7 @@ struct Terms {
   Tensor x, target;
   const detail::FormulaLoops* loops;  // in the type that elements are computed in
   const void* formula;
-  double factor;  // of the terms' sum
+  double factor;  // factor of the terms' sum
 };
 
 /// Memory for a tile: the terms or their gradients and, for bf16, operands or their gradients in f32.
@@ -31,7 +31,7 @@ class Tile {
 
  public:
   C* terms() const { return memory_; }
-  /// The operand's elements from `begin` on, as C. Copy `which` holds them.
+  /// Returns the operand's elements, starting at `begin`, as C. Copy `which` holds them.
   const C* read(const T* from, index count, index which) const {
     if constexpr (std::is_same_v<T, C>) {
       return from;
@@ -61,7 +61,7 @@ void for_tiles(index n, F&& f) {
       });
 }
 
-/// factor * the sum of all terms. The terms of a tile are added in f64, and the tiles in their order.
+/// Returns factor * the sum of all terms. The terms of a tile are added in f64, and the tiles in their order.
 template <class T>
 Computed<T> sum_terms(const Terms& p) {
   using C = Computed<T>;
@@ -80,7 +80,7 @@ Computed<T> sum_terms(const Terms& p) {
   return static_cast<C>(p.factor * total);
 }
 
-/// The gradients by x and by the target, where the sum's derivative is `dy`.
+/// Writes the gradients by x and by the target, where the sum's derivative is `dy`.
 template <class T>
 void differentiate(const Terms& p, Computed<T> dy, const std::array<GradOut<T>, 2>& dx) {
   using C = Computed<T>;
@@ -112,7 +112,7 @@ void differentiate(const Terms& p, Computed<T> dy, const std::array<GradOut<T>, 
   });
 }
 
-/// The number that the sum of a loss's terms is multiplied by.
+/// Returns the number that the sum of a loss's terms is multiplied by.
 double factor_of(Op op, Reduction reduction, const Shape& shape) {
   switch (reduction) {
     case Reduction::mean:

@@ -8,10 +8,10 @@
 namespace dikkat {
 namespace {
 
-/// The first axes of a shape.
+/// Returns the first axes of a shape.
 Shape leading(const Shape& shape, int axes) { return Shape(shape.extents().first(static_cast<std::size_t>(axes))); }
 
-/// Whether NumPy's rules give the shapes a common one.
+/// Returns whether the shapes have a common one by NumPy's rules.
 bool fit(const Shape& a, const Shape& b) {
   for (int axis = 1; axis <= std::min(a.rank(), b.rank()); ++axis) {
     if (a[-axis] != b[-axis] && a[-axis] != 1 && b[-axis] != 1) {
@@ -21,8 +21,8 @@ bool fit(const Shape& a, const Shape& b) {
   return true;
 }
 
-/// `batch` with the leading axes of both operands, which hold `a_size` and `b_size` elements for each index. Products of adjacent rows of a
-/// with one b become one product.
+/// Returns `batch` with the leading axes of both operands, which hold `a_size` and `b_size` elements for each index. Products of adjacent
+/// rows of a with one b become one product.
 kernels::GemmBatch with_leading(kernels::GemmBatch batch, const Broadcast& leading, index a_size, index b_size) {
   for (int axis = 0; axis < leading.axes(); ++axis) {
     if (leading.extent(axis) != 1) {

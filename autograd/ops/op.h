@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// The names of all ops: X(name), X(name) ... The enumeration and the texts are made from this list.
+/// The names of all ops: X(name), X(name) ... The enumeration and the strings are made from this list.
 // clang-format off
 #define DIKKAT_OPS(X) \
   X(add), X(subtract), X(multiply), X(divide), X(maximum), X(minimum), X(power), X(scale), X(weighted_sum), X(where), /* arithmetic */ \
@@ -46,15 +46,15 @@ inline Tape& begin_op(Op op, std::initializer_list<Tensor> operands, std::initia
   return begin_op(name_of(op), operands, others);
 }
 
-/// As begin_op(), for an op of activations and of parameters. Parameters have the type that activations are computed in, which is f32 for
-/// bf16.
+/// Does what begin_op() does, but for an op of activations and of parameters. Parameters have the type that activations are computed in,
+/// which is f32 for bf16.
 Tape& begin_product(Op op, std::span<const Tensor> activations, std::initializer_list<Tensor> parameters,
                     std::initializer_list<Tensor> others = {});
 inline Tape& begin_product(Op op, Tensor x, std::initializer_list<Tensor> parameters, std::initializer_list<Tensor> others = {}) {
   return begin_product(op, std::span(&x, 1), parameters, others);
 }
 
-/// Ends an op whose result has no gradient, in place of Tape::record(). `read` is what the op has read.
+/// Ends an op whose result has no gradient, in place of Tape::record(). `read` are the tensors that the op has read.
 void end_without_gradient(Tape& tape, std::span<const Tensor> read, Tensor y);
 inline void end_without_gradient(Tape& tape, std::initializer_list<Tensor> read, Tensor y) {
   end_without_gradient(tape, std::span(read.begin(), read.size()), y);

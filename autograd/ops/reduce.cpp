@@ -29,7 +29,7 @@ AxisSet axis_set(const char* op, const Shape& shape, const Axes& axes) {
   return set;
 }
 
-/// The shape of the results.
+/// Returns the shape of the results.
 Shape reduced_shape(const Shape& shape, AxisSet set, bool keepdim) {
   std::array<index, Shape::kMaxRank> extents{};
   std::size_t count = 0;
@@ -46,7 +46,7 @@ void require_terms(const char* op, const ReducedArray& array, const Shape& shape
   require(array.terms() > 0, op, ": the axes of ", shape, " have no elements, expected one or more");
 }
 
-/// `factor` times the sum, or the mean. Sums of all elements have a kernel of their own.
+/// Returns `factor` times the sum, or the mean. Sums of all elements have a kernel of their own.
 Tensor scaled_sum(Op op, Tensor x, const Axes& axes, bool keepdim) {
   return for_stored(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
@@ -193,7 +193,7 @@ MiddleAxis middle_axis(const char* op, const Shape& shape, int axis) {
   return middle;
 }
 
-Tensor normalised(Op op, Tensor x, int axis) {
+Tensor normalized(Op op, Tensor x, int axis) {
   return for_stored(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(op, {x});
@@ -217,8 +217,8 @@ Tensor normalised(Op op, Tensor x, int axis) {
 
 }  // namespace
 
-Tensor softmax(Tensor x, int axis) { return normalised(Op::softmax, x, axis); }
-Tensor log_softmax(Tensor x, int axis) { return normalised(Op::log_softmax, x, axis); }
+Tensor softmax(Tensor x, int axis) { return normalized(Op::softmax, x, axis); }
+Tensor log_softmax(Tensor x, int axis) { return normalized(Op::log_softmax, x, axis); }
 
 Tensor cumsum(Tensor x, int axis) {
   return for_stored(x.dtype(), "cumsum", [&](auto zero) {

@@ -41,31 +41,31 @@ class Axes {
 
 // The result lacks the axes. With `keepdim` it has them, with extent 1.
 
-/// The sum; 0 for no elements. One for all elements is added in f64.
+/// Returns the sum; 0 for no elements. The sum of all elements is added in f64.
 Tensor sum(Tensor x, const Axes& axes = {}, bool keepdim = false);
-/// The mean. Throws Error for no elements.
+/// Returns the mean. Throws Error for no elements.
 Tensor mean(Tensor x, const Axes& axes = {}, bool keepdim = false);
-/// The largest, and the smallest, or NaN if an element is NaN. The gradient goes to the first element that attains it, in row-major order.
-/// Throws Error for no elements, and for 2^31 or more.
+/// Returns the largest, or the smallest, element; NaN if an element is NaN. The gradient goes to the first element that attains it, in
+/// row-major order. Throws Error for no elements, and for 2^31 or more.
 Tensor max(Tensor x, const Axes& axes = {}, bool keepdim = false);
 Tensor min(Tensor x, const Axes& axes = {}, bool keepdim = false);
-/// The number of the first element that attains max(), or min(), as i32. Elements of several axes are numbered in row-major order. No
-/// gradient flows through it. Throws Error as max().
+/// Returns the index of the first element that attains max(), or min(), as i32. Over several axes, indices are in row-major order. No
+/// gradient flows through it. Throws Error as max() does.
 Tensor argmax(Tensor x, const Axes& axes = {}, bool keepdim = false);
 Tensor argmin(Tensor x, const Axes& axes = {}, bool keepdim = false);
-/// log sum e^x, without overflow; -infinity for no elements.
+/// Returns log sum e^x, without overflow; -infinity for no elements.
 Tensor logsumexp(Tensor x, const Axes& axes = {}, bool keepdim = false);
-/// sum (x - mean)^2 / (n - correction), where n is the number of elements: 1 gives the estimate from a sample, as torch.var does, and 0 the
-/// variance of the elements, as numpy.var does. Throws Error unless n is more than the correction.
+/// Returns sum (x - mean)^2 / (n - correction), where n is the number of elements. With correction 1 it is the estimate from a sample, as
+/// by torch.var; with 0 it is the variance of the elements, as by numpy.var. Throws Error unless n is more than the correction.
 Tensor variance(Tensor x, const Axes& axes = {}, bool keepdim = false, double correction = 1);
 
 // Along one axis; the result has x's shape.
 
-/// e^x / sum e^x.
+/// Returns e^x / sum e^x.
 Tensor softmax(Tensor x, int axis = -1);
-/// x - log sum e^x, the logarithm of softmax().
+/// Returns x - log sum e^x, the logarithm of softmax().
 Tensor log_softmax(Tensor x, int axis = -1);
-/// The sum of an element and of those before it along the axis, added in f64.
+/// Returns the sum of an element and of those before it along the axis, added in f64.
 Tensor cumsum(Tensor x, int axis);
 
 }  // namespace dikkat

@@ -21,27 +21,27 @@ class Steps {
   Steps(Tensor x, int axis, const Tensor* initial, std::size_t width);
 
   index count() const { return count_; }
-  /// x at step t, without the axis.
+  /// Returns x at step t, without the axis.
   Tensor at(index t) const;
   /// Keeps the state after step t.
   void keep(index t, const Tensor* state);
-  /// Tensor i of all states, along the axis.
+  /// Returns tensor i of all states, along the axis.
   Tensor stacked(std::size_t i) const;
 
  private:
-  Tensor x_;                  // with the axis and the next one as one
+  Tensor x_;                  // x with the axis and the next one joined
   Tensor* states_ = nullptr;  // (width, count), in the tape's memory
   const Tensor* initial_;
   std::size_t width_;
-  Shape step_;  // of x at one step
+  Shape step_;  // shape of x at one step
   int axis_;
   index count_, extent_;
 };
 
 }  // namespace detail
 
-/// Calls state = f(x_t, state) for each index t of an axis of x, from the initial state on: the loop of a recurrent layer. Returns all
-/// states, stacked along the axis, and the last one. With x (B, T, ...), axis 1 and states (B, H), they are (B, T, H):
+/// Calls state = f(x_t, state) for each index t of an axis of x, starting with the initial state: the loop of a recurrent layer. Returns
+/// all states, stacked along the axis, and the last one. With x (B, T, ...), axis 1 and states (B, H), they are (B, T, H):
 ///
 ///   Tensor states = scan(x, h0, [&](Tensor x_t, Tensor h) { return tanh(linear(x_t, w) + linear(h, u)); }, 1).states;
 ///
@@ -59,7 +59,7 @@ Scanned<Tensor> scan(Tensor x, Tensor initial, F&& f, int axis = 0) {
   return {steps.stacked(0), state};
 }
 
-/// As above, for a state of several tensors, such as the (h, c) of an LSTM: f(x_t, state) takes and returns a std::array.
+/// Does the same for a state of several tensors, such as the (h, c) of an LSTM: f(x_t, state) takes and returns a std::array.
 template <std::size_t n, class F>
 Scanned<std::array<Tensor, n>> scan(Tensor x, const std::array<Tensor, n>& initial, F&& f, int axis = 0) {
   static_assert(n > 0);

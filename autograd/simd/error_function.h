@@ -8,8 +8,8 @@
 namespace dikkat::simd {
 inline namespace DIKKAT_INSTRUCTION_SET {
 
-/// erf of each lane. f32: error below 1.4 ulp for all x; NaN for NaN. Below 1 it is x + x q(x^2), and above 1 it is 1 - 2^p(|x|), where 2^p
-/// is close to 1 - erf. The polynomials are those of degree 6 that give erf the least relative error, below 2^-29.
+/// Returns erf of each lane. f32: error below 1.4 ulp for all x; NaN for NaN. Below 1 it is x + x q(x^2), and above 1 it is 1 - 2^p(|x|),
+/// where 2^p is close to 1 - erf. The polynomials are of degree 6 and have the least relative error of erf, below 2^-29.
 inline Vec<float> erf(Vec<float> x) {
   const Vec<float> size = min<float>(broadcast(4.0F), magnitude(x));  // in this order: NaN stays
   const Vec<float> z = size * size;
@@ -34,7 +34,7 @@ inline Vec<float> erf(Vec<float> x) {
   return flip_signs(size < 1.0F ? near : far, sign_bits(x));
 }
 
-/// By the C library, as exp.
+/// Computes it by the C library, as exp() does.
 inline Vec<double> erf(Vec<double> x) {
   for (index i = 0; i < kLanes<double>; ++i) {
     x[i] = std::erf(x[i]);

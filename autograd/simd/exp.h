@@ -11,8 +11,8 @@ namespace detail {
 
 constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
 
-/// p 2^n for p in [0.7, 1.5] and shifted = kRound + n, with n from -126, where the result is 0, to 128. Although 2^128 is not a float, the
-/// result is right up to the largest float, and infinite above it.
+/// Returns p 2^n for p in [0.7, 1.5] and shifted = kRound + n, with n from -126, where the result is 0, to 128. Although 2^128 is not a
+/// float, the result is right up to the largest float, and infinite above it.
 inline Vec<float> times_power_of_two(Vec<float> p, Vec<float> shifted) {
   IntVec<float> exponent;
   std::memcpy(&exponent, &shifted, sizeof exponent);  // n in the low bits
@@ -22,7 +22,7 @@ inline Vec<float> times_power_of_two(Vec<float> p, Vec<float> shifted) {
   return p * 2.0F * scale;  // in this order, as p * scale may be denormal and be flushed to zero
 }
 
-/// 2^r for |r| <= 1/2, by the polynomial of degree 6 that is 1 at 0 and has the least relative error.
+/// Returns 2^r for |r| <= 1/2, by the polynomial of degree 6 that is 1 at 0 and has the least relative error.
 inline Vec<float> exp2_of_fraction(Vec<float> r) {
   Vec<float> p = broadcast(1.535334159e-4F);
   p = p * r + 1.339890063e-3F;
@@ -35,9 +35,9 @@ inline Vec<float> exp2_of_fraction(Vec<float> r) {
 
 }  // namespace detail
 
-/// exp of each lane. f32: relative error below 2 ulp on [-86.98, 88.72]; 0 below -86.99, inf above, NaN for NaN. The reduction is Cody and
-/// Waite's, x = n ln 2 + r, |r| <= ln 2 / 2. The polynomial's relative error from e^r is at most 2e-8 (the least among those of degree 6
-/// that are 1 at 0). There are no branches: x is clamped to a range whose ends give 0 and infinity.
+/// Returns exp of each lane. f32: relative error below 2 ulp on [-86.98, 88.72]; 0 below -86.99, inf above, NaN for NaN. The reduction is
+/// Cody and Waite's, x = n ln 2 + r, |r| <= ln 2 / 2. The polynomial's relative error from e^r is at most 2e-8 (the least among those of
+/// degree 6 that are 1 at 0). There are no branches: x is clamped to a range whose ends lead to 0 and infinity.
 inline Vec<float> exp(Vec<float> x) {
   constexpr float kLowest = -87.3F;   // n = -126
   constexpr float kHighest = 88.75F;  // n = 128, and more than the largest float
@@ -60,16 +60,16 @@ inline Vec<float> exp(Vec<float> x) {
   return detail::times_power_of_two(p, shifted);
 }
 
-/// 2^x of each lane, for x from -126 to 128.5, or NaN; undefined for other x. At -126 the result is 0, from 128 on it is infinite. f32:
-/// relative error below 2 ulp. The algorithm is that of exp, but the reduction x = n + r is exact.
+/// Returns 2^x of each lane, for x from -126 to 128.5, or NaN; undefined for other x. At -126 the result is 0; at 128 or more it is
+/// infinite. f32: relative error below 2 ulp. The algorithm is that of exp, but the reduction x = n + r is exact.
 inline Vec<float> exp2_within(Vec<float> x) {
   const Vec<float> shifted = x + detail::kRound;
   const Vec<float> r = x - (shifted - detail::kRound);
   return detail::times_power_of_two(detail::exp2_of_fraction(r), shifted);
 }
 
-/// 2^x of each lane, for x <= 0; an x above 0 is taken as 0. f32: relative error below 2 ulp; 0 below -126.5 (2^-126 is the least normal
-/// number); NaN for NaN. Attention uses it: its exponents are at most 0, so the power of two is always a finite float.
+/// Returns 2^x of each lane, for x <= 0; an x above 0 is taken as 0. f32: relative error below 2 ulp; 0 below -126.5 (2^-126 is the least
+/// normal number); NaN for NaN. Attention uses it: its exponents are at most 0, so the power of two is always a finite float.
 inline Vec<float> exp2_of_negative(Vec<float> x) {
   constexpr float kRound = detail::kRound + 127;     // n + 127 is the exponent's field
   Vec<float> bounded = 0.0F < x ? Vec<float>{} : x;  // in this order: NaN stays
@@ -84,7 +84,7 @@ inline Vec<float> exp2_of_negative(Vec<float> x) {
   return detail::exp2_of_fraction(r) * scale;
 }
 
-/// log2 of each lane, for normal numbers above 0: error below 2 ulp of the larger of |log2 x| and 1; NaN for NaN. x = 2^e m with m
+/// Returns log2 of each lane, for normal numbers above 0: error below 2 ulp of the larger of |log2 x| and 1; NaN for NaN. x = 2^e m with m
 /// from sqrt(1/2) to sqrt(2), and ln m = 2 (s + s^3 / 3 + s^5 / 5 + ...) with s = (m - 1) / (m + 1), |s| < 0.172.
 inline Vec<float> log2_of_positive(Vec<float> x) {
   constexpr std::int32_t kSqrtHalf = 0x3F3504F3;
@@ -106,7 +106,7 @@ inline Vec<float> log2_of_positive(Vec<float> x) {
   return x != x ? x : y;  // NOLINT(misc-redundant-expression): true where x is NaN
 }
 
-/// exp of each lane by the C library: f64 is used for checks, where speed does not matter.
+/// Returns exp of each lane by the C library: f64 is used for checks, where speed does not matter.
 inline Vec<double> exp(Vec<double> x) {
   Vec<double> y{};
   for (int lane = 0; lane < kLanes<double>; ++lane) {
@@ -145,8 +145,8 @@ struct WithSlope {
   Vec<T> value, slope;
 };
 
-/// tanh of each lane. f32: relative error below 2 ulp for all x, NaN for NaN. Below 0.625 Cephes' odd polynomial (tanhf.c), above it 1 - r
-/// with r = 2 / (1 + e^2|x|). The slope is r (2 - r), which keeps its digits where 1 - tanh^2 would lose them.
+/// Returns tanh of each lane, and its slope. f32: relative error below 2 ulp for all x, NaN for NaN. Below 0.625 Cephes' odd polynomial
+/// (tanhf.c), above it 1 - r with r = 2 / (1 + e^2|x|). The slope is r (2 - r), which keeps its digits where 1 - tanh^2 would lose them.
 inline WithSlope<float> tanh_and_slope(Vec<float> x) {
   const Vec<float> size = x < 0.0F ? -x : x;
   const Vec<float> r = 2.0F / (1.0F + exp(size + size));
@@ -161,7 +161,7 @@ inline WithSlope<float> tanh_and_slope(Vec<float> x) {
   return {size < 0.625F ? near : x < 0.0F ? -far : far, r * (2.0F - r)};
 }
 
-/// By the C library, as exp.
+/// Computes both by the C library, as exp() does.
 inline WithSlope<double> tanh_and_slope(Vec<double> x) {
   Vec<double> y{};
   for (int lane = 0; lane < kLanes<double>; ++lane) {

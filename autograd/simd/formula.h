@@ -20,7 +20,7 @@ struct ForwardRow {
   bool add;  // to y
 };
 
-/// Where a row's part of an operand's gradient goes.
+/// The place of a row's part of an operand's gradient.
 enum class RowGradient : std::uint8_t {
   none,
   overwrite,       // one element each, of the operand's type
@@ -55,7 +55,7 @@ struct Formula {
   const FormulaLoops& loops() const {
     return *(std::is_same_v<T, float> ? of_f32 : std::is_same_v<T, double> ? of_f64 : std::is_same_v<T, bf16> ? of_bf16 : of_i32);
   }
-  /// The element type of the result.
+  /// Returns the element type of the result.
   DType result(DType operands) const { return operands == DType::i32 ? result_of_ids : operands; }
 };
 
@@ -162,7 +162,7 @@ struct TakesNumbers<F, std::index_sequence<i...>> : std::is_invocable<const F&, 
 template <class F, std::size_t n>
 inline constexpr bool kIsFormula = TakesNumbers<F, std::make_index_sequence<n>>::value;
 
-/// The formula of a function object, for n operands. Unless ResultOfIds is void, it takes ids too, which are computed in f64.
+/// Returns the formula of a function object, for n operands. Unless ResultOfIds is void, it takes ids too, which are computed in f64.
 template <std::size_t n, class ResultOfIds = void, class F>
 Formula formula_of(const F& f) {
   static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>, "a formula captures numbers only");

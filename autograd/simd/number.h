@@ -26,11 +26,11 @@ struct Number {
 
   Number() = default;
   explicit Number(Vec<T> v) : lanes(v) {}
-  /// A constant.
+  /// Converts a constant.
   template <class Constant>
     requires std::is_arithmetic_v<Constant>
   Number(Constant constant) : lanes(broadcast(static_cast<T>(constant))) {}  // NOLINT(google-explicit-constructor): as numbers convert
-  /// 1 where the mask holds, and 0 elsewhere.
+  /// Makes 1 where the mask holds, and 0 elsewhere.
   explicit Number(Mask<T> mask) : lanes(mask.lanes ? broadcast(T(1)) : broadcast(T(0))) {}
 
   Number& operator+=(Number b) { return *this = *this + b; }
@@ -54,7 +54,7 @@ struct Mask {
   friend Mask operator!(Mask a) { return {~a.lanes}; }
 };
 
-/// As for vectors (simd.h).
+/// Does what chained() does for vectors (simd.h).
 template <class T>
 Number<T> chained(Number<T> a, Number<T> b) {
   return Number<T>(chained<T>(a.lanes, b.lanes));
@@ -72,22 +72,22 @@ struct Dual {
   Dual(Constant constant) : value(constant) {  // NOLINT(google-explicit-constructor): as numbers convert
     slopes.fill(Number<T>(0));
   }
-  /// A number that does not depend on the variables.
+  /// Converts a number that does not depend on the variables.
   Dual(Number<T> constant) : value(constant) { slopes.fill(Number<T>(0)); }  // NOLINT(google-explicit-constructor)
   explicit Dual(Mask<T> mask) : Dual(Number<T>(mask)) {}
-  /// f(x), whose value and derivative at x are known.
+  /// Makes f(x), whose value and derivative at x are known.
   Dual(const Dual& x, Number<T> its_value, Number<T> derivative) : value(its_value) {
     for (std::size_t i = 0; i < n; ++i) {
       slopes[i] = chained(derivative, x.slopes[i]);
     }
   }
-  /// f(a, b), whose value and partial derivatives are known.
+  /// Makes f(a, b), whose value and partial derivatives are known.
   Dual(const Dual& a, const Dual& b, Number<T> its_value, Number<T> by_a, Number<T> by_b) : value(its_value) {
     for (std::size_t i = 0; i < n; ++i) {
       slopes[i] = chained(by_a, a.slopes[i]) + chained(by_b, b.slopes[i]);
     }
   }
-  /// Variable number `which`.
+  /// Returns variable `which`.
   static Dual variable(Number<T> value, std::size_t which) {
     Dual x(0);
     x.value = value;
@@ -181,7 +181,7 @@ DIKKAT_COMPARISON(==)
 DIKKAT_COMPARISON(!=)
 #undef DIKKAT_COMPARISON
 
-/// a where the mask holds, b elsewhere. Both are computed everywhere, and the derivative is that of the chosen one.
+/// Returns a where the mask holds, and b elsewhere. Both are computed everywhere, and the derivative is that of the chosen one.
 template <class T>
 Number<T> where(Mask<T> mask, Number<T> a, Number<T> b) {
   return Number<T>(mask.lanes ? a.lanes : b.lanes);
@@ -206,7 +206,7 @@ X where(Mask<T> mask, Constant a, const X& b) {
   return where(mask, X(a), b);
 }
 
-/// Both are constants.
+/// Does the same for two constants.
 template <class T, class A, class B>
   requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
 Number<T> where(Mask<T> mask, A a, B b) {
@@ -226,7 +226,7 @@ template <class T>
 Number<T> exp(Number<T> x) {
   return Number<T>(exp(x.lanes));
 }
-/// The natural logarithm: -infinity for 0, NaN below.
+/// Returns the natural logarithm: -infinity for 0, NaN below.
 inline Number<float> log(Number<float> x) {
   const Vec<float> normal = log2_of_positive(x.lanes) * 0.693147180559945309417F;
   const Vec<float> zero = broadcast(-std::numeric_limits<float>::infinity()), infinity = -zero;
@@ -258,12 +258,12 @@ template <class T>
 Number<T> abs(Number<T> x) {
   return where(x < 0, -x, x + 0);  // -0 becomes 0
 }
-/// x^y.
+/// Returns x^y.
 template <class T>
 Number<T> pow(Number<T> x, Number<T> y) {
   return Number<T>(pow(x.lanes, y.lanes));
 }
-/// x to a number that all lanes share. Its first powers are products.
+/// Returns x to a power that all lanes share. Powers 1 to 3 are products.
 template <class T, class Exponent>
   requires std::is_arithmetic_v<Exponent>
 Number<T> pow(Number<T> x, Exponent exponent) {
@@ -325,7 +325,7 @@ Dual<T, n> pow(const Dual<T, n>& x, const Dual<T, n>& y) {
 
 // Functions that are made of others.
 
-/// x times a weight; 0 where the weight is 0, even if x is infinite. The derivative by the weight is x.
+/// Returns x times a weight; 0 where the weight is 0, even if x is infinite. The derivative by the weight is x.
 template <class T>
 Number<T> weighted(Number<T> x, Number<T> weight) {
   return chained(x, weight);
@@ -338,12 +338,12 @@ template <AnyNumber X>
 X square(const X& x) {
   return x * x;
 }
-/// 1 / sqrt(x).
+/// Returns 1 / sqrt(x).
 template <AnyNumber X>
 X rsqrt(const X& x) {
   return 1 / sqrt(x);
 }
-/// log(1 + x), which keeps the digits of a small x (Kahan's correction: what 1 + x loses is divided out).
+/// Returns log(1 + x), which keeps the digits of a small x (Kahan's correction: what 1 + x loses is divided out).
 template <class T>
 Number<T> log1p(Number<T> x) {
   const Number<T> sum = 1 + x, lost = sum - 1;
@@ -353,7 +353,7 @@ template <class T, std::size_t n>
 Dual<T, n> log1p(const Dual<T, n>& x) {
   return {x, log1p(x.value), 1 / (1 + x.value)};
 }
-/// The larger, and the smaller; NaN if one of them is NaN. Where they are equal, the derivative is that of a.
+/// Returns the larger, or the smaller; NaN if one of them is NaN. Where they are equal, the derivative is that of a.
 template <AnyNumber X>
 X max(const X& a, const X& b) {
   return where(a >= b || a != a, a, b);
@@ -372,7 +372,7 @@ template <AnyNumber X, class Constant>
 X min(const X& a, Constant b) {
   return min(a, X(b));
 }
-/// x, but at least `low` and at most `high`. The derivative beyond the bounds is 0.
+/// Returns x, but at least `low` and at most `high`. The derivative beyond the bounds is 0.
 template <AnyNumber X>
 X clamp(const X& x, double low, double high) {
   return where(x < low, X(low), where(x > high, X(high), x));
@@ -388,7 +388,7 @@ Dual<T, n> sigmoid(const Dual<T, n>& x) {
   const Number<T> e = exp(-x.value), s = 1 / (1 + e);
   return {x, s, s * where(e < 1, e * s, 1 - s)};
 }
-/// log(1 + e^x), without overflow.
+/// Returns log(1 + e^x), without overflow.
 template <class T>
 Number<T> softplus(Number<T> x) {
   return max(x, 0) + log1p(exp(-abs(x)));

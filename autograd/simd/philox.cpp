@@ -15,8 +15,8 @@ namespace {
 typedef std::uint64_t Words __attribute__((vector_size(simd::kBytes)));
 constexpr int kLanes = simd::kBytes / 8;
 
-/// The 64-bit products of the lower halves. gcc 12 does not choose this instruction for a plain product, and warns about the form without a
-/// mask.
+/// Returns the 64-bit products of the lower halves. gcc 12 does not choose this instruction for a plain product, and warns about the form
+/// without a mask.
 Words times(Words a, std::uint32_t factor) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Words>(_mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), _mm512_set1_epi64(factor)));
@@ -64,7 +64,7 @@ TwoGroups draw(std::uint64_t key, std::uint64_t step, Words first_counter, Words
   return groups;
 }
 
-/// The lower halves of two vectors, interleaved.
+/// Returns the lower halves of two vectors, interleaved.
 Words in_turn(Words even, Words odd) { return (even & 0xFFFFFFFF) | odd << 32; }
 
 /// Stores the lanes of two vectors in turn: a[0] b[0] a[1] b[1] ...

@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011):
-/// 128 random bits as a pure function of a 64-bit key and a 128-bit counter.
+/// Returns 128 random bits as a pure function of a 64-bit key and a 128-bit counter: Philox4x32-10 (Salmon, Moraes, Dror and Shaw,
+/// "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 constexpr std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t, 4> counter) {
   auto k0 = static_cast<std::uint32_t>(key);
   auto k1 = static_cast<std::uint32_t>(key >> 32);
@@ -29,7 +29,7 @@ constexpr std::array<std::uint32_t, 4> philox_counter(std::uint64_t high, std::u
           static_cast<std::uint32_t>(high >> 32)};
 }
 
-/// FNV-1a. Turns the name of a site (a place that draws random numbers) into a number.
+/// Turns the name of a site (a place that draws random numbers) into a number, by FNV-1a.
 constexpr std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) {
@@ -51,15 +51,15 @@ class RandomStream {
   /// Words of elements 4 * first_group to 4 * first_group + 4 * kGroups - 1: those of group(), but computed in vectors.
   static constexpr int kGroups = 16;
   void groups(index first_group, std::uint32_t* words) const noexcept;
-  /// Words of groups first_group + i * apart for i < kGroups, transposed: word w of group i is words[w * kGroups + i].
+  /// Writes the words of groups first_group + i * apart for i < kGroups, transposed: word w of group i is words[w * kGroups + i].
   void columns(index first_group, index apart, std::uint32_t* words) const noexcept;
 
-  /// Words of elements 4 * group to 4 * group + 3.
+  /// Returns the words of elements 4 * group to 4 * group + 3.
   constexpr std::array<std::uint32_t, 4> group(index group) const {
     return philox(key_, philox_counter(step_, static_cast<std::uint64_t>(group)));
   }
   constexpr std::uint32_t word(index element) const { return group(element / 4)[static_cast<std::size_t>(element % 4)]; }
-  /// Uniform in [0, 1) with 53 random bits; element counts pairs of words.
+  /// Returns a uniform number in [0, 1) with 53 random bits; element counts pairs of words.
   constexpr double uniform(index element) const {
     const auto words = group(element / 2);
     const std::size_t at = element % 2 == 0 ? 0 : 2;

@@ -12,7 +12,7 @@ inline namespace DIKKAT_INSTRUCTION_SET {
 
 namespace detail {
 
-/// x^y = 2^(y log2 x) for positive, finite x, with a relative error below 2^-28. Results beyond 2^-200 and 2^200 are these numbers.
+/// Returns x^y = 2^(y log2 x) for positive, finite x, with a relative error below 2^-28. Results beyond 2^-200 and 2^200 are these numbers.
 inline Vec<double> power_of_positive(Vec<double> x, Vec<double> y) {
   typedef std::uint64_t Bits __attribute__((vector_size(kBytes)));
   constexpr std::uint64_t kOne = 0x3FF0'0000'0000'0000, kSqrtHalf = 0x3FE6'A09E'667F'3BCD;
@@ -45,9 +45,9 @@ inline Vec<double> power_of_positive(Vec<double> x, Vec<double> y) {
   return reinterpret_cast<Vec<double>>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(shifted) << 52));
 }
 
-/// Whether numbers from 0 on have no fraction.
+/// Returns whether numbers, 0 or more, have no fraction.
 inline IntVec<float> is_whole(Vec<float> y) {
-  constexpr float kNoFraction = 0x1p23F;  // floats from here on
+  constexpr float kNoFraction = 0x1p23F;  // floats of this size or more have none
   return ((y + kNoFraction) - kNoFraction == y) | (y >= kNoFraction);
 }
 
@@ -75,8 +75,8 @@ inline Vec<float> with_special_powers(Vec<float> ordinary, Vec<float> x, Vec<flo
 
 }  // namespace detail
 
-/// x^y of each lane. f32: error below 0.54 ulp, and the C standard's results for zeros, infinities, NaN and negative x. Denormal numbers
-/// are right unless they are flushed to zero.
+/// Returns x^y of each lane. f32: error below 0.54 ulp, and the C standard's results for zeros, infinities, NaN and negative x. Denormal
+/// numbers are right unless they are flushed to zero.
 inline Vec<float> pow(Vec<float> x, Vec<float> y) {
   const Widened bases = widened(magnitude(x)), exponents = widened(y);
   const Vec<float> ordinary =
@@ -86,7 +86,7 @@ inline Vec<float> pow(Vec<float> x, Vec<float> y) {
   return any(~is_ordinary) ? detail::with_special_powers(ordinary, x, y) : ordinary;
 }
 
-/// By the C library, as exp.
+/// Computes it by the C library, as exp() does.
 inline Vec<double> pow(Vec<double> x, Vec<double> y) {
   for (index i = 0; i < kLanes<double>; ++i) {
     x[i] = std::pow(x[i], y[i]);

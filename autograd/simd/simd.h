@@ -82,7 +82,7 @@ template <class T>
 inline Vec<T> broadcast(T value) {
   return value - Vec<T>{};
 }
-/// Which lanes of a vector are used: all of them, or the first few at the end of an array.
+/// The lanes of a vector that are used: all of them, or the first few at the end of an array.
 struct Whole {};
 struct Part {
   index count;
@@ -92,7 +92,7 @@ template <class T>
 inline Vec<T> load(const T* from, Whole, T = T{}) {
   return load(from);
 }
-/// The lanes past the end are `rest`.
+/// Loads a vector, whose lanes past the end are `rest`.
 template <class T>
 inline Vec<T> load(const T* from, Part part, T rest = T{}) {
   Vec<T> v = broadcast(rest);
@@ -108,7 +108,8 @@ inline void store(T* to, Vec<T> v, Part part) {
   std::memcpy(to, &v, static_cast<std::size_t>(part.count) * sizeof(T));
 }
 
-/// Numbers in memory as bf16: rounded when they are stored. Lanes past the end are loaded as `rest`, rounded.
+/// Loads, or stores, numbers that are bf16 in memory: they are rounded when they are stored. Lanes past the end are loaded as `rest`,
+/// rounded.
 inline Vec<float> load_bf16(const bf16* from, index count = kLanes<float>, float rest = 0) {
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
   Halves halves = to_bf16(rest).bits - Halves{};
@@ -125,7 +126,7 @@ inline void store_bf16(bf16* to, Vec<float> v, index count = kLanes<float>) {
   std::memcpy(to, &rounded, static_cast<std::size_t>(count) * sizeof(bf16));
 }
 
-/// Numbers in memory as IEEE binary16, exactly.
+/// Loads numbers that are IEEE binary16 in memory, exactly.
 inline Vec<float> load_f16(const std::uint16_t* from) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_cvtph_ps(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
@@ -165,31 +166,31 @@ inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec
 
 inline Vec<float> to_floats(IntVec<float> integers) { return __builtin_convertvector(integers, Vec<float>); }
 
-/// |v| in each lane, and the sign bits.
+/// Returns |v| in each lane, or the sign bits.
 inline Vec<float> magnitude(Vec<float> v) { return reinterpret_cast<Vec<float>>(reinterpret_cast<IntVec<float>>(v) & 0x7FFF'FFFF); }
 inline IntVec<float> sign_bits(Vec<float> v) { return reinterpret_cast<IntVec<float>>(v) & std::numeric_limits<std::int32_t>::min(); }
-/// 0 or -0 in each lane, as v's sign is.
+/// Returns 0 or -0 in each lane, as v's sign is.
 template <class T>
 inline Vec<T> sign_of(Vec<T> v) {
   using Int = std::remove_cvref_t<decltype(IntVec<T>{}[0])>;
   return reinterpret_cast<Vec<T>>(reinterpret_cast<IntVec<T>>(v) & std::numeric_limits<Int>::min());
 }
-/// A derivative times a gradient or an inner derivative, as the chain rule has it. The product is 0 where one of them is 0, even if the
-/// other is infinite or NaN: so nothing flows through a branch that is not taken. Other products have the bits of a * b.
+/// Returns a derivative times a gradient or an inner derivative, as the chain rule has it. The product is 0 where one of them is 0, even if
+/// the other is infinite or NaN: so nothing flows through a branch that is not taken. Other products have the bits of a * b.
 template <class T>
 inline Vec<T> chained(Vec<T> a, Vec<T> b) {
-  const Vec<T> x = b == T(0) ? sign_of<T>(a) : a, y = a == T(0) ? sign_of<T>(b) : b;  // beside a 0, only a sign is left
+  const Vec<T> x = b == T(0) ? sign_of<T>(a) : a, y = a == T(0) ? sign_of<T>(b) : b;  // next to a 0, only a sign is left
   return x * y;
 }
 
-/// v, with the sign bits that are set in `signs` flipped.
+/// Returns v, with the sign bits that are set in `signs` flipped.
 inline Vec<float> flip_signs(Vec<float> v, IntVec<float> signs) {
   return reinterpret_cast<Vec<float>>(reinterpret_cast<IntVec<float>>(v) ^ signs);
 }
 
 namespace detail {
 
-/// Half of a vector: the first, or the second.
+/// Returns half of a vector: the first, or the second.
 template <std::size_t which, class V, std::size_t... i>
 inline auto half(V v, std::index_sequence<i...>) {
   return __builtin_shufflevector(v, v, static_cast<int>(which * sizeof...(i) + i)...);
@@ -212,7 +213,7 @@ using HalfOfTheFloats = std::make_index_sequence<static_cast<std::size_t>(kLanes
 
 }  // namespace detail
 
-/// Whether a comparison, whose lanes are 0 or -1, holds in some lane.
+/// Returns whether a comparison, whose lanes are 0 or -1, holds in some lane.
 inline bool any(IntVec<float> lanes) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(lanes), reinterpret_cast<__m512i>(lanes)) != 0;
@@ -243,7 +244,7 @@ inline Widened widened(Vec<float> v) {
           __builtin_convertvector(detail::half<1>(v, detail::HalfOfTheFloats{}), Vec<double>)};
 #endif
 }
-/// The lanes of both as f32.
+/// Returns the lanes of both as f32.
 inline Vec<float> narrowed(Vec<double> lower, Vec<double> upper) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   const __m512d first = _mm512_castps_pd(_mm512_castps256_ps512(_mm512_maskz_cvtpd_ps(0xFF, lower)));
@@ -309,7 +310,7 @@ inline void store_as(To* to, Vec<From> v, Lanes lanes) {
   }
 }
 
-/// The distance from a to b in elements. The arrays may be different ones. For prefetch().
+/// Returns the distance from a to b in elements. The arrays may be different ones. For prefetch().
 template <class T>
 inline index elements_between(const T* a, const T* b) {
   return static_cast<index>(reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a)) / static_cast<index>(sizeof(T));
@@ -324,7 +325,7 @@ inline void prefetch(const T* from, index ahead) {
 
 namespace detail {
 
-/// The first half of the lanes plus the second half.
+/// Returns the first half of the lanes plus the second half.
 template <class V, std::size_t... i>
 inline auto sum_of_halves(V v, std::index_sequence<i...>) {
   return __builtin_shufflevector(v, v, static_cast<int>(i)...) + __builtin_shufflevector(v, v, static_cast<int>(sizeof...(i) + i)...);
@@ -343,12 +344,12 @@ inline T sum_of_lanes(V v) {
 
 }  // namespace detail
 
-/// Sum of the lanes, always added in one order: halves are added until one lane is left.
+/// Returns the sum of the lanes, always added in one order: halves are added until one lane is left.
 template <class T>
 inline T sum(Vec<T> v) {
   return detail::sum_of_lanes<T>(v);
 }
-/// The larger, and the smaller, in each lane; b where one of them is NaN.
+/// Returns the larger, or the smaller, in each lane; b where one of them is NaN.
 template <class T>
 inline Vec<T> max(Vec<T> a, Vec<T> b) {
   return a > b ? a : b;
@@ -404,7 +405,7 @@ inline T max(Vec<T> v) {
   return lanes[0];
 }
 
-/// a b + c in each lane, rounded once. A compiler may leave a plain expression unfused: with sanitizers clang does.
+/// Returns a b + c in each lane, rounded once. A compiler may leave a plain expression unfused: with sanitizers clang does.
 inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
@@ -422,7 +423,7 @@ inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
 
 // A word is a lane that holds two bf16. Words are integers: arithmetic on floats would flush those that look like denormal numbers.
 
-/// Each lane's two numbers as bf16: `lower` in the lower half of the word.
+/// Returns each lane's two numbers as bf16: `lower` in the lower half of the word.
 inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__) && defined(__AVX512BW__)
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes)));
@@ -435,8 +436,8 @@ inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
 #endif
 }
 
-/// c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers are
-/// taken as zero, as x86's vdpbf16ps does; elsewhere that holds while denormals are flushed (base/denormals.h).
+/// Returns c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers
+/// are taken as zero, as x86's vdpbf16ps does; elsewhere that holds while denormals are flushed (base/denormals.h).
 inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
   return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));

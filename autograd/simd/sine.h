@@ -10,7 +10,7 @@ inline namespace DIKKAT_INSTRUCTION_SET {
 
 namespace detail {
 
-constexpr float kLargestAngle = 0x1p22F;  // that quarter_turns() divides
+constexpr float kLargestAngle = 0x1p22F;  // largest angle that quarter_turns() divides
 
 /// An angle is n quarter turns and a rest.
 struct QuarterTurns {
@@ -36,7 +36,7 @@ template <bool kCosine>
   }
 }
 
-/// sin x, or cos x = sin(x + pi / 2).
+/// Returns sin x, or cos x = sin(x + pi / 2).
 template <bool kCosine>
 Vec<float> sine(Vec<float> x) {
   // Reduce the angle to r. The lowest two bits of `quarter` are the quadrant's.
@@ -76,12 +76,12 @@ Vec<float> sine(Vec<float> x) {
 
 }  // namespace detail
 
-/// sin and cos of each lane. f32: error below 1.6 ulp up to 2^22, and above it that of the C library, which computes those lanes; NaN for
-/// infinity and NaN.
+/// Returns sin, or cos, of each lane. f32: error below 1.6 ulp up to 2^22, and above it that of the C library, which computes those lanes;
+/// NaN for infinity and NaN.
 inline Vec<float> sin(Vec<float> x) { return detail::sine<false>(x); }
 inline Vec<float> cos(Vec<float> x) { return detail::sine<true>(x); }
 
-/// By the C library, as exp.
+/// Computes them by the C library, as exp() does.
 inline Vec<double> sin(Vec<double> x) {
   for (index i = 0; i < kLanes<double>; ++i) {
     x[i] = std::sin(x[i]);

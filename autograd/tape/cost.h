@@ -9,8 +9,8 @@ namespace dikkat {
 
 /// The least work that an op must do, computed from its shapes.
 struct Cost {
-  double flops = 0;  // of its matrix products, two for each multiply-add; 0 for an op without products
-  double bytes = 0;  // of its operands and results, each read or written once; 0 if it is not known
+  double flops = 0;  // operations of its matrix products, two for each multiply-add; 0 for an op without products
+  double bytes = 0;  // bytes of its operands and results, each read or written once; 0 if it is not known
 };
 
 /// The cost of an op, for profiles. It is given to Tape::record().
@@ -18,7 +18,7 @@ struct OpCost {
   Cost forward, backward;
 };
 
-/// Bytes of the elements, as they lie in memory; 0 for an absent tensor.
+/// Returns the bytes of the elements, as they lie in memory; 0 for an absent tensor.
 inline double bytes_of(Tensor x) {
   if (x && x.is_packed()) {
     return static_cast<double>(packed_bytes(x.packed().packing, x.shape()[0], x.shape()[1]));
@@ -34,7 +34,7 @@ inline double bytes_of(std::span<const Tensor> tensors) {
   return bytes;
 }
 
-/// Bytes of the gradients that backward writes: one for each input that needs a gradient.
+/// Returns the bytes of the gradients that backward writes: one for each input that needs a gradient.
 inline double gradient_bytes_of(std::span<const Tensor> inputs) {
   double bytes = 0;
   for (const Tensor x : inputs) {
@@ -43,8 +43,8 @@ inline double gradient_bytes_of(std::span<const Tensor> inputs) {
   return bytes;
 }
 
-/// The cost of most ops. Forward reads the inputs and writes the outputs; backward reads the outputs' gradients and the inputs, and writes
-/// the inputs' gradients.
+/// Returns the cost of most ops. Forward reads the inputs and writes the outputs; backward reads the outputs' gradients and the inputs, and
+/// writes the inputs' gradients.
 inline OpCost cost_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs, double forward_flops = 0,
                       double backward_flops = 0) {
   const double all = bytes_of(inputs) + bytes_of(outputs);
@@ -55,7 +55,7 @@ inline OpCost cost_of(std::initializer_list<Tensor> inputs, std::initializer_lis
   return cost_of(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()), forward_flops, backward_flops);
 }
 
-/// The cost of an op whose backward needs no input: it reads the outputs' gradients and writes the inputs'.
+/// Returns the cost of an op whose backward needs no input: it reads the outputs' gradients and writes the inputs'.
 inline OpCost cost_without_inputs(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
   OpCost cost = cost_of(inputs, outputs);
   cost.backward.bytes -= bytes_of(inputs);

@@ -21,7 +21,7 @@ std::vector<Tensor> inputs(Tape& tape, std::span<const CheckedOperand> operands)
   return tensors;
 }
 
-/// <dy, y>.
+/// Returns <dy, y>.
 double weighted_sum(Tensor y) {
   const auto dy = gradient_check_dy(y.size());
   double total = 0;
@@ -31,7 +31,7 @@ double weighted_sum(Tensor y) {
   return total;
 }
 
-/// The derivatives of f() by numbers that f reads.
+/// Returns the derivatives of f() by numbers that f reads.
 template <class F>
 std::vector<double> central_differences(std::span<double> numbers, double step, F&& f) {
   std::vector<double> derivatives;
@@ -51,7 +51,7 @@ std::vector<double> copied(const double* gradient, index size) {
   return gradient == nullptr ? std::vector<double>(static_cast<std::size_t>(size)) : std::vector<double>(gradient, gradient + size);
 }
 
-/// The largest difference, divided by the largest numeric derivative, or by 0.01 if that is more.
+/// Returns the largest difference, divided by the largest numeric derivative, or by 0.01 if that is more.
 double difference(const std::vector<double>& found, const std::vector<double>& numeric) {
   double magnitude = 0.01, largest = 0;
   for (std::size_t at = 0; at < numeric.size(); ++at) {

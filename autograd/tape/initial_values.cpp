@@ -18,7 +18,7 @@ struct Elements {
   index begin, end;
 };
 
-/// Normal numbers by the Box-Muller transform: elements 2i and 2i + 1 come from uniform numbers 2i and 2i + 1.
+/// Draws normal numbers by the Box-Muller transform: elements 2i and 2i + 1 come from uniform numbers 2i and 2i + 1.
 template <class T>
 void draw_normal(Elements some, double std, const RandomStream& stream, T* out) {
   const index first = some.begin / 2 * 2;  // no block cuts a pair
@@ -45,7 +45,7 @@ void draw_uniform(Elements some, double low, double high, const RandomStream& st
   });
 }
 
-/// Normal numbers of at most `cut`, times std. Attempt k for element i of n has the uniform numbers 2 (i + k n) and the one after it.
+/// Draws normal numbers of at most `cut`, times std. Attempt k for element i of n has the uniform numbers 2 (i + k n) and the one after it.
 template <class T>
 void draw_truncated_normal(index n, double std, double cut, const RandomStream& stream, T* out) {
   parallel_blocks(n, kBlock, [&](index begin, index end) {
@@ -60,7 +60,7 @@ void draw_truncated_normal(index n, double std, double cut, const RandomStream& 
 }
 
 double dot(const double* a, const double* b, index n) {
-  constexpr index kLanes = 8;  // sums beside each other, which are added in the end
+  constexpr index kLanes = 8;  // sums of interleaved elements, which are added in the end
   double sums[kLanes] = {};
   index i = 0;
   for (; i + kLanes <= n; i += kLanes) {
@@ -95,7 +95,7 @@ void make_orthonormal(double* rows, index count, index width) {
   }
 }
 
-/// Elements as a matrix (rows, cols), the orthonormal form of a matrix of normal numbers.
+/// Draws elements as a matrix (rows, cols), the orthonormal form of a matrix of normal numbers.
 template <class T>
 void draw_orthogonal(Elements some, index rows, double gain, const RandomStream& stream, T* out) {
   const index cols = (some.end - some.begin) / rows;
@@ -165,7 +165,7 @@ void draw_initial_values(const ParameterStore::Entry& entry, std::uint64_t seed)
     case Init::Kind::xavier_normal:
     case Init::Kind::kaiming_uniform:
     case Init::Kind::kaiming_normal:
-    case Init::Kind::orthogonal: break;  // above
+    case Init::Kind::orthogonal: break;  // drawn above
   }
 }
 

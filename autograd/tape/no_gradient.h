@@ -5,8 +5,9 @@
 // Parts of a computation that no gradient flows through.
 namespace dikkat {
 
-/// x, as a constant: a tensor of the same tape that shows x's memory and takes no gradient. Nothing is copied or recorded. If x needs no
-/// gradient, it is x itself. Throws Error for a parameter, for which Tape::use() gives a tensor, and if x has Lifetime::until_consumed.
+/// Returns x as a constant: a tensor of the same tape that shows x's memory and takes no gradient. Nothing is copied or recorded. If x
+/// needs no gradient, it is x itself. Throws Error for a parameter, for which Tape::use() makes a tensor, and if x has
+/// Lifetime::until_consumed.
 Tensor detach(Tensor x);
 
 /// While it lives, the tape does not record: results of ops and new inputs need no gradient, and no closures are kept. For evaluation

@@ -91,8 +91,8 @@ void ParameterStore::reserve() {
   }
 }
 
-void ParameterStore::initialise(std::uint64_t seed, const Loaded& loaded) {
-  require(is_whole_, "parameters: initialise() when some are packed, expected it before");
+void ParameterStore::initialize(std::uint64_t seed, const Loaded& loaded) {
+  require(is_whole_, "parameters: initialize() when some are packed, expected it before");
   for (Entry* entry : sorted_) {
     set_initial_values(*entry, seed);
     if (loaded) {
@@ -101,7 +101,7 @@ void ParameterStore::initialise(std::uint64_t seed, const Loaded& loaded) {
   }
 }
 
-void ParameterStore::initialise_trained(std::uint64_t seed) {
+void ParameterStore::initialize_trained(std::uint64_t seed) {
   for (Entry* entry : trainable()) {
     set_initial_values(*entry, seed);
   }
@@ -114,7 +114,7 @@ void ParameterStore::set_initial_values(const Entry& entry, std::uint64_t seed) 
 
 namespace {
 
-/// Bytes that one packed matrix takes in the slab of packed matrices.
+/// Returns the bytes that one packed matrix takes in the slab of packed matrices.
 std::size_t packed_slab_bytes(const ParameterStore::Entry& entry, PackedType packing) {
   return static_cast<std::size_t>(round_up(packed_bytes(packing, entry.shape()[0], entry.shape()[1]), 64));
 }
@@ -134,7 +134,7 @@ std::byte* ParameterStore::packed_place(const Entry& entry, PackedType packing) 
     }
   }
   if (packing_ == PackedType::f32) {
-    packed_ = Pages(size, "packed weights");  // what is never packed takes no memory: it is not touched
+    packed_ = Pages(size, "packed weights");  // a place that is never filled takes no memory: it is not touched
     packing_ = packing;
   }
   return packed_.data() + place;

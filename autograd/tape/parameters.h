@@ -14,10 +14,10 @@
 
 namespace dikkat {
 
-/// How a parameter is initialised. Values are a function of (seed, path), not of the order in which parameters are added.
+/// Describes how a parameter is initialized. Values are a function of (seed, path), not of the order in which parameters are added.
 ///
 /// xavier_*, kaiming_* and orthogonal() are for parameters of 2 axes or more, (out, in, ...): fan_in is in times the extents after it, and
-/// fan_out is out times these. A matrix that stacks several (row parts) is initialised part by part.
+/// fan_out is out times these. A matrix that stacks several (row parts) is initialized part by part.
 struct Init {
   enum class Kind {
     zeros,
@@ -31,31 +31,32 @@ struct Init {
     kaiming_normal,
     orthogonal,
   } kind = Kind::zeros;
-  double std = 0;            // of normal and truncated_normal
-  double low = 0, high = 0;  // of uniform
-  double cut = 2;            // of truncated_normal
-  double gain = 1;           // of those that follow from the shape
+  double std = 0;            // for normal and truncated_normal
+  double low = 0, high = 0;  // for uniform
+  double cut = 2;            // for truncated_normal
+  double gain = 1;           // for those that follow from the shape
 
   static constexpr Init zeros() { return {.kind = Kind::zeros}; }
   static constexpr Init ones() { return {.kind = Kind::ones}; }
-  /// With a standard deviation of 0: zeros.
+  /// Draws normal numbers; with a standard deviation of 0, it is zeros().
   static constexpr Init normal(double std) { return std == 0 ? zeros() : Init{.kind = Kind::normal, .std = std}; }
-  /// Uniform numbers of [low, high).
+  /// Draws uniform numbers of [low, high).
   static constexpr Init uniform(double low, double high) { return {.kind = Kind::uniform, .low = low, .high = high}; }
-  /// Normal numbers of at most cut * std, the others drawn again. cut is 0.5 or more.
+  /// Draws normal numbers of at most cut * std, the others drawn again. cut is 0.5 or more.
   static constexpr Init truncated_normal(double std, double cut = 2) { return {.kind = Kind::truncated_normal, .std = std, .cut = cut}; }
-  /// Standard deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, AISTATS 2010).
+  /// Draws numbers of standard deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, AISTATS 2010).
   static constexpr Init xavier_uniform(double gain = 1) { return {.kind = Kind::xavier_uniform, .gain = gain}; }
   static constexpr Init xavier_normal(double gain = 1) { return {.kind = Kind::xavier_normal, .gain = gain}; }
-  /// Standard deviation gain / sqrt(fan_in) (He et al., arXiv 1502.01852). The gain is that of ReLU, unless it is given.
+  /// Draws numbers of standard deviation gain / sqrt(fan_in) (He et al., arXiv 1502.01852). The gain is that of ReLU, unless it is given.
   static constexpr Init kaiming_uniform(double gain = std::numbers::sqrt2) { return {.kind = Kind::kaiming_uniform, .gain = gain}; }
   static constexpr Init kaiming_normal(double gain = std::numbers::sqrt2) { return {.kind = Kind::kaiming_normal, .gain = gain}; }
-  /// PyTorch's default for linear and convolutional layers: uniform in +-1 / sqrt(fan_in).
+  /// Draws PyTorch's default for linear and convolutional layers: uniform in +-1 / sqrt(fan_in).
   static constexpr Init fan_in_uniform() { return kaiming_uniform(std::numbers::inv_sqrt3); }
-  /// gain times a matrix (out, in * ...) with orthonormal rows, or orthonormal columns if it has more rows (Saxe et al., arXiv 1312.6120).
+  /// Draws gain times a matrix (out, in * ...) with orthonormal rows, or orthonormal columns if it has more rows (Saxe et al., arXiv
+  /// 1312.6120).
   static constexpr Init orthogonal(double gain = 1) { return {.kind = Kind::orthogonal, .gain = gain}; }
 
-  /// Whether it needs 2 axes or more.
+  /// Returns whether it needs 2 axes or more.
   constexpr bool follows_from_shape() const { return kind >= Kind::xavier_uniform; }
 };
 template <>
@@ -113,10 +114,10 @@ class ParameterStore {
     Init init;
     Decay decay = Decay::no;
     Role role = Role::vector;
-    std::vector<index> row_parts;  // of a matrix that stacks several (q, k, v): the rows of each; empty: it is one matrix
+    std::vector<index> row_parts;  // rows of each matrix that is stacked in this one (q, k, v); empty: it is one matrix
     bool frozen = false;
-    bool with_adapters = false;  // stored with the model's adapters, not with their base: a factor, or what is trained in full beside them
-    PackedType packing = PackedType::f32;  // a frozen matrix is packed in this form from reserve() on
+    bool with_adapters = false;  // stored with the model's adapters, not with their base: a factor, or a parameter trained in full
+    PackedType packing = PackedType::f32;  // a frozen matrix is packed in this form since reserve()
     index offset = 0;                      // in the slab
     void* values = nullptr;  // its part of the slab: for a frozen packed matrix, where the numbers are loaded that pack() reads
     TensorRecord record;
@@ -130,61 +131,61 @@ class ParameterStore {
   /// Called for a parameter whose values have just been loaded.
   using Loaded = std::function<void(Entry&)>;
 
-  /// row_parts: see Entry. Throws Error for a path that exists already, for parts that do not add up to the matrix's rows, for an Init that
-  /// the shape or its numbers do not allow, and after lay_out().
+  /// Adds a parameter. row_parts: see Entry. Throws Error for a path that exists already, for parts that do not add up to the matrix's
+  /// rows, for an Init that the shape or its numbers do not allow, and after lay_out().
   Parameter add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {});
 
-  /// The parameter will not be trained: it has no gradient and no optimizer state. With a packing it must be a matrix, which is packed from
-  /// reserve() on, as zeros until pack() is called for the numbers in Entry::values. Gradients flow through it, and products of f32 with it
-  /// are computed in f32. Throws Error if there is no such path, and after lay_out().
+  /// Freezes a parameter: it is not trained, and has no gradient and no optimizer state. With a packing it must be a matrix. It is packed
+  /// since reserve(), as zeros until pack() is called for the numbers in Entry::values. Gradients flow through it, and products of f32 with
+  /// it are computed in f32. Throws Error if there is no such path, and after lay_out().
   void freeze(std::string_view path, PackedType packing = PackedType::f32);
 
-  /// The parameter will be stored with the adapters (Entry::with_adapters), as those of Role::adapter always are. Throws Error if there is
-  /// no such path.
+  /// Stores a parameter with the adapters (Entry::with_adapters), as those of Role::adapter always are. Throws Error if there is no such
+  /// path.
   void keep_with_adapters(std::string_view path) { entry(path).with_adapters = true; }
 
-  /// Gives every parameter its memory and its initial values: reserve() and initialise().
+  /// Sets up the memory and the initial values of all parameters: reserve() and initialize().
   void allocate(std::uint64_t seed) {
     reserve();
-    initialise(seed);
+    initialize(seed);
   }
   /// Sorts the parameters and sets their offsets (Entry::offset); maps no memory. Throws Error when called twice.
   void lay_out();
   /// Maps the memory without touching it. Calls lay_out() if nobody has. Throws Error when there is not enough memory, or when called
   /// twice.
   void reserve();
-  /// Gives every parameter its initial values, a function of (seed, path), one after the other; `loaded` must pack the matrices that were
+  /// Sets the initial values of all parameters, functions of (seed, path), one after the other; `loaded` must pack the matrices that were
   /// frozen with a packing. Throws Error before reserve(), and if another matrix is packed.
-  void initialise(std::uint64_t seed, const Loaded& loaded = {});
-  /// Initialises only the trained parameters: the others are loaded.
-  void initialise_trained(std::uint64_t seed);
+  void initialize(std::uint64_t seed, const Loaded& loaded = {});
+  /// Initializes only the trained parameters: the others are loaded.
+  void initialize_trained(std::uint64_t seed);
 
-  /// Memory for a matrix that will be packed, packed_bytes() of zeros. It comes from a slab for all matrices; or, if the matrix was frozen
-  /// with a packing, from a slab for those. Throws Error for a vector, for a packing that differs from that of the others, and if the store
-  /// does not hold f32.
+  /// Returns the memory for a matrix that will be packed, packed_bytes() of zeros. It comes from a slab for all matrices; or, if the matrix
+  /// was frozen with a packing, from a slab for those. Throws Error for a vector, for a packing that differs from that of the others, and
+  /// if the store does not hold f32.
   std::byte* packed_place(const Entry& entry, PackedType packing);
-  /// From now on the matrix is the contents of its packed_place(), as PackedMatrix describes, and it is not trained. The memory of its part
-  /// of the slab goes back to the system. Ops that multiply by it or look up its rows work as before.
+  /// Replaces the matrix by the contents of its packed_place(), as PackedMatrix describes; it is not trained. The memory of its part of the
+  /// slab goes back to the system. Ops that multiply by it or look up its rows work as before.
   void keep_packed(Entry& entry, PackedType packing);
 
   DType dtype() const { return dtype_; }
   bool is_laid_out() const { return laid_out_; }
-  /// Whether some parameters are stored as adapters, so that all others belong to their base.
+  /// Returns whether some parameters are stored as adapters, so that all others belong to their base.
   bool has_adapters() const;
-  /// Elements of all parameters.
+  /// Returns the elements of all parameters.
   index parameter_count() const;
-  /// All parameters in the order of the slab; before lay_out(), in the order in which they were added.
+  /// Returns all parameters in the order of the slab; before lay_out(), in the order in which they were added.
   const std::vector<Entry*>& entries() const { return sorted_; }
-  /// The trained parameters in the order of the slab. Only after lay_out().
+  /// Returns the trained parameters in the order of the slab. Only after lay_out().
   std::span<Entry* const> trainable() const { return {sorted_.data(), trainable_}; }
   /// Throws Error when no parameter has that path.
   Entry& entry(std::string_view path) const;
 
-  /// Elements of the slab. Each parameter is padded to a multiple of 64 bytes; the padding is zero.
+  /// Returns the elements of the slab. Each parameter is padded to a multiple of 64 bytes; the padding is zero.
   index slab_size() const { return slab_size_; }
-  /// Bytes of all weights as they are stored in the end: packed_bytes() for packed matrices, their part of the slab for others.
+  /// Returns the bytes of all weights as they are stored in the end: packed_bytes() for packed matrices, their part of the slab for others.
   std::size_t weight_bytes() const;
-  /// Elements of the first part of the slab, that of the trained parameters. The slab of gradients has the same size.
+  /// Returns the elements of the first part of the slab, that of the trained parameters. The slab of gradients has the same size.
   index trainable_size() const { return trainable_size_; }
   /// Throws Error when T is not the element type, before reserve(), and if a matrix is packed that was not frozen with a packing
   /// (freeze()).
@@ -196,22 +197,22 @@ class ParameterStore {
   T* weights() {
     return static_cast<T*>(slab(weights_, kDType<T>));
   }
-  /// Gradients summed since the last clear_gradients(). Call complete_gradients() before reading: memory that no backward pass has written
-  /// is undefined.
+  /// Returns the gradients summed since the last clear_gradients(). Call complete_gradients() before reading: memory that no backward pass
+  /// has written is undefined.
   template <class T>
   T* gradients() {
     return static_cast<T*>(slab(gradients_, kDType<T>));
   }
 
-  /// From now on backward passes write gradients to `slab`, of trainable_size() elements, or to the store's own if it is null.
-  /// `holds_sums`: they add to what is there.
+  /// Makes later backward passes write gradients to `slab`, of trainable_size() elements, or to the store's own if it is null.
+  /// `holds_sums`: they add to its contents.
   void redirect_gradients(void* slab, bool holds_sums = false);
   /// Sets gradients that no backward pass has written to zero.
   void complete_gradients();
   void complete_gradient(Entry& entry);
-  /// Before a forward pass, forgets uses of parameters (ParameterGradient::uses) from an earlier pass that was abandoned.
+  /// Forgets uses of parameters (ParameterGradient::uses) from an earlier pass that was abandoned. Call it before a forward pass.
   void forget_uses();
-  /// The next backward pass overwrites the gradients.
+  /// Makes the next backward pass overwrite the gradients.
   void clear_gradients();
 
  private:

@@ -62,7 +62,7 @@ void Recomputation::backward(std::span<const Tensor> outputs, std::span<const Te
   }
   inner_.run_nodes();
   if (outer_.observed()) {
-    outer_.observer_->backward_begins();  // the inner nodes have reported their own time; what follows belongs to this node
+    outer_.observer_->backward_begins();  // the inner nodes have reported their own time; the following time belongs to this node
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!entered[i]) {

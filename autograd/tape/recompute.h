@@ -15,12 +15,12 @@ class Recomputation {
   Recomputation(const Recomputation&) = delete;
   Recomputation& operator=(const Recomputation&) = delete;
 
-  /// Whether a tape is the inner tape of another.
+  /// Returns whether a tape is the inner tape of another.
   static bool is_inner(const Tape& tape);
   Tape& tape() { return inner_; }
-  /// x on the inner tape, in the same memory; null for null.
+  /// Returns x on the inner tape, in the same memory; null for null.
   Tensor enter(Tensor x);
-  /// A copy of y on the outer tape; null for null.
+  /// Returns a copy of y on the outer tape; null for null.
   Tensor leave(Tensor y);
   /// Propagates the gradients of `outputs` (outer tape) through `made` and `entered` (inner tape) to `inputs` (outer tape).
   void backward(std::span<const Tensor> outputs, std::span<const Tensor> made, std::span<const Tensor> entered,
@@ -31,11 +31,11 @@ class Recomputation {
   Tape& inner_;
 };
 
-/// Activation checkpointing: computes f(tape, inputs) and keeps only the outputs. Backward computes everything else again. Outputs and
+/// Computes f(tape, inputs) and keeps only the outputs (activation checkpointing). Backward computes everything else again. Outputs and
 /// gradients have the same bits as without recomputation. All recomputed parts of a tape use the same memory, so they need that of the
-/// largest. On a tape that does not record, only the outputs are kept too.
-/// Inputs and outputs may be absent (null). f may use parameters, but no other tensor of the outer tape; it is called twice, so it must be
-/// a function of its inputs. It lives in the tape's arena, as backward closures do. Throws Error when called within another recompute().
+/// largest. On a tape that does not record, only the outputs are kept too. Inputs and outputs may be absent (null). f may use parameters,
+/// but no other tensor of the outer tape; it is called twice, so it must be a function of its inputs. It lives in the tape's arena, as
+/// backward closures do. Throws Error when called within another recompute().
 template <std::size_t kOutputs, std::size_t kInputs, class F>
 std::array<Tensor, kOutputs> recompute(Tape& tape, const std::array<Tensor, kInputs>& inputs, F f) {
   const auto needs_gradient = [](Tensor x) { return x && x.needs_gradient(); };

@@ -6,7 +6,7 @@
 namespace dikkat {
 namespace {
 
-/// The gradient of a parameter that is trained; null for anything else.
+/// Returns the gradient of a parameter that is trained; null for anything else.
 ParameterGradient* trained(Tensor x) {
   ParameterGradient* const gradient = x ? x.record()->parameter : nullptr;
   return gradient != nullptr && gradient->data != nullptr ? gradient : nullptr;

@@ -34,19 +34,19 @@ struct OpRun {
   OpCost cost;
 };
 
-/// Is called when ops run, for profiles. All calls come from the thread that uses the tape.
+/// Receives calls when ops run, for profiles. All calls come from the thread that uses the tape.
 class TapeObserver {
  public:
   virtual ~TapeObserver() = default;
-  /// The forward part of an op begins; ends. There is no end when the op throws.
+  /// Reports that the forward part of an op begins, or ends. There is no end when the op throws.
   virtual void forward_begins() = 0;
   virtual void forward_ends(const OpRun& run) = 0;
-  /// The backward closure of an op begins.
+  /// Reports that the backward closure of an op begins.
   virtual void backward_begins() = 0;
   virtual void backward_ends(const OpRun& run) = 0;
 };
 
-/// Is called during backward when a parameter's gradient is complete, so that no further op of this pass adds to it. It is not called for
+/// Receives a call during backward when a parameter's gradient is complete: no further op of this pass adds to it. It is not called for
 /// parameters that are used only in a recompute() whose outputs get no gradient. All calls come from the thread that uses the tape, between
 /// ops.
 class GradientWatcher {
@@ -73,11 +73,11 @@ class Tape {
     release_storage();
   }
 
-  /// Whether ops are recorded: not with Recording::off, and not within NoGradient (tape/no_gradient.h).
+  /// Returns whether ops are recorded: not with Recording::off, and not within NoGradient (tape/no_gradient.h).
   bool recording() const { return recording_ == Recording::on; }
 
-  /// A copy of `values`, whose number must be the shape's. With `needs_gradient`, gradient() gives dL/dx after backward; ids (i32) have
-  /// none.
+  /// Returns a copy of `values`, whose number must be the shape's. With `needs_gradient`, gradient() returns dL/dx after backward; ids
+  /// (i32) have none.
   template <class T>
   Tensor input(Shape shape, std::span<const T> values, bool needs_gradient = false) {
     return copy_in(shape, kDType<T>, values.data(), static_cast<index>(values.size()), needs_gradient);
@@ -88,35 +88,35 @@ class Tape {
     return input<T>(shape, std::span(values.begin(), values.size()), needs_gradient);
   }
 
-  /// A tensor without gradient that shows memory of the caller, which must not change until reset(). Nothing is copied.
+  /// Returns a tensor without gradient that shows memory of the caller, which must not change until reset(). Nothing is copied.
   Tensor borrow(Shape shape, DType dtype, const void* data);
 
-  /// The parameter as a tensor of this tape, which needs no gradient if the tape does not record now. Needed when no other operand of an op
-  /// is on a tape.
+  /// Returns the parameter as a tensor of this tape, which needs no gradient if the tape does not record now. It is needed when no other
+  /// operand of an op is on a tape.
   Tensor use(Tensor parameter);
 
   // For ops: name the op, make its outputs and what it saves, call the kernel, record.
 
-  /// Names the op that follows, for error messages.
+  /// Names the next op, for error messages.
   void begin(const char* op) {
     op_ = op;
     if (observer_ != nullptr) {
       observer_->forward_begins();
     }
   }
-  /// A tensor of this tape, not initialised.
+  /// Returns a tensor of this tape, not initialized.
   Tensor make(Shape shape, DType dtype, Lifetime lifetime = Lifetime::until_reset);
-  /// Call this when an op has consumed x. If x has Lifetime::until_consumed, its memory becomes free and ops refuse x from then on.
+  /// Call this when an op has consumed x. If x has Lifetime::until_consumed, its memory becomes free and ops refuse x afterwards.
   void release(Tensor x);
-  /// A tensor that shows x's elements in another shape of the same size.
+  /// Returns a tensor that shows x's elements in another shape of the same size.
   Tensor view(Tensor x, Shape shape);
-  /// Memory until reset, not initialised.
+  /// Returns memory that lives until reset, not initialized.
   template <class T>
   T* save(index count) {
     return arena_.allocate<T>(count, op_);
   }
 
-  /// The place of a parameter's gradient, before backward: for an op whose result is the loss.
+  /// Returns the place of a parameter's gradient, before backward: for an op whose result is the loss.
   template <class T>
   GradOut<T> gradient_now(Tensor parameter) {
     return Gradients(pool_).into<T>(parameter);
@@ -141,13 +141,13 @@ class Tape {
     }
   }
 
-  /// From now on `observer` is called for every op; null ends that. It must outlive its use.
+  /// Calls `observer` for every later op; null ends that. It must outlive its use.
   void observe(TapeObserver* observer) { observer_ = observer; }
   bool observed() const { return observer_ != nullptr; }
-  /// From now on `watcher` is called during backward; null ends that. It must outlive its use.
+  /// Calls `watcher` during later backward passes; null ends that. It must outlive its use.
   void watch_gradients(GradientWatcher* watcher) { watcher_ = watcher; }
 
-  /// For models: the ops that follow, until the next call or reset(), belong to this part of the model.
+  /// Marks the part of a model to which the next ops belong, until the next call or reset().
   void enter(Region region) { region_ = region; }
 
   /// Computes the derivatives of a scalar. Gradients of intermediate results are freed as soon as they have been used. Call it once between
@@ -159,8 +159,8 @@ class Tape {
   /// Computes the derivatives of <dy, y>; dy has y's shape and type.
   void backward(Tensor y, Tensor dy);
 
-  /// After backward: dL/dx of an input that needs a gradient, or of a parameter; null if none arrived. A parameter's is the sum since its
-  /// store's clear_gradients(). Throws Error for any other tensor, and when T is not the element type.
+  /// Returns, after backward, dL/dx of an input that needs a gradient, or of a parameter; null if none arrived. A parameter's is the sum
+  /// since its store's clear_gradients(). Throws Error for any other tensor, and when T is not the element type.
   template <class T>
   const T* gradient(Tensor x) const {
     return static_cast<const T*>(gradient_of(x, kDType<T>));
@@ -170,13 +170,13 @@ class Tape {
   void reset();
   /// Maps as much memory as `like` has used, before a first step of the same size. Throws Error if the system has not enough.
   void reserve(const Tape& like);
-  /// Call it after the largest step: from now on, a step that needs more memory throws Error, which names the op.
+  /// Makes a later step that needs more memory throw Error, which names the op. Call it after the largest step.
   void freeze();
 
-  /// Highest number of bytes so far of activations and closures; of their gradients.
+  /// Returns the highest number of bytes so far of activations and closures, or of their gradients.
   std::size_t activation_bytes() const { return arena_.peak() + (inner_ ? inner_->activation_bytes() : 0); }
   std::size_t gradient_bytes() const { return pool_.capacity(); }
-  /// The part of activation_bytes() that holds recomputed activations (recompute()).
+  /// Returns the part of activation_bytes() that holds recomputed activations (recompute()).
   std::size_t recomputation_bytes() const { return inner_ ? inner_->activation_bytes() : 0; }
 
  private:
@@ -194,7 +194,7 @@ class Tape {
     Tensor tensor;
   };
 
-  /// The inner tape, for recompute(). Its gradients come from `pool`.
+  /// Makes the inner tape, for recompute(). Its gradients come from `pool`.
   explicit Tape(BufferPool& pool) : arena_("recomputed activation"), pool_(pool), recording_(Recording::off) {}
 
   void keep_gradient(Tensor leaf);
@@ -211,7 +211,7 @@ class Tape {
   /// Releases the gradients of nodes that have not run, and of inputs.
   void release_gradients() noexcept;
   void release_storage() noexcept;
-  /// As reset(), but allocates nothing, so that destructors can call it.
+  /// Does what reset() does, but allocates nothing, so that destructors can call it.
   void forget() noexcept;
 
   Arena arena_;
@@ -220,7 +220,7 @@ class Tape {
   BufferPool& pool_ = own_pool_;
   std::unique_ptr<Tape> inner_;
   Recording recording_;
-  bool counts_uses_ = false;  // of parameters (ParameterGradient::uses); with recompute(), its first run does
+  bool counts_uses_ = false;  // whether it counts uses of parameters (ParameterGradient::uses); with recompute(), its first run does
   const char* op_ = "tape";
   TapeObserver* observer_ = nullptr;
   GradientWatcher* watcher_ = nullptr;

@@ -15,7 +15,7 @@ class Tape;
 /// results that neither backward nor any other op needs.
 enum class Lifetime : bool { until_reset, until_consumed };
 
-/// Where a parameter's gradient lies, and whether it was written since the last optimizer step.
+/// Holds where a parameter's gradient lies, and whether it was written since the last optimizer step.
 struct ParameterGradient {
   void* data = nullptr;
   bool written = false;
@@ -33,8 +33,8 @@ struct TensorRecord {
   ParameterGradient* parameter = nullptr;  // null for anything else
   Buffer* gradient = nullptr;              // during backward, once a gradient has arrived
   bool released = false;                   // it has been consumed (Lifetime::until_consumed)
-  PackedType packing = PackedType::f32;    // of data: a weight (rows, cols) that is not trained may be packed
-  bool keeps_f32 = false;                  // of packed data: PackedMatrix::keeps_f32
+  PackedType packing = PackedType::f32;    // packing of data: a weight (rows, cols) that is not trained may be packed
+  bool keeps_f32 = false;                  // PackedMatrix::keeps_f32 of packed data
   Buffer* storage = nullptr;               // holds the data with Lifetime::until_consumed; null: the data are in the tape's arena
 };
 
@@ -59,15 +59,15 @@ class Tensor {
   DType dtype() const { return existing().dtype; }
   index size() const { return existing().shape.size(); }
   bool needs_gradient() const { return existing().needs_gradient; }
-  /// The tape that made it; null for a parameter.
+  /// Returns the tape that made it; null for a parameter.
   Tape* tape() const { return existing().tape; }
 
-  /// The number in a tensor of one element, whatever its type. Throws Error for another size.
+  /// Returns the number in a tensor of one element, whatever its type. Throws Error for another size.
   double item() const;
 
-  /// Whether it is a weight that is stored in fewer bytes. Its element type is then the one in which ops compute with it.
+  /// Returns whether it is a weight that is stored in fewer bytes. Its element type is then the one in which ops compute with it.
   bool is_packed() const { return existing().packing != PackedType::f32; }
-  /// A packed weight's numbers.
+  /// Returns a packed weight's numbers.
   PackedMatrix packed() const {
     const TensorRecord& record = existing();
     return {.packing = record.packing,
@@ -82,7 +82,7 @@ class Tensor {
   const T* data() const {
     return mutable_data<T>();
   }
-  /// Only for the op that computes the tensor.
+  /// Returns the elements to write, for the op that computes the tensor.
   template <class T>
   T* mutable_data() const {
     const TensorRecord& record = existing();

@@ -20,7 +20,7 @@ class TensorRecords {
   TensorRecords(const TensorRecords&) = delete;
   TensorRecords& operator=(const TensorRecords&) = delete;
 
-  /// A record with the members of `like`, apart from the generation.
+  /// Returns a record with the members of `like`, apart from the generation.
   TensorRecord* take(const TensorRecord& like = {}) {
     if (used_ == blocks_.size() * kBlock) {
       grow();
@@ -31,7 +31,7 @@ class TensorRecords {
     record->generation = generation;
     return record;
   }
-  /// From now on, no tensor has these records.
+  /// Expires all records: no tensor has them any more.
   void expire() noexcept {
     for (; used_ > 0; --used_) {
       ++at(used_ - 1).generation;

@@ -17,7 +17,7 @@ void require_tokens(const char* what, Tensor tokens, Tensor lengths, index block
           " lengths are ", lengths ? lengths.shape() : Shape{}, ", expected i32 [", tokens.shape()[0], "]");
 }
 
-/// key_end (B, queries) from lengths (B): all queries of row b see the keys below lengths[b]. Absent lengths give an absent result.
+/// Returns key_end (B, queries) from lengths (B): all queries of row b see the keys below lengths[b]. It is absent if the lengths are.
 Tensor key_ends(Pass& pass, Tensor lengths, index queries) {
   if (!lengths) {
     return {};

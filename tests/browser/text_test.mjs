@@ -54,7 +54,7 @@ try {
   await page.focus(".token.chosen");
   await page.keyboard.press("Escape");
   assert.equal(await page.$eval("#mode", (one) => one.value), "loss");
-  assert.notDeepEqual(await colors(), before, "the colours of the losses are others");
+  assert.notDeepEqual(await colors(), before, "the colors of the losses are others");
   await page.focus(".token");
   await page.keyboard.press("ArrowRight");
   assert(await page.evaluate(() => document.activeElement === spans[1]), "→ moves to the next token");
@@ -65,7 +65,7 @@ try {
   assert.equal(await page.$$eval("main img, main script", (all) => all.length), 0);
   await page.screenshot({ path: join(folder, "sample.png") });
 
-  // Letters can be read on every colour, from a certain token to a surprising one: in both themes, in the prompt and in the text after it.
+  // Letters can be read on every color, from a certain token to a surprising one: in both themes, in the prompt and in the text after it.
   for (const scheme of ["light", "dark"]) {
     const { page: colored } = await openPage(browser, `file://${join(folder, "sample.html")}`, { scheme });
     await colored.evaluate(() => {

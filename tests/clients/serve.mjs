@@ -34,7 +34,7 @@ async function serving(options, use) {
 await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
   assert.equal(model, "served");
   const client = new OpenAI({ baseURL, apiKey: "secret", maxRetries: 0 });
-  const likely = { temperature: 0.7, top_p: 0.8 };  // so that a model that has learnt little writes characters that are whole
+  const likely = { temperature: 0.7, top_p: 0.8 };  // so that a model that has learned little writes characters that are whole
   const prompt = "The king said", messages = [{ role: "system", content: "Be brief." }, { role: "user", content: [{ type: "text", text: "Who are you?" }] }];
 
   const models = await client.models.list();
@@ -88,7 +88,7 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
   }
   assert.deepEqual(counts(whole.usage), counts(chat.usage));
 
-  // Answers in a form. The model has learnt none of them.
+  // Answers in a form. The model has learned none of them.
   const schema = { type: "object", properties: { city: { type: "string", maxLength: 12 }, days: { type: "integer", minimum: 1, maximum: 31 },
     sights: { type: "array", items: { enum: ["tower", "bridge"] }, maxItems: 3 }, next: { anyOf: [{ $ref: "#" }, { type: "null" }] } },
     required: ["city", "days", "sights", "next"], additionalProperties: false };
@@ -139,7 +139,7 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
   console.log("serve: OpenAI's client reads texts, conversations, streams, log probabilities and JSON under a schema, and knows nine errors by their types");
 });
 
-// Tools and reasoning, in a template that has both. The model has learnt neither, so calls are valid only because they are forced to be.
+// Tools and reasoning, in a template that has both. The model has learned neither, so calls are valid only because they are forced to be.
 const template = join(work, "tools.jinja");
 writeFileSync(template, `{% for tool in tools or [] %}{{ tool.function.name }}: {{ tool.function.description }}
 {% endfor %}{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}

@@ -15,7 +15,7 @@ const base = join(work, "shared");
 const train = (out, corpus, ...settings) => execFileSync(program, ["train", "--corpus", corpus, "--out", out, "--quiet", "--set", "train.batch_size=8", "train.eval_tokens=128", ...settings]);
 train(base, join(repository, "data/tales.txt"), "tokenizer.kind=bpe", "tokenizer.vocab_size=400", "model.n_layer=2", "model.n_embd=64", "model.block_size=192", "optim.learning_rate=0.01", "train.max_steps=60");
 const runs = { first: join(work, "first"), second: join(work, "second") };
-const tune = (name, sentence, ...settings) => {  // on a text that is learnt quickly
+const tune = (name, sentence, ...settings) => {  // on a text that is learned quickly
   writeFileSync(join(work, `${name}.txt`), sentence.repeat(2000));
   train(runs[name], join(work, `${name}.txt`), `train.init_from="${base}"`, "optim.learning_rate=0.02", "optim.warmup_steps=0", "train.max_steps=25", ...settings);
 };

@@ -9,6 +9,7 @@
 #include "train/web/serve/api_response.h"
 
 namespace dikkat {
+using namespace serve;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view input = fuzz::text_of(data, size);

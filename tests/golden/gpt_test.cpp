@@ -92,12 +92,12 @@ class Model {
   }
 
   /// Returns the loss, and adds its gradients to those in the store.
-  double learn(const Batch& batch, std::optional<double> normaliser = {}, index first_sequence = 0) {
+  double learn(const Batch& batch, std::optional<double> normalizer = {}, index first_sequence = 0) {
     Tape tape;
     const Tensor logits = forward(tape, batch, first_sequence);
     const Tensor targets = tape.input<std::int32_t>({batch.sequences, batch.time}, batch.targets);
     const Tensor weights = batch.weights.empty() ? Tensor{} : tape.input<float>({batch.sequences, batch.time}, batch.weights);
-    const Tensor loss = cross_entropy(logits, targets, {.weights = weights, .normaliser = normaliser});
+    const Tensor loss = cross_entropy(logits, targets, {.weights = weights, .normalizer = normalizer});
     tape.backward(loss);
     return static_cast<double>(*loss.data<T>());
   }
@@ -192,13 +192,13 @@ TYPED_TEST(GoldenGpt, FindsNoGradientInTheKeyBias) {
   }
 }
 
-TYPED_TEST(GoldenGpt, WeighsTargetsAndDividesByTheNormaliser) {
+TYPED_TEST(GoldenGpt, WeighsTargetsAndDividesByTheNormalizer) {
   for (const std::string& at : this->models_) {
     Model<TypeParam> model(this->fixture_, at);
     Batch batch = batch_of(this->fixture_, at, 0);
     const std::vector<double> weights = this->fixture_.read(at + "weighted/target_weights");
     batch.weights.assign(weights.begin(), weights.end());
-    const double loss = model.learn(batch, this->fixture_.attribute(at + "weighted/normaliser"));
+    const double loss = model.learn(batch, this->fixture_.attribute(at + "weighted/normalizer"));
     EXPECT_LE(error_of({loss}, this->fixture_.read(at + "weighted/loss")), Bounds<TypeParam>::kLoss) << at;
     for (const std::string& name : this->fixture_.names(at + "weighted/gradients")) {
       EXPECT_LE(error_of(model.gradient(name), this->fixture_.read(at + "weighted/gradients/" + name)), Bounds<TypeParam>::kGradient)

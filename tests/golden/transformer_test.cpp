@@ -186,7 +186,7 @@ void check_model(const std::string& name, bool smoothed) {
   const Tensor logits = model.logits(pass, model.features(pass, group.int_input("target"), encoded, group.int_input("target_lengths")));
   const Tensor loss = cross_entropy(logits, labels,
                                     {.weights = group.tape.template input<float>(labels.shape(), weights),
-                                     .normaliser = std::accumulate(weights.begin(), weights.end(), 0.0),
+                                     .normalizer = std::accumulate(weights.begin(), weights.end(), 0.0),
                                      .label_smoothing = smoothed ? group.attribute("label_smoothing") : 0});
   group.tape.backward(loss);
 

@@ -41,7 +41,7 @@ struct Misfit {
   std::function<void(Tape&)> call;
 };
 
-/// Every op has a specialisation, or the gradient checks do not compile:
+/// Every op has a specialization, or the gradient checks do not compile:
 ///   static std::vector<Sample> samples();   // small ones, with definition or oracle
 ///   static std::vector<Sample> ragged();    // of ragged sizes, with neither
 ///   static std::vector<Misfit> misfits();   // besides wrong element types and tapes, which the driver tries for every op

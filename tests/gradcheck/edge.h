@@ -34,7 +34,7 @@ struct Point {
   std::vector<Shape> shapes{};
 };
 
-/// Every op has a specialisation, or the checks do not compile:
+/// Every op has a specialization, or the checks do not compile:
 ///   static constexpr Extent kExtents[];    // at 0 and at 1, one at a time and all at once, it is checked or refused
 ///   static Sample at(Extents e);           // the call with these extents
 ///   static constexpr bool kHasRows;        // whether the rows of y and of operand 0 (its first extent) depend on each other's numbers

@@ -41,7 +41,7 @@ TEST(Parts, DropoutOfProbabilityZeroIsItsArgument) {
   EXPECT_EQ(dropout(x, 0, RandomStream(1, "here", 2)), x);
 }
 
-// With the whole step's normaliser, losses and gradients of micro-batches add up to the batch's.
+// With the whole step's normalizer, losses and gradients of micro-batches add up to the batch's.
 TEST(Parts, LossesOfMicroBatchesAddUp) {
   const auto logits = numbers(12 * 9, 1, -3, 3);
   const std::vector<std::int32_t> targets = {0, 8, 3, 3, 1, 7, 5, 5, 2, 4, 6, 0};
@@ -53,7 +53,7 @@ TEST(Parts, LossesOfMicroBatchesAddUp) {
     const auto at = static_cast<std::size_t>(first);
     const auto n = static_cast<std::size_t>(rows);
     const Tensor loss = cross_entropy(x, tape.input<std::int32_t>({rows}, std::span(targets).subspan(at, n)),
-                                      {.weights = tape.input<float>({rows}, std::span(weights).subspan(at, n)), .normaliser = 8.5});
+                                      {.weights = tape.input<float>({rows}, std::span(weights).subspan(at, n)), .normalizer = 8.5});
     const float value = *loss.data<float>();
     tape.backward(loss);
     const float* dx = tape.gradient<float>(x);

@@ -42,7 +42,7 @@ Result<T> run(index cols, const std::vector<float>& logits32, const std::vector<
                           .logits = logits.data(),
                           .targets = targets.data(),
                           .weights = weights.empty() ? nullptr : weights.data(),
-                          .normaliser = 2.5,
+                          .normalizer = 2.5,
                           .label_smoothing = smoothing,
                           .tops = r.tops.data(),
                           .sums = r.sums.data(),

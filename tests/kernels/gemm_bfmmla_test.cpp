@@ -30,7 +30,7 @@ TEST(GemmBfmmla, ReferenceRoundsToOdd) {
     float a, b, sum;
   };
   const Case cases[] = {
-      {1, 0x1p-24F, 1 + 0x1p-23F},  // half a unit: up, to the odd neighbour
+      {1, 0x1p-24F, 1 + 0x1p-23F},  // half a unit: up, to the odd neighbor
       {1, 0x1p-140F + 0x1p-126F, 1 + 0x1p-23F},
       {1 + 0x1p-23F, 0x1p-24F, 1 + 0x1p-23F},  // half a unit: down, since it is odd already
       {1, -0x1p-26F, 1 - 0x1p-24F},

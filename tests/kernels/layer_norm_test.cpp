@@ -28,7 +28,7 @@ enum class Kind { layer_norm, rms_norm };
 
 template <class T, class Forward, class Backward>
 Result<T> run(Kind kind, index rows, index cols, const std::vector<float>& x32, Forward&& forward, Backward&& backward) {
-  const bool centre = kind == Kind::layer_norm;
+  const bool center = kind == Kind::layer_norm;
   const auto x = converted<T>(x32);
   const auto gamma = converted<T>(numbers(cols, 2));
   const auto beta = converted<T>(numbers(cols, 3));
@@ -43,23 +43,23 @@ Result<T> run(Kind kind, index rows, index cols, const std::vector<float>& x32, 
               .dbeta = std::vector<T>(width)};
   forward(LayerNormForward<T>{.rows = rows,
                               .cols = cols,
-                              .centre = centre,
+                              .center = center,
                               .x = x.data(),
                               .gamma = gamma.data(),
-                              .beta = centre ? beta.data() : nullptr,
+                              .beta = center ? beta.data() : nullptr,
                               .y = r.y.data(),
-                              .mean = centre ? r.mean.data() : nullptr,
+                              .mean = center ? r.mean.data() : nullptr,
                               .rstd = r.rstd.data()});
   backward(LayerNormBackward<T>{.rows = rows,
                                 .cols = cols,
                                 .dy = dy.data(),
                                 .x = x.data(),
                                 .gamma = gamma.data(),
-                                .mean = centre ? r.mean.data() : nullptr,
+                                .mean = center ? r.mean.data() : nullptr,
                                 .rstd = r.rstd.data(),
                                 .dx = {r.dx.data()},
                                 .dgamma = {r.dgamma.data()},
-                                .dbeta = {centre ? r.dbeta.data() : nullptr}});
+                                .dbeta = {center ? r.dbeta.data() : nullptr}});
   return r;
 }
 template <class T>

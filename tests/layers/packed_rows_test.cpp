@@ -22,7 +22,7 @@ void add(LossAndGradients& sum, TinyGpt& model, const Tensor& features, Tape& ta
          const std::vector<float>& weights) {
   const Shape shape{1, static_cast<index>(targets.size())};
   const Tensor loss = linear_cross_entropy(features, model.gpt.head(), tape.input<std::int32_t>(shape, targets),
-                                           {.weights = tape.input<float>(shape, weights), .normaliser = 1});
+                                           {.weights = tape.input<float>(shape, weights), .normalizer = 1});
   model.store.clear_gradients();
   tape.backward(loss);
   model.store.complete_gradients();

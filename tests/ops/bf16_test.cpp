@@ -268,7 +268,7 @@ TEST(Bf16Ops, AttentionOfGroupsWithRotations) {
   check({operand({2, kTime, (kHeads + 2) * kSize}, 1)}, f, DType::bf16, {of_y, bound});
 }
 
-// The gradients of logits are rounded before their products. The magnitudes of a row add up to at most 2, divided by the normaliser; those
+// The gradients of logits are rounded before their products. The magnitudes of a row add up to at most 2, divided by the normalizer; those
 // of a class to at most 1.
 TEST(Bf16Ops, LinearCrossEntropy) {
   constexpr index kRows = 210, kWidth = 40;
@@ -314,7 +314,7 @@ TEST(Bf16Ops, CastRoundsAndPassesGradientsOn) {
   const Tensor x = tape.input<float>({4}, values, true);
   const Tensor y = cast(x, DType::bf16);
   EXPECT_EQ(to_float(y.data<bf16>()[0]), 1);
-  EXPECT_EQ(to_float(y.data<bf16>()[1]), 1) << "a tie goes to the even neighbour";
+  EXPECT_EQ(to_float(y.data<bf16>()[1]), 1) << "a tie goes to the even neighbor";
   EXPECT_EQ(to_float(y.data<bf16>()[2]), 1.015625F);
   EXPECT_EQ(cast(x, DType::f32), x);
 }

@@ -37,7 +37,7 @@ using Numbers = std::vector<float>;
 constexpr Id kLeast = std::numeric_limits<Id>::min(), kMost = std::numeric_limits<Id>::max();
 constexpr Id kBeyondF32 = (1 << 24) + 1;  // f32 does not hold it
 
-/// Ids of all sizes, of which some neighbours are equal, or the same number for f32.
+/// Ids of all sizes, of which some neighbors are equal, or the same number for f32.
 Ids some_ids(index n, std::uint64_t seed = 1) {
   const Id special[] = {0, -1, kLeast, kMost, kMost - 1, kBeyondF32, kBeyondF32 - 1};
   const RandomStream stream(seed, "test ids", 0);

@@ -177,14 +177,14 @@ TEST(CrossEntropy, WeighsClassesAndIgnoresATarget) {
   }
 }
 
-// With a normaliser, micro-batches add up.
-TEST(CrossEntropy, OfClassWeightsTakesANormaliser) {
+// With a normalizer, micro-batches add up.
+TEST(CrossEntropy, OfClassWeightsTakesANormalizer) {
   Tape tape;
   const auto ids = targets(0);
   const Tensor x = tape.input<float>({kRows, kClasses}, numbers(kRows * kClasses, 1));
-  const auto loss = [&](std::optional<double> normaliser) {
+  const auto loss = [&](std::optional<double> normalizer) {
     return *cross_entropy(x, tape.input<std::int32_t>({kRows}, ids),
-                          {.class_weights = tape.input<float>({kClasses}, kClassWeights), .normaliser = normaliser})
+                          {.class_weights = tape.input<float>({kClasses}, kClassWeights), .normalizer = normalizer})
                 .data<float>();
   };
   double sum = 0;
@@ -212,7 +212,7 @@ TEST(CrossEntropy, RefusesClassWeightsThatDoNotFit) {
   EXPECT_TRUE(names(error_of([&] { cross_entropy(x, ids, {.class_weights = negative}); }), {"cross_entropy", "class 2", "-1"}));
   EXPECT_TRUE(names(error_of([&] { cross_entropy(x, ids, {.class_weights = three, .label_smoothing = 0.1}); }),
                     {"cross_entropy", "label smoothing", "0.1", "class weights"}));
-  EXPECT_TRUE(names(error_of([&] { cross_entropy(x, ids, {.ignored_target = 1, .normaliser = 0}); }), {"cross_entropy", "normaliser"}));
+  EXPECT_TRUE(names(error_of([&] { cross_entropy(x, ids, {.ignored_target = 1, .normalizer = 0}); }), {"cross_entropy", "normalizer"}));
 }
 
 // linear_cross_entropy() leaves out rows of weight 0, whatever the reason.

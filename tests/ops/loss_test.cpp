@@ -137,7 +137,7 @@ struct ScoredAlone {
     const auto count = static_cast<index>(targets.size());
     Tape tape;
     const Tensor inputs = tape.input<float>({count, kWidth}, x, true);
-    const Tensor result = cross_entropy(linear(inputs, weight), tape.input<std::int32_t>({count}, targets), {.normaliser = kRows});
+    const Tensor result = cross_entropy(linear(inputs, weight), tape.input<std::int32_t>({count}, targets), {.normalizer = kRows});
     tape.backward(result);
     loss = *result.data<float>();
     for (index i = 0; i < count; ++i) {
@@ -188,7 +188,7 @@ struct Weighted {
     const std::vector<float> weights(kRows, weight_of_targets);
     const Tensor result =
         linear_cross_entropy(dtype == DType::f32 ? x : cast(x, dtype), weight, tape.input<std::int32_t>({kRows}, targets),
-                             {.weights = tape.input<float>({kRows}, weights), .normaliser = 12, .is_root = true}, logits_at_once);
+                             {.weights = tape.input<float>({kRows}, weights), .normalizer = 12, .is_root = true}, logits_at_once);
     tape.backward(result);
     loss = *result.data<float>();
     dx.assign(tape.gradient<float>(x), tape.gradient<float>(x) + kRows * kWidth);

@@ -67,7 +67,7 @@ struct Frozen {
     store.reserve();
     packed.reserve();
     ParameterStore& filled = is_packed ? store : packed;
-    filled.initialise(7, [&](ParameterStore::Entry& entry) { pack(filled, entry, packing, encode); });
+    filled.initialize(7, [&](ParameterStore::Entry& entry) { pack(filled, entry, packing, encode); });
     for (index row = 0; row < kOut && !is_packed; ++row) {
       kernels::unpack_row(packed.entry("w").tensor().packed(), row, static_cast<float*>(store.entry("w").values) + row * kIn);
     }

@@ -81,7 +81,7 @@ void expect_a_function_of_places(Draw&& draw) {
   }
 }
 
-/// The correlation of neighbours `apart` from each other, of numbers with a variance of 1.
+/// The correlation of neighbors `apart` from each other, of numbers with a variance of 1.
 double correlation(const std::vector<double>& values, std::size_t apart) {
   double total = 0;
   for (std::size_t i = 0; i + apart < values.size(); ++i) {
@@ -170,7 +170,7 @@ TEST(RandomTensors, NormalNumbersAreNormal) {
     EXPECT_NEAR(mean_of(values, 2), 1, 5 * std::sqrt(2.0 / kCount));
     EXPECT_NEAR(mean_of(values, 3), 0, 5 * std::sqrt(15.0 / kCount));
     EXPECT_NEAR(mean_of(values, 4), 3, 5 * std::sqrt(96.0 / kCount));  // the eighth moment is 105
-    // Neighbours share their words: neither they nor their squares are correlated.
+    // Neighbors share their words: neither they nor their squares are correlated.
     std::vector<double> squares;
     for (const double value : values) {
       squares.push_back((value * value - 1) / std::sqrt(2.0));

@@ -396,8 +396,8 @@ TEST(Reduce, GradientsOfABatchNorm) {
   }
   const CheckedOperand x{{2, 3, 4, 5}, values};
   const auto f = [](Tape&, std::span<const Tensor> t) {
-    const Tensor centred = add(t[0], scale(broadcast_to(mean(t[0], {0, 2, 3}, true), t[0].shape()), -1));
-    return multiply(centred, broadcast_to(power(variance(t[0], {0, 2, 3}, true, 0), -0.5), t[0].shape()));
+    const Tensor centered = add(t[0], scale(broadcast_to(mean(t[0], {0, 2, 3}, true), t[0].shape()), -1));
+    return multiply(centered, broadcast_to(power(variance(t[0], {0, 2, 3}, true, 0), -0.5), t[0].shape()));
   };
   EXPECT_LE(gradient_error(f, std::span(&x, 1)), 1e-6);
 }

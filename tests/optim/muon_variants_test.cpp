@@ -214,7 +214,7 @@ void compare_with_definition(double tolerance) {
       const Numbers found = values_of(store.weights<T>(), store.entry("w"));
       for (std::size_t i = 0; i < found.size(); ++i) {
         ASSERT_NEAR(found[i], expected.weight.values[i], tolerance)
-            << name_of(s.options.coefficients) << ' ' << rows << " x " << cols << (s.options.beta2 ? " normalised" : "")
+            << name_of(s.options.coefficients) << ' ' << rows << " x " << cols << (s.options.beta2 ? " normalized" : "")
             << (s.options.adamw.cautious_decay ? " cautious" : "");
       }
       if (s.options.beta2) {

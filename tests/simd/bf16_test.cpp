@@ -19,7 +19,7 @@ constexpr int kVector = static_cast<int>(simd::kLanes<float>);
 
 float of_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
-/// The nearest of the two neighbours that have 8 bits of precision, by distances in f64.
+/// The nearest of the two neighbors that have 8 bits of precision, by distances in f64.
 bf16 nearest(float value) {
   const bf16 below{static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)};
   const bf16 above{static_cast<std::uint16_t>(below.bits + 1)};

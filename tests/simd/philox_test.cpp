@@ -71,7 +71,7 @@ TEST(RandomStream, UniformNumbersAreUniform) {
     chi_squared += (count - kCount / kBins) * (count - kCount / kBins) / (kCount / kBins);
   }
   EXPECT_LT(chi_squared, 95) << "49 degrees of freedom: a random stream passes in 9999 of 10000 cases";
-  EXPECT_LT(std::abs(correlation), 4 / std::sqrt(static_cast<double>(kCount))) << "between neighbours";
+  EXPECT_LT(std::abs(correlation), 4 / std::sqrt(static_cast<double>(kCount))) << "between neighbors";
 }
 
 TEST(RandomStream, ManyGroupsAreTheSameAsSingleOnes) {

@@ -211,11 +211,11 @@ TEST(ParameterStore, AFrozenMatrixIsPackedFromTheBeginning) {
   auto& a = store.entry("a");
   EXPECT_TRUE(a.tensor().is_packed());
   EXPECT_TRUE(a.tensor().packed().keeps_f32);
-  store.initialise_trained(1);
+  store.initialize_trained(1);
   EXPECT_NE(store.weights<float>()[store.entry("b").offset], 0) << "trained weights are still in the slab";
   EXPECT_EQ(store.weights<float>()[store.entry("v").offset], 0) << "weights that are not trained are loaded";
   std::vector<std::string> loaded;
-  store.initialise(1, [&](ParameterStore::Entry& entry) {
+  store.initialize(1, [&](ParameterStore::Entry& entry) {
     loaded.push_back(entry.path);
     EXPECT_NE(static_cast<const float*>(entry.values)[0], 0);
   });

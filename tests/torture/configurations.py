@@ -111,8 +111,8 @@ def by_key(bench):
         section, name = key.split(".")
         for label, value in wrong_values(key, description, default):
             yield case(f"{key} {label}", with_value(key, value), "config.toml", name)
-        misspelt = f"{name[0]}x{name[1:]}"  # so near that the key itself is suggested
-        yield case(f"{key} misspelt", with_value(f"{section}.{misspelt}", "1"), "config.toml", misspelt, key)
+        misspelled = f"{name[0]}x{name[1:]}"  # so near that the key itself is suggested
+        yield case(f"{key} misspelled", with_value(f"{section}.{misspelled}", "1"), "config.toml", misspelled, key)
         yield case(f"{key} twice", with_value(key, "1").replace(f"\n{name} = 1\n", f"\n{name} = 1\n{name} = 1\n", 1), "config.toml", name)
 
 

@@ -61,7 +61,7 @@ def launchers(bench):
 
 
 def setups(bench, ranks=4):
-    """An endless cycle of setups: all of them, such that neighbours differ; or two, with up to `ranks`, so that few undisturbed runs are needed."""
+    """An endless cycle of setups: all of them, such that neighbors differ; or two, with up to `ranks`, so that few undisturbed runs are needed."""
     there = launchers(bench)
     if not there:
         return None

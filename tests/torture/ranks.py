@@ -273,7 +273,7 @@ RANK_SIGNALS = (("USR1", "launcher"), ("USR1", "first"), ("TERM", "launcher"), (
                 ("INT", "first"))
 
 
-def signalled(setup, phase, name, to):
+def signaled(setup, phase, name, to):
     """A signal stops the run: the step is finished and saved."""
     def run(bench, random):
         what = run_of(bench, phase) if phase == "evaluation" else (MEDIUM if name == "USR1" else LONG)[setup.ranks]
@@ -312,7 +312,7 @@ def rank_signals(bench):
             setup = next(turn)
             name, to = RANK_SIGNALS[number % len(RANK_SIGNALS)]
             phase = ("step", "anywhere", "evaluation", "start-up")[number // len(RANK_SIGNALS) % 4]
-            yield f"{name} to {to} in {phase}; {setup.name}", signalled(setup, phase, name, to)
+            yield f"{name} to {to} in {phase}; {setup.name}", signaled(setup, phase, name, to)
     return cases_of(bench, cases())
 
 

@@ -119,7 +119,7 @@ ChatTokens encode_text(const Tokenizer& tokenizer, const std::string& text) {
 /// The program of a template, and what it knows of the tokenizer.
 struct ChatTemplate::Program {
   jinja::Template program;
-  jinja::CalendarDate date;
+  CalendarDate date;
   DictItems variables;                          // of every conversation
   std::vector<SpecialToken> special;            // longer names first
   std::vector<std::string> roles_with_parts{};  // in whose messages a content may be a list
@@ -184,7 +184,7 @@ ChatTemplate::ChatTemplate(TemplateName name, const std::string& source, const T
       Program{.program = jinja::Template(source), .date = {}, .variables = {}, .special = tokenizer.special_tokens()});
   std::ranges::stable_sort(program->special, [](const SpecialToken& a, const SpecialToken& b) { return a.name.size() > b.name.size(); });
   if (!variables_.date.empty()) {
-    program->date = jinja::CalendarDate::parse(variables_.date);
+    program->date = CalendarDate::parse(variables_.date);
   }
   // transformers defines these even if there are none.
   set_item(program->variables, "tools", Value(nullptr));
@@ -337,8 +337,8 @@ ByteRange ChatTemplate::answer_in(const Rendered& rendered, const Conversation& 
   return answer;
 }
 
-/// Returns the whole text without the messages that the data marks as not to be learnt. A message begins where the one before it ends.
-std::vector<ByteRange> ChatTemplate::all_but_unlearnt(const Rendered& rendered, std::span<const Message> messages) const {
+/// Returns the whole text without the messages that the data marks as not to be learned. A message begins where the one before it ends.
+std::vector<ByteRange> ChatTemplate::all_but_untrained(const Rendered& rendered, std::span<const Message> messages) const {
   std::vector<ByteRange> ranges;
   index begin = 0, end = 0;  // of the scored text before a message; of the message before it
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -358,7 +358,8 @@ std::vector<ByteRange> ChatTemplate::all_but_unlearnt(const Rendered& rendered, 
   return ranges;
 }
 
-/// Throws InputError unless the learnt text has what the message says: its content, reasoning and the names of the functions that it calls.
+/// Throws InputError unless the learned text has what the message says: its content, reasoning and the names of the functions that it
+/// calls.
 void ChatTemplate::require_all_written(const Message& message, std::string_view written, std::size_t number) const {
   const auto require = [&](std::string_view wanted, const char* what) {
     require_input(has_in_order(written, wanted), "the chat template does not write all of ", what, " of message ", number, ", of the role ",
@@ -419,7 +420,7 @@ std::vector<ChatText> ChatTemplate::learn(const Conversation& conversation, Scor
   require_input(whole.tools.empty() || rendered.range_of([](const TextPart& part) { return part.origin == kOther; }),
                 "the chat template does not write the tools");
   if (scored == ScoredText::all) {
-    return {rendered.text(all_but_unlearnt(rendered, messages))};
+    return {rendered.text(all_but_untrained(rendered, messages))};
   }
   // Find out which messages are scored.
   const auto last_answer = std::find_if(messages.rbegin(), messages.rend(), [](const Message& one) { return one.role == "assistant"; });
@@ -427,7 +428,7 @@ std::vector<ChatText> ChatTemplate::learn(const Conversation& conversation, Scor
     const bool by_kind = messages[i].role == "assistant" && (scored == ScoredText::answers || &messages[i] == &*last_answer);
     return messages[i].learn.value_or(by_kind);
   };
-  // A template with {% generation %} says itself what is learnt.
+  // A template with {% generation %} says itself what is learned.
   if (const std::vector<ByteRange> generated = rendered.generated(); !generated.empty()) {
     std::vector<ByteRange> ranges;
     for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -440,7 +441,7 @@ std::vector<ChatText> ChatTemplate::learn(const Conversation& conversation, Scor
     }
     return {rendered.text(std::move(ranges))};
   }
-  // Each answer is learnt as the template writes it when it is the last message.
+  // Each answer is learned as the template writes it when it is the last message.
   struct Part {
     Rendered text;
     ByteRange scored;

@@ -9,6 +9,7 @@
 
 #include "autograd/base/names.h"
 #include "train/chat/conversation.h"
+#include "train/choices/chat.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
@@ -16,29 +17,6 @@ namespace dikkat {
 namespace jinja {
 class Value;
 }
-
-/// The template in which a conversation is written as one text. auto: the model's own, or else the built-in one that fits the tokenizer.
-/// own: the model's own, whose text is kept with the run.
-enum class TemplateName { auto_, chatml, llama3, plain, own };
-template <>
-struct Names<TemplateName> {
-  static constexpr std::string_view of[] = {"auto", "chatml", "llama3", "plain", "own"};
-};
-
-/// The scored tokens: the answers with their end tokens, only the last answer, or everything.
-enum class ScoredText { answers, last_answer, all };
-template <>
-struct Names<ScoredText> {
-  static constexpr std::string_view of[] = {"answers", "last_answer", "all"};
-};
-
-/// The reading of a message's content that is a list of text parts. by_template: the list, if the template handles lists in messages of
-/// this role; otherwise one text, with a line break between parts. glued: one text without a separator, which is the reading of older runs.
-enum class ContentParts { by_template, glued };
-template <>
-struct Names<ContentParts> {
-  static constexpr std::string_view of[] = {"by_template", "glued"};
-};
 
 /// The text of a conversation.
 struct ChatText {
@@ -78,7 +56,7 @@ class ChatTemplate {
   /// Returns whether a word occurs in the template: a variable that it reads, or a mark that it writes.
   bool mentions(std::string_view word) const;
 
-  /// Returns the texts on which a conversation is learnt. This is one text, unless the template writes an answer otherwise once others
+  /// Returns the texts on which a conversation is learned. This is one text, unless the template writes an answer otherwise once others
   /// follow it (Qwen 3 drops its reasoning): then there is a text for each scored answer. Throws InputError as ask() does.
   std::vector<ChatText> learn(const Conversation& conversation, ScoredText scored) const;
 
@@ -96,7 +74,7 @@ class ChatTemplate {
   std::optional<ByteRange> special_after(const Rendered& rendered, index at) const;
   ByteRange answer_in(const Rendered& rendered, const Conversation& conversation, std::size_t message) const;
   void require_all_written(const Message& message, std::string_view written, std::size_t number) const;
-  std::vector<ByteRange> all_but_unlearnt(const Rendered& rendered, std::span<const Message> messages) const;
+  std::vector<ByteRange> all_but_untrained(const Rendered& rendered, std::span<const Message> messages) const;
 
   TemplateName name_;
   ChatVariables variables_;
@@ -118,7 +96,7 @@ struct ChatTokens {
 /// the answer. Throws EncodeError.
 ChatTokens encode(const Tokenizer& tokenizer, const ChatText& text);
 
-/// Returns the tokens of the texts on which an example is learnt: a conversation in the template, or a text between the tokenizer's begin
+/// Returns the tokens of the texts on which an example is learned: a conversation in the template, or a text between the tokenizer's begin
 /// and end tokens, all of it scored. Marks in the data (Message::learn, Conversation::learn) override `scored`.
 std::vector<ChatTokens> encode(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& conversation, ScoredText scored);
 

@@ -41,7 +41,7 @@ std::string ExampleFindings::unused_keys() const {
 std::vector<std::string> ExampleFindings::notes() const {
   std::vector<std::string> all;
   if (!unused.empty()) {
-    all.push_back(concat("keys that do not change what is learnt: ", unused_keys()));
+    all.push_back(concat("keys that do not change what is learned: ", unused_keys()));
   }
   if (left_out > 0) {
     all.push_back(concat(grouped_digits(left_out), left_out == 1 ? " example is" : " examples are",
@@ -49,15 +49,15 @@ std::vector<std::string> ExampleFindings::notes() const {
   }
   if (judged_again > 0) {
     all.push_back(concat(grouped_digits(judged_again), judged_again == 1 ? " line is" : " lines are",
-                         " left out, because an earlier line has the same answer to the same prompt; it gets the last judgement"));
+                         " left out, because an earlier line has the same answer to the same prompt; it gets the last judgment"));
   }
   if (context_only > 0) {
     all.push_back(concat(grouped_digits(context_only), context_only == 1 ? " message is" : " messages are",
-                         R"( read but not learnt, because "weight", "train" or "loss" of the message says so)"));
+                         R"( read but not learned, because "weight", "train" or "loss" of the message says so)"));
   }
-  if (learnt_anyway > 0) {
-    all.push_back(concat(grouped_digits(learnt_anyway), learnt_anyway == 1 ? " message" : " messages",
-                         R"( of the user or the system are learnt, because "weight", "train" or "loss" of the message says so)"));
+  if (learned_anyway > 0) {
+    all.push_back(concat(grouped_digits(learned_anyway), learned_anyway == 1 ? " message" : " messages",
+                         R"( of the user or the system are learned, because "weight", "train" or "loss" of the message says so)"));
   }
   if (empty_answers > 0) {
     all.push_back(concat(grouped_digits(empty_answers), empty_answers == 1 ? " answer is" : " answers are",

@@ -16,7 +16,7 @@ enum class KeyPlace { line, message, part };
 struct ExampleFindings {
   std::map<std::pair<KeyPlace, std::string>, index> unused{};  // keys without an effect, and how often each occurs
   index context_only = 0;                                      // messages that their own "weight", "train" or "loss" exempts from the loss
-  index learnt_anyway = 0;                                     // user or system messages that are scored because of their marks
+  index learned_anyway = 0;                                    // user or system messages that are scored because of their marks
   index left_out = 0;                                          // examples that their marks exclude from training
   index judged_again = 0;                                      // lines that judge an answer again
   index empty_answers = 0;                                     // messages of the assistant without any text

@@ -11,7 +11,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// A key that changes what is learnt or answered, and why it is refused.
+/// A key that changes what is learned or answered, and why it is refused.
 struct RefusedKey {
   std::string_view name;
   std::string_view what;
@@ -22,13 +22,13 @@ constexpr std::string_view kTools =
     "only \"tools\" beside \"messages\", and \"tool_calls\" and \"tool_call_id\" in messages, are supported";
 constexpr std::string_view kReasoning = "reasoning is expected in \"reasoning_content\" of a message";
 constexpr std::string_view kMedia = "only text is supported";
-constexpr std::string_view kPreferences = "pairs are learnt only with preference.method, which dikkat finetune sets";
+constexpr std::string_view kPreferences = "pairs are learned only with preference.method, which dikkat finetune sets";
 constexpr std::string_view kSystem = "a system message is expected as the first of \"messages\", with the role system";
 constexpr std::string_view kDocuments = "documents for a template are not supported";
 constexpr std::string_view kTemplate = "settings of a template are expected in chat.template and chat.variables";
 constexpr std::string_view kHistory = "earlier turns are expected in \"messages\"";
 constexpr std::string_view kMarks =
-    "messages that are not to be learnt must be marked with \"weight\": 0, \"train\": false or \"loss\": false";
+    "messages that are not to be learned must be marked with \"weight\": 0, \"train\": false or \"loss\": false";
 constexpr std::string_view kContinued = "continuing a message is not supported";
 constexpr std::string_view kRefusal = "a refusal outside of the content is not supported";
 

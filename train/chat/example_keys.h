@@ -25,12 +25,12 @@ class BadExample : public InputError {
   std::string path_;
 };
 
-/// Checks all keys of an object except those in `used`. Throws BadExample for an unsupported key that would change what is learnt, unless
+/// Checks all keys of an object except those in `used`. Throws BadExample for an unsupported key that would change what is learned, unless
 /// its value has no effect: null, false, 0, "", [] or {}. Counts the others in `found`.
 void check_keys(const nlohmann::ordered_json& object, KeyPlace place, std::span<const std::string_view> used, const std::string& path,
                 ExampleFindings& found);
 
-/// Returns whether the keys in `names` (such as "weight") mark something as to be learnt; nullopt if there are none. Values are 0, 1, true
+/// Returns whether the keys in `names` (such as "weight") mark something as to be learned; nullopt if there are none. Values are 0, 1, true
 /// and false. Throws BadExample for another value, and for keys that contradict each other.
 std::optional<bool> read_marks(const nlohmann::ordered_json& object, std::span<const std::string_view> names, const std::string& path);
 

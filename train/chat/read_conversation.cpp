@@ -37,7 +37,7 @@ std::string names_of_fields(const json& object) {
   return names;
 }
 
-/// The kind of an example, recognised by its fields.
+/// The kind of an example, recognized by its fields.
 enum class ExampleKind { messages, turns, question, instruction, text, none };
 
 ExampleKind kind_of(const json& object, const std::string& text_field) {

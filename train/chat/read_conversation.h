@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-/// Whether an object of JSONL is an example of a conversation, recognised by its fields (read_conversation()). A field other than "text"
+/// Whether an object of JSONL is an example of a conversation, recognized by its fields (read_conversation()). A field other than "text"
 /// that the user names as the text makes it a text.
 bool is_conversation(const nlohmann::ordered_json& object, const std::string& text_field = "text");
 
@@ -21,12 +21,12 @@ std::string_view label_of(const nlohmann::ordered_json& object);
 /// the field that was meant. For a pair of preference tuning it says what learns from it.
 std::string unknown_fields(const nlohmann::ordered_json& object, const std::string& text_field);
 
-/// Reads an object, such as a line of JSONL, recognised by its fields: "messages" (read_messages()); "conversations", the turns of ShareGPT
+/// Reads an object, such as a line of JSONL, recognized by its fields: "messages" (read_messages()); "conversations", the turns of ShareGPT
 /// (read_turns()); "prompt" and "completion", which are a user's message and the answer; "instruction", "input" and "output", as Alpaca has
-/// them; or `text_field`, a text. "weight", "train" or "loss" of the line decides whether it is learnt; "label" does too, but not beside a
+/// them; or `text_field`, a text. "weight", "train" or "loss" of the line decides whether it is learned; "label" does too, but not beside a
 /// text, where it is a class and is refused. Counts keys without an effect in `found`. Throws BadJson (train/text/json_line.h) for text
 /// that is not JSON; its message continues "FILE: line 7, ". Throws InputError, whose message continues "FILE: line 7: ", for other lines,
-/// for unsupported keys that change what is learnt, for a system message that is not the first, and for a conversation without an answer.
+/// for unsupported keys that change what is learned, for a system message that is not the first, and for a conversation without an answer.
 Conversation read_conversation(std::string_view json, const std::string& text_field, ExampleFindings& found);
 
 }  // namespace dikkat

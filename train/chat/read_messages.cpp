@@ -152,7 +152,7 @@ Message read_message(const json& value, const std::string& path, ExampleFindings
   read_content(value, message.role == "assistant" && !message.fields.empty(), path + ".content", found, message);
   message.learn = read_marks(value, kMarksOfMessages, path);
   if (message.learn) {
-    (*message.learn ? found.learnt_anyway : found.context_only) += message.role == "assistant" && *message.learn ? 0 : 1;
+    (*message.learn ? found.learned_anyway : found.context_only) += message.role == "assistant" && *message.learn ? 0 : 1;
   }
   found.windows_lines += has_windows_lines(message.content) ? 1 : 0;
   return message;

@@ -12,7 +12,7 @@ namespace dikkat {
 
 /// Reads a list of messages, for examples and for requests, as OpenAI's protocol has them: {"role", "content"}, and for the assistant
 /// "reasoning_content" and "tool_calls". The content is a string, or a list of parts {"type": "text", "text"} (Message::parts). "weight",
-/// "train" or "loss" decides whether a message is learnt. `path` is the list's name in errors. Throws BadExample for anything else,
+/// "train" or "loss" decides whether a message is learned. `path` is the list's name in errors. Throws BadExample for anything else,
 /// including the keys that example_keys.h refuses by name. Counts keys without an effect in `found`.
 std::vector<Message> read_messages(const nlohmann::ordered_json& list, const std::string& path, ExampleFindings& found);
 

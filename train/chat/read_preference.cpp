@@ -189,7 +189,7 @@ Preference read_preference(std::string_view line, ExampleFindings& found) {
   const PreferenceKind kind = preference_kind(object);
   require_input(kind != PreferenceKind::none,
                 "is not an example for preference tuning, but earlier lines are; expected \"chosen\" and \"rejected\", or \"prompt\", "
-                "\"completion\" and \"label\". With preference.method = \"none\", answers with a good label are learnt as examples");
+                "\"completion\" and \"label\". With preference.method = \"none\", answers with a good label are learned as examples");
   const bool is_pair = kind == PreferenceKind::pair;
   check_keys(object, KeyPlace::line, is_pair ? std::span<const std::string_view>(kPairKeys) : kJudgedKeys, "", found);
   Preference example = is_pair ? pair_of(object, found) : judged_answer(object, found);

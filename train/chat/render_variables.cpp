@@ -61,7 +61,7 @@ ChatText render_variables(const std::string& source, const Json& variables, cons
       set(name, jinja::Value::from_json(value, name.ends_with("_token") ? jinja::kFromTemplate : kInput));
     }
   }
-  const jinja::CalendarDate when = jinja::CalendarDate::parse(day);
+  const CalendarDate when = CalendarDate::parse(day);
   const auto rendered = [&](jinja::Value with_messages) {
     set("messages", std::move(with_messages));
     return program.render(*jinja::Value::dict(all).dict(), when);

@@ -9,8 +9,8 @@
 
 namespace dikkat {
 
-// The index of a checkpoint follows the HDF5 image, and the root hash covers it. It lists where everything is in the file; loading uses
-// only the index. index_encoding.h has its encoding. The kinds of entries, with their values:
+// A checkpoint's index lies after the HDF5 image, and the root hash covers it. It lists where everything is in the file; loading uses only
+// the index. index_encoding.h has its encoding. The kinds of entries, with their values:
 //   tensor <path>             type:text offset bytes rank extent*
 //   text config|tokenizer     offset bytes
 //   state <field>             number, or the bytes of a text
@@ -24,12 +24,12 @@ inline constexpr index kMaxIndexBytes = index{128} << 20;
 inline constexpr index kIndexEntryBytes = 256;
 inline constexpr index kIndexStateBytes = 8192;
 
-/// Encodes the index of the file. `datasets` must have their offsets. Throws Error if the index would be longer than kMaxIndexBytes.
+/// Encodes the index. `datasets` must have their offsets. Throws Error if the index would be longer than kMaxIndexBytes.
 std::string encode_index(const TrainingState& state, std::span<const Dataset> datasets);
 
-/// Reads the texts, and the index, which lies between `index_begin` and the end of the file. Throws InputError if anything in the index is
-/// malformed, lies outside of the file's image or overlaps; the message is to be put after the file's name. Throws Error if the disk fails.
-/// Memory is bounded by the maximum lengths of index and texts.
+/// Reads the texts and the index, which begins at `index_begin` and ends with the file. Throws InputError if anything in the index is
+/// malformed, lies outside of the file's image or overlaps. The message continues the file's name. Throws Error if the disk fails. Memory
+/// is bounded by the maximum lengths of index and texts.
 Contents read_contents(const File& file, index index_begin, index file_bytes);
 
 }  // namespace dikkat

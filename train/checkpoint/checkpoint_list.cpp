@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The reverse of checkpoint_name(); -1 for any other name.
+/// Returns the step in a checkpoint's name (checkpoint_name()); -1 for any other name.
 index step_of(const std::string& name) {
   constexpr std::string_view kPrefix = "step-";
   index step = -1;
@@ -26,8 +26,8 @@ index step_of(const std::string& name) {
 constexpr const char* kNotSkipped =
     "; this may be temporary, so no older checkpoint was used: try again when it can be read, or move this file away";
 
-/// Opens a checkpoint. Also throws InputError if the step in the file differs from the step in its name: a run that continued from it
-/// would later find its own file names taken.
+/// Opens a checkpoint. Also throws InputError if the step in the file differs from that in its name: a continued run would later find its
+/// own file names taken.
 CheckpointFile open_entry(const CheckpointEntry& entry) {
   CheckpointFile file = CheckpointFile::open(entry.path);
   require_input(file.state().step == entry.step, entry.path.string(), " holds step ", file.state().step,
@@ -66,7 +66,7 @@ OpenAttempt try_to_open(const CheckpointEntry& entry) {
   attempt.is_input ? fail_input(text) : fail(text);
 }
 
-/// The names of the intact checkpoints, newest first, as one text for a message.
+/// Lists the names of the intact checkpoints, newest first, for a message.
 std::string names_of_intact(const std::vector<CheckpointEntry>& checkpoints) {
   std::string names;
   for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {

@@ -7,8 +7,8 @@
 
 namespace dikkat {
 
-/// A dataset of a checkpoint's HDF5 image, and the memory with its contents. Its path has no first slash. Its offset is 0 before it is
-/// written, and if it has no bytes.
+/// A dataset of a checkpoint's HDF5 image, and the memory with its contents. Its path has no leading slash. Its offset is 0 until it is
+/// written, or if it is empty.
 struct Dataset : StoredTensor {
   const void* data = nullptr;
   bool is_text = false;  ///< a text of bytes - 1 bytes, and a NUL; it has no type
@@ -21,7 +21,7 @@ inline constexpr const char* kStatePrefix = "state/";
 /// The longest configuration or tokenizer that is saved or loaded.
 inline constexpr index kMaxTextBytes = index{128} << 20;
 
-/// The datasets of the image of a snapshot, sorted by path:
+/// Returns the datasets of a snapshot's image, sorted by path:
 ///   model/<parameter>  optimizer/<slab>/<parameter>  and any other tensor of the snapshot
 ///   state/<field>      scalars: i64, u64 or f64, u8 for a bool, or a text
 ///   config  tokenizer  texts, UTF-8

@@ -17,7 +17,7 @@ struct Names<ElementType> {
   static constexpr std::string_view of[] = {"f32", "f64", "u8", "i32", "i64", "u64"};
 };
 
-/// The size of a tensor in bytes, stored without gaps. It cannot overflow: a Shape has at most 2^56 elements.
+/// Returns the size of a tensor in bytes, stored without gaps. It cannot overflow: a Shape has at most 2^56 elements.
 constexpr index bytes_of(ElementType type, const Shape& shape) {
   const index element = [type]() -> index {
     switch (type) {

@@ -102,7 +102,7 @@ hid_t register_driver() {
   H5FD_class_t driver{};
 #if H5_VERSION_GE(1, 13, 2)
   driver.version = H5FD_CLASS_VERSION;
-  driver.value = H5FD_class_value_t{H5_VFD_RESERVED};  // the first of the numbers that HDF5 leaves to drivers of programs
+  driver.value = H5FD_class_value_t{H5_VFD_RESERVED};  // the first id that HDF5 leaves to drivers of programs
 #endif
   driver.name = "dikkat_error_keeping";
   driver.maxaddr = (haddr_t{1} << 63) - 1;

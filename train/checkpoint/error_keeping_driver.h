@@ -11,7 +11,7 @@ namespace dikkat {
 /// reports success for all writes and keeps the first error here; the caller checks it after closing the file. After an error the driver
 /// writes nothing more.
 struct LentFile {
-  const File* source = nullptr;  ///< stays open
+  const File* source = nullptr;  ///< the driver does not close it
   index bytes = 0;               ///< size of the source, for reading
   File* target = nullptr;        ///< also the file, if it is to be written from the start; null: read only
   int error = 0;                 ///< errno of the first call that failed

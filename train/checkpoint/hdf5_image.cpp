@@ -14,7 +14,7 @@ namespace dikkat {
 
 namespace {
 
-/// A generous bound of the bytes that an HDF5 object takes besides its data.
+/// A generous bound of the bytes that an HDF5 object takes in addition to its data.
 constexpr index kOverheadBytes = 2048;
 
 /// The most links in a group. They are stored in the group's header, where HDF5 searches all links for each new one: many more would take
@@ -135,7 +135,7 @@ class ImageWriter {
 #if H5_VERSION_GE(1, 12, 0)
     constexpr std::size_t kLinkBytes = 32, kMostReserved = 60'000;  // kLinkBytes: a generous bound, not counting the name
     if (names.size() * (longest + kLinkBytes) > kMostReserved) {
-      require_success(H5Pset_link_phase_change(properties.get(), 8, 6), "keep links in a tree");  // the library's own numbers
+      require_success(H5Pset_link_phase_change(properties.get(), 8, 6), "keep links in a tree");  // the library's defaults
     }
 #endif
     require_success(H5Pset_est_link_info(properties.get(), static_cast<unsigned>(names.size()), static_cast<unsigned>(longest)),
@@ -223,7 +223,7 @@ class ImageChecker {
   std::size_t dataset_count_ = 0;
 };
 
-/// Runs `act`. If the file had an error, throws that one instead of the library's error.
+/// Runs `act`. If the file had an error, throws that instead of the library's error.
 template <class Act>
 void with_first_error(LentFile& lent, Act&& act) {
   try {

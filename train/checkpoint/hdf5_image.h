@@ -12,11 +12,11 @@ namespace dikkat {
 //
 // Datasets are contiguous, little-endian, row-major and without filters. Texts have a fixed length and are NUL-terminated UTF-8.
 
-/// An upper bound of the disk space that the image takes, in bytes.
+/// Returns an upper bound of the disk space that the image takes, in bytes.
 index image_bytes(std::span<const Dataset> datasets);
 
 /// Writes kHeaderBytes of zeros and then the image to `file`, and sets the offsets of the datasets, which must be sorted by path. Equal
-/// datasets give equal bytes. Throws Error if writing fails, and InputError for more tensors in a group than HDF5 can store.
+/// datasets have equal bytes. Throws Error if writing fails, and InputError for more tensors in a group than HDF5 can store.
 void write_image(File& file, std::span<Dataset> datasets);
 
 /// Opens an image that write_image() has just written. Throws Error unless the HDF5 library finds exactly these datasets in it, with these

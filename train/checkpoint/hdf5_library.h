@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-/// Locks the library for one caller, and sets it up: it prints no errors, loads no plugins and does nothing at exit, where 1.10 crashes
+/// Locks the library for one caller, and sets it up: it prints no errors and loads no plugins. It does nothing at exit, where 1.10 crashes
 /// after a failed close.
 std::unique_lock<std::mutex> enter_hdf5();
 

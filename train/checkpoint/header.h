@@ -18,18 +18,18 @@ inline constexpr index kFormat = 3;
 /// The contents of the header.
 struct Header {
   index format = kFormat;
-  index length = 0;  ///< of the whole file, in bytes
+  index length = 0;  ///< length of the whole file, in bytes
   index step = 0;
   index index_begin = 0;  ///< offset of the index, which reaches to the end of the file
   Digest root{};          ///< root hash of all bytes after the header
 };
 
-/// Returns the kHeaderBytes of the header: lines of text, which `head -c 4096` shows, then NULs, then 64 hex digits, the sha256 of all
+/// Returns the kHeaderBytes of the header: lines of text, which `head -c 4096` shows, NULs, and 64 hex digits. These are the sha256 of all
 /// bytes before them. The first two lines and the position of the hash are the same in every format.
 std::string render_header(const Header& header);
 
-/// Parses a header. `block` is the first kHeaderBytes of the file, or all of a shorter file. Throws InputError with a message to put after
-/// the file's name, such as "is not a dikkat checkpoint".
+/// Parses a header. `block` is the first kHeaderBytes of the file, or all of a shorter file. Throws InputError, whose message continues the
+/// file's name: "is not a dikkat checkpoint".
 Header parse_header(std::string_view block);
 
 }  // namespace dikkat

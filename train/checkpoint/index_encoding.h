@@ -42,8 +42,8 @@ class IndexReader {
   std::string_view rest_;
 };
 
-/// Reads the entries of an index; they are views of its text. Throws InputError for an index that is not encoded as above, or has a kind
-/// or name that is too long or not printable. The message is to be put after the file's name.
+/// Reads the entries of an index; they are views of its text. Throws InputError for an index that is not encoded as above, or has a kind or
+/// name that is too long or not printable. The message continues the file's name.
 std::vector<IndexEntry> entries_of(std::string_view index_text);
 
 }  // namespace dikkat

@@ -30,7 +30,7 @@ int lock_patiently(const Descriptor& descriptor, Faults* faults) {
   return error;
 }
 
-/// Whether another descriptor holds a lock. The shared lock that this takes is released when the descriptor is closed.
+/// Returns whether another descriptor holds a lock. Takes a shared lock, which closing the descriptor releases.
 bool is_locked(const Descriptor& descriptor) {
   return descriptor.get() >= 0 && ::flock(descriptor.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
@@ -41,7 +41,7 @@ Descriptor open_lock_file(const fs::path& folder) {
   return Descriptor(::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
 }
 
-/// The holder of the lock, for a message: "process 123", or "another process" if the lock file does not contain its id.
+/// Returns the holder of the lock, for a message: "process 123", or "another process" if the lock file does not contain its id.
 std::string holder_of(const fs::path& folder) {
   const Descriptor lock = open_lock_file(folder);
   char text[24];

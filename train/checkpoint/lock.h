@@ -26,7 +26,7 @@ class FolderLock {
   /// Throws Error if the path no longer refers to the locked folder, because the folder was moved, removed or replaced. If the lock file
   /// was removed, creates and locks it again; throws InputError if another process has already done so.
   void require_held();
-  /// Whether the lock keeps other writers out. False if the file system has no locks.
+  /// Returns whether the lock keeps other writers out. False if the file system has no locks.
   bool guards() const { return guards_; }
 
  private:
@@ -39,7 +39,7 @@ class FolderLock {
   bool guards_ = true;
 };
 
-/// Whether a process holds the folder's lock now. Writes nothing; holds a shared lock for a moment.
+/// Returns whether a process holds the folder's lock now. Writes nothing; holds a shared lock for a moment.
 bool is_locked(const std::filesystem::path& folder);
 
 }  // namespace dikkat

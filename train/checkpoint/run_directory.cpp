@@ -28,8 +28,7 @@ bool is_temporary(const fs::path& path) {
 }
 
 /// Lists the files that prevent a new run, for a message: at most three names, then "...". Empty for an empty folder. Remains of a failed
-/// start do not count: temporary files, the lock file, a folder without checkpoints. `is_restart`: neither do the files that it has
-/// written.
+/// start do not count: temporary files, the lock file, a folder without checkpoints. With `is_restart`, neither do its own files.
 std::string names_in_the_way(const fs::path& path, bool is_restart) {
   std::vector<std::string> names;
   for (const fs::path& entry : paths_in(path)) {
@@ -47,7 +46,7 @@ std::string names_in_the_way(const fs::path& path, bool is_restart) {
   return list;
 }
 
-/// Throws InputError unless the folder is empty, or has only what a start of the same run has left.
+/// Throws InputError unless the folder is empty, or has only the remains of a start of the same run.
 void require_empty(const fs::path& path, const RunDirectory::IsOwnStart& is_own_start = {}) {
   const bool has_checkpoints = !list_checkpoints(path).empty();
   const bool has_config = is_taken(path / kConfigName), has_metrics = is_taken(path / kMetricsName);
@@ -145,7 +144,7 @@ RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults, cons
   require_empty(path, is_own_start);
   directory.lock_.sign();  // not before require_empty(): the lock file of a refused folder may belong to another process
   for (const char* const name : {kMetricsName, kReferenceName}) {
-    remove_tree(path / name);  // of an earlier start; the new one writes the same config.toml
+    remove_tree(path / name);  // an earlier start left it; the new one writes the same config.toml
   }
   new_ones.make(directory.checkpoints_path());
   directory.clean_temporaries();

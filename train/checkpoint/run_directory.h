@@ -25,7 +25,7 @@ struct NewRunPath {
 
   /// Returns PATH-number, or PATH itself for 1.
   std::filesystem::path with_number(index number) const;
-  /// The path that the run would have now. Another program may take it before the run is created.
+  /// Returns the path that the run would have now. Another program may take it before the run is created.
   std::filesystem::path free_now() const;
 };
 
@@ -42,11 +42,11 @@ class RunDirectory {
   /// Throws InputError if create() would refuse the folder because it is not empty. Call this before longer work. Writes nothing.
   static void require_free(const std::filesystem::path& path);
   /// Opens the folder of an existing run, and removes leftover temporary files. Throws InputError if the folder is missing, is not a run
-  /// directory, cannot be written, or is in use; the message has the id of the process that uses it.
+  /// directory, cannot be written, or is in use. The message then has the id of the process that uses it.
   static RunDirectory open(const std::filesystem::path& path, Faults* faults = nullptr);
 
   const std::filesystem::path& path() const { return path_; }
-  /// The folder for save_checkpoint().
+  /// Returns the folder for save_checkpoint().
   std::filesystem::path checkpoints_path() const { return checkpoint_directory(path_); }
   std::vector<CheckpointEntry> checkpoints() const { return list_checkpoints(path_); }
   std::optional<CheckpointEntry> newest() const;
@@ -56,16 +56,16 @@ class RunDirectory {
   /// moved, removed or replaced by another run. If the lock file was removed, creates and locks it again; throws InputError if another
   /// process has already done so.
   void require_held() { lock_.require_held(); }
-  /// Whether the lock keeps others out (FolderLock::guards()).
+  /// Returns whether the lock keeps others out (FolderLock::guards()).
   bool is_guarded() const { return lock_.guards(); }
   /// Removes the folder with all its contents while the lock is held. It first gets a hidden name, so that a killed removal leaves no half
-  /// of a run. Throws Error if that fails, and as require_held().
+  /// of a run. Throws Error if that fails, or what require_held() throws.
   void remove() &&;
 
-  /// Records the checkpoint of this step as the best one. Throws Error if that cannot be written, and as require_held().
+  /// Records the checkpoint of this step as the best one. Throws Error if that cannot be written, or what require_held() throws.
   void record_best(index step);
-  /// Removes old checkpoints. Of those up to saved.step(), keeps the last `keep_last` (1 or more, `saved` included) and the best one
-  /// (best_step; -1: none). Throws Error if one cannot be removed, and as require_held().
+  /// Removes old checkpoints up to saved.step(). Keeps the last `keep_last` of them (1 or more, `saved` included) and the best one
+  /// (best_step; -1: none). Throws Error if one cannot be removed, or what require_held() throws.
   void retain(const SavedCheckpoint& saved, index keep_last, index best_step);
   /// Renames the checkpoints after `step` (set_aside()) and returns their new paths. A run that continues from an older checkpoint
   /// (--latest-good) needs these names.

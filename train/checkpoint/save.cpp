@@ -110,7 +110,7 @@ index write_checkpoint(const std::filesystem::path& folder, const std::string& s
   return bytes;
 }
 
-/// Gives the file a name that no file has. A file that has it already is compared, and stays.
+/// Renames the file to `target`. If a file has that name already, keeps it and requires it to be equal.
 void name_new(Provisional& temporary, const std::filesystem::path& target, Faults* faults) {
   if (is_taken(target)) {
     require(same_files(temporary.path(), target), "a file with this name and other contents already exists; it was not changed");
@@ -131,7 +131,7 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
   return bytes;
 }
 
-/// As save(), but a file that has the name is replaced.
+/// Saves as save() does, but replaces a file that has the name.
 index replace(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
   Provisional temporary;

@@ -26,20 +26,20 @@ class SavedCheckpoint {
   index bytes_;
 };
 
-/// An upper bound of the disk space that a checkpoint of the snapshot takes, in bytes. Throws as save_checkpoint() for a snapshot that
-/// cannot be saved.
+/// Returns an upper bound of the disk space that a checkpoint of the snapshot takes, in bytes. Throws what save_checkpoint() throws for a
+/// snapshot that cannot be saved.
 index expected_bytes(const Snapshot& snapshot);
 
-/// Writes `directory`/step-NNNNNNNNN.h5 for the step in the snapshot's state, through a temporary file beside it. Returns after the file
-/// has been read back, compared with the snapshot bit by bit, and synced to the disk together with its name.
+/// Writes `directory`/step-NNNNNNNNN.h5 for the step in the snapshot's state, through a temporary file in the same folder. Returns after
+/// the file has been read back, compared with the snapshot bit by bit, and synced to the disk together with its name.
 ///
 /// If anything fails, throws Error (with file, operation and the system's message), leaves no file and changes no other checkpoint. A file
 /// of this step that already exists is never changed: throws Error unless it has the same bytes. The caller must hold the run directory's
 /// lock and should ignore SIGXFSZ. `faults` is for tests, and may be null.
 SavedCheckpoint save_checkpoint(const std::filesystem::path& directory, const Snapshot& snapshot, Faults* faults = nullptr);
 
-/// As save_checkpoint(), for a file of any name in a folder that exists. It atomically replaces a file that is there: until the new
-/// checkpoint is complete and synced, `file` is the old one, and it stays if anything fails.
+/// Does what save_checkpoint() does, but for a file of any name in a folder that exists. Atomically replaces a file that is there: until
+/// the new checkpoint is complete and synced, and if anything fails, `file` is the old one.
 SavedCheckpoint replace_checkpoint(const std::filesystem::path& file, const Snapshot& snapshot, Faults* faults = nullptr);
 
 }  // namespace dikkat

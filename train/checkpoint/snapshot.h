@@ -14,8 +14,8 @@
 
 namespace dikkat {
 
-/// The training state of a run: with the tensors and texts of a checkpoint, all that it needs to continue with the same bits. A checkpoint
-/// stores floats as raw bits.
+/// The training state of a run. With a checkpoint's tensors and texts, it is all that a run needs to continue with the same bits. Floats
+/// are stored as raw bits.
 struct TrainingState {
   index step = 0;          ///< optimizer steps done
   index tokens_seen = 0;   ///< target tokens trained on
@@ -25,7 +25,7 @@ struct TrainingState {
   std::string random_algorithm = "philox4x32-10";
   bool evaluation_pending = false;  ///< saved before the evaluation of this step; resume must run it
   double best_val_loss = std::numeric_limits<double>::infinity();
-  double best_accuracy = -1;  ///< of preferences, at the best evaluation; -1: none
+  double best_accuracy = -1;  ///< accuracy of preferences at the best evaluation; -1: none
   index best_step = -1;       ///< step of best_val_loss; -1: none yet
   index steps_skipped = 0;    ///< steps whose update was skipped, so there were step - steps_skipped updates
   index losses_watched = 0;   ///< this and the next two are statistics of the losses, to find spikes
@@ -43,7 +43,7 @@ struct TrainingState {
   std::string teacher_hash;  ///< hash of the teacher file (distill.file), if the run has one
 };
 
-/// Whether a run wrote the checkpoint, so that it can be resumed. Otherwise it only holds a model.
+/// Returns whether a run wrote the checkpoint, so that it can be resumed. Otherwise it only holds a model.
 inline bool is_of_a_run(const TrainingState& state) { return !state.corpus_fingerprint.empty(); }
 
 /// Describes how a checkpoint stores a member of TrainingState.

@@ -5,17 +5,18 @@
 
 namespace dikkat {
 
-/// Whether this is a control character. None may reach a terminal through names and messages.
+/// Returns whether this is a control character. None may reach a terminal through names and messages.
 inline bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
-/// Whether a name may occur in a checkpoint. A name is one part of a path, so it has no slashes.
+/// Returns whether a name may occur in a checkpoint. A name is one part of a path, so it has no slashes.
 inline bool is_storable_name(std::string_view name) {
   constexpr std::size_t kLongest = 1000;
   return !name.empty() && name.size() <= kLongest && name != "." && name.find('/') == std::string_view::npos &&
          std::none_of(name.begin(), name.end(), is_control);
 }
 
-/// Whether a tensor in a checkpoint may have this path: two or more names with slashes between them, and not beginning with "state/".
+/// Returns whether a tensor in a checkpoint may have this path: two or more names with slashes between them, and not beginning with
+/// "state/".
 inline bool is_storable_path(std::string_view path) {
   if (path.find('/') == std::string_view::npos || path.starts_with("state/")) {
     return false;

@@ -8,7 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
-#include "train/cli/wanted_run.h"
+#include "train/cli/run_options.h"
 #include "train/data/corpus/file_objects.h"
 #include "train/system/json.h"
 
@@ -116,7 +116,7 @@ AssistantChats read_assistant_chats(const fs::path& file, const std::string& nam
       held_out.push_back(std::move(example.conversation));
       continue;
     }
-    chats.learnt += example.line + '\n';
+    chats.learned += example.line + '\n';
     ++chats.conversations;
     chats.bytes += std::ssize(example.conversation.text);
     for (const Message& message : example.conversation.messages) {

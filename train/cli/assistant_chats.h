@@ -9,7 +9,7 @@ namespace dikkat {
 
 /// Conversations for an assistant, divided into those to learn and those to ask it afterwards. The texts are JSONL.
 struct AssistantChats {
-  std::string learnt{};
+  std::string learned{};
   std::string held_out{};   ///< every tenth conversation, or fewer of many; empty if there are fewer than 20 conversations
   std::string tasks{};      ///< questions about the held-out conversations, for ask_tasks(); may be empty
   index conversations = 0;  ///< to learn

@@ -15,9 +15,9 @@
 #include "train/cli/assistant_chats.h"
 #include "train/cli/corpus_summary.h"
 #include "train/cli/progress.h"
+#include "train/cli/run_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/cli/wanted_run.h"
 #include "train/data/corpus/corpus_contents.h"
 #include "train/data/corpus/corpus_files.h"
 #include "train/data/corpus/corpus_statistics.h"
@@ -106,7 +106,7 @@ struct Measured {
 };
 
 /// Prepares a stage and makes its first steps, without writing anything.
-Measured measure(const WantedRun& wanted, const std::string& sample_text) {
+Measured measure(const RunOptions& wanted, const std::string& sample_text) {
   constexpr index kSteps = 100;  // or those of ten seconds
   const auto start = Clock::now();
   Config config = configuration_of(wanted);
@@ -147,7 +147,7 @@ class Planner {
     if (!plan_.pairs.empty()) {
       const std::vector paths = {plan_.pairs};
       const CorpusContents found = contents_of(paths, text_field);
-      if (found.kind != DataKind::pairs && found.kind != DataKind::judgements) {
+      if (found.kind != DataKind::pairs && found.kind != DataKind::judgments) {
         refuse(
             found,
             "preferences (--pairs): \"chosen\" and \"rejected\", or \"prompt\", \"completion\" and \"label\"; --chats takes conversations");
@@ -249,9 +249,9 @@ class Planner {
       const auto steps = [&] { return std::max(8.0, seconds * rate / flops); };
       const auto is_read_often = [&] { return is_often(steps() * step_tokens / text_tokens); };
       const bool assumed = is_read_often();
-      WantedRun wanted{.set = pretrain_settings(size, vocab_size, assumed, precision_), .corpus = plan_.corpus};
+      RunOptions wanted{.set = pretrain_settings(size, vocab_size, assumed, precision_), .corpus = plan_.corpus};
       set_steps(wanted.set, static_cast<index>(steps()), 1);
-      const Measured measured = measure(wanted, chats_.learnt);
+      const Measured measured = measure(wanted, chats_.learned);
       rate = flops / measured.step_seconds;
       text_tokens = distinct_ * static_cast<double>(measured.tokens);
       const AssistantSize better = size_for(seconds, rate, vocab_size, bytes);
@@ -326,7 +326,7 @@ class Planner {
     if (epochs > kManyEpochs) {
       warn(fmt::format(
           "warning: the text is small for this time: it will be read {}, and after about 16 times a model learns little more and "
-          "starts to memorise; add texts to --corpus, or give a shorter --time",
+          "starts to memorize; add texts to --corpus, or give a shorter --time",
           times(epochs)));
     }
     std::vector<std::string> tuned = tuning_settings(precision_);
@@ -367,10 +367,10 @@ class Planner {
     double others = 0, questions = 0;  // other times than those of steps
     if (has_chats()) {
       read_chats(window);
-      WantedRun wanted{
+      RunOptions wanted{
           .set = tuned, .corpus = {plan_.chats.empty() ? shipped_data("questions.jsonl") : plan_.chats}, .init_from = plan_.from};
       set_steps(wanted.set, 1000, 1);
-      const Measured measured = measure(wanted, chats_.learnt);
+      const Measured measured = measure(wanted, chats_.learned);
       const auto step_tokens = static_cast<double>(kRows * window);
       chats = cost_of_chats(measured, step_tokens);
       if (!plan_.chats.empty()) {  // their windows are known
@@ -380,7 +380,7 @@ class Planner {
       questions = time_of_questions(measured.step_seconds / step_tokens);
     }
     if (!plan_.pairs.empty()) {
-      WantedRun wanted{.set = preferred, .corpus = {plan_.pairs}, .init_from = plan_.from};
+      RunOptions wanted{.set = preferred, .corpus = {plan_.pairs}, .init_from = plan_.from};
       set_steps(wanted.set, 1000, 1);
       const Measured measured = measure(wanted, "");
       preferences = {.step_seconds = kReferenceCost * measured.step_seconds,
@@ -409,7 +409,7 @@ class Planner {
     set_steps(settings, steps, step_seconds);
     const std::string whose = plan_.chats.empty() ? concat(" of dikkat's own, as ", plan_.name) : concat(" of ", plan_.chats);
     add_stage(
-        "chats", {kLearntChats}, from, settings, steps, step_seconds, 0,
+        "chats", {kLearnedChats}, from, settings, steps, step_seconds, 0,
         fmt::format("{} conversation{}{}; {} steps, read {}", grouped_digits(chats_.conversations), chats_.conversations == 1 ? "" : "s",
                     whose, grouped_digits(steps), times(static_cast<double>(steps) / epoch_steps)));
     if (chats_.asked > 0) {
@@ -421,11 +421,11 @@ class Planner {
   /// step would read.
   void add_preferences(std::vector<std::string> settings, const std::string& from, index steps, const StageCost& cost) {
     const auto all = static_cast<double>(pairs_.examples.size());
-    const double learnt = std::ceil(all * std::min(1.0, static_cast<double>(steps) / cost.epoch_steps));
-    plan_.learnt_pairs = static_cast<index>(learnt);
+    const double learned = std::ceil(all * std::min(1.0, static_cast<double>(steps) / cost.epoch_steps));
+    plan_.learned_pairs = static_cast<index>(learned);
     set_steps(settings, steps, cost.step_seconds);
-    add_stage("preferences", {kLearntPairs}, from, settings, steps, cost.step_seconds, 0,
-              fmt::format("{}{} examples of {}; {} steps", learnt < all ? fmt::format("{} of ", grouped_digits(plan_.learnt_pairs)) : "",
+    add_stage("preferences", {kLearnedPairs}, from, settings, steps, cost.step_seconds, 0,
+              fmt::format("{}{} examples of {}; {} steps", learned < all ? fmt::format("{} of ", grouped_digits(plan_.learned_pairs)) : "",
                           grouped_digits(std::ssize(pairs_.examples)), plan_.pairs, grouped_digits(steps)));
   }
 

@@ -88,7 +88,7 @@ class Assistant {
   /// Writes the files made from the chats, unless an earlier start did.
   void write_chats() {
     const auto chats = std::ranges::find(plan_.stages, "chats", &AssistantStage::name);
-    if (chats == plan_.stages.end() || is_there(folder_ / kLearntChats)) {
+    if (chats == plan_.stages.end() || is_there(folder_ / kLearnedChats)) {
       return;
     }
     const AssistantChats texts = read_assistant_chats(plan_.chats, plan_.name, plan_.longest_question);
@@ -97,13 +97,13 @@ class Assistant {
         replace_file(folder_ / name, *text);
       }
     }
-    replace_file(folder_ / kLearntChats, texts.learnt);
+    replace_file(folder_ / kLearnedChats, texts.learned);
   }
 
   /// Writes the pairs that there is time for, unless an earlier start did.
   void write_pairs() {
-    if (plan_.learnt_pairs > 0 && !is_there(folder_ / kLearntPairs)) {
-      replace_file(folder_ / kLearntPairs, some_lines(plan_.pairs, plan_.learnt_pairs));
+    if (plan_.learned_pairs > 0 && !is_there(folder_ / kLearnedPairs)) {
+      replace_file(folder_ / kLearnedPairs, some_lines(plan_.pairs, plan_.learned_pairs));
     }
   }
 

@@ -1,4 +1,4 @@
-// This check is compiled for any processor of its kind, and runs before the initialisers of static variables, which may need a newer
+// This check is compiled for any processor of its kind, and runs before the initializers of static variables, which may need a newer
 // processor.
 #include <cstdlib>
 #include <cstring>

@@ -1,7 +1,8 @@
 #include "train/cli/chosen_template.h"
 
 #include "autograd/base/error.h"
-#include "train/config/chat_form.h"
+#include "train/config/settle_chat.h"
+#include "train/data/examples/conversation_template.h"
 
 namespace dikkat {
 
@@ -22,7 +23,7 @@ ChatTemplate template_of(const TemplateArguments& arguments, const ModelOrigin& 
     chat.system = *arguments.system;
   }
   settle_date(chat);
-  return chat_form(chat, tokenizer, where, " with --template chatml, llama3 or plain");
+  return conversation_template(chat, tokenizer, where, " with --template chatml, llama3 or plain");
 }
 
 }  // namespace dikkat

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "train/config/effect.h"
+#include "train/config/key_effect.h"
 
 namespace dikkat {
 

@@ -10,7 +10,7 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/config/chat_form.h"
+#include "train/data/examples/conversation_template.h"
 #include "train/sample/prompt.h"
 #include "train/sample/questions.h"
 #include "train/system/file.h"
@@ -58,7 +58,7 @@ std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::string&
   Vocabulary vocabulary = vocabulary_of(tokenizer);
   EncodePrompt encoded = [&](const std::string& prompt) { return encode_prompt(tokenizer, prompt); };
   if (const ChatConfig& chat = trained.origin.config().chat; chat.template_name != "auto") {
-    const ChatTemplate form = chat_form(chat, tokenizer, trained.origin.path().string(), "");
+    const ChatTemplate form = conversation_template(chat, tokenizer, trained.origin.path().string(), "");
     if (const auto end = form.end_token()) {
       vocabulary.ends.push_back(*end);
     }

@@ -68,7 +68,7 @@ Shown read_pairs_of_answers(const ChatToShow& options, const Tokenizer& tokenize
 
 Shown read_examples(const ChatToShow& options, const Tokenizer& tokenizer) {
   const CorpusContents found = contents_of(options.paths, options.text_field);
-  if (found.kind == DataKind::pairs || found.kind == DataKind::judgements) {
+  if (found.kind == DataKind::pairs || found.kind == DataKind::judgments) {
     return read_pairs_of_answers(options, tokenizer);
   }
   if (found.kind != DataKind::conversations) {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "train/cli/write_page.h"
-#include "train/sample/look_at.h"
 #include "train/sample/text_stream.h"
+#include "train/sample/token_inspection.h"
 #include "train/system/json.h"
 #include "train/text/utf8.h"
 #include "train/web/report/page.h"
@@ -72,9 +72,9 @@ Json json_of(const Tokenizer& tokenizer, std::optional<Token> before, std::span<
   return list;
 }
 
-Json to_json(const Look& look, const Tokenizer& tokenizer, std::size_t given) {
+Json to_json(const TokenInspection& look, const Tokenizer& tokenizer, std::size_t given) {
   std::vector<Token> text;
-  for (const Look::Seen& one : look.tokens) {
+  for (const TokenInspection::Seen& one : look.tokens) {
     text.push_back(one.token);
   }
   Json tokens = json_of(tokenizer, std::nullopt, text);
@@ -109,7 +109,7 @@ void write_sample_page(const std::filesystem::path& out, const TrainedModel& tra
     const std::size_t shown = std::min(text.size(), kMostSampled);
     const std::size_t left_out = text.size() - shown;
     cut |= left_out > 0;
-    const Look look = look_at(model, std::span(text).subspan(left_out), {.ids = trained.tokenizer->vocab_size()});
+    const TokenInspection look = inspect_tokens(model, std::span(text).subspan(left_out), {.ids = trained.tokenizer->vocab_size()});
     const auto prompt = static_cast<std::size_t>(given);
     Json one = to_json(look, *trained.tokenizer, prompt > left_out ? prompt - left_out : 0);
     one["name"] = fmt::format("sample {}", all.size() + 1);

@@ -7,10 +7,10 @@
 
 namespace dikkat {
 
-/// The number of micro-batches in each step, from train.gradient_accumulation_steps and train.accumulation_schedule.
+/// Counts the micro-batches of each step, by train.gradient_accumulation_steps and train.accumulation_schedule.
 class Accumulation {
  public:
-  /// Throws InputError with problem_with_accumulation().
+  /// Throws InputError if problem_with_accumulation() is not empty.
   explicit Accumulation(const TrainConfig& config);
 
   /// Returns the number of micro-batches in a step; steps count from 0.
@@ -23,15 +23,15 @@ class Accumulation {
 
  private:
   struct Piece {
-    index first, count;  // the first step, and the micro-batches in each step from there
+    index first, count;  // the first step, and the micro-batches in each step starting there
   };
   std::vector<Piece> pieces_;  // the first begins at step 0
   index max_steps_;
 };
 
-/// Returns a sentence on what is wrong with train.accumulation_schedule; empty if nothing is.
+/// Returns a sentence on the problem with train.accumulation_schedule; empty if there is none.
 std::string problem_with_accumulation(const TrainConfig& config);
-/// Returns a sentence on what is wrong with train.lanes, which must divide the micro-batches of each step; empty if nothing is. The
+/// Returns a sentence on the problem with train.lanes, which must divide the micro-batches of each step; empty if there is none. The
 /// accumulation schedule must be valid, and lanes must have a value.
 std::string problem_with_lanes(const TrainConfig& config);
 

@@ -12,14 +12,14 @@
 #include "optim/newton_schulz.h"
 #include "optim/parameter_group.h"
 #include "optim/update_schedule.h"
-#include "train/chat/chat_template.h"
-#include "train/text/splitter.h"
+#include "train/choices/chat.h"
+#include "train/choices/tokenizer.h"
 
 namespace dikkat {
 
-// The configuration of a run: one struct for each section of the TOML file, and one member for each key. schema.cpp has a row for each.
-// The values here are the defaults. A key that is added later needs a default that keeps the meaning of older files. A Defaulted key has a
-// default that follows from other keys; resolve() computes it.
+// The configuration of a run: one struct for each section of the TOML file, and one member for each key. schema.cpp has a row for each. The
+// values here are the defaults. A new key needs a default that keeps the meaning of older files. A Defaulted key has a default that follows
+// from other keys; resolve() computes it.
 
 struct TokenizerConfig {
   std::string kind = "char";
@@ -31,8 +31,8 @@ struct TokenizerConfig {
   bool operator==(const TokenizerConfig&) const = default;
 };
 
-/// How windows are cut: from the stream of all documents; so that none crosses a document boundary; or so that short documents share a
-/// window without seeing each other.
+/// How windows are cut: from the stream of all documents; within documents; or so that short documents share a window without seeing each
+/// other.
 enum class Packing { stream, document, best_fit };
 template <>
 struct Names<Packing> {
@@ -46,7 +46,7 @@ struct Names<DocumentOrder> {
   static constexpr std::string_view of[] = {"fixed", "shuffled"};
 };
 
-/// Which part of a source of several files is for validation: a share of the files or the end of each, or the end of all of them.
+/// The validation part of a source of several files: a share of the files or the end of each, or the end of all of them.
 enum class SplitPlace { spread, end };
 template <>
 struct Names<SplitPlace> {
@@ -85,7 +85,7 @@ struct DataConfig {
   SplitPlace split = SplitPlace::spread;
   std::string text_field = "text";
   Packing pack = Packing::stream;
-  DocumentOrder order = DocumentOrder::fixed;  // of the stream
+  DocumentOrder order = DocumentOrder::fixed;  // order of the stream
   InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
   std::string cache = "auto";
   Defaulted<index> window{};        // tokens of a window; default: model.block_size
@@ -175,7 +175,7 @@ struct TrainConfig {
   index batch_size = 12;
   index gradient_accumulation_steps = 1;
   std::vector<std::string> accumulation_schedule;  // "STEP:COUNT" (accumulation.h)
-  Defaulted<index> lanes{};                        // default: 1; in a new run the number of processes
+  Defaulted<index> lanes{};                        // default: 1; in a new run, the number of processes
   double rank_timeout = 600;                       // seconds
   index max_steps = 2000;
   index eval_interval = 250;
@@ -191,19 +191,19 @@ struct TrainConfig {
   Precision precision = Precision::f32;
   bool emulate_bf16 = false;
   Quantize quantize = Quantize::none;
-  double quantize_share = 0.1;  // of optim.decay_steps, at their end
+  double quantize_share = 0.1;  // share of optim.decay_steps, at their end
   bool async_save = true;
   OnFailedSave on_failed_save = OnFailedSave::stop;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
   index max_skipped = 20;
   double spike_z = 0.0;  // 0: off
   index seed = 1337;
-  std::string init_from;  // for fine-tuning: the checkpoint (RUN_DIR or FILE.h5) that gives the model, the weights and the tokenizer
+  std::string init_from;  // for fine-tuning: the checkpoint (RUN_DIR or FILE.h5) with the model, weights and tokenizer
 
   bool operator==(const TrainConfig&) const = default;
 };
 
-/// How answers are drawn, unless the user says otherwise.
+/// How answers are drawn by default.
 struct AnswerSampling {
   double temperature = 0.7;
   index top_k = 0;
@@ -232,8 +232,8 @@ struct ChatConfig : AnswerSampling {
   bool operator==(const ChatConfig&) const = default;
 };
 
-/// The loss of preference tuning. none: texts and conversations are learnt as usual. auto: a new run chooses by its data: dpo for pairs,
-/// kto for judged answers, and none for everything else.
+/// The loss of preference tuning. none: a run trains on texts and conversations as usual. auto: a new run chooses by its data: dpo for
+/// pairs, kto for judged answers, and none otherwise.
 enum class PreferenceMethod { none, auto_, dpo, ipo, orpo, simpo, kto };
 template <>
 struct Names<PreferenceMethod> {
@@ -243,31 +243,31 @@ struct Names<PreferenceMethod> {
 /// Preference tuning (train/run/objectives/preference_loss.h has the formulas).
 struct PreferenceConfig {
   PreferenceMethod method = PreferenceMethod::none;
-  Defaulted<double> beta{};    // 0.1; 2 for simpo
+  Defaulted<double> beta{};    // default: 0.1; 2 for simpo
   Defaulted<double> gamma{};   // simpo only: the margin; default: beta / 2
-  double label_smoothing = 0;  // dpo only: the share of pairs that are assumed to be labelled the wrong way round
+  double label_smoothing = 0;  // dpo only: the share of pairs that are assumed to be labeled the wrong way round
   double good_weight = 1;      // kto only
   double bad_weight = 1;       // kto only
   double sft_share = 0;        // the share of the ordinary loss of chosen or good answers
 
-  /// Returns whether a run learns preferences. `auto` is settled before a run begins.
+  /// Returns whether a run trains on preferences. `auto` is settled before a run begins.
   bool is_on() const { return method != PreferenceMethod::none; }
   /// Returns whether the loss compares with a reference model.
   bool has_reference() const {
     return method == PreferenceMethod::dpo || method == PreferenceMethod::ipo || method == PreferenceMethod::kto;
   }
 
-  /// Returns the share of the ordinary loss that is added. The loss of orpo has that part itself.
+  /// Returns the share of the ordinary loss that is added. The loss of orpo includes that part itself.
   double ordinary_share() const { return method == PreferenceMethod::orpo ? 0 : sft_share; }
 
   bool operator==(const PreferenceConfig&) const = default;
 };
 
-/// Distillation: learning from the distributions of a teacher, which `dikkat teach` has written.
+/// Distillation: training on the distributions of a teacher, which `dikkat teach` has written.
 struct DistillConfig {
   std::string file;        // empty: no teacher
   double share = 0.5;      // the share of the loss against the teacher
-  double temperature = 1;  // of both distributions
+  double temperature = 1;  // temperature of both distributions
 
   bool is_on() const { return !file.empty(); }
 

@@ -10,7 +10,7 @@ struct ForeignName {
   std::string_view name;
   std::string_view whose;
   std::string_view ours;  // "section.name"; empty if dikkat has no such key
-  std::string_view note;  // what to do, or why there is no such key; may be empty if `ours` is enough
+  std::string_view note;  // advice, or why there is no such key; may be empty if `ours` is enough
 };
 
 std::span<const ForeignName> foreign_names();

@@ -33,7 +33,7 @@ std::string describe(const toml::node& node) {
   }
 }
 
-/// Returns what to write instead, if that is clear; otherwise an empty text.
+/// Returns advice on a replacement, if that is clear; otherwise an empty string.
 std::string advice_for(const Setting& key, const toml::node& node) {
   if (const auto* text = node.as_string()) {
     if (key.type == Type::list) {
@@ -140,7 +140,7 @@ class Reader {
   }
 
  private:
-  /// Reads the list of keys whose values followed from others when the configuration was written.
+  /// Reads the list of keys whose values were derived from others when the configuration was written.
   void read_derived(const toml::array& list) {
     for (const toml::node& node : list) {
       const std::string path = node.value_or(std::string());
@@ -230,7 +230,7 @@ class Reader {
 
   Config& config_;
   std::vector<std::string>* written_;  // may be null
-  std::vector<std::string>* ignored_;  // gets remarks on retired keys that have a value; if null, these are refused
+  std::vector<std::string>* ignored_;  // receives remarks on retired keys that have a value; null: these are refused
   std::vector<const Key*> derived_;
   std::vector<Located> problems_;
 };

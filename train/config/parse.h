@@ -17,16 +17,16 @@ namespace dikkat {
 Config parse_config(std::string_view toml, std::string_view source_name, const Config& base = {},
                     std::vector<std::string>* written = nullptr);
 
-/// Returns the base for configurations that a run wrote. If an older program wrote them, a key that they lack gets the value that keeps
-/// that program's behaviour.
+/// Returns the base for configurations that a run wrote. A key that they lack, because an older program wrote them, has the value that
+/// keeps that program's behavior.
 Config defaults_of_runs();
 
 /// Reads a configuration that a run wrote, based on defaults_of_runs(). Ignores keys that only older versions had. If such a key has a
 /// value, adds a remark to `remarks`, if it is not null.
 Config parse_config_of_run(std::string_view toml, std::string_view source_name, std::vector<std::string>* remarks = nullptr);
 
-/// Reads a configuration file, as parse_config() does. A relative path in [data], tokenizer.path or train.init_from that does not exist in
-/// the current directory, but next to the file, becomes an absolute path to the latter.
+/// Reads a configuration file, as parse_config() does. A relative path in [data], tokenizer.path or train.init_from that exists only next
+/// to the file, and not in the current directory, becomes absolute.
 Config load_config(const std::filesystem::path& path, const Config& base = {}, std::vector<std::string>* written = nullptr);
 
 }  // namespace dikkat

@@ -15,7 +15,7 @@ class Problems {
       append_to(text_, concat(text_.empty() ? "" : "\n", problem));
     }
   }
-  /// Adds a problem unless the text is empty.
+  /// Adds a problem unless it is empty.
   void add_if_any(std::string_view problem) {
     if (!problem.empty()) {
       add(problem);

@@ -1,7 +1,7 @@
 #include "train/config/render.h"
 
 #include "autograd/base/error.h"
-#include "train/config/effect.h"
+#include "train/config/key_effect.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
 

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/chat/template/calendar_date.h"
 #include "train/config/accumulation.h"
 #include "train/config/problems.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
+#include "train/system/calendar_date.h"
 #include "train/system/json.h"
 
 namespace dikkat {
@@ -48,6 +48,7 @@ void check_rope(const TransformerConfig& model, schema::Problems& problems) {
   if (model.positions != Positions::rope) {
     return;
   }
+  // Check the size of heads and the factors of Llama 3.
   const bool divides = model.n_embd % model.n_head == 0;  // otherwise check_heads() reports it
   const index size = model.head_size.is_set() ? *model.head_size : model.n_embd / model.n_head;
   if (size % 2 != 0 && (model.head_size.is_set() || divides)) {
@@ -135,6 +136,7 @@ void check_sources(const Config& config, schema::Problems& problems) {
   if (config.model.kind == ModelKind::encoder_decoder && !(data.sources.empty() && data.evaluations.empty())) {
     problems.add("data.sources and data.evaluations are for texts, but an encoder-decoder reads pairs: give them as data.corpus");
   }
+  // Require different names.
   std::vector<std::string_view> names;
   const auto add = [&](std::string_view list, std::string_view name) {
     if (std::ranges::find(names, name) != names.end()) {
@@ -151,6 +153,7 @@ void check_sources(const Config& config, schema::Problems& problems) {
   for (const EvaluationSource& text : data.evaluations) {
     add("data.evaluations", text.name);
   }
+  // Require weights that can be drawn.
   constexpr double kLeast = 1e-5;
   for (const DataSource& source : data.sources) {
     if (source.weight < kLeast * sum) {
@@ -194,7 +197,7 @@ void check_muon(const OptimConfig& optim, schema::Problems& problems) {
 void check_chat(const ChatConfig& chat, schema::Problems& problems) {
   if (!chat.date.empty()) {
     try {
-      jinja::CalendarDate::parse(chat.date);
+      CalendarDate::parse(chat.date);
     } catch (const InputError& error) {
       problems.add(concat("chat.date ", error.what()));
     }
@@ -213,7 +216,7 @@ void check_preference(const Config& config, schema::Problems& problems) {
     problems.add(concat("preference.method is \"", name_of(config.preference.method), "\", ", what));
   };
   if (config.model.kind == ModelKind::encoder_decoder) {
-    refuse("expected \"none\" with model.kind = \"encoder_decoder\": preferences are learnt by GPT models");
+    refuse("expected \"none\" with model.kind = \"encoder_decoder\": preferences are learned by GPT models");
   }
   if (!config.data.sources.empty()) {
     refuse(
@@ -272,7 +275,7 @@ void resolve(Config& config) {
   config.lora = with_defaults(config.lora);
   OptimConfig& optim = config.optim;
   optim.min_lr_share.derive(optim.min_lr.is_set() ? std::min(1.0, optim.min_lr / optim.learning_rate) : 0.1);
-  optim.min_lr.derive(optim.learning_rate / (1 / optim.min_lr_share));         // for 0.1 this has the same bits as learning_rate / 10
+  optim.min_lr.derive(optim.learning_rate / (1 / optim.min_lr_share));         // for 0.1, has the same bits as learning_rate / 10
   if (optim.decay_steps.is_open() || optim.schedule == Schedule::Kind::wsd) {  // a run that is extended keeps the other schedules
     optim.decay_steps.derive(config.train.max_steps);
   }

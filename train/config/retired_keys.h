@@ -4,7 +4,7 @@
 
 namespace dikkat::schema {
 
-/// A key that only older versions had. It is ignored if its value is an empty text, and in the configuration of a run. Otherwise it is
+/// A key that only older versions had. It is ignored if its value is an empty string, and in the configuration of a run; otherwise it is
 /// refused.
 struct RetiredKey {
   std::string_view section;

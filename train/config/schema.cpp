@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "autograd/base/error.h"
+#include "train/choices/tokenizer.h"
 #include "train/config/advice.h"
 #include "train/config/foreign_names.h"
 #include "train/config/members.h"
 #include "train/config/rules.h"
 #include "train/system/nearest_word.h"
-#include "train/text/tokenizer_kinds.h"
 
 namespace dikkat::schema {
 namespace {
@@ -40,7 +40,7 @@ constexpr Key row(std::string_view section, std::string_view name, Rule rule, st
   return key;
 }
 
-/// Makes a key of [model]. It is fixed when the run starts, unless its row says `changeable`.
+/// Makes a key of [model]. It is fixed when the run starts, unless its row is `changeable`.
 template <auto Member>
 constexpr Key model(std::string_view name, Rule rule, std::string_view help) {
   rule.fixed = true;
@@ -208,9 +208,9 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::norm_eps>("norm_eps", above_to(0, 1),
                                         "Number that a norm adds to the variance, or to the mean square, before it takes the root."),
     model<&TransformerConfig::qk_norm>("qk_norm", anything(),
-                                       "Whether queries and keys are normalised (RMSNorm) before attention, as in Qwen 3."),
+                                       "Whether queries and keys are normalized (RMSNorm) before attention, as in Qwen 3."),
     model<&TransformerConfig::qk_norm_over>("qk_norm_over", anything(),
-                                            "What qk_norm normalises at once: each head, or the row of all heads, as in OLMo 2."),
+                                            "What qk_norm normalizes at once: each head, or the row of all heads, as in OLMo 2."),
     model<&TransformerConfig::attention_scale>("attention_scale", derived(above_to(0, 1e6), "1 / sqrt(head_size)"),
                                                "Number by which the products of queries and keys are multiplied before the softmax."),
     model<&TransformerConfig::activation>("activation", derived(anything(), "gelu; relu for an encoder-decoder"),
@@ -244,7 +244,7 @@ constexpr Key kKeys[] = {
     tokenizer<&TokenizerConfig::kind>(
         "kind", fixed(one_of(kTokenizerNames)),
         "Kind of token: a byte, a character (Unicode code point), a word (text between white space), or a piece of text that byte pair "
-        "encoding has learnt, as in GPT-2 (bpe). A tokenizer from path keeps its own kind."),
+        "encoding has learned, as in GPT-2 (bpe). A tokenizer from path keeps its own kind."),
     tokenizer<&TokenizerConfig::vocab_size>("vocab_size", fixed(between(257, 1 << 24)),
                                             "Number of tokens that bpe learns, including the 256 bytes and <|endoftext|>."),
     tokenizer<&TokenizerConfig::splitter>(
@@ -280,7 +280,7 @@ constexpr Key kKeys[] = {
     data<&DataConfig::order>(
         "order", fixed(anything()),
         "Order of documents in the stream from which windows are cut: that of the corpus in every epoch (fixed), or another one in each "
-        "epoch (shuffled), so that a document has other neighbours each time. Windows are drawn in random order in any case."),
+        "epoch (shuffled), so that a document has other neighbors each time. Windows are drawn in random order in any case."),
     data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(anything()),
                                     "How to treat bytes that are not UTF-8: refuse the text, or replace each by U+FFFD."),
     data<&DataConfig::window>(
@@ -521,7 +521,7 @@ constexpr Key kKeys[] = {
                                          "Margin by which the chosen answer's reward should exceed the other's (simpo)."),
     preference<&PreferenceConfig::label_smoothing>(
         "label_smoothing", between(0, 0.5),
-        "Share of pairs that are assumed to be labelled the wrong way round (dpo; conservative DPO); 0 trusts all labels."),
+        "Share of pairs that are assumed to be labeled the wrong way round (dpo; conservative DPO); 0 trusts all labels."),
     preference<&PreferenceConfig::good_weight>(
         "good_weight", between(0, 1e3),
         "Weight of the loss of good answers (kto). With fewer good than bad answers, raise it, so that "

@@ -23,16 +23,16 @@ struct Range {
   std::string text() const;
 };
 
-/// The constraints of a key, besides its type.
+/// The constraints of a key, except its type.
 struct Rule {
   Range range = {};
-  std::span<const std::string_view> choices = {};  // the accepted values of a text key
-  bool not_empty = false;                          // whether a text key refuses an empty text
+  std::span<const std::string_view> choices = {};  // the accepted values of a string key
+  bool not_empty = false;                          // whether a string key refuses an empty string
   std::string_view derived = {};                   // how the default follows from other keys ("learning_rate / 10"); empty if it does not
   bool fixed = false;                              // whether a run keeps the value that it started with
 };
 
-/// A name in a configuration file that can be given a value.
+/// A name in a configuration file that can have a value.
 struct Setting {
   std::string_view section = {};
   std::string_view name = {};
@@ -58,7 +58,7 @@ struct Key : Setting {
 
 /// Returns every key, section by section, in the order in which files are written.
 std::span<const Key> keys();
-/// Returns null if there is no such key.
+/// Returns the key; null if there is none.
 const Key* find_key(std::string_view section, std::string_view name);
 bool is_section(std::string_view name);
 std::vector<std::string_view> sections();

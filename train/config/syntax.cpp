@@ -79,7 +79,7 @@ std::string_view advice(std::string_view text, std::string_view line, std::strin
   return advice_on_value(without_space(line.substr(equals + 1)));
 }
 
-/// Returns the description without its preamble on what the parser was doing.
+/// Returns the description without its preamble, which names the parser's state.
 std::string_view gist(std::string_view description) {
   constexpr std::string_view kPreamble = "Error while parsing ";
   const std::size_t colon = description.find(": ");

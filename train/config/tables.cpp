@@ -9,7 +9,7 @@
 namespace dikkat::schema {
 namespace {
 
-/// Makes a key of the tables in config.*Section.*List. Empty optionals, texts and lists count as not given.
+/// Makes a key of the tables in config.*Section.*List. Empty optionals, strings and lists count as not set.
 template <auto Section, auto List, auto Member>
 constexpr TableKey cell(std::string_view list, std::string_view name, Rule rule, std::string_view help) {
   using Item = typename std::remove_cvref_t<decltype((std::declval<Config&>().*Section).*List)>::value_type;

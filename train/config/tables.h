@@ -11,7 +11,7 @@ namespace dikkat::schema {
 
 /// A key of the tables in a list.
 struct TableKey : Setting {
-  Value (*get)(const Config&, std::size_t item) = nullptr;  // empty: not given
+  Value (*get)(const Config&, std::size_t item) = nullptr;  // empty: not set
   void (*set)(Config&, std::size_t item, const Value&) = nullptr;
 };
 
@@ -28,12 +28,12 @@ struct Table {
 
   /// Returns "section.name".
   std::string path() const;
-  /// Returns null if there is no such key.
+  /// Returns the key; null if there is none.
   const TableKey* find(std::string_view key) const;
 };
 
 std::span<const Table> tables();
-/// Returns null if there is no such list.
+/// Returns the list; null if there is none.
 const Table* find_table(std::string_view section, std::string_view name);
 
 }  // namespace dikkat::schema

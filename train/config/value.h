@@ -9,12 +9,12 @@
 
 namespace dikkat::schema {
 
-/// The value of a key. It is empty if the key is not given and its default depends on other keys.
+/// The value of a key. It is empty if the key is not set and its default depends on other keys.
 using Value = std::variant<std::monostate, bool, index, double, std::string, std::vector<std::string>, std::vector<double>>;
 /// The type of a key, in the order of Value's alternatives.
 enum class Type : unsigned char { unset, boolean, integer, number, text, list, numbers };
 
-/// Returns the words of an error for the expected type: "true or false", "an integer", ...
+/// Returns the expected type for an error: "true or false", "an integer", ...
 std::string_view name_of(Type type);
 
 /// Returns the value in TOML syntax, such that it reads back to the same value: a number always has a point or an exponent.

@@ -46,7 +46,7 @@ Config config_of(const Config& config, const DataSource& source) {
   return of_source;
 }
 
-/// Throws InputError for contents that are learnt only as preferences, or not at all.
+/// Throws InputError for contents that are learned only as preferences, or not at all.
 void require_learnable(const CorpusContents& found) {
   if (found.kind == DataKind::pairs || found.kind == DataKind::labels) {
     refuse(found, "texts or conversations");
@@ -107,9 +107,9 @@ void note_on_validation(const EvaluationText& validation, bool has_own_files, st
   }
 }
 
-/// Adds a note if documents of a text for evaluation are also trained on. `learnt` must be sorted.
-void note_on_shared(const std::string& what, const DocumentHashes& text, const DocumentHashes& learnt, std::vector<std::string>& notes) {
-  if (const index shared = count_shared(text, learnt); shared > 0) {
+/// Adds a note if documents of a text for evaluation are also trained on. `learned` must be sorted.
+void note_on_shared(const std::string& what, const DocumentHashes& text, const DocumentHashes& learned, std::vector<std::string>& notes) {
+  if (const index shared = count_shared(text, learned); shared > 0) {
     const auto all = static_cast<index>(text.size());
     notes.push_back(concat(shared == all ? "everything in " : concat(shared, " of the ", all, " documents of "), what,
                            shared == 1 || shared == all ? " is" : " are",
@@ -141,14 +141,14 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
   }
   require_known(config, known, data.fingerprint);
   // Note the documents that training and validation share.
-  DocumentHashes learnt;
+  DocumentHashes learned;
   for (const auto& source : sources) {
-    learnt.insert(learnt.end(), source->facts().documents_of_training.begin(), source->facts().documents_of_training.end());
+    learned.insert(learned.end(), source->facts().documents_of_training.begin(), source->facts().documents_of_training.end());
   }
-  std::ranges::sort(learnt);
+  std::ranges::sort(learned);
   for (std::size_t i = 0; i < named.size(); ++i) {
     note_on_shared(concat("the validation text (", named[i].validation.empty() ? "" : named[i].validation.front(), ")"),
-                   sources[i]->facts().documents_of_validation, learnt, data.notes);
+                   sources[i]->facts().documents_of_validation, learned, data.notes);
   }
   // Learn the tokenizer, if there is none, and tokenize the sources.
   if (maker != nullptr) {
@@ -184,7 +184,7 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
   for (const EvaluationSource& text : config.data.evaluations) {
     add_facts(contents_of(text.corpus, config.data.text_field), data.facts);
     data.evaluations.push_back({.name = text.name, .text = load_evaluation_text(config, *data.tokenizer, text.corpus, progress)});
-    note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), data.evaluations.back().text.documents, learnt, data.notes);
+    note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), data.evaluations.back().text.documents, learned, data.notes);
   }
   return data;
 }
@@ -245,7 +245,7 @@ const ChatTemplate* TrainingData::chat() const {
 PreferenceKind kind_of_preferences(const Config& config) {
   for (const DataSource& source : config.data.all_sources()) {
     const DataKind kind = contents_of(source.corpus, config.data.text_field).kind;
-    if (kind == DataKind::pairs || kind == DataKind::judgements) {
+    if (kind == DataKind::pairs || kind == DataKind::judgments) {
       return kind == DataKind::pairs ? PreferenceKind::pair : PreferenceKind::judged;
     }
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "train/config/config.h"
-#include "train/config/effect.h"
+#include "train/config/key_effect.h"
 #include "train/data/examples/conversations.h"
 #include "train/data/examples/pair_store.h"
 #include "train/data/examples/preferences.h"
@@ -41,9 +41,9 @@ struct SplitText {
   std::string name{};  // the source's name; empty if there is only data.corpus
   double share = 1;    // the source's share of all training windows
   EvaluationText train{}, validation{};
-  std::unique_ptr<const Sequences> learnt{};  // the sequences that `training` packs if evaluations score other tokens (chat.eval_loss)
-  std::unique_ptr<const Samples> training{};  // the training part, as training sees it
-  std::optional<ChatTemplate> chat{};         // set for conversations
+  std::unique_ptr<const Sequences> learned{};  // the sequences that `training` packs if evaluations score other tokens (chat.eval_loss)
+  std::unique_ptr<const Samples> training{};   // the training part, as training sees it
+  std::optional<ChatTemplate> chat{};          // set for conversations
 };
 
 /// The corpus of a run as tokens.
@@ -92,9 +92,9 @@ using LoadingProgress = std::function<void(const LoadingReport&)>;
 PreferenceKind kind_of_preferences(const Config& config);
 
 /// Reads, splits and tokenizes the corpus that the configuration names: text, tokens or conversations, or pairs for an encoder-decoder.
-/// With data.sources, each source is split separately. The tokenizer is the known one, the one at tokenizer.path, or learnt from all texts.
-/// Throws InputError if the corpus cannot be read, is not the known one, or has too few tokens for one window (data.window); also for a
-/// pair that is longer than model.block_size.
+/// With data.sources, each source is split separately. The tokenizer is the known one, the one at tokenizer.path, or learned from all
+/// texts. Throws InputError if the corpus cannot be read, is not the known one, or has too few tokens for one window (data.window); also
+/// for a pair that is longer than model.block_size.
 TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr, const LoadingProgress& progress = {});
 
 /// Reads and tokenizes all files of the paths, without a split. The configuration may come from a stranger's file. Throws InputError if

@@ -53,7 +53,7 @@ struct NeededValue {
 enum class Layout {
   same,          // as ours, (out, in)
   transposed,    // (in, out): Hugging Face's Conv1D
-  rotary_pairs,  // rows 0, D / 2, 1, D / 2 + 1 ... of each head: GGUF's llama architecture rotates neighbours
+  rotary_pairs,  // rows 0, D / 2, 1, D / 2 + 1 ... of each head: GGUF's llama architecture rotates neighbors
   rotary_first,  // each head's rotated rows, in two halves, then its others: partial RoPE of other programs (rope_share)
   less_one,      // w where ours is 1 + w: Gemma's norms
 };

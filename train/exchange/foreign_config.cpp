@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-/// Keys of [model] that only matter to the initialisation or training of a model.
+/// Keys of [model] that only matter to the initialization or training of a model.
 constexpr std::string_view kOfTraining[] = {"dropout", "zero_init_projections", "zero_head"};
 
 /// Keys of [model] that have no effect on a GPT. family_of() refuses any other kind.

@@ -22,7 +22,7 @@ std::optional<GoTemplate> go_template(const ChatTemplate& form);
 /// The contents of a Modelfile.
 struct OllamaModel {
   std::string gguf;                     // the file's name, beside the Modelfile
-  std::optional<GoTemplate> form{};     // without it Ollama tries to recognise the template in the GGUF file
+  std::optional<GoTemplate> form{};     // without it Ollama tries to recognize the template in the GGUF file
   std::vector<std::string> stops{};     // texts that end an answer
   std::optional<std::string> system{};  // replaces that of the template
   AnswerSampling sampling{};

@@ -21,7 +21,7 @@ constexpr auto kMostStates = static_cast<std::size_t>(kMostGrammarStates);
 constexpr std::size_t kMostEdges = 1'000'000;
 constexpr std::size_t kStatesOfProgress = 1024;  // between two calls of on_progress
 constexpr index kMostUnrolled = 2000;            // states of repetitions whose parts are added one after another
-constexpr index kManyStates = 1'000'000'000;     // where estimates end
+constexpr index kManyStates = 1'000'000'000;     // the largest estimate
 constexpr State kNowhere = std::numeric_limits<State>::max();
 
 struct ByteRange8 {
@@ -38,7 +38,7 @@ std::string bytes_of(char32_t character) {
 
 /// Appends the sequences of byte ranges that are the UTF-8 of a range of characters without surrogates.
 void append_sequences(char32_t first, char32_t last, std::vector<ByteSequence>& out) {
-  // Characters of one length, so that all have the same number of bytes.
+  // Divide the range into characters of equally many bytes.
   for (const char32_t longest : {char32_t{0x7F}, char32_t{0x7FF}, char32_t{0xFFFF}}) {
     if (first <= longest && longest < last) {
       append_sequences(first, longest, out);
@@ -46,7 +46,7 @@ void append_sequences(char32_t first, char32_t last, std::vector<ByteSequence>& 
       return;
     }
   }
-  // A range within which the last bytes take all their values, whatever the first bytes are.
+  // Divide it so that the last bytes take all their values, whatever the first bytes are.
   const std::size_t size = bytes_of(first).size();
   for (std::size_t tail = 1; tail < size; ++tail) {
     const char32_t all = (char32_t{1} << (6 * tail)) - 1;
@@ -97,8 +97,8 @@ std::vector<utf8::Range> common(const std::vector<utf8::Range>& a, const std::ve
 
 }  // namespace
 
-/// Builds an automaton as Thompson did ("Regular expression search algorithm", 1968): each part from a given state to one that it returns.
-/// No part adds an edge that leads to the state where it begins.
+/// Builds an automaton as Thompson did ("Regular expression search algorithm", 1968): each part leads from a given state to one that it
+/// returns. No part adds an edge to the state where it begins.
 class AutomatonMaker {
  public:
   AutomatonMaker(Automaton& made, const Alphabet& alphabet, const std::function<void()>& on_progress)
@@ -152,11 +152,11 @@ class AutomatonMaker {
   struct WaitingRule {
     std::uint32_t rule;
     const Node* node;
-    std::vector<const std::string*> names;  // of the parts that used it first, which its states belong to
+    std::vector<const std::string*> names;  // names of the parts that used it first, which its states belong to
   };
   struct NamedPart {
     const std::string* name;
-    std::size_t begin;  // states before it
+    std::size_t begin;  // number of states before it
   };
 
   State new_state() {
@@ -169,7 +169,7 @@ class AutomatonMaker {
     return static_cast<State>(states_++);
   }
 
-  /// Names the smallest part that needs half of the states or more; if there is none, the part that needs most.
+  /// Throws GrammarTooLarge, with the smallest part that needs half of the states or more, or else the part that needs most.
   [[noreturn]] void fail_large() {
     while (!open_names_.empty()) {
       end_name();
@@ -351,7 +351,7 @@ class AutomatonMaker {
     }
     const State to = new_state();
     for (CharacterAutomaton::State state = 0; state < texts.states(); ++state) {
-      std::map<State, std::vector<utf8::Range>> ranges;  // by target
+      std::map<State, std::vector<utf8::Range>> ranges;  // the keys are the targets
       for (const CharacterAutomaton::Edge& edge : texts.edges(state)) {
         ranges[copy_of[edge.target]].push_back({edge.first, edge.last});
       }
@@ -382,7 +382,7 @@ class AutomatonMaker {
       add_characters(ranges, from, to);
       return;
     }
-    // One grammar for equal ranges, so that its shared() parts are added once.
+    // Make one grammar for equal ranges, so that its shared() parts are added once.
     const auto [text, is_new] = spelled_.try_emplace({number_of(spelling_), key_of(ranges)}, std::nullopt);
     if (is_new) {
       text->second = spelling_(ranges);
@@ -392,7 +392,7 @@ class AutomatonMaker {
     spelling_ = around;
   }
 
-  /// Adds a grammar between two states, if possible without others.
+  /// Adds a grammar between two states, without other states if possible.
   void connect(const Node& node, State from, State to) {
     switch (node.kind) {
       case Node::Kind::character: add_characters(node.ranges, from, to); return;
@@ -497,7 +497,7 @@ class AutomatonMaker {
       jumps_.push_back({from, to});
       return to;
     }
-    // Up to one half of them, or that half, one more, and up to what remains.
+    // Add up to half of the copies; or half of them, one more, and up to the remaining ones.
     const index half = count / 2;
     jumps_.push_back({add_call(from, rule_of_copies(part, half, false)), to});
     const State more = add_call(from, rule_of_copies(part, half + 1, true));
@@ -507,7 +507,7 @@ class AutomatonMaker {
 
   bool is_unrolled(const Node& part, index count) { return count <= 1 || count * estimate(part) <= kMostUnrolled; }
 
-  /// Returns the rule of `count` texts of a part, or of up to so many. Halves of halves are the same few numbers, so few rules are needed.
+  /// Returns the rule of `count` texts of a part, or of up to `count`. Halves of halves are few different counts, so few rules are needed.
   std::uint32_t rule_of_copies(const Node& part, index count, bool is_exact) {
     const auto [found, is_new] = copies_.try_emplace({&part, number_of(spelling_), count, is_exact}, 0);
     if (is_new) {
@@ -540,7 +540,7 @@ class AutomatonMaker {
   }
 
   State add_separated(const Node& node, State from) {
-    // No part has been written so far, or some have. Either may be impossible.
+    // `none`: no part has been written so far; `some`: one has. Either may be impossible.
     State none = from, some = kNowhere;
     const Node& separator = node.parts.back().node();
     for (std::size_t i = 0; i + 1 < node.parts.size(); ++i) {
@@ -572,19 +572,21 @@ class AutomatonMaker {
 
   /// Adds texts without a marker, by the automaton of Knuth, Morris and Pratt ("Fast pattern matching in strings", 1977).
   State add_without(const std::vector<char32_t>& marker, State from) {
-    std::vector<State> begun(marker.size());  // by the number of the marker's characters that have just been written
+    std::vector<State> begun(marker.size());  // indexed by how many of the marker's characters were just written
     for (State& state : begun) {
       state = new_state();
     }
     jumps_.push_back({from, begun[0]});
+    // Divide the characters into those of the marker and others.
     std::vector<utf8::Range> known;
     for (const char32_t one : marker) {
       known.push_back({one, one});
     }
     known = normal_ranges(std::move(known));
     const std::vector<utf8::Range> others = other_characters(known);
+    // Add edges to the state after each character; a mismatch falls back to the border.
     std::vector<std::map<char32_t, std::size_t>> next(marker.size());
-    std::size_t border = 0;  // the state after the marker's characters from the second one
+    std::size_t border = 0;  // the state after the marker's characters without the first
     for (std::size_t i = 0; i < marker.size(); ++i) {
       if (i > 0) {
         next[i] = next[border];
@@ -605,6 +607,7 @@ class AutomatonMaker {
       }
       add_characters(others, begun[i], begun[0]);
     }
+    // A text may end after any part of the marker.
     const State to = new_state();
     for (const State state : begun) {
       jumps_.push_back({state, to});
@@ -612,13 +615,13 @@ class AutomatonMaker {
     return to;
   }
 
-  /// Removes what leads nowhere: states from which no text leads to the end of their rule.
+  /// Removes states from which no text leads to the end of their rule.
   void remove_dead_ends() {
     mark_reached(true);
     require_input(rules_[0].is_productive, "no text matches the grammar",
                   is_restricted_ ? " that consists of the model's vocabulary: it may lack a character that is needed" : "",
                   ", expected one that can be written to its end");
-    // Backwards from the ends of rules.
+    // Search backward from the ends of rules.
     std::vector<std::vector<State>> before(states_);
     for (const Edge& one : edges_) {
       before[one.to].push_back(one.from);
@@ -645,6 +648,7 @@ class AutomatonMaker {
 
   /// Finds the rules whose end can be reached, with any bytes or only without bytes.
   void mark_reached(bool with_bytes) {
+    // Index the edges, jumps and calls by their first states.
     std::vector<std::vector<State>> after(states_);
     if (with_bytes) {
       for (const Edge& one : edges_) {
@@ -658,8 +662,9 @@ class AutomatonMaker {
     for (const Call& one : calls_) {
       called[one.from].emplace_back(one.rule, one.to);
     }
+    // Begin at the start of every rule.
     std::vector<bool> reached(states_, false), ended(rules_.size(), false);
-    std::vector<std::vector<State>> waiting(rules_.size());  // states that follow a call of a rule whose end has not been reached
+    std::vector<std::vector<State>> waiting(rules_.size());  // states after a call of a rule whose end has not been reached
     std::unordered_map<State, std::uint32_t> rule_that_ends;
     std::vector<State> open;
     const auto reach = [&](State state) {
@@ -672,6 +677,7 @@ class AutomatonMaker {
       rule_that_ends[rules_[rule].end] = rule;
       reach(rules_[rule].start);
     }
+    // A call leads on only when the end of its rule has been reached.
     while (!open.empty()) {
       const State state = open.back();
       open.pop_back();
@@ -699,6 +705,7 @@ class AutomatonMaker {
 
   /// Orders the rules: one that calls another before any byte comes first.
   void rank() {
+    // Index the steps that read no byte by their first states.
     std::vector<std::vector<State>> after(states_);
     for (const Jump& one : jumps_) {
       after[one.from].push_back(one.to);
@@ -710,9 +717,10 @@ class AutomatonMaker {
         after[one.from].push_back(one.to);
       }
     }
+    // Find the rules that each rule calls before any byte.
     std::vector<std::vector<std::uint32_t>> calls(rules_.size());
     std::vector<std::uint32_t> callers(rules_.size(), 0);
-    std::vector<std::uint32_t> seen(states_, 0);  // the number of the rule that saw a state last, plus 1
+    std::vector<std::uint32_t> seen(states_, 0);  // 1 + the index of the rule that saw a state last
     for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
       std::vector<State> open{rules_[rule].start};
       seen[open[0]] = rule + 1;
@@ -731,6 +739,7 @@ class AutomatonMaker {
         }
       }
     }
+    // Sort topologically (Kahn). Rules on a cycle remain.
     std::vector<std::uint32_t> open;
     for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
       if (callers[rule] == 0) {
@@ -748,6 +757,7 @@ class AutomatonMaker {
         }
       }
     }
+    // Refuse a grammar that contains itself before any byte.
     if (ranked < rules_.size()) {
       for (std::uint32_t rule = 0; rule < rules_.size(); ++rule) {
         require_input(callers[rule] == 0, rules_[rule].name,
@@ -757,7 +767,7 @@ class AutomatonMaker {
   }
 
   void pack() {
-    // Classes of bytes that no edge distinguishes.
+    // Group bytes that no edge distinguishes into classes.
     std::array<bool, 257> begins{};
     for (const Edge& one : edges_) {
       begins[one.first] = true;
@@ -770,7 +780,7 @@ class AutomatonMaker {
     }
     made_.classes_ = last + 1;
 
-    // The parts of each state, one state after another.
+    // Store the edges, calls and jumps of each state, one state after another.
     const auto sort = [&](auto& from_states, std::vector<std::uint32_t>& begins_of, auto&& put) {
       std::ranges::stable_sort(from_states, {}, [](const auto& one) { return one.from; });
       begins_of.assign(states_ + 1, 0);
@@ -796,23 +806,23 @@ class AutomatonMaker {
   Automaton& made_;
   const std::array<bool, 256>& bytes_;
   std::vector<utf8::Range> alphabet_;
-  bool is_restricted_;  // to alphabet_
+  bool is_restricted_;  // whether texts are restricted to alphabet_
   std::size_t states_ = 0;
   std::vector<Edge> edges_;
   std::vector<Call> calls_;
   std::vector<Jump> jumps_;
   std::vector<RulePart> rules_;
   std::vector<WaitingRule> waiting_;
-  std::unordered_map<index, std::uint32_t> rule_of_;  // by Rule::id()
+  std::unordered_map<index, std::uint32_t> rule_of_;  // the key is Rule::id()
   std::unordered_map<const Node*, std::uint32_t> shared_;
   using RangesKey = std::vector<std::pair<char32_t, char32_t>>;
   std::map<RangesKey, std::uint32_t> characters_;
   std::map<std::tuple<const Node*, std::uintptr_t, index, bool>, std::uint32_t> copies_;  // rules of repetitions
   std::unordered_map<const Node*, index> estimates_;
-  std::size_t steps_ = 0;        // of CharacterAutomaton
-  Spelling spelling_ = nullptr;  // of the parts that are being added
+  std::size_t steps_ = 0;        // steps of CharacterAutomaton
+  Spelling spelling_ = nullptr;  // spelling of the parts that are being added
   std::map<std::pair<std::uintptr_t, RangesKey>, std::optional<Grammar>> spelled_;
-  std::vector<NamedPart> open_names_;  // those that are being added
+  std::vector<NamedPart> open_names_;  // the parts that are being added
   std::map<std::string, std::size_t> states_of_names_;
   const std::function<void()>& on_progress_;
 };

@@ -15,12 +15,12 @@ namespace dikkat {
 /// A grammar as an automaton over bytes that can call rules, as functions call each other. Immutable. This header is only for the sources
 /// of this project.
 ///
-/// From each state that a text can lead to, some text leads to the end, because states without one are removed.
+/// From each reachable state, some text leads to the end; other states are removed.
 class Automaton {
  public:
   using State = std::uint32_t;
 
-  /// A byte that leads to another state. Bytes are given by their classes.
+  /// A byte, by its class, that leads to another state.
   struct Edge {
     std::uint16_t first, last;
     State target;
@@ -33,11 +33,11 @@ class Automaton {
   struct RuleInfo {
     State start, end;
     bool is_nullable;    // the empty text is one of its texts
-    std::uint32_t rank;  // rules that it calls before any byte have a higher one
+    std::uint32_t rank;  // rules that it calls before any byte have a higher rank
   };
 
-  /// Texts consist of the alphabet. Throws GrammarTooLarge, and InputError for a grammar that contains itself before any byte, or that no
-  /// text matches. `on_progress`, if there is one, is called often; what it throws ends the work.
+  /// Builds the automaton of the texts that consist of the alphabet. Throws GrammarTooLarge, and InputError for a grammar that contains
+  /// itself before any byte, or that no text matches. Calls `on_progress` often, if it is not empty, and rethrows its exceptions.
   Automaton(const Grammar& grammar, const Alphabet& alphabet, const std::function<void()>& on_progress = {});
 
   std::span<const Edge> edges(State state) const { return part(edges_, edges_of_, state); }
@@ -49,7 +49,7 @@ class Automaton {
   const RuleInfo& root() const { return rules_[0]; }
   index states() const { return std::ssize(is_end_); }
 
-  /// The class of a byte: the automaton does not distinguish bytes of one class.
+  /// Returns the class of a byte: the automaton does not distinguish bytes of one class.
   std::uint16_t class_of(std::uint8_t byte) const { return class_of_[byte]; }
   index classes() const { return classes_; }
 
@@ -64,7 +64,7 @@ class Automaton {
   std::vector<Edge> edges_;
   std::vector<Call> calls_;
   std::vector<State> jumps_;
-  std::vector<std::uint32_t> edges_of_, calls_of_, jumps_of_;  // where each state's begin
+  std::vector<std::uint32_t> edges_of_, calls_of_, jumps_of_;  // where each state's edges, calls and jumps begin
   std::vector<bool> is_end_;
   std::vector<RuleInfo> rules_;
   std::array<std::uint16_t, 256> class_of_{};

@@ -21,11 +21,11 @@ constexpr std::size_t kMostInSets = 4'000'000;  // states in all sets of a compl
 
 /// An automaton that is being built. State 0 is its start.
 struct Draft {
-  /// `steps` counts the work.
+  /// Adds its work to `steps`.
   explicit Draft(std::size_t& steps) : steps_(steps) {}
 
   std::vector<std::vector<Edge>> edges;
-  std::vector<std::vector<State>> jumps;  // to states that are reached without a character
+  std::vector<std::vector<State>> jumps;  // jumps to states without a character
   std::vector<bool> ends;
 
   State new_state(bool is_end = false) {
@@ -70,7 +70,7 @@ struct Draft {
     }
   }
 
-  std::size_t size_ = 0;  // of edges and jumps
+  std::size_t size_ = 0;  // number of edges and jumps
   std::size_t& steps_;
 };
 
@@ -186,9 +186,9 @@ class CharacterAutomatonMaker {
   /// Returns the same texts without jumps: a state has the edges of all states that it jumps to.
   Draft without_jumps(const Draft& draft) const {
     Draft made(steps_);
-    std::vector<State> copy_of(draft.ends.size(), 0), origins{0};  // a copy is one more than its number, and 0 if there is none
+    std::vector<State> copy_of(draft.ends.size(), 0), origins{0};  // 1 + the index of each state's copy; 0: none
     copy_of[0] = made.new_state() + 1;
-    std::vector<State> seen(draft.ends.size(), 0), open;  // the number of the copy that has seen a state last, plus 1
+    std::vector<State> seen(draft.ends.size(), 0), open;  // 1 + the index of the copy that saw a state last
     for (State copy = 0; copy < origins.size(); ++copy) {
       open.assign(1, origins[copy]);
       seen[origins[copy]] = copy + 1;
@@ -214,9 +214,9 @@ class CharacterAutomatonMaker {
     return made;
   }
 
-  /// Returns an automaton without the states from which no text leads to an end.
+  /// Returns the automaton without states from which no text leads to an end.
   static CharacterAutomaton packed(const Draft& draft) {
-    // Backwards from the ends.
+    // Search backward from the ends.
     std::vector<std::vector<State>> before(draft.ends.size());
     std::vector<bool> leads(draft.ends);
     for (State state = 0; state < draft.ends.size(); ++state) {
@@ -226,7 +226,7 @@ class CharacterAutomatonMaker {
     }
     mark_ancestors(before, leads);
 
-    // The states that remain, in their order. The start is the first.
+    // Keep the remaining states, in their order. The start is the first.
     CharacterAutomaton made;
     if (!leads[0]) {
       return made;
@@ -250,7 +250,7 @@ class CharacterAutomatonMaker {
     return made;
   }
 
-  /// Returns the texts that both have.
+  /// Returns an automaton of the texts that both have.
   CharacterAutomaton product(const CharacterAutomaton& a, const CharacterAutomaton& b) const {
     Draft made(steps_);
     std::unordered_map<std::uint64_t, State> numbers;
@@ -282,12 +282,13 @@ class CharacterAutomatonMaker {
     return packed(made);
   }
 
-  /// Returns all texts that an automaton does not have, by the sets of states that texts lead to.
+  /// Returns an automaton of all other texts, by the subset construction: its states are sets of states that texts lead to.
   CharacterAutomaton complement(const CharacterAutomaton& texts) const {
     Draft made(steps_);
     std::map<std::vector<State>, State> numbers;
     std::vector<const std::vector<State>*> sets;
     std::size_t in_sets = 0;
+    // Number each set of states. It is an end unless it contains one.
     const auto number_of = [&](std::vector<State> set) {
       std::ranges::sort(set);
       set.erase(std::unique(set.begin(), set.end()), set.end());
@@ -303,9 +304,10 @@ class CharacterAutomatonMaker {
       }
       return found->second;
     };
+    // Follow the characters from each set, starting at the start's.
     number_of(texts.states() > 0 ? std::vector<State>{0} : std::vector<State>{});
     for (State at = 0; at < sets.size(); ++at) {
-      // The characters at which the set that follows changes.
+      // Find the characters at which the next set changes.
       std::vector<char32_t> begins{0};
       std::size_t size = 0;
       for (const State state : *sets[at]) {
@@ -321,6 +323,7 @@ class CharacterAutomatonMaker {
         begins.pop_back();
       }
       made.work(1 + begins.size() * size);
+      // Add an edge to the next set, or extend the last edge.
       for (std::size_t i = 0; i < begins.size(); ++i) {
         const char32_t last = i + 1 < begins.size() ? begins[i + 1] - 1 : utf8::kLastCodePoint;
         std::vector<State> next;

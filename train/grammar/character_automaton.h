@@ -21,10 +21,10 @@ class CharacterAutomaton {
   };
 
   /// Throws GrammarTooLarge, without a name, for a grammar that needs more than kMostGrammarStates. `steps` counts the work for all
-  /// automata of one form, which has a limit, too.
+  /// automata of one form, which is limited too.
   CharacterAutomaton(const Grammar::Node& node, std::size_t& steps);
 
-  /// No text matches if there is no state. Otherwise texts begin at state 0.
+  /// Returns the number of states. With none, no text matches; otherwise texts begin at state 0.
   std::size_t states() const { return ends_.size(); }
   std::span<const Edge> edges(State state) const { return std::span(edges_).subspan(begins_[state], begins_[state + 1] - begins_[state]); }
   bool is_end(State state) const { return ends_[state]; }

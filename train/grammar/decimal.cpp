@@ -50,6 +50,7 @@ Decimal Decimal::of_json(std::string_view number) {
   Decimal made;
   made.is_negative_ = number.starts_with('-');
   number.remove_prefix(made.is_negative_ ? 1 : 0);
+  // Read the exponent, limited to twice kMostPlaces.
   const std::string_view mantissa = number.substr(0, number.find_first_of("eE"));
   std::int64_t exponent = 0;
   if (mantissa.size() < number.size()) {
@@ -59,6 +60,7 @@ Decimal Decimal::of_json(std::string_view number) {
     exponent = error == std::errc::result_out_of_range ? (digits.starts_with('-') ? -kMostPlaces : kMostPlaces) : exponent;
     exponent = std::clamp(exponent, -2 * kMostPlaces, 2 * kMostPlaces);
   }
+  // Read the digits before and after the point.
   const std::size_t point = mantissa.find('.');
   made.whole_ = mantissa.substr(0, point);
   made.fraction_ = point == std::string_view::npos ? "" : mantissa.substr(point + 1);
@@ -78,6 +80,7 @@ Decimal Decimal::of_json(std::string_view number) {
     made.whole_ = digits.substr(0, cut);
   }
   made.normalize();
+  // Limit the digits before and after the point.
   if (std::ssize(made.whole_) > kMostPlaces) {
     made.whole_ = '1' + std::string(kMostPlaces, '0');
     made.fraction_ = "";

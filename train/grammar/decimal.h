@@ -13,8 +13,8 @@ class Decimal {
   Decimal() = default;
   Decimal(std::int64_t number);  // NOLINT(google-explicit-constructor): a number is one
 
-  /// Reads a number of JSON. Numbers from 10^1000 on, which no double has, become 10^1000, and digits beyond the 1000th after the point are
-  /// left out.
+  /// Reads a number of JSON. Numbers above 10^1000, which no double has, become 10^1000. Digits beyond the 1000th after the point are
+  /// dropped.
   static Decimal of_json(std::string_view number);
 
   bool is_negative() const { return is_negative_; }
@@ -23,16 +23,16 @@ class Decimal {
   bool is_integer() const { return fraction_.empty(); }
 
   Decimal negated() const;
-  /// Returns the next larger (or smaller) number with up to `digits` digits after the point; the number itself if it has no more.
+  /// Rounds up (or down) to `digits` digits after the point.
   Decimal rounded_up(std::size_t digits) const;
   Decimal rounded_down(std::size_t digits) const { return negated().rounded_up(digits).negated(); }
-  /// Returns the number plus (or minus) 1 in the place of the last of `digits` digits after the point. It has no more digits than these.
+  /// Cuts the number after `digits` digits after the point, and adds (or subtracts) 1 in the last place.
   Decimal next(std::size_t digits) const;
   Decimal previous(std::size_t digits) const { return negated().next(digits).negated(); }
 
   std::strong_ordering operator<=>(const Decimal& other) const;
   bool operator==(const Decimal&) const = default;
-  /// The number as JSON has it, without an exponent.
+  /// Returns the number as JSON has it, without an exponent.
   std::string text() const;
 
  private:

@@ -24,7 +24,7 @@ const auto& formats() {
   static const std::string host = concat(kLabel, "(?:\\.", kLabel, "){0,6}");
   static const std::string segment = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})";
   static const std::string h = "[0-9a-fA-F]{1,4}";
-  // Eight groups, of which the longest run of zeros may be left out (RFC 4291).
+  // Eight groups, of which one run of zeros may be left out (RFC 4291).
   static const std::string ipv6 = concat("(?:(?:", h, ":){7}", h, "|(?:", h, ":){1,7}:|(?:", h, ":){1,6}:", h, "|(?:", h, ":){1,5}(?::", h,
                                          "){1,2}|(?:", h, ":){1,4}(?::", h, "){1,3}|(?:", h, ":){1,3}(?::", h, "){1,4}|(?:", h,
                                          ":){1,2}(?::", h, "){1,5}|", h, ":(?::", h, "){1,6}|:(?::", h, "){1,7}|::)");

@@ -6,11 +6,11 @@
 
 namespace dikkat {
 
-/// Returns the regular expression of a string format of JSON Schema; nullopt for one that this program does not know. Each of its texts is
-/// valid; not each valid text matches. This header is only for the sources of this project.
+/// Returns the regular expression of a string format of JSON Schema; nullopt for an unknown format. Each text that it matches is valid; not
+/// each valid text matches. This header is only for the sources of this project.
 std::optional<std::string> format_pattern(std::string_view format);
-/// Whether this program does not know a format of JSON Schema, so that it cannot be left out beside a pattern. Formats that a library has
-/// invented describe a pattern.
+/// Returns whether JSON Schema defines the format and this program does not know it. It cannot be ignored next to a pattern, as formats
+/// that a library has invented can: these only describe the pattern.
 bool is_unknown_standard_format(std::string_view format);
 /// Returns the known formats: "date, time or uuid".
 std::string format_names();

@@ -34,7 +34,7 @@ constexpr Range kRaw[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, utf8::kLastCodePoin
 Grammar escaped_unit() {
   const Grammar any = hex("0123456789abcdef");
   const Grammar two = sequence({any, any});
-  // No half of a surrogate pair without the other.
+  // Halves of surrogate pairs occur only in pairs.
   return any_of({
       sequence({hex("0123456789abcef"), any, two}),
       sequence({hex("d"), hex("01234567"), two}),
@@ -57,7 +57,7 @@ Grammar make_string(index least, std::optional<index> most) {
   return sequence({literal("\""), repeat(any_character(), least, most), literal("\"")});
 }
 
-/// The parts between an opening and a closing bracket.
+/// Matches the parts between an opening and a closing bracket.
 Grammar enclosed(const char* open, Grammar parts, const char* close) {
   return any_of({sequence({literal(open), json_space(), std::move(parts), json_space(), literal(close)}), literal(concat(open, close))});
 }

@@ -6,29 +6,30 @@
 
 namespace dikkat {
 
-// JSON texts, as models are allowed to write them. Between two parts of an object or list stands nothing, one space, or one line break with
-// up to 16 spaces; before a colon nothing, and after it one space at most. So a model cannot write blanks without end. Numbers have
-// at most 39 digits before the point, 16 after it, and 2 in the exponent. Escapes of strings always stand for whole characters.
+// JSON texts, as models are allowed to write them. White space is limited, so that a model cannot write it without end. Parts of an object
+// or list are separated by nothing, one space, or one line break with up to 16 spaces. No space comes before a colon, and at most one after
+// it. Numbers have at most 39 digits before the point, 16 after it, and 2 in the exponent. Escapes of strings always stand for whole
+// characters.
 
-/// Any JSON value, without white space around it.
+/// Matches any JSON value, without white space around it.
 Grammar json_value();
-/// Any JSON object.
+/// Matches any JSON object.
 Grammar json_object();
-/// Any JSON list.
+/// Matches any JSON list.
 Grammar json_list();
-/// Any JSON string of `least` to `most` characters, each of which may be escaped.
+/// Matches any JSON string of `least` to `most` characters, each of which may be escaped.
 Grammar json_string(index least = 0, std::optional<index> most = std::nullopt);
-/// The number of a JSON value; an integer has no point and no exponent.
+/// Matches a JSON number; an integer has no point and no exponent.
 Grammar json_number();
 Grammar json_integer();
-/// This value. Its strings are written without needless escapes, and its objects' fields in their order.
+/// Matches this value. Its strings have no needless escapes, and its objects have their fields in order.
 Grammar json_constant(const nlohmann::ordered_json& value);
 
-/// What may stand between two parts of a list or object, and after a colon.
+/// Matches the white space that may stand between two parts of a list or object, and after a colon.
 Grammar json_space();
 Grammar json_colon();
 Grammar json_comma();
-/// One character of a JSON string out of these ranges, escaped only where it must be. A spelling for spelled().
+/// Matches one character of a JSON string out of these ranges, escaped only where it must be. A spelling for spelled().
 Grammar json_character(const std::vector<utf8::Range>& ranges);
 
 }  // namespace dikkat

@@ -34,10 +34,10 @@ constexpr std::size_t kMostPrefixItems = 1000;
 constexpr std::size_t kMostFacts = 100;
 constexpr std::size_t kMostWork = 2'000'000;     // SchemaEffort::work
 constexpr std::size_t kWorkOfProgress = 10'000;  // between two calls of on_progress
-constexpr std::size_t kWorkOfPart = 4;           // of anyOf and oneOf, whose places take memory
+constexpr std::size_t kWorkOfPart = 4;           // work of a part of anyOf and oneOf, whose places take memory
 constexpr int kMostReferencesAround = 500;       // $ref and allOf within one another, which use the stack
 
-/// Keywords that say nothing about texts.
+/// Keywords without effect on the texts.
 constexpr std::string_view kAnnotations[] = {
     "title",           "description",      "default",       "examples",      "example",     "$schema", "$id",
     "$comment",        "$anchor",          "deprecated",    "readOnly",      "writeOnly",   "$defs",   "definitions",
@@ -51,7 +51,7 @@ bool is_keyword(std::string_view name) {
          std::ranges::find(type_keywords(), name, &TypeKeyword::name) != type_keywords().end();
 }
 
-/// A grammar without any text.
+/// Returns a grammar that matches no text.
 Grammar nothing() { return any_of({}); }
 
 Grammar ways_of(std::vector<Grammar> ways) {
@@ -65,10 +65,10 @@ Grammar any_characters() { return repeat(one_character({{0, utf8::kLastCodePoint
 struct Choice {
   std::vector<SchemaPlace> parts;
   bool is_one_of;    // it may not match two
-  std::string path;  // of the keyword
+  std::string path;  // path of the keyword
 };
 
-/// What a value must match: all facts, which are schemas of which $ref, allOf, anyOf, oneOf and nullable have been read, and all choices.
+/// The schemas that a value must match: all facts and all choices. The $ref, allOf, anyOf, oneOf and nullable of facts have been read.
 struct Demand {
   std::vector<SchemaPlace> facts;
   std::vector<std::shared_ptr<const Choice>> choices;
@@ -110,7 +110,7 @@ class SchemaReader {
     }
   }
 
-  /// Counts work, which is not proportional to the states: what $ref leads to is read again each time.
+  /// Counts work, which is not proportional to the states: a target of $ref is read again each time.
   void spend(std::size_t work, const std::string& path) {
     effort_.work += work;
     if (effort_.work > kMostWork) {
@@ -141,9 +141,9 @@ class SchemaReader {
     return read(std::move(demand), place.path, level);
   }
 
-  /// What led to a schema: $ref and allOf within one another, from the last to the first.
+  /// The $ref and allOf that led to a schema, from the innermost to the outermost.
   struct Around {
-    const Json* target;  // of $ref; null for allOf
+    const Json* target;  // target of $ref; null for allOf
     const Around* outer;
     int depth;
   };
@@ -155,12 +155,13 @@ class SchemaReader {
     return around != nullptr;
   }
 
-  // What a value must match.
+  // Demands on a value.
 
   /// Adds a schema to a demand.
   void add(const SchemaPlace& place, Demand& demand, const Around* around = nullptr) {
     count(1, place.path);
     spend(place.work(), place.path);
+    // Read a schema that is true or false.
     const Json& schema = *place.schema;
     if (is_false_schema(schema)) {
       demand.is_impossible = true;
@@ -171,10 +172,12 @@ class SchemaReader {
     if (!schema.is_object()) {
       refuse_schema(place.path, "is ", short_text(schema), ", expected an object with keywords, true or false");
     }
+    // Refuse unknown keywords; skip a schema that is a fact already.
     check_keywords(place);
     if (std::ranges::any_of(demand.facts, [&](const SchemaPlace& one) { return one.schema == &schema; })) {
       return;
     }
+    // Without `type`, `nullable` is a choice between null and the other keywords.
     if (place.has("nullable") && !place.has("type") && !place.without_null && place["nullable"].get<bool>()) {
       static const Json null = {{"type", "null"}};
       SchemaPlace value = place;
@@ -182,6 +185,7 @@ class SchemaReader {
       add_choice({{value, {&null, &null, place.at("nullable"), ""}}, false, place.at("nullable")}, demand);
       return;
     }
+    // Keep the schema as a fact if its own keywords limit values.
     const bool limits = std::ranges::any_of(schema.items(), [](const auto& one) {
       return one.key() == "type" || one.key() == "enum" || one.key() == "const" ||
              std::ranges::find(type_keywords(), one.key(), &TypeKeyword::name) != type_keywords().end();
@@ -190,6 +194,7 @@ class SchemaReader {
       require_few(demand, place.path);
       demand.facts.push_back(place);
     }
+    // Add the schemas of $ref, allOf, anyOf and oneOf.
     const int depth = around == nullptr ? 1 : around->depth + 1;
     if (depth > kMostReferencesAround) {
       refuse_schema(place.path, "stands behind more than ", kMostReferencesAround,
@@ -260,6 +265,7 @@ class SchemaReader {
   }
 
   Grammar read(Demand demand, const std::string& path, int level) {
+    // Count the work, which must be limited.
     if (level > kMostSchemaLevels) {
       refuse_schema(path, "is nested more than ", kMostSchemaLevels, " levels deep");
     }
@@ -272,6 +278,7 @@ class SchemaReader {
     if (demand.is_impossible) {
       return nothing();
     }
+    // A demand with a $ref becomes a rule, because it may contain itself.
     if (demand.has_reference && !(demand.facts.empty() && demand.choices.empty())) {
       demand.has_reference = false;
       const auto [found, is_new] = rules_.try_emplace(key_of(demand), concat("$ref in ", path.empty() ? "the schema" : path));
@@ -283,7 +290,7 @@ class SchemaReader {
     if (demand.choices.empty()) {
       return read_facts(demand.facts, path, level);
     }
-    // One grammar for each part of the first choice, which the other demands limit further.
+    // Read each part of the first choice together with the other demands.
     const std::shared_ptr<const Choice> choice = demand.choices.front();
     demand.choices.erase(demand.choices.begin());
     std::vector<Grammar> ways;
@@ -300,7 +307,7 @@ class SchemaReader {
     return ways_of(std::move(ways));
   }
 
-  /// Returns what distinguishes a demand from others.
+  /// Returns a key that distinguishes a demand from others.
   static std::vector<std::pair<const Json*, bool>> key_of(const Demand& demand) {
     std::vector<std::pair<const Json*, bool>> key;
     for (const SchemaPlace& fact : demand.facts) {
@@ -318,7 +325,7 @@ class SchemaReader {
 
   // Facts of all types.
 
-  /// The types that the keyword `type` of all facts allows.
+  /// Returns the types that the keyword `type` of all facts allows.
   static unsigned types_of_keywords(const std::vector<SchemaPlace>& facts) {
     unsigned types = kAllTypes;
     for (const SchemaPlace& fact : facts) {
@@ -357,7 +364,7 @@ class SchemaReader {
     return ways_of(std::move(ways));
   }
 
-  /// Returns the types of answers. Without `type`, the keywords must be about one type, which is meant.
+  /// Returns the types of answers. Without `type`, the keywords must all be about one type, which is then the type.
   static unsigned types_of(const std::vector<SchemaPlace>& facts, const std::string& path) {
     const unsigned allowed = types_of_keywords(facts);
     if (std::ranges::any_of(facts, [](const SchemaPlace& fact) { return fact.has("type"); })) {
@@ -387,6 +394,7 @@ class SchemaReader {
 
   /// Returns the values that enum and const of all facts allow, and that have the right type.
   static std::vector<const Json*> values_of(const std::vector<SchemaPlace>& facts) {
+    // Each list of values keeps those that are in all lists before it.
     std::map<std::string, const Json*> values;
     std::vector<const Json*> order;
     bool is_first = true;
@@ -403,6 +411,7 @@ class SchemaReader {
       order = std::move(both_in_order);
       is_first = false;
     };
+    // Read const and enum of each fact.
     for (const SchemaPlace& fact : facts) {
       if (fact.has("const")) {
         keep({&fact["const"]});
@@ -487,11 +496,11 @@ class SchemaReader {
 
   // Objects.
 
-  /// What names of properties must be.
+  /// A rule for the names of properties.
   struct NameRule {
     bool is_impossible = false;
     std::optional<std::vector<std::string>> names{};  // no others
-    std::vector<Grammar> parts{};                     // what each name must be, without escapes
+    std::vector<Grammar> parts{};                     // grammars that each name must match, without escapes
   };
 
   /// The schemas in `properties` of each fact, by name.
@@ -504,7 +513,7 @@ class SchemaReader {
       std::string path;
       bool is_required;
     };
-    std::vector<Name> listed{};  // in their order
+    std::vector<Name> listed{};  // names in their order
     bool has_others = false;     // answers may have others
     std::string others_path{};
     Properties properties{};
@@ -522,7 +531,7 @@ class SchemaReader {
     }
     NameRule rule{.is_impossible = demand.is_impossible || (types_of_keywords(demand.facts) & kString) == 0};
     if (std::ranges::any_of(demand.facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); })) {
-      read_values(demand.facts);  // refuses what is not supported
+      read_values(demand.facts);  // refuses unsupported values
       rule.names.emplace();
       for (const Json* const value : values_of(demand.facts)) {
         if (value->is_string()) {
@@ -580,7 +589,7 @@ class SchemaReader {
     return required;
   }
 
-  /// Returns what the value of a property must match.
+  /// Returns the demand on the value of a property.
   Demand demand_of(const std::vector<SchemaPlace>& facts, const Properties& properties, const std::string& name) {
     Demand demand;
     for (std::size_t i = 0; i < facts.size(); ++i) {
@@ -601,6 +610,7 @@ class SchemaReader {
     for (const auto& [name, list] : required) {
       all_required.insert(name);
     }
+    // List the names in `properties` of all facts.
     bool has_properties = false, asks_for_others = false;
     for (const SchemaPlace& fact : facts) {
       names.properties.emplace_back();
@@ -622,6 +632,7 @@ class SchemaReader {
         names.others_path = fact.at("additionalProperties");
       }
     }
+    // Names of propertyNames are listed in place of unknown others.
     names.has_others = allows_others && !rule.is_impossible && (asks_for_others || !has_properties);
     if (rule.names && names.has_others) {
       for (const std::string& name : *rule.names) {
@@ -631,6 +642,7 @@ class SchemaReader {
       }
       names.has_others = false;
     }
+    // List the names that are only required.
     for (const auto& [name, list] : required) {
       if (known.insert(name).second) {
         if (!names.has_others) {
@@ -639,6 +651,7 @@ class SchemaReader {
         names.listed.push_back({name, list, true});
       }
     }
+    // Drop the names that propertyNames does not allow.
     if (rule.names) {
       const std::set<std::string_view> allowed(rule.names->begin(), rule.names->end());
       for (const Names::Name& one : names.listed) {
@@ -651,8 +664,8 @@ class SchemaReader {
     return names;
   }
 
-  /// Refuses bounds of the number of properties that the lists of names do not keep. Beside other names, the number is not known: an answer
-  /// may write a name twice.
+  /// Refuses bounds of the number of properties that the lists of names do not keep. With other names, the number is unknown, because an
+  /// answer may repeat a name.
   static void check_size(const Bounds& size, const Names& names, index properties, const std::string& path) {
     const auto required = std::ranges::count_if(names.listed, &Names::Name::is_required);
     if (size.least > std::max<index>(required, 1)) {
@@ -664,7 +677,7 @@ class SchemaReader {
   }
 
   Grammar read_object(const std::vector<SchemaPlace>& facts, const std::string& path, int level) {
-    // The keywords.
+    // Read the keywords.
     Demand of_others;
     for (const SchemaPlace& fact : facts) {
       if (fact.has("additionalProperties")) {
@@ -679,7 +692,7 @@ class SchemaReader {
       return json_object();
     }
 
-    // The properties in their order, then those that are only required, then others.
+    // Read the properties in their order, then those that are only required, then others.
     std::vector<Separable> parts;
     for (const Names::Name& one : names.listed) {
       count(one.name.size(), one.path);
@@ -707,8 +720,8 @@ class SchemaReader {
 
   // Lists.
 
-  /// The schemas of a list's items: of the first ones, and of those after them; null if there is none. Draft 7 writes items and
-  /// additionalItems for prefixItems and items.
+  /// The schemas of a list's first items, and of those after them; null if there is none. Draft 7 writes items and additionalItems for
+  /// prefixItems and items.
   struct Items {
     const Json* first = nullptr;
     const char* first_keyword = "prefixItems";
@@ -738,7 +751,7 @@ class SchemaReader {
     return items;
   }
 
-  /// Returns what an item must match; those behind all first ones have the number `first`.
+  /// Returns the demand on an item. Items after the first ones have the index of the first of them.
   Demand demand_of_item(const std::vector<SchemaPlace>& facts, std::size_t number) {
     Demand demand;
     for (const SchemaPlace& fact : facts) {
@@ -754,7 +767,7 @@ class SchemaReader {
   }
 
   Grammar read_list(const std::vector<SchemaPlace>& facts, int level) {
-    // The keywords.
+    // Read the keywords.
     std::size_t first = 0;
     bool has_first = false, has_rest = false;
     for (const SchemaPlace& fact : facts) {
@@ -771,7 +784,7 @@ class SchemaReader {
       size.most = size.most < 0 ? static_cast<index>(first) : std::min(size.most, static_cast<index>(first));
     }
 
-    // The first items. One that nothing matches ends the list.
+    // Read the first items. One that nothing matches ends the list.
     std::vector<Grammar> parts;
     for (std::size_t i = 0; i < first && (size.most < 0 || std::cmp_less(i, size.most)); ++i) {
       Demand demand = demand_of_item(facts, i);
@@ -782,6 +795,7 @@ class SchemaReader {
         size.most = static_cast<index>(i);
       }
     }
+    // Read the schema of the items after them.
     Grammar item = nothing();
     if (has_more && (size.most < 0 || size.most > static_cast<index>(first))) {
       item = read(std::move(of_rest), path_in(path, "items"), level + 1);
@@ -790,6 +804,7 @@ class SchemaReader {
     if (has_no_text(item)) {
       size.most = size.most < 0 ? static_cast<index>(first) : std::min(size.most, static_cast<index>(first));
     }
+    // Refuse bounds that no list keeps, and unique items.
     if (size.most >= 0 && size.least > size.most) {
       refuse_schema(size.least_path, "is ", size.least, ", but the list can have at most ", size.most, " items");
     }
@@ -803,7 +818,7 @@ class SchemaReader {
       return literal("[]");
     }
 
-    // What follows an item: from the end to the beginning.
+    // Build the grammar from the last item to the first.
     const auto before = std::max<index>(std::ssize(parts), 1);  // items that stand before the repeated ones
     Grammar rest = sequence({});
     if (size.most < 0 || size.most > before) {
@@ -839,10 +854,11 @@ class SchemaReader {
     }
   }
 
-  /// Returns what a string must be: patterns, formats, and a length that these do not imply.
+  /// Returns the grammars that a string must match: patterns, formats, and a length that these do not imply.
   std::vector<Grammar> string_parts(const std::vector<SchemaPlace>& facts) {
     const Bounds size = bounds_of(facts, "minLength", "maxLength");
     std::vector<Grammar> parts;
+    // Read patterns and formats.
     for (const SchemaPlace& fact : facts) {
       for (const char* const keyword : {"pattern", "format"}) {
         if (fact.has(keyword) && !fact[keyword].is_string()) {
@@ -864,6 +880,7 @@ class SchemaReader {
         }
       }
     }
+    // Limit the length, unless a part does.
     const bool is_implied = std::ranges::any_of(parts, [&](const Grammar& part) {
       const TextLengths lengths = text_lengths(part);
       return lengths.shortest >= size.least && (size.most < 0 || (lengths.longest && *lengths.longest <= size.most));
@@ -957,12 +974,12 @@ class SchemaReader {
 
   const Json& root_;
   const SchemaOptions& options_;
-  std::map<std::vector<std::pair<const Json*, bool>>, Rule> rules_;                         // by key_of()
+  std::map<std::vector<std::pair<const Json*, bool>>, Rule> rules_;                         // the key is key_of()
   std::deque<std::pair<Rule, Demand>> waiting_;                                             // rules that have no grammar so far
   std::vector<std::pair<std::shared_ptr<const Choice>, std::optional<unsigned>>> one_ofs_;  // to check when all has been read
-  std::map<std::string, Grammar> strings_, numbers_;                                        // by their keywords
+  std::map<std::string, Grammar> strings_, numbers_;                                        // the key is made of their keywords
   SchemaEffort own_effort_{};
-  SchemaEffort& effort_;  // one's own, unless several schemas share it
+  SchemaEffort& effort_;  // own_effort_, unless several schemas share one
   std::size_t next_progress_ = kWorkOfProgress;
 };
 

@@ -65,7 +65,7 @@ Matcher::State Matcher::step(State state, std::size_t at) {
 
 void Matcher::add(Place place) {
   if (2 * found_.size() >= table_.size()) {
-    // A larger table, with the places found so far.
+    // Double the table, and add the places found so far again.
     table_.assign(table_.size() * 2, 0);
     stamps_.assign(table_.size(), 0);
     const std::vector<Place> again = std::exchange(found_, {});
@@ -89,6 +89,7 @@ void Matcher::add(Place place) {
 Matcher::State Matcher::close() {
   bool accepts = false;
   std::size_t done = 0;
+  // Follow the jumps, calls and ends of rules from all new places.
   const auto follow_all = [&] {
     for (; done < found_.size(); ++done) {
       const Place place = found_[done];
@@ -120,7 +121,7 @@ Matcher::State Matcher::close() {
     }
   };
   follow_all();
-  // A rule that calls others before any byte has a lower rank than they, so all places that call a rule here are known when it begins.
+  // Begin the called rules by rank. A rule has a lower rank than those that it calls before any byte, so all its callers are known.
   while (!pending_.empty()) {
     std::ranges::pop_heap(pending_, std::greater<>());
     const std::uint32_t rule = pending_.back().second;
@@ -134,7 +135,7 @@ Matcher::State Matcher::close() {
     follow_all();
   }
 
-  // Only places from which a byte leads on tell states apart.
+  // Only places from which a byte leads to others distinguish states.
   std::vector<Place> places;
   for (const Place place : found_) {
     if (!automaton_->edges(place.state).empty()) {
@@ -164,7 +165,7 @@ Matcher::State Matcher::state_of(std::vector<Place> places, bool accepts) {
 }
 
 Matcher::State Matcher::adopt(const Matcher& other, State state) {
-  // Frames refer only to frames with lower numbers, so these are copied first.
+  // Frames refer only to frames with lower ids, so these are copied first.
   std::unordered_map<std::uint32_t, std::uint32_t> copies{{0, 0}};
   std::vector<std::uint32_t> needed, open;
   const auto need = [&](std::span<const Place> places) {
@@ -175,6 +176,7 @@ Matcher::State Matcher::adopt(const Matcher& other, State state) {
       }
     }
   };
+  // Find all frames that the state needs.
   const std::span<const Place> from = other.places_of(state);
   need(from);
   while (!open.empty()) {
@@ -182,6 +184,7 @@ Matcher::State Matcher::adopt(const Matcher& other, State state) {
     open.pop_back();
     need(other.frames_.list(frame));
   }
+  // Copy the frames, then the places.
   const auto copy_of = [&](std::span<const Place> places) {
     std::vector<Place> copy(places.begin(), places.end());
     for (Place& place : copy) {

@@ -10,11 +10,11 @@
 
 namespace dikkat {
 
-/// The deterministic states of an automaton, made when a text first leads to them. Not thread-safe. This header is only for the sources of
-/// this project.
+/// The deterministic states of an automaton, created when a text first leads to them. Not thread-safe. This header is only for the sources
+/// of this project.
 ///
-/// A state is a set of places in the automaton, each with the calls that led to it. Calls of one rule at one byte share a frame, as in
-/// Tomita's graph-structured stack ("Efficient parsing for natural language", 1985), so nested texts need no copies.
+/// A state is a set of places in the automaton, each with the calls that led to it. Calls of one rule at one byte share a frame, so nested
+/// texts need no copies. This is Tomita's graph-structured stack ("Efficient parsing for natural language", 1985).
 class Matcher {
  public:
   using State = std::int32_t;
@@ -29,16 +29,16 @@ class Matcher {
     const State known = next_[at];
     return known != kUnknown ? known : step(state, at);
   }
-  /// Whether a text that leads to this state matches.
+  /// Returns whether a text that leads to this state matches.
   bool accepts(State state) const { return of(state).accepts; }
-  /// Whether a byte can follow.
+  /// Returns whether a byte can follow.
   bool continues(State state) const { return of(state).size > 0; }
-  /// The number of places.
+  /// Returns the number of places.
   index places(State state) const { return of(state).size; }
   index states() const { return std::ssize(infos_); }
   std::size_t memory() const;
 
-  /// Returns the same state of another matcher of the same automaton.
+  /// Returns the state that equals `state` of another matcher of the same automaton.
   State adopt(const Matcher& other, State state);
 
  private:
@@ -76,7 +76,7 @@ class Matcher {
   std::size_t classes_;
   std::vector<State> next_;  // (states, classes)
   std::vector<Info> infos_;
-  Lists sets_;    // the places of each state, and after those of a state that accepts one more
+  Lists sets_;    // the places of each state; accepting states have one more at the end
   Lists frames_;  // the places to return to
   State start_;
 
@@ -86,7 +86,7 @@ class Matcher {
   std::vector<std::uint32_t> stamps_;
   std::uint32_t stamp_ = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pending_;   // rank and rule, as a heap
-  std::unordered_map<std::uint32_t, std::vector<Place>> returns_;  // by rule
+  std::unordered_map<std::uint32_t, std::vector<Place>> returns_;  // the key is a rule
 };
 
 }  // namespace dikkat

@@ -38,12 +38,12 @@ struct Grammar::Node {
   Spelling spelling = nullptr;         // spelled
 };
 
-/// Whether a grammar is any_of() without parts, which has no text.
+/// Returns whether a grammar is any_of() without parts, which matches no text.
 bool has_no_text(const Grammar& grammar);
-/// Returns the number of literal characters and of one_character() parts. A part that is used twice counts once.
+/// Counts literal characters and one_character() parts. A part that is used twice counts once.
 std::size_t characters_in(const Grammar& grammar);
 
-/// The numbers of characters of a grammar's texts.
+/// Lengths of a grammar's texts, in characters.
 struct TextLengths {
   index shortest = 0;              // no text is shorter
   std::optional<index> longest{};  // no text is longer; absent: there is no limit

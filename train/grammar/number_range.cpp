@@ -15,11 +15,11 @@ Grammar decimal_digits(std::size_t least, std::size_t most) {
 
 bool is_all(std::string_view digits, char one) { return digits.find_first_not_of(one) == std::string_view::npos; }
 
-/// What may follow some digits of a number.
+/// Returns a grammar of the digits after some digits of a number.
 using Tail = Grammar (*)(std::string_view low, std::string_view high);
 
-/// Digits from `low` to `high`, which have the same number of digits. `rest` makes what follows the first one; `any` what follows it if
-/// that may be anything.
+/// Matches digits from `low` to `high`, which have equally many. `rest` makes the grammar after the first digit, and `any` the one if any
+/// digits may come.
 Grammar digits_between(std::string_view low, std::string_view high, Tail rest, Grammar (*any)(std::size_t digits)) {
   const std::string_view low_rest = low.substr(1), high_rest = high.substr(1);
   if (low[0] == high[0]) {
@@ -41,15 +41,15 @@ Grammar digits_between(std::string_view low, std::string_view high, Tail rest, G
   return any_of(std::move(ways));
 }
 
-/// Numerals from `low` to `high`, which have the same number of digits, leading zeros included.
+/// Matches numerals from `low` to `high`, which have equally many digits, leading zeros included.
 Grammar numerals(std::string_view low, std::string_view high) {
   return low.empty() ? literal("") : digits_between(low, high, numerals, [](std::size_t digits) { return decimal_digits(digits, digits); });
 }
 
-/// Digits after the point that continue others, if any: missing digits count as 0.
+/// Matches digits after the point that continue others, if any: missing digits count as 0.
 Grammar more_fraction(std::string_view low, std::string_view high);
 
-/// One digit after the point or more, from `low` to `high`, which have the same number of digits.
+/// Matches one digit after the point or more, from `low` to `high`, which have equally many.
 Grammar fraction_digits(std::string_view low, std::string_view high) {
   return digits_between(low, high, more_fraction, [](std::size_t digits) { return decimal_digits(0, digits); });
 }
@@ -62,7 +62,7 @@ Grammar more_fraction(std::string_view low, std::string_view high) {
   return is_all(low, '0') ? optional(digits) : digits;
 }
 
-/// A point and digits whose value is between those of `low` and `high`; nothing, if that may be 0.
+/// Matches a point and digits whose value is from `low` to `high`; if `low` is 0, also nothing.
 Grammar fraction(std::string_view low, std::string_view high) {
   if (low.empty()) {
     return literal("");
@@ -73,7 +73,7 @@ Grammar fraction(std::string_view low, std::string_view high) {
 
 std::string shown(const std::string& whole) { return whole.empty() ? "0" : whole; }
 
-/// Integers from `low` to `high`, which are not negative and have no leading zeros.
+/// Matches integers from `low` to `high`, which are not negative and have no leading zeros.
 Grammar natural_numbers(const Decimal& low, const Decimal& high) {
   const std::string first = shown(low.whole()), last = shown(high.whole());
   if (first.size() == last.size()) {
@@ -86,7 +86,7 @@ Grammar natural_numbers(const Decimal& low, const Decimal& high) {
   return any_of(std::move(ways));
 }
 
-/// Numbers from `low` to `high`, which are not negative, with up to `places` digits after the point.
+/// Matches numbers from `low` to `high`, which are not negative, with up to `places` digits after the point.
 Grammar positive_numbers(const Decimal& low, const Decimal& high, std::size_t places) {
   const auto padded = [&](const Decimal& number) {
     std::string digits = number.fraction();
@@ -99,7 +99,7 @@ Grammar positive_numbers(const Decimal& low, const Decimal& high, std::size_t pl
   }
   std::vector<Grammar> ways = {sequence({literal(shown(low.whole())), fraction(padded(low), nines)}),
                                sequence({literal(shown(high.whole())), fraction(zeros, padded(high))})};
-  // The integers between those of the bounds.
+  // Add the integers between the bounds, with any fraction.
   const Decimal first = low.next(0), last = high.rounded_down(0).previous(0);
   if (first <= last) {
     ways.push_back(sequence({natural_numbers(first, last), fraction(zeros, nines)}));

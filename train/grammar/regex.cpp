@@ -30,7 +30,7 @@ const Ranges& word_characters() {
   static const Ranges all = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
   return all;
 }
-/// White space of ECMA-262: White_Space of Unicode without U+0085, and with U+FEFF.
+/// Returns the white space of ECMA-262: White_Space of Unicode without U+0085, and with U+FEFF.
 const Ranges& white_space() {
   static const Ranges all = [] {
     Ranges ranges;
@@ -50,14 +50,13 @@ Grammar any_text() { return repeat(one_character({{0, utf8::kLastCodePoint}}), 0
 /// A part of a pattern.
 struct Piece {
   Grammar texts;
-  /// The texts of a part with a lookahead, which depends on what follows: returns those of the part and the rest after it. Empty for other
-  /// parts, whose texts do not depend on the rest.
+  /// Returns the texts of the part and of the rest after it, for a part with a lookahead, which depends on the rest. Empty for other parts.
   std::function<Grammar(const Grammar& rest)> before{};
 };
 
 /// Returns the texts of pieces one after another, and of the rest after them.
 Grammar joined(const std::vector<Piece>& pieces, const Grammar& rest) {
-  std::vector<Grammar> parts;  // from the last one that has no lookahead on
+  std::vector<Grammar> parts;  // the pieces after the last lookahead, and the rest
   std::size_t begin = pieces.size();
   while (begin > 0 && !pieces[begin - 1].before) {
     --begin;
@@ -185,7 +184,7 @@ class RegexParser {
     return looking_ahead(is_negative ? all_but(any_of(std::move(ways))) : any_of(std::move(ways)), opened);
   }
 
-  /// Returns a part without text, after which all that follows must be one of some texts.
+  /// Returns a part without text that requires the rest to match `ahead`.
   Piece looking_ahead(const Grammar& ahead, index at) {
     if (++lookaheads_ > kMostLookaheads) {
       refuse(at, concat("the pattern has more than ", kMostLookaheads, " lookaheads"));
@@ -193,7 +192,7 @@ class RegexParser {
     return {sequence({}), [ahead](const Grammar& rest) { return all_of({ahead, rest}); }};
   }
 
-  /// Parses what stands one after another, up to | ) $ or the end.
+  /// Parses consecutive parts, up to | ) $ or the end.
   std::vector<Piece> terms() {
     std::vector<Piece> parts;
     while (!is_over() && peek() != '|' && peek() != ')' && peek() != '$') {
@@ -253,7 +252,7 @@ class RegexParser {
     return character({{one, one}});
   }
 
-  /// Reads what follows the ( of a group.
+  /// Reads the rest of a group's opening, after the (.
   void open_group(index begin) {
     if (!takes('?')) {
       return;
@@ -279,7 +278,7 @@ class RegexParser {
     refuse(begin, "this kind of group is not supported, expected (...), (?:...) or (?<name>...)");
   }
 
-  /// Whether a { begins a repetition. Otherwise it is a character, as in ECMA-262 and in Python.
+  /// Returns whether a { begins a repetition. Otherwise it is a character, as in ECMA-262 and in Python.
   bool is_quantifier() {
     const index before = at_;
     const bool is = quantifier().has_value();
@@ -313,6 +312,7 @@ class RegexParser {
       case '+': ++at_; return std::pair<index, index>(1, -1);
       case '?': ++at_; return std::pair<index, index>(0, 1);
       case '{': {
+        // Read the bounds. Without valid ones, the { is a character.
         ++at_;
         if (!is_over() && peek() == ',') {
           refuse(begin, "{,n} is not supported: write {0,n} for a repetition, or \\{ for the character");
@@ -355,12 +355,14 @@ class RegexParser {
     if (is_over()) {
       refuse(begin, "a \\ ends the pattern: write \\\\ for the character");
     }
+    // A character outside of ASCII stands for itself.
     const char c = peek();
     const auto one = [](char32_t character) { return Ranges{{character, character}}; };
     if (static_cast<unsigned char>(c) >= 0x80) {
       return one(take_character());
     }
     ++at_;
+    // Read the escapes that stand for characters, and refuse the unsupported ones.
     switch (c) {
       case 'd': return ascii_digits();
       case 'D': return other_characters(normal_ranges(ascii_digits()));
@@ -416,6 +418,7 @@ class RegexParser {
       case 'k': refuse(begin, "references to groups are not supported");
       default: break;
     }
+    // Other letters and digits are refused; punctuation stands for itself.
     if ('1' <= c && c <= '9') {
       refuse(begin, "references to groups are not supported");
     }
@@ -430,6 +433,7 @@ class RegexParser {
     const bool is_negated = takes('^');
     Ranges ranges;
     for (bool is_first = true;; is_first = false) {
+      // Read up to the closing bracket, which cannot be first.
       if (is_over()) {
         refuse(begin, "this class is not closed, expected a ]");
       }
@@ -443,6 +447,7 @@ class RegexParser {
       if (is_at("[:")) {
         refuse(at_, "classes such as [:alpha:] are not supported: write a-zA-Z; write \\[ for the character");
       }
+      // Read a character, a range or a class such as \d.
       const index here = at_;
       const Ranges low = class_part();
       if (!is_over() && peek() == '-' && at_ + 1 < std::ssize(pattern_) && pattern_[static_cast<std::size_t>(at_) + 1] != ']') {
@@ -457,6 +462,7 @@ class RegexParser {
         ranges.insert(ranges.end(), low.begin(), low.end());
       }
     }
+    // A ^ after the [ selects the other characters.
     ranges = normal_ranges(std::move(ranges));
     return is_negated ? other_characters(ranges) : ranges;
   }

@@ -15,20 +15,20 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostReferences = 16;
 constexpr int kMostLevels = 8;
 constexpr std::size_t kMostComparisons = 4'000'000;
-constexpr std::size_t kWorkOfKept = 8;  // beside its reading, because a schema's facts take memory until all have been compared
+constexpr std::size_t kWorkOfKept = 8;  // additional work, because a schema's facts take memory until all have been compared
 
-/// What is known about the values of a schema. Malformed keywords say nothing here; the reader refuses them.
+/// Known facts about the values of a schema. Malformed keywords are ignored here, because the reader refuses them.
 struct Facts {
   unsigned allowed = kAllTypes;                             // types that match
   unsigned written = kAllTypes;                             // types of answers
-  std::optional<std::map<std::string, unsigned>> values{};  // texts of the only values, and their types
+  std::optional<std::map<std::string, unsigned>> values{};  // texts of the allowed values, and their types
   std::set<std::string> required{};
   std::map<std::string, std::vector<SchemaPlace>> properties{};
   std::vector<const Json*> closed{};  // the properties of schemas that allow no others; null: without properties
   bool writes_others = true;          // answers may have names that are not in `properties`
 };
 
-/// Collects what a schema demands: itself, what it refers to, and allOf. More than kMostReferences mean that this is not all.
+/// Collects a schema, the targets of its $ref, and allOf. More than kMostReferences mean that some are missing.
 void collect(const SchemaPlace& place, std::vector<SchemaPlace>& all, std::size_t& comparisons) {
   if (!place.schema->is_object() || all.size() > kMostReferences) {
     return;
@@ -85,14 +85,16 @@ void add_facts(const SchemaPlace& place, Facts& facts) {
   }
 }
 
-/// Returns what is known of a schema. Adds its work to `comparisons`.
+/// Returns the facts about a schema. Adds its work to `comparisons`.
 Facts facts_of(const SchemaPlace& schema, std::size_t& comparisons, std::optional<unsigned> types_beside = std::nullopt) {
+  // Collect the schemas; with too many of them, nothing is known.
   std::vector<SchemaPlace> all;
   collect(schema, all, comparisons);
   if (all.size() > kMostReferences) {
     return {};
   }
   Facts facts;
+  // Combine their facts.
   bool has_type = false, is_nullable = false, has_choices = false, asks_for_others = false;
   unsigned implied = 0;
   for (const SchemaPlace& place : all) {
@@ -117,6 +119,7 @@ Facts facts_of(const SchemaPlace& schema, std::size_t& comparisons, std::optiona
   if (is_nullable) {
     return {};
   }
+  // Find the types and names of answers, as the reader chooses them.
   facts.writes_others = (facts.writes_others && facts.closed.empty()) || asks_for_others || types_beside;
   const unsigned beside = types_beside.value_or(kAllTypes);
   facts.written = has_type || beside != kAllTypes ? facts.allowed & beside : has_choices || implied == 0 ? +kAllTypes : implied;
@@ -165,7 +168,7 @@ class Comparison {
     }
   }
 
-  /// Whether all schemas have values, and none has one of another.
+  /// Returns whether all schemas have values, and none shares one.
   bool have_own_values() {
     std::set<std::string> seen;
     return std::ranges::all_of(all_, [&](const Facts& one) { return one.values && add_new(*one.values, seen); });
@@ -192,7 +195,7 @@ class Comparison {
     return std::ranges::all_of(values, [&](const auto& one) { return seen.insert(one.first).second; });
   }
 
-  /// Whether no answer under `a` matches `b`.
+  /// Returns whether no answer under `a` matches `b`.
   bool misses(const Facts& a, const Facts& b, int level) {
     count(1);
     if ((a.written & b.allowed) == 0) {
@@ -209,7 +212,7 @@ class Comparison {
 
   bool misses_as_object(const Facts& a, const Facts& b, int level) {
     count(a.required.size() + b.required.size());
-    // A name that each answer has and `b` forbids, or whose value `b` refuses.
+    // Look for a name that each answer has and `b` forbids, or whose value `b` refuses.
     for (const std::string& name : a.required) {
       if (std::ranges::any_of(b.closed, [&](const Json* names) { return names == nullptr || !names->contains(name); })) {
         return true;
@@ -226,7 +229,7 @@ class Comparison {
         }
       }
     }
-    // A name that `b` requires and no answer has.
+    // Look for a name that `b` requires and no answer has.
     return !a.writes_others && std::ranges::any_of(b.required, [&](const std::string& name) {
       return !a.properties.contains(name) && !a.required.contains(name);
     });

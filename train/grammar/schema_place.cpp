@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr index kLongestName = 100;  // in a path, in bytes
+constexpr index kLongestName = 100;  // the longest name in a path, in bytes
 
 constexpr std::pair<std::string_view, unsigned> kTypes[] = {
     {"object", kObject},   {"array", kArray},     {"string", kString}, {"number", kNumber},
@@ -76,7 +76,7 @@ std::size_t work_of(const Json& value) {
   return work;
 }
 
-/// Whether references within a schema begin at itself.
+/// Returns whether references within a schema begin at itself.
 bool is_resource(const Json& schema) {
   const auto id = schema.is_object() ? schema.find("$id") : schema.end();
   return schema.is_object() && id != schema.end() && id->is_string() && !id->get_ref<const std::string&>().starts_with('#');
@@ -125,6 +125,7 @@ SchemaPlace SchemaPlace::target(std::size_t& looked_at) const {
   if (!reference.is_string()) {
     refuse_schema(at("$ref"), "is ", short_text(reference), ", expected a text such as #/$defs/NAME");
   }
+  // Require a pointer into this schema.
   const std::string& pointer = reference.get_ref<const std::string&>();
   const auto lost = [&]() {
     refuse_schema(at("$ref"), "is ", short_text(reference), ", which leads nowhere, expected # or #/$defs/NAME of this schema",
@@ -133,6 +134,7 @@ SchemaPlace SchemaPlace::target(std::size_t& looked_at) const {
   if (!pointer.starts_with('#') || (pointer.size() > 1 && pointer[1] != '/')) {
     lost();
   }
+  // Follow its names and indices.
   SchemaPlace found{base, base, base_path, base_path};
   for (std::size_t begin = 2; begin <= pointer.size();) {
     const std::size_t end = std::min(pointer.find('/', begin), pointer.size());

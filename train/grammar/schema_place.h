@@ -8,7 +8,7 @@
 
 #include "train/grammar/json_schema.h"
 
-// Parts of a JSON Schema and where they stand. This header is only for the sources of this project.
+// Parts of a JSON Schema with their paths. This header is only for the sources of this project.
 namespace dikkat {
 
 /// A schema within another one.
@@ -20,15 +20,15 @@ struct SchemaPlace {
   bool without_null = false;  // `nullable` of this schema, which has no `type`, has been read
 
   const nlohmann::ordered_json& operator[](std::string_view keyword) const { return (*schema)[keyword]; }
-  /// Whether it is an object with this keyword.
+  /// Returns whether the schema is an object with this keyword.
   bool has(std::string_view keyword) const { return schema->is_object() && schema->contains(keyword); }
-  /// The path of a keyword.
+  /// Returns the path of a keyword.
   std::string at(std::string_view keyword) const;
-  /// The place of a part that stands below a keyword.
+  /// Returns the place of a part that stands below a keyword.
   SchemaPlace part(std::string_view keyword, const nlohmann::ordered_json& one) const;
   SchemaPlace part(std::string_view keyword, std::string_view name, const nlohmann::ordered_json& one) const;
   SchemaPlace part(std::string_view keyword, std::size_t number, const nlohmann::ordered_json& one) const;
-  /// The schema that `$ref` means. Adds the fields that it looks at to `looked_at`. Throws SchemaError.
+  /// Returns the target of `$ref`. Adds the number of fields that it looks at to `looked_at`. Throws SchemaError if there is no target.
   SchemaPlace target(std::size_t& looked_at) const;
   /// Returns the work of reading the schema's own keywords, but not the schemas below them: fields, values, and text in parts of 32 bytes.
   std::size_t work() const;
@@ -59,11 +59,11 @@ enum SchemaType : unsigned {
   kAllTypes = 127
 };
 
-/// The type of a value: one bit.
+/// Returns the type of a value: one bit.
 unsigned type_of_value(const nlohmann::ordered_json& value);
-/// The types of the keyword `type`, to which `nullable` adds null. Throws SchemaError.
+/// Returns the types of the keyword `type`, to which `nullable` adds null. Throws SchemaError.
 unsigned types_of_keyword(const SchemaPlace& place);
-/// Whether a value is a number. An integer that 64 bits do not hold is kept as its digits.
+/// Returns whether a value is a number. An integer that 64 bits do not hold is kept as its digits.
 inline bool is_number(const nlohmann::ordered_json& value) { return value.is_number() || value.is_binary(); }
 
 /// A keyword about values of some types. It has no effect on values of other types.
@@ -73,9 +73,9 @@ struct TypeKeyword {
 };
 std::span<const TypeKeyword> type_keywords();
 
-/// Whether no value matches a schema: false, or {"not": {}}.
+/// Returns whether no value matches a schema: false, or {"not": {}}.
 bool is_false_schema(const nlohmann::ordered_json& schema);
-/// Returns a text that is the same for values that JSON Schema calls equal, and only for these: 1 and 1.0, and objects in any order.
+/// Returns a string that is equal for values that JSON Schema calls equal, and only for these: 1 and 1.0, and objects in any order.
 std::string text_of_equal_values(const nlohmann::ordered_json& value);
 
 }  // namespace dikkat

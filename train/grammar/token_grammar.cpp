@@ -13,17 +13,17 @@ namespace dikkat {
 namespace {
 
 constexpr std::size_t kMostMemory = std::size_t{16} << 20;
-// Limits of the work for one mask. They count the same whatever is known already, so that an answer does not depend on others.
+// Limits of the work for one mask. The count ignores what is cached, so that an answer does not depend on others.
 constexpr index kMostTokenPlaces = 32'000'000;  // over all bytes of all tokens that can follow
 constexpr index kMostNewPlaces = 1'000'000;     // over the states that these bytes lead to
-constexpr index kOfState = 16;                  // the cost of a state beside its places
-// What a grammar is tried with before its first answer.
+constexpr index kOfState = 16;                  // the cost of a state in addition to its places
+// A grammar is tried with so many random texts of so many bytes before its first answer.
 constexpr int kTries = 4, kTriedBytes = 256;
 constexpr index kMostPlacesTried = 2000;
 
 /// The tokens that can follow a text.
 struct Mask {
-  std::vector<std::uint64_t> bits;  // by token
+  std::vector<std::uint64_t> bits;  // one bit for each token
   bool has_token = false;
   bool accepts = false;
 
@@ -32,8 +32,7 @@ struct Mask {
 
 }  // namespace
 
-/// The states and masks that samples have come to. When they take too much memory, all are dropped, and running samples take their own
-/// state along.
+/// The states and masks that samples have reached. When they take too much memory, all are dropped, except the states of running samples.
 class TokenGrammar::Masks {
  public:
   /// A sample's place in the grammar.
@@ -69,7 +68,7 @@ class TokenGrammar::Masks {
     return find(place.state);
   }
 
-  /// Continues with a text, unless no text of the grammar begins so. Returns whether one does.
+  /// Continues with a text, if a text of the grammar begins so. Returns whether one does.
   bool accept(Place& place, std::string_view text) {
     const std::lock_guard lock(mutex_);
     make_current(place);
@@ -105,7 +104,7 @@ class TokenGrammar::Masks {
     for (int i = 0; i < kTries; ++i) {
       Matcher::State state = matcher_->start();
       for (int j = 0; j < kTriedBytes && matcher_->continues(state); ++j) {
-        // Any byte that can follow.
+        // Choose any byte that can follow.
         random = random * 6364136223846793005U + 1442695040888963407U;
         auto byte = static_cast<std::uint8_t>(random >> 56);
         Matcher::State next = matcher_->next(state, byte);
@@ -139,7 +138,7 @@ class TokenGrammar::Masks {
     std::shared_ptr<const Mask>& known = masks_[state];
     if (known == nullptr) {
       std::optional<Mask> mask = walk(state, std::numeric_limits<int>::max());
-      // Short tokens can write any text, too. Of byte-level vocabularies these are bytes, of others characters.
+      // Short tokens can write any text, too. These are bytes in byte-level vocabularies, and characters in others.
       known = std::make_shared<const Mask>(mask ? *std::move(mask) : *walk(state, trie_->alphabet().characters.empty() ? 1 : 4));
       of_masks_ += known->memory();
       memory_ = of_masks_ + matcher_->memory();
@@ -151,6 +150,7 @@ class TokenGrammar::Masks {
   std::optional<Mask> walk(Matcher::State from, int longest) {
     Mask mask{.bits = std::vector<std::uint64_t>((static_cast<std::size_t>(trie_->vocab_size()) + 63) / 64),
               .accepts = matcher_->accepts(from)};
+    // Walk the tree in depth-first order, skipping subtrees that lead nowhere.
     path_.assign(static_cast<std::size_t>(trie_->longest()) + 1, Matcher::kDead);
     path_[0] = from;
     std::ranges::fill(seen_, 0);
@@ -164,6 +164,7 @@ class TokenGrammar::Masks {
         at = static_cast<std::size_t>(node.after);
         continue;
       }
+      // Count the work, and give up if it is too much.
       const auto number = static_cast<std::size_t>(state);
       if (number >= seen_.size()) {
         seen_.resize(2 * number + 64, 0);
@@ -177,6 +178,7 @@ class TokenGrammar::Masks {
       if ((places > kMostTokenPlaces || new_places > kMostNewPlaces) && longest > 4) {
         return std::nullopt;
       }
+      // Allow the tokens that end here.
       path_[node.depth] = state;
       for (Token token = node.token; token >= 0; token = trie_->same_as(token)) {
         mask.bits[static_cast<std::size_t>(token) / 64] |= std::uint64_t{1} << (token % 64);
@@ -206,7 +208,7 @@ class TokenGrammar::Sample : public TokenConstraint {
   void mask(std::span<float> logits) override {
     constexpr float kNever = -std::numeric_limits<float>::infinity();
     const std::shared_ptr<const Mask> mask = masks().mask(place_);
-    // Tokens that end the sample are allowed where the text is complete, whatever their own text is.
+    // Tokens that end the sample are allowed where the text is complete, whatever their own text.
     ends_.clear();
     for (const Token token : masks().ends()) {
       if (token >= 0 && token < std::ssize(logits)) {

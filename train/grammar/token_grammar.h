@@ -11,20 +11,20 @@
 
 namespace dikkat {
 
-/// A grammar for the tokens of a vocabulary. After each token it knows the tokens that can follow, and keeps this knowledge for all samples
-/// that use it. Thread-safe.
+/// A grammar for the tokens of a vocabulary. After each token it finds the tokens that can follow, and caches them for all samples that use
+/// it. Thread-safe.
 ///
 ///   const auto grammar = std::make_shared<const TokenGrammar>(json_schema(schema), trie, ends);
 ///   options.constraint = grammar->constraints();
 ///
-/// Every text that the tokens allow can be completed: no sample ends up where nothing may follow. A sample that reaches its most tokens is
-/// cut off all the same.
+/// Every text that the tokens allow can be completed: no sample reaches a point where nothing may follow. A sample that reaches its maximum
+/// length is still cut off.
 class TokenGrammar : public std::enable_shared_from_this<TokenGrammar> {
  public:
-  /// `ends` are the tokens that end a sample. They are allowed where the text is complete. Throws GrammarTooLarge, and InputError if the
-  /// grammar contains itself without text before that, if it has too many readings of a text at once, if no text matches but the empty one,
-  /// or if the vocabulary cannot write any that does. Samples throw nothing later. `on_progress`, if there is one, is called often; what it
-  /// throws ends the work.
+  /// `ends` are the tokens that end a sample. They are allowed where the text is complete. Throws GrammarTooLarge. Throws InputError if the
+  /// grammar contains itself without text before that, has too many readings of a text at once, or matches only the empty text, or if the
+  /// vocabulary cannot write any matching text. Samples throw nothing later. Calls `on_progress` often, if it is not empty, and rethrows
+  /// its exceptions.
   TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends,
                const std::function<void()>& on_progress = {});
   ~TokenGrammar();
@@ -38,7 +38,7 @@ class TokenGrammar : public std::enable_shared_from_this<TokenGrammar> {
   bool matches(std::string_view text) const;
   bool can_continue(std::string_view text) const;
 
-  /// Returns the bytes that are kept in memory.
+  /// Returns how many bytes the cache takes.
   std::size_t memory() const;
 
  private:

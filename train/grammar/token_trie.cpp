@@ -37,12 +37,13 @@ void require_plain_texts(const Tokenizer& tokenizer, const std::vector<std::stri
 }  // namespace
 
 TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks) : vocab_size_(tokenizer.vocab_size()) {
-  // The texts of the tokens that can be part of a text.
+  // Collect the texts of the tokens that can be part of a text.
   const auto size = static_cast<std::size_t>(vocab_size_);
   texts_.resize(size);
   for (Token id = 0; id < vocab_size_; ++id) {
     texts_[static_cast<std::size_t>(id)] = text_of(tokenizer, std::span(&id, 1));
   }
+  // Leave out special tokens that are not marks, and tokens that only frame texts.
   const auto leave_out = [&](Token id) {
     if (std::ranges::find(marks, id) == marks.end()) {
       texts_.at(static_cast<std::size_t>(id)).clear();
@@ -67,7 +68,7 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks
 
   find_alphabet();
 
-  // The tree, from the texts in their order.
+  // Build the tree from the texts in their order.
   std::vector<Token> order;
   for (Token id = 0; id < vocab_size_; ++id) {
     const std::string& text = texts_[static_cast<std::size_t>(id)];
@@ -76,6 +77,7 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks
     }
   }
   std::ranges::stable_sort(order, {}, [&](Token id) -> const std::string& { return texts_[static_cast<std::size_t>(id)]; });
+  // A node's descendants end where a text leaves its path.
   same_.assign(size, -1);
   std::vector<std::size_t> path;  // the nodes of the last text
   const std::string* last = nullptr;
@@ -86,6 +88,7 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks
     }
   };
   for (const Token id : order) {
+    // Share the nodes of the bytes that the last text has too.
     const std::string& text = texts_[static_cast<std::size_t>(id)];
     std::size_t equal = 0;
     while (last != nullptr && equal < std::min(last->size(), text.size()) && (*last)[equal] == text[equal]) {
@@ -138,6 +141,7 @@ void TokenTrie::find_alphabet() {
       }
     }
   }
+  // Remove the tokens that have other characters.
   require_input(!characters.empty(),
                 "the model's vocabulary has no token for any single character, so an answer cannot be restricted to a grammar");
   std::ranges::sort(characters);

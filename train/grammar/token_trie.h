@@ -9,7 +9,7 @@
 
 namespace dikkat {
 
-/// What a vocabulary can write, from any point of a text on.
+/// The bytes and characters that a vocabulary can write after any text.
 struct Alphabet {
   std::array<bool, 256> bytes{};       // texts consist of these bytes
   std::vector<char32_t> characters{};  // and of these characters, sorted; empty: all that the bytes make up
@@ -22,7 +22,7 @@ class TokenTrie {
   /// A byte of a token. Nodes are in depth-first order.
   struct Node {
     std::uint8_t byte;
-    std::uint16_t depth;  // from 1
+    std::uint16_t depth;  // counted from 1
     std::int32_t token;   // the first token that ends here, or -1
     std::int32_t after;   // the node after this one's descendants
   };
@@ -33,10 +33,10 @@ class TokenTrie {
 
   index vocab_size() const { return vocab_size_; }
   const std::vector<Node>& nodes() const { return nodes_; }
-  /// Another token with the same text, or -1.
+  /// Returns another token with the same text, or -1.
   Token same_as(Token token) const { return same_[static_cast<std::size_t>(token)]; }
   index longest() const { return longest_; }
-  /// The text of a token; empty if it is left out.
+  /// Returns the text of a token; empty if it is left out.
   const std::string& text(Token token) const { return texts_.at(static_cast<std::size_t>(token)); }
   const Alphabet& alphabet() const { return alphabet_; }
 
@@ -46,8 +46,8 @@ class TokenTrie {
   index vocab_size_ = 0;
   index longest_ = 0;
   std::vector<Node> nodes_;
-  std::vector<std::string> texts_;  // by token
-  std::vector<Token> same_;         // by token
+  std::vector<std::string> texts_;  // the texts of the tokens
+  std::vector<Token> same_;         // another token with the same text, or -1
   Alphabet alphabet_;
 };
 

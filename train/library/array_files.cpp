@@ -126,7 +126,7 @@ std::optional<float> take_number(std::string_view& line) {
   const std::size_t next = std::min(line.find_first_not_of(kBlanks), line.size());
   const bool is_separated = next < line.size() && (line[next] == ',' || line[next] == ';');
   if (!is_separated && next == 0 && !line.empty()) {
-    return {};  // something else stands behind the number
+    return {};  // the number is not followed by a separator
   }
   line.remove_prefix(next + (is_separated ? 1 : 0));
   return value;

@@ -21,13 +21,13 @@ index ArrayLoader::batches_per_epoch() const {
   return options_.drop_last ? rows() / options_.batch_size : ceil_div(rows(), options_.batch_size);
 }
 
-/// Returns whether an epoch has no batch from this position on.
+/// Returns whether an epoch has no batch at or after this position.
 bool ArrayLoader::is_over(index position) const {
   return position >= rows() || (options_.drop_last && rows() - position < options_.batch_size);
 }
 
 ArrayLoader::Batch ArrayLoader::next() {
-  if (is_over(position_)) {  // in a state of a loader with another batch size
+  if (is_over(position_)) {  // the state is of a loader with another batch size
     ++epoch_;
     position_ = 0;
   }

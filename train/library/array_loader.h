@@ -10,8 +10,8 @@
 
 namespace dikkat {
 
-/// Batches of rows of one or several arrays: row i of each belongs to sample i. Each epoch takes every row once, in an order that is a
-/// function of (seed, epoch), so a loader that is restored to a state continues with the same batches:
+/// Makes batches of rows of one or several arrays: row i of each belongs to sample i. Each epoch takes every row once, in an order that is
+/// a function of (seed, epoch). So a loader that is restored to a state continues with the same batches:
 ///
 ///   ArrayLoader loader({images, labels}, {.batch_size = 64, .seed = 1});
 ///   const ArrayLoader::Batch batch = loader.next();
@@ -29,9 +29,9 @@ class ArrayLoader {
   class Batch {
    public:
     index size() const { return std::ssize(rows_); }
-    /// The numbers of the rows in the arrays.
+    /// Returns the indices of the rows in the arrays.
     std::span<const index> rows() const { return rows_; }
-    /// The batch's rows of an array: (size(), ...), of the array's element type.
+    /// Returns the batch's rows of an array: (size(), ...), of the array's element type.
     Tensor tensor(Tape& tape, std::size_t array) const;
 
    private:
@@ -47,19 +47,19 @@ class ArrayLoader {
   ArrayLoader(const ArrayLoader&) = delete;
   ArrayLoader& operator=(const ArrayLoader&) = delete;
 
-  /// The next batch. After the last batch of an epoch comes the first one of the next.
+  /// Returns the next batch. After the last batch of an epoch comes the first one of the next.
   Batch next();
 
   index rows() const { return arrays_.front().rows(); }
   index batches_per_epoch() const;
-  /// The epoch of the next batch, from 0, and the rows of it that were taken.
+  /// Returns the epoch of the next batch, counted from 0, and how many of its rows were taken.
   index epoch() const { return epoch_; }
   index position() const { return position_; }
 
-  /// What save() needs to keep: epoch, position, and the number of rows and the seed, which restore() compares.
+  /// The state for save(): epoch, position, and the number of rows and the seed, which restore() compares.
   using State = std::array<index, 4>;
   State state() const { return {epoch_, position_, rows(), static_cast<index>(options_.seed)}; }
-  /// Continues from a state. Throws InputError if it is that of other data or of another seed. The batch size may be another one.
+  /// Continues from a state. Throws InputError if it belongs to other data or another seed. The batch size may differ.
   void restore(const State& state);
 
  private:

@@ -25,7 +25,7 @@ RunDirectory open_or_create(const std::filesystem::path& path) {
   return RunDirectory::open(path);
 }
 
-/// Returns the settings that the last start had: those of the header, with the changes after it.
+/// Returns the settings of the last start: those of the header, with the later changes.
 Settings settings_of(const RunHistory& history) {
   Settings settings = history.header ? history.header->settings : Settings{};
   for (const RunHistory::Event& event : history.events) {
@@ -78,11 +78,11 @@ index RunFolder::begin(index parameters, const std::function<index()>& load_newe
     const auto evaluation = read_evaluation(path(), best->step);
     best_ = {.step = best->step, .val_loss = evaluation ? evaluation->val_loss : best_.val_loss};
   }
-  // Open the metrics, and write the first line or that of this start.
+  // Open the metrics, and write the header, or the line of a resume.
   log_.emplace(path() / kMetricsName, last_step_);
   if (const auto& evaluation = log_->evaluation_of_last_step(); evaluation && newest) {
     evaluated_ = {.step = last_step_, .val_loss = evaluation->val_loss};
-    record_best();  // the program may have ended before it could
+    record_best();  // the program may have ended before doing this
   }
   if (!log_->has_header()) {
     log_->write(RunHeader{.provenance = own_provenance(), .step = last_step_, .parameters = parameters, .settings = options_.settings});
@@ -149,11 +149,11 @@ void RunFolder::log_evaluation(const LoopEvaluation& evaluation) {
 }
 
 void RunFolder::save(const ParameterStore& parameters, Optimizer& optimizer, index step, std::span<const SavedArray> arrays) {
-  save_snapshot(own_snapshot(parameters, optimizer, step, arrays));
+  save_snapshot(library_snapshot(parameters, optimizer, step, arrays));
 }
 
 void RunFolder::save(std::span<const NamedModel> models, index step, std::span<const SavedArray> arrays) {
-  save_snapshot(own_snapshot(models, step, arrays));
+  save_snapshot(library_snapshot(models, step, arrays));
 }
 
 void RunFolder::save_snapshot(const Snapshot& snapshot) {

@@ -12,19 +12,19 @@
 #include <vector>
 
 #include "train/checkpoint/run_directory.h"
-#include "train/library/own_model.h"
+#include "train/library/checkpoint.h"
 #include "train/metrics/metrics_log.h"
 
 namespace dikkat {
 
-/// One step of a program's own loop. Numbers that are not given are left out of the curves.
+/// One step of a program's own loop. Numbers that are not set are left out of the curves.
 struct LoopStep {
   index step = 0;   // steps done, including this one
-  double loss = 0;  // of the step, before the update
+  double loss = 0;  // loss of the step, before the update
   double gradient_norm = std::numeric_limits<double>::quiet_NaN();
   double learning_rate = std::numeric_limits<double>::quiet_NaN();
-  index tokens = 0;                                           // or samples, of the step: the report then has an axis and a curve of them
-  double seconds = std::numeric_limits<double>::quiet_NaN();  // by default the time since the last entry
+  index tokens = 0;                                           // tokens or samples of the step, for an axis and a curve of the report
+  double seconds = std::numeric_limits<double>::quiet_NaN();  // default: the time since the last entry
 };
 
 /// An evaluation by a program's own loop.
@@ -35,8 +35,8 @@ struct LoopEvaluation {
   std::vector<std::pair<std::string, double>> measures{};  // other numbers by name, such as {"accuracy", 0.97}
 };
 
-/// The folder of a run of a program's own training loop: checkpoints, and metrics.jsonl, which `dikkat report`, `watch`, `runs` and
-/// `export-metrics` read. A program that is started again continues after the newest checkpoint, with the same bits:
+/// The folder of a run of a program's own training loop, with checkpoints and metrics.jsonl. `dikkat report`, `watch`, `runs` and
+/// `export-metrics` read it. A program that is started again continues after the newest checkpoint, with the same bits:
 ///
 ///   RunFolder run("runs/mine", {.settings = {{"width", "64"}}});
 ///   index step = run.resume(parameters, adamw, {{"loader", loader_state}});   // 0 in a new folder
@@ -51,8 +51,8 @@ struct LoopEvaluation {
 class RunFolder {
  public:
   struct Options {
-    index keep_last = 2;     // checkpoints that are kept, besides the best one; 1 or more
-    Settings settings = {};  // for the report, and for `dikkat runs diff`
+    index keep_last = 2;     // how many checkpoints to keep, in addition to the best; 1 or more
+    Settings settings = {};  // settings for the report and for `dikkat runs diff`
   };
 
   /// Makes the folder, or takes that of an earlier start. Throws InputError if it has other files, cannot be written or is in use.
@@ -61,13 +61,13 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return directory_.path(); }
 
-  /// Loads the newest checkpoint as load() does, and returns its step: 0 if there is none, and nothing is loaded. Call it once, before
-  /// the loop. Lines of metrics.jsonl about later steps are removed, because the loop writes them again. Throws as load() does.
+  /// Loads the newest checkpoint as load() does, and returns its step: 0 if there is none, and nothing is loaded. Call it once, before the
+  /// loop. Lines of metrics.jsonl about later steps are removed, because the loop writes them again. Throws what load() throws.
   index resume(ParameterStore& parameters, Optimizer& optimizer, std::span<const LoadedArray> arrays = {});
   index resume(ParameterStore& parameters, Optimizer& optimizer, std::initializer_list<LoadedArray> arrays) {
     return resume(parameters, optimizer, std::span(arrays.begin(), arrays.size()));
   }
-  /// As above, for several models.
+  /// Does the same for several models.
   index resume(std::span<const NamedModel> models, std::span<const LoadedArray> arrays = {});
   index resume(std::span<const NamedModel> models, std::initializer_list<LoadedArray> arrays) {
     return resume(models, std::span(arrays.begin(), arrays.size()));
@@ -87,7 +87,7 @@ class RunFolder {
   void save(std::span<const NamedModel> models, index step, std::initializer_list<SavedArray> arrays) {
     save(models, step, std::span(arrays.begin(), arrays.size()));
   }
-  /// The checkpoint of the evaluation with the lowest val_loss, for load(); an empty path if there is none.
+  /// Returns the checkpoint with the lowest val_loss, for load(); an empty path if there is none.
   std::filesystem::path best() const;
   /// Records that all steps are done.
   void finish();
@@ -110,7 +110,7 @@ class RunFolder {
   std::optional<MetricsLog> log_;
   index last_step_ = 0;
   index saved_step_ = -1;
-  Best evaluated_, best_;  // the last evaluation, and that of the best checkpoint
+  Best evaluated_, best_;  // the last evaluation, and the best checkpoint's
   std::chrono::steady_clock::time_point last_entry_;
 };
 

@@ -32,7 +32,7 @@ double best_of(int count, F&& f) {
 }  // namespace
 
 double peak_flops(DType operands) {
-  constexpr int kRuns = 40;  // of some milliseconds each: other programs may keep the machine busy for longer than a few of them
+  constexpr int kRuns = 40;  // runs of some milliseconds: other programs may disturb several of them
   constexpr index kRounds = 200'000, kTileRounds = 50'000;
   double flops = 0;
   const double seconds = best_of(

@@ -7,14 +7,14 @@
 namespace dikkat {
 
 /// Returns the FLOP/s of multiply-adds of f32, or of bf16 with f32 sums, in registers; the best of several short runs, in about 0.2 s.
-/// Products of bf16 use the processor's instruction, or what stands for it in this build.
+/// Products of bf16 use the processor's instruction, or this build's replacement of it.
 double peak_flops(DType operands = DType::f32);
 
 /// Returns the bytes per second, read and written together, of copying memory that is in no cache; the best of several runs. Needs 1 GB.
 double copy_bandwidth();
 
-/// Reads `count` numbers once, on as many threads as kernels use, as fast as anything can. The bandwidth of a shared machine varies, so
-/// time this in turn with the code that you compare it with.
+/// Reads `count` numbers once, at the highest speed, on as many threads as kernels use. The bandwidth of a shared machine varies, so
+/// alternate this with the code that you compare it with.
 void read_all(const float* values, index count);
 
 }  // namespace dikkat

@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// Measures where the time of training steps goes: by op, for forward and backward, with the rate that follows from the op's cost (OpCost:
-/// the least that it must compute and move). The first two steps, which allocate memory, do not count if there are more.
+/// Measures the time of training steps by op, forward and backward. The rate follows from the op's cost (OpCost: the least that it must
+/// compute and move). The first two steps, which allocate memory, do not count if there are more.
 class Profile : public TapeObserver {
  public:
   void forward_begins() override { start_ = Clock::now(); }

@@ -16,10 +16,10 @@ namespace dikkat {
 /// Returns tokens below vocab_size at random; `draw` chooses among independent lists.
 std::vector<Token> random_tokens(index count, index vocab_size, std::uint64_t draw);
 
-/// Optimizer steps of the model in a configuration, on random tokens, to measure their speed.
+/// Runs optimizer steps of the model in a configuration, on random tokens, to measure their speed.
 class RandomStep {
  public:
-  /// The configuration must be resolved, with the size of the vocabulary. Throws InputError as settle_precision() does.
+  /// The configuration must be resolved, with the size of the vocabulary. Throws what settle_precision() throws.
   explicit RandomStep(Config config);
 
   /// Runs forward, backward, clipping and the optimizer.

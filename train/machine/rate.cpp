@@ -32,6 +32,7 @@ double gemm_rate_by(DType operands, const std::function<double()>& clock) {
   float* const c = b + k * n;
   std::fill_n(a, m * k, 0.5F);
   std::fill_n(b, k * n, 0.25F);
+  // Time one product.
   const auto product = [&] {
     const double start = clock();
     const auto multiply = [&](auto problem, const auto* x) {  // activations have the type of operands, weights are f32
@@ -45,6 +46,7 @@ double gemm_rate_by(DType operands, const std::function<double()>& clock) {
     }
     return clock() - start;
   };
+  // Keep the best of several bursts, since other programs can only slow a product down.
   product();  // starts the threads
   double best = std::numeric_limits<double>::infinity();
   for (int burst = 0; burst < kBursts; ++burst) {
@@ -76,13 +78,13 @@ bool ReferenceRate::is_known() const {
 }
 
 double ReferenceRate::share(double rate, double seconds) {
-  constexpr double kLater = 4;  // the next measurement is after this many times the seconds: ten are enough for a run of weeks
+  constexpr double kLater = 4;  // each measurement is at this many times the seconds of the last: ten are enough for weeks
   if (measure_ && (seconds >= next_measurement_ || rate > highest_)) {
     take(measure_());
     next_measurement_ = std::max(next_measurement_, seconds * kLater);
   }
   if (rate > highest_) {
-    take(rate);  // a step is a measurement too
+    take(rate);  // a step counts as a measurement
   }
   return is_known() ? rate / highest_ : std::numeric_limits<double>::quiet_NaN();
 }

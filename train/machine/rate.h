@@ -28,7 +28,7 @@ class ReferenceRate {
   /// has trained.
   double share(double rate, double seconds);
 
-  double highest() const { return highest_; }  ///< NaN without `measure`
+  double highest() const { return highest_; }  ///< NaN without measurements
   double lowest() const { return lowest_; }
   /// Returns whether the two highest measurements differ by at most 10 %.
   bool is_known() const;

@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Returns the median time of f in seconds: of as many runs as fit into `budget` seconds, at least three, after one that is not timed.
+/// Returns the median time of f in seconds, over as many runs as fit into `budget` seconds, at least three, after one that is not timed.
 template <class F>
 double median_seconds(double budget, F&& f) {
   constexpr std::size_t kFewest = 3, kMost = 10'000;
@@ -54,10 +54,10 @@ std::vector<float> random_numbers(index count, std::uint64_t draw) {
 /// The GPT whose steps and tokens are timed.
 struct TimedModel {
   const char* name;
-  const char* batch;  // of a training step
+  const char* batch;  // the batch of a training step
   const char* key;
   index n_layer, n_head, n_embd, block_size, vocab_size, batch_size;
-  bool fits_caches;  // so a token does not read its weights from memory
+  bool fits_caches;  // whether the weights fit into the caches, so a token does not read memory
 };
 // The small one is nanoGPT's for Shakespeare's characters on a CPU, the large one is GPT-2 124M.
 constexpr TimedModel kSmall{"0.8 M parameters", "12 x 64 characters", "small", 4, 4, 128, 64, 65, 12, true};
@@ -112,7 +112,7 @@ class Measurement {
 
  private:
   static constexpr std::size_t kMemoryOfLarge = std::size_t{4} << 30;
-  static constexpr double kParts = 22;  // that progress counts
+  static constexpr double kParts = 22;  // the parts that progress counts
 
   void next() { progress_(std::min(done_++ / kParts, 1.0)); }
 
@@ -122,23 +122,22 @@ class Measurement {
     void raise(double measured) { rate = std::max(rate, measured); }
   };
 
-  /// Adds a figure. `rate` is what it reaches, in the unit of `limit`; its share is computed when the limits are known.
+  /// Adds a figure. `rate` is in the unit of `limit`; its share is computed when the limits are known.
   void add(const char* group, std::string name, std::string key, double value, const char* unit, double rate = 0,
            const Limit* limit = nullptr) {
     report_.figures.push_back({.group = group, .name = std::move(name), .key = std::move(key), .value = value, .unit = unit});
     rated_.push_back({rate, limit});
   }
 
-  /// Adds the rate of `flops` in `seconds`, with its share of `limit`. What a product reaches is below the limit, so it raises a limit that
-  /// was measured too low.
+  /// Adds the rate of `flops` in `seconds`, with its share of `limit`. A product is slower than the limit, so it raises a limit that was
+  /// measured too low.
   void add_rate(const char* group, std::string name, std::string key, double flops, double seconds, Limit& limit) {
     const double rate = flops / seconds;
     limit.raise(rate);
     add(group, std::move(name), std::move(key), rate * 1e-9, "GFLOP/s", rate, &limit);
   }
 
-  /// Measures the limits. A program that runs beside makes a limit too low, never too high. So this is done first and last, and the
-  /// highest rate counts.
+  /// Measures the limits. Other programs make a limit too low, never too high. So this is done first and last, and the highest rate counts.
   void measure_limits(bool memory_too) {
     next();
     f32_peak_.raise(peak_flops(DType::f32));
@@ -157,7 +156,7 @@ class Measurement {
     }
   }
 
-  /// Adds the limits that were measured as figures, whose values follow at the end.
+  /// Adds the measured limits as figures. Their values are set at the end.
   void name_limits() {
     const auto name_one = [this](const Limit& limit, const char* name, const char* key, const char* unit) {
       if (limit.rate > 0) {
@@ -212,6 +211,7 @@ class Measurement {
   /// Times one layer's causal attention, forward and backward, without dropout.
   void attention(const std::string& key, index batch, index heads, index size, index time) {
     next();
+    // Make a problem of random numbers.
     const index width = heads * size, rows = batch * time;
     const std::vector<float> qkv = random_numbers(rows * 3 * width, 3), dy = random_numbers(rows * width, 4);
     std::vector<float> dqkv(qkv.size()), y(dy.size()), log2_sum(static_cast<std::size_t>(rows * heads));
@@ -224,6 +224,7 @@ class Measurement {
                                         .causal = true};
     const auto part = [&](auto* data, index which) { return kernels::Heads{data + which * width, time * 3 * width, 3 * width}; };
     const auto whole = [&](auto* data) { return kernels::Heads{data, time * width, width}; };
+    // Describe the passes. Queries, keys and values are interleaved, as a layer has them.
     const kernels::AttentionForward<float> forward{.shape = shape,
                                                    .q = part(qkv.data(), 0),
                                                    .k = part(qkv.data(), 1),
@@ -240,7 +241,7 @@ class Measurement {
                                                      .dq = {part(dqkv.data(), 0)},
                                                      .dk = {part(dqkv.data(), 1)},
                                                      .dv = {part(dqkv.data(), 2)}};
-    // A query sees half of the keys on average. Forward has two products over the scores, backward five.
+    // Time both. A query sees half of the keys on average. Forward has two products over the scores, backward five.
     const double product = 2 * static_cast<double>(batch * heads * size) * static_cast<double>(time * (time + 1)) / 2;
     const std::string name = concat("heads of ", size, ", ", time, " tokens");
     const double forward_seconds = median_seconds(budget_ / 2, [&] { kernels::attention_forward<float>(forward); });
@@ -267,7 +268,7 @@ class Measurement {
     }
   }
 
-  /// Times tokens of one stream. Its share is that of reading all weights once a token, if memory was measured and holds them.
+  /// Times tokens of one stream. Its share is of the time to read all weights once per token, if memory was measured and holds them.
   void decoding(const TimedModel& timed, PackedType type) {
     constexpr index kTokens = 40, kPrompt = 8;
     const std::string name(name_of(type));
@@ -321,7 +322,7 @@ class Measurement {
     double rate;
     const Limit* limit;  // null: none
   };
-  std::vector<Rated> rated_;  // as many as figures
+  std::vector<Rated> rated_;  // one for each figure
 };
 
 }  // namespace

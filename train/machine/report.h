@@ -10,16 +10,16 @@ namespace dikkat {
 
 /// One figure of a machine.
 struct MachineFigure {
-  std::string group;  // what it belongs to: limits, products, attention, training, decoding
-  std::string name;   // what was measured, as a person reads it
+  std::string group;  // its group: limits, products, attention, training, decoding
+  std::string name;   // a description of the measurement
   std::string key;    // its name in JSON, unique
   double value = 0;
   std::string unit;                 // GFLOP/s, GB/s, ms, tokens/s
-  std::optional<double> share{};    // of the limit of its kind
+  std::optional<double> share{};    // its share of the limit of its kind
   std::optional<double> of_rate{};  // GFLOP/s or GB/s that the share was taken of
 };
 
-/// The figures of one measurement, and what it left out.
+/// The figures of one measurement, and the reasons for missing ones.
 struct MachineReport {
   std::vector<MachineFigure> figures;
   std::vector<std::string> left_out;  // why some figures are missing
@@ -29,11 +29,11 @@ struct MachineReport {
   const MachineFigure* find(std::string_view key) const;
 };
 
-/// Measures what dikkat reaches on this machine, on thread_count() threads, in about a minute: the limits of its cores and memory,
-/// products, attention, training steps of a small and of a large model on random tokens, and decoding. A rate is the median of its
-/// runs. Limits are measured at the beginning and at the end, and the best run counts. Nothing else should run meanwhile. What does not fit
-/// into the memory available is left out. With `quick`, runs are shorter, and the large model and the bandwidth of memory are left out,
-/// which takes some seconds. `progress` gets the share that is done.
+/// Measures the speed of dikkat on this machine, on thread_count() threads, in about a minute. Measures the limits of its cores and memory,
+/// products, attention, training steps of a small and of a large model on random tokens, and decoding. A rate is the median of its runs.
+/// Limits are measured at the beginning and at the end, and the best run counts. Nothing else should run meanwhile. Parts that do not fit
+/// into the available memory are left out. With `quick`, runs are shorter and take some seconds; the large model and the bandwidth of
+/// memory are left out. `progress` receives the share that is done.
 MachineReport measure_machine(bool quick, const std::function<void(double share)>& progress);
 
 }  // namespace dikkat

@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// A cell with its comma, such as "1.5,"; only the comma for NaN and infinity.
+/// Returns a cell with its comma, such as "1.5,"; only the comma for NaN and infinity.
 std::string cell(double value) { return std::isfinite(value) ? fmt::format("{},", value) : ","; }
 
 std::string cells_of(const RunHistory::Step* step) {
@@ -31,7 +31,7 @@ std::string cells_of(const RunHistory::Evaluation* evaluation) {
                      r.memory > 0 ? fmt::to_string(r.memory) : "");
 }
 
-/// The texts whose losses are reported by name, in the order of their first evaluations.
+/// Returns the names of the texts with losses of their own, in the order of their first evaluations.
 std::vector<std::string> names_of_texts(const RunHistory& history) {
   std::vector<std::string> names;
   for (const RunHistory::Evaluation& one : history.evaluations) {
@@ -44,7 +44,7 @@ std::vector<std::string> names_of_texts(const RunHistory& history) {
   return names;
 }
 
-/// The cells with the loss of each text, such as ",1.5," for two texts of which one was evaluated.
+/// Returns the cells with the loss of each text, such as ",1.5," for two texts of which one was evaluated.
 std::string cells_of(const std::vector<std::string>& names, const RunHistory::Evaluation* evaluation) {
   std::string cells;
   for (const std::string& name : names) {

@@ -48,11 +48,11 @@ Provenance provenance_in(const Json& object) {
   return by;
 }
 
-ScoredSet scored_in(const Json& object) {
+LossFingerprint scored_in(const Json& object) {
   const auto scored = object.find("scored");
   return scored == object.end() || !scored->is_object()
-             ? ScoredSet()
-             : ScoredSet{
+             ? LossFingerprint()
+             : LossFingerprint{
                    .targets = text_in(*scored, "targets"), .contexts = text_in(*scored, "contexts"), .text = text_in(*scored, "text")};
 }
 

@@ -61,7 +61,7 @@ MetricsLog::~MetricsLog() { ::close(descriptor_); }
 
 namespace {
 
-nlohmann::ordered_json as_json(const ScoredSet& scored) {
+nlohmann::ordered_json as_json(const LossFingerprint& scored) {
   return {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}};
 }
 
@@ -133,7 +133,7 @@ void MetricsLog::append(std::string_view line) {
   if (std::exchange(last_line_is_torn_, false)) {
     append("\n");
   }
-  constexpr int kMaxInterruptions = 1000;  // in a row, so that endless signals cause an error and not a hang
+  constexpr int kMaxInterruptions = 1000;  // consecutive ones, so that endless signals cause an error and not a hang
   int interruptions = 0;
   while (!line.empty()) {
     const ssize_t count = ::write(descriptor_, line.data(), line.size());

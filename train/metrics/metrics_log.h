@@ -17,18 +17,19 @@ namespace dikkat {
 class MetricsLog {
  public:
   /// Opens the file for appending. First removes an incomplete last line, and the lines about steps after `last_step`, which a resumed run
-  /// writes again. Keeps a copy aside if the file has lines that no run has written. Throws Error if it cannot be read or written.
+  /// writes again. Keeps a copy under another name if the file has lines that no run has written. Throws Error if it cannot be read or
+  /// written.
   MetricsLog(const std::filesystem::path& file, index last_step);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
 
   bool has_header() const { return has_header_; }
-  /// The evaluation of last_step, if the file had it.
+  /// Returns the evaluation of last_step, if the file had it.
   const std::optional<EvaluationReport>& evaluation_of_last_step() const { return evaluation_; }
-  /// Whether the file had the save of last_step.
+  /// Returns whether the file had the save of last_step.
   bool has_save_of_last_step() const { return has_save_; }
-  /// A sentence for the user if something was wrong with the file; empty otherwise.
+  /// Returns a sentence for the user if something was wrong with the file; empty otherwise.
   const std::string& remark() const { return remark_; }
 
   /// Writes a line, as do the functions below. They throw Error if it cannot be written.

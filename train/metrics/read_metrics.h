@@ -23,8 +23,8 @@ struct RunHeader {
   std::string tokenizer{};  ///< kind of the tokenizer
   index vocab_size = 0, train_tokens = 0, val_tokens = 0;
   std::string corpus{};                                               ///< sha256 of the corpus
-  double bytes_per_token = std::numeric_limits<double>::quiet_NaN();  ///< in the validation text; bits per byte are loss / ln 2 / this
-  Settings settings{};                                                ///< of a run without config.toml: a program's own loop wrote it
+  double bytes_per_token = std::numeric_limits<double>::quiet_NaN();  ///< of the validation text; bits per byte: loss / ln 2 / this
+  Settings settings{};                                                ///< settings of a run without config.toml, of a program's own loop
 };
 
 /// The metrics that a run keeps when it is resumed at a step.

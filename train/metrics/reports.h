@@ -11,7 +11,7 @@
 
 namespace dikkat {
 
-/// A number besides the loss that the objective of a run reports of its steps and evaluations.
+/// A number other than the loss that a run's objective reports of its steps and evaluations.
 struct Metric {
   std::string name;  // its key in metrics.jsonl, such as "rewards_accuracy"
   double value = std::numeric_limits<double>::quiet_NaN();
@@ -34,39 +34,39 @@ struct StepReport {
   index tokens = 0;      // targets of this step
   double seconds = 0;
   double optimizer_seconds = 0;                       // the part of `seconds` for the update of the weights
-  double exchange_seconds = 0;                        // while ranks exchanged data, even if they also computed; 0 for one process
+  double exchange_seconds = 0;                        // time while ranks exchanged data, even if they also computed; 0 for one process
   double waited_seconds = 0;                          // the part of exchange_seconds in which this rank only waited
-  std::vector<double> rank_seconds{}, rank_memory{};  // for each of several ranks, the time of its passes and its resident bytes
+  std::vector<double> rank_seconds{}, rank_memory{};  // the time of each rank's passes and its resident bytes; empty for one process
   /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products measured on this machine; NaN if unknown.
   double mfu = std::numeric_limits<double>::quiet_NaN();
-  Metrics metrics{};  // of the objective
+  Metrics metrics{};  // the objective's metrics
 
-  /// NaN if the tokens are not counted.
+  /// Returns the throughput; NaN if the tokens are not counted.
   double tokens_per_second() const { return tokens > 0 ? static_cast<double>(tokens) / seconds : std::numeric_limits<double>::quiet_NaN(); }
 };
 
 /// A fingerprint of the tokens that an evaluation scores. Losses are comparable only over the same scored tokens. Each member is a sha256
 /// in hexadecimal digits, or empty if unknown, as in metrics of an earlier version. It covers all data that the evaluation draws its
 /// samples from, so it depends on neither the step nor the seed.
-struct ScoredSet {
+struct LossFingerprint {
   std::string targets{};   ///< covers the scored tokens with their weights, in order, and the vocabulary
-  std::string contexts{};  ///< covers these, and the tokens that the model sees before each of them
+  std::string contexts{};  ///< covers the targets, and the tokens that the model sees before each
   std::string text{};  ///< covers the text that the scored tokens stand for, which may be equal for different tokens; empty if the tokens
                        ///< do not represent all of the text
 
   bool is_known() const { return !targets.empty() && !contexts.empty(); }
-  bool operator==(const ScoredSet&) const = default;
+  bool operator==(const LossFingerprint&) const = default;
 };
 
-/// The loss over one of several texts: a source's validation part, or a text of data.evaluations. In a run of a program's own loop
-/// (train/library/run_folder.h), any number that has a name.
+/// The loss over one of several texts: a source's validation part, or a text of data.evaluations. A program's own loop
+/// (train/library/run_folder.h) reports any named number.
 struct NamedLoss {
   std::string name;
   double loss = 0;
   double standard_error = std::numeric_limits<double>::quiet_NaN();
   double epochs = std::numeric_limits<double>::quiet_NaN();  // how often training has seen the source; NaN for other texts
 
-  ScoredSet scored{};
+  LossFingerprint scored{};
 
   bool is_source() const { return !std::isnan(epochs); }
 };
@@ -77,14 +77,14 @@ struct EvaluationReport {
   double train_loss = 0;  // for several sources, the mean weighted by their shares in training
   double val_loss = 0;
   double val_standard_error = std::numeric_limits<double>::quiet_NaN();
-  double end_probability = std::numeric_limits<double>::quiet_NaN();  // of the token that ends an answer, where one ends in conversations
+  double end_probability = std::numeric_limits<double>::quiet_NaN();  // mean probability of tokens that end an answer
   double seconds = 0;
   index memory = 0;          // resident bytes of the process; 0 if unknown
   bool best = false;         // the best evaluation of the run so far (is_better())
-  Metrics metrics{};         // of the objective, over the validation part
+  Metrics metrics{};         // the objective's metrics over the validation part
   std::string decided_by{};  // the metric by which evaluations are compared: a number from 0, the higher the better; empty: val_loss
   std::vector<NamedLoss> losses{};
-  ScoredSet scored{};  // the tokens of val_loss
+  LossFingerprint scored{};  // the tokens of val_loss
 };
 
 /// An evaluation's place among others.
@@ -95,8 +95,8 @@ struct EvaluationScore {
 inline EvaluationScore score_of(const EvaluationReport& report) {
   return {.val_loss = report.val_loss, .accuracy = report.decided_by.empty() ? -1 : value_of(report.metrics, report.decided_by)};
 }
-/// Whether an evaluation is better than another one of its run: by the metric that decides, and at equal values, or without one, by a lower
-/// validation loss. A loss that is NaN is never better.
+/// Returns whether an evaluation is better than another one of its run: by the metric that decides. At equal values, or without such a
+/// metric, a lower validation loss decides. A loss that is NaN is never better.
 inline bool is_better(const EvaluationScore& a, const EvaluationScore& than) {
   return !std::isnan(a.val_loss) && (a.accuracy > than.accuracy || (a.accuracy == than.accuracy && a.val_loss < than.val_loss));
 }

@@ -35,9 +35,9 @@ struct RunHistory {
     std::string kind;
     index step = 0;
     double time = 0;
-    std::string reason{};                  ///< of a stop: "SIGINT"
-    std::string key{}, before{}, after{};  ///< of a change: a key of the configuration, and its values as TOML
-    Provenance provenance{};               ///< of a resume
+    std::string reason{};                  ///< reason of a stop: "SIGINT"
+    std::string key{}, before{}, after{};  ///< a changed key of the configuration, and its values as TOML
+    Provenance provenance{};               ///< the program and machine of a resume
   };
 
   std::optional<RunHeader> header;
@@ -47,14 +47,15 @@ struct RunHistory {
   std::vector<Sample> samples;
   std::vector<Event> events;
 
-  /// The last step that any line is about.
+  /// Returns the last step that any line is about.
   index last_step() const;
-  /// The best evaluation (is_better()); null if there is none.
+  /// Returns the best evaluation (is_better()); null if there is none.
   const Evaluation* best() const;
   bool finished() const;  ///< whether the last event is the end of the run
 };
 
-/// Whether a program's own training loop wrote the metrics (train/library/run_folder.h). Such a run has no tokenizer and no config.toml.
+/// Returns whether a program's own training loop wrote the metrics (train/library/run_folder.h). Such a run has no tokenizer and no
+/// config.toml.
 inline bool is_of_own_loop(const RunHistory& history) { return history.header && history.header->tokenizer.empty(); }
 
 /// Follows RUN_DIR/metrics.jsonl while it grows. An incomplete line waits for the next update(). If the file was replaced or cut by a
@@ -73,12 +74,12 @@ class HistoryReader {
   std::filesystem::path file_;
   RunHistory history_;
   std::uintmax_t bytes_read_ = 0;  // bytes
-  std::uint64_t identity_ = 0;     // of the file: its inode
+  std::uint64_t identity_ = 0;     // the file's inode
   std::string partial_line_;       // the beginning of a line
 };
 
-/// Reads all of RUN_DIR/metrics.jsonl. Throws InputError if there is no such file, as for a model from merge or import, or if none of its
-/// lines is about a step.
+/// Reads all of RUN_DIR/metrics.jsonl. Throws InputError if there is no such file (a model from merge or import has none), or if no line is
+/// about a step.
 RunHistory read_history(const std::filesystem::path& run_directory);
 
 }  // namespace dikkat

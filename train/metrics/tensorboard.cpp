@@ -31,10 +31,10 @@ std::uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-/// The checksum as TFRecord masks it, because the CRC of data that contains CRCs is weak.
+/// Returns the checksum as TFRecord masks it, because the CRC of data that contains CRCs is weak.
 std::uint32_t masked_crc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xA282EAD8; }
 
-/// The bytes of a number. TFRecord and protobuf are little-endian, and so is every processor that this program runs on.
+/// Returns the bytes of a number. TFRecord and protobuf are little-endian, and so is every processor that this program runs on.
 template <class Number>
 std::string bytes_of(Number value) {
   static_assert(std::endian::native == std::endian::little);
@@ -51,7 +51,7 @@ void append_record(std::string& file, std::string_view data) {
   file += bytes_of(masked_crc(data));
 }
 
-// In protobuf, a field is a key (the field's number and the encoding of its value) and the value.
+// A protobuf field is a key (the field's number and the encoding of its value) and the value.
 enum class Wire : unsigned { varint = 0, eight_bytes = 1, length = 2, four_bytes = 5 };
 
 std::string varint(std::uint64_t value) {

@@ -48,7 +48,7 @@ void require_same_tokenizer(const ModelOrigin& adapters, const SharedBase& base)
                 base.model.origin.path().string(), ", expected the same one: serve it by itself");
 }
 
-/// Gives what is stored with the adapters memory of its own, and all other parameters that of the base's.
+/// Allocates memory for the parameters that are stored with the adapters. All others use the base's memory.
 Pages place(const ParameterStore& store, const ParameterStore& base) {
   constexpr std::size_t kAlignment = 64;
   const auto bytes_of = [](const ParameterStore::Entry& entry) {

@@ -28,7 +28,7 @@ Digest hash_of(const ParameterStore::Entry& entry) {
                    [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), bytes + offset, out.size()); });
 }
 
-/// Hashes a parameter in a checkpoint as the overload above does a loaded one.
+/// Hashes a parameter in a checkpoint as the overload above hashes a loaded one.
 Digest hash_of(const CheckpointFile& checkpoint, const std::string& path, const Shape& shape) {
   std::vector<float> values(static_cast<std::size_t>(shape.size()));
   read_weight(checkpoint, path, shape, Weights::used, values.data());
@@ -47,7 +47,7 @@ std::string join(const std::map<std::string, Digest>& parameters) {
   return to_hex(all.finish());
 }
 
-/// Returns what HashOfBase gives for the model in a checkpoint.
+/// Returns the hash that HashOfBase computes for the model in a checkpoint.
 std::string hash_of_model(const CheckpointFile& checkpoint) {
   constexpr std::string_view kGroup = "model/";
   std::map<std::string, Digest> parameters;
@@ -59,8 +59,8 @@ std::string hash_of_model(const CheckpointFile& checkpoint) {
   return join(parameters);
 }
 
-/// Opens the base of adapters. A run with several checkpoints may have a new best or newest one since the adapters were made, so this
-/// searches for the one whose weights have the hash. If there is none, it opens the run's default checkpoint.
+/// Opens the base of adapters. A run may have a new best or newest checkpoint since the adapters were made, so this searches for the one
+/// whose weights have the hash. If there is none, it opens the run's default checkpoint.
 ModelOrigin open_base(const std::string& path, const std::string& hash) {
   std::error_code missing;
   const bool is_run = std::filesystem::is_directory(path, missing) && !ModelFiles::is_at(path);
@@ -88,14 +88,14 @@ ModelOrigin open_base(const std::string& path, const std::string& hash) {
   return usual ? std::move(*usual) : ModelOrigin::open(path);
 }
 
-/// What a checkpoint of adapters changes in its base.
+/// The changes that a checkpoint of adapters makes to its base.
 struct Changes {
   std::map<std::string, std::pair<Shape, Shape>> layers{};  // the shapes of A and B by the path of the layer's weight
   std::set<std::string> replaced{};                         // the paths of parameters that were trained in full
 };
 
-/// Returns what the checkpoint changes. Throws InputError unless it has exactly the adapters of its configuration, before any memory is
-/// allocated.
+/// Returns a checkpoint's changes to its base. Throws InputError unless it has exactly the adapters of its configuration, before any memory
+/// is allocated.
 Changes changes_of(const CheckpointFile& checkpoint, const Config& config) {
   require_known_groups(checkpoint);
   std::map<std::string, Shape> stored;
@@ -104,7 +104,7 @@ Changes changes_of(const CheckpointFile& checkpoint, const Config& config) {
       stored[tensor.path.substr(std::string_view("adapter/").size())] = tensor.shape;
     }
   }
-  // The configuration is compared with what is stored. This model's parameters have no memory.
+  // Compare the configuration with the stored tensors. This model's parameters have no memory.
   const LanguageModel model(config.model, config.model.vocab_size, config.lora);
   Changes changes;
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {
@@ -148,7 +148,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
                   Weights weights) {
   const std::string& path = config.train.init_from;
   const std::string name = checkpoint.path().string();
-  // The base.
+  // Find the base.
   require_input(is_there(path), name, " holds adapters of ", path, ", which does not exist", kMoved);
   const auto base = [&] {
     try {
@@ -160,8 +160,8 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   require_input(base.config().lora.rank == 0, name, " holds adapters of ", path,
                 ", which holds adapters itself, expected a complete model");
 
-  // Its weights, which are hashed as they are loaded. Adapters have their own parameters, or are added to the base's. What was trained in
-  // full replaces the base's values after these are hashed.
+  // Load and hash the base's weights. Adapters have their own parameters, or are added to the base's. Parameters that were trained in full
+  // replace the base's values after these are hashed.
   const bool has_adapters = store.has_adapters();
   if (has_adapters) {
     load_adapters(checkpoint, store, weights);
@@ -182,7 +182,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
     }
   });
 
-  // Errors are worded by whether the checkpoint or --base named the path.
+  // The wording of an error depends on whether the checkpoint or --base named the path.
   const bool is_its_own = path == config_of(checkpoint).train.init_from;
   require_input(hash.finish() == checkpoint.state().base_hash, name, " holds adapters of ", is_its_own ? path : "another model",
                 is_its_own ? ", whose weights have changed" : concat(" than ", path, ", which has other weights"),

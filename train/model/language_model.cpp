@@ -102,7 +102,7 @@ Tensor LanguageModel::head_loss(Tape& tape, Tensor features, Tensor targets, con
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): terms are written
-Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing, double* terms,
+Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normalizer, double label_smoothing, double* terms,
                            const Teacher& teacher) const {
   Tape& tape = pass.tape;
   const Shape shape{batch.rows, batch.lengths.cols};
@@ -110,7 +110,7 @@ Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, do
   const Tensor weights = tape.input<float>(shape, batch.weights);
   return head_loss(tape, features(pass, batch), targets,
                    {.weights = weights,
-                    .normaliser = normaliser,
+                    .normalizer = normalizer,
                     .label_smoothing = label_smoothing,
                     .softcap = config().logit_softcap,
                     .teacher = teacher,
@@ -119,13 +119,13 @@ Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, do
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): terms are written
-Tensor LanguageModel::loss_of(Tape& tape, Tensor features, const Batch& batch, std::span<const float> weights, double normaliser,
+Tensor LanguageModel::loss_of(Tape& tape, Tensor features, const Batch& batch, std::span<const float> weights, double normalizer,
                               double* terms) const {
   const Shape shape{batch.rows, batch.lengths.cols};
   const Tensor read = tape.recording() ? features : tape.borrow(features.shape(), features.dtype(), features.record()->data);
   return head_loss(tape, read, tape.input<Token>(shape, batch.targets),
                    {.weights = tape.input<float>(shape, weights),
-                    .normaliser = normaliser,
+                    .normalizer = normalizer,
                     .softcap = config().logit_softcap,
                     .terms = terms,
                     .is_root = true});

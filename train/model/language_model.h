@@ -14,31 +14,32 @@ namespace dikkat {
 /// The GPT or encoder-decoder that a configuration describes, with its parameters.
 class LanguageModel {
  public:
-  /// Adds the parameters to the store, without memory. With adapters (lora.rank above 0), these and the parameters of
-  /// lora.modules_to_save are trained; all others are frozen and packed as lora.base says. Throws InputError if model.vocab_size is too
-  /// small for the tokenizer, or if lora.targets matches no layer.
+  /// Adds the parameters to the store, without memory. With adapters (lora.rank above 0), these and the parameters of lora.modules_to_save
+  /// are trained; all others are frozen and packed by lora.base. Throws InputError if model.vocab_size is too small for the tokenizer, or
+  /// if lora.targets matches no layer.
   LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size, const LoraConfig& lora = {});
 
   ParameterStore& parameters() { return parameters_; }
   const ParameterStore& parameters() const { return parameters_; }
-  /// The configuration with every default computed.
+  /// Returns the configuration with every default computed.
   const TransformerConfig& config() const;
   index block_size() const { return config().block_size; }
   index vocab_size() const { return config().vocab_size; }
 
-  /// Returns the weighted sum of the target losses divided by `normaliser`, a scalar. Call backward() on this tensor only
+  /// Returns the weighted sum of the target losses divided by `normalizer`, a scalar. Call backward() on this tensor only
   /// (CrossEntropyOptions::is_root). `terms` and `teacher`: see CrossEntropyOptions.
-  Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0, double* terms = nullptr,
+  Tensor loss(Pass& pass, const Batch& batch, double normalizer, double label_smoothing = 0, double* terms = nullptr,
               const Teacher& teacher = {}) const;
 
-  /// The two halves of loss(), for losses whose weights depend on the features: the features that the output head reads, and the weighted
-  /// sum of the target losses divided by `normaliser`. `weights` has one number for each position, of any sign. Call backward() on the
-  /// result only. If the tape does not record, it may be another one than that of the features, which it borrows until it is reset.
+  /// These are the two halves of loss(), for losses whose weights depend on the features. features() returns the input of the output head,
+  /// and loss_of() the weighted sum of the target losses divided by `normalizer`. `weights` has one number for each position, of any sign.
+  /// Call backward() on the result only. A tape that does not record may differ from that of the features, which it borrows until it is
+  /// reset.
   Tensor features(Pass& pass, const Batch& batch) const;
-  Tensor loss_of(Tape& tape, Tensor features, const Batch& batch, std::span<const float> weights, double normaliser,
+  Tensor loss_of(Tape& tape, Tensor features, const Batch& batch, std::span<const float> weights, double normalizer,
                  double* terms = nullptr) const;
 
-  /// The output head's weight, (V, C).
+  /// Returns the output head's weight, (V, C).
   Tensor head() const { return is_gpt() ? gpt().head() : encoder_decoder().head(); }
   bool is_gpt() const { return std::holds_alternative<Gpt>(model_); }
   /// Both throw InputError if the model is of the other kind.

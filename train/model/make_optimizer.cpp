@@ -31,6 +31,7 @@ std::optional<index> steps_of(const OptimConfig& config) {
 }
 
 std::unique_ptr<Optimizer> make_plain(const OptimConfig& config, ParameterStore& store) {
+  // Require every group to select a parameter.
   for (const ParameterGroup& group : config.groups) {
     const bool holds_any = std::any_of(store.entries().begin(), store.entries().end(),
                                        [&](const ParameterStore::Entry* entry) { return group.contains(*entry); });
@@ -38,9 +39,11 @@ std::unique_ptr<Optimizer> make_plain(const OptimConfig& config, ParameterStore&
                   group.match.empty() || !group.role ? "" : " and ", group.role ? concat("has the role \"", name_of(*group.role), '"') : "",
                   group.match.empty() ? "" : concat("; similar paths: ", nearest_paths(store, group.match)));
   }
+  // Freeze parameters before the layout, which separates the trained ones.
   freeze(store, config.groups);
   store.lay_out();
   require_input(!store.trainable().empty(), "optim.groups freezes all parameters, expected some that are trained");
+  // Make the optimizer. Muon updates some parameters by AdamW.
   const AdamW::Options adamw{.beta1 = config.beta1,
                              .beta2 = config.beta2,
                              .eps = config.eps,

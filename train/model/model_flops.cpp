@@ -6,9 +6,9 @@ namespace dikkat {
 namespace {
 
 constexpr double kPerWeight = 6;  // a multiply-add forward, two backward
-constexpr double kPerPair = 12;   // per pair and channel: two products forward, four backward
+constexpr double kPerPair = 12;   // operations per pair and channel: two products forward, four backward
 
-/// The number of weights in a layer's products, by the tokens that they are applied to.
+/// Numbers of weights in a layer's products, by the tokens that they are applied to.
 struct LayerWeights {
   double queries = 0;  // queries, and the projection of attention's output
   double keys = 0;     // keys and values
@@ -78,8 +78,7 @@ double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
   return flops;
 }
 
-/// Returns a correction per token. A frozen weight has no gradient, which saves a third of its operations. An adapter's weights are missing
-/// from the counts above.
+/// Returns a correction per token. A frozen weight has no gradient, which saves a third of its operations. The counts above lack adapters.
 double difference_of_frozen(const LanguageModel& model) {
   double flops = 0;
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {

@@ -66,7 +66,7 @@ ModelOrigin::ModelOrigin(Adapted adapted) : from_(std::move(adapted)) {
                             " has a token table and a head that were trained apart from each other, although the base ties "
                             "them: the model has both (model.tie_embeddings = false)"));
   }
-  // Programs that train adapters often save the tokenizer's files beside them, with the template that the adapters were trained on.
+  // Programs that train adapters often save the tokenizer's files with them. Their template is the one that the adapters were trained on.
   if (std::string own = take_template(chat_templates_in(path()), path(), notes_); !own.empty() && own != config_.chat.jinja) {
     config_.chat = ChatConfig();
     config_.chat.jinja = std::move(own);
@@ -94,7 +94,7 @@ LowRank read_factors(const PeftFactors& from) {
   return factors;
 }
 
-/// Loads a base whose head is its token table into a store that has both. Needs memory for the base beside the store.
+/// Loads a base whose head is its token table into a store that has both. Needs memory for the base in addition to the store.
 void load_untied(const ModelOrigin& base, ParameterStore& store, const ParameterStore::Loaded& loaded) {
   LanguageModel tied(base.config().model, base.config().model.vocab_size);
   tied.parameters().reserve();
@@ -153,7 +153,7 @@ ModelOrigin ModelOrigin::open_peft(const std::string& folder, const ModelOptions
 ModelOrigin ModelOrigin::open(const std::string& source, const ModelOptions& options) {
   require_model_at(source);
 
-  // Other programs' files.
+  // Open other programs' files.
   const bool is_peft = PeftFiles::is_at(source);
   if (is_peft || ModelFiles::is_at(source)) {
     require_input(options.choice == CheckpointChoice::best_or_newest, source, " is another program's model; ",
@@ -165,7 +165,7 @@ ModelOrigin ModelOrigin::open(const std::string& source, const ModelOptions& opt
     return ModelOrigin(ModelFiles(source, options.import));
   }
 
-  // A checkpoint.
+  // Open a checkpoint.
   require_input(options.import.context == 0 && options.import.tokenizer.empty(), source,
                 " is a dikkat run; --context and --tokenizer apply only to imported models");
   if (is_folder(source) && list_checkpoints(source).empty()) {
@@ -176,7 +176,7 @@ ModelOrigin ModelOrigin::open(const std::string& source, const ModelOptions& opt
   require_input(options.base.empty() || has_adapters, source, " is a complete model; --base applies only to adapters");
   require_base_at(options.base, source);
 
-  // The place of its base: --base counts first, then the run's newest checkpoint, then this one.
+  // Choose the base's path: --base counts first, then the run's newest checkpoint, then this one.
   std::error_code missing;
   if (!options.base.empty()) {
     opened.config_.train.init_from = options.base;

@@ -15,7 +15,7 @@ void encode_packed(PackedType packing, const float* numbers, index count, std::b
   }
 }
 
-/// Whether a matrix is never packed. Ops read positions and gates of value embeddings number by number, and both are small.
+/// Returns whether a matrix is never packed. Ops read positions and gates of value embeddings number by number, and both are small.
 bool stays_f32(const std::string& path) { return path.ends_with("wpe.weight") || path.ends_with("value_gate.weight"); }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// Whether the parameter can be packed. Vectors, the table of positions and the gates of value embeddings stay f32.
+/// Returns whether the parameter can be packed. Vectors, the table of positions and the gates of value embeddings remain f32.
 bool can_be_packed(const ParameterStore::Entry& entry);
 /// Packs a weight of a model that will not be trained, with the rounding of ggml's quantizers. Does nothing if the weight cannot be packed,
 /// or if `packing` is PackedType::f32. Throws InputError for a number that the packing cannot hold.

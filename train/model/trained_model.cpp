@@ -38,7 +38,7 @@ void require_known_groups(const CheckpointFile& checkpoint) {
 
 namespace {
 
-/// The groups of parameters in checkpoints. What is trained in full beside adapters is in both: the base has its first values.
+/// The groups of parameters in checkpoints. Parameters that are trained in full with adapters are in both: the base has their first values.
 enum class Group { model, adapter };
 
 std::string_view name_of(Group group) { return group == Group::model ? "model" : "adapter"; }

@@ -21,7 +21,7 @@ struct TrainedModel {
   ModelOrigin origin;
   Config config;  // without [lora], because adapters have been added to the weights
   std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<LanguageModel> model;  // with its weights
+  std::unique_ptr<LanguageModel> model;  // has its weights
 };
 
 /// Loads RUN_DIR (by default its checkpoint with the lowest validation loss), FILE.h5, or another program's files
@@ -47,14 +47,13 @@ Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* rem
 /// Throws InputError if the checkpoint has tensors of an unknown group that must not be ignored (StoredTensor::required).
 void require_known_groups(const CheckpointFile& checkpoint);
 /// Loads the store's weights, except the factors of adapters, from the checkpoint's group "model". Throws InputError unless both have
-/// exactly the same parameters, and as require_known_groups(). `loaded` is called for each parameter as soon as it is read.
+/// exactly the same parameters, or what require_known_groups() throws. `loaded` is called for each parameter as soon as it is read.
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded = {},
                   Weights weights = Weights::used);
-/// Loads what a checkpoint stores with its adapters, its group "adapter", into a store that has adapters, but not their base. Throws as
-/// load_weights().
+/// Loads a checkpoint's group "adapter", but not the base, into a store that has adapters. Throws what load_weights() throws.
 void load_adapters(const CheckpointFile& checkpoint, ParameterStore& parameters, Weights weights);
-/// Returns views of the weights that a checkpoint stores: "model/<parameter>"; or if the store has adapters,
-/// "adapter/<parameter>" of what is stored with them (ParameterStore::Entry::with_adapters).
+/// Returns views of the weights that a checkpoint stores: "model/<parameter>", or for a store with adapters, "adapter/<parameter>" of each
+/// parameter that is stored with them (ParameterStore::Entry::with_adapters).
 std::vector<TensorView> weights_of(const ParameterStore& parameters);
 
 }  // namespace dikkat

@@ -6,8 +6,8 @@
 
 namespace dikkat {
 
-/// Which weights of a checkpoint to read: `trained` are the raw ones, to resume training. `used` are the ones to use the model with: the
-/// moving average, if the run keeps one (optim.ema_decay).
+/// Selects the weights of a checkpoint to read. `trained` are the raw ones, to resume training. `used` are the moving average, if the run
+/// keeps one (optim.ema_decay), otherwise the raw ones.
 enum class Weights { used, trained };
 /// Reads the f32 parameter at `path`, "model/NAME" or "adapter/NAME", or its average "optimizer/average/NAME". Throws InputError if it is
 /// missing or has another shape.

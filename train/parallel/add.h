@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// to += from, n numbers each, on the calling thread.
+/// Computes to += from, n numbers each, on the calling thread.
 template <class T>
 void add_here(index n, const T* __restrict from, T* __restrict to) {
   for (index i = 0; i < n; ++i) {
@@ -12,7 +12,7 @@ void add_here(index n, const T* __restrict from, T* __restrict to) {
   }
 }
 
-/// to += from, n numbers each, on all threads.
+/// Computes to += from, n numbers each, on all threads.
 template <class T>
 void add(index n, const T* __restrict from, T* __restrict to) {
   constexpr index kBlock = 1 << 14;

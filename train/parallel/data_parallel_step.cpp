@@ -118,7 +118,7 @@ double DataParallelStep::gradient_norm() {
 }
 
 bool DataParallelStep::update(const Update& update) {
-  if (has_one_lane()) {  // as Optimizer::step(), which would throw where the trainer has more to say
+  if (has_one_lane()) {  // does what Optimizer::step() does, but the trainer reports errors
     store_.complete_gradients();
     const bool is_finite = optimizer_.update(update, optimizer_.units());
     store_.clear_gradients();

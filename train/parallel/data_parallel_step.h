@@ -21,8 +21,8 @@ class DataParallelStep {
 
   /// Maps the memory for the sums of lanes.
   void reserve() { sum_.reserve(); }
-  /// Touches the optimizer's state in the equal shares in which threads update it, so that each share lies near its thread. A rank that
-  /// owns only a part of the state touches nothing.
+  /// Touches the optimizer's state in the shares in which threads update it, so that each share lies near its thread. A rank that owns only
+  /// a part of the state touches nothing.
   void touch_state();
 
   /// This rank computes micro-batches [first, first + count) of a step's `passes`.
@@ -37,11 +37,11 @@ class DataParallelStep {
   GradientExchange::Seconds take_exchange_seconds() { return exchange_ ? exchange_->take_seconds() : GradientExchange::Seconds{}; }
 
   struct RankReport {
-    double seconds = 0;  // that the rank computed in this step
+    double seconds = 0;  // how long the rank computed in this step
     double memory = 0;   // its resident bytes
   };
-  /// `losses` has one loss for each of the step's micro-batches. Fills in those of the other ranks. `seconds` and `memory` are what this
-  /// rank reports. Returns the reports of all ranks; none for a single process, whose memory is not asked for.
+  /// Fills in the losses of the other ranks. `losses` has one loss for each of the step's micro-batches. This rank reports `seconds` and
+  /// `memory`. Returns the reports of all ranks; none for a single process, which does not call `memory`.
   std::vector<RankReport> share_losses(std::span<double> losses, double seconds, const std::function<double()>& memory);
   /// Returns the norm of the gradient, after all passes.
   double gradient_norm();
@@ -68,13 +68,13 @@ class DataParallelStep {
   Tape& tape_;
   LaneSum sum_;
   std::optional<Ownership> ownership_;
-  std::vector<Unit> units_;                   // that this rank updates
+  std::vector<Unit> units_;                   // the units that this rank updates
   std::vector<double> squares_;               // sums of squares of the parts, in the order of the parts
   std::vector<double> squares_by_rank_;       // the sums in the order of their owners, as they are exchanged
   std::vector<OwnedRange> squares_of_ranks_;  // each rank's range in squares_by_rank_
   std::vector<std::size_t> places_;           // each part's place in squares_by_rank_
-  std::vector<double> rank_reports_;          // for each rank: its losses, seconds and memory
-  std::optional<GradientExchange> exchange_;  // with several ranks
+  std::vector<double> rank_reports_;          // each rank's losses, seconds and memory
+  std::optional<GradientExchange> exchange_;  // absent for a single rank
 };
 
 }  // namespace dikkat

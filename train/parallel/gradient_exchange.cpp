@@ -106,7 +106,7 @@ GradientExchange::Seconds GradientExchange::take_seconds() {
 }
 
 void GradientExchange::work() {
-  const FlushDenormals flushed;  // as on the threads of the kernels, so that sums have equal bits
+  const FlushDenormals flushed;  // the kernels' threads flush too, so sums have equal bits
   try {
     exchange();
   } catch (...) {

@@ -35,8 +35,8 @@ class GradientExchange : public GradientWatcher {
   void finish();
 
   struct Seconds {
-    double exchanging = 0;  // in which a bucket was in flight
-    double waiting = 0;     // of finish()
+    double exchanging = 0;  // time with a bucket in flight
+    double waiting = 0;     // time in finish()
   };
   /// Returns the seconds since the last call.
   Seconds take_seconds();

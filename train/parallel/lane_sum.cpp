@@ -12,7 +12,7 @@ index power_of_two(index lanes) {
   return lanes;
 }
 
-/// Returns the number of partial sums before a lane. They are sums of the lanes before it, one for each bit of its number.
+/// Returns the number of partial sums of the lanes before this one: one for each bit that is set in its index.
 index open_sums(index lane) { return std::popcount(static_cast<std::uint64_t>(lane)); }
 
 }  // namespace

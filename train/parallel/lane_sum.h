@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// Sums a step's gradients over its lanes. A lane is an equal part of the step's micro-batches, whose gradients are added one after the
+/// Sums a step's gradients over its lanes. A lane is an equal part of the step's micro-batches; their gradients are added one after the
 /// other. Lanes are added by a binary tree: (0 + 1) + (2 + 3) + ... The tree depends only on the number of lanes, so processes that share
 /// the lanes get the bits of a single process.
 class LaneSum {
@@ -14,7 +14,7 @@ class LaneSum {
   /// Sums into the gradients of the store, which must be laid out. Keeps a reference to it. Throws Error unless `lanes` is a power of two.
   LaneSum(ParameterStore& store, index lanes);
 
-  /// Returns the number of gradient slabs that the sum needs besides the store's own: log2(lanes).
+  /// Returns the number of gradient slabs that the sum needs in addition to the store's own: log2(lanes).
   static index slabs(index lanes);
   /// Maps the memory of these slabs without touching it. Throws Error if there is not enough.
   void reserve();
@@ -24,8 +24,8 @@ class LaneSum {
   void begin(index lane);
   void end(index lane);
 
-  /// Replace end(): call add_range() for ranges of elements as soon as their gradients of this lane are complete. When the ranges have
-  /// covered all elements, call close().
+  /// These two replace end(): call add_range() for ranges of elements as soon as their gradients of this lane are complete. When the ranges
+  /// have covered all elements, call close().
   void add_range(index lane, index begin, index end);
   void close();
 

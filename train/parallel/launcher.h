@@ -21,10 +21,10 @@ struct Launcher {
 /// Reads the launcher's environment through `variable`, which returns a variable's value or null. Returns nullopt for a single process.
 std::optional<Launcher> launcher(const std::function<const char*(const char*)>& variable);
 
-/// Returns this process's rank according to the environment; 0 if it says nothing.
+/// Returns this process's rank according to the environment; 0 if unknown.
 int rank_by_launcher(const std::function<const char*(const char*)>& variable);
 
-/// Returns this process's number among those of its machine, in the same way.
+/// Returns this process's rank among those of its machine, in the same way.
 int rank_on_host_by_launcher(const std::function<const char*(const char*)>& variable);
 
 /// A launch error that all processes of the job hit, or all of one machine. Only the first of them prints it.
@@ -44,12 +44,12 @@ struct PluginFile {
   std::filesystem::path path;
 };
 
-/// Returns the plugins that are beside the program or in ../lib/dikkat.
+/// Returns the plugins in the program's folder or in ../lib/dikkat.
 std::vector<PluginFile> plugin_files();
 
-/// Connects the ranks that the launcher started. Returns null if there is no launcher. Loads the plugin beside the program, in
-/// ../lib/dikkat, or the file that the variable DIKKAT_TRANSPORT names. Throws LaunchError, with the right command, if the processes cannot
-/// see each other, their number is not a power of two, or this machine has no plugin. Throws InputError if the plugin cannot start.
+/// Connects the ranks that the launcher started. Returns null if there is no launcher. Loads the plugin in the program's folder, in
+/// ../lib/dikkat, or the file that the variable DIKKAT_TRANSPORT names. Throws LaunchError, with the right command, if the processes are
+/// not connected, their count is not a power of two, or this machine has no plugin. Throws InputError if the plugin cannot start.
 std::unique_ptr<Transport> connect_ranks();
 
 }  // namespace dikkat

@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kBlock = 1 << 14;          // elements of a block, for the gradient norm and for dealing out
+constexpr index kBlock = 1 << 14;          // elements of a block, the unit of the gradient norm and of ownership
 static_assert(kBlock % Unit::kCut == 0);   // units are cut between blocks
 constexpr index kBlocksInTurn = 256;       // consecutive blocks in which each rank owns one run
 constexpr index kMostInMessage = 1 << 22;  // elements
@@ -38,7 +38,7 @@ std::vector<int> owners_of(const std::vector<std::vector<const Unit*>>& groups, 
   return owners;
 }
 
-/// Appends a part, or merges it with the last range if that has the same owner and a message has room for both.
+/// Appends a part, or merges it with the last range, if both have one owner and fit into a message.
 void add(std::vector<OwnedRange>& joined, const OwnedRange& part) {
   if (!joined.empty() && joined.back().end == part.begin && joined.back().owner == part.owner &&
       joined.back().size() + part.size() <= kMostInMessage) {
@@ -94,7 +94,7 @@ std::vector<OwnedRange> Ownership::state(const StateSlab& slab) const {
   for (const StateSlab::Part& part : slab.parts) {
     const index first = part.parameter->offset, end = first + part.parameter->size();
     auto at = std::upper_bound(parts_.begin(), parts_.end(), first, [](index begin, const OwnedRange& owned) { return begin < owned.end; });
-    if (part.shape != part.parameter->shape()) {  // for example one value for each row: it has the parameter's owner
+    if (part.shape != part.parameter->shape()) {  // such as one value for each row; the parameter's owner keeps it
       add(joined, {part.offset, part.offset + part.shape.size(), at->owner});
       continue;
     }

@@ -23,18 +23,18 @@ class Ownership {
   /// `optimizer` must belong to `store`, which must be laid out. The result depends only on these three arguments.
   Ownership(const ParameterStore& store, Optimizer& optimizer, int ranks);
 
-  /// The trained weights in order: each element of a unit once. No part crosses the boundary of a unit or of a block of the gradient norm.
-  /// Only the owners depend on the number of ranks.
+  /// Returns ranges of the trained weights in order: each element of a unit once. No part crosses the boundary of a unit or of a block of
+  /// the gradient norm. Only the owners depend on the number of ranks.
   const std::vector<OwnedRange>& parts() const { return parts_; }
-  /// The parts, with neighbours of one owner merged up to the size of a message.
+  /// Returns the parts, with neighbors of one owner merged up to the size of a message.
   const std::vector<OwnedRange>& weights() const { return weights_; }
-  /// Returns the owners of an optimizer state slab, in that slab's elements. Neighbouring ranges of one owner are merged.
+  /// Returns the owners of an optimizer state slab, in that slab's elements. Neighboring ranges of one owner are merged.
   std::vector<OwnedRange> state(const StateSlab& slab) const;
   /// Returns the units that a rank updates.
   std::vector<Unit> units_of(int rank) const;
 
  private:
-  std::vector<Unit> units_;  // in order
+  std::vector<Unit> units_;  // the units in order
   std::vector<OwnedRange> parts_, weights_;
 };
 

@@ -14,7 +14,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kAtOnce = 1 << 24;  // elements in flight, about; limits the memory for received values
+constexpr index kAtOnce = 1 << 24;  // about how many elements are in flight; limits the memory for received values
 
 /// Calls f for groups of consecutive parts with about kAtOnce elements each.
 template <class F>
@@ -58,7 +58,7 @@ Ranks::Ranks(std::unique_ptr<Transport> transport, double timeout, std::function
   std::copy(host.begin(), host.end(), hosts.begin() + rank() * static_cast<std::ptrdiff_t>(kName));
   names_.clear();
   for (int rank = 0; rank < size(); ++rank) {
-    names_.push_back(concat("rank ", rank));  // for messages until the hosts are known
+    names_.push_back(concat("rank ", rank));  // the name until the hosts are known
   }
   share_equally<char>(hosts);
   for (int rank = 0; rank < size(); ++rank) {
@@ -117,7 +117,7 @@ void Ranks::wait(Messages& messages, Waiting how, const std::function<void()>& m
       last = Clock::now();
       continue;
     }
-    require(!is_cancelled_, "an exchange with ", name_of(messages.front().second), " was cancelled");
+    require(!is_canceled_, "an exchange with ", name_of(messages.front().second), " was canceled");
     const std::chrono::duration<double> silence = Clock::now() - last;
     if (silence > timeout_) {
       throw RankTimeout(describe_silence(messages, timeout_.count()) + " (train.rank_timeout)");
@@ -180,7 +180,7 @@ void Ranks::begin_sum(Sum& sum, std::span<const OwnedRange> parts, float* elemen
     }
   }
 
-  // Send the parts of the other owners. Each rank begins with its right neighbour, so that not all send to one rank at once.
+  // Send the parts of the other owners. Each rank begins with its right neighbor, so that not all send to one rank at once.
   for (int distance = 1; distance < size(); ++distance) {
     const int owner = (rank() + distance) % size();
     for (const OwnedRange& part : parts) {
@@ -259,7 +259,7 @@ bool Ranks::on_first(const std::function<bool(const std::function<bool()>& any_s
   if (size() == 1) {
     return work(stop);
   }
-  // In each exchange a rank contributes one of these, and all learn the largest. The work ends with an exchange of one of the last two.
+  // In each exchange, a rank contributes one of these, and all receive the largest. The last exchange has one of the last two.
   enum : int { kContinues, kStops, kCompleted, kStopped };
   const auto exchange_stop = [&] { return largest(stop() ? kStops : kContinues); };
   if (!is_first()) {

@@ -36,17 +36,17 @@ class RankTimeout : public Error {
   using Error::Error;
 };
 
-/// The processes that train one model; a single process is a Ranks too. Every rank calls the same functions in the same order, and each
+/// The processes that train one model. A single process is a Ranks too. Every rank calls the same functions in the same order, and each
 /// call returns when this rank has done its part. Sums are added by a fixed tree over the ranks. Rank 0, the first, is the only one that
 /// reads and writes the run directory and prints messages.
 class Ranks {
  public:
-  /// A single process, which exchanges nothing.
+  /// Makes a single process, which exchanges nothing.
   Ranks() = default;
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  /// `timeout` is in seconds: if another rank does not answer for that long, a function throws RankTimeout, which names it. Before that,
-  /// `on_silence` receives a warning, on whichever thread waits.
+  /// If another rank does not answer for `timeout` seconds, functions throw RankTimeout, which names it. Before that, `on_silence` receives
+  /// a warning, on the waiting thread.
   Ranks(std::unique_ptr<Transport> transport, double timeout, std::function<void(const std::string&)> on_silence = {});
 
   int rank() const { return rank_; }
@@ -55,13 +55,13 @@ class Ranks {
   void set_timeout(double seconds) { timeout_ = std::chrono::duration<double>(seconds); }
   /// Returns the seconds that this rank spent in exchanges since the last call, waiting included. Always 0 for a single process.
   double take_exchange_seconds() { return std::exchange(exchange_seconds_, 0.0); }
-  /// "rank 3 on node17".
+  /// Returns a rank's name: "rank 3 on node17".
   const std::string& name_of(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
-  /// The host of each rank.
+  /// Returns the host of each rank.
   const std::vector<std::string>& hosts() const { return hosts_; }
-  /// The number of ranks on this rank's host.
+  /// Returns the number of ranks on this rank's host.
   int on_this_host() const;
-  /// "Open MPI 4.1.4"; empty for a single process.
+  /// Returns the transport's name, "Open MPI 4.1.4"; empty for a single process.
   std::string transport_name() const { return transport_ ? transport_->name() : ""; }
   /// Ends all ranks immediately with this exit code.
   [[noreturn]] void abort(int exit_code);
@@ -91,10 +91,10 @@ class Ranks {
   void begin_sum(Sum& sum, std::span<const OwnedRange> parts, float* elements);
   /// Calls `meanwhile` repeatedly while it waits. That function may begin other sums.
   void end_sum(Sum& sum, const std::function<void()>& meanwhile = [] {});
-  /// Makes every wait for another rank throw from now on, because this rank stops taking part.
-  void cancel() { is_cancelled_ = true; }
+  /// Makes every later wait for another rank throw, because this rank stops taking part.
+  void cancel() { is_canceled_ = true; }
 
-  /// `values` has the same number of elements for each rank. Sends this rank's and receives the others'.
+  /// Sends this rank's values and receives the others'. `values` has the same number of elements for each rank.
   template <class T>
   void share_equally(std::span<T> values) {
     const auto each = static_cast<index>(values.size()) / size();
@@ -108,12 +108,12 @@ class Ranks {
   int largest(int mine);
   /// Returns whether the condition holds on any rank.
   bool any(bool mine) { return largest(int{mine}) != 0; }
-  /// Runs `work`, which may throw. It must not communicate, except through a nested call. If it fails on any rank, the first rank throws
+  /// Runs `work`, which may throw, and must communicate only through a nested call. If it fails on any rank, the first rank throws
   /// CollectiveError and the others ExitQuietly. A single process throws the original error.
   void run_on_all(const std::function<void()>& work);
-  /// Runs `work` on the first rank while the others wait. It returns whether it was completed, and may call the function that it receives
-  /// as often as it likes, to learn whether `stop` holds on any rank. All ranks return what it returned. If it throws, the first rank
-  /// throws, and the others return true.
+  /// Runs `work` on the first rank while the others wait. `work` returns whether it was completed. It may call the function that it
+  /// receives repeatedly, to learn whether `stop` holds on any rank. All ranks return the result of `work`. If `work` throws, the first
+  /// rank throws, and the others return true.
   bool on_first(const std::function<bool(const std::function<bool()>& any_stops)>& work, const std::function<bool()>& stop);
   /// Throws `error` on the first rank and ExitQuietly on the others. Every rank calls it.
   template <class E>
@@ -123,8 +123,8 @@ class Ranks {
     }
     throw error;
   }
-  /// Fails as run_on_all() does unless text() is equal on all ranks. The message names the rank that differs and `what` differs: "corpus".
-  /// A single process does not call text().
+  /// Fails as run_on_all() does unless text() is equal on all ranks. The message names the rank that differs, and `what`: "corpus". A
+  /// single process does not call text().
   void require_same(const std::string& what, const std::function<std::string()>& text);
   /// Returns the first rank's text on all ranks.
   std::string from_first(std::string text);
@@ -141,7 +141,7 @@ class Ranks {
   int rank_ = 0, size_ = 1;
   std::chrono::duration<double> timeout_{};
   std::function<void(const std::string&)> on_silence_;
-  std::atomic<bool> is_cancelled_ = false;
+  std::atomic<bool> is_canceled_ = false;
   double exchange_seconds_ = 0;
   std::vector<std::string> names_{"rank 0"}, hosts_{""};
   Messages messages_;

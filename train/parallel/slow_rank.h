@@ -10,10 +10,10 @@ class SlowRank {
  public:
   struct Found {
     int rank = -1;       // -1: no rank is slow
-    double seconds = 0;  // that it computes in a step
+    double seconds = 0;  // how long it computes in a step
     double median = 0;   // the seconds of the median rank
   };
-  /// Adds a step: `seconds` is how long each rank computed. After every tenth step returns the slowest rank, if it took 1.3 times as long
+  /// Adds a step. `seconds` has how long each rank computed. After every tenth step returns the slowest rank, if it took 1.3 times as long
   /// as the median rank in these steps. Returns each rank only once.
   Found take(std::span<const double> seconds);
 

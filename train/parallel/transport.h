@@ -9,15 +9,15 @@ namespace dikkat {
 /// at a time may call it.
 class Transport {
  public:
-  /// A message in flight. Null: there is no message, or it has arrived.
+  /// A message in flight; null if there is none, or if it has arrived.
   using Message = void*;
 
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// "Open MPI 4.1.4".
+  /// Returns the transport's name: "Open MPI 4.1.4".
   virtual std::string name() const = 0;
-  /// The name of this rank's machine.
+  /// Returns the name of this rank's machine.
   virtual std::string host() const = 0;
   /// Begins to send at most 1 GiB. The bytes must not change until done(). Messages between two ranks arrive in the order of sending.
   virtual Message send(int to, const void* from, std::size_t bytes) = 0;

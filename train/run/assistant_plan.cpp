@@ -61,7 +61,7 @@ OrderedJson json_of(const AssistantPlan& plan) {
           {"table", plan.table},
           {"tasks", plan.tasks},
           {"longest_question", plan.longest_question},
-          {"learnt_pairs", plan.learnt_pairs},
+          {"learnt_pairs", plan.learned_pairs},
           {"before", answers_of(plan.before)},
           {"stages", stages}};
 }
@@ -159,7 +159,7 @@ AssistantPlan read_plan(const std::filesystem::path& folder) {
                        .table = object->at("table"),
                        .tasks = object->at("tasks"),
                        .longest_question = object->at("longest_question"),
-                       .learnt_pairs = object->value("learnt_pairs", index{0}),
+                       .learned_pairs = object->value("learnt_pairs", index{0}),
                        .before = text_of_answers(object->at("before"))};
     for (const auto& stage : object->at("stages")) {
       plan.stages.push_back({.name = stage.at("name"),

@@ -74,7 +74,7 @@ struct AssistantPlan {
   std::string table{};         ///< what will happen, for people
   std::string tasks{};         ///< the name of the file of held-out questions; empty: there is none
   index longest_question = 0;  ///< bytes of a question and its answer
-  index learnt_pairs = 0;      ///< lines of `pairs` that there is time for
+  index learned_pairs = 0;     ///< lines of `pairs` that there is time for
   std::string before{};        ///< with `from`: the answers of that model, as in AssistantStage
   std::vector<AssistantStage> stages{};
 };

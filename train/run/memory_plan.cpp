@@ -7,8 +7,8 @@
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
 #include "train/checkpoint/save.h"
+#include "train/model/fake_quantized_weights.h"
 #include "train/model/precision.h"
-#include "train/model/rounded_weights.h"
 #include "train/parallel/lane_sum.h"
 #include "train/system/format_numbers.h"
 
@@ -178,7 +178,7 @@ MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimize
   }
   plan.save_copy = config.async_save ? saved_bytes(parameters) + plan.optimizer_state() : 0;
   plan.loading = largest_to_pack(parameters);
-  plan.rounded = config.quantize == Quantize::none ? 0 : RoundedWeights(parameters).bytes();
+  plan.rounded = config.quantize == Quantize::none ? 0 : FakeQuantizedWeights(parameters).bytes();
   return plan;
 }
 

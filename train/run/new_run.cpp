@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "train/config/chat_form.h"
 #include "train/config/resolve.h"
+#include "train/config/settle_chat.h"
 #include "train/model/precision.h"
 #include "train/run/absolute_paths.h"
 #include "train/run/origin.h"

@@ -1,10 +1,10 @@
 #include "train/run/origin.h"
 
 #include "autograd/base/error.h"
-#include "train/config/chat_form.h"
-#include "train/config/effect.h"
+#include "train/config/key_effect.h"
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
+#include "train/config/settle_chat.h"
 #include "train/data/tokens/open_tokenizer.h"
 #include "train/data/training_data.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "train/model/precision.h"
-#include "train/run/scored_set.h"
+#include "train/run/loss_fingerprint.h"
 
 namespace dikkat {
 namespace {
@@ -93,15 +93,15 @@ std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, ind
   return report;
 }
 
-const ScoredSet& RunEvaluator::scored() {
+const LossFingerprint& RunEvaluator::scored() {
   if (!scored_) {
-    std::vector<SharedSet> sets;
+    std::vector<SharedFingerprint> sets;
     for (Part& part : validation_) {
-      part.scored = scored_set_of(*part.text, *data_.tokenizer);
+      part.scored = loss_fingerprint_of(*part.text, *data_.tokenizer);
       sets.push_back({.of = part.scored, .share = part.share});
     }
     for (Part& part : others_) {
-      part.scored = scored_set_of(*part.text, *data_.tokenizer);
+      part.scored = loss_fingerprint_of(*part.text, *data_.tokenizer);
     }
     scored_ = scorer_->fingerprint(combined(sets));
   }

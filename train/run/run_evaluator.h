@@ -29,7 +29,7 @@ class RunEvaluator {
   std::optional<EvaluationReport> operator()(std::uint64_t seed, index step, const std::function<bool()>& stop = {},
                                              const std::function<void(double)>& progress = {});
   /// Returns the fingerprint of the tokens that the validation loss is over. Reads the texts once, at the first call or evaluation.
-  const ScoredSet& scored();
+  const LossFingerprint& scored();
   /// Returns the seconds of an evaluation, estimated from a block of each text.
   double estimate();
   /// As Evaluator::reserve(), for all texts.
@@ -41,7 +41,7 @@ class RunEvaluator {
     const EvaluationText* text;
     index count;  // samples to evaluate
     double share;
-    ScoredSet scored{};
+    LossFingerprint scored{};
 
     const Samples& samples() const { return *text->samples; }
   };
@@ -52,7 +52,7 @@ class RunEvaluator {
   Evaluator evaluator_;
   const TrainingData& data_;
   std::vector<Part> validation_, training_, others_;
-  std::optional<ScoredSet> scored_;  // combines those of the validation parts
+  std::optional<LossFingerprint> scored_;  // combines those of the validation parts
 };
 
 }  // namespace dikkat

@@ -29,7 +29,7 @@ class Scorer {
   virtual void judge(const Samples& text, std::span<const index> samples, std::span<const double> numbers, std::vector<SampleLoss>& losses,
                      Evaluation& result) = 0;
   /// Returns the fingerprint of what is scored, from that of the tokens. Evaluations with one fingerprint can be compared.
-  virtual ScoredSet fingerprint(const ScoredSet& tokens) const { return tokens; }
+  virtual LossFingerprint fingerprint(const LossFingerprint& tokens) const { return tokens; }
 };
 
 }  // namespace dikkat

@@ -12,7 +12,7 @@
 
 namespace dikkat {
 
-void summarise_logits(std::span<const float> logits, const std::vector<double>& temperatures, const TeacherRecord& record) {
+void summarize_logits(std::span<const float> logits, const std::vector<double>& temperatures, const TeacherRecord& record) {
   // Keep the likeliest in a heap, whose first is the least likely of them.
   const auto better = [&](std::int32_t a, std::int32_t b) {
     const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
@@ -58,7 +58,7 @@ void summarise_logits(std::span<const float> logits, const std::vector<double>& 
   }
 }
 
-TeacherHeader teacher_header(const TaughtText& text, const Tokenizer& tokenizer, const TeachOptions& options) {
+TeacherHeader teacher_header(const TeacherPositions& text, const Tokenizer& tokenizer, const TeachOptions& options) {
   TeacherHeader header{.top = options.top,
                        .temperatures = options.temperatures,
                        .targets = text.targets(),
@@ -121,7 +121,7 @@ void TeacherPass::operator()(const Samples& samples, index first, index count, s
     };
     // A model may have more rows in its head than the tokenizer has tokens. These never occur.
     parallel_for(rows, Work::elements(rows * classes), [&](index row) {
-      summarise_logits({logits + row * classes, static_cast<std::size_t>(header_.vocab_size)}, header_.temperatures, record_of(row));
+      summarize_logits({logits + row * classes, static_cast<std::size_t>(header_.vocab_size)}, header_.temperatures, record_of(row));
     });
     for (index row = 0; row < rows; ++row) {
       require(std::ranges::all_of(record_of(row).log_probabilities, [](float p) { return std::isfinite(p); }),

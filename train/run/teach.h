@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "train/data/tokens/taught_text.h"
 #include "train/data/tokens/teacher_file.h"
+#include "train/data/tokens/teacher_positions.h"
 #include "train/model/language_model.h"
 
 namespace dikkat {
@@ -14,9 +14,9 @@ namespace dikkat {
 /// Chooses the likeliest classes of a row of logits, and sums the others: the ids ascending, the log-probabilities at temperature 1, and
 /// for each temperature T log sum p^(1/T) over the others. Among equal logits, lower ids are preferred. Logits that are not finite give
 /// NaN.
-void summarise_logits(std::span<const float> logits, const std::vector<double>& temperatures, const TeacherRecord& record);
+void summarize_logits(std::span<const float> logits, const std::vector<double>& temperatures, const TeacherRecord& record);
 
-/// How a text is scored. `window` and `stride` apply to a stream of text (TaughtText::samples()), and are 0 otherwise.
+/// How a text is scored. `window` and `stride` apply to a stream of text (TeacherPositions::samples()), and are 0 otherwise.
 struct TeachOptions {
   index top = 32;
   std::vector<double> temperatures = {1};  // ascending
@@ -26,7 +26,7 @@ struct TeachOptions {
 };
 
 /// Returns the header of a text's teacher file, without what describes the teacher.
-TeacherHeader teacher_header(const TaughtText& text, const Tokenizer& tokenizer, const TeachOptions& options);
+TeacherHeader teacher_header(const TeacherPositions& text, const Tokenizer& tokenizer, const TeachOptions& options);
 
 /// Computes a model's records for the scored targets of samples. The bits do not depend on the number of threads.
 class TeacherPass {

@@ -75,7 +75,7 @@ class Trainer {
   /// new names (CheckpointChoice::latest_good), and edits of config.toml, which have no effect.
   const std::vector<std::string>& remarks() const { return resumed_.remarks; }
   /// Returns which tokens the validation loss is over. Reads the texts at the first call.
-  const ScoredSet& scored() { return evaluator_.scored(); }
+  const LossFingerprint& scored() { return evaluator_.scored(); }
   /// Returns what decides which keys have an effect: the configuration and facts about the texts.
   PlannedRun planned() const;
   /// The order of the samples (windows of block_size tokens, or pairs).
@@ -120,7 +120,7 @@ class Trainer {
   // Before the first step (trainer_start.cpp, trainer_resume.cpp).
   void reserve();   // maps the memory of the run without touching it; throws InputError if the machine has less
   void allocate();  // reserve(), and touches the memory; weights have no values yet
-  void initialise(const std::optional<ModelOrigin>& origin);
+  void initialize(const std::optional<ModelOrigin>& origin);
   void load(const CheckpointFile& checkpoint);
   void prepare_directory(const std::string& edits, CheckpointChoice choice);
   Snapshot snapshot() const;

@@ -87,7 +87,7 @@ Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgre
   return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::move(ranks), learns, [&](Trainer& trainer) {
     require_lora_matches(trainer.model_, trainer.config_.lora);
     trainer.allocate();
-    trainer.initialise(run.origin);
+    trainer.initialize(run.origin);
     trainer.optimizer_->start_average();
     trainer.record_.create(out);
   });
@@ -133,15 +133,15 @@ void Trainer::allocate() {
 }
 
 /// Gives the weights their first values: random ones, or those of the model that the run starts from.
-void Trainer::initialise(const std::optional<ModelOrigin>& origin) {
+void Trainer::initialize(const std::optional<ModelOrigin>& origin) {
   ParameterStore& parameters = model_.parameters();
   if (!origin) {
-    parameters.initialise(state_.seed);
+    parameters.initialize(state_.seed);
     return;
   }
   const bool adapts = config_.lora.rank > 0;
   if (adapts) {
-    parameters.initialise_trained(state_.seed);
+    parameters.initialize_trained(state_.seed);
   }
   const bool hashes = adapts || objective_->identifies_base();
   HashOfBase hash;

@@ -8,7 +8,7 @@ namespace dikkat {
 Trial run_trial(Trainer& trainer, index steps) {
   constexpr double kLongTrial = 10;  // seconds of steps after which a trial ends. It makes several because the first steps vary.
   ParameterStore& parameters = trainer.model_.parameters();
-  parameters.initialise(trainer.state_.seed, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
+  parameters.initialize(trainer.state_.seed, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
   trainer.config_.train.on_nonfinite = OnNonfinite::stop;
   trainer.clock_.limit_passes(kLongTrial);
 

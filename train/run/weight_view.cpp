@@ -30,7 +30,7 @@ WeightView::Shown WeightView::for_passes(index step) {
 
 WeightView::Shown WeightView::for_evaluation() { return {rounded(), &parallel_step_}; }
 
-WeightView::Shown::Shown(RoundedWeights* rounded, DataParallelStep* averaged) : rounded_(nullptr), averaged_(averaged) {
+WeightView::Shown::Shown(FakeQuantizedWeights* rounded, DataParallelStep* averaged) : rounded_(nullptr), averaged_(averaged) {
   if (averaged_ != nullptr) {
     averaged_->exchange_average();
   }

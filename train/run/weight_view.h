@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "train/config/config.h"
-#include "train/model/rounded_weights.h"
+#include "train/model/fake_quantized_weights.h"
 #include "train/parallel/data_parallel_step.h"
 #include "train/run/step_clock.h"
 
@@ -23,7 +23,7 @@ class WeightView {
   /// Shows other weights until it ends.
   class Shown {
    public:
-    Shown(RoundedWeights* rounded, DataParallelStep* averaged);
+    Shown(FakeQuantizedWeights* rounded, DataParallelStep* averaged);
     /// When an error ends the run, an average stays shown, because the other ranks wait for something else then.
     ~Shown() noexcept(false);
     Shown(const Shown&) = delete;
@@ -33,7 +33,7 @@ class WeightView {
     void end();
 
    private:
-    RoundedWeights* rounded_;
+    FakeQuantizedWeights* rounded_;
     DataParallelStep* averaged_;
     int exceptions_ = std::uncaught_exceptions();
   };
@@ -43,11 +43,11 @@ class WeightView {
   Shown for_evaluation();
 
  private:
-  RoundedWeights* rounded() { return rounded_ ? &*rounded_ : nullptr; }
+  FakeQuantizedWeights* rounded() { return rounded_ ? &*rounded_ : nullptr; }
 
   DataParallelStep& parallel_step_;
   const StepClock& clock_;
-  std::optional<RoundedWeights> rounded_;
+  std::optional<FakeQuantizedWeights> rounded_;
   index first_rounded_;  // the first step whose passes see rounded weights
 };
 

@@ -19,7 +19,7 @@ void compute_weights(std::span<const float> logits, float highest, float tempera
   });
 }
 
-/// The first of the largest logits.
+/// Returns the first of the largest logits.
 index likeliest_of(std::span<const float> logits) {
   const auto count = static_cast<index>(logits.size());
   simd::Vec<float> largest = simd::broadcast(-std::numeric_limits<float>::infinity());
@@ -56,8 +56,8 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
     return likeliest;
   }
 
-  // Probabilities before they are normalised.
-  constexpr double kLeast = 1e-6;  // below this the likeliest token is certain, and numbers overflow f32
+  // Compute the probabilities before normalization.
+  constexpr double kLeast = 1e-6;  // at lower temperatures, the likeliest token is certain and f32 overflows
   weights_.resize(logits.size());
   compute_weights(logits, logits[static_cast<std::size_t>(likeliest)], static_cast<float>(std::max(options.temperature, kLeast)),
                   weights_.data());
@@ -68,7 +68,7 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
   const auto logit = [&](index id) { return logits[static_cast<std::size_t>(id)]; };
   const auto likelier = [&](index a, index b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; };
 
-  // The ids that can be drawn.
+  // Select the ids that can be drawn: top_k, then top_p, then min_p.
   ids_.resize(logits.size());
   std::iota(ids_.begin(), ids_.end(), index{0});
   if (0 < options.top_k && options.top_k < static_cast<index>(ids_.size())) {
@@ -80,7 +80,7 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
     for (const index id : ids_) {
       total += weight(id);
     }
-    // Ids whose weight is at most (1 - top_p) / n of the total have a share of at most 1 - top_p together, so the others are enough.
+    // Ids with weights of at most (1 - top_p) / n of the total add up to at most 1 - top_p, so the others are enough.
     const double small = (1 - options.top_p) * total / static_cast<double>(ids_.size());
     std::erase_if(ids_, [&](index id) { return weight(id) <= small; });
     // A binary search instead of sorting: each round splits the undecided ids into the likelier and the less likely half.
@@ -106,7 +106,7 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
     std::sort(ids_.begin(), ids_.end());  // so that the result does not depend on how they were chosen
   }
 
-  // The first id at which the cumulative probability exceeds the random number.
+  // Draw the first id at which the cumulative probability exceeds the random number.
   double total = 0;
   for (const index id : ids_) {
     total += weight(id);
@@ -127,7 +127,7 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
 }
 
 index Draw::draw_of_all(index likeliest, double uniform) {
-  // As above, with the cumulative sums at the ends of blocks, so that only the block with the id is searched.
+  // Find the id by the cumulative sums at the ends of blocks, so that only one block is searched.
   constexpr std::size_t kBlock = 64;
   sums_.clear();
   double total = 0;

@@ -10,7 +10,8 @@ namespace dikkat {
 
 inline constexpr double kHighestTemperature = 1000;
 
-/// Options of drawing a token. The probabilities are softmax(logits / temperature), of the tokens that top_k, then top_p, then min_p keep.
+/// Options for drawing a token. The probabilities are softmax(logits / temperature), over the tokens that top_k, then top_p, then min_p
+/// keep.
 struct DrawOptions {
   double temperature = 1;  // 0: always the likeliest token; at most kHighestTemperature
   index top_k = 0;         // keeps this many of the likeliest tokens; 0: all
@@ -42,9 +43,8 @@ class Draw {
   std::vector<index> ids_;  // the ids that can still be drawn
 };
 
-/// Applies the repetition penalty once for each of `ids`, which must differ: a logit above 0 is divided by `penalty`, and a logit below 0
-/// is multiplied by it. This makes tokens that a text already has less likely (Keskar et al., arXiv 1909.05858, section 4.1, for logits
-/// above 0).
+/// Applies the repetition penalty once for each of `ids`, which must differ: divides a logit above 0 by `penalty`, and multiplies one below
+/// 0 by it. This makes tokens that a text already has less likely (Keskar et al., arXiv 1909.05858, section 4.1, for logits above 0).
 void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty);
 
 /// A number that is added to the logit of one id.
@@ -53,11 +53,11 @@ using LogitBias = std::pair<std::int32_t, double>;
 /// Counts how often each id occurs in a text.
 class IdCounts {
  public:
-  /// Ids from `vocab_size` on are not counted.
+  /// Ignores ids of `vocab_size` and above.
   explicit IdCounts(index vocab_size) : counts_(static_cast<std::size_t>(vocab_size)) {}
 
   void add(std::int32_t id);
-  /// The ids that occur, each once, in the order in which they came.
+  /// Returns the ids that occur, each once, by their first occurrence.
   std::span<const std::int32_t> ids() const { return ids_; }
   index of(std::int32_t id) const { return counts_[static_cast<std::size_t>(id)]; }
 
@@ -72,8 +72,8 @@ void penalize_counts(std::span<float> logits, const IdCounts& answer, double pre
 /// Adds the biases to the logits. An id that is listed twice gets both.
 void add_bias(std::span<float> logits, std::span<const LogitBias> bias);
 
-/// Returns the ids of the `count` likeliest of the first `usable` tokens, likeliest first, and the lower id first between equal ones.
-/// Tokens that cannot occur (-inf) are left out.
+/// Returns the `count` likeliest of the first `usable` ids, likeliest first; between equal ones, the lower id comes first. Leaves out ids
+/// that cannot occur (-inf).
 std::vector<std::int32_t> likeliest_tokens(std::span<const float> logits, index usable, index count);
 
 /// Returns the log of the sum of e^logit, or NaN if a logit is NaN.

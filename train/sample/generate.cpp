@@ -14,8 +14,7 @@ constexpr index kNone = -1;
 
 }  // namespace
 
-/// Feeds a scheduler with samples in the order of their numbers, which are those that the scheduler gives them, and returns the events of a
-/// step one by one.
+/// Adds samples to a scheduler in the order of their numbers, so that it assigns these numbers. Returns the events of a step one by one.
 class Generation::State {
  public:
   State(const Gpt& model, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts, SampleOptions options)
@@ -34,19 +33,19 @@ class Generation::State {
   }
 
   std::optional<Event> next() {
-    // The end of a sample follows its last token, also if the caller has ended it.
+    // Return the end of a sample after its last token, also if the caller has ended it.
     if (const index number = std::exchange(given_, kNone); stopped_.contains(number)) {
       return stop(number);
     }
     while (true) {
-      // The events of the last step.
+      // Return the events of the last step.
       while (at_ < std::ssize(events_)) {
         const Event event = events_[static_cast<std::size_t>(at_++)];
         if (stopped_.contains(event.number)) {
           return stop(event.number);
         }
         if (!running_.contains(event.number)) {
-          continue;  // the caller was given its end already
+          continue;  // its end was returned already
         }
         if (event.failure) {
           std::rethrow_exception(event.failure);
@@ -79,7 +78,7 @@ class Generation::State {
   bool outgrew_context() const { return scheduler_ && scheduler_->outgrew_context(); }
 
  private:
-  /// Adds the samples that come next, as far as there are streams for them. Returns false once all samples have ended.
+  /// Adds the next samples, while streams are free. Returns false once all samples have ended.
   bool add_samples() {
     for (; next_ < total_ && std::ssize(running_) < streams_; ++next_) {
       running_.insert(scheduler_->add({.model = &model_,
@@ -97,7 +96,7 @@ class Generation::State {
     return {.number = number, .ending = Ending::stop};
   }
 
-  /// The end of a sample after an interruption: first of those that have begun, then of the others.
+  /// Returns the end of a sample after an interruption: first of those that have begun, then of the others.
   std::optional<Event> interruption() {
     if (running_.empty()) {
       return next_ < total_ ? std::optional(Event{.number = next_++, .ending = Ending::interrupted}) : std::nullopt;
@@ -118,10 +117,10 @@ class Generation::State {
   const index streams_;                 // samples that are generated together
   std::optional<Scheduler> scheduler_;  // absent if there are no samples
   index next_ = 0;                      // the number of the sample that begins next
-  std::set<index> running_;             // numbers whose end the caller has not been given
-  std::set<index> stopped_;             // those of them that the caller has ended
-  std::span<const Event> events_;       // of the last step
-  index at_ = 0;                        // the next of them
+  std::set<index> running_;             // samples that have begun, whose end was not returned
+  std::set<index> stopped_;             // running samples that the caller has ended
+  std::span<const Event> events_;       // the events of the last step
+  index at_ = 0;                        // the next event
   index given_ = kNone;                 // the sample whose token was the last event, or kNone
   bool is_interrupted_ = false;
 };

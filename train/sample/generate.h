@@ -21,10 +21,10 @@ namespace dikkat {
 ///     }
 ///   }
 ///
-/// Sample s of prompt p has the number p * num_samples + s. The random number for its token i depends only on (seed, s, i), and a sample
-/// does not depend on the samples that are generated with it. Up to eight samples, of any prompts, are generated together with a key/value
-/// cache, by a Scheduler, which reads the last block_size tokens of a prompt once for all samples of it that it has streams for. When a
-/// sample ends, the next one begins. A full context drops its oldest quarter, see Scheduler.
+/// Sample s of prompt p has the number p * num_samples + s. The random number for its token i depends only on (seed, s, i). A sample does
+/// not depend on those that are generated with it. Up to eight samples, of any prompts, are generated together with a key/value cache, by a
+/// Scheduler. It reads the last block_size tokens of a prompt once for all samples of it that have a stream. When a sample ends, the next
+/// one begins. A full context drops its oldest quarter, see Scheduler.
 class Generation {
  public:
   /// A sample's next token, or its end. Logits are valid until next() is called again.
@@ -41,9 +41,9 @@ class Generation {
   /// also for a sample that has no tokens. Its end directly follows its last token, unless it draws one of Vocabulary::ends.
   /// Throws Error if the model's logits are NaN; the generation cannot continue then.
   std::optional<Event> next();
-  /// Ends a sample that is being generated: it gets no more tokens, and its end is Ending::stop. Other numbers are ignored.
+  /// Ends a sample that is being generated: it receives no more tokens, and its end is Ending::stop. Ignores other numbers.
   void end(index number);
-  /// Whether any context has been full and has dropped its oldest tokens.
+  /// Returns whether any context has been full and has dropped its oldest tokens.
   bool outgrew_context() const;
 
  private:
@@ -53,7 +53,7 @@ class Generation {
 
 struct Sample {
   std::vector<Token> tokens{};              // without the prompt
-  std::vector<double> log_probabilities{};  // of each token, in nats, under the softmax of the model's own logits
+  std::vector<double> log_probabilities{};  // log probabilities of the tokens, in nats, under the softmax of the model's own logits
   Ending ending = Ending::length;
 
   /// Adds an event of this sample.

@@ -22,7 +22,7 @@ bool copy(const float* from, std::span<float> to) {
 }  // namespace
 
 void ModelPasses::read(const Gpt& model, std::span<const Token> tokens, KeyValueCache& sequence, std::span<float> logits) {
-  tape_.reset();  // an exception may have left a pass behind
+  tape_.reset();  // an exception may have interrupted the last pass
   Pass pass{.tape = tape_};
   CachedSequences one(std::array{&sequence});
   const Tensor features = model.features(pass, tape_.input<Token>({1, std::ssize(tokens)}, tokens), one);

@@ -12,31 +12,31 @@ namespace dikkat {
 /// impossible, and show that the weights are not finite.
 class ModelPasses {
  public:
-  /// The most sequences of a pass of single tokens: products with as many rows compute each row as if it were the only one.
+  /// The most sequences of a pass of single tokens. Up to this, matrix products compute each row as if it were the only one.
   static constexpr index kMostRows = 16;
 
-  /// Reads tokens that follow those of a sequence. Writes the logits after the last of them, (V), unless `logits` is empty. Throws Error
-  /// if they are NaN.
+  /// Reads the next tokens of a sequence. Writes the logits after the last one, (V), unless `logits` is empty. Throws Error if they are
+  /// NaN.
   void read(const Gpt& model, std::span<const Token> tokens, KeyValueCache& sequence, std::span<float> logits);
 
-  /// A sequence that has one more token to be read.
+  /// A sequence with one more token to read.
   struct Row {
     Token token;
     KeyValueCache* sequence;
-    std::span<float> logits;  // (V): where the logits after it are written
+    std::span<float> logits;  // (V): receives the logits after the token
   };
   /// Reads one token of each sequence, at most kMostRows. The result of a row does not depend on the other rows. Returns for each row
   /// whether its logits are NaN, valid until the next call.
   std::span<const char> read_one_of_each(const Gpt& model, std::span<const Row> rows);
 
-  /// The error of logits that are NaN.
+  /// Returns the error for logits that are NaN.
   static Error nan_error();
 
  private:
   Tape tape_{Recording::off};
   std::vector<Token> tokens_;
   std::vector<KeyValueCache*> sequences_;
-  std::vector<char> is_nan_;  // for each row
+  std::vector<char> is_nan_;  // whether each row's logits are NaN
 };
 
 }  // namespace dikkat

@@ -14,7 +14,7 @@ namespace dikkat {
 /// separator of documents, if the tokenizer has one.
 Vocabulary vocabulary_of(const Tokenizer& tokenizer, bool until_end = true);
 
-/// Returns the prompt of a text without one: the token that begins every text, or else a line break. If the tokenizer has neither, it is
+/// Returns the prompt of a text without one: the token that begins every text, or else a line break. If the tokenizer has neither, returns
 /// the separator of documents, or the first token.
 std::vector<Token> default_prompt(const Tokenizer& tokenizer);
 
@@ -28,8 +28,8 @@ enum class SpecialNames {
 /// cannot encode, and for one without tokens.
 std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, SpecialNames names = SpecialNames::tokens);
 
-/// Returns the token that the continuation of a prompt follows: the prompt's last one. If the prompt is only the token that begins every
-/// text, the continuation begins the text, and the result is nullopt, as for an empty prompt.
+/// Returns the token before the continuation of a prompt: the prompt's last one. If the prompt is only the token that begins every text,
+/// the continuation begins the text, and the result is nullopt, as for an empty prompt.
 std::optional<Token> token_before_text(const Tokenizer& tokenizer, std::span<const Token> prompt);
 
 }  // namespace dikkat

@@ -15,7 +15,7 @@ struct Chunk {
   std::vector<Token> tokens;
   KeyValueCache keys_and_values;
   std::vector<Chunk*> children{};
-  std::int64_t used = 0;  // the number of the use that was its last
+  std::int64_t used = 0;  // the index of its last use
 };
 
 }  // namespace
@@ -29,7 +29,7 @@ class PromptCache::Tree {
 
   index extend(const Gpt& model, std::span<const Token> context, KeyValueCache& to) {
     const index begin = to.length();
-    const index last = (std::ssize(context) - 1) / kChunk * kChunk;  // at least one token is left
+    const index last = (std::ssize(context) - 1) / kChunk * kChunk;  // leaves at least one token to read
     Chunk* parent = nullptr;
     ++uses_;
     for (index at = 0; at < last; at += kChunk) {
@@ -91,8 +91,8 @@ class PromptCache::Tree {
     return found == all.end() ? nullptr : *found;
   }
 
-  /// Returns a chunk without a place in the tree: a new one, or the one that was used least recently and that none follows. Those of the
-  /// present use stay. Returns null if there is no room.
+  /// Returns a chunk without a place in the tree: a new one, or the least recently used one without children. Keeps those of the present
+  /// use. Returns null if there is no room.
   Chunk* make_room() {
     if (count() < most_) {
       const TransformerConfig& c = config_;

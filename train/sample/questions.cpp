@@ -127,11 +127,11 @@ double Share::value() const {
 }
 
 std::pair<double, double> Share::interval() const {
-  constexpr double kZ = 1.959963984540054;  // 95 % of a normal distribution lie within this many standard deviations
+  constexpr double kZ = 1.959963984540054;  // 95 % of a normal distribution is within this many standard deviations
   const auto n = static_cast<double>(all);
-  const double centre = (value() + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
+  const double center = (value() + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
   const double half = kZ / (1 + kZ * kZ / n) * std::sqrt(value() * (1 - value()) / n + kZ * kZ / (4 * n * n));
-  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
+  return {std::max(0.0, center - half), std::min(1.0, center + half)};
 }
 
 std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary,

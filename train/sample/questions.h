@@ -16,13 +16,13 @@ namespace dikkat {
 struct Question {
   std::string prompt;
   std::vector<std::string> choices{};  // the model takes the likeliest one; empty: it writes the answer itself
-  index right = 0;                     // number of the right choice
+  index right = 0;                     // index of the right choice
   std::string answer{};                // without choices: the text that the model must write
 };
 
 /// Reads a line of JSONL: {"prompt", "choices": [...], "answer": NUMBER of the right one, from 0}, or {"prompt", "answer": "TEXT"}. Throws
-/// BadJson (train/text/json_line.h), whose text continues "FILE: line 7, ", for invalid JSON, and InputError, whose text continues "FILE:
-/// line 7 ", for any other line.
+/// BadJson (train/text/json_line.h), whose message continues "FILE: line 7, ", for invalid JSON, and InputError, whose message continues
+/// "FILE: line 7 ", for any other wrong line.
 Question read_question(std::string_view json);
 
 /// Counts how often something was right.
@@ -36,17 +36,17 @@ struct Share {
 
 struct Answers {
   Share choices{};           // the choice with the highest probability is the right one
-  Share choices_per_byte{};  // as `choices`, with log probabilities divided by the bytes of the choice, so that long choices have a chance
+  Share choices_per_byte{};  // the same, but log probabilities are divided by the choice's bytes, which does not favor short choices
   Share texts{};             // the text that the model writes, greedily, is the answer, apart from white space around it
 };
 
-/// Returns the tokens in which a prompt is given to the model.
+/// Returns the tokens of a prompt for the model.
 using EncodePrompt = std::function<std::vector<Token>(const std::string& prompt)>;
 
 /// Asks all questions. The text that the model writes ends at one of `vocabulary.ends`, and at a line break unless the answer has one. A
 /// choice is encoded separately from its prompt. `answered` is called after each question, and `stop` between questions and tokens; if it
-/// returns true, there is no result. Throws InputError, which begins with the number of the question, if a prompt and
-/// an answer together exceed the model's context.
+/// returns true, there is no result. Throws InputError, which begins with the question's number, if a prompt and an answer together exceed
+/// the model's context.
 std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary,
                            const std::vector<Question>& questions, const EncodePrompt& encode,
                            const std::function<void(index done)>& answered = {}, const std::function<bool()>& stop = {});

@@ -77,7 +77,7 @@ RunningSample::Drawn RunningSample::draw(std::span<const float> of_model) {
   const SampleOptions& options = request_.options;
   const Vocabulary& vocabulary = request_.vocabulary;
   std::copy_n(of_model.begin(), vocabulary.size, logits_.begin());
-  // Penalties and biases, then what must not be drawn.
+  // Change the logits by penalties and biases, then exclude tokens.
   change_logits();
   for (const Token token : vocabulary.suppressed) {
     logits_[static_cast<std::size_t>(token)] = kNever;
@@ -89,6 +89,7 @@ RunningSample::Drawn RunningSample::draw(std::span<const float> of_model) {
     }
   }
 
+  // Draw. The random number depends only on the seed, the sample and the position.
   const RandomStream random(options.seed, "sample", static_cast<std::uint64_t>(options.first_sample + request_.sample));
   const auto token = static_cast<Token>(draw_(logits_, draw_options(options), random.uniform(new_tokens())));
   if (std::ranges::find(vocabulary.ends, token) != vocabulary.ends.end()) {

@@ -12,22 +12,22 @@ namespace dikkat {
 /// A sample that is being generated: its text, and how its next token is drawn.
 class RunningSample {
  public:
-  /// The request must be valid, see check(). Its text begins with the prompt. Of a prompt that is longer than a context, the model reads
-  /// the end.
+  /// Returns the request must be valid, see check(). Its text begins with the prompt. The model reads only the end of a prompt that is
+  /// longer than a context.
   RunningSample(index number, SampleRequest request);
 
   index number() const { return number_; }
   const Gpt& model() const { return *request_.model; }
-  /// The tokens that the model reads. Their positions count from the first.
+  /// Returns the tokens that the model reads. Their positions count from the first.
   std::span<const Token> context() const { return std::span(text_).subspan(static_cast<std::size_t>(begin_)); }
   /// Drops the oldest quarter of a context that is longer than the model's. Returns the number of tokens that it dropped.
   index drop_oldest();
-  /// Whether keys and values of the rest then stay as they are.
+  /// Returns whether the keys and values of the remaining context are then kept.
   bool keeps_rest() const { return !request_.options.rereads && model().has_relative_positions(); }
 
   struct Drawn {
-    std::optional<Token> token{};    // absent if the sample ends without one more
-    std::optional<Ending> ending{};  // if the sample ends
+    std::optional<Token> token{};    // absent if the sample ends without another token
+    std::optional<Ending> ending{};  // absent if the sample continues
   };
   /// Draws the next token from the model's logits, (V), and adds it to the text. Different samples may draw on different threads.
   Drawn draw(std::span<const float> of_model);
@@ -45,8 +45,8 @@ class RunningSample {
   std::vector<Token> text_;  // prompt first
   std::unique_ptr<TokenConstraint> constraint_;
   IdCounts in_text_;           // the tokens of the text, if there is a repetition penalty
-  IdCounts in_answer_;         // those without the prompt, if there is one of the other penalties
-  std::vector<float> logits_;  // of the vocabulary, after penalties and masks
+  IdCounts in_answer_;         // the tokens after the prompt, if there is one of the other penalties
+  std::vector<float> logits_;  // the vocabulary's logits, after penalties and masks
   Draw draw_;
 };
 

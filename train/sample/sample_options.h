@@ -19,7 +19,7 @@ class PromptCache;
 struct SampleOptions {
   index max_new_tokens = 500;
   index num_samples = 1;     // samples of each prompt
-  double temperature = 0.8;  // this and the next three as in DrawOptions
+  double temperature = 0.8;  // for this and the next three, see DrawOptions
   index top_k = 0;
   double top_p = 1;
   double min_p = 0;
@@ -32,7 +32,7 @@ struct SampleOptions {
   index first_sample = 0;                  // number of each prompt's first sample, which selects its random numbers
   bool rereads = false;                    // whether the rest of a full context is read again, see Scheduler
   bool log_probabilities = false;          // whether Sample::add() computes them
-  std::optional<DType> cache{};            // of keys and values: bf16 halves their memory; absent: the model's own
+  std::optional<DType> cache{};            // type of keys and values: bf16 halves their memory; absent: the model's
   PromptCache* prompts = nullptr;          // keeps prompts from one generation to the next; its type must be that of `cache`
   std::function<bool()> interrupted = {};  // called before each pass of the model; all samples end when it returns true
   /// Makes the constraint of each sample; empty: none. It masks logits last, and a sample that is complete, or that may draw no token at
@@ -48,7 +48,7 @@ DrawOptions draw_options(const SampleOptions& options);
 
 /// The ids that sampling may draw.
 struct Vocabulary {
-  index size = 0;                   // ids from here on are padding of the embedding table
+  index size = 0;                   // higher ids are padding of the embedding table
   std::vector<Token> suppressed{};  // ids that are never drawn
   std::vector<Token> ends{};        // a sample ends when it draws one of these ids, which is not part of it
 };

@@ -26,11 +26,11 @@ void check(const SampleRequest& request);
 /// A sample's next token, or its end.
 struct SampleEvent {
   index number = 0;                 // the sample's number
-  Token token = 0;                  // if it has not ended
+  Token token = 0;                  // the token, if the sample has not ended
   std::span<const float> logits{};  // (V): the model's own, from which the token was drawn
-  index prompt_cached = 0;          // with a token: tokens of the prompt that were not read for this sample, because a cache had them
+  index prompt_cached = 0;          // with a token: how many tokens of the prompt came from a cache
   std::optional<Ending> ending{};   // why the sample has ended; this event has no token
-  std::exception_ptr failure{};     // if it has ended because of an exception; its ending is then Ending::interrupted
+  std::exception_ptr failure{};     // the exception that ended the sample, with Ending::interrupted
 };
 
 }  // namespace dikkat

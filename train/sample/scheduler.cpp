@@ -13,38 +13,38 @@
 namespace dikkat {
 namespace {
 
-/// What a stream's sample needs next.
+/// The next need of a stream's sample.
 enum class Need {
   nothing,  // there is no sample
   prompt,   // chunks of its context must be read
   leader,   // another stream reads the same prompt
-  draw,     // its logits are there
+  draw,     // its logits are computed
   token,    // its last token must be read
 };
 
-/// Memory for one running sample, and the sample. It keeps the prompt, as it was read, when the sample has ended.
+/// Memory for one running sample, and the sample. It keeps the prompt's keys and values after the sample has ended.
 struct Stream {
   Need need = Need::nothing;
   std::optional<RunningSample> sample{};
   KeyValueCache keys_and_values;
-  Stream* leader = nullptr;         // for Need::leader
-  bool draws_after_prompt = false;  // for Need::draw: from prompt_logits
+  Stream* leader = nullptr;         // the stream that reads the prompt, for Need::leader
+  bool draws_after_prompt = false;  // for Need::draw: whether to draw from prompt_logits
   index prompt_cached = 0;          // tokens of the sample's prompt that were not read for it
   std::int64_t left = 0;            // when its last sample ended, counted in ends
 
-  // The prompt whose keys and values lie here, from the first position on.
+  // The prompt whose keys and values lie here, starting at the first position.
   const Gpt* model = nullptr;
-  std::vector<Token> prompt{};         // as far as it is in a context
-  bool has_prompt = false;             // whether it has been read, and is still there
-  std::vector<float> prompt_logits{};  // (V): after it
+  std::vector<Token> prompt{};         // the part of it that is in a context
+  bool has_prompt = false;             // whether it has been read, and is kept
+  std::vector<float> prompt_logits{};  // (V): the logits after the prompt
 
   bool is_free() const { return need == Need::nothing; }
   bool is_of(const Gpt& of, std::span<const Token> context) const { return model == &of && std::ranges::equal(prompt, context); }
-  /// Whether the sample's context is its prompt, which has not been read yet.
+  /// Returns whether the sample's context is its prompt, which has not been read yet.
   bool reads_prompt() const { return need == Need::prompt && !has_prompt && !prompt.empty(); }
 };
 
-/// What models that share a scheduler have in common.
+/// The size that models must share to share a scheduler.
 struct Size {
   index layers, keys, context, vocabulary;
 
@@ -99,7 +99,7 @@ class Scheduler::State {
 
   std::span<const Event> step() {
     events_ = std::exchange(ended_, {});
-    // Read a chunk of a prompt, or the last tokens, if there are any. They take turns.
+    // Read a chunk of a prompt or the last tokens, in turn, if there are any.
     for (Stream& one : streams_) {
       const index dropped = one.need == Need::token ? one.sample->drop_oldest() : 0;
       if (dropped == 0) {
@@ -150,7 +150,7 @@ class Scheduler::State {
     return std::span(logits_).subspan(static_cast<std::size_t>(&one - streams_.data()) * width, width);
   }
 
-  /// Gives free streams to the requests that have waited longest.
+  /// Assigns free streams to the requests that have waited longest.
   void admit() {
     while (!waiting_.empty()) {
       const SampleRequest& next = waiting_.front().second;
@@ -169,7 +169,7 @@ class Scheduler::State {
     }
   }
 
-  /// The free stream that has this prompt, or else one without a prompt, or else the one that was left first. Null if none is free.
+  /// Returns the free stream that has this prompt, or else one without a prompt, or else the one that was left first. Null if none is free.
   Stream* free_stream_for(const SampleRequest& request) {
     Stream* found = nullptr;
     const auto context = end_of(request.prompt);
@@ -187,7 +187,7 @@ class Scheduler::State {
     return found;
   }
 
-  /// The part of a prompt that fits into a context.
+  /// Returns the end of a prompt that fits into a context.
   std::span<const Token> end_of(std::span<const Token> prompt) const {
     return prompt.last(std::min(prompt.size(), static_cast<std::size_t>(size_.context)));
   }
@@ -195,7 +195,7 @@ class Scheduler::State {
   void begin(Stream& stream, RunningSample sample) {
     const auto context = sample.context();
     const Gpt& model = sample.model();
-    // A stream has read the prompt, or reads it.
+    // Look for a stream that has read the prompt, or is reading it.
     const auto has = [&](const Stream& one) { return one.has_prompt && one.is_of(model, context); };
     const auto reads = [&](const Stream& one) { return one.reads_prompt() && one.is_of(model, context); };
     Stream* with = has(stream) ? &stream : find(has);
@@ -309,7 +309,7 @@ class Scheduler::State {
     }
     while (!left.empty()) {
       const Gpt& model = left.front()->sample->model();
-      std::vector<Stream*> others, streams;  // of other models, and of the rows
+      std::vector<Stream*> others, streams;  // streams of other models, and of the rows
       rows_.clear();
       for (Stream* one : left) {
         if (&one->sample->model() != &model) {
@@ -319,7 +319,7 @@ class Scheduler::State {
         streams.push_back(one);
         rows_.push_back({.token = one->sample->context().back(), .sequence = &one->keys_and_values, .logits = logits_of(*one)});
       }
-      // Passes of about the same size.
+      // Make passes of about the same size.
       const index count = std::ssize(rows_);
       const index passes = ceil_div(count, ModelPasses::kMostRows);
       for (index i = 0; i < passes; ++i) {
@@ -352,6 +352,7 @@ class Scheduler::State {
 
   /// Draws a token for every sample that can, and ends those that are complete.
   void draw() {
+    // Draw on all threads. An exception ends only its own sample.
     std::vector<Stream*> ready;
     for (Stream& one : streams_) {
       if (one.need == Need::draw) {
@@ -374,6 +375,7 @@ class Scheduler::State {
         failures[at] = std::current_exception();
       }
     });
+    // Report the tokens and ends in the order of the streams.
     for (std::size_t i = 0; i < ready.size(); ++i) {
       Stream& one = *ready[i];
       const index number = one.sample->number();
@@ -416,7 +418,7 @@ class Scheduler::State {
     one.need = Need::nothing;
   }
 
-  /// Frees a stream. Its prompt stays, if it has been read. If not, the first stream that waits for it continues to read it.
+  /// Frees a stream. Keeps its prompt, if it has been read. If not, the first stream that waits for the prompt continues to read it.
   void leave(Stream& one) {
     const auto follows = [&](const Stream& other) { return other.need == Need::leader && other.leader == &one; };
     if (one.need == Need::prompt) {
@@ -448,13 +450,13 @@ class Scheduler::State {
   PromptCache* prompts_;
   ModelPasses passes_;
   std::vector<Stream> streams_;
-  std::vector<float> logits_;  // (streams, V): those that the last tokens were drawn from
+  std::vector<float> logits_;  // (streams, V): the logits that the last tokens were drawn from
   std::deque<Waiting> waiting_;
   std::deque<Stream*> reading_;  // streams that need chunks, in turn
   bool is_turn_of_prompts_ = true;
   std::vector<ModelPasses::Row> rows_;
-  std::vector<Event> events_;  // of the last step
-  std::vector<Event> ended_;   // of the next step
+  std::vector<Event> events_;  // the events of the last step
+  std::vector<Event> ended_;   // the ends for the next step
   index next_ = 0;             // the number of the next request
   std::int64_t leavings_ = 0;
   index prompt_tokens_read_ = 0, prompt_tokens_cached_ = 0;
@@ -468,12 +470,12 @@ Scheduler::~Scheduler() = default;
 
 std::size_t Scheduler::bytes(const TransformerConfig& model, const Options& options) {
   const DType dtype = options.cache.value_or(DType::f32);
-  // While a cache grows, the old one is there too.
+  // A growing cache is copied, so for a while the old one takes memory too.
   index before = 0;
   for (index positions = Gpt::kFirstPositions; positions < model.block_size; positions *= 2) {
     before = positions;
   }
-  // Logits of the last token, after the prompt, and after penalties; weights and ids that are drawn from; tokens of the text.
+  // Count logits after the last token, after the prompt, and after penalties; weights and ids of drawing; and tokens of the text.
   constexpr std::size_t kOfAToken = 3 * sizeof(float) + sizeof(float) + sizeof(index) + sizeof(Token) + 1;
   const std::size_t stream = key_value_bytes(model, model.block_size, dtype) + kOfAToken * static_cast<std::size_t>(model.vocab_size);
   return static_cast<std::size_t>(options.streams) * stream + key_value_bytes(model, before, dtype);

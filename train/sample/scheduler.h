@@ -27,55 +27,55 @@ class PromptCache;
 ///
 /// Samples with the same prompt read it once if they come together, or while a stream still has it.
 ///
-/// A sample has the same bits whatever runs beside it, whatever was cached, and on any number of threads: chunks begin at multiples of
-/// PromptCache::kChunk from where its context begins, and a pass of single tokens has at most 16 rows, which do not depend on each other.
+/// A sample's bits do not depend on other samples, on the cache or on the number of threads. Chunks begin at multiples of
+/// PromptCache::kChunk from the start of its context. A pass of single tokens has at most 16 rows, which do not depend on each other.
 ///
 /// A full context drops its oldest quarter. With relative positions (Gpt::has_relative_positions()), the rest keeps its keys and values.
-/// Those of deep layers have seen the dropped tokens, so the model still knows something of them. With other positions, and with
+/// Those of deep layers have seen the dropped tokens, so some of their information remains. With other positions, and with
 /// SampleOptions::rereads, positions count from the first remaining token, and the rest is read again, in chunks.
 class Scheduler {
  public:
   struct Options {
     index streams = 8;               // samples that run together
-    std::optional<DType> cache{};    // of keys and values: bf16 halves their memory; absent: the model's own
+    std::optional<DType> cache{};    // type of keys and values: bf16 halves their memory; absent: the model's
     PromptCache* prompts = nullptr;  // keeps prompts; must outlive the scheduler, with keys and values of the same type
   };
   using Event = SampleEvent;
 
-  /// The model gives the size of keys and values. Throws Error if there is not enough memory, and for a type of keys and values that the
-  /// model cannot read.
+  /// Returns the model determines the size of keys and values. Throws Error if there is not enough memory, and for a type of keys and
+  /// values that the model cannot read.
   Scheduler(const Gpt& model, const Options& options);
   Scheduler(Scheduler&&) noexcept;
   Scheduler& operator=(Scheduler&&) noexcept;
   ~Scheduler();
 
-  /// The most bytes that a scheduler of models with this configuration, as Gpt::config() returns it, takes: keys and values of full
-  /// contexts, and logits. The prompts' cache is not among them.
+  /// Returns the most bytes of a scheduler for models with this configuration (Gpt::config()): keys and values of full contexts, and
+  /// logits. They do not include the prompts' cache.
   static std::size_t bytes(const TransformerConfig& model, const Options& options);
 
-  /// Queues a sample and returns its number: 0, 1, 2, and so on. Throws as check(request) does, and Error for a model whose keys and values
-  /// have another size than those of the scheduler's model. A request that is refused has no number.
+  /// Queues a sample and returns its number: 0, 1, 2, and so on. Throws what check(request) throws, and Error for a model whose keys and
+  /// values have another size than the scheduler's. A refused request has no number.
   index add(SampleRequest request);
 
-  /// Ends a sample that is running or waiting: it gets no more tokens, and the next step has its end. Other numbers are ignored.
+  /// Ends a sample that is running or waiting: it receives no more tokens, and the next step has its end. Ignores other numbers.
   void end(index number, Ending why);
 
   /// Makes one pass of the model, or one of each model for single tokens, if something waits for it. Returns the tokens that samples have
-  /// drawn and the samples' ends, in the order of their numbers; each end follows the last token of its sample. The events are valid until
-  /// the next step. A sample whose logits are NaN, whose constraint throws, or that needs more memory than there is, ends with
+  /// drawn and the samples' ends, in the order of their numbers. An end comes after the sample's last token. The events are valid until the
+  /// next step. A sample whose logits are NaN, whose constraint throws, or that needs more memory than there is, ends with
   /// SampleEvent::failure, and the others continue. If step() itself throws, the scheduler cannot continue.
   std::span<const Event> step();
-  /// Whether the next step makes a pass of a model.
+  /// Returns whether the next step makes a pass of a model.
   bool reads_next() const;
 
-  /// Whether nothing runs or waits, and no event is left to return.
+  /// Returns whether nothing runs or waits, and no event is left to return.
   bool is_idle() const;
   index running() const;  // samples that have a stream
   index waiting() const;  // samples that wait for one
-  /// Tokens of prompts that models have read so far, and those that they have not because a cache had them.
+  /// Numbers of prompt tokens that models have read so far, and of those that came from a cache.
   index prompt_tokens_read() const;
   index prompt_tokens_cached() const;
-  /// Whether any sample's context has been full and has dropped its oldest tokens.
+  /// Returns whether any sample's context has been full and has dropped its oldest tokens.
   bool outgrew_context() const;
 
  private:

@@ -26,7 +26,7 @@ TextGeneration::TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Voc
       num_samples_(options.num_samples),
       with_log_probabilities_(options.log_probabilities),
       generation_(model, std::move(vocabulary), std::move(prompts), options) {
-  const TextStream first(tokenizer, std::nullopt, stops_);  // throws for a stop string that cannot be used
+  const TextStream first(tokenizer, std::nullopt, stops_);  // throws for an invalid stop string
 }
 
 std::optional<TextGeneration::Event> TextGeneration::next() {

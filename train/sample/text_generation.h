@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-/// How the text of a sample stands to its prompt.
+/// The relation of a sample's text to its prompt.
 enum class SampleText {
   continuation,  // prompt and sample are one text
   answer,        // the sample is a text of its own, as in a conversation
@@ -32,11 +32,11 @@ class TextGeneration {
   struct Event {
     index number = 0;              // the sample's number
     std::string text{};            // bytes that have become final with one more token, or with the sample's end; may be empty
-    std::optional<Ended> ended{};  // with the sample's last event
+    std::optional<Ended> ended{};  // set in the sample's last event
   };
 
-  /// Keeps references to model and tokenizer. A sample ends before one of `stops`, with Ending::stop. Throws as Generation and TextStream
-  /// do.
+  /// Keeps references to model and tokenizer. A sample ends before one of `stops`, with Ending::stop. Throws what Generation and TextStream
+  /// throw.
   TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts,
                  const SampleOptions& options, std::vector<std::string> stops = {}, SampleText kind = SampleText::continuation);
 
@@ -51,12 +51,12 @@ class TextGeneration {
     TextStream text;
   };
   const Tokenizer* tokenizer_;
-  std::vector<std::optional<Token>> before_;  // the token that the samples of each prompt follow
+  std::vector<std::optional<Token>> before_;  // the token before the samples of each prompt
   std::vector<std::string> stops_;
   index num_samples_;
   bool with_log_probabilities_;
   Generation generation_;
-  std::map<index, Running> running_;  // by number
+  std::map<index, Running> running_;  // the keys are the samples' numbers
 };
 
 }  // namespace dikkat

@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-/// Returns the number of bytes at the end of the text that may begin the stop string, but are not all of it.
+/// Returns how many bytes at the end of the text may begin the stop string, without being all of it.
 std::size_t begun(std::string_view text, std::string_view stop) {
   for (std::size_t size = std::min(text.size(), stop.size() - 1); size > 0; --size) {
     if (text.ends_with(stop.substr(0, size))) {
@@ -50,7 +50,7 @@ std::string TextStream::push(Token token) {
   text_ += text_behind(*tokenizer_, last_, token);
   last_ = token;
 
-  // The first stop string that is complete, and the longest one that may have begun.
+  // Find the first complete stop string, and the longest one that may have begun.
   const std::size_t from = known - std::min(known, longest_stop_ - std::min<std::size_t>(longest_stop_, 1));
   std::size_t end = std::string::npos;
   std::size_t held = 0;

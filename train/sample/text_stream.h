@@ -9,16 +9,15 @@
 namespace dikkat {
 
 /// Returns the text that a token adds after another one, including the blank that some tokenizers put between them. Without `before`, the
-/// token begins a text, whose first blank may have been put there by the tokenizer: it is then left out.
+/// token begins a text; a first blank that the tokenizer put there is left out.
 std::string text_behind(const Tokenizer& tokenizer, std::optional<Token> before, Token token);
 
-/// Turns tokens into text, one after another, and returns bytes as soon as they are final: never part of a UTF-8 character, and nothing
-/// that may be the beginning of a stop string. A stop string ends the text and is not part of it. It may span several tokens. It is not
-/// searched for in the prompt.
+/// Turns tokens into text, one after another, and returns bytes as soon as they are final. They are never part of a UTF-8 character or the
+/// possible beginning of a stop string. A stop string ends the text and is not part of it. It may span several tokens, but is not searched
+/// for in the prompt.
 class TextStream {
  public:
-  /// `before` is the token that the text follows, as in text_behind(). Keeps a reference to the tokenizer. Throws InputError for an empty
-  /// stop string.
+  /// `before` is the token before the text (text_behind()). Keeps a reference to the tokenizer. Throws InputError for an empty stop string.
   TextStream(const Tokenizer& tokenizer, std::optional<Token> before, std::vector<std::string> stops = {});
 
   /// Adds a token and returns the bytes that have become final. Tokens after a stop string are ignored.
@@ -26,9 +25,9 @@ class TextStream {
   /// Returns the text that was held back. Call it after the last token.
   std::string finish();
 
-  /// Whether the text has ended at a stop string.
+  /// Returns whether the text has ended at a stop string.
   bool stopped() const { return stopped_; }
-  /// All of the text, including bytes that are held back.
+  /// Returns all of the text, including bytes that are held back.
   const std::string& text() const { return text_; }
 
  private:

@@ -16,9 +16,9 @@ class TokenConstraint {
 
   /// Sets the logits, (V), of tokens that must not come next to -inf. A token that ends the sample is allowed where the text may end.
   virtual void mask(std::span<float> logits) = 0;
-  /// Continues with a token that was drawn. It is never one that ends the sample.
+  /// Continues with a drawn token, which never ends the sample.
   virtual void accept(Token token) = 0;
-  /// Whether the text is complete, and nothing can follow.
+  /// Returns whether the text is complete, and nothing can follow.
   virtual bool is_complete() const = 0;
 };
 

@@ -9,13 +9,12 @@
 namespace dikkat {
 namespace {
 
-// The number of hypotheses that are extended together. Products with up to 16 rows read the weights once, and a row does not depend on the
-// others.
+// The number of hypotheses that are extended together. Products with up to 16 rows read the weights once, and rows are independent.
 constexpr index kTogether = 16;
 
 /// A target that is being generated.
 struct Hypothesis {
-  std::int32_t source = 0;    // number of its source in the block
+  std::int32_t source = 0;    // index of its source in the block
   index row = 0;              // its row of the cache, until it has ended
   std::vector<Token> tokens;  // start token first
   double log_probability = 0;
@@ -117,7 +116,7 @@ class Block {
     return std::ssize(*std::max_element(sources.begin(), sources.end(), shorter));
   }
 
-  /// Encodes one source in a pass of its own, so that a result does not depend on the others.
+  /// Encodes one source in its own pass, so that a result does not depend on the others.
   EncoderDecoder::EncoderOutput encode(Pass& pass, std::size_t i) const {
     return model_.encode(pass, pass.tape.input<Token>({1, std::ssize(sources_[i])}, sources_[i]));
   }
@@ -172,7 +171,7 @@ class Block {
     beam = std::move(next);
   }
 
-  /// Gives each unfinished hypothesis a row of its own, from 0 on: the row of the hypothesis that it continues, or a copy of that row.
+  /// Assigns a row to each unfinished hypothesis, starting at 0: the row of the hypothesis that it continues, or a copy of that row.
   void arrange() {
     std::vector<Hypothesis*> unfinished, others;
     for (Beam& beam : beams_) {
@@ -236,6 +235,7 @@ std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer&
                                    const std::function<void(double)>& progress) {
   const SequenceTokens special = sequence_tokens_of(tokenizer);
   const index vocab = tokenizer.vocab_size();
+  // Check the options.
   require_input(options.beam >= 1 && options.beam < vocab - 1, "beam is ", options.beam, ", expected 1 to ", vocab - 2,
                 " (fewer than the tokens that may follow)");
   require_input(options.length_penalty >= 0 && std::isfinite(options.length_penalty), "length-penalty is ", options.length_penalty,
@@ -245,6 +245,7 @@ std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer&
   const index block_size = model.config().block_size;
   const index most = options.max_new_tokens == 0 ? block_size : std::min(options.max_new_tokens, block_size);
 
+  // Translate blocks of sources, a token of each hypothesis at a time.
   std::vector<Translation> translations;
   Tape tape(Recording::off);
   const auto block_rows = static_cast<std::size_t>(std::max<index>(1, kTogether / options.beam));

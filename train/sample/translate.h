@@ -30,9 +30,9 @@ std::vector<Token> encode_source(const Tokenizer& tokenizer, std::string_view te
 
 /// Generates a target for each source, one token at a time, from the start token to the end token. Beam search keeps the `beam` likeliest
 /// hypotheses; a finished one keeps its place among them, and the best finished one wins. Ties go to the lower token. The model reads one
-/// source at a time, and the last tokens of up to 16 hypotheses together; a result does not depend on the other sources. `stop` is called
-/// before each token; if it returns true, the result is empty. `progress` gets the share that is done. Throws InputError for an option out
-/// of range, and Error if the model's logits are NaN.
+/// source at a time, and the last tokens of up to 16 hypotheses together. A result does not depend on the other sources. `stop` is called
+/// before each token; if it returns true, the result is empty. `progress` receives the share that is done. Throws InputError for an option
+/// out of range, and Error if the model's logits are NaN.
 std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer& tokenizer, std::span<const std::vector<Token>> sources,
                                    const TranslateOptions& options, const std::function<bool()>& stop = {},
                                    const std::function<void(double)>& progress = {});
@@ -45,8 +45,7 @@ struct LayerAttention {
 };
 
 /// Returns the weights of all attention layers, in the order of computation, for a source and a target (its tokens without special tokens).
-/// Query t of the decoder is the position that predicts token t; the last query predicts the end token, which a target that fills
-/// the block does not have.
+/// Query t of the decoder predicts token t. The last query predicts the end token, unless the target fills the block.
 std::vector<LayerAttention> attention_of(const EncoderDecoder& model, const Tokenizer& tokenizer, const std::vector<Token>& source,
                                          const std::vector<Token>& target);
 

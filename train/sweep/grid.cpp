@@ -48,7 +48,7 @@ std::vector<std::string> values_of(const Key& key, std::string_view list, schema
   return values;
 }
 
-/// Returns a text for a file name. Different texts give different names.
+/// Converts a string to a part of a file name. Different strings have different results.
 std::string for_file_name(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string name;
@@ -113,7 +113,7 @@ std::vector<index> parse_seeds(std::string_view text) {
 
 std::vector<GridPoint> grid_of(std::span<const Variation> variations) {
   constexpr std::size_t kMost = 10'000;
-  constexpr std::size_t kLongest = 180;  // file names have at most 255 bytes, and a seed is added
+  constexpr std::size_t kLongest = 180;  // file names have at most 255 bytes, and a seed is appended
   std::vector<GridPoint> points(1);
   for (const auto& [key, values] : variations) {
     require_input(points.size() * values.size() <= kMost, "--vary gives more than ", kMost, " combinations; leave out some values");

@@ -18,11 +18,11 @@ struct Variation {
   bool operator==(const Variation&) const = default;
 };
 
-/// Parses texts such as "optim.learning_rate=1e-3,2e-3". Throws InputError with all problems: an unknown key, a value that the key does not
-/// accept, a key or value that is given twice, and keys whose values cannot be compared by their losses (texts, tokenizers, seeds).
+/// Parses strings such as "optim.learning_rate=1e-3,2e-3". Throws InputError with all problems: an unknown key, a value that the key does
+/// not accept, a repeated key or value, and keys whose values cannot be compared by their losses (texts, tokenizers, seeds).
 std::vector<Variation> parse_variations(std::span<const std::string> texts);
 
-/// Parses "1,2,3". Throws InputError for a text that is not a seed, or is given twice.
+/// Parses "1,2,3". Throws InputError for an item that is not a seed, or is repeated.
 std::vector<index> parse_seeds(std::string_view text);
 
 /// One point of a grid.

@@ -4,8 +4,8 @@
 
 namespace dikkat {
 
-/// Returns whether a key acts late in a run, as regularisation does, which costs loss at first, or the decay of the learning rate.
-/// Successive halving compares runs early, so it may stop the value that would be best at the end.
+/// Returns whether a key acts late in a run, such as the learning rate's decay, or regularization, which costs loss at first. Successive
+/// halving compares runs early, so it may stop the value that would be best at the end.
 bool acts_late(std::string_view key);
 
 }  // namespace dikkat

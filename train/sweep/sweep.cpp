@@ -76,6 +76,7 @@ bool LegResult::failed() const { return !failure.empty() || !std::isfinite(loss)
 Halving walk(const SweepPlan& plan, std::vector<LegResult>& ended, const std::function<std::optional<LegResult>(const Leg&)>& train) {
   require(!plan.seeds.empty(), "a sweep has no seeds, expected one or more");
   Halving halving{.complete = false, .stopped_at = std::vector<index>(plan.max_steps.size())};
+  // Take a leg's earlier result, or train it.
   const auto result_of = [&](const Leg& leg) -> std::optional<LegResult> {
     const auto earlier = std::find_if(ended.begin(), ended.end(), [&](const LegResult& r) { return r.leg == leg; });
     if (earlier != ended.end()) {
@@ -88,7 +89,7 @@ Halving walk(const SweepPlan& plan, std::vector<LegResult>& ended, const std::fu
     return result;
   };
 
-  // All rungs with the first seed.
+  // Train through all rungs with the first seed.
   std::vector<index> left(plan.max_steps.size());
   std::iota(left.begin(), left.end(), index{0});
   const std::vector<index> rungs = plan.rungs();
@@ -105,6 +106,7 @@ Halving walk(const SweepPlan& plan, std::vector<LegResult>& ended, const std::fu
       }
       results.push_back(*result);
     }
+    // Continue with the best; record where the others stopped.
     const auto count = static_cast<index>(left.size());
     left = best_of(results, last ? count : survivors(count, plan.eta));
     for (const LegResult& r : results) {
@@ -114,7 +116,7 @@ Halving walk(const SweepPlan& plan, std::vector<LegResult>& ended, const std::fu
     }
   }
 
-  // The combinations that reached the end, with the other seeds.
+  // Train the combinations that reached the end with the other seeds.
   for (const index seed : std::span(plan.seeds).subspan(1)) {
     for (const index combination : left) {
       if (!result_of({.combination = combination, .seed = seed, .from = 0, .steps = plan.max_steps[at(combination)]})) {
@@ -140,13 +142,14 @@ Forecast forecast(const SweepPlan& plan, std::vector<LegResult> ended, std::span
 
 std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResult>& ended) {
   using State = Standing::State;
+  // Walk without training, to find where combinations were stopped.
   std::vector<LegResult> copy = ended;
   const Halving halving = walk(plan, copy, [](const Leg&) { return std::nullopt; });
   std::vector<Standing> all;
   for (index c = 0; c < plan.combinations(); ++c) {
     Standing standing{.combination = c, .rung = halving.stopped_at[at(c)]};
 
-    // The furthest leg of each seed.
+    // Find the furthest leg of each seed.
     std::vector<LegResult> furthest;
     for (const index seed : plan.seeds) {
       double seconds = 0;
@@ -169,7 +172,7 @@ std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResu
       standing.seconds += seconds;
     }
 
-    // State and loss.
+    // Compute state and loss.
     for (const LegResult& r : furthest) {
       standing.step = std::max(standing.step, r.step);
     }
@@ -186,7 +189,7 @@ std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResu
     all.push_back(std::move(standing));
   }
 
-  // The best first.
+  // Sort the best first.
   std::stable_sort(all.begin(), all.end(), [](const Standing& a, const Standing& b) {
     const auto rank = [](const Standing& s) {
       const bool failed = s.state == State::failed;

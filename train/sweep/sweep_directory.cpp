@@ -88,7 +88,7 @@ std::string line_of(const LegResult& r, const SweepDescription& description) {
   return json_text(line) + '\n';
 }
 
-/// Returns -1 for runs without preferences, and for lines of earlier versions, which did not write it.
+/// Returns the accuracy in a line; -1 for runs without preferences, and for lines of earlier versions.
 double accuracy_in(const nlohmann::json& line) {
   const double accuracy = line.contains("rewards_accuracy") ? number_in(line, "rewards_accuracy") : -1;
   return std::isnan(accuracy) ? -1 : accuracy;

@@ -13,15 +13,15 @@ namespace dikkat {
 
 /// One point of a sweep's grid.
 struct Combination {
-  std::string name;    // also a file name; may be empty if there is only one combination
+  std::string name;    // also a file name; may be empty for a single combination
   Config config;       // resolved, with absolute paths
-  double seconds = 0;  // of a whole run, by a trial; 0: unknown
+  double seconds = 0;  // seconds of a whole run, by a trial; 0: unknown
 };
 
 /// The contents of a sweep.
 struct SweepDescription {
   std::vector<Combination> combinations;
-  std::vector<index> seeds;  // the first is train.seed of the configurations, unless seeds were given
+  std::vector<index> seeds;  // the first is train.seed of the configurations, unless the user set seeds
   index eta = 3;             // 0: no halving
 
   SweepPlan plan() const;
@@ -42,14 +42,14 @@ class SweepDirectory {
   static bool is_one(const std::filesystem::path& path);
   /// Throws InputError unless the folder is empty or does not exist.
   static void require_usable(const std::filesystem::path& path);
-  /// Creates a sweep in such a folder. Throws InputError if the folder cannot be used. Then nothing in it is changed.
+  /// Creates a sweep in an empty or new folder. Throws InputError if the folder cannot be used, and then changes nothing in it.
   static SweepDirectory create(const std::filesystem::path& path, SweepDescription description);
   /// Opens a sweep. Throws InputError if the folder is not that of a sweep, or its files are damaged.
   static SweepDirectory open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   const SweepDescription& description() const { return description_; }
-  /// The results in results.jsonl when the folder was opened.
+  /// Returns the results in results.jsonl when the folder was opened.
   const std::vector<LegResult>& results() const { return results_; }
   std::filesystem::path run_path(const Leg& leg) const { return path_ / description_.run_name(leg.combination, leg.seed); }
 
@@ -67,7 +67,7 @@ class SweepDirectory {
   FolderLock lock_;
   SweepDescription description_;
   std::vector<LegResult> results_;
-  std::string lines_;  // of results.jsonl
+  std::string lines_;  // the contents of results.jsonl
 };
 
 }  // namespace dikkat

@@ -28,6 +28,7 @@ Trainer trainer_of(const Leg& leg, Config config, const std::filesystem::path& r
 std::optional<LegResult> train_leg(const Leg& leg, Config config, const std::filesystem::path& run, const LegWatch& watch) {
   LegResult result{.leg = leg};
   try {
+    // Begin or continue the run, and train it to the end of the leg.
     Trainer trainer = trainer_of(leg, std::move(config), run, [&](const LoadingReport& report) {
       if (watch.stop()) {
         throw StoppedWhileLoading();
@@ -48,6 +49,7 @@ std::optional<LegResult> train_leg(const Leg& leg, Config config, const std::fil
   } catch (const StoppedWhileLoading&) {
     return std::nullopt;
   }
+  // Read the result from the run's metrics.
   result.seconds = read_seconds(run, result.step);
   if (result.failure.empty()) {
     if (const auto evaluation = read_evaluation(run, leg.steps)) {

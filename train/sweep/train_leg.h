@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-/// Functions by which a leg is watched and stopped.
+/// Functions to watch and stop a leg.
 struct LegWatch {
   LoadingProgress loading;
   std::function<std::unique_ptr<TrainingEvents>(const Trainer&)> events;
@@ -18,8 +18,8 @@ struct LegWatch {
 };
 
 /// Trains the run in the folder `run` until leg.steps: begins it, or continues from its newest checkpoint as `dikkat resume` does. So a run
-/// in legs has the losses and weights of one that was never stopped. Returns nullopt if it was asked to stop; then the run is saved. A run
-/// that diverges is a result too. Rethrows other errors of Trainer.
+/// in legs has the losses and weights of an uninterrupted one. If asked to stop, saves the run and returns nullopt. A run that diverges is
+/// a result too. Rethrows other errors of Trainer.
 std::optional<LegResult> train_leg(const Leg& leg, Config config, const std::filesystem::path& run, const LegWatch& watch);
 
 }  // namespace dikkat

@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// The page that a thread read last. It is kept because neighbouring windows are in one page.
+/// The page that a thread read last. It is kept because neighboring windows are in one page.
 struct LastPage {
   std::uint64_t file = 0;  // CheckedFile::number_; 0: none
   std::size_t page = 0;
@@ -25,7 +25,7 @@ std::uint64_t next_number() {
 }  // namespace
 
 std::uint64_t PageSums::sum_of(std::span<const std::byte> data) {
-  // Four sums side by side, so that the processor does not wait for each product. The constants are odd numbers with random bits.
+  // Four sums side by side, so that the processor does not wait for each product. The constants are random and odd.
   constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15U;
   std::array<std::uint64_t, 4> sums = {0x243F6A8885A308D3U, 0x13198A2E03707344U, 0xA4093822299F31D0U, data.size()};
   const auto add = [&](std::size_t lane, std::uint64_t word) {
@@ -95,7 +95,7 @@ void CheckedFile::read(std::size_t offset, std::span<std::byte> out) const {
       std::memcpy(last.bytes.data(), file_->data() + begin_ + page * kPage, bytes);  // the copy is compared, and returned
       require_input(sums_.has(page, std::span(last.bytes).first(bytes)), path(), " was changed while it was in use: bytes ",
                     begin_ + page * kPage, " to ", begin_ + page * kPage + bytes - 1,
-                    " differ from those at the start; nothing was learnt from the changed bytes. Restore the old file ",
+                    " differ from those at the start; nothing was learned from the changed bytes. Restore the old file ",
                     "before you resume the run, and write new data to a new file");
       last.file = number_;
       last.page = page;

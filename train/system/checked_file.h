@@ -11,8 +11,7 @@
 
 namespace dikkat {
 
-/// A 64-bit sum for each page of some data. It finds changes that happen by accident; it does not protect against somebody who makes them
-/// on purpose.
+/// Has a 64-bit sum for each page of some data. The sums detect accidental changes, not deliberate ones.
 class PageSums {
  public:
   static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
@@ -23,7 +22,7 @@ class PageSums {
   /// Sets the sums of `data`, which begins at `offset` and consists of whole pages, except at the end of all data. Threads may set
   /// different pages at once.
   void set(std::size_t offset, std::span<const std::byte> data);
-  /// Whether `data` has the sum of this page.
+  /// Returns whether `data` has the sum of this page.
   bool has(std::size_t page, std::span<const std::byte> data) const { return sums_.at(page) == sum_of(data); }
   std::size_t bytes() const { return bytes_; }
 
@@ -40,15 +39,15 @@ class CheckedFile {
  public:
   /// Maps the file and reads all of it. Calls `on_block`, if not empty, with the bytes that the sums are computed from, from first to last.
   explicit CheckedFile(const std::string& path, const std::function<void(std::span<const std::byte>)>& on_block = {});
-  /// Uses the file from byte `begin` on. Its pages must have these sums.
+  /// Uses the file starting at byte `begin`. Its pages must have these sums.
   CheckedFile(std::shared_ptr<const MappedFile> file, std::size_t begin, PageSums sums);
 
   const std::string& path() const { return file_->path(); }
-  /// The number of bytes from `begin` on.
+  /// Returns the number of bytes after `begin`.
   std::size_t size() const { return sums_.bytes(); }
-  /// Fills `out` with the bytes from `offset` on, counted from `begin`. Throws InputError, which names the file, if they have changed.
+  /// Fills `out` with the bytes at `offset`, counted from `begin`. Throws InputError, which names the file, if they have changed.
   void read(std::size_t offset, std::span<std::byte> out) const;
-  /// As MappedFile::forget().
+  /// Calls MappedFile::forget().
   void forget() const { file_->forget(); }
 
  private:

@@ -56,7 +56,7 @@ class Faults {
     return count == plan_.nth || (plan_.for_ever && count > plan_.nth);
   }
   const FaultPlan& plan() const { return plan_; }
-  /// Whether the planned failure has happened.
+  /// Returns whether the planned failure has happened.
   bool struck() const { return plan_.nth > 0 && count_ >= plan_.nth; }
 
  private:

@@ -23,7 +23,7 @@ namespace {
 /// After this many interruptions in a row a call fails, so that endless signals cause an error and not a hang.
 constexpr int kMaxInterruptions = 1000;
 
-/// The errno with which the plan makes this call fail; 0 if it does not fail, -1 if it is to move only half of its bytes.
+/// Returns the errno with which the plan makes this call fail; 0 for success, -1 if it must move only half of its bytes.
 int injected_error(Faults* faults, Operation operation) {
   if (faults == nullptr || !faults->strikes(operation)) {
     return 0;

@@ -32,10 +32,10 @@ class File {
 
   /// Opens a file, pipe or device for reading.
   [[nodiscard]] int open_any(const std::filesystem::path& path);
-  /// Reads the next bytes. `got` is their number, 0 only at the end.
+  /// Reads the next bytes and sets `got` to their count, 0 only at the end.
   [[nodiscard]] int read_next(std::span<std::byte> out, index& got) const;
 
-  /// Fills all of `out` with the bytes from `offset` on; ENODATA if the file is too short.
+  /// Fills all of `out` with the bytes at `offset`; ENODATA if the file is too short.
   [[nodiscard]] int read(index offset, std::span<std::byte> out) const;
   [[nodiscard]] int write(index offset, std::span<const std::byte> bytes);
   /// Reserves disk space for the first `bytes` bytes, if the file system can (train/system/missing_guard.h).
@@ -47,7 +47,7 @@ class File {
   [[nodiscard]] int close();
   /// Returns another descriptor of the open file, which shares its lock; -1 if there are too many.
   Descriptor duplicate() const;
-  /// The size in bytes. Throws Error if the system does not report it.
+  /// Returns the size in bytes. Throws Error if the system does not report it.
   index size() const;
 
  private:
@@ -58,14 +58,14 @@ class File {
 
 // These functions are for a descriptor that is not a File. They return errno, or 0 for success.
 
-/// Fills all of `out` with the bytes from `offset` on; ENODATA if the file is too short.
+/// Fills all of `out` with the bytes at `offset`; ENODATA if the file is too short.
 [[nodiscard]] int read_all(int descriptor, index offset, std::span<std::byte> out);
 [[nodiscard]] int write_all(int descriptor, index offset, std::span<const std::byte> bytes);
-/// Reads the next bytes of a file or pipe. `got` is their number, 0 only at the end.
+/// Reads the next bytes of a file or pipe and sets `got` to their count, 0 only at the end.
 [[nodiscard]] int read_next(int descriptor, std::span<std::byte> out, index& got);
 
-/// Whether this errno, from opening, creating or listing a file or folder, means a wrong path, which the user can correct. Other values are
-/// failures of the machine, which may be temporary: a failing disk, too many open files.
+/// Returns whether this errno, from opening, creating or listing a file or folder, means a wrong path, which the user can correct. Other
+/// values are failures of the machine, which may be temporary: a failing disk, too many open files.
 bool is_fault_of_path(int error);
 
 /// An InputError about a path that cannot be used, with the errno. The contents of the file are unknown.
@@ -90,12 +90,13 @@ void require_path(int error, const Parts&... parts) {
   }
 }
 
-/// Whether the file or folder exists. Throws Error if that is unknown, because a failing disk is not an empty one. Throws PathError for a
-/// dangling link, because its target may be on a disk that is not mounted.
+/// Returns whether the file or folder exists. Throws Error if that is unknown, because a failing disk is not an empty one. Throws PathError
+/// for a dangling link, because its target may be on a disk that is not mounted.
 bool is_there(const std::filesystem::path& path);
-/// Whether something has this name: a file, a folder, or a link, even a dangling one. Throws as require_path() does if that is unknown.
+/// Returns whether something has this name: a file, a folder, or a link, even a dangling one. Throws as require_path() does if that is
+/// unknown.
 bool is_taken(const std::filesystem::path& name);
-/// Whether the path still refers to the file or folder of this descriptor. Throws Error if that is unknown.
+/// Returns whether the path still refers to the file or folder of this descriptor. Throws Error if that is unknown.
 bool is_at(const Descriptor& descriptor, const std::filesystem::path& path);
 /// Returns " (a link to X)" for a link, otherwise "".
 std::string link_text(const std::filesystem::path& path);

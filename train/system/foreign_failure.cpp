@@ -19,7 +19,7 @@ constexpr const char* kNoThread =
     " could not start another thread: a limit of threads (ulimit -u, or pids.max of the container) or of memory (ulimit -v) is reached; "
     "raise it, or use fewer --threads";
 
-/// Whether the system allows another thread. TBB's exceptions have no error code, so this tries it.
+/// Returns whether the system allows another thread. TBB's exceptions have no error code, so this tries it.
 bool can_start_a_thread() {
   try {
     std::thread([] {}).join();

@@ -8,7 +8,7 @@
 
 namespace dikkat {
 
-/// The bytes that this process can still write to the file system where `path` is or will be; nullopt if unknown.
+/// Returns the bytes that this process can still write to the file system where `path` is or will be; nullopt if unknown.
 std::optional<index> free_space(const std::filesystem::path& path);
 
 /// Describes a lack of space, as in "1,493,172,224 bytes are needed, and the file system of runs/mine has 1,024 left". Empty if there is

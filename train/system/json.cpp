@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Throws JsonError for a text that exceeds the limits. Up to its first error, a text that is not JSON counts as the parser reads it.
+/// Throws JsonError for a text that exceeds the limits. A text that is not JSON counts up to its first error, as the parser reads it.
 void require_within(std::string_view text, const JsonLimits& limits) {
   const auto check = [](bool ok, const auto&... parts) {
     if (!ok) [[unlikely]] {
@@ -40,8 +40,8 @@ void require_within(std::string_view text, const JsonLimits& limits) {
   }
 }
 
-/// Returns the problem in the library's message "... syntax error while parsing value - WHAT; last read: 'TEXT'; expected Y", without the
-/// text, which may be long.
+/// Returns the problem in the library's message "... syntax error while parsing value - WHAT; last read: 'TEXT'; expected Y". Leaves out
+/// the text, which may be long.
 std::string problem_of(const json::parse_error& error) {
   std::string what = error.what();
   constexpr std::string_view kBefore = " - ", kText = "; last read: '", kExpected = "'; expected ";
@@ -87,16 +87,16 @@ class Events {
   JsonWalker& walker_;
 };
 
-/// Returns an empty object with room for that many fields. An object that grows copies its fields, since their names are constant, and
-/// destroying the old ones takes memory, which may have run out.
+/// Returns an empty object with room for that many fields. A growing object copies its fields, because their names are constant. Destroying
+/// the old ones takes memory, which may have run out.
 nlohmann::ordered_json::object_t room_for(std::size_t fields) {
   nlohmann::ordered_json::object_t object;
   object.reserve(fields);
   return object;
 }
 
-/// Builds a value from the library's events, which must be those of a JSON text. Integers that need more than 64 bits keep their digits.
-/// An object is made at its end, when the number of its fields is known.
+/// Builds a value from the library's events, which must be those of a JSON text. Integers that need more than 64 bits keep their digits. An
+/// object is made at its end, when its size is known.
 class ExactBuilder {
  public:
   using Json = nlohmann::ordered_json;
@@ -140,9 +140,9 @@ class ExactBuilder {
   /// An object or array whose end has not been read.
   struct Container {
     bool is_object = false;
-    std::vector<std::string> names{};  // of an object's values
+    std::vector<std::string> names{};  // the names of an object's values
     Json::array_t values{};
-    std::size_t place = 0;  // of the name that was read last
+    std::size_t place = 0;  // the place of the name that was read last
   };
 
   bool add(Json value) {
@@ -241,7 +241,7 @@ Json parse_json(std::string_view text, const JsonLimits& limits) {
         return builder.take();
       }
     }
-    return Json::parse(text);  // throws what is wrong, if that is known
+    return Json::parse(text);  // throws an error with the problem, if that is known
   } catch (const json::parse_error& error) {
     throw wrong(std::clamp<std::size_t>(error.byte, 1, text.size() + 1), problem_of(error));
   } catch (const json::out_of_range&) {
@@ -340,7 +340,7 @@ std::string short_text(const Json& value) {
     return text;
   }
   std::size_t end = kMost;
-  while ((static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {  // in the middle of a character
+  while ((static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {  // a byte in the middle of a character
     --end;
   }
   text.resize(end);

@@ -10,8 +10,8 @@
 
 #include "autograd/base/error.h"
 
-// Reading and writing of JSON. The library's parser has no limits, and its other functions recurse, so every text that anybody else may
-// have written is parsed here.
+// Reading and writing of JSON. The library's parser has no limits, and its other functions recurse, so all texts from outside are parsed
+// here.
 namespace dikkat {
 
 /// Limits of a JSON text. The default is for lines of JSONL, tokenizers and this program's own files, whose readers limit the bytes.
@@ -33,13 +33,13 @@ class JsonError : public InputError {
   std::string problem;  // "unexpected '}'; expected string literal"; empty for other errors
 };
 
-/// Parses a text as nlohmann::json, or as nlohmann::ordered_json. The latter is for texts that are handed on: it keeps the order of fields
-/// and the digits of large integers (integer_digits()), which nlohmann::json rounds to an f64. Throws JsonError.
+/// Parses a text as nlohmann::json, or as nlohmann::ordered_json. The latter is for texts that are passed on: it keeps the order of fields,
+/// and the digits of large integers (integer_digits()). nlohmann::json rounds these to an f64. Throws JsonError.
 template <class Json = nlohmann::json>
 Json parse_json(std::string_view text, const JsonLimits& limits = {});
 
-/// Frees the parts of a value at the end of a scope. The library's destructor takes memory for a list of them, and ends the program if
-/// there is none: a server that has little memory declares this behind each value that a client can make large.
+/// Frees the parts of a value at the end of a scope. The library's destructor allocates a list of them, and ends the program if memory is
+/// out. So a server declares this after each value that a client can make large.
 template <class Json>
 class PartsFreer {
  public:
@@ -59,8 +59,8 @@ void add_field(nlohmann::ordered_json& object, std::string name, nlohmann::order
 /// Parses a text. Returns nullopt where parse_json() throws.
 std::optional<nlohmann::json> try_json(std::string_view text, const JsonLimits& limits = {});
 
-/// Parses an object of another program. Throws InputError, which begins with `name`, for other texts and for what often lies in place of a
-/// file that was never downloaded. `expected` describes the file: "a config.json of Hugging Face".
+/// Parses an object of another program. Throws InputError, which begins with `name`, for other texts and for placeholders of a file that
+/// was never downloaded (placeholder.h). `expected` describes the file: "a config.json of Hugging Face".
 nlohmann::json parse_json_object(std::string_view text, const std::string& name, std::string_view expected,
                                  const JsonLimits& limits = kConfigLimits);
 
@@ -83,7 +83,7 @@ class JsonWalker {
 };
 
 /// Hands the parts of a text to `walker`, up to an error. Returns the byte at which the text is not JSON, as JsonError::byte; 0 if all of
-/// it is. Unless `strict`, anything may follow the JSON.
+/// it is. Unless `strict`, other bytes may come after the JSON.
 std::size_t walk_json(std::string_view text, JsonWalker& walker, bool strict = true);
 
 /// Returns the text of a value, on one line unless `indent` is at least 0. Bytes that are not UTF-8 become U+FFFD, and integers keep their
@@ -95,7 +95,7 @@ std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
 /// Returns the decimal digits of an integer, with '-' before those of a negative one: "18446744073709551616". Returns nullopt for other
 /// values, and for numbers with a fraction or an exponent, such as 1.0. The library has no type for integers that need more than 64 bits.
-/// parse_json() keeps their digits as a value of the type "binary", which no JSON text has otherwise, and for which is_number() is false.
+/// parse_json() keeps their digits as a value of the type "binary", which is_number() does not accept.
 template <class Json>
 std::optional<std::string> integer_digits(const Json& value);
 
@@ -111,7 +111,7 @@ std::string short_text(const Json& value);
 template <class Json>
 const Json* find_value(const Json& object, std::string_view key);
 
-/// Returns whether a value is null, false, "", [] or {}: such a field usually says the same as a missing one.
+/// Returns whether a value is null, false, "", [] or {}: such a field usually means the same as a missing one.
 template <class Json>
 bool is_nothing(const Json& value);
 

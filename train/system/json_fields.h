@@ -34,7 +34,7 @@ class JsonFields {
   std::string text(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
 
-  /// Fails unless the object has exactly these fields, of which some may be null: an unknown field might change what the others mean.
+  /// Fails unless the object has exactly these fields, of which some may be null. An unknown field might change the meaning of others.
   void require_exactly(std::initializer_list<std::string_view> names) const;
 
   /// Fails: "NAME is 7, expected EXPECTED".

@@ -23,7 +23,7 @@ std::size_t number_in(const std::filesystem::path& path) {
   return file >> number ? number : kNoLimit;
 }
 
-/// The number in a line "name 123" of the file, or `otherwise`.
+/// Returns the number in a line "name 123" of the file, or `otherwise`.
 std::size_t field_in(const std::filesystem::path& path, std::string_view name, std::size_t otherwise) {
   std::ifstream file(path);
   std::string found;
@@ -37,7 +37,7 @@ std::size_t field_in(const std::filesystem::path& path, std::string_view name, s
   return otherwise;
 }
 
-/// The lowest of the limits that memory_of(folder) returns for the cgroup `path` and those above it.
+/// Returns the lowest of the limits that memory_of(folder) returns for the cgroup `path` and those above it.
 template <class MemoryOf>
 CgroupMemory lowest(const std::filesystem::path& root, const std::string& path, MemoryOf&& memory_of) {
   CgroupMemory lowest;
@@ -48,7 +48,7 @@ CgroupMemory lowest(const std::filesystem::path& root, const std::string& path, 
   return lowest;
 }
 
-/// The part of a limit that is still free. Inactive file pages count as free, because the kernel drops them when memory is needed.
+/// Returns the part of a limit that is still free. Inactive file pages count as free, because the kernel drops them when memory is needed.
 std::size_t remaining(std::size_t limit, std::size_t used, std::size_t droppable) {
   if (limit == kNoLimit || used == kNoLimit) {
     return kNoLimit;

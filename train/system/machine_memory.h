@@ -20,12 +20,12 @@ MachineMemory machine_memory();
 
 /// The memory of this process, in bytes; 0 if unknown.
 struct ProcessMemory {
-  std::size_t resident = 0;       // in use now (VmRSS)
+  std::size_t resident = 0;       // bytes in use now (VmRSS)
   std::size_t peak = 0;           // the most in use so far (VmHWM)
   std::size_t address_space = 0;  // mapped (VmSize)
 };
 ProcessMemory process_memory();
-/// Gives memory that has been freed back to the system. malloc() keeps it otherwise.
+/// Returns freed memory to the system; otherwise malloc() keeps it.
 void return_free_memory();
 /// Calls return_free_memory() at the end of a scope, also when an exception leaves it.
 struct FreeMemoryReturner {
@@ -49,7 +49,7 @@ struct CgroupMemory {
 /// Reads the limits of the cgroup `path` (such as /a/b) and those above it from memory.max and related files under `root` (version 2).
 /// `swap` is the machine's swap space in bytes.
 CgroupMemory cgroup_memory(const std::filesystem::path& root, const std::string& path, std::size_t swap);
-/// Does this for version 1, from memory.limit_in_bytes and related files.
+/// Does what cgroup_memory() does, but for version 1, from memory.limit_in_bytes and related files.
 CgroupMemory cgroup_memory_v1(const std::filesystem::path& root, const std::string& path, std::size_t swap);
 
 }  // namespace dikkat

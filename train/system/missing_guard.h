@@ -14,8 +14,8 @@ enum class Guard : std::uint8_t {
   reservation,  ///< fallocate(), which notices a full disk before anything is written
 };
 
-/// Whether the errno of such a call means that the file system lacks the guard (NFS without a lock daemon, Lustre, some FUSE file systems).
-/// Other values are failures, such as a disk error.
+/// Returns whether the errno of such a call means that the file system lacks the guard (NFS without a lock daemon, Lustre, some FUSE file
+/// systems). Other values are failures, such as a disk error.
 bool is_missing(Guard guard, int error);
 
 /// Returns 0 if is_missing(), after reporting the missing guard, so that the caller continues; otherwise returns `error`. Thread-safe.

@@ -44,7 +44,7 @@ int unlikeness(std::string_view known, std::string_view word) {
   if (distance <= std::clamp(shorter / 3, 1, 3)) {
     return shorter > distance ? distance : kUnlike;
   }
-  constexpr std::size_t kTellingStart = 4;  // "warmup" for warmup_steps
+  constexpr std::size_t kTellingStart = 4;  // such as "warmup" for warmup_steps
   const bool is_start = b.size() >= kTellingStart && a.starts_with(b);
   const bool goes_on = a.size() >= kTellingStart && b.starts_with(a);
   return is_start || goes_on ? distance + 10 : kUnlike;

@@ -11,7 +11,7 @@ namespace dikkat {
 inline constexpr std::size_t kLongestMisspelling = 40;  // the cost of a distance is quadratic, so longer words are not compared
 inline constexpr int kUnlike = 1000;
 
-/// Returns the number of edits that turn one word into the other: a letter added, removed or replaced, or two neighbours swapped.
+/// Returns the number of edits that turn one word into the other: a letter added, removed or replaced, or two neighbors swapped.
 int edit_distance(std::string_view a, std::string_view b);
 /// Returns a word in lower case and without separators, so that maxSteps, max-steps and MAX_STEPS are equal.
 std::string plain_word(std::string_view word);

@@ -49,6 +49,7 @@ void run_pipeline(const std::function<std::shared_ptr<void>()>& read,
     std::shared_ptr<void> value;
     std::exception_ptr failure;
   };
+  // Failures travel with the items, so that the earliest one is rethrown.
   bool ended = false;
   const auto read_item = [&](tbb::flow_control& control) {
     Item item;
@@ -63,6 +64,7 @@ void run_pipeline(const std::function<std::shared_ptr<void>()>& read,
     }
     return item;
   };
+  // Work on an item, unless reading it failed.
   const auto work_on = [&](Item item) {
     if (!item.failure) {
       try {
@@ -73,12 +75,14 @@ void run_pipeline(const std::function<std::shared_ptr<void>()>& read,
     }
     return item;
   };
+  // Take the results in order; the first failure ends the pipeline.
   const auto take_item = [&](const Item& item) {
     if (item.failure) {
       std::rethrow_exception(item.failure);
     }
     take(item.value);
   };
+  // Run the filters, with two items in flight for each core.
   Handover items_read, items_done, items_taken;
   const AcquireAtEnd read_all(items_read), done_all(items_done), taken_all(items_taken);
   items_read.release();

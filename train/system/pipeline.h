@@ -11,12 +11,12 @@ namespace dikkat {
 /// Calls task(i) for i = 0 to count - 1 on TBB's threads, in any order. If tasks throw, the others still run, and the exception with the
 /// lowest i is rethrown, so that error messages do not depend on the threads.
 void run_tasks(index count, const std::function<void(index)>& task);
-/// Calls task(i) as above, but `block` consecutive calls make one unit of work. Use it if a call takes little time. If task(i) throws, the
-/// later calls of its unit do not run.
+/// Calls task(i) as above, but `block` consecutive calls make one unit of work. Use it for short calls. If task(i) throws, the later calls
+/// of its unit do not run.
 void run_tasks(index count, index block, const std::function<void(index)>& task);
 
-/// Runs a pipeline with only a few items in flight. One thread at a time calls `read`, until it returns null; many threads at once call
-/// `work` on the items; one thread at a time calls `take` on the results, in the order of reading. If several throw, the exception of the
+/// Runs a pipeline with only a few items in flight. One thread at a time calls `read`, until it returns null. Many threads at once call
+/// `work` on the items. One thread at a time calls `take` on the results, in the order of reading. If several throw, the exception of the
 /// earliest item is rethrown.
 void run_pipeline(const std::function<std::shared_ptr<void>()>& read,
                   const std::function<std::shared_ptr<void>(std::shared_ptr<void>)>& work,

@@ -21,7 +21,7 @@ bool begins_with(std::string_view text, std::string_view lower_case) {
                                                         [&](char expected, char found) { return lower(found) == expected; });
 }
 
-/// The number after "size " in a pointer; empty if there is none.
+/// Returns the digits after "size " in a pointer; empty if there are none.
 std::string size_in_pointer(std::string_view text) {
   constexpr std::string_view kSize = "\nsize ";
   const std::size_t at = text.find(kSize);

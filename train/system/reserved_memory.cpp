@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-/// The reserved memory. Parts are taken one after another, and all of it is free again when the last one is given back.
+/// The reserved memory. Parts are taken one after another, and all of it is free again when the last one is returned.
 struct Reserve {
   std::atomic<std::uintptr_t> begin = 0, end = 0;
   std::mutex mutex;  // guards the next two members

@@ -6,14 +6,14 @@
 // destructor that fails ends the program.
 namespace dikkat {
 
-/// Reserves memory for the destructors that an exception runs. A server calls it once, at its start. Until they write to it, it is only
-/// address space. Does nothing if there is none.
+/// Reserves memory for the destructors that an exception runs. A server calls it once, at its start. Memory that is not written to takes
+/// only address space. Does nothing if none is left.
 void reserve_memory_for_unwinding(std::size_t bytes) noexcept;
 
 /// Returns some of the reserved memory if this thread handles an exception; otherwise, and if there is not enough, nullptr.
 void* reserved_memory(std::size_t bytes) noexcept;
 
-/// Gives memory back if it is of the reserved one. Returns whether it is.
+/// Frees memory if it is part of the reserved memory. Returns whether it is.
 bool free_reserved_memory(const void* memory) noexcept;
 
 }  // namespace dikkat

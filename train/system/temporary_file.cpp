@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 /// Returns the beginning of a stem's hidden names.
 std::string beginning_of(const std::string& stem) { return concat(kTemporaryPrefix, stem, '-'); }
 
-/// Calls `make(path, lock)` with hidden names until one is new. It returns errno, or 0 and a descriptor of what it has made, which is then
-/// locked. A name that another writer takes for a leftover, and removes before it is locked, is tried again with another number.
+/// Calls `make(path, lock)` with hidden names until one is new. `make` returns errno, or 0 and a descriptor, which is then locked. If
+/// another writer removes the file as a leftover before it is locked, tries the next name.
 template <class Make>
 void make_hidden(const fs::path& folder, const std::string& stem, Provisional& name, Make&& make) {
   constexpr int kMost = 1000;  // names to try
@@ -33,7 +33,7 @@ void make_hidden(const fs::path& folder, const std::string& stem, Provisional& n
       continue;
     }
     require_done(error, Operation::open);
-    name.hold(std::move(path), std::move(lock));  // before what may throw, so that nothing is left behind
+    name.hold(std::move(path), std::move(lock));  // first, because the rest may throw and must leave nothing
     if (name.lock() || i == kMost) {              // a file system may have no locks
       return;
     }

@@ -24,9 +24,10 @@ class Provisional {
   Provisional& operator=(const Provisional&) = delete;
   ~Provisional();
 
-  /// Takes a name that exists now. `lock` keeps remove_leftovers() from removing it, until this is destroyed.
+  /// Takes a name that exists now. `lock` protects it from remove_leftovers() until this is destroyed.
   void hold(std::filesystem::path path, Descriptor lock);
-  /// Locks what is held. Returns whether the lock is ours and the name still refers to it. Throws Error if that is unknown.
+  /// Locks the file or folder. Returns whether no other process holds the lock and the name still refers to it. Throws Error if that is
+  /// unknown.
   [[nodiscard]] bool lock();
   void created() { exists_ = true; }
   void keep() { exists_ = false; }
@@ -38,15 +39,15 @@ class Provisional {
   Descriptor lock_{-1};
 };
 
-/// Creates a file in `folder` whose name begins with ".tmp-STEM-". The process's id does not make names unique: another program may run in
-/// a container or on another machine, and a killed program may have left its file behind. Throws Error.
+/// Creates a file in `folder` whose name begins with ".tmp-STEM-". The process's id is not unique: another program may run in a container
+/// or on another machine, and a killed program may have left its file. Throws Error.
 File create_temporary(const std::filesystem::path& folder, const std::string& stem, Provisional& name, Faults* faults);
 /// Creates a folder with such a name. Throws Error.
 void create_temporary_folder(const std::filesystem::path& folder, const std::string& stem, Provisional& name);
 
-/// Removes the hidden files and folders of this stem that no living writer has locked, except `own`. Where the file system has no locks, it
-/// removes those that are an hour older than `own`: a living writer has written to its own within that time. What cannot be removed stays.
-/// Returns how many were removed.
+/// Removes the hidden files and folders of this stem that no living writer has locked, except `own`. Without locks, removes those that are
+/// an hour older than `own`: a living writer has written to its own within that time. Skips those that cannot be removed. Returns how many
+/// were removed.
 index remove_leftovers(const std::filesystem::path& folder, const std::string& stem, const std::filesystem::path& own = {});
 
 /// Removes all hidden files in a folder. Its lock, which the caller holds, shows that nobody writes them. Returns how many there were.

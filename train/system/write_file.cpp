@@ -81,7 +81,7 @@ class ComparingSink : public BlockSink {
   std::vector<std::byte> read_buffer_;
 };
 
-/// Writes the file. `place` gives the temporary file its final name, and returns errno, or 0.
+/// Writes the file. `place` renames the temporary file to its final name, and returns errno, or 0.
 void write(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults,
            const std::function<int(const std::filesystem::path&)>& place) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";

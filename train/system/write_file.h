@@ -18,9 +18,9 @@ class ByteSink {
   virtual void put(std::span<const std::byte> bytes) = 0;
 };
 
-/// Atomically replaces the file at `path` with one of exactly `bytes` bytes, which `produce` puts into the sink. The file is written under
-/// another name, synced, read back, and renamed. On failure the file at `path` is unchanged; throws Error, whose message begins with the
-/// path.
+/// Atomically replaces the file at `path` with one of exactly `bytes` bytes, which `produce` puts into the sink. Writes the file under
+/// another name, syncs it, reads it back, and renames it. On failure throws Error, whose message begins with the path, and leaves the file
+/// at `path` unchanged.
 ///
 /// `produce` runs twice, to write the bytes and to compare them with those that are read back, so that no copy is kept in memory. It must
 /// put the same bytes each time. `faults` is for tests, and may be null.

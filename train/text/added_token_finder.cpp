@@ -139,12 +139,14 @@ void AddedTokenFinder::find(const Patterns& patterns, std::string_view text, std
     index first = at;
     index last = at + bytes_of(found->name);
     at = last;  // a name that does not count here still hides the names that overlap it
+    // Skip special tokens outside of markup, and single words within a longer word.
     if (found->flags.special && !is_within(markup, {first, last})) {
       continue;
     }
     if (found->flags.single_word && (is_of_word(character_before(text, first)) || is_of_word(character_at(text, last)))) {
       continue;
     }
+    // Take the white space around the token, as its flags demand.
     if (found->flags.lstrip) {
       while (first > done && is_space(character_before(text, first))) {
         first -= character_before(text, first).bytes;
@@ -155,6 +157,7 @@ void AddedTokenFinder::find(const Patterns& patterns, std::string_view text, std
         last += character_at(text, last).bytes;
       }
     }
+    // Report the text before the token, then the token.
     if (done < first) {
       on_text(part(text, done, first));
     }
@@ -169,6 +172,7 @@ void AddedTokenFinder::find(const Patterns& patterns, std::string_view text, std
 void AddedTokenFinder::split(std::string_view text, std::span<const ByteRange> markup, const std::function<void(std::string_view)>& on_text,
                              const std::function<void(Token)>& on_token) const {
   const bool finds = !markup.empty() || finds_always_;
+  // Search the normalized text of a part.
   const auto on_normalized = [&](std::string_view some, std::span<const ByteRange> some_markup) {
     if (normalized_.sorted.empty() || !finds) {
       on_text(some);
@@ -185,7 +189,7 @@ void AddedTokenFinder::split(std::string_view text, std::span<const ByteRange> m
     if (inside.empty() || normalized_.sorted.empty()) {
       return on_normalized(normalizer_(some), {});
     }
-    // The ranges move with the text.
+    // Normalize the part, and move its markup with the text.
     std::vector<index> marks;
     for (const ByteRange& range : inside) {
       marks.push_back(range.first);
@@ -198,6 +202,7 @@ void AddedTokenFinder::split(std::string_view text, std::span<const ByteRange> m
     }
     on_normalized(normal, moved);
   };
+  // Search the original text first.
   if (as_is_.sorted.empty() || !finds) {
     on_part(text);
   } else {

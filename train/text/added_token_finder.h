@@ -29,10 +29,10 @@ class AddedTokenFinder {
              const std::function<void(Token)>& on_token) const;
 
   /// Returns whether Tokenizer::stable_prefix() never splits a token that is found in every text: none of these tokens has white space or
-  /// depends on its neighbours.
+  /// depends on its neighbors.
   bool is_local() const { return is_local_; }
-  /// Returns whether a text can be cut between two adjacent characters of the original text, or of the normalized text, without a change of
-  /// the tokens that are found in every text.
+  /// Returns whether a cut between two adjacent characters, of the original or the normalized text, keeps the tokens that are found in
+  /// every text.
   bool allows_cut(char32_t before, char32_t after) const { return !depends_ && !joins(as_is_, before, after); }
   bool allows_normalized_cut(char32_t before, char32_t after) const { return !depends_ && !joins(normalized_, before, after); }
   /// Returns whether a token that is found in every text takes white space, which decode() cannot restore.
@@ -49,7 +49,7 @@ class AddedTokenFinder {
     std::vector<Pattern> sorted;                       // by name
     std::array<bool, 256> is_first{};                  // whether a name begins with this byte
     std::array<std::uint32_t, 257> begin{};            // where the names that begin with this byte begin in `sorted`
-    std::set<std::pair<char32_t, char32_t>> joined{};  // adjacent characters of names; a special one hides what it overlaps
+    std::set<std::pair<char32_t, char32_t>> joined{};  // adjacent characters of all names: special ones hide others too
   };
 
   static bool joins(const Patterns& patterns, char32_t before, char32_t after) { return patterns.joined.contains({before, after}); }
@@ -61,7 +61,7 @@ class AddedTokenFinder {
   TextNormalizer normalizer_;
   bool finds_always_ = false;  // whether some tokens are found in every text
   bool is_local_ = true, strips_ = false;
-  bool depends_ = false;  // whether one of these tokens depends on its neighbours
+  bool depends_ = false;  // whether one of these tokens depends on its neighbors
   Patterns as_is_, normalized_;
 };
 

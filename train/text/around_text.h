@@ -6,7 +6,7 @@
 #include "train/text/added_tokens.h"
 #include "train/text/tokenizer.h"
 
-/// These functions derive facts from a tokenizer's added tokens and the tokens around a text, for BPE of all kinds.
+/// Derives facts from a tokenizer's added tokens and the tokens around a text, for BPE of all kinds.
 namespace dikkat {
 
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";

@@ -34,6 +34,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
     : tokens_(std::move(tokens)), merges_(std::move(merges)), ignore_merges_(ignore_merges) {
   require_input(tokens_.size() <= std::size_t{1} << 31, "bpe: a vocabulary of ", tokens_.size(), " tokens, expected at most 2^31");
   auto tables = std::make_unique<Tables>();
+  // Index the tokens by their bytes.
   tsl::robin_map<std::string_view, Token> ids;
   ids.reserve(tokens_.size());
   for (std::size_t id = 0; id < tokens_.size(); ++id) {
@@ -43,6 +44,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
       tables->longest = std::max(tables->longest, tokens_[id].size());
     }
   }
+  // Find the token of each single byte, with which encoding starts.
   for (std::size_t byte = 0; byte < 256; ++byte) {
     const std::string one(1, static_cast<char>(byte));
     const auto id = ids.find(one);
@@ -52,6 +54,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
     tables->of_byte[byte] = id != ids.end() ? id->second : kNoToken;
     missing_bytes_ += id != ids.end() ? "" : one;
   }
+  // Fill the table of merges. Each must join two tokens into a token.
   tables->merges.reserve(merges_.size());
   const auto is_id = [&](Token id) {
     return 0 <= id && id < static_cast<index>(tokens_.size()) && !tokens_[static_cast<std::size_t>(id)].empty();
@@ -68,7 +71,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
   }
   tables_ = std::move(tables);
 
-  // Most pieces of ordinary text are tokens. They are looked up, if encoding the token's bytes gives this token.
+  // Most pieces of ordinary text are tokens. Look up those tokens whose bytes are encoded to the token itself.
   auto whole = std::make_unique<Tables>(*tables_);
   std::vector<Token> encoded;
   for (const auto& [bytes, id] : ids) {

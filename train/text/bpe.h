@@ -26,7 +26,7 @@ class Bpe {
  public:
   /// `tokens` are the bytes of ids 0, 1 ...; `merges` are in the order of priority. A token without bytes reserves its id and is never
   /// produced. Single bytes that did not occur in a corpus may have no token (as in SmolLM 2), except printable ASCII and the line break.
-  /// Throws InputError if one of these has no token, or if two tokens are equal. Throws it also for a merge that has an unknown id, gives
+  /// Throws InputError if one of these has no token, or if two tokens are equal. Throws it also for a merge that has an unknown id, makes
   /// bytes that are not a token, or occurs twice.
   Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore_merges = false);
   ~Bpe();

@@ -10,7 +10,7 @@ namespace dikkat {
 
 class AddedTokenFinder;
 
-/// Byte-level BPE as GPTs use it, learnt from a corpus or read from files.
+/// Byte-level BPE as GPTs use it, learned from a corpus or read from files.
 ///
 /// Special tokens, such as <|endoftext|>, are never produced by encode(): a text that contains their names is encoded as ordinary text.
 /// Other added tokens are. decode() writes their names.

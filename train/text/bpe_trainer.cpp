@@ -92,7 +92,7 @@ class Training {
       std::string bytes = tokens_[static_cast<std::size_t>(merge.left)] + tokens_[static_cast<std::size_t>(merge.right)];
       const std::vector<std::uint32_t> words = std::move(found.value().words);
       pairs_.erase(best.key);
-      if (!token_bytes_.insert(bytes).second) {  // another merge gives the same bytes: a token has only one merge
+      if (!token_bytes_.insert(bytes).second) {  // another merge makes the same bytes: a token has only one merge
         continue;
       }
       make(merge, std::move(bytes), words);
@@ -123,8 +123,7 @@ class Training {
   void recount(Threshold threshold) {
     pairs_ = {};
     candidates_ = {};
-    // First a coarse count, in which pairs with the same hash share a counter. It shows which pairs cannot be frequent; only the others are
-    // counted exactly.
+    // Count coarsely first: pairs with the same hash share a counter. Only pairs that may be frequent need an exact count.
     std::size_t slots = 1 << 10;
     while (slots < symbols_.size() / 16) {
       slots *= 2;
@@ -136,6 +135,7 @@ class Training {
       const std::int64_t highest = *std::max_element(coarse.begin(), coarse.end());
       threshold_ = std::max(kLeast, std::min(threshold_, highest) / kFall);
     }
+    // Count the other pairs exactly, and the words that have them.
     struct Count {
       std::int64_t times = 0;
       std::uint32_t words = 0, last_word = kNone;
@@ -149,6 +149,7 @@ class Training {
         count.last_word = w;
       }
     });
+    // Track the pairs that reach the threshold, and collect their words.
     coarse = {};
     places_ = 0;
     for (const auto& [key, count] : counts) {
@@ -202,6 +203,7 @@ class Training {
     Symbol* at = symbols_.data() + word.start();
     std::uint32_t size = 0;
     const auto token = [&](std::uint32_t i) { return static_cast<Token>(at[i]); };
+    // Move the word's count from an old pair to the pair that replaces it.
     const auto replace = [&](PairKey before, PairKey after) {
       const auto taken_from = [&](auto& pairs) {
         const auto found = pairs.find(before);
@@ -217,6 +219,7 @@ class Training {
       pair.count += word.count;
       note(pair, w);
     };
+    // Join each occurrence of the pair in place, and replace the pairs around it.
     for (std::uint32_t i = 0; i < word.size();) {
       if (i + 1 == word.size() || token(i) != merge.left || token(i + 1) != merge.right) {
         at[size++] = at[i++];
@@ -244,8 +247,8 @@ class Training {
   tsl::robin_map<PairKey, Pair, PairKeyHash> pairs_;  // tracked pairs
   tsl::robin_map<PairKey, Pair, PairKeyHash> fresh_;  // new pairs of the current merge
   std::priority_queue<Candidate> candidates_;
-  std::size_t places_ = 0;       // number of words in the lists of all tracked pairs
-  std::size_t most_places_ = 0;  // with more than this, pairs are recounted
+  std::size_t places_ = 0;       // words in the lists of all tracked pairs
+  std::size_t most_places_ = 0;  // above this many places, pairs are counted again
   std::int64_t threshold_ = std::numeric_limits<std::int64_t>::max();
 };
 

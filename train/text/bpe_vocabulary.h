@@ -20,7 +20,7 @@ enum class TokenType : std::uint8_t { text = 1, unknown = 2, special = 3, added 
 /// The contents of a byte-level BPE tokenizer's files.
 struct BpeVocabulary {
   Bpe bpe;                     // the tokens of text
-  AddedTokens added_tokens{};  // by id; the ids are free in `bpe`, or come after its last
+  AddedTokens added_tokens{};  // by id; the ids are free in `bpe`, or come after its last id
   Splitter splitter = Splitter::gpt2;
   bool nfc = false;          // whether the text is first converted to normal form C
   TextTokens text_tokens{};  // as far as the files define them

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// One token for each byte; the id is the byte's value. Encodes anything.
+/// Encodes each byte as one token, whose id is the byte's value. Encodes any string.
 class ByteTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "byte";

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// One token for each Unicode code point. Ids number the sorted characters of the training text, as in nanoGPT.
+/// Encodes each Unicode code point as one token. Ids number the sorted characters of the training text, as in nanoGPT.
 class CharTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "char";

@@ -3,7 +3,7 @@
 #include "train/text/tokenizer.h"
 #include "train/text/utf8.h"
 
-/// Reading of UTF-8 text by tokenizers. This header is private to its folder.
+/// Reads UTF-8 text for tokenizers. This header is private to its folder.
 namespace dikkat {
 
 /// Throws EncodeError for the invalid UTF-8 at an offset.

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// An encoding with one byte for each letter, and the bytes of the commonest letters that are not ASCII.
+/// An encoding with one byte for each letter, and the bytes of its most common letters beyond ASCII.
 struct OneByte {
   std::string_view name, letters;
 };
@@ -25,11 +25,11 @@ constexpr OneByte kOneByte[] = {
     {"WINDOWS-1256", "\xC7\xE1\xED\xE3\xE6\xE4\xD1\xCA\xC8\xC9"sv},  // Arabic
 };
 
-/// Returns whether a byte begins, and another one ends, a pair of an encoding.
+/// An encoding whose letters beyond ASCII are pairs of bytes.
 struct TwoBytes {
   std::string_view name;
   bool (*is_pair)(unsigned first, unsigned second);
-  bool (*is_common)(unsigned first, unsigned second);  // a character that is frequent in its language
+  bool (*is_common)(unsigned first, unsigned second);  // whether the pair is a character that is frequent in the language
 };
 
 constexpr bool between(unsigned value, unsigned low, unsigned high) { return low <= value && value <= high; }
@@ -48,12 +48,12 @@ constexpr TwoBytes kTwoBytes[] = {
     {"BIG5", [](unsigned a, unsigned b) { return between(a, 0xA1, 0xF9) && (between(b, 0x40, 0x7E) || between(b, 0xA1, 0xFE)); },
      [](unsigned a, unsigned b) { return between(a, 0xA4, 0xC6) && (between(b, 0x40, 0x7E) || a < 0xB0); }},
     {"GB18030", [](unsigned a, unsigned b) { return between(a, 0x81, 0xFE) && between(b, 0x40, 0xFE) && b != 0x7F; },
-     [](unsigned a, unsigned b) { return (between(a, 0xB0, 0xD7) || a == 0xA1 || a == 0xA3) && b >= 0xA1; }},  // the first level, and signs
+     [](unsigned a, unsigned b) { return (between(a, 0xB0, 0xD7) || a == 0xA1 || a == 0xA3) && b >= 0xA1; }},  // hanzi of level 1, signs
 };
 
 unsigned byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
 
-/// Returns the share of a text's pairs that are common in an encoding; 0 if some bytes are not a pair of it.
+/// Returns the share of a text's pairs that are common in an encoding; 0 if too many bytes are not a pair of it.
 double share_of_common(const TwoBytes& encoding, std::string_view text) {
   double pairs = 0, common = 0, broken = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -87,7 +87,7 @@ double bytes_of_utf8(std::string_view text) {
 
 std::string_view guess_encoding(std::string_view text) {
   text = text.substr(0, std::size_t{1} << 16);
-  // Count the bytes beyond ASCII, and those that stand alone between ASCII.
+  // Count the bytes beyond ASCII, and those with ASCII on both sides.
   std::array<double, 256> counts{};
   double high = 0, alone = 0, letters = 0;
   const auto is_high = [&](std::size_t at) { return at < text.size() && byte_at(text, at) >= 0x80; };
@@ -110,7 +110,7 @@ std::string_view guess_encoding(std::string_view text) {
     const double turkish = counts[0xFD] + counts[0xFE] + counts[0xF0];  // ı ş ğ, which are rare elsewhere
     return turkish > 0.3 * high ? "WINDOWS-1254" : "WINDOWS-1252";
   }
-  // The encoding whose common letters or pairs are found most often, if that is often enough.
+  // Choose the one-byte encoding whose common letters are most frequent, if they are frequent enough.
   std::string_view best;
   constexpr double kEnoughLetters = 0.5, kEnoughPairs = 0.35;
   double most = kEnoughLetters;
@@ -127,6 +127,7 @@ std::string_view guess_encoding(std::string_view text) {
   if (!best.empty()) {
     return best;
   }
+  // Otherwise choose a two-byte encoding by its common pairs.
   most = kEnoughPairs;
   for (const TwoBytes& two : kTwoBytes) {
     if (const double share = share_of_common(two, text); share > most) {

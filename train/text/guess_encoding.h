@@ -4,8 +4,8 @@
 
 namespace dikkat {
 
-/// Returns iconv's name of the encoding that a text which is not UTF-8 probably has; empty if none is likely. Judges by the commonest
-/// letters of languages that are often stored in one byte for each letter, and by the pairs of bytes of Chinese, Japanese and Korean.
+/// Returns iconv's name of the probable encoding of a text that is not UTF-8; empty if none is likely. Judges one-byte encodings by the
+/// most common letters of their languages, and Chinese, Japanese and Korean by pairs of bytes.
 std::string_view guess_encoding(std::string_view text);
 
 }  // namespace dikkat

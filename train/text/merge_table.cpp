@@ -9,9 +9,10 @@ namespace dikkat {
 
 void MergeTable::encode_short(std::span<Token> symbols, std::vector<Token>& out) const {
   // Not initialized, because that takes as long as encoding a short word. NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
-  std::array<Rank, kShort> ranks;  // of each symbol with the next one
+  std::array<Rank, kShort> ranks;  // the rank of each symbol's pair with the next one
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   std::array<Token, kShort> results;
+  // Look up the merge of each pair of neighbors.
   std::size_t count = symbols.size();
   const auto look_up = [&](std::size_t i) {
     const Entry found = i + 1 < count ? entry(symbols[i], symbols[i + 1]) : Entry();
@@ -21,6 +22,7 @@ void MergeTable::encode_short(std::span<Token> symbols, std::vector<Token>& out)
   for (std::size_t i = 0; i < count; ++i) {
     look_up(i);
   }
+  // Replace the best pair until none is left, and look up its neighbors again.
   while (count > 1) {
     const auto best = std::min_element(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(count));  // the first of equals
     if (*best == kNone) {
@@ -47,6 +49,7 @@ void MergeTable::encode_short(std::span<Token> symbols, std::vector<Token>& out)
 void MergeTable::encode_long(std::span<Token> symbols, std::vector<Token>& out) const {
   constexpr std::uint32_t kEnd = std::numeric_limits<std::uint32_t>::max();
   constexpr Token kGone = -1;
+  // Link the symbols, so that replacing a pair takes constant time.
   struct Links {
     std::uint32_t before, next;  // kEnd at the ends
   };
@@ -58,7 +61,7 @@ void MergeTable::encode_long(std::span<Token> symbols, std::vector<Token>& out) 
   const auto entry_at = [&](std::uint32_t i) {
     return symbols[i] == kGone || links[i].next == kEnd ? Entry() : entry(symbols[i], symbols[links[i].next]);
   };
-  // A heap of pairs by rank, then from left to right. An entry whose pair has changed since is skipped.
+  // Order the pairs in a heap by rank, then from left to right. An entry whose pair has changed since is skipped.
   std::vector<std::uint64_t> first;
   for (std::uint32_t i = 0; i + 1 < count; ++i) {
     if (const Rank rank = entry_at(i).rank; rank != kNone) {
@@ -71,6 +74,7 @@ void MergeTable::encode_long(std::span<Token> symbols, std::vector<Token>& out) 
       pairs.push(std::uint64_t{rank} << 32 | i);
     }
   };
+  // Replace the best pair, and consider the pairs that it forms with its neighbors.
   while (!pairs.empty()) {
     const auto rank = static_cast<Rank>(pairs.top() >> 32);
     const auto at = static_cast<std::uint32_t>(pairs.top());

@@ -70,12 +70,12 @@ std::string PieceReader::unicode_version() {
 // ends there, and that no earlier piece changes if the text ends there too.
 //
 // The first kind of place is before white space that follows another character. With gpt2 and smollm, no piece has white space after
-// another character, and only a run of white space depends on what follows it. Each run before the place is followed by text that is known.
+// another character, and only a run of white space depends on the next character. For each run before the place, that character is known.
 // With llama3 and qwen2 this holds only if the white space is not a line break, because " ?[^\s\p{L}\p{N}]+[\r\n]*" takes line breaks.
 //
 // The second kind, with llama3 and qwen2, is between a line break and a character that is not white space. No piece continues after a line
-// break with another character. Signs take all line breaks that follow them, and "\s*[\r\n]+" takes white space up to its last line break,
-// whatever follows.
+// break with another character. Signs take all line breaks after them, and "\s*[\r\n]+" takes white space up to its last line break,
+// whatever the next character is.
 //
 // Normal form C changes nothing: the white space of the first kind is ASCII, so it neither moves nor joins the text before it, and nothing
 // joins a line break.

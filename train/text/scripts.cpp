@@ -66,7 +66,8 @@ Code compile(const std::string& pattern) {
 }  // namespace
 
 std::vector<ScriptCount> count_scripts(std::span<const std::pair<char32_t, index>> characters) {
-  std::string text;  // all characters, once each
+  // Put the characters into one text, which PCRE2 can search.
+  std::string text;  // each character once
   std::vector<std::size_t> begins;
   index rest = 0;
   for (const auto& [character, count] : characters) {
@@ -77,6 +78,7 @@ std::vector<ScriptCount> count_scripts(std::span<const std::pair<char32_t, index
   const MatchData match(pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
   require(match != nullptr, "scripts: no memory for PCRE2");
 
+  // Count the characters that match a script, and take them from the rest.
   std::vector<ScriptCount> counts;
   const auto count_matches = [&](const std::string& name, const std::string& pattern) {
     const Code code = compile(pattern);
@@ -95,6 +97,7 @@ std::vector<ScriptCount> count_scripts(std::span<const std::pair<char32_t, index
       counts.emplace_back(name, found);
     }
   };
+  // Count all known scripts; the others remain in the rest.
   count_matches(kCommonScript, R"([\p{sc:Common}\p{sc:Inherited}]+)");
   for (const std::string_view script : kScripts) {
     count_matches(std::string(script), concat(R"(\p{sc:)", script, "}+"));

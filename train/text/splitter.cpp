@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kGpt2Regex = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kGpt2Pattern = R"('(?:[sdmt]|re|ve|ll)| ?\p{L}++| ?\p{N}++| ?[^)" DIKKAT_SPACE R"(\p{L}\p{N}]++|)" DIKKAT_SPACES;
 
-// A number ends the text for the rule that splits what stands before it: white space there keeps its last character.
+// A number ends the text that the rule splits, so white space before a number keeps its last character.
 constexpr std::string_view kSmolLmPattern = R"('(?:[sdmt]|re|ve|ll)| ?\p{L}++|\p{N}| ?[^)" DIKKAT_SPACE R"(\p{L}\p{N}]++|[)" DIKKAT_SPACE
                                             R"(]+(?![^)" DIKKAT_SPACE R"(\p{N}])|[)" DIKKAT_SPACE "]";
 

@@ -1,18 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
-#include "autograd/base/names.h"
+#include "train/choices/tokenizer.h"
 
 namespace dikkat {
-
-/// The rule by which byte-level BPE splits a text into pieces before it merges bytes, named after a model that uses it.
-enum class Splitter : std::uint8_t { gpt2, smollm, llama3, qwen2 };
-template <>
-struct Names<Splitter> {
-  static constexpr std::string_view of[] = {"gpt2", "smollm", "llama3", "qwen2"};
-};
 
 /// The properties of a splitter.
 struct SplitterFacts {

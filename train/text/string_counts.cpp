@@ -11,7 +11,7 @@
 namespace dikkat {
 
 /// The table of strings. Bytes and entries are in large chunks, so that growth never copies them and their memory is returned to the
-/// system. The set holds the numbers of entries.
+/// system. The set holds the indices of entries.
 struct StringCounts::Table {
   struct Entry {
     std::uint64_t times;
@@ -39,7 +39,7 @@ struct StringCounts::Table {
     }
   };
 
-  static constexpr std::size_t kEntries = std::size_t{1} << 16;  // the number of entries in a chunk
+  static constexpr std::size_t kEntries = std::size_t{1} << 16;  // entries in a chunk
 
   Entry& entry(std::size_t i) const { return entries[i / kEntries][i % kEntries]; }
   void push_back(const Entry& new_entry) {
@@ -66,7 +66,7 @@ struct StringCounts::Table {
 
   std::vector<std::unique_ptr<char[]>> chunks;
   char* next = nullptr;
-  std::size_t room = 0;  // from next on
+  std::size_t room = 0;  // bytes that are free at `next`
   index bytes = 0;
   std::vector<std::unique_ptr<Entry[]>> entries;
   std::size_t count = 0;

@@ -16,7 +16,7 @@ namespace dikkat {
 /// Thrown for a text that a tokenizer cannot encode. what() is "byte 17: PROBLEM".
 class EncodeError : public InputError {
  public:
-  /// `offset` is in bytes, from the start of the text or, if there are several documents, of document number `document`.
+  /// `offset` is in bytes, from the start of the text or, if there are several documents, of the document with the index `document`.
   EncodeError(index offset, std::string problem, index document = 0);
 
   index offset() const { return offset_; }
@@ -83,9 +83,9 @@ class Tokenizer {
   /// Encodes a text as encode() does, but the names of special tokens that lie within a range of `markup` become these tokens. The ranges
   /// are in order and do not touch. For prompts and chats, never for a corpus. Does not add text_tokens().
   virtual std::vector<Token> encode_with_markup(std::string_view text, std::span<const ByteRange>) const { return encode(text); }
-  /// Encodes a text of which all is markup.
+  /// Encodes a text that is all markup.
   std::vector<Token> encode_with_special(std::string_view text) const;
-  /// Returns the number of bytes at the start of `text` whose tokens do not depend on what follows `text`; 0 if that is not known. A text
+  /// Returns the number of bytes at the start of `text` whose tokens do not depend on the text after it; 0 if that is not known. A text
   /// that does not fit into memory is split there and encoded chunk by chunk.
   virtual index stable_prefix(std::string_view) const { return 0; }
   /// Returns the text of the tokens. If is_lossless(), it has the bytes that encode() got. Tokens may end within a UTF-8 character: a

@@ -48,10 +48,10 @@ std::string contents(const fs::path& path) { return std::string(Contents(path).t
 /// The names of GPT-2's two files.
 constexpr std::pair<const char*, const char*> kPairs[] = {{"vocab.bpe", "encoder.json"}, {"merges.txt", "vocab.json"}};
 
-/// The tokenizer files of other programs, of which a folder may have no other.
+/// The tokenizer files of other programs, which may be the only ones in a folder.
 constexpr std::pair<const char*, const char*> kForeign[] = {{"tokenizer.model", "SentencePiece"}, {"tekken.json", "Mistral's tekken"}};
 
-/// Throws InputError for a file of another program, or for a folder that has only such a file, and says how to convert it.
+/// Throws InputError for a file of another program, or for a folder that has only such a file. The message explains how to convert it.
 [[noreturn]] void refuse_foreign(const fs::path& folder, const char* file, const char* program) {
   const std::string where = folder.empty() ? "." : folder.string();
   fail_input("tokenizer: ", (folder / file).string(), " is a file of ", program,
@@ -80,9 +80,9 @@ std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
-/// Returns the ids by character of a Hugging Face tokenizer.json that splits a text into its characters, as the export of a character
-/// tokenizer does: BPE of sorted characters without merges, splitting, normalization, or a token for anything unknown. Returns nullopt for
-/// other files.
+/// Returns the ids by character of a Hugging Face tokenizer.json that splits a text into its characters. The export of a character
+/// tokenizer is one: BPE of sorted characters without merges, splitting, normalization or an unknown token. Returns nullopt for other
+/// files.
 std::optional<nlohmann::json> characters_of(const TokenizerJson& parsed) {
   const nlohmann::json& object = parsed.object;
   const auto is_off = [](const nlohmann::json& in, const char* key) { return !in.contains(key) || is_nothing(in[key]); };
@@ -119,6 +119,7 @@ std::unique_ptr<Tokenizer> named(const std::string& files, F&& f) {
 
 std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vector<std::string>* notes) {
   const fs::path path(name);
+  // Find the files of a folder: tokenizer.json, or GPT-2's two files.
   if (is_folder(path)) {
     if (is_there(path / "tokenizer.json")) {
       return read_tokenizer_file((path / "tokenizer.json").string(), notes);
@@ -135,6 +136,7 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
     }
     fail_input("tokenizer: the folder ", name, " has neither tokenizer.json nor vocab.bpe and encoder.json");
   }
+  // Read GPT-2's files, of which either one may be named.
   for (const auto& [merges, ids] : kPairs) {
     if (path.filename() == merges || path.filename() == ids) {
       const fs::path folder = path.parent_path();
@@ -148,6 +150,7 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
       refuse_foreign(path.parent_path(), file, program);
     }
   }
+  // Read any other file as JSON.
   const Contents file(path);
   require_input(
       !file.text().starts_with("GGUF"), "tokenizer: ", name,
@@ -163,6 +166,7 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
     if (const auto characters = characters_of(parsed)) {
       return from_nano_gpt(*characters);
     }
+    // A tokenizer_config.json next to a tokenizer.json has tokens around a text.
     const fs::path config = path.parent_path() / "tokenizer_config.json";
     if (!object.contains("model") || !is_there(config)) {
       return tokenizer_in(parsed);

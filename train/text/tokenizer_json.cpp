@@ -8,7 +8,7 @@ namespace dikkat {
 namespace {
 
 /// Finds the values of model.vocab and model.merges in a text, in linear time and without parsing them. Follows only the syntax that it
-/// needs: a text that is not JSON is for the parser to refuse.
+/// needs: the parser refuses a text that is not JSON.
 class LargeValues {
  public:
   explicit LargeValues(std::string_view text) : text_(text) {

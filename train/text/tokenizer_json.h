@@ -9,11 +9,11 @@
 #include "train/text/hugging_face/read_hugging_face_json.h"
 #include "train/text/tokenizer.h"
 
-/// Reading of a tokenizer's JSON text, which may come from any file. This header is private to its folder.
+/// Reads a tokenizer's JSON text, which may come from any file. This header is private to its folder.
 namespace dikkat {
 
-/// A tokenizer's JSON text, parsed. The vocabulary and the merges of Hugging Face's tokenizer.json may have a million parts. They stay
-/// texts, for readers that store no values of JSON.
+/// A tokenizer's JSON text, parsed. The vocabulary and the merges of Hugging Face's tokenizer.json may have a million parts. They stay JSON
+/// text, for readers that store no JSON values.
 struct TokenizerJson {
   nlohmann::json object;          // has null in place of the two
   std::string_view vocabulary{};  // the text of model.vocab; empty if it is missing

@@ -9,7 +9,7 @@ namespace dikkat {
 std::string tokenizer_names_in_words() {
   std::string text;
   for (const std::string_view name : kTokenizerNames) {
-    text += concat(text.empty() ? "" : name == kTokenizerNames.back() ? " or " : ", ", name);
+    text += concat(text.empty() ? "" : name == std::ranges::end(kTokenizerNames)[-1] ? " or " : ", ", name);
   }
   return text;
 }

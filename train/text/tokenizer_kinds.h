@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
-#include <iterator>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "train/choices/tokenizer.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
@@ -35,14 +35,7 @@ inline constexpr TokenizerKind kTokenizerKinds[] = {
     kind_of<BpeTokenizer>(),
 };
 
-/// The names of kTokenizerKinds, in the same order.
-inline constexpr auto kTokenizerNames = [] {
-  std::array<std::string_view, std::size(kTokenizerKinds)> names;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kTokenizerKinds[i].name;
-  }
-  return names;
-}();
+static_assert(std::ranges::equal(kTokenizerKinds, kTokenizerNames, {}, &TokenizerKind::name));
 
 /// Returns kTokenizerNames for help texts: "byte, char, word or bpe".
 std::string tokenizer_names_in_words();

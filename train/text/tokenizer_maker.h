@@ -42,8 +42,8 @@ class TokenizerMaker {
 /// range.
 std::unique_ptr<TokenizerMaker> make_tokenizer_maker(const TokenizerOptions& options);
 
-/// Makes a tokenizer from documents in memory. Throws InputError as make_tokenizer_maker() and make() do, and EncodeError, with the number
-/// of the document, for one that this kind cannot encode.
+/// Makes a tokenizer from documents in memory. Throws InputError as make_tokenizer_maker() and make() do, and EncodeError, with the
+/// document's index, for one that this kind cannot encode.
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> documents);
 inline std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string_view> documents) {
   return make_tokenizer(TokenizerOptions{.kind = std::string(kind)}, documents);

@@ -37,7 +37,7 @@ class Normalizer {
       append_decomposed(character.code_point);
       at += character.bytes;
     }
-    // utf8proc sorts marks by exchanging neighbours, which takes minutes for a million of them on one letter.
+    // utf8proc sorts marks by exchanging neighbors, which takes minutes for a million of them on one letter.
     const auto is_mark = [](utf8proc_int32_t c) { return class_of(c) != 0; };
     for (auto first = std::find_if(characters_.begin(), characters_.end(), is_mark); first != characters_.end();) {
       const auto last = std::find_if_not(first, characters_.end(), is_mark);
@@ -81,7 +81,7 @@ class Normalizer {
 std::string to_nfc(std::string_view text) { return to_normal_form(text, NormalForm::c); }
 
 std::string to_normal_form(std::string_view text, NormalForm form) {
-  // ASCII stands before what it joins in each form, and is the same in all.
+  // ASCII joins only characters after it, and is the same in all forms.
   const auto is_boundary = [form](char32_t c) { return c < 0x80 || (form == NormalForm::c && is_nfc_boundary(c)); };
   std::string out;
   out.reserve(text.size());
@@ -91,7 +91,8 @@ std::string to_normal_form(std::string_view text, NormalForm form) {
     return text.substr(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
   };
   index kept = 0;      // up to here the text has been appended
-  index boundary = 0;  // the last one
+  index boundary = 0;  // the last boundary
+  // Normalize the parts between boundaries, and copy the others.
   for (index at = 0; at < size;) {
     const utf8::Character character = utf8::decode(text, at);
     if (is_boundary(character.code_point)) {
@@ -99,7 +100,7 @@ std::string to_normal_form(std::string_view text, NormalForm form) {
       at += character.bytes;
       continue;
     }
-    index end = at + character.bytes;  // of what may change: from the last boundary to the next one
+    index end = at + character.bytes;  // the next boundary: all characters from the last one up to it may change
     while (end < size) {
       const utf8::Character next = utf8::decode(text, end);
       if (is_boundary(next.code_point)) {

@@ -63,7 +63,7 @@ void append_hex(std::string& out, std::uint32_t value, int digits) {
   }
 }
 
-/// Controls, marks that attach to their neighbour or change the direction of writing, and code points that are private or never assigned.
+/// Controls, marks that attach to their neighbor or change the direction of writing, and code points that are private or never assigned.
 constexpr Range kUnprintable[] = {
     {0x0, 0x1F},      {0x7F, 0xA0},     {0xAD, 0xAD},     {0x300, 0x36F},
     {0x61C, 0x61C},   {0x180E, 0x180E}, {0x2000, 0x200F}, {0x2028, 0x202F},

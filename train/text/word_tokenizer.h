@@ -6,10 +6,10 @@
 
 namespace dikkat {
 
-/// One token for each word; words are separated by Unicode white space. A line break ("\n") is a word too, so that decoded text has lines.
-/// Ids number four special tokens, and then the distinct words of the text in byte order.
+/// Encodes each word as one token; words are separated by Unicode white space. A line break ("\n") is a word too, so that decoded text has
+/// lines. Ids number four special tokens, and then the distinct words of the text in byte order.
 ///
-/// decode() puts one space between words, and none beside a line break. So a text comes back byte for byte if all its words are known and
+/// decode() puts one space between words, and none next to a line break. So a text comes back byte for byte if all its words are known and
 /// its only white space is single spaces between words and line breaks. Special tokens are decoded to their names. A word that is spelled
 /// like one of these names is an ordinary word with its own id.
 class WordTokenizer : public Tokenizer {

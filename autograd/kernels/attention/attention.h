@@ -15,12 +15,12 @@ struct Heads {
   T* data = nullptr;
   index batch_stride = 0, row_stride = 0;
   T* const* batches = nullptr;  // (batch): where each batch begins, in place of data and batch_stride; or null
-  index column = 0;             // of head 0 there
+  index column = 0;             // column of head 0 in `batches`
 
   constexpr T* of(index b) const { return batches == nullptr ? data + b * batch_stride : batches[b] + column; }
 };
 
-/// Where a gradient is written: nowhere (null), over the old contents of the memory, or added to them.
+/// The place where a gradient is written: nowhere (null), over the old contents of the memory, or added to them.
 template <class T>
 struct HeadsOut {
   Heads<T> at;
@@ -30,14 +30,14 @@ struct HeadsOut {
 /// The part of the problem that forward and backward share.
 ///
 /// Query i of batch b sees the keys of a half-open interval, [key_begin[b, i], key_end[b, i]) if these are given. If causal, it sees only
-/// keys up to query_offset + i; with a window, only the last `window` of those. A query that sees no key gives 0. Blocks of keys that a
-/// block of queries does not see cost nothing.
+/// keys up to query_offset + i; with a window, only the last `window` of those. The result of a query that sees no key is 0. Blocks of keys
+/// that a block of queries does not see cost nothing.
 ///
 /// Grouped queries (Ainslie et al., arXiv 2305.13245): there may be fewer heads of keys and values than of queries. Then each serves a
 /// group of adjacent heads of queries.
 struct AttentionShape {
   index batch = 0, heads = 0, queries = 0, keys = 0, head_size = 0;
-  index key_heads = 0;  // of keys and values; divides heads. 0: as many as heads
+  index key_heads = 0;  // heads of keys and values; divides heads. 0: as many as heads
   double scale = 1;
   bool causal = false;
   index query_offset = 0;                   // the key at the same position as query 0
@@ -47,19 +47,19 @@ struct AttentionShape {
   const std::int32_t* key_batch = nullptr;  // (batch), or null: forward reads keys and values of batch key_batch[b], not b
   double dropout = 0;                       // probability that a weight becomes 0
   RandomStream stream{};
-  index first_batch = 0;  // number of batch 0 in the step's whole batch
+  index first_batch = 0;  // index of batch 0 in the step's whole batch
 
   constexpr index heads_of_keys() const { return key_heads == 0 ? heads : key_heads; }
-  /// Heads of queries for each head of keys.
+  /// Returns the heads of queries for each head of keys.
   constexpr index group() const { return heads / heads_of_keys(); }
-  /// The batch whose keys and values the queries of batch b see.
+  /// Returns the batch whose keys and values the queries of batch b see.
   constexpr index keys_of(index b) const { return key_batch == nullptr ? b : key_batch[b]; }
-  /// The first key that query i of batch b sees. It sees none if this is not below last_of().
+  /// Returns the first key that query i of batch b sees. It sees none if this is not below last_of().
   constexpr index first_of(index b, index i) const {
     const index first = key_begin == nullptr ? 0 : key_begin[b * queries + i];
     return window == 0 ? first : std::max(first, query_offset + i + 1 - window);
   }
-  /// The key after the last one that query i of batch b sees.
+  /// Returns the key after the last one that query i of batch b sees.
   constexpr index last_of(index b, index i) const {
     const index last = key_end == nullptr ? keys : key_end[b * queries + i];
     return causal ? std::min(last, query_offset + i + 1) : last;
@@ -110,7 +110,7 @@ struct RotateHeads {
 template <class T>
 void rotate_heads(const RotateHeads<T>& p);
 
-/// Writes keys, rotated, and values behind each other: rows k | v of Key, rounded if that is a narrower type.
+/// Writes rotated keys, and values after them: rows k | v of Key, rounded if that is a narrower type.
 template <class Operand, class Key = Operand>
 struct AppendKeys {
   index batch = 0, rows = 0, heads = 0, head_size = 0;
@@ -122,8 +122,8 @@ struct AppendKeys {
 template <class Operand, class Key = Operand>
 void append_keys(const AppendKeys<Operand, Key>& p);
 
-/// The element of the stream that decides whether dropout drops the weight of (batch, head, query, key). Batches are counted in the step's
-/// whole batch. Four adjacent keys share one call of the generator.
+/// Returns the element of the stream that decides whether dropout drops the weight of (batch, head, query, key). Batches are counted in the
+/// step's whole batch. Four adjacent keys share one call of the generator.
 constexpr index attention_dropout_element(const AttentionShape& s, index batch, index head, index query, index key) {
   return (((s.first_batch + batch) * s.heads + head) * s.queries + query) * round_up(s.keys, 4) + key;
 }

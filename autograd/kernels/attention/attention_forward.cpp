@@ -14,15 +14,15 @@ namespace {
 
 using namespace attention_tiles;
 
-/// Copies of the rows of all heads of keys or values from `begin` on, contiguous, (B, heads, rows, width). They are made once if several
-/// tasks read them.
+/// Copies of the rows of all heads of keys or values, starting at row `begin`, contiguous, (B, heads, rows, width). They are made once if
+/// several tasks read them.
 template <class T>
 struct GatheredHeads {
   const T* rotation;        // of the rows, or null
   const T* data = nullptr;  // null: each task gathers what it needs
   index begin = 0, rows = 0, width = 0;
 
-  /// The rows of a head from `first` on. Without copies, they are gathered to `own`.
+  /// Returns the rows of a head, starting at `first`. Without copies, they are gathered to `own`.
   template <class Operand>
   const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
     if (data != nullptr) {
@@ -33,7 +33,7 @@ struct GatheredHeads {
   }
 };
 
-/// The first key that any query sees, or one before it.
+/// Returns the first key that any query sees, or one before it.
 index first_key_of(const AttentionShape& s) {
   if (s.key_begin == nullptr) {
     return std::clamp<index>(s.first_of(0, 0), 0, s.keys);
@@ -45,7 +45,7 @@ index first_key_of(const AttentionShape& s) {
   return first;
 }
 
-/// Gathers the rows of the heads from `begin` on to `to`.
+/// Gathers the rows of the heads, starting at row `begin`, to `to`.
 template <class Operand, class T>
 GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index begin, T* to) {
   const index width = round_up(s.head_size, kLanes<T>);
@@ -69,7 +69,7 @@ struct ForwardMemory {
       : products(s), width(round_up(s.head_size, kLanes<T>)), memory((5 * width + 2 * kBlock) * kBlock), pieces(memory) {}
 
   Products<Operand, T> products;
-  index width;  // of a head's row, in whole vectors
+  index width;  // width of a head's row, in whole vectors
   Scratch<T> memory;
   Pieces<T> pieces;
   T* q = pieces.take(kBlock * width);         // (queries, width)
@@ -84,8 +84,8 @@ struct ForwardMemory {
 /// Online softmax of a block of queries.
 template <class T>
 struct Sums {
-  alignas(64) T highest[kBlock];  // score so far
-  alignas(64) T total[kBlock];    // of 2^(score - highest)
+  alignas(64) T highest[kBlock];  // highest score so far
+  alignas(64) T total[kBlock];    // sum of 2^(score - highest)
   alignas(64) T rescale[kBlock];  // factor for the sums so far, as the highest score has changed
 };
 
@@ -113,7 +113,7 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
   }
 }
 
-/// One block of queries of one head with all keys that it sees.
+/// Computes one block of queries of one head with all keys that it sees.
 template <class Operand, class T, class Key>
 void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b,
                    index h, index query) {
@@ -210,8 +210,8 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
   for_each_task(
       heads * blocks, blocks > 1, work_of(s, 2), [&] { ForwardMemory<Operand, T>{s}; },
       [&](index task) {
-        // Head by head, so that keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the longest tasks
-        // should not begin last.
+        // Go head by head, so that keys stay in cache, and begin with the last blocks. Under a causal mask they see the most keys, and the
+        // longest tasks should not begin last.
         const index head = task / blocks;
         const index block = blocks - 1 - task % blocks;
         forward_block(p, k, v, head / s.heads, head % s.heads, block * kBlock);

@@ -30,8 +30,8 @@ struct Parts {
         memory(count * (width + 2 * padded)) {}
 
   T* y(index i) const { return memory + i * (width + 2 * padded); }  // (heads, head_size), not yet divided by the totals
-  T* highest(index i) const { return y(i) + width; }                 // (heads): score
-  T* total(index i) const { return highest(i) + padded; }            // (heads): of 2^(score - highest)
+  T* highest(index i) const { return y(i) + width; }                 // (heads): highest score
+  T* total(index i) const { return highest(i) + padded; }            // (heads): sum of 2^(score - highest)
 
   index heads, width, padded;
   Scratch<T> memory;
@@ -61,11 +61,11 @@ struct Groups {
   index batch_of(index group) const { return std::upper_bound(ends.data(), ends.data() + batch, group) - ends.data(); }
 
   index batch;
-  index keys = 0;  // that all batches see together
+  index keys = 0;  // keys that all batches see together
   Scratch<index> ends;
 };
 
-/// Scores, in base 2, of `count` keys (up to kLanes); -inf in the other lanes. Prefetches their values, which begin at v.
+/// Returns the scores, in base 2, of `count` keys (up to kLanes); -inf in the other lanes. Prefetches their values, which begin at v.
 template <class T, class Key>
 Vec<T> scores_of(const AttentionShape& s, const T* q, const Key* k, const Key* v, index stride, index count) {
   constexpr int kIntoL2 = 2;
@@ -81,7 +81,7 @@ Vec<T> scores_of(const AttentionShape& s, const T* q, const Key* k, const Key* v
     for (index j = 0; j < kLanes<T>; ++j) {
       sums[j] += factor * simd::load_as<T>(rows[j] + d, lanes);
       simd::prefetch<kIntoL2>(rows[j] + d, to_values);
-      simd::prefetch<kIntoL2>(rows[j] + d, kLanes<T> * stride);  // keys that come next
+      simd::prefetch<kIntoL2>(rows[j] + d, kLanes<T> * stride);  // the next keys
     }
   });
   Vec<T> scores = lane_sums<T>(sums) * static_cast<T>(s.scale * std::numbers::log2e);
@@ -150,7 +150,7 @@ void add_parts(const AttentionForward<T, T, Key>& p, index b, const Parts<T>& pa
     }
     const Vec<T> log = top + simd::log2_of_positive(total);
     simd::store(p.log2_sum + b * s.heads + h, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
-    simd::store(parts.total(first) + h, total == T(0) ? Vec<T>{} : T(1) / total);  // a query that sees no key gives 0
+    simd::store(parts.total(first) + h, total == T(0) ? Vec<T>{} : T(1) / total);  // the result of a query that sees no key is 0
   });
   for (index h = 0; h < s.heads; ++h) {
     simd::for_vectors<T>(h * s.head_size, (h + 1) * s.head_size, [&](index d, auto lanes) {

@@ -4,12 +4,12 @@
 
 namespace dikkat::kernels {
 
-/// Whether each batch has one query and there is no dropout, as when generating one token at a time.
+/// Returns whether each batch has one query and there is no dropout, as when generating one token at a time.
 constexpr bool is_one_query(const AttentionShape& s) { return s.queries == 1 && s.dropout == 0; }
 
-/// attention_forward() for such a problem ("Flash-Decoding"). A task computes the part of one group of the keys that a batch sees, and the
-/// parts are added in the order of keys. Each key and value is read once, in place, for all heads. The result for a batch does not depend
-/// on the other batches.
+/// Does what attention_forward() does, but for such a problem ("Flash-Decoding"). A task computes the part of one group of the keys that a
+/// batch sees, and the parts are added in the order of keys. Each key and value is read once, in place, for all heads. The result for a
+/// batch does not depend on the other batches.
 template <class T, class Key>
 void attention_one_query(const AttentionForward<T, T, Key>& p);
 

@@ -27,12 +27,12 @@ using simd::Vec;
 
 constexpr index kBlock = 64;  // queries, and keys, of a tile
 
-constexpr index kPanel = 16;  // queries that are masked together, and keys, in tiles that they see only a part of
+constexpr index kPanel = 16;  // queries that are masked together, and keys, in tiles of which they see only a part
 constexpr index kPanels = kBlock / kPanel;
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-/// The work of `products` products of queries and keys.
+/// Returns the work of `products` products of queries and keys.
 inline Work work_of(const AttentionShape& s, index products) {
   const index seen = s.window == 0 ? s.keys : std::min(s.keys, s.window + kBlock);
   return Work::products(products * s.batch * s.heads * s.queries, seen, s.head_size);
@@ -50,8 +50,8 @@ T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
   return heads.of(b) + h * s.head_size;
 }
 
-/// Whether products are those of AMX. Then their operands, and so weights too, are rounded to bf16, and scores are multiplied by their
-/// factor after the product, so that queries are rounded without it.
+/// Returns whether products are those of AMX. Then their operands, also weights, are rounded to bf16. Scores are multiplied by their factor
+/// after the product, so that queries are rounded without it.
 template <class Operand, class T>
 bool scales_scores() {
   return std::is_same_v<Operand, bf16> && std::is_same_v<T, float> && has_amx_products();
@@ -100,7 +100,7 @@ void gather(const Heads<const Operand>& heads, const AttentionShape& s, const T*
   std::fill_n(to + count * width, (rows - count) * width, T(0));
 }
 
-/// The reverse of gather(): writes `count` rows, multiplied by a factor and rotated back, to a head.
+/// Does the reverse of gather(): writes `count` rows, multiplied by a factor and rotated back, to a head.
 template <class Operand, class T>
 void scatter(const HeadsOut<Operand>& out, const AttentionShape& s, const T* rotation, index b, index h, index first, index count,
              const T* rows, T factor) {
@@ -168,8 +168,8 @@ struct Part {
   index key = 0, keys = 0, query = 0, queries = 0;
 };
 
-/// The parts of a tile that are computed. They are all of it; or, for each panel of queries, the keys from the first to the last that any
-/// of them sees, rounded to multiples of kPanel.
+/// The parts of a tile that are computed. If all of it is seen, it is one part. Otherwise each panel of queries has the keys from the first
+/// to the last that any of them sees, rounded to multiples of kPanel.
 template <class T>
 class Seen {
  public:

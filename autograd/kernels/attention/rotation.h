@@ -9,7 +9,7 @@ namespace dikkat::kernels {
 // point, which is rotated by an angle that depends on the position and on d. The angles of a position are a row of D / 2 cosines, then
 // D / 2 sines.
 
-/// to (size) = one head `from` at a position, rotated. `size` is even.
+/// Writes one head `from` at a position, rotated, to `to`. Both have `size` numbers, and `size` is even.
 template <class From, class T, class To>
 void rotate_head(index size, const From* from, const T* angles, To* to) {
   const index half = size / 2;

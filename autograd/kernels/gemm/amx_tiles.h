@@ -30,8 +30,8 @@ constexpr index kTileBytes = 1024;       // of a whole tile
 
 using Words = simd::Vec<std::uint32_t>;
 
-/// gcc's intrinsics do not say which memory they read: call this before them. `written` is what was written for them, if it is a local
-/// variable.
+/// Finishes stores before gcc's intrinsics, which do not declare the memory that they read. `written` is the memory that was written for
+/// them, if it is a local variable.
 inline void finish_stores(const void* written = nullptr) { __asm__ volatile("" : : "r"(written) : "memory"); }
 
 /// The configuration of the tile registers: 0 to 3 are C, 4 and 5 A, 6 and 7 B.
@@ -53,7 +53,7 @@ class TileRegisters {
     }
   }
   static void release() { _tile_release(); }
-  /// Leaves them as they are: somebody else releases them.
+  /// Leaves the registers configured: another object releases them.
   void keep() { rows_ = 0; }
   TileRegisters(const TileRegisters&) = delete;
   TileRegisters& operator=(const TileRegisters&) = delete;
@@ -78,7 +78,8 @@ class TileRegisters {
   index rows_ = 0;
 };
 
-/// Where the tiles of A of a strip lie: bytes from row to row, from the first tile to that 16 rows below, and to that of the next 32 k.
+/// Describes where the tiles of A of a strip lie: bytes from row to row, from the first tile to the one 16 rows below, and to the one of
+/// the next 32 k.
 struct TilesOfA {
   const std::byte* at;
   index row, below, next;
@@ -104,8 +105,7 @@ struct Base {
 };
 
 /// c (kRowTiles x kColTiles tiles) = base + a b, for `steps` tiles of k. b is a panel. Fetches `ahead` meanwhile. Structures are passed by
-/// reference: a copy on the stack is read in wider pieces than it was written in, and such a read waits until all tiles before it are
-/// stored.
+/// reference. A copy on the stack is read in wider pieces than it was written in, and such a read waits until all earlier tiles are stored.
 template <int kRowTiles, int kColTiles>
 void multiply_tiles(index steps, const TilesOfA& tiles_of_a, const std::uint32_t* b, const Base& base, float* c, index c_bytes,
                     const Ahead& ahead) {
@@ -172,7 +172,7 @@ using MultiplyTiles = decltype(&multiply_tiles<1, 1>);
 inline constexpr MultiplyTiles kMultiply[2][2] = {{multiply_tiles<1, 1>, multiply_tiles<1, 2>},
                                                   {multiply_tiles<2, 1>, multiply_tiles<2, 2>}};
 
-/// The rows of a tile of words become its columns.
+/// Transposes a tile of words.
 inline void transpose(Words (&rows)[kTile]) {
   Words pairs[kTile], fours[kTile];
   for (index i = 0; i < kTile; i += 2) {
@@ -203,12 +203,12 @@ inline void transpose(Words (&rows)[kTile]) {
   }
 }
 
-/// 32 numbers that follow each other, as words.
+/// Returns 32 adjacent numbers as words.
 inline Words words_of_row(const float* from) {
   return reinterpret_cast<Words>(_mm512_cvtne2ps_pbh(simd::load(from + kTile), simd::load(from)));
 }
 inline Words words_of_row(const bf16* from) { return simd::load(reinterpret_cast<const std::uint32_t*>(from)); }
-/// As above, for the first `count` of them; the others are zero.
+/// Returns only the first `count` of them; the others are zero.
 template <class From>
 Words words_of_row(const From* from, index count) {
   if (count == kStep) {
@@ -235,8 +235,8 @@ inline WordPair words_of_columns(const bf16* upper, const bf16* lower) {
                                                           57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63))};
 }
 
-/// Calls put(word, words) for the 16 words of `depth` rows of 32 columns. Columns and rows from `count` and `depth` on are zero. Fetches
-/// the next 32 rows.
+/// Calls put(word, words) for the 16 words of `depth` rows of 32 columns. Columns after the first `count`, and rows after the first
+/// `depth`, are zero. Fetches the next 32 rows.
 template <class From, class F>
 void for_columns_of_words(const From* from, index ld, index count, index depth, F&& put) {
   constexpr index kLine = 64 / sizeof(From);
@@ -259,14 +259,14 @@ void for_columns_of_words(const From* from, index ld, index count, index depth, 
   }
 }
 
-/// Packs 32 k of `rows` rows of A, as two tiles. Rows and k from `rows` and `depth` on are zero.
+/// Packs 32 k of `rows` rows of A, as two tiles. Rows after the first `rows`, and k after the first `depth`, are zero.
 template <class From>
 void pack_rows_of_a(const From* from, index ld, index rows, index depth, std::uint32_t* to) {
   for (index row = 0; row < kRows; ++row) {
     simd::store(to + row * kStepWords, row < rows ? words_of_row(from + row * ld, depth) : Words{});
   }
 }
-/// As above, from A transposed.
+/// Packs them from A transposed.
 template <class From>
 void pack_columns_of_a(const From* from, index ld, index rows, index depth, std::uint32_t* to) {
   Words upper[kTile], lower[kTile];
@@ -282,7 +282,7 @@ void pack_columns_of_a(const From* from, index ld, index rows, index depth, std:
   }
 }
 
-/// Packs 32 k of `cols` columns of B, as two tiles beside each other.
+/// Packs 32 k of `cols` columns of B, as two adjacent tiles.
 template <class From>
 void pack_columns_of_b(const From* from, index ld, index cols, index depth, std::uint32_t* to) {
   for_columns_of_words(from, ld, cols, depth, [&](index word, WordPair words) {
@@ -290,7 +290,7 @@ void pack_columns_of_b(const From* from, index ld, index cols, index depth, std:
     simd::store(to + word * kCols + kTile, words.right);
   });
 }
-/// As above, from B transposed.
+/// Packs them from B transposed.
 template <class From>
 void pack_rows_of_b(const From* from, index ld, index cols, index depth, std::uint32_t* to) {
   constexpr index kAhead = 4 * kStep;

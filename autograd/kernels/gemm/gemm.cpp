@@ -25,7 +25,7 @@ void gemm_packed(const Gemm<float>& p) {
 constexpr index kNarrow = 16;  // columns of C: one vector, or two
 constexpr index kRowsAtOnce = 512;
 
-/// Whether C is so narrow that packing a transposed A for it would take as long as multiplying.
+/// Returns whether C is so narrow that packing a transposed A for it would take as long as multiplying.
 template <class Problem>
 bool is_narrow(const Problem& p) {
   return p.transpose_a && p.n <= kNarrow && p.m >= 4 * kNarrow && p.packed_b == nullptr && !p.lower;
@@ -72,7 +72,7 @@ void gemm_narrow(const Problem& p) {
   });
 }
 
-/// The product without p.plus.
+/// Computes the product without p.plus.
 void gemm_alone(const Gemm<float>& p) {
   if (is_narrow(p)) {
     gemm_narrow(p);
@@ -87,7 +87,7 @@ void gemm_alone(const Bf16Gemm& p) { is_narrow(p) && !p.c.is_bf16() ? gemm_narro
 bool is_for_tiles(const Gemm<float>& p) { return p.packed_b == nullptr && !is_few_rows(p) && !is_narrow(p); }
 bool is_for_tiles(const Bf16Gemm& p) { return !is_narrow(p); }
 
-/// Both products of p and p.plus: one after the other, unless one pass over C can compute them.
+/// Computes both products of p and p.plus, one after the other unless one pass over C can compute them.
 template <class Problem>
 void gemm_both(const Problem& p) {
   if (p.plus != nullptr && is_for_tiles(p) && is_for_tiles(*p.plus) && gemm_tiles_of_both(p, *p.plus)) {

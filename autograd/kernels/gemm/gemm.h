@@ -38,9 +38,10 @@ struct GemmOf {
 template <class Operand, class Sum = Operand>
 using Gemm = GemmOf<const Operand*, Sum*, Sum>;
 
-/// f32: our own product. f64, and f64 sums of f32 operands: Eigen. An element's bits depend only on its row of op(A), its column of op(B),
-/// k and depth, and not on the number of threads. Few rows times a transposed B go to gemm_few_rows(), which reads B in place. Many rows of
-/// f32 times a packed B are rounded to bf16, and so is B, if the processor has a product of bf16 (vdpbf16ps) and B does not keep f32.
+/// Multiplies f32 by our own product, and f64, or f64 sums of f32 operands, by Eigen. An element's bits depend only on its row of op(A),
+/// its column of op(B), k and depth, and not on the number of threads. Few rows times a transposed B go to gemm_few_rows(), which reads B
+/// in place. If the processor has a product of bf16 (vdpbf16ps) and B does not keep f32, many rows of f32 and a packed B are rounded to
+/// bf16.
 template <class Operand, class Sum = Operand>
 void gemm(const Gemm<Operand, Sum>& problem);
 
@@ -55,7 +56,7 @@ class F32OrBf16 {
   bool is_bf16() const { return bf16_ != nullptr; }
   F32* as_f32() const { return f32_; }
   B16* as_bf16() const { return bf16_; }
-  /// f(as_f32()) or f(as_bf16()).
+  /// Calls f(as_f32()) or f(as_bf16()).
   template <class F>
   auto visit(F&& f) const {
     return bf16_ != nullptr ? f(bf16_) : f(f32_);

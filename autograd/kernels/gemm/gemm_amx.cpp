@@ -27,9 +27,9 @@ namespace {
 
 using namespace amx;
 
-constexpr index kPartDepth = 256;         // of a part of k, at most: A and B of a strip and a panel are two thirds of L1
-constexpr index kMostDepth = 1536;        // of a block of k for which B is packed
-constexpr index kGroupBytes = 960 << 10;  // of B of a group, about: half of L2
+constexpr index kPartDepth = 256;         // k of a part, at most: A and B of a strip and a panel are two thirds of L1
+constexpr index kMostDepth = 1536;        // k of a block for which B is packed
+constexpr index kGroupBytes = 960 << 10;  // bytes of B of a group, about: half of L2
 constexpr index kLowerGroup = 4;          // panels of a group if only elements below the diagonal are computed
 constexpr index kPackedAtOnce = 3 << 20;  // elements of A that are packed for all threads, about
 constexpr index kSumsOfStrips = 64;       // strips whose sums over blocks of k a thread keeps, at most
@@ -50,10 +50,10 @@ void for_ranges(Range all, index depth, F&& f) {
   }
 }
 
-/// A length of ranges, a multiple of kStep and about equal for all, of which k needs as few as possible that are no longer than `most`.
+/// Returns the length, a multiple of kStep, of the fewest about equal ranges of at most `most` that cover k.
 index equal_depth(index k, index most) { return std::max(kStep, round_up(ceil_div(k, std::max<index>(1, ceil_div(k, most))), kStep)); }
 
-/// How a product is split. Bits do not depend on it.
+/// Describes how a product is split. Bits do not depend on it.
 struct Cut {
   explicit Cut(const Bf16Gemm& p)
       : strips(ceil_div(p.m, kRows)),
@@ -70,8 +70,8 @@ struct Cut {
                                            : depth * std::max<index>(1, kPackedAtOnce / (depth * strips * kRows))),
         chunk_strips(a_in_place ? strips : std::clamp<index>(kPackedAtOnce / (std::min(chunk_depth, p.k + kStep) * kRows), 1, strips)) {}
 
-  /// As many panels as fit into L2, but enough groups for all threads, and groups of about equal size. If threads pack A, and each gets
-  /// some strips, one group is better: a thread then multiplies the strips that it has packed, which are in its L2.
+  /// Returns as many panels as fit into L2, such that there are enough groups of about equal size for all threads. If threads pack A, and
+  /// each gets some strips, one group is better: a thread then multiplies the strips that it has packed, which are in its L2.
   index panels_of_group(const Bf16Gemm& p) const {
     const index most = p.lower ? kLowerGroup : kGroupBytes / (2 * kCols * depth);
     const index threads = thread_count();
@@ -82,16 +82,16 @@ struct Cut {
   }
 
   index strips, panels;
-  index depth;  // of a block of k, for which B is packed
-  index part;   // of a block, for which A stays in L1
+  index depth;  // k of a block, for which B is packed
+  index part;   // k of a part, for which A stays in L1
   bool a_in_place;
   bool rounds_c;
   bool keeps_sums;  // C is rounded, and there are several blocks
   index group;      // panels of a group
   index groups;
-  index panels_of_sums;  // whose sums a thread keeps between parts
-  index chunk_depth;     // of k at a time, and
-  index chunk_strips;    // strips at a time, for which A is packed
+  index panels_of_sums;  // panels whose sums a thread keeps between parts
+  index chunk_depth;     // k for which A is packed at a time
+  index chunk_strips;    // strips for which A is packed at a time
 };
 
 /// One product: what is packed for all threads, and the loops of a thread.
@@ -125,7 +125,7 @@ class Product {
 
   std::uint32_t* packed_strip(Range chunk, index strip) const { return a_ + strip * chunk.steps() * kRows * kStepWords; }
 
-  /// A of the strips, 32 k after 32 k: adjacent rows of A transposed are read one after another.
+  /// Packs A of the strips, 32 k after 32 k: adjacent rows of A transposed are read one after another.
   template <class From>
   void pack_a(const From* a, Range chunk, index first, index end) {
     const auto work = Work::elements((end - first) * kRows * chunk.depth());
@@ -223,7 +223,7 @@ class Product {
     });
   }
 
-  /// Strips begin to end - 1 times the group of panels from `panel` on.
+  /// Multiplies strips begin to end - 1 by the group of panels that begins at `panel`.
   void multiply_group(Range chunk, index chunk_first, index begin, index end, index panel, const Own& own, TileRegisters& registers) const {
     const index panels_end = std::min(panel + cut_.group, cut_.panels);
     const index strips_at_once = cut_.keeps_sums ? kSumsOfStrips : end - begin;
@@ -282,7 +282,7 @@ class Product {
     const std::uint32_t* at = packed_strip(chunk, strip - chunk_first) + (part.begin - chunk.begin) / 2 * kRows;
     return {reinterpret_cast<const std::byte*>(at), 2 * kStep, kTileBytes, 2 * kTileBytes};
   }
-  /// The part of A that is multiplied after this one, of which each step with `panels` panels fetches its share.
+  /// Returns the part of A that is multiplied after this one, of which each step with `panels` panels fetches its share.
   Ahead next_part(Range chunk, Range block, Range part, index strip, index chunk_first, bool has_next, index panels) const {
     const bool same_strip = part.end < block.end;
     if (!same_strip && !has_next) {
@@ -294,8 +294,8 @@ class Product {
             ceil_div(kRows * next.steps(), std::max<index>(1, panels * part.steps()))};
   }
 
-  /// Returns where the numbers lie that the sums of a part are added to. They are in `c` if it `is_direct`, in the bias, or in `sums`, to
-  /// which this copies them.
+  /// Returns where the numbers lie to which the sums of a part are added: in `c` if it `is_direct`, in the bias, or in `sums`, to which
+  /// this copies them.
   template <class C>
   Base base_of(Range part, index rows, index cols, index col, const C* c, bool is_direct, float* sums) const {
     const bool adds = part.begin > 0 || p_.add;

@@ -60,7 +60,7 @@ constexpr index kTasks = 16;          // enough for some threads
 constexpr index kMostSums = 1 << 20;  // elements of partial sums, at most
 constexpr double kLarge = 64;         // a product with as many times the least work keeps all threads busy by itself
 
-/// Where the matrices of a product begin, from those of the first one.
+/// Holds where the matrices of a product begin, relative to those of the first one.
 struct Place {
   index a = 0, b = 0, c = 0;
 };

@@ -24,14 +24,14 @@ struct GemmBatch {
 
   void add_axis(const Axis& added) { axis[static_cast<std::size_t>(axes++)] = added; }
   const Axis& at(int i) const { return axis[static_cast<std::size_t>(i)]; }
-  /// The number of products.
+  /// Returns the number of products.
   index count() const;
 
-  /// The products dA = dC op(B)^T, or their transposes: dC takes the place of A, and dA that of C.
-  /// If A is stored transposed, op(B) takes the place of A, and dC that of B.
+  /// Returns the products dA = dC op(B)^T, or their transposes: dC takes the place of A, and dA that of C. If A is stored transposed, op(B)
+  /// takes the place of A, and dC that of B.
   GemmBatch for_a() const;
-  /// The products dB = op(A)^T dC, or their transposes: op(A) takes the place of A, dC that of B, and dB that of C.
-  /// If B is stored transposed, dC takes the place of A, and op(A) that of B.
+  /// Returns the products dB = op(A)^T dC, or their transposes: op(A) takes the place of A, dC that of B, and dB that of C. If B is stored
+  /// transposed, dC takes the place of A, and op(A) that of B.
   GemmBatch for_b() const;
 };
 

@@ -4,7 +4,7 @@
 
 namespace dikkat::kernels {
 
-/// gemm() by Eigen, for f64 and for f64 sums of f32 operands.
+/// Does what gemm() does, by Eigen, for f64 and for f64 sums of f32 operands.
 template <class Operand, class Sum>
 void gemm_eigen(const Gemm<Operand, Sum>& problem);
 

@@ -23,8 +23,8 @@ inline const bool cache_sizes_set = [] {
   return true;
 }();
 
-/// Rows of C in a block, which one thread computes: enough blocks for some threads, and enough rows for Eigen. It depends on the shape
-/// only, because Eigen's order of sums depends on the size of the product.
+/// Returns the rows of C in a block, which one thread computes: enough blocks for some threads, and enough rows for Eigen. It depends on
+/// the shape only, because Eigen's order of sums depends on the size of the product.
 inline index rows_of_block(index m) {
   constexpr index kRows = 128;
   constexpr index kRowUnit = 16;

@@ -29,7 +29,7 @@ using Word = typename WordOf<T>::type;
 /// Numbers in a word.
 template <class T>
 inline constexpr index kInWord = static_cast<index>(sizeof(Word<T>) / sizeof(T));
-/// Words of `depth` numbers along k. bf16 that are missing in the last word are zero.
+/// Returns the words of `depth` numbers along k. bf16 that are missing in the last word are zero.
 template <class T>
 constexpr index words_of(index depth) {
   return ceil_div(depth, kInWord<T>);
@@ -49,7 +49,7 @@ inline bf16 rounded(bf16 value) { return value; }
 
 }  // namespace detail
 
-/// A row of numbers as bf16.
+/// Rounds a row of numbers to bf16.
 template <class From>
 void round_row(const From* from, index count, bf16* to) {
   index i = 0;
@@ -61,7 +61,7 @@ void round_row(const From* from, index count, bf16* to) {
   }
 }
 
-/// A row of numbers as words of bf16.
+/// Packs a row of numbers as words of bf16.
 template <class From, class Bf16Word>
 void pack_row(const From* from, index depth, Bf16Word* words) {
   constexpr auto kNumbers = static_cast<index>(sizeof(Bf16Word) / sizeof(bf16));
@@ -72,7 +72,7 @@ void pack_row(const From* from, index depth, Bf16Word* words) {
   }
 }
 
-/// (ceil(depth / 2), kWidth) words of two bf16 become (ceil(depth / 4), kWidth) words of four, in the same memory.
+/// Joins (ceil(depth / 2), kWidth) words of two bf16 to (ceil(depth / 4), kWidth) words of four, in the same memory.
 template <index kWidth>
 void join_words(index depth, std::uint64_t* words) {
   auto* row = reinterpret_cast<std::uint32_t*>(words);
@@ -90,7 +90,7 @@ void join_words(index depth, std::uint64_t* words) {
   }
 }
 
-/// `words` (depth, kWidth) = rows k = 0 to depth of `from`, kWidth columns. Columns from `count` on are zero.
+/// `words` (depth, kWidth) = rows k = 0 to depth of `from`, kWidth columns. Columns after the first `count` are zero.
 template <index kWidth>
 void pack_columns(const float* from, index ld, index count, index depth, float* words) {
   for (index k = 0; k < depth; ++k) {
@@ -102,7 +102,7 @@ void pack_columns(const float* from, index ld, index count, index depth, float* 
     }
   }
 }
-/// pack_columns() as bf16: (words_of(depth), kWidth).
+/// Does what pack_columns() does, but as bf16: (words_of(depth), kWidth).
 template <index kWidth, class From>
 void pack_columns(const From* from, index ld, index count, index depth, std::uint32_t* words) {
   constexpr index kLanes = simd::kLanes<float>;
@@ -132,7 +132,7 @@ void pack_columns(const From* from, index ld, index count, index depth, std::uin
   join_words<kWidth>(depth, words);
 }
 
-/// `words` (depth, kWidth) = kWidth rows of `from` transposed, k from 0 to depth. Rows from `count` on are zero.
+/// `words` (depth, kWidth) = kWidth rows of `from` transposed, k from 0 to depth. Rows after the first `count` are zero.
 template <index kWidth>
 void pack_rows(const float* from, index ld, index count, index depth, float* words) {
   index k = 0;
@@ -148,7 +148,7 @@ void pack_rows(const float* from, index ld, index count, index depth, float* wor
     }
   }
 }
-/// pack_rows() as bf16: (words_of(depth), kWidth).
+/// Does what pack_rows() does, but as bf16: (words_of(depth), kWidth).
 template <index kWidth, class From>
 void pack_rows(const From* from, index ld, index count, index depth, std::uint32_t* words) {
   constexpr index kDepth = 2 * kTransposeSize;

@@ -14,7 +14,7 @@ using simd::Vec;
 
 constexpr index kElements = 1 << 14;  // elements of B in a tile: few enough for equal shares
 
-/// Columns of C that are computed at once: their sums, and the vectors that are multiplied, fit into registers.
+/// Returns the columns of C that are computed at once: their sums, and the vectors that are multiplied, fit into registers.
 constexpr int columns_at_once(int rows) {
   constexpr int kSums = simd::kRegisters == 32 ? 24 : 12;
   constexpr int kMost = simd::kBytes == 16 ? 6 : 8;  // NEON does not multiply from memory: three rows of eight would not fit
@@ -33,8 +33,8 @@ void put(const Gemm<T>& p, index row, index column, T total) {
 /// bytes would be slower: it takes one of them in the four cycles or more of a multiply-add.
 constexpr bool kRowAfterRow = simd::kBytes > 16;
 
-/// As columns() below, for one row of A and at most kLanes columns, one row of B after another.
-/// The lanes of all their sums are added together, which takes no longer than those of one.
+/// Does what columns() below does, but for one row of A and at most kLanes columns, one row of B after another. The lanes of all their sums
+/// are added together, which takes no longer than those of one.
 template <class T>
 void columns_of_one_row(const Gemm<T>& p, index first, index count) {
   constexpr int kIntoL2 = 2;
@@ -55,8 +55,8 @@ void columns_of_one_row(const Gemm<T>& p, index first, index count) {
   }
 }
 
-/// Columns `first` to `first + kColumns` of C: all rows of A times kColumns rows of B. An element is one chain of sums, whatever kRows and
-/// kColumns are.
+/// Computes columns `first` to `first + kColumns` of C: all rows of A times kColumns rows of B. An element is one chain of sums, whatever
+/// kRows and kColumns are.
 template <class T, int kRows, int kColumns>
 void columns(const Gemm<T>& p, index first) {
   constexpr int kLanes = static_cast<int>(simd::kLanes<T>);
@@ -96,7 +96,7 @@ void columns(const Gemm<T>& p, index first) {
   }
 }
 
-/// Columns begin to end - 1 of kRows rows.
+/// Computes columns begin to end - 1 of kRows rows.
 template <class T, int kRows>
 void tile(const Gemm<T>& p, index begin, index end) {
   index at = begin;
@@ -115,7 +115,7 @@ void tile(const Gemm<T>& p, index begin, index end) {
   }
 }
 
-/// As tile(), for p.m rows, at most kRows.
+/// Does what tile() does, but for p.m rows, at most kRows.
 template <class T, int kRows>
 void tile_of_rows(const Gemm<T>& p, index begin, index end) {
   if (p.m == kRows) {

@@ -20,7 +20,7 @@ using simd::Vec;
 
 constexpr index kGgmlScale = 2;  // bytes of a block's scale, which stands before its numbers
 
-/// One row of a panel from blocks of ggml: their scales, and their numbers, each at its place between those of the other rows.
+/// Writes one row of a panel from blocks of ggml: their scales and numbers, each at its place between those of the other rows.
 template <PackedType kType>
 void scatter_blocks(index cols, const std::byte* row, std::byte* panel, index lane) {
   using Block = PackedBlock<kType>;
@@ -49,7 +49,7 @@ void scatter_words(index cols, const std::byte* row, std::byte* panel, index lan
 }
 
 constexpr int kMostRows = simd::kRegisters == 32 ? 4 : 2;  // of A at once: their sums fit into registers
-constexpr int kChains = 4;                                 // of sums for an element: one would wait for its last addition
+constexpr int kChains = 4;                                 // chains of sums for an element: one would wait for its last addition
 
 /// A vector of elements of C for each of kRows rows of A, as chains of sums.
 template <int kRows>
@@ -69,14 +69,14 @@ struct Sums {
   }
 };
 
-/// Fetches bytes further ahead, which are those of the next panel at the end of this one. Into L2, because A needs L1.
+/// Fetches bytes further ahead, at the end of a panel those of the next one. They go to L2, because A needs L1.
 void prefetch_ahead(const std::byte* at) {
   constexpr index kAhead = 4096;
   constexpr int kIntoL2 = 2;
   simd::prefetch<kIntoL2>(at, kAhead);
 }
 
-/// kRows rows of A times vector v of a panel.
+/// Multiplies kRows rows of A by vector v of a panel.
 template <int kRows>
 void multiply_words(const Gemm<float>& p, const std::byte* panel, int v, Vec<float> (&totals)[kRows]) {
   const auto* words = reinterpret_cast<const std::uint32_t*>(panel) + v * kLanes<float>;
@@ -107,13 +107,13 @@ struct IntegerRows {
   index apart;            // numbers from row to row, a multiple of kScaleBlock
   std::int16_t* numbers;  // (m, apart)
   float* scales;          // (m, blocks)
-  std::int32_t* sums;     // (m, blocks): what offset() of a weight is multiplied by
+  std::int32_t* sums;     // (m, blocks): factors of kOffset
 
   index blocks() const { return apart / kScaleBlock; }
   IntegerRows from_row(index row) const { return {apart, numbers + row * apart, scales + row * blocks(), sums + row * blocks()}; }
 };
 
-/// One block. Numbers that are all tiny count as zero; one that is not finite makes the scale NaN.
+/// Makes the integers of one block. Numbers that are all tiny count as zero; one that is not finite makes the scale NaN.
 void make_integers(const float* a, index count, std::int16_t* numbers, float& scale, std::int32_t& sum) {
   constexpr float kMost = 32767;
   constexpr float kLeast = 0x1p-100F;
@@ -140,10 +140,10 @@ using Integers = simd::IntVec<float>;
 
 #if defined(DIKKAT_NEON) && defined(__ARM_FEATURE_DOTPROD)
 // sdot and udot multiply bytes. A number of A is 256 times its upper byte, which has a sign, plus its lower byte, which has none. So are
-// the sums, and they are exact: their bits are those of products of 16 bits. q8 are made numbers without a sign by adding 128 for udot,
-// which adds 128 times the sum of the lower bytes.
+// the sums, and they are exact: their bits are those of products of 16 bits. For udot, q8 become unsigned by adding 128, which adds 128
+// times the sum of the lower bytes.
 
-/// The numbers of a block become its upper bytes and then its lower bytes, each in the order of the columns in a packed weight's words.
+/// Splits the numbers of a block into upper bytes and then lower bytes, each in the order of the columns in a packed weight's words.
 template <PackedType kType>
 void split_block(std::int16_t* numbers, std::int32_t& sum) {
   constexpr index kOrder[2][8] = {{0, 2, 1, 3, 4, 6, 5, 7},
@@ -162,11 +162,11 @@ void split_block(std::int16_t* numbers, std::int32_t& sum) {
     sum = lower_sum;
   }
 }
-/// This times IntegerRows::sums is subtracted from the sum of a block.
+/// The offset of a weight's numbers: times IntegerRows::sums, it is subtracted from the sum of a block.
 template <PackedType kType>
 constexpr std::int32_t kOffset = kType == PackedType::q4 ? 8 : 128;
 
-/// The sums of a block of vector v, for each row of A, whose block begins at `numbers`.
+/// Computes the sums of a block of vector v, for each row of A, whose block begins at `numbers`.
 template <PackedType kType, int kRows>
 [[gnu::always_inline]] inline void sum_block(const PackedBlock<kType>& block, int v, const std::int16_t* numbers, index apart,
                                              Integers (&sums)[kRows]) {
@@ -208,11 +208,11 @@ template <PackedType kType, int kRows>
 #else
 template <PackedType kType>
 void split_block(const std::int16_t*, std::int32_t&) {}
-/// This times IntegerRows::sums is subtracted from the sum of a block.
+/// The offset of a weight's numbers: times IntegerRows::sums, it is subtracted from the sum of a block.
 template <PackedType kType>
 constexpr std::int32_t kOffset = kType == PackedType::q4 ? 8 : 0;
 
-/// The sums of a block of vector v, for each row of A, whose block begins at `numbers`.
+/// Computes the sums of a block of vector v, for each row of A, whose block begins at `numbers`.
 template <PackedType kType, int kRows>
 [[gnu::always_inline]] inline void sum_block(const PackedBlock<kType>& block, int v, const std::int16_t* numbers, index apart,
                                              Integers (&sums)[kRows]) {
@@ -260,7 +260,8 @@ void make_integers(const Gemm<float>& p, const IntegerRows& to) {
   }
 }
 
-/// As multiply_words(), for q8 or q4: the sum of a block, in integers, is multiplied by its scale when it is added to the total.
+/// Does what multiply_words() does, but for q8 or q4: the sum of a block, in integers, is multiplied by its scale when it is added to the
+/// total.
 template <PackedType kType, int kRows>
 void multiply_blocks(const IntegerRows& a, const std::byte* panel, int v, Vec<float> (&totals)[kRows]) {
   for (index at = 0; at < a.blocks(); ++at) {
@@ -280,7 +281,7 @@ void multiply_blocks(const IntegerRows& a, const std::byte* panel, int v, Vec<fl
   }
 }
 
-/// kRows rows of A times a panel of B.
+/// Multiplies kRows rows of A by a panel of B.
 template <PackedType kType, int kRows>
 void multiply_panel(const Gemm<float>& p, const IntegerRows& integers, index panel) {
   for (int v = 0; v < kPanelVectors; ++v) {
@@ -307,7 +308,7 @@ void multiply_panel(const Gemm<float>& p, const IntegerRows& integers, index pan
   }
 }
 
-/// As multiply_panel(), for p.m rows, at most kRows.
+/// Does what multiply_panel() does, but for p.m rows, at most kRows.
 template <PackedType kType, int kRows>
 void multiply_rows(const Gemm<float>& p, const IntegerRows& integers, index panel) {
   if (p.m == kRows) {

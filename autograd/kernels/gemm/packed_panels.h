@@ -21,20 +21,20 @@ template <PackedType kType>
 struct PackedBlock {
   static constexpr index kScaleBytes = 2 * kPanelRows;
   static constexpr index kBytes = panel_bytes(kType, kScaleBlock);
-  static constexpr index kColumns = kType == PackedType::q8 ? 4 : 8;  // of a word: a lane of 32 bits
+  static constexpr index kColumns = kType == PackedType::q8 ? 4 : 8;  // columns of a word: a lane of 32 bits
   static constexpr index kWords = kScaleBlock / kColumns;
   const std::byte* at;
 
   PackedBlock(const std::byte* panel, index block) : at(panel + block * kBytes) {}
 
   simd::Vec<float> scales(int v) const { return simd::load_f16(reinterpret_cast<const std::uint16_t*>(at) + v * simd::kLanes<float>); }
-  /// Columns kColumns * i on.
+  /// Returns the words of kColumns columns, starting at kColumns * i.
   simd::IntVec<float> word(index i, int v) const {
     simd::IntVec<float> word;
     std::memcpy(&word, at + kScaleBytes + 4 * (i * kPanelRows + v * simd::kLanes<float>), sizeof word);
     return word;
   }
-  /// The integers of column `i`, as floats.
+  /// Returns the integers of column `i`, as floats.
   simd::Vec<float> column(index i, int v) const {
     const index in_word = i % kColumns;
     const auto lane = static_cast<int>(in_word % 2 * 16 + in_word / 2 * (32 / kColumns));  // its first bit
@@ -63,7 +63,7 @@ void for_columns(const std::byte* panel, index begin, index end, int v, F&& f) {
   }
 }
 
-/// f(integral constant of the packing).
+/// Calls f(integral constant of the packing).
 template <class F>
 void for_packing(PackedType packing, F&& f) {
   switch (packing) {
@@ -95,7 +95,7 @@ void unpack_panels(const PackedMatrix& w, index first, index begin, index end, f
     }
   }
 }
-/// As above, but words of bf16, (ceil((end - begin) / 2), kWidth); begin is even.
+/// Unpacks them as words of bf16, (ceil((end - begin) / 2), kWidth); begin is even.
 template <index kWidth>
 void unpack_panels(const PackedMatrix& w, index first, index begin, index end, std::uint32_t* words) {
   static_assert(kWidth % kPanelRows == 0);
@@ -130,15 +130,15 @@ void unpack_panels(const PackedMatrix& w, index first, index begin, index end, s
   }
 }
 
-/// As above, but words of four bf16; begin is a multiple of 4.
+/// Unpacks them as words of four bf16; begin is a multiple of 4.
 template <index kWidth>
 void unpack_panels(const PackedMatrix& w, index first, index begin, index end, std::uint64_t* words) {
   unpack_panels<kWidth>(w, first, begin, end, reinterpret_cast<std::uint32_t*>(words));
   join_words<kWidth>(end - begin, words);
 }
 
-/// Calls put(row - begin, rows) for eight rows (8, kWidth) of the weight after another, from `begin` to end - 1, columns first to first +
-/// kWidth - 1. Columns past the last one are zero, and so are rows past the last panel. `begin` is a multiple of 8.
+/// Calls put(row - begin, rows) for each eight rows (8, kWidth) of the weight from `begin` to end - 1, columns first to first + kWidth - 1.
+/// Columns past the last one are zero, and so are rows past the last panel. `begin` is a multiple of 8.
 template <index kWidth, class F>
 void for_eight_rows(const PackedMatrix& w, index first, index begin, index end, F&& put) {
   static_assert(kWidth % kTransposeSize == 0 && kPanelRows % kTransposeSize == 0);
@@ -165,14 +165,14 @@ void for_eight_rows(const PackedMatrix& w, index first, index begin, index end, 
 }
 
 /// `words` (end - begin, kWidth) = rows begin to end - 1 of the weight, columns first to first + kWidth - 1; zero past the last column.
-/// `begin` is a multiple of 8, and `words` has room for rows up to the next one from `end` on.
+/// `begin` is a multiple of 8, and `words` has room for rows up to `end` rounded up to one.
 template <index kWidth>
 void unpack_rows(const PackedMatrix& w, index first, index begin, index end, float* words) {
   for_eight_rows<kWidth>(w, first, begin, end, [&](index at, const float (&rows)[kTransposeSize][kWidth]) {
     std::memcpy(words + at * kWidth, rows, sizeof rows);
   });
 }
-/// As above, but words of bf16, (ceil((end - begin) / 2), kWidth), of two rows each; a missing row in the last word is zero.
+/// Unpacks them as words of bf16, (ceil((end - begin) / 2), kWidth), of two rows each; a missing row in the last word is zero.
 template <index kWidth>
 void unpack_rows(const PackedMatrix& w, index first, index begin, index end, std::uint32_t* words) {
   for_eight_rows<kWidth>(w, first, begin, end, [&](index at, const float (&rows)[kTransposeSize][kWidth]) {
@@ -185,7 +185,7 @@ void unpack_rows(const PackedMatrix& w, index first, index begin, index end, std
   });
 }
 
-/// As above, but words of four bf16.
+/// Unpacks them as words of four bf16.
 template <index kWidth>
 void unpack_rows(const PackedMatrix& w, index first, index begin, index end, std::uint64_t* words) {
   unpack_rows<kWidth>(w, first, begin, end, reinterpret_cast<std::uint32_t*>(words));

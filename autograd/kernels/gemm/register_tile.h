@@ -18,12 +18,11 @@ using simd::Vec;
 
 // A tile has kRows rows of kVectors vectors, whose sums fill the registers: 8 x 3 or 6 x 2 on x86. On arm64, with 32 registers of 16 bytes,
 // 6 x 4. A multiply-add takes four cycles there, and a core starts two (Neoverse N1) to four (V1, V2, Apple) in a cycle: the sums must be
-// at least 16, and these are 24. In one step of k, 24 multiply-adds take 4 vectors of B and 6 numbers of A, 8 x 3 would take 11 loads, and
-// the 16 columns are a panel of a packed B. Products by bfmmla, which takes five cycles, have 3 x 8 sums of 2 x 2 elements in the same
-// tile.
+// at least 16, and these are 24. In one step of k, 24 multiply-adds take 4 vectors of B and 6 numbers of A; 8 x 3 would take 11 loads. The
+// 16 columns are a panel of a packed B. Products by bfmmla, which takes five cycles, have 3 x 8 sums of 2 x 2 elements in the same tile.
 constexpr int kRows = simd::kBytes == 64 ? 8 : 6;
 constexpr int kVectors = simd::kBytes == 64 ? 3 : simd::kBytes == 16 ? 4 : 2;
-constexpr index kCols = kVectors * kLanes<float>;  // of a tile, and of a panel of B
+constexpr index kCols = kVectors * kLanes<float>;  // columns of a tile, and of a panel of B
 constexpr index kTileSize = kRows * kCols;
 
 inline Vec<float> multiply_add(float a, Vec<float> b, Vec<float> c) { return simd::fused_multiply_add(simd::broadcast(a), b, c); }
@@ -71,7 +70,7 @@ DIKKAT_INLINE inline void add_products(index steps, const bf16* a, index next, i
   for (index row = 0; row < kUsedRows; ++row) {
     fetch(row);
   }
-  constexpr int kPairs = (kUsedRows + 1) / 2;  // of rows: the last one of an odd number is multiplied twice
+  constexpr int kPairs = (kUsedRows + 1) / 2;  // pairs of rows: the last row of an odd number is multiplied twice
   float32x4_t squares[kPairs][2 * kUsed] = {};
   for (index k = 0; k < steps; ++k, a += next, b += ldb) {
     bfloat16x8_t as[kPairs];
@@ -139,7 +138,7 @@ void multiply_tile(index steps, const T* a, index lda, const Word<T>* b, index l
 
 template <class T>
 using MultiplyTile = decltype(&multiply_tile<T, true, 1, 1>);
-/// multiply_tile() for each number of rows and vectors: [rows - 1][vectors - 1].
+/// Returns multiply_tile() for each number of rows and vectors: [rows - 1][vectors - 1].
 template <class T, bool kByColumns, std::size_t... kAt>
 constexpr std::array<std::array<MultiplyTile<T>, kVectors>, kRows> tile_functions(std::index_sequence<kAt...>) {
   std::array<std::array<MultiplyTile<T>, kVectors>, kRows> functions{};

@@ -28,20 +28,20 @@ namespace detail {
 // gcc keeps an array in registers only if all indices are constants and everything is inlined into one function.
 #define DIKKAT_INLINE __attribute__((always_inline))
 
-/// f(0), f(1) ... as constants.
+/// Calls f(0), f(1) ... with constants.
 template <int kCount, class F>
 DIKKAT_INLINE inline void unrolled(F&& f) {
   const auto each = [&]<int... at>(std::integer_sequence<int, at...>) DIKKAT_INLINE { (f(std::integral_constant<int, at>{}), ...); };
   each(std::make_integer_sequence<int, kCount>{});
 }
-/// f(0, 0), f(0, 1) ...
+/// Calls f(0, 0), f(0, 1) ...
 template <int kRows, int kCols, class F>
 DIKKAT_INLINE inline void unrolled(F&& f) {
   unrolled<kRows * kCols>([&](auto at)
                               DIKKAT_INLINE { f(std::integral_constant<int, at / kCols>{}, std::integral_constant<int, at % kCols>{}); });
 }
 
-/// kRows x kVectors accumulators that stay in registers.
+/// Computes a strip with kRows x kVectors accumulators that stay in registers.
 template <class T, int kRows, int kVectors>
 inline void tile_strip(const TileGemm<T>& p, index row, index col) noexcept {
   constexpr index kLanes = simd::kLanes<T>;

@@ -7,11 +7,11 @@
 
 namespace dikkat::kernels {
 
-/// tile_gemm() by the tile registers of AMX, for tiles of f32 that are in cache: operands are rounded to bf16 when they are packed. An
-/// object is for one thread, and owns the thread's tile registers while it lives. Create it only if has_amx_products().
+/// Does what tile_gemm() does by the tile registers of AMX, for tiles of f32 in cache: operands are rounded to bf16 when they are packed.
+/// An object is for one thread, and owns the thread's tile registers while it lives. Create it only if has_amx_products().
 class AmxTileGemm {
  public:
-  /// For problems of at most `most` rows and columns, and as many k.
+  /// Makes room for problems of at most `most` rows and columns, and as many k.
   explicit AmxTileGemm(index most);
   ~AmxTileGemm();
   AmxTileGemm(const AmxTileGemm&) = delete;

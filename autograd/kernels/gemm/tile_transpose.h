@@ -7,8 +7,8 @@
 namespace dikkat::kernels {
 namespace detail {
 
-/// One step of a transposition, for rows a and b that are kStep apart in a square: swaps the odd blocks of kStep lanes of a with the even
-/// blocks of b.
+/// Does one step of a transposition, for rows a and b that are kStep apart in a square: swaps the odd blocks of kStep lanes of a with the
+/// even blocks of b.
 template <class T, int kStep, int... lane>
 inline void exchange_blocks(simd::Vec<T>& a, simd::Vec<T>& b, std::integer_sequence<int, lane...>) {
   constexpr int kLanes = sizeof...(lane);

@@ -8,7 +8,7 @@ namespace dikkat::kernels {
 
 inline constexpr index kTransposeSize = 8;  // rows and columns of a block
 
-/// to (8, 8) = from (8, 8) transposed, of numbers of 4 bytes; rows of `from` from `count` on are taken as zero.
+/// to (8, 8) = from (8, 8) transposed, of numbers of 4 bytes; rows of `from` after the first `count` are taken as zero.
 template <class T>
 inline void transpose_block(const T* from, index from_ld, index count, T* to, index to_ld) {
 #if defined(__aarch64__)  // registers of 16 bytes: four blocks of four

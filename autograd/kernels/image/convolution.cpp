@@ -37,13 +37,13 @@ struct Columns {
   index pixels() const { return end - begin; }
   index count() const { return images * pixels(); }
   bool is_joined() const { return images > 1; }
-  /// As many columns as products compute: whole vectors.
+  /// Returns as many columns as products compute: whole vectors.
   index computed() const { return round_up(count(), kVector); }
-  /// Whether products can read and write these columns where tensors have them.
+  /// Returns whether products can read and write these columns where tensors have them.
   bool is_in_place() const { return !is_joined() && count() == computed(); }
 };
 
-/// How columns are cut. A set is some small images, of which all pixels are one block; or one image with some blocks of pixels.
+/// Describes how columns are cut. A set is some small images, all of whose pixels are one block, or one image with some blocks of pixels.
 class Cut {
  public:
   explicit Cut(const ConvolutionSizes& s)
@@ -71,8 +71,8 @@ struct Rows {
   index apart;
 };
 
-/// Elements from one row of columns to the next in scratch memory. Whole vectors may be written past the end of a row, and rows do not all
-/// begin in the same set of a cache.
+/// Returns the elements from one row of columns to the next in scratch memory. Whole vectors may be written past the end of a row, and rows
+/// do not all begin in the same set of a cache.
 index apart(const Columns& columns) {
   constexpr index kSameSet = 1024;
   const index width = round_up(columns.count() + kVector - 1, kVector);
@@ -85,7 +85,7 @@ Frame frame_of(const ConvolutionSizes& s, const Columns& columns) {
 }
 
 /// Calls f(from, to, count) for the parts of rows that the pixels of `columns` are. `from` is where the first window of a part begins in
-/// the frame, and `to` is its number.
+/// the frame, and `to` is its index.
 template <class F>
 void for_rows(const Frame& frame, const Columns& columns, F&& f) {
   const index width = frame.width.count();
@@ -178,7 +178,7 @@ index fold(const ConvolutionSizes& s, const Columns& columns, index channels, Ro
   return std::max(done, frame_of(s, columns).end_row());
 }
 
-/// The gradient of a group's result (filters, columns): in place, or in scratch memory, where columns that are computed beside it are zero.
+/// The gradient of a group's result (filters, columns): in place, or in scratch memory, where further columns that are computed are zero.
 template <class T>
 class Gathered {
  public:
@@ -260,7 +260,7 @@ class Products {
   Work work_of(index tasks) const { return {s_.multiply_adds() / static_cast<double>(std::max<index>(tasks, 1))}; }
   const T* weight(index group) const { return p_.weight + group * s_.group_filters() * s_.depth(); }
   const T* bias(index group) const { return p_.bias == nullptr ? nullptr : p_.bias + group * s_.group_filters(); }
-  /// Whether sums of the weights' gradients are (depth, filters): then dy is packed, which has fewer rows than the columns.
+  /// Returns whether sums of the weights' gradients are (depth, filters): then dy is packed, which has fewer rows than the columns.
   bool is_transposed() const { return s_.group_filters() > kFewFilters; }
 
   void compute(const Columns& columns, index group) const {
@@ -334,7 +334,7 @@ class Products {
     }
   }
 
-  /// `sums` = the gradient of a group's weights from some sets of images.
+  /// Sets `sums` to the gradient of a group's weights from some sets of images.
   void sum_weight_gradient(index group, index first_set, index end_set, T* sums) const {
     const index filters = s_.group_filters(), depth = s_.depth();
     for (index set = first_set; set < end_set; ++set) {

@@ -14,13 +14,13 @@ struct ConvolutionSizes {
   index group_channels() const { return channels / groups; }
   index group_filters() const { return filters / groups; }
   index image() const { return height.size * width.size; }
-  /// Pixels of the result, for each image and filter.
+  /// Returns the pixels of the result for each image and filter.
   index pixels() const { return height.count() * width.count(); }
-  /// Elements of a window in one channel.
+  /// Returns the elements of a window in one channel.
   index taps() const { return height.kernel * width.kernel; }
-  /// Numbers of a filter.
+  /// Returns the numbers of a filter.
   index depth() const { return group_channels() * taps(); }
-  /// Multiply-adds of the result.
+  /// Returns the multiply-adds of the result.
   double multiply_adds() const {
     return static_cast<double>(images) * static_cast<double>(filters) * static_cast<double>(pixels()) * static_cast<double>(depth());
   }
@@ -37,15 +37,15 @@ struct Convolution {
   const T* dy = nullptr;      // as y, backward only
   GradOut<T> dx{}, dweight{}, dbias{};
 };
-/// Memory beside the operands is bounded, whatever the size of the images: for each thread, some columns of unfolded windows, of 256 KiB or
-/// of 48 windows, and their products.
+/// Needs little memory in addition to the operands, whatever the size of the images. It is, for each thread, some columns of unfolded
+/// windows, of 256 KiB or of 48 windows, and their products.
 template <class T>
 void convolution_forward(const Convolution<T>& p);
 /// Let f = <dy, y>. Writes df/dx, df/dweight and df/dbias; a null output is skipped. Sums have a fixed order.
 template <class T>
 void convolution_backward(const Convolution<T>& p);
 
-/// The windows of images as columns: (images, channels * taps, pixels). Of `sizes`, filters and groups do not matter.
+/// The windows of images as columns: (images, channels * taps, pixels). The filters and groups of `sizes` do not matter.
 template <class T>
 struct Unfold {
   ConvolutionSizes sizes;

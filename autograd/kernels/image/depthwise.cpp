@@ -92,7 +92,7 @@ void depthwise_input_gradient(const Convolution<T>& p) {
 
 namespace {
 
-constexpr index kTapsAtOnce = 8;  // whose sums stay in registers
+constexpr index kTapsAtOnce = 8;  // taps whose sums stay in registers
 
 /// Adds to `sums`, a vector for each of kTaps taps, the products of rows of dy with the rows of the frame that the taps read.
 template <class T, int kTaps>
@@ -119,7 +119,7 @@ void add_taps(const Frame& frame, const FrameTaps& taps, index first, const T* i
   }
 }
 
-/// As add_taps(), for all taps from `first` on.
+/// Does what add_taps() does, but for all taps, starting at `first`.
 template <class T>
 void add_all_taps(const Frame& frame, const FrameTaps& taps, const T* in_frame, const T* dy, T* sums) {
   index tap = 0;

@@ -4,7 +4,7 @@
 
 namespace dikkat::kernels {
 
-/// Whether filters see one channel each, and few filters see the same one: too little for a matrix product.
+/// Returns whether filters see one channel each, and few filters see the same one: too little for a matrix product.
 inline bool is_depthwise(const ConvolutionSizes& s) noexcept { return s.group_channels() == 1 && s.group_filters() <= 4; }
 
 // Parts of convolution_forward() and convolution_backward() for such a convolution.

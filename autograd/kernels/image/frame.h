@@ -49,9 +49,9 @@ inline void store_first(T* to, simd::Vec<T> v, index count) {
 struct Frame {
   Window height, width;
   index first_window, windows;  // rows of windows
-  index rows, phases, length;   // of the frame; `length` columns for each remainder that occurs
+  index rows, phases, length;   // sizes of the frame: `length` columns for each remainder that occurs
 
-  /// The frame of rows `begin` to `end` of windows.
+  /// Makes the frame of rows `begin` to `end` of windows.
   Frame(const Window& height_, const Window& width_, index begin, index end)
       : height(height_),
         width(width_),
@@ -63,22 +63,22 @@ struct Frame {
 
   index row() const { return phases * length; }
   index size() const { return rows * row(); }
-  /// The row of the plane that is row 0 here. It may lie in the padding.
+  /// Returns the row of the plane that is row 0 here. It may lie in the padding.
   index first_row() const { return first_window * height.stride - height.padding; }
-  /// Rows of the plane up to which this frame has them.
+  /// Returns the row of the plane at which this frame ends.
   index end_row() const { return std::clamp<index>(first_row() + rows, 0, height.size); }
-  /// Where the first window has element (i, j).
+  /// Returns where the first window has element (i, j).
   index at(index i, index j) const {
     const index column = j * width.dilation;
     return i * height.dilation * row() + column % width.stride * length + column / width.stride;
   }
-  /// From a window to the one below it.
+  /// Returns the distance from a window to the one below it.
   index next_row() const { return height.stride * row(); }
 
   /// The elements of a phase that lie in the plane.
   struct Inside {
     index begin, end;  // of `length`
-    index column;      // of the plane: that of `begin`
+    index column;      // column of the plane at `begin`
   };
   Inside inside(index phase) const {
     const index before = width.padding - phase;  // padding that the phase would have, at every element
@@ -100,7 +100,7 @@ inline void for_frames(const Window& height, const Window& width, F&& f) {
     f(Frame(height, width, begin, end), end == count);
   }
 }
-/// Elements of memory that the largest of these frames needs.
+/// Returns the elements of memory that the largest of these frames needs.
 template <class T>
 inline index most_in_frames(const Window& height, const Window& width) {
   index most = 0;
@@ -108,7 +108,7 @@ inline index most_in_frames(const Window& height, const Window& width) {
   return most;
 }
 
-/// Where the first window of a frame has each of its elements, row by row.
+/// Holds where the first window of a frame has each of its elements, row by row.
 class FrameTaps {
  public:
   FrameTaps(const Window& height, const Window& width) : count_(height.kernel * width.kernel), at_(count_) {}
@@ -185,8 +185,9 @@ inline void add_to_frame(const T* from, index count, T factor, T* to) {
   }
 }
 
-/// The reverse of fill_frame(), for sums. Rows of the plane before `done` are added to, the others are overwritten. Those between `done`
-/// and the frame become zero, and those after it if `is_last`. With plane.add, all are added to. Returns the rows that are done then.
+/// Does the reverse of fill_frame(), for sums. Rows of the plane before `done` are added to, the others are overwritten. Those between
+/// `done` and the frame become zero, and those after it if `is_last`. With plane.add, all are added to. Returns the rows that are done
+/// then.
 template <class T>
 inline index empty_frame(const Frame& f, const T* from, index done, bool is_last, GradOut<T> plane) {
   constexpr index kLanes = simd::kLanes<T>;

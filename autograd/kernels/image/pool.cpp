@@ -14,7 +14,7 @@ using simd::IntVec;
 using simd::kLanes;
 using simd::Vec;
 
-/// Elements of a plane of y.
+/// Returns the elements of a plane of y.
 template <class T>
 index windows(const Pool<T>& p) {
   return p.height.count() * p.width.count();
@@ -58,12 +58,12 @@ void store_positions(std::int32_t* to, IntVec<T> positions, index count) {
 #endif
 }
 
-/// The integer in all lanes.
+/// Returns the integer in all lanes.
 template <class T>
 IntVec<T> all(index value) {
   return static_cast<std::remove_reference_t<decltype(IntVec<T>{}[0])>>(value) - IntVec<T>{};
 }
-/// 0, step, 2 step and so on.
+/// Returns 0, step, 2 step and so on in the lanes.
 template <class T>
 IntVec<T> multiples(index step) {
   IntVec<T> v{};
@@ -73,7 +73,7 @@ IntVec<T> multiples(index step) {
   return v;
 }
 
-/// The maxima of one row of windows.
+/// Computes the maxima of one row of windows.
 template <class T>
 void row_of_maxima(const Pool<T>& p, const Frame& frame, index row, const Own<T>& own, T* y, std::int32_t* positions) {
   const T* from = own.frame + row * frame.next_row();
@@ -136,13 +136,13 @@ void max_pool_backward(const Pool<T>& p) {
 
 namespace {
 
-/// The elements of window `i` that are not padding.
+/// Returns the number of elements of window `i` that are not padding.
 index inside(const Window& window, index i) {
   const index first = i * window.stride - window.padding;
   return std::min(first + window.kernel, window.size) - std::max<index>(first, 0);
 }
 
-/// 1 / the number of elements that a mean counts, for a row of windows.
+/// Writes 1 / the number of elements that a mean counts, for a row of windows.
 template <class T>
 void write_factors(const Pool<T>& p, index row, T* factors) {
   for (index i = 0; i < p.width.count(); ++i) {

@@ -14,7 +14,7 @@ struct Pool {
   Window height, width;
   const T* x = nullptr;               // (planes, height, width), forward only
   T* y = nullptr;                     // (planes, rows and columns of windows), forward only
-  std::int32_t* positions = nullptr;  // as y, of the maxima: in their planes; may be null forward
+  std::int32_t* positions = nullptr;  // as y: places of the maxima in their planes; may be null forward
   const T* dy = nullptr;              // as y, backward only
   GradOut<T> dx{};                    // as x, backward only
   bool counts_padding = true;         // a mean counts padding as zeros; otherwise it is that of the elements

@@ -12,16 +12,16 @@ constexpr index kRows = 16;
 
 template <class T>
 T scale_of(const CrossEntropy<T>& p, index row) {
-  return static_cast<T>((p.weights == nullptr ? 1.0 : static_cast<double>(p.weights[row])) / p.normaliser);
+  return static_cast<T>((p.weights == nullptr ? 1.0 : static_cast<double>(p.weights[row])) / p.normalizer);
 }
 
-/// The share of each class by label smoothing.
+/// Returns the share of each class by label smoothing.
 template <class T>
 T share_of(const CrossEntropy<T>& p) {
   return static_cast<T>(p.label_smoothing / static_cast<double>(p.cols));
 }
 
-/// The cost of a row before scaling.
+/// Returns the cost of a row before scaling.
 template <class T>
 T cost_of(const CrossEntropy<T>& p, index row) {
   const T* logits = p.logits + row * p.cols;

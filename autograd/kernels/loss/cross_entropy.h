@@ -8,7 +8,7 @@
 namespace dikkat::kernels {
 
 /// Let nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. Row i costs
-///   weight[i] * ((1 - label_smoothing) * nll[i, target[i]] + label_smoothing * mean_v nll[i, v]) / normaliser.
+///   weight[i] * ((1 - label_smoothing) * nll[i, target[i]] + label_smoothing * mean_v nll[i, v]) / normalizer.
 /// A share of each target is spread evenly over all classes, the right one included (Szegedy et al., arXiv 1512.00567, section 7). A row of
 /// weight 0 is not read.
 template <class T>
@@ -17,7 +17,7 @@ struct CrossEntropy {
   const T* logits = nullptr;              // (rows, cols)
   const std::int32_t* targets = nullptr;  // (rows), each in [0, cols)
   const float* weights = nullptr;         // (rows), or null: 1 each
-  double normaliser = 1;
+  double normalizer = 1;
   double label_smoothing = 0;  // in [0, 1)
   T* tops = nullptr;           // (rows): the largest logit; saved forward, read backward
   T* sums = nullptr;           // (rows): of e^(logit - top); saved forward, read backward
@@ -28,7 +28,7 @@ struct CrossEntropy {
 /// Writes the rows' costs, tops and sums.
 template <class T>
 void cross_entropy_forward(const CrossEntropy<T>& p);
-/// dlogits = dloss * weight / normaliser * (softmax[v] - label_smoothing / cols - (v == target) * (1 - label_smoothing)).
+/// dlogits = dloss * weight / normalizer * (softmax[v] - label_smoothing / cols - (v == target) * (1 - label_smoothing)).
 template <class T>
 void cross_entropy_backward(const CrossEntropy<T>& p);
 

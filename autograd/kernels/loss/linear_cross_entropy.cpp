@@ -12,7 +12,7 @@
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/gemm/packed.h"
-#include "autograd/kernels/loss/taught_rows.h"
+#include "autograd/kernels/loss/teacher_rows.h"
 #include "autograd/simd/exp.h"
 #include "autograd/simd/simd.h"
 
@@ -77,13 +77,13 @@ struct Workspace {
   T* of_target;  // (rows): the target's logit
   T* row_tops;   // (rows): the largest logit,
   T* row_sums;   // (rows): sum of e^(logit - top)
-  T* slopes;     // (rows): dloss * weight / normaliser
-  TaughtRows<T> taught;
+  T* slopes;     // (rows): dloss * weight / normalizer
+  TeacherRows<T> taught;
 };
 
 template <class X>
 Computed<X> scale_of(const LinearCrossEntropy<X>& p, index row) {
-  return static_cast<Computed<X>>((p.weights == nullptr ? 1.0 : static_cast<double>(p.weights[row])) / p.normaliser);
+  return static_cast<Computed<X>>((p.weights == nullptr ? 1.0 : static_cast<double>(p.weights[row])) / p.normalizer);
 }
 
 struct Panel {
@@ -280,7 +280,7 @@ struct WeightPanels {
 template <class X>
 index linear_cross_entropy_work(const LinearCrossEntropy<X>& p) noexcept {
   const index tiles = ceil_div(p.classes, kTile);
-  return most_logits_size(p) + (3 * tiles + 4) * p.rows + TaughtRows<Computed<X>>::work(p.teacher, tiles, p.rows);
+  return most_logits_size(p) + (3 * tiles + 4) * p.rows + TeacherRows<Computed<X>>::work(p.teacher, tiles, p.rows);
 }
 
 template <class X>

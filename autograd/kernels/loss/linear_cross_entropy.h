@@ -29,7 +29,7 @@ struct LinearCrossEntropy {
   PackedMatrix packed_weight{};
   const std::int32_t* targets = nullptr;  // (rows), each in [0, classes)
   const float* weights = nullptr;         // (rows), or null: 1 each
-  double normaliser = 1;
+  double normalizer = 1;
   double label_smoothing = 0;         // in [0, 1)
   TeacherTargets teacher{};           // not with label smoothing
   double softcap = 0;                 // logits z become softcap tanh(z / softcap); 0: they stay. At most kMostSoftcap

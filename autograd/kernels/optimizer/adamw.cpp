@@ -20,7 +20,7 @@ struct Constants {
 };
 
 /// Returns whether all weights and second moments are finite afterwards. (A first moment that is not finite makes its weight not finite.)
-/// It is a separate function with restricted pointers and constants as arguments, because gcc vectorises the loop only then.
+/// It is a separate function with restricted pointers and constants as arguments, because gcc vectorizes the loop only then.
 template <bool cautious, class T>
 bool update(index n, const Constants<T> c, T* __restrict weight, const T* __restrict gradient, T* __restrict m, T* __restrict v) {
   Bits<T> highest = 0;

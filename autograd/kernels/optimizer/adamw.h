@@ -26,10 +26,10 @@ struct AdamW {
 template <class T>
 bool adamw(const AdamW<T>& p);
 
-/// The sum of the squares of n numbers, in f64. The order of the additions does not depend on the number of threads.
+/// Returns the sum of the squares of n numbers, in f64. The order of the additions does not depend on the number of threads.
 template <class T>
 double sum_of_squares(index n, const T* x);
-/// As sum_of_squares(), on only the calling thread.
+/// Does what sum_of_squares() does, but only on the calling thread.
 template <class T>
 double sum_of_squares_here(index n, const T* x);
 

@@ -15,7 +15,7 @@ constexpr index kBlock = 1 << 14;  // elements
 constexpr index kLines = 16;       // rows of a tile
 constexpr index kColumns = 256;    // of a tile
 
-// Separate functions with __restrict arguments: only then does gcc know that nothing overlaps, and vectorise the loops.
+// Separate functions with __restrict arguments: only then does gcc know that nothing overlaps, and vectorize the loops.
 
 template <class T>
 void accumulate(index n, T scale, T beta, T rest, const T* __restrict gradient, T* __restrict momentum, T* __restrict x) {
@@ -47,7 +47,7 @@ void multiply(index n, T factor, T* __restrict x) {
   }
 }
 
-/// Whether weight and momentum are finite afterwards.
+/// Returns whether weight and momentum are finite afterwards.
 template <bool cautious, class T>
 bool move(index n, T decay, T rate, const T* __restrict direction, const T* __restrict momentum, T* __restrict weight) {
   Bits<T> highest = 0;
@@ -80,9 +80,9 @@ void squares_of_lines(index rows, index cols, const T* x, T* squares) {
   }
 }
 
-/// Whether the running squares are finite afterwards. factors: (max(rows, cols)).
+/// Returns whether the running squares are finite afterwards. factors: (max(rows, cols)).
 template <class T>
-bool normalise_lines(const Muon<T>& p, T* direction, T* factors) {
+bool normalize_lines(const Muon<T>& p, T* direction, T* factors) {
   constexpr double kLeast = 1e-10;
   const index lines = std::max(p.rows, p.cols), length = std::min(p.rows, p.cols);
   squares_of_lines(p.rows, p.cols, direction, factors);
@@ -131,7 +131,7 @@ bool muon(const Muon<T>& p) {
     accumulate(end - begin, scale, beta, rest, p.gradient + begin, p.momentum + begin, x + begin);
   });
   T* const direction = orthogonalise(p.newton_schulz, p.rows, p.cols, x, other, rest_of_it);
-  std::atomic<bool> finite = p.line_squares == nullptr || normalise_lines(p, direction, rest_of_it);
+  std::atomic<bool> finite = p.line_squares == nullptr || normalize_lines(p, direction, rest_of_it);
 
   const auto decay = static_cast<T>(1 - p.learning_rate * p.weight_decay);
   const auto rate = static_cast<T>(p.learning_rate * 0.2 * std::sqrt(static_cast<double>(std::max(p.rows, p.cols))));

@@ -29,11 +29,11 @@ struct Muon {
   NewtonSchulz newton_schulz{};
   T* workspace = nullptr;  // muon_workspace(rows, cols)
 };
-/// Whether the weight and all state are finite afterwards.
+/// Returns whether the weight and all state are finite afterwards.
 template <class T>
 bool muon(const Muon<T>& p);
 
-/// Elements.
+/// Returns the elements of a workspace.
 index muon_workspace(index rows, index cols);
 
 }  // namespace dikkat::kernels

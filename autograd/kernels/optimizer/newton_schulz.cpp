@@ -33,7 +33,7 @@ void for_groups(const NewtonSchulz& how, index rows, index cols, F&& f) {
   }
 }
 
-// Separate functions with __restrict arguments: only then does gcc know that nothing overlaps, and vectorise the loops.
+// Separate functions with __restrict arguments: only then does gcc know that nothing overlaps, and vectorize the loops.
 
 template <class T>
 void scale(index n, T factor, T* __restrict x) {
@@ -133,7 +133,7 @@ void polynomial(const NewtonSchulz& how, const NewtonSchulz::Step& step, index n
 /// Divides the short dimension of X as NewtonSchulz::balanced describes, and its Gram matrix A (n, n) accordingly. factors: (n).
 template <class T>
 void balance(index rows, index cols, T* x, T* a, T* factors) {
-  constexpr double kLeast = 1e-14;  // of a row that is nothing but rounding beside the others
+  constexpr double kLeast = 1e-14;  // a row with a smaller sum is only rounding error compared with the others
   const index n = std::min(rows, cols);
   parallel_blocks(n, kLines, Work::elements(n * n), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
@@ -176,7 +176,7 @@ T* orthogonalise(const NewtonSchulz& how, index rows, index cols, T* x, T* other
   const index n = std::min(rows, cols), m = std::max(rows, cols);
   T* a = workspace;
   T* p = a + n * n;
-  T* product = p + n * n;  // of this group's polynomials
+  T* product = p + n * n;  // product of this group's polynomials
   T* next = product + n * n;
   T* const factors = next + n * n;
   bool is_balanced = !how.balanced;

@@ -30,9 +30,9 @@ struct NewtonSchulz {
 template <class T>
 T* orthogonalise(const NewtonSchulz& how, index rows, index cols, T* x, T* other, T* workspace);
 
-/// Elements.
+/// Returns the elements of a workspace.
 index newton_schulz_workspace(index rows, index cols);
-/// Floating-point operations of its products. Symmetric ones count half.
+/// Returns the floating-point operations of its products. Symmetric ones count half.
 double newton_schulz_flops(const NewtonSchulz& how, index rows, index cols);
 
 }  // namespace dikkat::kernels

@@ -16,7 +16,8 @@ struct Constants {
   T scale, beta, decay, rate;
 };
 
-/// A separate function with restricted pointers, because gcc vectorises the loop only then.
+/// Returns whether all weights and momenta are finite afterwards. It is a separate function with restricted pointers, because gcc
+/// vectorizes the loop only then.
 template <bool nesterov, class T>
 bool update(index n, const Constants<T> c, T* __restrict weight, const T* __restrict gradient, T* __restrict momentum) {
   Bits<T> highest = 0;

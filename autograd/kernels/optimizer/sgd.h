@@ -17,7 +17,7 @@ struct Sgd {
   double gradient_scale = 1;
   bool nesterov = false;
 };
-/// Whether all weights and momenta are finite afterwards.
+/// Returns whether all weights and momenta are finite afterwards.
 template <class T>
 bool sgd(const Sgd<T>& p);
 

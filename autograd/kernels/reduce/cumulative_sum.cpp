@@ -10,8 +10,8 @@ namespace dikkat::kernels {
 namespace {
 
 constexpr index kSection = 1 << 10;  // elements of a row that are added in one chain
-constexpr index kChains = 8;         // that run at once: an addition takes four cycles
-constexpr index kColumns = 1 << 8;   // whose sums stay in L1
+constexpr index kChains = 8;         // chains that run at once: an addition takes four cycles
+constexpr index kColumns = 1 << 8;   // columns whose sums stay in L1
 constexpr index kTile = 1 << 14;     // elements of a tile
 
 template <class T>
@@ -29,7 +29,7 @@ struct Section {
   double before;
 };
 
-/// Adds the sections of one tile, each from its first element on, or from its last with `backward`.
+/// Adds the sections of one tile, each starting at its first element, or at its last with `backward`.
 template <class T>
 void scan(const CumulativeSum<T>& p, const std::array<Section, kChains>& sections, index chains) {
   const index step = p.backward ? -1 : 1;
@@ -61,7 +61,7 @@ void scan(const CumulativeSum<T>& p, const std::array<Section, kChains>& section
   }
 }
 
-/// Rows of contiguous elements. Each is cut into sections. The sums of whole sections come first, where there are several.
+/// Scans rows of contiguous elements. Each is cut into sections. If there are several, the sums of whole sections come first.
 template <class T>
 void scan_rows(const CumulativeSum<T>& p) {
   const index in_row = ceil_div(p.cols, kSection), sections = p.rows * in_row;
@@ -106,7 +106,7 @@ void scan_rows(const CumulativeSum<T>& p) {
   });
 }
 
-/// Columns: each row is added to the sums of those before it.
+/// Scans columns: each row is added to the sums of the rows before it.
 template <class T>
 void scan_columns(const CumulativeSum<T>& p) {
   const index parts = ceil_div(p.inner, kColumns);

@@ -28,7 +28,7 @@ void add_columns(const ColumnRows<T>& rows, index count, C* sums, F&& f) {
   });
 }
 
-/// The sum of f(x) of a result's pieces. The lanes past the end are `rest`.
+/// Returns the sum of f(x) of a result's pieces. The lanes past the end are `rest`.
 template <class C, class T, class F>
 C add_pieces(const Pieces<T>& pieces, C rest, F&& f) {
   std::array<Vec<C>, 4> sums{};
@@ -59,8 +59,8 @@ struct Sum {
   }
 };
 
-/// The largest or smallest number, and the number of the first element that attains it. Numbers of elements are counted in C: they are
-/// less than 2^24 within a tile.
+/// The largest or smallest number, and the index of the first element that attains it. Indices are of type C: they are less than 2^24
+/// within a tile.
 template <class T, bool kMax, bool kPlaces>
 struct Extreme {
   using C = Computed<T>;
@@ -79,7 +79,7 @@ struct Extreme {
       }
     }
   };
-  /// Whether one (value, place) comes before another.
+  /// Returns whether one (value, place) comes before another.
   template <class A>
   static bool is_better(A value, A place, A than, A its_place) {
     if (std::isnan(value) || std::isnan(than)) {
@@ -170,7 +170,7 @@ struct LogSumExp {
   static constexpr bool kIsPair = true;
   const LogSumExpAlong<T>& p;
 
-  /// x, or 0 where it is infinite: the difference of two infinities would be NaN.
+  /// Returns x, or 0 where it is infinite: the difference of two infinities would be NaN.
   static Vec<C> finite(Vec<C> x) { return x - x == C(0) ? x : Vec<C>{}; }
 
   void fold_row(const Pieces<T>& pieces, C& a, C& b) const {
@@ -253,7 +253,7 @@ struct Moments {
       return difference * difference;
     });
   }
-  /// The means and sums of two parts give those of the whole (Chan, Golub and LeVeque, "Updating formulae", 1979).
+  /// Computes the mean and the sum of the whole from those of two parts (Chan, Golub and LeVeque, "Updating formulae", 1979).
   void join(PairOfAll& whole, const PairOfSome& part) const {
     const double n = static_cast<double>(whole.count), m = static_cast<double>(part.count);
     const double difference = part.a - whole.a;

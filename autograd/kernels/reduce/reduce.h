@@ -26,7 +26,7 @@ template <class T>
 void sum_along_backward(const SumAlong<T>& p);
 
 /// y (results) = the largest or the smallest of each result's elements, or NaN if one is NaN. There must be 1 element or more, and fewer
-/// than 2^31. `places` (results) are the numbers of the first elements that attain y, in row-major order.
+/// than 2^31. `places` (results) are the indices of the first elements that attain y, in row-major order.
 template <class T>
 struct ExtremeAlong {
   ReducedArray array;

@@ -70,7 +70,7 @@ struct Pieces {
       f(x + rows.at(row) + first, std::min(kReduceTile, width - first));
     }
   }
-  /// The number of the first element among the elements of the result.
+  /// Returns the index of the first element among those of the result.
   index first_term() const { return begin / parts * width + begin % parts * kReduceTile; }
 };
 
@@ -85,7 +85,7 @@ struct ColumnRows {
   const T* operator[](index i) const { return x + (loop == nullptr ? (begin + i) * step : loop->at(begin + i)); }
 };
 
-/// Calls f(number of the first row, rows) for four rows at a time, and for the rest one by one.
+/// Calls f(index of the first row, rows) for four rows at a time, and for the rest one by one.
 template <class T, class F>
 void for_row_groups(const ColumnRows<T>& rows, F&& f) {
   index row = 0;
@@ -97,7 +97,7 @@ void for_row_groups(const ColumnRows<T>& rows, F&& f) {
   }
 }
 
-/// f(x[0]) + f(x[1]) + ..., in pairs.
+/// Returns f(x[0]) + f(x[1]) + ..., added in pairs.
 template <class T, std::size_t n, class F>
 auto sum_of(const std::array<const T*, n>& x, F&& f) {
   if constexpr (n == 1) {
@@ -107,7 +107,7 @@ auto sum_of(const std::array<const T*, n>& x, F&& f) {
   }
 }
 
-/// The pair of some elements of a result. Element i of them is number first + i * step of the result's.
+/// The pair of some elements of a result. Element i of them is element first + i * step of the result.
 struct PairOfSome {
   double a, b;
   index count;
@@ -119,7 +119,7 @@ struct PairOfAll {
   index count = 0;
 };
 
-/// Which elements of a result have a pair.
+/// The elements of a result that have a pair.
 struct SomeTerms {
   index count, first, step;
 };
@@ -218,7 +218,7 @@ void reduce_rows(const ReducedArray& array, const T* x, const S& statistic) {
 /// Reduces columns: the rows of one k are added to each other.
 template <class C, class T, class S>
 void reduce_columns(const ReducedArray& array, const T* x, const S& statistic) {
-  // Join narrow rows that follow each other to wider ones, whose columns are groups of columns. Those left over are a chunk of their own.
+  // Join adjacent narrow rows to wider ones, whose columns are groups of columns. Those left over are a chunk of their own.
   constexpr index kNarrow = 64, kWide = 128, kFewGroups = 4;
   const bool follow = array.reduced.axes() == 1 && array.reduced.inner_step() == array.width;
   index groups = follow && array.width > 0 && array.width < kNarrow ? kWide / array.width : 1;

@@ -10,7 +10,7 @@ namespace dikkat::kernels {
 /// Some axes of an array as one loop, in row-major order.
 class AxisLoop {
  public:
-  /// The loop of an array's axes from the last to the first: adds one before those so far. `step`: elements from one index to the next.
+  /// Adds an axis of an array before those so far: call it from the last axis to the first. `step`: elements from one index to the next.
   void add_outer(index extent, index step) {
     extents_[static_cast<std::size_t>(count_)] = extent;
     steps_[static_cast<std::size_t>(count_++)] = step;
@@ -18,9 +18,9 @@ class AxisLoop {
   }
   index size() const { return size_; }
   int axes() const { return count_; }
-  /// Elements from one index of the inner axis to the next.
+  /// Returns the elements from one index of the inner axis to the next.
   index inner_step() const { return steps_[0]; }
-  /// The element at index i of the loop.
+  /// Returns the element at index i of the loop.
   index at(index i) const {
     index place = 0;
     for (int k = 0; k + 1 < count_; ++k) {
@@ -50,7 +50,7 @@ struct ReducedArray {
 
   index rows() const { return kept.size() * reduced.size(); }
   index results() const { return kept.size() * (rows_are_reduced ? 1 : width); }
-  /// The elements that a result is made of.
+  /// Returns the number of elements that a result is made of.
   index terms() const { return reduced.size() * (rows_are_reduced ? width : 1); }
   index size() const { return rows() * width; }
 };

@@ -16,7 +16,7 @@ using simd::Vec;
 
 constexpr index kRows = 16;
 constexpr index kTile = 1 << 14;                       // elements of a tile of columns, which stay in L2
-constexpr index kFewColumns = 64, kColumns = 1 << 10;  // of a tile, whose sums stay in L1
+constexpr index kFewColumns = 64, kColumns = 1 << 10;  // columns of a tile, whose sums stay in L1
 
 template <class T, class Lanes>
 void put(GradOut<T> out, index at, Vec<Computed<T>> value, Lanes lanes) {
@@ -27,13 +27,13 @@ void put(GradOut<T> out, index at, Vec<Computed<T>> value, Lanes lanes) {
   simd::store_as<C>(out.data + at, value, lanes);
 }
 
-/// An element's term of the sum that backward needs. y is a probability, or its logarithm if kLog.
+/// Returns an element's term of the sum that backward needs. y is a probability, or its logarithm if kLog.
 template <bool kLog, class C>
 Vec<C> term(Vec<C> y, Vec<C> dy) {
   return kLog ? dy : simd::chained<C>(y, dy);
 }
-/// Its gradient, which follows from the sum. A probability of 0, or a row whose dy is 0, has gradient 0 even if other numbers are infinite
-/// or NaN.
+/// Returns its gradient, which follows from the sum. A probability of 0, or a row whose dy is 0, has gradient 0 even if other numbers are
+/// infinite or NaN.
 template <bool kLog, class C>
 Vec<C> gradient(Vec<C> y, Vec<C> dy, Vec<C> sum) {
   if constexpr (kLog) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr index kTile = 1 << 12;       // elements: enough to be worth a task
 constexpr index kLinesAtOnce = 16;     // adjacent lines share the lines of the cache that they are read from
-constexpr index kMostItems = 1 << 17;  // of the lines that are sorted at once: they fit into a cache, if one line does
+constexpr index kMostItems = 1 << 17;  // items of the lines that are sorted at once: they fit into a cache, if one line does
 constexpr index kBlock = 64;           // elements that are compared at once with a threshold
 constexpr index kLeastForDigits = 40;  // elements: fewer are sorted faster by comparisons
 
@@ -54,7 +54,8 @@ constexpr auto kInfinity = static_cast<Key<T>>(std::is_same_v<T, bf16>    ? 0x7F
                                                : std::is_same_v<T, float> ? 0x7F80'0000
                                                                           : 0x7FF0'0000'0000'0000);
 
-/// An integer that is smaller for an element that is earlier in order. Integers, because arithmetic on floats would flush denormal numbers.
+/// Returns an integer that is smaller for an element that is earlier in order. It is an integer because arithmetic on floats would flush
+/// denormal numbers.
 template <class T>
 Key<T> key_of(T x, bool descending) {
   using Bits = Key<T>;
@@ -73,8 +74,8 @@ Key<T> key_of(T x, bool descending) {
   }
 }
 
-/// Sorts items by `bytes` bytes of their keys, from the lowest on; each pass keeps the order of equal bytes. The result lies in `items` or
-/// in `other`, and is returned.
+/// Sorts items by `bytes` bytes of their keys, starting with the lowest; each pass keeps the order of equal bytes. The result lies in
+/// `items` or in `other`, and is returned.
 std::uint64_t* sort_by_digits(std::uint64_t* items, std::uint64_t* other, index n, int bytes) {
   constexpr int kValues = 256;
   const auto digit_of = [](std::uint64_t item, int digit) { return static_cast<std::size_t>(item >> (32 + 8 * digit) & 0xFF); };

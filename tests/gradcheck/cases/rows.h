@@ -483,21 +483,21 @@ struct Labels {
 
 template <>
 struct GradCase<Op::cross_entropy> {
-  static Sample sample(std::string name, Shape shape, bool weighted, std::optional<double> normaliser, double smoothing = 0) {
+  static Sample sample(std::string name, Shape shape, bool weighted, std::optional<double> normalizer, double smoothing = 0) {
     const index rows = shape.rows();
     const index cols = shape.cols();
     const Labels labels(rows, cols, weighted);
     Sample s{std::move(name), {operand(shape, 1, -4, 4)}, {}, {}, {}};
     s.op = [=](Tape& tape, std::span<const Tensor> t) {
       return cross_entropy(t[0], labels.targets_on(tape),
-                           {.weights = labels.weights_on(tape), .normaliser = normaliser, .label_smoothing = smoothing});
+                           {.weights = labels.weights_on(tape), .normalizer = normalizer, .label_smoothing = smoothing});
     };
     s.definition = [=](Tape& tape, std::span<const Tensor> t) {
       const Tensor x = flat(t[0]);
       std::vector<double> picked(static_cast<std::size_t>(rows * cols), -smoothing / static_cast<double>(cols));
       std::vector<double> factor(static_cast<std::size_t>(rows));
       for (std::size_t i = 0; i < factor.size(); ++i) {
-        factor[i] = static_cast<double>(labels.weights[i]) / normaliser.value_or(static_cast<double>(rows));
+        factor[i] = static_cast<double>(labels.weights[i]) / normalizer.value_or(static_cast<double>(rows));
         if (labels.weights[i] != 0) {
           picked[i * static_cast<std::size_t>(cols) + static_cast<std::size_t>(labels.targets[i])] -= 1 - smoothing;
         }
@@ -512,11 +512,11 @@ struct GradCase<Op::cross_entropy> {
   static std::vector<Sample> samples() {
     return {sample("plain", {4, 7}, false, {}),
             sample("weighted", {7, 5}, true, {}),
-            sample("of rank 3 with a normaliser", {2, 3, 5}, false, 4.5),
-            sample("weighted with a normaliser", {2, 3, 5}, true, 11),
+            sample("of rank 3 with a normalizer", {2, 3, 5}, false, 4.5),
+            sample("weighted with a normalizer", {2, 3, 5}, true, 11),
             sample("one class", {3, 1}, false, {}),
             sample("smoothed", {4, 7}, false, {}, 0.1),
-            sample("smoothed and weighted with a normaliser", {2, 3, 5}, true, 11, 0.6)};
+            sample("smoothed and weighted with a normalizer", {2, 3, 5}, true, 11, 0.6)};
   }
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;
@@ -541,8 +541,8 @@ struct GradCase<Op::cross_entropy> {
             {"targets of f32", [](Tape& t) { cross_entropy(some(t, {2, 3}), some(t, {2})); }},
             {"too many weights", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.weights = some(t, {3})}); }},
             {"weights of i32", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.weights = ids(t, {2}, {1, 1})}); }},
-            {"normaliser 0", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normaliser = 0}); }},
-            {"normaliser NaN", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normaliser = std::nan("")}); }},
+            {"normalizer 0", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normalizer = 0}); }},
+            {"normalizer NaN", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normalizer = std::nan("")}); }},
             {"label smoothing 1", smoothed(1)},
             {"negative label smoothing", smoothed(-0.1)},
             {"label smoothing NaN", smoothed(std::nan(""))},
@@ -554,7 +554,7 @@ template <>
 struct GradCase<Op::linear_cross_entropy> {
   struct How {
     bool weighted = false;
-    std::optional<double> normaliser{};
+    std::optional<double> normalizer{};
     double smoothing = 0;
     index logits_at_once = 1;  // chunks of 96 rows, the fewest
     double softcap = 0;
@@ -597,7 +597,7 @@ struct GradCase<Op::linear_cross_entropy> {
     s.op = [=](Tape& tape, std::span<const Tensor> t) {
       return linear_cross_entropy(t[0], t[1], labels.targets_on(tape),
                                   {.weights = labels.weights_on(tape),
-                                   .normaliser = how.normaliser,
+                                   .normalizer = how.normalizer,
                                    .softcap = how.softcap,
                                    .teacher = teacher.on(tape, share, temperature)},
                                   how.logits_at_once);
@@ -625,10 +625,10 @@ struct GradCase<Op::linear_cross_entropy> {
       const Tensor q_tail = matmul(multiply(q, constant(tape, dtype, {rows, classes}, in_tail)), ones(tape, dtype, {classes, 1}));
       const Tensor taught = add(sum(multiply(constant(tape, dtype, {rows, classes}, of_named), log(q))),
                                 sum(multiply(constant(tape, dtype, {rows, 1}, of_tail), log(q_tail))));
-      const double normaliser = how.normaliser.value_or(static_cast<double>(rows));
+      const double normalizer = how.normalizer.value_or(static_cast<double>(rows));
       const Tensor ordinary =
-          cross_entropy(logits, labels.targets_on(tape), {.weights = labels.weights_on(tape), .normaliser = how.normaliser});
-      return add(scale(ordinary, 1 - share), scale(taught, share * temperature * temperature / normaliser));
+          cross_entropy(logits, labels.targets_on(tape), {.weights = labels.weights_on(tape), .normalizer = how.normalizer});
+      return add(scale(ordinary, 1 - share), scale(taught, share * temperature * temperature / normalizer));
     };
     return s;
   }
@@ -638,7 +638,7 @@ struct GradCase<Op::linear_cross_entropy> {
       labels.weights[i] = -labels.weights[i];
     }
     const auto options = [=](Tape& tape) {
-      return CrossEntropyOptions{.weights = labels.weights_on(tape), .normaliser = how.normaliser, .label_smoothing = how.smoothing};
+      return CrossEntropyOptions{.weights = labels.weights_on(tape), .normalizer = how.normalizer, .label_smoothing = how.smoothing};
     };
     Sample s{std::move(name), {operand(shape, 1), operand({classes, shape.cols()}, 2)}, {}, {}, {}};
     s.op = [=](Tape& tape, std::span<const Tensor> t) {
@@ -658,20 +658,20 @@ struct GradCase<Op::linear_cross_entropy> {
         sample("as the two ops", {7, 3}, 5, {.logits_at_once = 35}),
         sample("three chunks", {205, 2}, 3, {}),
         sample("two chunks of whole vectors", {192, 1}, 4, {}),
-        sample("weighted with a normaliser, two chunks", {100, 2}, 3, {.weighted = true, .normaliser = 11}),
+        sample("weighted with a normalizer, two chunks", {100, 2}, 3, {.weighted = true, .normalizer = 11}),
         sample("weighted, two chunks of scored rows of three", {210, 2}, 3, {.weighted = true}),
         sample("of rank 3 and smoothed, two chunks", {2, 49, 2}, 4, {.smoothing = 0.1}),
-        sample("smoothed and weighted, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 4.5, .smoothing = 0.6}),
+        sample("smoothed and weighted, two tiles of classes", {5, 2}, 150, {.weighted = true, .normalizer = 4.5, .smoothing = 0.6}),
         sample("capped, two chunks", {100, 2}, 5, {.softcap = 1.5}),
         sample("capped, smoothed and weighted", {5, 2}, 150, {.weighted = true, .smoothing = 0.3, .softcap = 3}),
         sample("capped, as the ops", {7, 3}, 5, {.logits_at_once = 35, .softcap = 2}),
-        sample("weights of both signs, two chunks of scored rows", {210, 2}, 3, {.weighted = true, .normaliser = 7, .with_signs = true}),
+        sample("weights of both signs, two chunks of scored rows", {210, 2}, 3, {.weighted = true, .normalizer = 7, .with_signs = true}),
         sample("weights of both signs, capped, two tiles of classes", {5, 2}, 150,
-               {.weighted = true, .normaliser = 2, .softcap = 3, .with_signs = true}),
+               {.weighted = true, .normalizer = 2, .softcap = 3, .with_signs = true}),
         taught("a teacher", {7, 3}, 5, {}, 0.4, 1),
         taught("a teacher only, at a temperature", {7, 3}, 6, {}, 1, 2),
         taught("a teacher, weighted, two chunks of scored rows", {210, 2}, 3, {.weighted = true}, 0.5, 1.5),
-        taught("a teacher, capped, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 2, .softcap = 3}, 0.3, 0.8),
+        taught("a teacher, capped, two tiles of classes", {5, 2}, 150, {.weighted = true, .normalizer = 2, .softcap = 3}, 0.3, 0.8),
         sample("one class", {3, 2}, 1, {}),
         sample("x of the weight's shape, two chunks", {98, 2}, 98, {})};
   }
@@ -700,7 +700,7 @@ struct GradCase<Op::linear_cross_entropy> {
             {"too few targets", [](Tape& t) { linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {1}, {0})); }},
             {"too many weights",
              [](Tape& t) { linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 1}), {.weights = some(t, {3})}); }},
-            {"normaliser 0", of({.normaliser = 0})},
+            {"normalizer 0", of({.normalizer = 0})},
             {"label smoothing 1", of({.label_smoothing = 1})},
             {"a negative softcap", of({.softcap = -1})},
             {"a softcap too large", of({.softcap = 41})},

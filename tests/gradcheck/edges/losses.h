@@ -78,7 +78,7 @@ struct EdgeCase<Op::cross_entropy> {
   static Sample at(Extents e) {
     const index rows = e[0];
     const auto op = [=](Tape& tape, std::span<const Tensor> t) {
-      return cross_entropy(t[0], ids(tape, {rows}, std::vector<std::int32_t>(static_cast<std::size_t>(rows))), {.normaliser = 4});
+      return cross_entropy(t[0], ids(tape, {rows}, std::vector<std::int32_t>(static_cast<std::size_t>(rows))), {.normalizer = 4});
     };
     return {"", {operand({rows, e[1]}, 1)}, op, {}, {}};
   }
@@ -87,7 +87,7 @@ struct EdgeCase<Op::cross_entropy> {
       return [target](Tape& tape, std::span<const Tensor> t) { return cross_entropy(t[0], ids(tape, {1}, {target})); };
     };
     const auto weighted = [](Tape& tape, std::span<const Tensor> t) {
-      return cross_entropy(t[0], ids(tape, {2}, {0, 0}), {.weights = tape.input<float>({2}, std::vector<float>{1, 0}), .normaliser = 1});
+      return cross_entropy(t[0], ids(tape, {2}, {0, 0}), {.weights = tape.input<float>({2}, std::vector<float>{1, 0}), .normalizer = 1});
     };
     return {{"a class that is masked", of_target(1), {{-kInf, 0}}, {0}, {1}, {{0, 0}}, {{1, 2}}},
             {"a target that is masked", of_target(0), {{-kInf, 0}}, {kInf}, {1}, {{-1, 1}}, {{1, 2}}},
@@ -103,14 +103,14 @@ struct EdgeCase<Op::linear_cross_entropy> {
     const index rows = e[0];
     const auto op = [=](Tape& tape, std::span<const Tensor> t) {
       return linear_cross_entropy(t[0], t[1], ids(tape, {rows}, std::vector<std::int32_t>(static_cast<std::size_t>(rows))),
-                                  {.normaliser = 4});
+                                  {.normalizer = 4});
     };
     return {"", {operand({rows, e[1]}, 1), operand({e[2], e[1]}, 2)}, op, {}, {}};
   }
   static std::vector<Point> points() {
     const auto weighted = [](Tape& tape, std::span<const Tensor> t) {
       return linear_cross_entropy(t[0], t[1], ids(tape, {2}, {0, 0}),
-                                  {.weights = tape.input<float>({2}, std::vector<float>{1, 0}), .normaliser = 1});
+                                  {.weights = tape.input<float>({2}, std::vector<float>{1, 0}), .normalizer = 1});
     };
     return {{"a row that does not count", weighted, {{2, 9}, {0, 0}}, {0.6931471806}, {1}, {{0, 0}, {-1, 1}}, {{2, 1}, {2, 1}}}};
   }

@@ -46,7 +46,7 @@ bool learns_to_count() {
 }  // namespace dikkat
 
 int main() {
-  const bool learnt = dikkat::learns_to_count();
-  std::cout << (learnt ? "the loss went down\n" : "the loss did not go down\n");
-  return learnt ? 0 : 1;
+  const bool learned = dikkat::learns_to_count();
+  std::cout << (learned ? "the loss went down\n" : "the loss did not go down\n");
+  return learned ? 0 : 1;
 }

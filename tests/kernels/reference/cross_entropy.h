@@ -32,7 +32,7 @@ void cross_entropy_forward(const CrossEntropy<T>& p) {
     }
     const T smoothing = static_cast<T>(p.label_smoothing);
     const T cost = (1 - smoothing) * (log_sum + (top - x[p.targets[row]])) + (smoothing == 0 ? T(0) : smoothing * mean);
-    p.losses[row] = static_cast<T>(weight / p.normaliser) * cost;
+    p.losses[row] = static_cast<T>(weight / p.normalizer) * cost;
   }
 }
 
@@ -47,7 +47,7 @@ void cross_entropy_backward(const CrossEntropy<T>& p) {
         const double target = p.label_smoothing / static_cast<double>(p.cols) + (p.targets[row] == i ? 1 - p.label_smoothing : 0);
         slope = std::exp(p.logits[row * p.cols + i] - p.tops[row]) / p.sums[row] - static_cast<T>(target);
       }
-      p.dlogits.put(row * p.cols + i, slope * static_cast<T>(weight / p.normaliser) * (weight != 0 ? p.dloss : T(0)));
+      p.dlogits.put(row * p.cols + i, slope * static_cast<T>(weight / p.normalizer) * (weight != 0 ? p.dloss : T(0)));
     }
   }
 }

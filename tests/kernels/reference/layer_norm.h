@@ -13,14 +13,14 @@ void layer_norm_forward(const LayerNormForward<T>& p) {
   for (index row = 0; row < p.rows; ++row) {
     const T* x = p.x + row * p.cols;
     T mean = 0;
-    for (index i = 0; p.centre && i < p.cols; ++i) {
+    for (index i = 0; p.center && i < p.cols; ++i) {
       mean += x[i] / static_cast<T>(p.cols);
     }
     T variance = 0;
     for (index i = 0; i < p.cols; ++i) {
       variance += (x[i] - mean) * (x[i] - mean) / static_cast<T>(p.cols);
     }
-    if (p.centre) {
+    if (p.center) {
       p.mean[row] = mean;
     }
     p.rstd[row] = 1 / std::sqrt(variance + static_cast<T>(p.eps));

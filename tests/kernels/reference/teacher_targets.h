@@ -43,7 +43,7 @@ inline void add_teacher(const CrossEntropy<double>& p, const TeacherTargets& tea
       mass += own;
       cost -= own == 0 ? 0 : own * std::log(of_bin[static_cast<std::size_t>(j)]);
     }
-    const double scale = weight / p.normaliser;
+    const double scale = weight / p.normalizer;
     p.losses[row] = (1 - teacher.share) * p.losses[row] + teacher.share * temperature * temperature * scale * cost;
     for (std::size_t i = 0; i < q.size(); ++i) {
       const auto bin = static_cast<std::size_t>(bins[i]);

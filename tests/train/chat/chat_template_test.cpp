@@ -107,7 +107,7 @@ TEST(ChatTemplate, OfLlama3BeginsOnceAndTrims) {
   EXPECT_EQ(std::count(tokens.tokens.begin(), tokens.tokens.end(), 256), 1) << "one beginning of a text";
 }
 
-TEST(ChatTemplate, AMessagesOwnMarkDecidesWhetherItIsLearnt) {
+TEST(ChatTemplate, AMessagesOwnMarkDecidesWhetherItIsLearned) {
   const BpeTokenizer tokenizer = with_special(kChatmlTokens);
   const ChatTemplate form = chat_template(TemplateName::chatml, tokenizer);
   const std::vector<Message> talk = {{"user", "Hi"}, {"assistant", "bad", false}, {"user", "so", true}, {"assistant", "good"}};
@@ -168,7 +168,7 @@ TEST(ChatTemplate, RefusesWhatTheTemplateWouldDrop) {
   EXPECT_EQ(own(all, tokenizer).learn({.messages = talk}, ScoredText::answers).size(), 1U);
 }
 
-TEST(ChatTemplate, MayMarkWhatIsLearnt) {
+TEST(ChatTemplate, MayMarkWhatIsLearned) {
   const BpeTokenizer tokenizer = with_special(kChatmlTokens);
   const ChatTemplate form =
       own("{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>\n{% "

@@ -35,7 +35,7 @@ bool is_about(const std::string& text, const std::string& path) {
   return at != std::string::npos && (end == text.size() || text[end] == ' ' || text[end] == ',' || text[end] == ':');
 }
 
-TEST(Conversation, IsRecognisedByItsFields) {
+TEST(Conversation, IsRecognizedByItsFields) {
   EXPECT_EQ(read(R"({"prompt": "1+1", "completion": "2"})").messages, (std::vector<Message>{{"user", "1+1"}, {"assistant", "2"}}));
   EXPECT_EQ(read(R"({"text": "once"})").text, "once");
   EXPECT_EQ(read(R"({"text": "once", "messages": null, "prompt": null, "completion": null})").text, "once")
@@ -81,9 +81,9 @@ TEST(Conversation, NamesTheFieldsThatItDoesNotKnowAndGuesses) {
   EXPECT_TRUE(names(foreign, expected));
   EXPECT_TRUE(names(foreign, {R"("query", "reply")", "\"text\""}));
   EXPECT_FALSE(guesses(foreign)) << foreign;
-  const std::string misspelt = refusal(R"({"mesages": []})");
-  EXPECT_TRUE(names(misspelt, expected));
-  EXPECT_TRUE(names(misspelt, {"\"mesages\"", "\"text\"", "did you mean \"messages\""}));
+  const std::string misspelled = refusal(R"({"mesages": []})");
+  EXPECT_TRUE(names(misspelled, expected));
+  EXPECT_TRUE(names(misspelled, {"\"mesages\"", "\"text\"", "did you mean \"messages\""}));
   const std::string of_body = refusal(R"({"Body_": "a", "id": 1})", "body");
   EXPECT_TRUE(names(of_body, expected));
   EXPECT_TRUE(names(of_body, {R"("Body_", "id")", "or \"body\"", "did you mean \"body\""}));
@@ -123,7 +123,7 @@ TEST(Conversation, FollowsTheDatasMarksForLearning) {
   EXPECT_TRUE(is_about(refusal(answer_with(R"("weight": 1, "train": false)")), "messages[1].train"));
   const std::string user = R"({"messages": [{"role": "user", "content": "x", "train": true}, {"role": "assistant", "content": "y"}]})";
   EXPECT_EQ(read(user).messages[0].learn, true);
-  EXPECT_EQ(found_in(user).learnt_anyway, 1);
+  EXPECT_EQ(found_in(user).learned_anyway, 1);
   const std::string answer = R"({"prompt": "x", "completion": "y", )", text = R"({"text": "x", )";
   for (const std::string& line : {answer + R"("label": false})", answer + R"("label": 0})", answer + R"("weight": 0})",
                                   text + R"("weight": 0})", text + R"("train": false})"}) {
@@ -147,7 +147,7 @@ TEST(Conversation, RefusesDeeplyNestedMarks) {
   EXPECT_TRUE(is_about(refusal(answer_with("\"weight\": " + allowed)), "messages[1].weight"));
 }
 
-TEST(Conversation, RefusesKeysThatWouldChangeTheLearntTokens) {
+TEST(Conversation, RefusesKeysThatWouldChangeTheLearnedTokens) {
   for (const char* key : {"function_call", "tool_call_id", "reasoning_content", "reasoning", "thinking", "images", "audio", "prefix",
                           "refusal", "file", "train_detail", "loss_mask", "tools"}) {
     const std::string given = refusal(answer_with(concat('"', key, R"(": ["x"])")));

@@ -5,7 +5,7 @@
 
 #include "tests/support/throws.h"
 
-// Lines of JSONL for preference tuning: each form is recognised, and what is not understood is refused by name.
+// Lines of JSONL for preference tuning: each form is recognized, and what is not understood is refused by name.
 namespace dikkat {
 namespace {
 
@@ -29,7 +29,7 @@ PreferenceKind kind_of_line(const std::string& line) { return preference_kind(nl
 Message context(const char* role, const char* text) { return {.role = role, .content = text, .learn = false}; }
 Message scored(const char* text) { return {.role = "assistant", .content = text, .learn = true}; }
 
-TEST(ReadPreference, RecognisesLinesByTheirFields) {
+TEST(ReadPreference, RecognizesLinesByTheirFields) {
   EXPECT_EQ(kind_of_line(R"({"prompt": "a", "chosen": "b", "rejected": "c"})"), PreferenceKind::pair);
   EXPECT_EQ(kind_of_line(R"({"chosen": []})"), PreferenceKind::pair) << "half of one is still meant as one";
   EXPECT_EQ(kind_of_line(R"({"prompt": "a", "completion": "b", "label": false})"), PreferenceKind::judged);
@@ -96,7 +96,7 @@ TEST(ReadPreference, ReadsJudgedAnswers) {
   const Preference bad = read_pair(R"({"prompt": "1+1", "completion": "3", "label": false})");
   EXPECT_EQ(bad.good, false);
   EXPECT_EQ(bad.chosen.messages, (std::vector<Message>{context("user", "1+1"), scored("3")}));
-  EXPECT_TRUE(bad.chosen.learn) << "a bad answer is learnt from, too";
+  EXPECT_TRUE(bad.chosen.learn) << "a bad answer is learned from, too";
   EXPECT_EQ(read_pair(R"({"prompt": [{"role": "user", "content": "1+1"}], "completion": "2", "label": 1})").good, true);
   EXPECT_TRUE(names(refusal_of(R"({"prompt": "a", "completion": "b", "label": "good"})"), {"label", "good"}));
   EXPECT_TRUE(names(refusal_of(R"({"prompt": [], "completion": "b", "label": 1})"), {"prompt", "empty"}));

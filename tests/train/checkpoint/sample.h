@@ -94,7 +94,7 @@ struct Sample {
     float* special = numbers["model/wte.weight"].data();
     special[0] = -0.0F;
     special[1] = std::bit_cast<float>(0x7FC0BEEFU);
-    special[2] = std::bit_cast<float>(0xFF800001U);  // signalling
+    special[2] = std::bit_cast<float>(0xFF800001U);  // signaling
     special[3] = std::numeric_limits<float>::infinity();
     special[4] = std::numeric_limits<float>::denorm_min();
   }

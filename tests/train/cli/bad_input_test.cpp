@@ -269,7 +269,7 @@ const Case kCases[] = {
     {"--set train.max_steps=3 finetune run --data text.txt", 2, {"dikkat finetune ... --set ...", "dikkat finetune --help"}},
     {"--vocab-size 300 tokenizer train", 2, {"dikkat tokenizer train ... --vocab-size ..."}},
     {"--temperature 0.5", 2, {"dikkat sample ... --temperature ..."}},
-    {"--colour", 2, {"--colour", "dikkat --help"}},
+    {"--color", 2, {"--color", "dikkat --help"}},
     {"eval --json", 2, {"MODEL", "dikkat eval --help"}},
     {"eval run --max-steps=4", 2, {"--max-steps=4", "dikkat eval --help"}},
     {"eval run --jsn=1", 2, {"--jsn", "--json", "dikkat eval --help"}},

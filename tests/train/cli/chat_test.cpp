@@ -208,7 +208,7 @@ TEST_F(Chat, ReportsABadLineAlikeInEveryCommand) {
   expect_refused(here, {"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"}, {"chats.jsonl", "\"messages\""});
 }
 
-TEST_F(Chat, ReportsAModelThatHasNotLearntToEndItsAnswers) {
+TEST_F(Chat, ReportsAModelThatHasNotLearnedToEndItsAnswers) {
   const Outcome tuned = tune("adapters", {"lora.rank=2", "train.max_steps=2", "train.eval_interval=1"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   const double probability = here.metrics("adapters").back()["end_probability"].get<double>();

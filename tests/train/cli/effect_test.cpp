@@ -72,11 +72,11 @@ TEST(Effect, AnEnvironmentVariableThatIsNotReadIsNamed) {
   const Outcome bogus = here.run({"config", "keys"}, {.environment = {{"DIKKAT_ISA", "bogus"}}});
   EXPECT_EQ(bogus.code, 2);
   expect_named(bogus.err, {"DIKKAT_ISA", "\"bogus\""});
-  const Outcome misspelt =
+  const Outcome misspelled =
       here.run({"config", "keys"}, {.environment = {{"DIKKAT_CACHE_GIB", "3"}, {"DIKKAT_NOTES", "finished"}, {"DIKKAT_ISA", ""}}});
-  EXPECT_EQ(misspelt.code, 0);
-  expect_named(misspelt.err, {"DIKKAT_CACHE_GIB", "DIKKAT_CACHE_GB"});
-  EXPECT_FALSE(contains(misspelt.err, "DIKKAT_NOTES") || contains(misspelt.err, "DIKKAT_ISA")) << misspelt.err;
+  EXPECT_EQ(misspelled.code, 0);
+  expect_named(misspelled.err, {"DIKKAT_CACHE_GIB", "DIKKAT_CACHE_GB"});
+  EXPECT_FALSE(contains(misspelled.err, "DIKKAT_NOTES") || contains(misspelled.err, "DIKKAT_ISA")) << misspelled.err;
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Tuning : public ::testing::Test {
   Workspace here;
 };
 
-TEST_F(Tuning, RecognisesPairs) {
+TEST_F(Tuning, RecognizesPairs) {
   const Outcome tuned = tune("pairs.jsonl", "tuned", {"optim.learning_rate=5e-3", "train.max_steps=12", "train.eval_interval=6"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   expect_named(tuned.err, {"dpo", "preference.method", "18 pairs", "\"id\"", "accuracy", "margin"});
@@ -61,7 +61,7 @@ TEST_F(Tuning, RecognisesPairs) {
   EXPECT_EQ(here.run({"runs", "rm", "tuned", "--yes"}).code, 0) << "reference.json is part of a run";
 }
 
-TEST_F(Tuning, RecognisesJudgedAnswersUnlessToldOtherwise) {
+TEST_F(Tuning, RecognizesJudgedAnswersUnlessToldOtherwise) {
   const Outcome tuned = tune("judged.jsonl", "tuned", {"train.max_steps=2", "--full"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   expect_named(tuned.err, {"kto", "12 good", "6 bad", "preference.bad_weight"});

@@ -139,7 +139,7 @@ TEST(Serve, OffersSeveralAdaptersOverOneBase) {
   // Trains two runs of adapters, and compares their answers with those of the same runs in a server of their own.
   const Workspace here;
   here.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=270", "model.block_size=48", "model.dropout=0"});
-  std::string text;  // which is learnt quickly
+  std::string text;  // which is learned quickly
   for (int i = 0; i < 500; ++i) {
     text += "the lamp and the ships at night ";
   }

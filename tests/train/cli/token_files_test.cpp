@@ -79,7 +79,7 @@ TEST_F(TokenFiles, WithoutAHeaderAreReadInTheWidthOfTheirIds) {
   expect_refused(here, train("floats", "floats.bin", 4), {"/floats.bin", "floating-point"});
 }
 
-TEST_F(TokenFiles, AChangeDuringARunIsNeverLearnt) {
+TEST_F(TokenFiles, AChangeDuringARunIsNeverLearned) {
   const std::string bytes = contents(here / "train.bin");
   {
     Program program(here.here(train("run", "train.bin", 1'000'000)));

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "tests/train/config/support.h"
-#include "train/config/effect.h"
+#include "train/config/key_effect.h"
 #include "train/config/parse.h"
 #include "train/config/render.h"
 #include "train/config/resolve.h"

@@ -91,7 +91,7 @@ TEST(Value, NumbersKeepAPointOrAnExponent) {
   EXPECT_EQ(to_toml(Value(std::vector<double>{1, 0.5, 1e-8})), "[1.0, 0.5, 1e-8]");
 }
 
-TEST(Value, RecognisesUtf8) {
+TEST(Value, RecognizesUtf8) {
   EXPECT_TRUE(is_utf8("plain ş 語 😀"));
   for (const std::string_view bad :
        {"\x80", "\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\xE2\x82"}) {

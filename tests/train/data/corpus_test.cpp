@@ -256,7 +256,7 @@ TEST(Corpus, ReadsFilesCompressedByGzipAndZstd) {
     EXPECT_EQ(read({file})[0].text, text);
     std::ifstream stream(file, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-    EXPECT_EQ(read({folder.write("no-name", bytes)})[0].text, text) << "recognised by its first bytes";
+    EXPECT_EQ(read({folder.write("no-name", bytes)})[0].text, text) << "recognized by its first bytes";
     EXPECT_EQ(read({folder.write("two", bytes + bytes)})[0].text, text + text);
     const std::string cut = folder.write("cut.gz", std::string_view(bytes).substr(0, bytes.size() - 7));
     EXPECT_TRUE(names(input_error_of([&] { read({cut}); }), {cut, "cut off"}));

@@ -84,7 +84,7 @@ TEST(Permutation, AllOrdersAreAboutEquallyLikely) {
 }
 
 TEST(Permutation, MovesElementsAnywhere) {
-  // Over many elements, places have the mean and neighbours the independence of uniform draws.
+  // Over many elements, places have the mean and neighbors the independence of uniform draws.
   const index n = 10000;
   const std::vector<index> order = order_of(n, 3, 4);
   double products = 0;
@@ -92,7 +92,7 @@ TEST(Permutation, MovesElementsAnywhere) {
     products +=
         (static_cast<double>(order[i]) / static_cast<double>(n) - 0.5) * (static_cast<double>(order[i + 1]) / static_cast<double>(n) - 0.5);
   }
-  EXPECT_LT(std::abs(products / static_cast<double>(n) * 12), 0.05) << "correlation of neighbours; a standard deviation is 0.01";
+  EXPECT_LT(std::abs(products / static_cast<double>(n) * 12), 0.05) << "correlation of neighbors; a standard deviation is 0.01";
 }
 
 TEST(Permutation, RefusesNoElements) { EXPECT_THROW(Permutation(0, 1, 1), Error); }

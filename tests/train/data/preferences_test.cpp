@@ -8,9 +8,9 @@
 namespace dikkat {
 namespace {
 
-TEST(Preferences, KeepTheLastJudgementOfAnAnswer) {
+TEST(Preferences, KeepTheLastJudgmentOfAnAnswer) {
   const TemporaryFolder folder;
-  // The time and the model are not part of an answer; its prompt is. A line that is not learnt judges nothing.
+  // The time and the model are not part of an answer; its prompt is. A line that is not learned judges nothing.
   folder.write("a.jsonl", R"({"prompt": "hi", "completion": "yes", "label": true, "time": 1}
 {"prompt": "hi", "completion": "no", "label": true, "time": 2}
 {"prompt": "ho", "completion": "yes", "label": true, "time": 3}
@@ -22,11 +22,11 @@ TEST(Preferences, KeepTheLastJudgementOfAnAnswer) {
 )");
   const std::vector<std::string> paths = {folder.path("a.jsonl"), folder.path("b.jsonl")};
   const PreferenceCorpus corpus = read_preferences(paths);
-  std::vector<bool> learnt;
+  std::vector<bool> learned;
   for (const Preference& example : corpus.examples) {
-    learnt.push_back(example.chosen.learn);
+    learned.push_back(example.chosen.learn);
   }
-  EXPECT_EQ(learnt, (std::vector<bool>{true, true, true, false, false, false, true}));
+  EXPECT_EQ(learned, (std::vector<bool>{true, true, true, false, false, false, true}));
   EXPECT_EQ(corpus.examples[0].good, false);
   EXPECT_EQ(corpus.examples[1].good, true);
   EXPECT_EQ(corpus.found.judged_again, 2);

@@ -91,7 +91,7 @@ TEST_F(TokenShards, RefusesDamage) {
   EXPECT_TRUE(names(error_of(bytes_of_ids(Ids16{1, 65, 3}), 65), {"0.bin", "token 1", "65", "64"}));
 }
 
-TEST_F(TokenShards, AreRecognisedByTheirNames) {
+TEST_F(TokenShards, AreRecognizedByTheirNames) {
   EXPECT_TRUE(are_token_shards(std::vector<std::string>{"a.bin", "b.BIN"}));
   EXPECT_FALSE(are_token_shards(std::vector<std::string>{"a.txt"}));
   EXPECT_TRUE(names(input_error_of([] { are_token_shards(std::vector<std::string>{"a.txt", "b.bin"}); }), {"corpus", ".bin"}));

@@ -13,7 +13,7 @@
 #include "train/model/language_model.h"
 #include "train/text/byte_tokenizer.h"
 
-// Values of a GGUF file that change the model's computation are honoured or refused, as config.json's are.
+// Values of a GGUF file that change the model's computation are honored or refused, as config.json's are.
 namespace dikkat {
 namespace {
 

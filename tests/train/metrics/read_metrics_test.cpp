@@ -58,7 +58,7 @@ TEST(KeepMetrics, ReadsTheTokensThatAnEvaluationScored) {
   const std::string scored =
       R"({"event":"eval","step":2,"train_loss":1,"val_loss":2,"scored":{"targets":"a1","contexts":"b2","text":"c3"}})"
       "\n";
-  EXPECT_EQ(keep_metrics(kStep2 + scored, 2).evaluation->scored, (ScoredSet{.targets = "a1", .contexts = "b2", .text = "c3"}));
+  EXPECT_EQ(keep_metrics(kStep2 + scored, 2).evaluation->scored, (LossFingerprint{.targets = "a1", .contexts = "b2", .text = "c3"}));
   for (const char* other : {R"("scored":7)", R"("scored":{})", R"("scored":{"targets":4})", R"("x":0)"}) {
     const std::string line = R"({"event":"eval","step":2,"train_loss":1,"val_loss":2,)" + std::string(other) + "}\n";
     EXPECT_FALSE(keep_metrics(kStep2 + line, 2).evaluation->scored.is_known()) << other;

@@ -125,7 +125,7 @@ TEST(GradientExchange, EndsIfARankIsSilent) {
   EXPECT_TRUE(testing::names(text, {"rank 1 on host-1", "0.2 seconds", "train.rank_timeout"}));
 }
 
-TEST(GradientExchange, IsCancelledWithoutWaiting) {
+TEST(GradientExchange, IsCanceledWithoutWaiting) {
   const WithThreads one(1);
   on_ranks(2, [](std::unique_ptr<Transport> transport) {
     Ranks ranks(std::move(transport), kPatient);

@@ -1,5 +1,3 @@
-#include "train/config/effect.h"
-
 #include <cmath>
 #include <set>
 
@@ -7,6 +5,7 @@
 
 #include "tests/train/run/tiny_run.h"
 #include "train/checkpoint/checkpoint_list.h"
+#include "train/config/key_effect.h"
 #include "train/config/parse.h"
 #include "train/config/render.h"
 #include "train/config/resolve.h"

@@ -40,7 +40,7 @@ struct Evaluate : ::testing::Test {
       Tape tape(Recording::off);
       Pass pass{.tape = tape};
       const Tensor logits = model.gpt()(pass, tape.input<Token>({1, count}, std::span(tokens).first(static_cast<std::size_t>(count))));
-      const Tensor loss = cross_entropy(logits, tape.input<Token>({1, count}, std::span(tokens).subspan(1)), {.normaliser = 1.0});
+      const Tensor loss = cross_entropy(logits, tape.input<Token>({1, count}, std::span(tokens).subspan(1)), {.normalizer = 1.0});
       total += static_cast<double>(*loss.data<float>());
     }
     return total / static_cast<double>(text.size() - 1);
@@ -59,7 +59,7 @@ std::pair<double, double> window_of(const LanguageModel& model, const TokenStore
   Tape tape(Recording::off);
   Pass pass{.tape = tape};
   const Tensor logits = model.gpt()(pass, tape.input<Token>({1, count}, std::span(tokens).first(static_cast<std::size_t>(count))));
-  const Tensor loss = cross_entropy(logits, tape.input<Token>({1, count}, std::span(tokens).subspan(1)), {.normaliser = 1.0});
+  const Tensor loss = cross_entropy(logits, tape.input<Token>({1, count}, std::span(tokens).subspan(1)), {.normalizer = 1.0});
   return {static_cast<double>(*loss.data<float>()), static_cast<double>(count)};
 }
 
@@ -105,7 +105,7 @@ TEST_F(Evaluate, the_standard_error_is_that_of_windows) {
 }
 
 /// For 40 random texts, the spread of their mean losses, and the standard error that an evaluation reports, on average. A letter is
-/// repeated `run` times, so that with long runs the losses of neighbouring tokens are correlated.
+/// repeated `run` times, so that with long runs the losses of neighboring tokens are correlated.
 struct Spread {
   double measured, told;
 };

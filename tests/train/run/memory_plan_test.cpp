@@ -178,7 +178,7 @@ TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
     weights[base != PackedType::f32] = plan.weights;
     EXPECT_EQ(plan.save_copy, plan.gradients + plan.optimizer_state()) << "a checkpoint has only the adapters";
     EXPECT_EQ(plan.loading, base == PackedType::f32 ? 0U : 5000U * 64 * sizeof(float)) << "the embedding";
-    parameters.initialise(1, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
+    parameters.initialize(1, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
     const Batch batch = batch_of(c, config.train.batch_size);
     Pass pass{.tape = tape, .training = true};
     tape.backward(model.loss(pass, batch, 1));

@@ -1,6 +1,6 @@
 // These tests compare what a q4_0 export loses with and without training for it (train.quantize).
 #include "tests/train/run/tiny_run.h"
-#include "train/model/rounded_weights.h"
+#include "train/model/fake_quantized_weights.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
 #include "train/run/objectives/language_scorer.h"
@@ -35,7 +35,7 @@ Losses losses_of(Quantize quantize, std::uint64_t seed) {
   Evaluator evaluator(scorer);
   const auto loss = [&] { return evaluator(*again.data().sources.front().validation.samples, {})->loss; };
   Losses losses{.exact = loss()};
-  RoundedWeights rounded(trained.model->parameters());
+  FakeQuantizedWeights rounded(trained.model->parameters());
   rounded.reserve();
   rounded.show();
   losses.rounded = loss();

@@ -3,7 +3,7 @@
 #include "tests/support/throws.h"
 #include "tests/train/run/tiny_run.h"
 #include "train/exchange/export_model.h"
-#include "train/model/rounded_weights.h"
+#include "train/model/fake_quantized_weights.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
 #include "train/run/objectives/language_scorer.h"
@@ -53,7 +53,7 @@ TEST_F(Quantized, WeightsAreThoseOfAnExport) {
                {.format = ExportFormat::gguf, .type = WeightType::q4_0});
   const TrainedModel exported = load_trained_model(folder / "model.gguf");
 
-  RoundedWeights rounded(used.model->parameters());
+  FakeQuantizedWeights rounded(used.model->parameters());
   rounded.reserve();
   rounded.show();
   index differing = 0;

@@ -9,8 +9,8 @@
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
+#include "train/run/loss_fingerprint.h"
 #include "train/run/objectives/language_scorer.h"
-#include "train/run/scored_set.h"
 
 namespace dikkat {
 namespace {
@@ -75,7 +75,7 @@ TEST_F(Sources, AreSplitAndReportedSeparatelyAndTogether) {
   EXPECT_EQ(evaluator(*held.samples, {})->loss, last.losses[1].loss);
   const EvaluationText apart = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "apart.txt").string()});
   EXPECT_EQ(evaluator(*apart.samples, {})->loss, last.losses[2].loss);
-  EXPECT_EQ(last.losses[2].scored, scored_set_of(apart, *trained.tokenizer));
+  EXPECT_EQ(last.losses[2].scored, loss_fingerprint_of(apart, *trained.tokenizer));
 
   // The mixture determines how often each was seen.
   const Trainer again = Trainer::resume(folder / "run", {});

@@ -76,7 +76,7 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
     Trainer::start(c, run()).run(quiet, never);
   }
   const index good = best_checkpoint(run())->step;
-  Recorder events;  // steps of 1 in every weight destroy everything that was learnt
+  Recorder events;  // steps of 1 in every weight destroy everything that was learned
   Trainer::resume(run(), {.overrides = {"optim.learning_rate=1", "train.max_steps=24"}}).run(events, never);
   ASSERT_EQ(events.evaluations.size(), 2U);
   EXPECT_GT(events.evaluations[0].val_loss, 4) << "the case is void: later checkpoints are not worse";

@@ -119,7 +119,7 @@ StreamedAnswer alone(const StreamedModel& model, const SampleRequest& one, std::
   return running.answers[0];
 }
 
-// An answer's bits depend neither on its neighbours nor on when they come, nor on what is cached, nor on threads.
+// An answer's bits depend neither on its neighbors nor on when they come, nor on what is cached, nor on threads.
 void expect_the_same_bits_beside_any_others(const TransformerConfig& config, std::optional<DType> cache = {}) {
   const StreamedModel model(config);
   const SampleRequest mine = request(model, text(150, 3), 12);
@@ -129,17 +129,17 @@ void expect_the_same_bits_beside_any_others(const TransformerConfig& config, std
   PromptCache prompts(model.gpt, {.positions = 8 * PromptCache::kChunk, .cache = cache});
   for (const int threads : {1, 2, 4}) {
     const WithThreads with(threads, Work{0});
-    for (const index neighbours : threads == 2 ? std::vector<index>{1, 3, 8, 16, 20} : std::vector<index>{3, 20}) {
+    for (const index neighbors : threads == 2 ? std::vector<index>{1, 3, 8, 16, 20} : std::vector<index>{3, 20}) {
       for (const bool is_cached : {false, true}) {
-        SCOPED_TRACE(concat(neighbours, " neighbours, ", threads, " threads", is_cached ? ", cached" : ""));
-        Running running(model, {.streams = neighbours + 1, .cache = cache, .prompts = is_cached ? &prompts : nullptr});
+        SCOPED_TRACE(concat(neighbors, " neighbors, ", threads, " threads", is_cached ? ", cached" : ""));
+        Running running(model, {.streams = neighbors + 1, .cache = cache, .prompts = is_cached ? &prompts : nullptr});
         std::map<index, SampleRequest> others;
         index my_number = -1;
-        for (index i = 0; i < neighbours; ++i) {
+        for (index i = 0; i < neighbors; ++i) {
           // Some have the same prompt, or begin in the same way.
           const auto other = request(model, i % 5 == 4 ? text(150 + 40 * (i % 3), 3) : text(1 + 37 * i % 310, i), 3 + 5 * i % 17, 7);
           others[running.add(other)] = other;
-          if (i == neighbours / 2) {
+          if (i == neighbors / 2) {
             my_number = running.add(mine);
           }
           if (i % 3 == 0) {
@@ -148,8 +148,8 @@ void expect_the_same_bits_beside_any_others(const TransformerConfig& config, std
         }
         running.finish();
         EXPECT_EQ(running.answers[my_number], expected);
-        EXPECT_EQ(std::ssize(running.answers), neighbours + 1);
-        if (threads == 2 && neighbours == 8) {
+        EXPECT_EQ(std::ssize(running.answers), neighbors + 1);
+        if (threads == 2 && neighbors == 8) {
           for (const auto& [number, other] : others) {
             EXPECT_EQ(running.answers[number], alone(model, other, cache)) << number;
           }

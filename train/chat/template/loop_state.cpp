@@ -10,15 +10,15 @@ namespace dikkat::jinja {
 
 std::optional<Value> loop_attribute(const LoopState& loop, std::string_view name) {
   const auto at = static_cast<std::int64_t>(loop.at), size = static_cast<std::int64_t>(loop.values.size());
-  const auto neighbour = [&](std::int64_t place, const char* which) {
+  const auto neighbor = [&](std::int64_t place, const char* which) {
     return 0 <= place && place < size ? loop.values[static_cast<std::size_t>(place)]
                                       : Value(Undefined{std::make_shared<const std::string>(concat("the ", which, " item of a loop"))});
   };
   if (name == "previtem") {
-    return neighbour(at - 1, "previous");
+    return neighbor(at - 1, "previous");
   }
   if (name == "nextitem") {
-    return neighbour(at + 1, "next");
+    return neighbor(at + 1, "next");
   }
   if (name == "first" || name == "last") {
     return Value(name == "first" ? at == 0 : at + 1 == size);

@@ -32,7 +32,7 @@ class MarkedText {
 
   const std::string& bytes() const { return bytes_; }
   std::size_t size() const { return bytes_.size(); }
-  /// The parts, of which none is empty and no two neighbours have the same marks.
+  /// The parts, of which none is empty and no two neighbors have the same marks.
   std::span<const TextPart> parts() const { return parts_; }
 
   /// Returns the bytes from `first` to `last`, which is not included.

@@ -659,7 +659,7 @@ class Parser {
       case Kind::name: return name_or_constant();
       case Kind::string: {
         std::string text;
-        while (now().kind == Kind::string) {  // neighbours are one text
+        while (now().kind == Kind::string) {  // neighbors are one text
           text += take().text;
         }
         return std::make_unique<Literal>(Value(text));

@@ -5,6 +5,7 @@
 
 #include "train/chat/template/attributes.h"
 #include "train/chat/template/loop_state.h"
+#include "train/chat/template/strftime.h"
 #include "train/chat/template/template_error.h"
 
 namespace dikkat::jinja {
@@ -299,7 +300,7 @@ Value Rendering::call(const Value& function, std::string_view name, Arguments ar
     case Callable::Kind::strftime_now: {
       const MarkedText format = arguments.need_text("format");
       arguments.end();
-      return Value(date_.format(format.bytes()));
+      return Value(strftime(date_, format.bytes()));
     }
     case Callable::Kind::caller: break;
   }

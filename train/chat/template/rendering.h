@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "train/chat/template/calendar_date.h"
 #include "train/chat/template/syntax.h"
 #include "train/chat/template/value.h"
+#include "train/system/calendar_date.h"
 
 namespace dikkat::jinja {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-#include "train/chat/template/calendar_date.h"
 #include "train/chat/template/marked_text.h"
 #include "train/chat/template/template_error.h"
 #include "train/chat/template/value.h"
+#include "train/system/calendar_date.h"
 
 namespace dikkat::jinja {
 

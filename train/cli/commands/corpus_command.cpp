@@ -10,9 +10,10 @@
 #include "train/cli/show_chat.h"
 #include "train/cli/streams.h"
 #include "train/cli/write_page.h"
-#include "train/config/chat_form.h"
+#include "train/config/settle_chat.h"
 #include "train/data/corpus/corpus_reader.h"
 #include "train/data/corpus/split.h"
+#include "train/data/examples/conversation_template.h"
 #include "train/data/tokens/open_tokenizer.h"
 #include "train/data/tokens/tokenize.h"
 #include "train/exchange/model_files.h"
@@ -53,8 +54,8 @@ int inspect_chat(const CorpusInspectArguments& arguments) {
   settle_date(chat);
   const ChatToShow wanted{.paths = arguments.corpus,
                           .text_field = arguments.reading.text_field,
-                          .form = chat_form(chat, *tokenizer, arguments.form == "auto" ? arguments.tokenizer : arguments.form,
-                                            " with --template chatml, llama3 or plain"),
+                          .form = conversation_template(chat, *tokenizer, arguments.form == "auto" ? arguments.tokenizer : arguments.form,
+                                                        " with --template chatml, llama3 or plain"),
                           .scored = *scored,
                           .examples = arguments.examples};
   if (arguments.json) {

@@ -29,8 +29,8 @@
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
 #include "train/run/exact_match.h"
+#include "train/run/loss_fingerprint.h"
 #include "train/run/objectives/language_scorer.h"
-#include "train/run/scored_set.h"
 #include "train/system/machine_memory.h"
 
 namespace dikkat {
@@ -121,10 +121,10 @@ struct TextPart {
 };
 
 /// Prints a note if a path of --corpus is a text that the run was trained on, or lies in one.
-void report_learnt_text(const std::vector<std::string>& corpus, const std::vector<std::string>& learnt) {
+void report_learned_text(const std::vector<std::string>& corpus, const std::vector<std::string>& learned) {
   std::error_code error;
   for (const std::string& path : corpus) {
-    for (const std::string& text : learnt) {
+    for (const std::string& text : learned) {
       const std::string file = fs::canonical(path, error).string(), of_run = error ? "" : fs::canonical(text, error).string();
       if (!error && (file == of_run || file.starts_with(of_run + '/') || of_run.starts_with(file + '/'))) {
         print_message(concat("note: the run was trained on ", text,
@@ -162,7 +162,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
       for (const std::string& note : text.notes) {
         print_message(note);
       }
-      report_learnt_text(arguments.corpus, trained.config.data.training_paths());
+      report_learned_text(arguments.corpus, trained.config.data.training_paths());
       std::vector<TextPart> one;
       one.push_back({.text = std::move(text)});
       return one;
@@ -321,11 +321,11 @@ int eval_command(const EvalArguments& arguments) {
   const Evaluation result = mean(results);
   require(std::isfinite(result.loss), trained.origin.path().string(), ": the loss is ", result.loss,
           ", expected a number: the model's finite weights give infinite activations");
-  std::vector<SharedSet> sets;
+  std::vector<SharedFingerprint> sets;
   for (const TextPart& part : parts) {
-    sets.push_back({.of = scored_set_of(part.text, tokenizer), .share = part.share});
+    sets.push_back({.of = loss_fingerprint_of(part.text, tokenizer), .share = part.share});
   }
-  const ScoredSet scored = combined(sets);
+  const LossFingerprint scored = combined(sets);
   if (!arguments.html.empty()) {
     page.write(arguments.html, arguments.corpus.empty() ? "The validation text" : names_of(arguments.corpus),
                trained.origin.path().string());

@@ -11,8 +11,9 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/config/chat_form.h"
 #include "train/config/resolve.h"
+#include "train/config/settle_chat.h"
+#include "train/data/examples/conversation_template.h"
 #include "train/exchange/export_adapters.h"
 #include "train/exchange/export_model.h"
 #include "train/exchange/model_files.h"
@@ -115,7 +116,7 @@ void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
   model.sampling = chat;
   model.chat_template = chat.jinja;
   if (chat.template_name != "auto") {
-    const ChatTemplate form = chat_form(chat, *trained.tokenizer, trained.origin.path().string(), "");
+    const ChatTemplate form = conversation_template(chat, *trained.tokenizer, trained.origin.path().string(), "");
     model.chat_template = form.jinja();
     model.answer_end = form.end_token();
   }
@@ -132,7 +133,7 @@ std::string modelfile_for(const TrainedModel& trained, const ModelToExport& expo
     model.form = go_template(form);
     if (!model.form) {
       warn(
-          "the chat template cannot be written in Go's language, so the Modelfile has none: Ollama recognises some templates in GGUF "
+          "the chat template cannot be written in Go's language, so the Modelfile has none: Ollama recognizes some templates in GGUF "
           "files");
     }
     if (form.end_token() && std::ranges::find(ends, *form.end_token()) == ends.end()) {

@@ -74,7 +74,7 @@ void print_next_steps(const Trainer& trainer, bool losses_fall) {
 }
 
 /// Returns whether the run will learn preferences: by its data, unless the user has chosen a method.
-bool learns_preferences(const WantedRun& run) {
+bool learns_preferences(const RunOptions& run) {
   Config config;
   config.preference.method = PreferenceMethod::auto_;
   for (const std::string& setting : run.set) {
@@ -89,11 +89,11 @@ bool learns_preferences(const WantedRun& run) {
     return false;
   }
   const DataKind kind = contents_of(run.corpus, config.data.text_field).kind;
-  return kind == DataKind::pairs || kind == DataKind::judgements;
+  return kind == DataKind::pairs || kind == DataKind::judgments;
 }
 
 int finetune_command(FinetuneArguments arguments) {
-  WantedRun& run = arguments.train.run;
+  RunOptions& run = arguments.train.run;
   require_input(!run.corpus.empty() || run.config != kRecipe,
                 "--data is missing: give the texts to learn from (or --config FILE with data.corpus or data.sources)");
   const TransformerConfig model = ModelOrigin::open(run.init_from).config().model;

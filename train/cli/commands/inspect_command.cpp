@@ -15,7 +15,7 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/config/effect.h"
+#include "train/config/key_effect.h"
 #include "train/config/schema.h"
 #include "train/exchange/model_files.h"
 #include "train/exchange/other_layouts.h"
@@ -245,7 +245,7 @@ void inspect_files(const std::string& source, bool json) {
   flush_results();
 }
 
-// Arrays that a program saves beside a model of its own (train/library/own_model.h).
+// Arrays that a program saves beside a model of its own (train/library/checkpoint.h).
 
 bool is_array(const StoredTensor& tensor) { return tensor.path.starts_with("arrays/"); }
 

@@ -15,10 +15,10 @@
 #include "train/cli/json_output.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
+#include "train/cli/run_options.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/cli/wanted_run.h"
 #include "train/config/resolve.h"
 #include "train/machine/rate.h"
 #include "train/run/pace.h"
@@ -30,7 +30,7 @@ namespace dikkat {
 namespace {
 
 struct PlanArguments {
-  WantedRun run;
+  RunOptions run;
   std::string out;
   index ranks = 0;
   bool json = false;

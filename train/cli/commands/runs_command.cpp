@@ -171,7 +171,7 @@ std::string state_text(const RunView& run) {
                                       : concat(name, ": ", run.problem);
 }
 
-Json to_json(const ScoredSet& scored) {
+Json to_json(const LossFingerprint& scored) {
   return scored.is_known() ? Json{{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}} : Json();
 }
 

@@ -187,7 +187,7 @@ dropped, and a message reports it.)";
   command
       .number("--beam", search.beam, index{1}, kMostBeam, "For an encoder-decoder: beam search that keeps the N likeliest texts; 1: greedy")
       .note_in(encoder_decoder);
-  command.number("--length-penalty", search.length_penalty, 0.0, 100.0, "For beam search: higher values favour longer texts")
+  command.number("--length-penalty", search.length_penalty, 0.0, 100.0, "For beam search: higher values favor longer texts")
       .note_in(encoder_decoder);
   command
       .flag("--attention", a->attention,

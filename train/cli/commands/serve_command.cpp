@@ -29,6 +29,8 @@
 namespace dikkat {
 namespace {
 
+using namespace serve;
+
 constexpr int kByMemory = 0;  // no number of streams is given
 
 struct ServeArguments {
@@ -123,7 +125,7 @@ ServedModel served_model(const ServeArguments& arguments, const std::string& nam
       .gpt = gpt, .tokenizer = tokenizer, .name = name, .fingerprint = fingerprint_of(origin), .created = seconds_since_1970()};
   try {
     model.form = template_of(arguments.form, origin, tokenizer);
-    model.answers = answer_form_of(*model.form);
+    model.answers = answer_format_of(*model.form);
   } catch (const InputError& error) {
     if (arguments.form.name != TemplateArguments().name) {
       throw;

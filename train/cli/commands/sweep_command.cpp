@@ -11,12 +11,12 @@
 #include "train/cli/commands.h"
 #include "train/cli/effect_notes.h"
 #include "train/cli/progress.h"
+#include "train/cli/run_options.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/sweep_table.h"
 #include "train/cli/text.h"
-#include "train/cli/wanted_run.h"
 #include "train/config/problems.h"
 #include "train/config/value.h"
 #include "train/data/corpus/corpus_files.h"
@@ -33,7 +33,7 @@ namespace {
 constexpr int kSweepLabel = 10;
 
 struct SweepArguments {
-  WantedRun run;
+  RunOptions run;
   std::vector<std::string> vary;
   std::string seeds;
   index eta = 3;
@@ -114,7 +114,7 @@ SweepDescription described(const SweepArguments& a, std::vector<std::string>& wr
   TrainConfig defaults;
   defaults.keep_last = 1;
   for (const GridPoint& point : points) {
-    WantedRun run = a.run;
+    RunOptions run = a.run;
     run.set.insert(run.set.end(), point.assignments.begin(), point.assignments.end());
     try {
       Config config = configuration_of(run, defaults, &written);
@@ -139,12 +139,12 @@ SweepDescription described(const SweepArguments& a, std::vector<std::string>& wr
 
 /// Throws InputError if combinations score different tokens, since then their losses cannot be compared. `scored` has each combination's
 /// name and scored tokens.
-void require_comparable(const std::vector<std::pair<std::string, ScoredSet>>& scored) {
+void require_comparable(const std::vector<std::pair<std::string, LossFingerprint>>& scored) {
   if (scored.empty()) {
     return;
   }
   const std::string& name = scored.front().first;
-  const ScoredSet& of_first = scored.front().second;
+  const LossFingerprint& of_first = scored.front().second;
   const auto other = std::ranges::find_if(scored, [&](const auto& one) { return one.second.targets != of_first.targets; });
   if (other != scored.end()) {
     fail_input("the validation losses of ", name, " and ", other->first, " are over different tokens, so a sweep cannot compare them",
@@ -199,7 +199,7 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
   constexpr index kSteps = 3;
   ShareLine progress("trying the combinations");
   Refusals refusals(sweep.combinations.size());
-  std::vector<std::pair<std::string, ScoredSet>> scored;
+  std::vector<std::pair<std::string, LossFingerprint>> scored;
   std::size_t disk = 0;
   double done = 0;
   std::vector<PlannedRun> runs;

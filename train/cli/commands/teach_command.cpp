@@ -11,16 +11,16 @@
 #include "train/cli/commands.h"
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
+#include "train/cli/run_options.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/cli/wanted_run.h"
 #include "train/cli/with_ranks.h"
 #include "train/config/override.h"
 #include "train/config/parse.h"
 #include "train/config/resolve.h"
-#include "train/data/tokens/taught_text.h"
+#include "train/data/tokens/teacher_positions.h"
 #include "train/model/adapters.h"
 #include "train/model/precision.h"
 #include "train/model/trained_model.h"
@@ -38,7 +38,7 @@ namespace {
 constexpr index kLongestWindow = 1024;  // of a stream of text, unless --window is given
 
 struct TeachArguments {
-  WantedRun run;
+  RunOptions run;
   std::string weights = "f32", out;
   std::vector<std::string> temperatures;  // --temperature
   index top = 32, window = 0, stride = 0, batch_size = 4;
@@ -46,7 +46,7 @@ struct TeachArguments {
 };
 
 /// Returns whether the student's configuration sets the length of windows.
-bool has_window(const WantedRun& run) {
+bool has_window(const RunOptions& run) {
   std::vector<std::string> keys;
   if (!run.config.empty()) {
     load_config(find_config(run.config), {}, &keys);
@@ -57,7 +57,7 @@ bool has_window(const WantedRun& run) {
 
 /// Returns the text as a run with this configuration would learn it. Nothing else of the run counts: the model is the teacher's.
 NewRun text_of(const TeachArguments& arguments) {
-  WantedRun student = arguments.run;
+  RunOptions student = arguments.run;
   student.init_from.clear();
   Config config = configuration_of(student);
   require_input(!config.data.training_paths().empty(), "--data is missing: give the texts that the student will learn from");
@@ -98,7 +98,7 @@ std::vector<double> temperatures_of(const TeachArguments& arguments) {
 }
 
 /// Checks the options, and returns how to score the text.
-TeachOptions options_of(const TeachArguments& arguments, const TaughtText& text, const NewRun& run) {
+TeachOptions options_of(const TeachArguments& arguments, const TeacherPositions& text, const NewRun& run) {
   TeachOptions options{.top = arguments.top, .temperatures = temperatures_of(arguments), .batch_size = arguments.batch_size};
   const index tokens = run.data.tokenizer->vocab_size();
   require_input(options.top < tokens, "--top is ", options.top, ", expected less than the vocabulary's ", tokens, " tokens");
@@ -135,7 +135,7 @@ int teach_command(const TeachArguments& arguments) {
   temperatures_of(arguments);  // before anything takes long
   // The text, and the plan.
   const NewRun run = text_of(arguments);
-  const TaughtText text(run.data, "dikkat teach");
+  const TeacherPositions text(run.data, "dikkat teach");
   const TeachOptions options = options_of(arguments, text, run);
   TeacherHeader header = teacher_header(text, *run.data.tokenizer, options);
   const std::unique_ptr<const Samples> samples = text.samples(options.window, options.stride);

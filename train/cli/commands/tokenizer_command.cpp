@@ -18,7 +18,7 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/config/chat_form.h"
+#include "train/config/settle_chat.h"
 #include "train/data/tokens/open_tokenizer.h"
 #include "train/data/tokens/tokenize.h"
 #include "train/exchange/chat_template_files.h"
@@ -355,7 +355,7 @@ void add_tokenizer(Commands& program) {
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp);
     add_reading(command, a->reading);
     command.flag("--special", a->special,
-                 "Recognise the names of special tokens in --text, and add those that the tokenizer puts around a text");
+                 "Recognize the names of special tokens in --text, and add those that the tokenizer puts around a text");
     command.flag("--json", a->json, "Print the ids as a JSON array");
   }
   {

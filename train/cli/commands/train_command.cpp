@@ -76,7 +76,7 @@ std::string remark_on_epochs(const Trainer& trainer) {
   return remark.empty()
              ? ""
              : remark +
-                   ": after about 16 times a model learns little more and starts to memorise; watch the validation loss, and train for "
+                   ": after about 16 times a model learns little more and starts to memorize; watch the validation loss, and train for "
                    "fewer epochs (--epochs) or on more text";
 }
 
@@ -103,7 +103,7 @@ std::string remark_on_optimizer(double share) {
                        : "";
 }
 
-/// A remark on a model that has not learnt to end its answers; empty for other models. A base that has never seen the end token gives it
+/// A remark on a model that has not learned to end its answers; empty for other models. A base that has never seen the end token gives it
 /// about 1 / vocabulary. Adapters cannot change that unless embedding and head are trained with them.
 std::string remark_on_ends(const Trainer& trainer, double end_probability) {
   constexpr double kLikely = 0.1;  // an answer then ends within about ten tokens of its right end
@@ -461,7 +461,7 @@ void add_epochs(Command& command, RunLength& length) {
                  "the epochs of the first one count");
 }
 
-bool is_set(const WantedRun& run, const char* key) {
+bool is_set(const RunOptions& run, const char* key) {
   return std::ranges::any_of(run.set, [&](const std::string& setting) { return setting.starts_with(concat(key, '=')); });
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/cli/wanted_run.h"
+#include "train/cli/run_options.h"
 #include "train/run/run_length.h"
 
 namespace dikkat {
@@ -14,7 +14,7 @@ class Trainer;
 
 /// A new run, as `dikkat train` and `dikkat finetune` make it.
 struct TrainArguments {
-  WantedRun run{};
+  RunOptions run{};
   std::string out{};  ///< --out; empty: runs/NAME after the configuration, with a number if that exists
   bool profile = false;
   bool verify_resume = false;
@@ -29,7 +29,7 @@ struct TrainArguments {
 void add_epochs(Command& command, RunLength& length);
 
 /// Returns whether the user sets this key with --set.
-bool is_set(const WantedRun& run, const char* key);
+bool is_set(const RunOptions& run, const char* key);
 
 /// Trains the run to its end, or until a signal. Returns the exit code.
 int train_command(const TrainArguments& arguments);

@@ -14,7 +14,7 @@ class ByteSource {
   virtual std::size_t read(char* out, std::size_t bytes) = 0;
 };
 
-/// Opens a regular file. gzip and zstd data, recognised by their first bytes, are decompressed. Throws InputError if it is not a regular
+/// Opens a regular file. gzip and zstd data, recognized by their first bytes, are decompressed. Throws InputError if it is not a regular
 /// file or cannot be opened, and, while reading, for damaged or truncated data. Messages call the file `name`.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path, const std::string& name);
 

@@ -92,7 +92,7 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
                 " empty, expected text");
   facts.fingerprint = fingerprint.finish();
   if (const std::string unread = reader.found().unused_keys(); !unread.empty()) {
-    facts.notes.push_back(concat("keys beside the texts, which are not learnt: ", unread));
+    facts.notes.push_back(concat("keys beside the texts, which are not learned: ", unread));
   }
   if (const index replaced = reader.replaced(); replaced > 0) {
     facts.notes.push_back(concat(grouped_digits(replaced), replaced == 1 ? " place is" : " places are",

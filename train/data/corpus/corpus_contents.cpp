@@ -42,7 +42,7 @@ KindWords words_for(DataKind kind) {
     case DataKind::documents: return {"texts", ""};
     case DataKind::conversations: return {"a conversation", kLearnOrShow};
     case DataKind::pairs: return {"a pair of answers (\"chosen\" and \"rejected\")", kPreferOrShow};
-    case DataKind::judgements: return {"a judged answer (\"prompt\", \"completion\" and \"label\")", kPreferOrShow};
+    case DataKind::judgments: return {"a judged answer (\"prompt\", \"completion\" and \"label\")", kPreferOrShow};
     case DataKind::labels:
       return {"a text with a label",
               "training on classes is not supported yet; to train on the texts only, leave the labels out: python3 -c \"import json; "
@@ -172,7 +172,7 @@ bool is_conversation_text(std::string_view text, const std::string& text_field) 
     return false;
   }
   const auto kind = kind_of_text(text, text_field);
-  return kind == DataKind::conversations || kind == DataKind::judgements;
+  return kind == DataKind::conversations || kind == DataKind::judgments;
 }
 
 }  // namespace
@@ -183,7 +183,7 @@ std::optional<DataKind> kind_of_object(const nlohmann::ordered_json& object, con
   }
   switch (preference_kind(object)) {
     case PreferenceKind::pair: return DataKind::pairs;
-    case PreferenceKind::judged: return DataKind::judgements;
+    case PreferenceKind::judged: return DataKind::judgments;
     case PreferenceKind::none: break;
   }
   if (is_conversation(object, text_field)) {

@@ -20,7 +20,7 @@ enum class DataKind : std::uint8_t {
   documents,      // objects with a text
   conversations,  // objects with messages, questions or instructions
   pairs,          // objects with a chosen and a rejected answer
-  judgements,     // objects with an answer and a label
+  judgments,      // objects with an answer and a label
   labels,         // objects with a text and a label
   json,           // JSON whose objects have no known keys, or other JSON
   table,          // CSV, or columns that are separated by tabs
@@ -47,9 +47,9 @@ struct CorpusContents {
   bool has_objects = false;  // whether a file has objects
 };
 
-/// Returns whether a corpus is learnt as conversations unless preferences are. Judged answers are: those with a good label.
+/// Returns whether a corpus is learned as conversations unless preferences are. Judged answers are: those with a good label.
 inline bool is_of_conversations(const CorpusContents& found) {
-  return found.kind == DataKind::conversations || found.kind == DataKind::judgements;
+  return found.kind == DataKind::conversations || found.kind == DataKind::judgments;
 }
 
 /// Returns the kind of an object; nullopt if it has no known keys.

@@ -44,12 +44,12 @@ constexpr FileKind kKinds[] = {
     {"GGUF"sv, 0, "a GGUF model", kModel},
     {"version https://git-lfs.github.com/spec/"sv, 0, "a Git LFS pointer, which stands for a file that was not downloaded",
      "get the file: git lfs pull"},
-    {"\x89PNG\r\n\x1A\n"sv, 0, "an image", "only text can be learnt"},
-    {"\xFF\xD8\xFF"sv, 0, "an image", "only text can be learnt"},
-    {"GIF8"sv, 0, "an image", "only text can be learnt"},
+    {"\x89PNG\r\n\x1A\n"sv, 0, "an image", "only text can be learned"},
+    {"\xFF\xD8\xFF"sv, 0, "an image", "only text can be learned"},
+    {"GIF8"sv, 0, "an image", "only text can be learned"},
     {"\x7F"
      "ELF"sv,
-     0, "a program", "only text can be learnt"},
+     0, "a program", "only text can be learned"},
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// A kind of file that is not text, recognised by bytes at a fixed offset.
+/// A kind of file that is not text, recognized by bytes at a fixed offset.
 struct FileKind {
   std::string_view magic;
   std::size_t offset = 0;   // offset of the magic bytes in the file

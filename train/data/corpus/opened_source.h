@@ -43,7 +43,7 @@ struct SourceReading {
   const Tokenizer* tokenizer = nullptr;  // the known tokenizer,
   TokenizerMaker* maker = nullptr;       // or the maker that learns one from the text
   bool is_ours = true;                   // KnownCorpus::is_ours
-  bool is_known = false;                 // a run has learnt this corpus before
+  bool is_known = false;                 // a run has learned this corpus before
   const LoadingProgress& progress;
   std::vector<std::string>& notes;
 };

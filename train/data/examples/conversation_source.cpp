@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "autograd/base/error.h"
-#include "train/config/chat_form.h"
 #include "train/data/corpus/split.h"
+#include "train/data/examples/conversation_template.h"
 #include "train/data/examples/conversations.h"
 #include "train/data/examples/read_examples.h"
 #include "train/system/format_numbers.h"
@@ -46,7 +46,7 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
 }
 
 ChatTemplate template_of(const Config& config, const Tokenizer& tokenizer) {
-  return chat_form(config.chat, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
+  return conversation_template(config.chat, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
 }
 
 const char* in_words(ScoredText scored) {
@@ -77,8 +77,8 @@ class ConversationSource : public OpenedSource {
                   " for validation (data.val_fraction = ", config_.data.val_fraction,
                   "), so none is left to train on; give more examples, or set ", "data.val_fraction=0");
     // The tokens of both parts.
-    const ScoredText learnt = config_.chat.loss, scored = config_.chat.evaluated();
-    EvaluationText learning = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training, learnt, " for training");
+    const ScoredText learned = config_.chat.loss, scored = config_.chat.evaluated();
+    EvaluationText learning = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training, learned, " for training");
     split.validation = evaluation_text(config_, tokenizer, *split.chat, others, first, static_cast<index>(others.examples.size()) - first,
                                        scored, " for validation");
     require_input(learning.samples != nullptr, "no example of ", config_.data.corpus.front(), training < all ? " for training" : "",
@@ -91,18 +91,18 @@ class ConversationSource : public OpenedSource {
       notes.insert(notes.end(), some.begin(), some.end());
     }
     notes.insert(notes.end(), learning.notes.begin(), learning.notes.end());
-    if (scored == learnt) {
+    if (scored == learned) {
       split.train = std::move(learning);
     } else {
-      split.learnt = std::move(learning.conversations);
+      split.learned = std::move(learning.conversations);
       split.train = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training, scored, " for training");
       require_input(split.train.samples != nullptr, "no example of ", config_.data.corpus.front(),
                     " has a token that evaluations score (chat.eval_loss) within ", window_key(config_), " = ", index{config_.data.window});
     }
     notes.insert(notes.end(), split.validation.notes.begin(), split.validation.notes.end());
     notes.push_back(concat("conversations are formatted with the template ", name_of(split.chat->name()),
-                           " (chat.template), and the loss covers ", in_words(learnt), " (chat.loss)",
-                           scored == learnt ? "" : concat("; evaluations score ", in_words(scored), " (chat.eval_loss)")));
+                           " (chat.template), and the loss covers ", in_words(learned), " (chat.loss)",
+                           scored == learned ? "" : concat("; evaluations score ", in_words(scored), " (chat.eval_loss)")));
     return split;
   }
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
-#include "train/config/chat_form.h"
 #include "train/data/corpus/corpus_contents.h"
 #include "train/data/corpus/split.h"
+#include "train/data/examples/conversation_template.h"
 #include "train/data/examples/preferences.h"
 #include "train/data/examples/read_examples.h"
 #include "train/system/format_numbers.h"
@@ -16,7 +16,7 @@ namespace dikkat {
 namespace {
 
 /// Returns the note on the numbers of good and bad answers, with the weights that balance them, if these are far apart.
-std::string note_on_judgements(const PreferenceConfig& config, const PreferenceStore& store) {
+std::string note_on_judgments(const PreferenceConfig& config, const PreferenceStore& store) {
   constexpr double kMost = 4.0 / 3;  // as TRL's documentation advises
   const index good = store.good(), bad = store.units() - good;
   const double ratio = static_cast<double>(good) * config.good_weight / (static_cast<double>(bad) * config.bad_weight);
@@ -52,15 +52,16 @@ class PreferenceSource : public OpenedSource {
     require_input(training > 0, config_.data.corpus.front(), " has ", all, all == 1 ? " example, which is" : " examples, which are",
                   " for validation (data.val_fraction = ", config_.data.val_fraction,
                   "), so none is left to train on; give more examples, or set data.val_fraction=0");
-    SplitText split{.chat = chat_form(config_.chat, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"")};
+    SplitText split{
+        .chat = conversation_template(config_.chat, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"")};
     const auto part = [&](const PreferenceCorpus& corpus, index first, index count, const char* purpose) {
       return part_of(corpus, first, count, tokenizer, *split.chat, purpose);
     };
     split.train = part(corpus_, 0, training, " for training");
     split.validation = has_validation() ? part(held_out_, 0, static_cast<index>(held_out_.examples.size()), " for validation")
                                         : part(corpus_, training, all - training, " for validation");
-    const PreferenceStore& learnt = *split.train.preferences;
-    require_input(learnt.units() > 0 || learnt.equal() == 0 || learnt.left_out() > 0, "both answers of each example of ",
+    const PreferenceStore& learned = *split.train.preferences;
+    require_input(learned.units() > 0 || learned.equal() == 0 || learned.left_out() > 0, "both answers of each example of ",
                   config_.data.corpus.front(), training < all ? " for training" : "", " are equal, expected different ones");
     require_input(split.train.samples != nullptr, "no example of ", config_.data.corpus.front(), training < all ? " for training" : "",
                   " has two different answers with a token to score within ", window_key(config_), " = ", index{config_.data.window},
@@ -78,13 +79,13 @@ class PreferenceSource : public OpenedSource {
       notes.emplace_back("warning: no example for validation can be scored, so there are no evaluations and no best checkpoint");
     }
     if (!split.train.preferences->are_pairs()) {
-      notes.push_back(note_on_judgements(config_.preference, *split.train.preferences));
+      notes.push_back(note_on_judgments(config_.preference, *split.train.preferences));
     }
     const std::string form = corpus_.examples.front().is_text()
                                  ? "plain texts"
                                  : concat("conversations in the template ", name_of(split.chat->name()), " (chat.template)");
     notes.push_back(
-        concat("preferences are learnt by ", name_of(config_.preference.method), " (preference.method), from ", form, "; dropout is off"));
+        concat("preferences are learned by ", name_of(config_.preference.method), " (preference.method), from ", form, "; dropout is off"));
     return split;
   }
 
@@ -92,7 +93,7 @@ class PreferenceSource : public OpenedSource {
   PreferenceCorpus read_all(const std::vector<std::string>& paths) const {
     const PreferenceMethod method = config_.preference.method;
     const DataKind kind = contents_of(paths, config_.data.text_field).kind;
-    require_input(kind == DataKind::pairs || kind == DataKind::judgements, "preference.method is \"", name_of(method), "\", but ",
+    require_input(kind == DataKind::pairs || kind == DataKind::judgments, "preference.method is \"", name_of(method), "\", but ",
                   paths.front(),
                   " does not begin with an example for it: expected objects with \"chosen\" and \"rejected\", or with \"prompt\", "
                   "\"completion\" and \"label\" for kto; for texts and conversations, set preference.method = \"none\"");

@@ -65,8 +65,8 @@ std::string key_of(const Conversation& conversation) {
   return key;
 }
 
-/// Gives each judged answer the last judgement of it, because people change their minds. The lines that judge it again are left out.
-void keep_last_judgements(PreferenceCorpus& corpus) {
+/// Gives each judged answer the last judgment of it, because people change their minds. The lines that judge it again are left out.
+void keep_last_judgments(PreferenceCorpus& corpus) {
   std::unordered_map<std::string, Preference*> judged;
   for (Preference& example : corpus.examples) {
     if (example.is_pair() || !example.chosen.learn) {
@@ -141,7 +141,7 @@ PreferenceCorpus read_preferences(std::span<const std::string> paths, const std:
                });
   require_input(std::ranges::any_of(corpus.examples, [](const Preference& one) { return one.chosen.learn; }), "corpus: ", paths.front(),
                 " has no example to learn: \"weight\", \"train\" or \"loss\" excludes every line");
-  keep_last_judgements(corpus);
+  keep_last_judgments(corpus);
   return corpus;
 }
 

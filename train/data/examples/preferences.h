@@ -18,7 +18,7 @@ struct PreferenceCorpus : ExampleCorpus<Preference> {
 };
 
 /// Reads files of examples (read_preference()): JSONL, or a JSON array. If examples judge the same answer to the same prompt, the first one
-/// gets the judgement of the last, and the others are not learnt. Throws InputError, which names the file and the line or object, also for
+/// gets the judgment of the last, and the others are not learned. Throws InputError, which names the file and the line or object, also for
 /// an example of another kind than those before it. Throws it also if the files have no example to learn.
 PreferenceCorpus read_preferences(std::span<const std::string> paths, const std::string& text_field = "text");
 

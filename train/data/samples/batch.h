@@ -47,9 +47,9 @@ struct Batch {
   std::vector<Token> targets;  // (B, T): the token that follows each input
   std::vector<float> weights;  // (B, T): the weight of each target in the loss; 0 for padding
   std::vector<std::int64_t>
-      numbers;                       // (B, T): each scored target's number in its text (TaughtText); -1 for others, and for samples without
-  double target_weight = 0;          // sum of the weights
-  double step_weight = 0;            // sum of the weights of all batches of the step; losses are divided by it
+      numbers;               // (B, T): each scored target's number in its text (TeacherPositions); -1 for others, and for samples without
+  double target_weight = 0;  // sum of the weights
+  double step_weight = 0;    // sum of the weights of all batches of the step; losses are divided by it
   std::vector<std::int32_t> starts;  // (B, T) where rows are packed: the position where its sequence begins; otherwise empty
 
   // Preferences; otherwise empty and 0.

@@ -36,7 +36,7 @@ class Permutation {
   }
 
  private:
-  static constexpr index kRounds = 24;  // 8 are enough for long halves; with halves of one or two bits, even 16 favour some orders
+  static constexpr index kRounds = 24;  // 8 are enough for long halves; with halves of one or two bits, even 16 favor some orders
 
   /// Computes a bijection of [0, 2^bits): each round changes one half by a function of the other.
   constexpr index network(index i) const {

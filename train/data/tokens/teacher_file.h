@@ -24,7 +24,7 @@ struct TeacherHeader {
   index top = 0;                       // K
   std::vector<double> temperatures{};  // ascending
   index targets = 0;                   // records in all parts
-  std::string tokens{};                // TaughtText::hash()
+  std::string tokens{};                // TeacherPositions::hash()
   index vocab_size = 0;
   std::string vocabulary{};      // hash_of_vocabulary()
   index window = 0, stride = 0;  // of a stream of text; otherwise 0

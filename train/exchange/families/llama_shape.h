@@ -90,7 +90,7 @@ inline constexpr auto kLlamaGgufIgnored = std::to_array<std::string_view>({
     "tensor_data_layout",
 });
 
-/// Tensors of GGUF's Llama-shaped architectures. "llama" rotates neighbouring rows (rotary_pairs); the others rotate halves, as we do.
+/// Tensors of GGUF's Llama-shaped architectures. "llama" rotates neighboring rows (rotary_pairs); the others rotate halves, as we do.
 template <Layout layout>
 inline constexpr auto kGgufTensors = std::to_array<TensorRule>({
     {"wte.weight", {{{"token_embd.weight"}}}},

@@ -29,7 +29,7 @@ int size() {
   return ranks;
 }
 
-/// Returns MPI's name and version. MPICH's text continues with how it was built, which this drops.
+/// Returns MPI's name and version. Drops the rest of MPICH's string, which describes its build.
 const char* name() {
   static char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;

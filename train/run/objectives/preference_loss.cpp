@@ -137,9 +137,9 @@ PreferenceSums preference_loss(const PreferenceConfig& config, std::span<const A
     PairLoss loss = loss_of_unit(config, unit, l, z);
     const double share = config.ordinary_share();
     if (share > 0) {
-      const bool is_learnt = unit[0].role != AnswerRole::bad;
-      loss = {(1 - share) * loss.value - (is_learnt ? share * per_token(unit[0], l[0]) : 0),
-              (1 - share) * loss.first - (is_learnt ? share / static_cast<double>(unit[0].tokens) : 0), (1 - share) * loss.second};
+      const bool is_learned = unit[0].role != AnswerRole::bad;
+      loss = {(1 - share) * loss.value - (is_learned ? share * per_token(unit[0], l[0]) : 0),
+              (1 - share) * loss.first - (is_learned ? share / static_cast<double>(unit[0].tokens) : 0), (1 - share) * loss.second};
     }
     sums.loss += loss.value;
     slopes[i] = loss.first;

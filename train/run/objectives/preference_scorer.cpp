@@ -46,7 +46,7 @@ void PreferenceScorer::judge(const Samples& text, std::span<const index> samples
   result.metrics = metrics_of(config_, all);
 }
 
-ScoredSet PreferenceScorer::fingerprint(const ScoredSet& tokens) const {
+LossFingerprint PreferenceScorer::fingerprint(const LossFingerprint& tokens) const {
   if (!tokens.is_known()) {
     return tokens;
   }

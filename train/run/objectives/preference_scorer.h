@@ -20,7 +20,7 @@ class PreferenceScorer : public Scorer {
              Evaluation& result) override;
   /// Accuracies are comparable if `targets` are equal: the answers, and the kind of rewards. Losses are comparable if `contexts` are equal
   /// too.
-  ScoredSet fingerprint(const ScoredSet& tokens) const override;
+  LossFingerprint fingerprint(const LossFingerprint& tokens) const override;
 
  private:
   static bool has_preferences(const Samples& text) { return text.units(0) > 0; }

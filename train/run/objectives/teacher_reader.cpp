@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/tape/tape.h"
-#include "train/data/tokens/taught_text.h"
+#include "train/data/tokens/teacher_positions.h"
 #include "train/system/file.h"
 
 namespace dikkat {
@@ -36,7 +36,7 @@ TeacherReader::TeacherReader(const Config& config, const TrainingData& data)
                 " tokens), expected the student's tokens and texts (", tokenizer.vocab_size(),
                 "); choose a teacher and a student with the same tokenizer");
   // The tokens.
-  const TaughtText text(data, "distill.file");
+  const TeacherPositions text(data, "distill.file");
   const std::string tokens = text.hash();
   require_input(header.targets == text.targets() && header.tokens == tokens, "distill.file: ", config_.file,
                 " belongs to other tokens: it has ", header.targets, " targets with hash ", header.tokens.substr(0, 12),

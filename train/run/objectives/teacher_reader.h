@@ -14,7 +14,7 @@ namespace dikkat {
 class TeacherReader {
  public:
   /// Opens distill.file. Throws InputError if it is damaged, if it belongs to other tokens or to a tokenizer with other token texts, if it
-  /// lacks distill.temperature, or if the corpus cannot be taught (TaughtText).
+  /// lacks distill.temperature, or if the corpus cannot be taught (TeacherPositions).
   TeacherReader(const Config& config, const TrainingData& data);
 
   /// Returns the hash of the file.

@@ -147,6 +147,7 @@ index PipelineTokenizer::stable_prefix(std::string_view text) const {
   if (!steps.normalizer.is_local(ascii_only)) {
     return 0;
   }
+  // A known regular expression has a rule of its own.
   if (const auto regex = steps.pre_tokenizer.only_regex()) {
     const KnownRegex* const known = known_regex(*regex);
     return known != nullptr && steps.added.is_local() && (steps.normalizer.is_empty() || ascii_only)
@@ -168,6 +169,7 @@ index PipelineTokenizer::stable_prefix(std::string_view text) const {
         !steps.added.allows_cut(before.code_point, after.code_point) || !steps.pre_tokenizer.allows_cut(after.code_point)) {
       continue;
     }
+    // Normalize and split both characters, to see which ones meet at the cut.
     const auto normal = [&](utf8::Character character) {
       std::string one;
       utf8::append(one, character.code_point);
@@ -236,14 +238,14 @@ namespace {
 
 using nlohmann::json;
 
-/// A rule of byte-level BPE that llama.cpp has a name for, and that is no Splitter: the texts are split by each expression in turn.
+/// A rule of byte-level BPE that has a name in llama.cpp and is not a Splitter: each expression splits the text in turn.
 struct NamedRule {
   std::string_view gguf;  // tokenizer.ggml.pre
   std::vector<std::string_view> regexes;
-  bool digits = false;  // and then into digits
+  bool digits = false;  // whether the parts are then split into digits
   bool ignore_merges = false;
 };
-/// The letters of DeepSeek LLM's rule, for a bracket expression: those with capital and small forms, less some scripts (Armenian's small
+/// The letters of DeepSeek LLM's rule, for a bracket expression: those with capital and small forms, without some scripts (Armenian's small
 /// letters, Georgian's usual ones).
 constexpr std::string_view kDeepSeekLetters =
     "A-Za-z\u00B5\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u01BA\u01BC-\u01BF\u01C4-\u0293\u0295-\u02AF\u0370-\u0373\u0376\u0377\u037B-\u037D"
@@ -284,7 +286,7 @@ json pre_tokenizer_of(const NamedRule& rule) {
   return {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
 }
 
-/// Returns a pre_tokenizer without what does not change its words.
+/// Returns a pre_tokenizer without the field that does not change its words.
 json plain(json pre_tokenizer) {
   if (pre_tokenizer.is_object() && pre_tokenizer.contains("pretokenizers") && pre_tokenizer["pretokenizers"].is_array()) {
     for (json& step : pre_tokenizer["pretokenizers"]) {

@@ -62,7 +62,7 @@ struct CharacterBpe::Tables {
       joined.insert(PairKey{a} << 32 | b);
     }
   }
-  /// Returns whether no token has both characters. `left_token` and `right_token` are of().
+  /// Returns whether no token has both characters. `left_token` and `right_token` are the characters' of().
   bool allows_cut(char32_t left, Token left_token, char32_t right, Token right_token) const {
     if (left_token == kWithoutToken || right_token == kWithoutToken) {
       return left_token != right_token || has_all_bytes;  // adjacent unknown characters may become one token
@@ -83,7 +83,7 @@ CharacterBpe::CharacterBpe(TokenTexts texts, std::vector<Merge> merges, Characte
     : tokens_(std::move(texts.tokens)), merges_(std::move(merges)), rules_(rules) {
   auto tables = std::make_unique<Tables>();
 
-  // The tokens: their ids, those of one character and those of one byte.
+  // Index the tokens by their strings, and those of one character by the character.
   tables->ids = std::move(texts.ids);
   tables->is_never.resize(tokens_.size());
   for (const Token id : never) {
@@ -109,6 +109,7 @@ CharacterBpe::CharacterBpe(TokenTexts texts, std::vector<Merge> merges, Characte
       }
     }
   }
+  // Find the tokens of single bytes.
   if (rules_.byte_fallback) {
     tables->has_all_bytes = true;
     for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -122,7 +123,7 @@ CharacterBpe::CharacterBpe(TokenTexts texts, std::vector<Merge> merges, Characte
     tables->cuts = tables->has_all_bytes || !rules_.unknown;
   }
 
-  // The tokens that merges give. Searching for them takes long, since they are far apart in memory, so threads share it.
+  // Find the token that each merge makes. Threads share the search, which reads memory far apart.
   const auto is_token = [&](Token id) { return 0 <= id && id < std::ssize(tokens_) && !tokens_[static_cast<std::size_t>(id)].empty(); };
   const auto text_of = [&](Token id) -> const std::string& { return tokens_[static_cast<std::size_t>(id)]; };
   constexpr index kBlock = 1 << 14;
@@ -139,6 +140,7 @@ CharacterBpe::CharacterBpe(TokenTexts texts, std::vector<Merge> merges, Characte
     }
   });
 
+  // Refuse merges of unknown ids, and merges that make no token.
   for (std::size_t i = 0; i < merges_.size(); ++i) {
     const auto [left, right] = merges_[i];
     require_input(is_token(left) && is_token(right), "tokenizer: merge ", i, " joins the tokens ", left, " and ", right,
@@ -147,7 +149,7 @@ CharacterBpe::CharacterBpe(TokenTexts texts, std::vector<Merge> merges, Characte
                   "\", which is not a token");
   }
 
-  // The table of merges, and beside it the pairs of characters that they join.
+  // Fill the table of merges, and at the same time note the pairs of characters that they join.
   const auto counts = [&](std::size_t i) { return !tables->is_never[static_cast<std::size_t>(results_[i])]; };
   const auto add_merges = [&] {
     tables->merges.reserve(merges_.size());
@@ -168,7 +170,7 @@ CharacterBpe::CharacterBpe(TokenTexts texts, std::vector<Merge> merges, Characte
     }
   };
   parallel_for(2, [&](index part) { part == 0 ? add_merges() : add_joins(); });
-  if (rules_.ignore_merges) {  // then tokens need no merges
+  if (rules_.ignore_merges) {  // then a token needs no merges, so its characters may join anyway
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const std::string_view token = tokens_[i];
       for (std::size_t at = 0; at < token.size();) {
@@ -206,12 +208,14 @@ void CharacterBpe::Memory::keep(std::string_view piece, std::span<const Token> t
 }
 
 void CharacterBpe::encode(std::string_view word, Memory& memory, std::vector<Token>& out) const {
+  // A word that is a token needs no merges.
   if (rules_.ignore_merges) {
     if (const auto id = id_of(word); id && !tables_->is_never[static_cast<std::size_t>(*id)]) {
       out.push_back(*id);
       return;
     }
   }
+  // Encode a piece; only short ones, which occur again, are remembered.
   constexpr std::size_t kLongestKept = 64;
   const auto add_piece = [&](std::string_view piece) {
     if (piece.size() > kLongestKept) {
@@ -226,6 +230,7 @@ void CharacterBpe::encode(std::string_view word, Memory& memory, std::vector<Tok
     encode_piece(piece, out);
     memory.keep(piece, std::span<const Token>(out).subspan(before));
   };
+  // Cut the word wherever no merge joins the two characters.
   std::size_t begin = 0;
   char32_t left = 0;
   Token left_token = kWithoutToken;
@@ -248,9 +253,10 @@ void CharacterBpe::encode(std::string_view word, Memory& memory, std::vector<Tok
 void CharacterBpe::encode_piece(std::string_view piece, std::vector<Token>& out) const {
   require_input(piece.size() < std::numeric_limits<std::uint32_t>::max() / 2, "tokenizer: a word of ", piece.size(),
                 " bytes, expected less than 2 GiB");
+  // Start with the tokens of the characters.
   std::vector<Token> symbols;
   symbols.reserve(piece.size());
-  bool has_unknown = false;  // one that is not yet in `symbols`
+  bool has_unknown = false;  // whether an unknown token is not yet in `symbols`
   for (std::size_t at = 0; at < piece.size();) {
     const utf8::Character character = utf8::decode(piece, static_cast<index>(at));
     const std::string_view bytes = piece.substr(at, static_cast<std::size_t>(character.bytes));
@@ -263,6 +269,7 @@ void CharacterBpe::encode_piece(std::string_view piece, std::vector<Token>& out)
       symbols.push_back(token);
       continue;
     }
+    // A character without a token becomes the tokens of its bytes, or the unknown token.
     const auto token_of = [&](char byte) { return tables_->of_byte[static_cast<unsigned char>(byte)]; };
     if (rules_.byte_fallback && std::ranges::all_of(bytes, [&](char byte) { return token_of(byte) != kWithoutToken; })) {
       for (const char byte : bytes) {

@@ -42,14 +42,14 @@ struct CharacterBpeRules {
 /// Byte pair encoding over characters, as Hugging Face's tokenizers do it: a word starts as the tokens of its characters, and pairs are
 /// merged by rank. Immutable: threads may share an instance.
 ///
-/// A word may be a text of many megabytes (SentencePiece's kind has no other words). It is cut wherever no merge joins the two characters,
-/// which changes nothing: no token ever has both. The pieces are encoded separately, and those that occur again are remembered.
+/// A word may have many megabytes (for SentencePiece, a text is one word). It is cut wherever no merge joins the two characters, which
+/// changes nothing: no token ever has both. The pieces are encoded separately, and those that occur again are remembered.
 class CharacterBpe {
  public:
   /// `tokens` are in the file's spelling, by id; an empty one reserves its id. `merges` are in the order of priority. Tokens in `never`
-  /// (special ones) are never produced. Throws InputError for two equal tokens, and for a merge that occurs twice or gives no token.
+  /// (special ones) are never produced. Throws InputError for two equal tokens, and for a merge that occurs twice or makes no token.
   CharacterBpe(std::vector<std::string> tokens, std::vector<Merge> merges, CharacterBpeRules rules, const std::vector<Token>& never = {});
-  /// As above, for tokens whose ids are known.
+  /// Does the same for tokens whose ids are known.
   CharacterBpe(TokenTexts texts, std::vector<Merge> merges, CharacterBpeRules rules, const std::vector<Token>& never = {});
   ~CharacterBpe();
   CharacterBpe(CharacterBpe&&) noexcept;
@@ -92,7 +92,7 @@ class CharacterBpe {
   /// Returns whether a word can be cut between two adjacent characters without a change of its tokens. A word that is a token because of
   /// ignore_merges is not cut there either.
   bool allows_cut(char32_t before, char32_t after) const;
-  /// Returns whether characters without a token exist that become rules().unknown.
+  /// Returns whether some characters without a token become rules().unknown.
   bool produces_unknown() const;
 
  private:

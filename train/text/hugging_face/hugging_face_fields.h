@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-/// Checked reading of the fields of a tokenizer.json. In these functions `where` is the path of a field in the file, for messages. This
+/// Reads and checks the fields of a tokenizer.json. In these functions `where` is the path of a field in the file, for messages. This
 /// header is private to its folder.
 namespace dikkat::hugging_face {
 
@@ -31,10 +31,10 @@ void require_known(const json& object, const std::string& where, std::initialize
 bool flag(const json& object, const std::string& where, const char* name, bool by_default);
 void require_flag(const json& object, const std::string& where, const char* name, bool expected);
 
-/// Returns a field that must be a text.
+/// Returns a field that must be a string.
 std::string text(const json& object, const std::string& where, const char* name);
 
-/// Returns the field "type" of an object, or the value itself if it is a text; otherwise "".
+/// Returns the field "type" of an object, or the value itself if it is a string; otherwise "".
 std::string type_of(const json& object);
 
 /// Returns the steps of a "Sequence", whose field `name` has them, or the only step. Null has no steps.

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// o200k, which OpenAI's gpt-4o and gpt-oss have, and Phi-4-mini: words of capital letters before words of small ones.
+/// The rule o200k of OpenAI's gpt-4o and gpt-oss, and of Phi-4-mini: in a word, capital letters come before small ones.
 inline constexpr std::string_view kO200k =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
@@ -18,7 +18,7 @@ struct KnownRegex {
   std::string_view joins_after_break;  // characters that may follow a line break in a word
 };
 
-/// Returns what is known of a regular expression; nullptr if nothing is.
+/// Returns the facts about a regular expression; nullptr if it is not known.
 const KnownRegex* known_regex(std::string_view regex);
 
 }  // namespace dikkat

@@ -115,6 +115,7 @@ class Translator {
     if (peek(1) == '*') {
       refuse("(*");
     }
+    // Copy a plain group, and leave out a comment.
     if (in_.substr(at_, 2) != "(?") {
       out_ += '(';
       ++at_;
@@ -122,6 +123,7 @@ class Translator {
       at_ = std::min(in_.find(')', at_), in_.size() - 1) + 1;
       return;
     } else {
+      // Copy a group that both syntaxes write in the same way.
       at_ += 2;
       for (const std::string_view kind : {":", "=", "!", ">", "<=", "<!"}) {
         if (takes(kind)) {
@@ -242,6 +244,7 @@ class Translator {
     const char c = peek(1);
     require_input(c != '\0', "it ends with a backslash");
     at_ += 2;
+    // Translate the escapes that PCRE2 reads in another way, and those with braces.
     switch (c) {
       case 's':
       case 'S': return set(kSpaces, c == 'S', in_bracket, c);
@@ -276,6 +279,7 @@ class Translator {
       }
       default: break;
     }
+    // Refuse the other letters and digits that PCRE2 reads in another way.
     constexpr std::string_view kSame = "dDrntfaeAzZGRXkK123456789";
     const bool is_letter = ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9');
     if (is_letter &&

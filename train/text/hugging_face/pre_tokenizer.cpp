@@ -36,6 +36,7 @@ PreTokenizer::Step PreTokenizer::read_step(const json& step) {
     }
     return static_cast<Behavior>(found - std::begin(kBehaviors));
   };
+  // Read the steps whose patterns depend on their fields.
   if (type == "Split") {
     require_known(step, where, {"type", "pattern", "behavior", "invert"});
     TextPattern pattern = pattern_in(step, where);
@@ -76,6 +77,7 @@ PreTokenizer::Step PreTokenizer::read_step(const json& step) {
                        : scheme == "first"                                 ? Prepend::first
                                                                            : Prepend::always};
   }
+  // Read the steps with fixed patterns, which become splits.
   if (type == "Digits") {
     require_known(step, where, {"type", "individual_digits"});
     const bool one_by_one = flag(step, where, "individual_digits", false);
@@ -110,7 +112,7 @@ PreTokenizer::PreTokenizer(const json& description) {
 }
 
 void PreTokenizer::split_word(const Step& step, std::string_view word, std::vector<std::string_view>& out) {
-  // Divide the word into matches and what lies between.
+  // Divide the word into matches and the parts between them.
   std::vector<Part> parts;
   std::size_t done = 0;
   step.pattern.for_matches(word, [&](std::size_t first, std::size_t last) {
@@ -124,7 +126,7 @@ void PreTokenizer::split_word(const Step& step, std::string_view word, std::vect
     parts.push_back({done, word.size(), step.invert});
   }
 
-  // Join them as the behavior says.
+  // Join the parts as the behavior demands.
   std::vector<Part> joined;
   bool before = false;  // whether the part before is a match
   switch (step.behavior) {
@@ -154,6 +156,7 @@ void PreTokenizer::split_word(const Step& step, std::string_view word, std::vect
       std::reverse(joined.begin(), joined.end());
       break;
   }
+  // Leave out empty parts.
   for (const Part& part : joined) {
     if (part.first < part.last) {
       out.push_back(word.substr(part.first, part.last - part.first));
@@ -163,7 +166,8 @@ void PreTokenizer::split_word(const Step& step, std::string_view word, std::vect
 
 PreTokenizer::Words PreTokenizer::split(std::string_view text, std::size_t lead) const {
   Words result;
-  std::vector<std::size_t> leads;  // of the first words; all later ones have none
+  std::vector<std::size_t> leads;  // the leads of the first words; all later words have none
+  // Begin with the whole text as one word.
   if (!text.empty()) {
     result.words.push_back(text);
     leads.assign(lead > 0 ? 1 : 0, lead);
@@ -199,13 +203,14 @@ PreTokenizer::Words PreTokenizer::split(std::string_view text, std::size_t lead)
         }
         word = keep(std::move(changed));
       }
-      // Split it.
+      // Split the word.
       const std::size_t first = words.size();
       if (step.splits) {
         split_word(step, word, words);
       } else {
         words.push_back(word);
       }
+      // Pass the rest of the lead to the parts that begin within it.
       for (std::size_t part = first; own_lead > 0 && part < words.size(); ++part) {
         const auto offset = static_cast<std::size_t>(words[part].data() - word.data());
         if (offset < own_lead) {
@@ -214,7 +219,7 @@ PreTokenizer::Words PreTokenizer::split(std::string_view text, std::size_t lead)
       }
     }
     if (step.kind == Kind::byte_level) {
-      // The words follow each other in one text, so that each of them needs no memory of its own.
+      // Keep the words in one string, so that none of them needs memory of its own.
       std::vector<std::size_t> ends;
       std::string all;
       for (std::size_t i = 0; i < words.size(); ++i) {
@@ -267,7 +272,7 @@ std::optional<std::string> PreTokenizer::only_regex() const {
 bool PreTokenizer::allows_cut(char32_t after) const {
   for (const Step& step : steps_) {
     // A match of one character ends where it ends in the whole text. A word that begins with a space, or with the character instead of it,
-    // gets nothing put before it.
+    // gets no prefix.
     const bool is_fixed = step.kind != Kind::byte_level && step.single_characters;
     const bool begins_alike = step.prepend == Prepend::never || after == U' ' || utf8::decode(step.replacement, 0).code_point == after;
     if (!is_fixed || !begins_alike) {

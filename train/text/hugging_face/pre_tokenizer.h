@@ -28,9 +28,9 @@ class PreTokenizer {
     std::vector<std::string_view> words{};
     std::deque<std::string> texts{};
   };
-  /// Splits a normalized text, which must be valid UTF-8. `lead` is the number of its first bytes that come from the first character of the
-  /// whole original text: 0 if the text begins later, or if that character was removed. A word that begins within them is the first one,
-  /// before which Metaspace may put a space (prepend_scheme "first").
+  /// Splits a normalized text, which must be valid UTF-8. `lead` counts its first bytes that come from the first character of the whole
+  /// original text; 0 if it begins later or the character was removed. A word that begins within them is the first one, before which
+  /// Metaspace may put a space (prepend_scheme "first").
   Words split(std::string_view text, std::size_t lead) const;
   /// Returns whether `lead` changes the words.
   bool marks_first() const;
@@ -40,11 +40,11 @@ class PreTokenizer {
   bool is_byte_level() const;
   /// Returns whether the words together are the text, or the text in the characters of byte_level.h.
   bool keeps_text() const;
-  /// Returns the only regular expression that splits the text, if the steps are one Split by it, which keeps the parts (Isolated), and
-  /// ByteLevel, which does not split. Otherwise nullopt.
+  /// Returns the only regular expression that splits the text. nullopt unless the steps are one Split by it (Isolated) and a ByteLevel that
+  /// does not split.
   std::optional<std::string> only_regex() const;
 
-  /// Returns whether a text that is cut before the character `after` gives the same words, apart from a further cut there. False if that is
+  /// Returns whether a text that is cut before the character `after` has the same words, except for a further cut there; false if that is
   /// not known.
   bool allows_cut(char32_t after) const;
 
@@ -59,8 +59,8 @@ class PreTokenizer {
     Behavior behavior = Behavior::isolated;
     bool invert = false;
     bool splits = true;              // byte_level and metaspace
-    bool single_characters = false;  // whether a match is one character, whatever stands beside it
-    std::string replacement{};       // metaspace: instead of a space
+    bool single_characters = false;  // whether a match is one character, whatever its neighbors are
+    std::string replacement{};       // metaspace: replaces a space
     Prepend prepend = Prepend::never;
   };
   static Step read_step(const nlohmann::json& step);

@@ -37,7 +37,7 @@ std::optional<std::string> regex_of(const json& split, const std::string& where)
   return flag(split, where, "invert", false) ? std::nullopt : std::optional(pattern["Regex"].get<std::string>());
 }
 
-/// Returns the splitter that a pre_tokenizer describes; nullopt if it is another rule than those.
+/// Returns the splitter that a pre_tokenizer describes; nullopt for another rule.
 std::optional<Splitter> splitter_of(const json& pre_tokenizer) {
   const std::string where = "pre_tokenizer";
   std::vector<json> steps = steps_of(pre_tokenizer, where, "pretokenizers");
@@ -68,7 +68,7 @@ std::optional<Splitter> splitter_of(const json& pre_tokenizer) {
   return std::nullopt;
 }
 
-/// Returns whether the only normalizer is NFC, or none; nullopt for others.
+/// Returns true for the normalizer NFC, false for none, nullopt for others.
 std::optional<bool> nfc_of(const json& normalizer) {
   const std::vector<json> steps = steps_of(normalizer, "normalizer", "normalizers");
   for (const json& step : steps) {
@@ -105,8 +105,8 @@ AddedTokens added_tokens_from(const json& list) {
   return tokens;
 }
 
-/// Throws InputError for added tokens with ids that Hugging Face's library would ignore: it gives those that are not in the vocabulary the
-/// next ids after it.
+/// Throws InputError for added tokens with ids that Hugging Face's library would ignore: it numbers tokens that are not in the vocabulary
+/// after it.
 void require_owners_ids(const json& list, const VocabularyIds& vocabulary) {
   auto next = vocabulary.size();
   for (const json& token : list) {
@@ -161,7 +161,7 @@ Bpe byte_level_bpe_from(const File& file) {
   return std::move(vocabulary).bpe(std::move(merges), flag(file.model, "model", "ignore_merges", false));
 }
 
-/// The sides of merges, as texts, which follow each other in one.
+/// Holds the sides of merges, one after another in one string.
 class MergeTexts {
  public:
   explicit MergeTexts(std::string_view json) {
@@ -205,7 +205,7 @@ class MergeTexts {
   std::vector<Sides> sides_;
 };
 
-/// Calls two functions at the same time. If both fail, it is the first one's error that is thrown.
+/// Calls two functions at the same time. If both fail, throws the first one's error.
 template <class F, class G>
 void run_both(F&& f, G&& g) {
   std::exception_ptr errors[2];
@@ -308,7 +308,7 @@ TextTokens around_from(const json& post_processor, const AddedTokens& added_toke
   return around;
 }
 
-/// Returns the JSON text of the decoder. A file may leave it out if the pre_tokenizer says how tokens are written.
+/// Returns the JSON text of the decoder. A file may leave it out if the pre_tokenizer has ByteLevel.
 std::string decoder_of(const json& file, const PreTokenizer& pre_tokenizer) {
   const json& decoder = field(file, "decoder");
   if (!decoder.is_null()) {
@@ -324,6 +324,7 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
   const json& model = field(top, "model");
   require_input(model.is_object(), "tokenizer: it has no field \"model\", expected a tokenizer.json");
   check_model(model);
+  // Check and read the fields that all kinds have.
   require_known(top, "",
                 {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
   for (const char* const name : {"truncation", "padding"}) {
@@ -334,7 +335,7 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
   File file{.top = top, .model = model, .texts = texts, .added_tokens = added_tokens_from(field(top, "added_tokens")), .around = {}};
   file.around = around_from(field(top, "post_processor"), file.added_tokens);
 
-  // Byte-level BPE with a splitter that has an implementation of its own.
+  // Read byte-level BPE with a splitter that has an implementation of its own.
   const std::optional<bool> nfc = nfc_of(field(top, "normalizer"));
   const std::optional<Splitter> splitter = splitter_of(field(top, "pre_tokenizer"));
   const json& decoder = field(top, "decoder");
@@ -348,7 +349,7 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
                          .text_tokens = std::move(file.around)};
   }
 
-  // Every other kind.
+  // Read any other kind as steps.
   const PreTokenizer pre_tokenizer(field(top, "pre_tokenizer"));
   static_cast<void>(TextNormalizer(field(top, "normalizer")));
   std::string decoder_text = decoder_of(top, pre_tokenizer);
@@ -361,7 +362,7 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
                      .text_tokens = std::move(file.around)};
 }
 
-/// Returns the byte-level kind. Throws InputError for others.
+/// Returns byte-level BPE. Throws InputError for other kinds.
 BpeVocabulary vocabulary_of(BpeContents contents) {
   auto* const vocabulary = std::get_if<BpeVocabulary>(&contents);
   require_input(vocabulary != nullptr, "tokenizer: it is not byte-level BPE with the rule of one of ", all_names<Splitter>());
@@ -404,7 +405,7 @@ std::vector<std::string> settle_around(const json& config, const AddedTokens& ad
   return notes;
 }
 
-// The object around a tokenizer.json.
+// Reads the object around a tokenizer.json.
 
 std::optional<Token> id_from(const JsonFields& fields, const char* name) {
   const auto id = fields.integer(name, 0, (1 << 30) - 1);
@@ -458,6 +459,7 @@ namespace {
 std::vector<std::string> read_config(std::string_view text, const AddedTokens& added_tokens, TextTokens& around, bool puts_space) {
   const TokenizerJson parsed = parse_tokenizer(text);
   const json& config = parsed.object;
+  // Refuse added tokens that tokenizer.json does not have.
   if (const json& added = field(config, "added_tokens_decoder"); added.is_object()) {
     for (const auto& [id, token] : added.items()) {
       const json& name = token.is_object() ? field(token, "content") : token;
@@ -471,6 +473,7 @@ std::vector<std::string> read_config(std::string_view text, const AddedTokens& a
     }
   }
   require_flag(config, "tokenizer_config.json", "add_prefix_space", puts_space);
+  // Read bos and eos, and decide which tokens stand around a text.
   for (auto [name, place] : {std::pair("bos_token", &around.bos), std::pair("eos_token", &around.eos)}) {
     const json& value = field(config, name);
     const json& content = value.is_object() ? field(value, "content") : value;
@@ -485,7 +488,7 @@ std::vector<std::string> read_config(std::string_view text, const AddedTokens& a
     *place = id;
   }
   std::vector<std::string> notes = settle_around(config, added_tokens, around);
-  // Tokens that follow from tokenizer.json need not be kept.
+  // Drop bos, eos and ends if they follow from tokenizer.json.
   const TextTokens said = around;
   const TextTokens all = all_text_tokens(added_tokens, around);
   around = {.before = said.before, .after = said.after};

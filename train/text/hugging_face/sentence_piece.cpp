@@ -24,7 +24,7 @@ constexpr const char* kSpaceSign = "\u2581";
 json replace(const char* from, const char* to) { return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}}; }
 json prepend() { return {{"type", "Prepend"}, {"prepend", kSpaceSign}}; }
 
-/// Calls f(left, right) for each division of a token into two texts of whole characters.
+/// Calls f(left, right) for each division of a token into two strings of whole characters.
 template <class F>
 void for_divisions(std::string_view token, F&& f) {
   for (std::size_t at = static_cast<std::size_t>(utf8::decode(token, 0).bytes); at < token.size();
@@ -57,7 +57,7 @@ std::optional<SentencePieceRules> sentence_piece_rules(const BpePipeline& conten
 }
 
 std::vector<float> sentence_piece_scores(const BpePipeline& contents) {
-  // Number the tokens in the order of their first merges. A score is that of all merges of a token, so these must follow each other.
+  // Number the tokens in the order of their first merges. All merges of a token share its score, so they must follow each other.
   const CharacterBpe& bpe = *contents.bpe;
   constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> order(bpe.tokens().size(), kNone);
@@ -75,6 +75,7 @@ std::vector<float> sentence_piece_scores(const BpePipeline& contents) {
         "would get other ids; export a Hugging Face folder (--format hf)");
     place = place == kNone ? next++ : place;
   }
+  // Score the tokens in this order, and check that merging by score joins no other pairs.
   std::vector<float> scores;
   for (std::size_t id = 0; id < order.size(); ++id) {
     const std::string& token = bpe.tokens()[id];
@@ -94,7 +95,7 @@ std::vector<float> sentence_piece_scores(const BpePipeline& contents) {
 }
 
 BpePipeline sentence_piece_pipeline(SentencePieceVocabulary vocabulary) {
-  // The kinds of tokens.
+  // Find the bytes and the added and special tokens.
   CharacterBpeRules rules{.fuse_unknown = true};
   AddedTokens added;
   std::vector<Token> special;
@@ -123,7 +124,7 @@ BpePipeline sentence_piece_pipeline(SentencePieceVocabulary vocabulary) {
   require_input(bytes == 0 || bytes == 256, "it has tokens for ", bytes, " bytes, expected all 256 or none");
   rules.byte_fallback = bytes > 0;
 
-  // The merges: each pair whose text is a token, by descending score.
+  // Make a merge of each pair of tokens that joins to a token.
   struct Ranked {
     double score;
     Token result;
@@ -144,6 +145,7 @@ BpePipeline sentence_piece_pipeline(SentencePieceVocabulary vocabulary) {
       }
     });
   }
+  // Rank the merges by descending score, and equal scores by id.
   std::ranges::stable_sort(ranked,
                            [](const Ranked& a, const Ranked& b) { return a.score != b.score ? a.score > b.score : a.result < b.result; });
   std::vector<Merge> merges;
@@ -152,7 +154,7 @@ BpePipeline sentence_piece_pipeline(SentencePieceVocabulary vocabulary) {
     merges.push_back(one.merge);
   }
 
-  // The steps, as Hugging Face's converter writes them.
+  // Write the steps as Hugging Face's converter does.
   json normalizers = json::array();
   json decoders = json::array({replace(kSpaceSign, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
   if (vocabulary.rules.adds_space) {

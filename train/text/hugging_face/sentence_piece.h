@@ -19,9 +19,9 @@ struct SentencePieceRules {
 /// Returns the rules if a tokenizer is of this kind; nullopt for others.
 std::optional<SentencePieceRules> sentence_piece_rules(const BpePipeline& contents);
 
-/// Returns a score for each token of the vocabulary, with which merging by score is merging by rank: the token whose first merge has the
-/// lowest rank has the highest score. Throws InputError if two tokens could be merged by score but have no merge, and if a merge of another
-/// token stands between two merges of one token, unless that is an added token.
+/// Returns a score for each token, so that merging by score equals merging by rank: the token whose first merge has the lowest rank has the
+/// highest score. Throws InputError if two tokens without a merge could be merged by score. Throws it also if the merges of a token do not
+/// follow each other, unless that is an added token.
 std::vector<float> sentence_piece_scores(const BpePipeline& contents);
 
 /// The vocabulary of a file with scores.
@@ -33,7 +33,7 @@ struct SentencePieceVocabulary {
   TextTokens text_tokens{};
 };
 
-/// Returns the tokenizer. Throws InputError for a vocabulary that is none.
+/// Returns the tokenizer. Throws InputError for an invalid vocabulary.
 BpePipeline sentence_piece_pipeline(SentencePieceVocabulary vocabulary);
 
 }  // namespace dikkat

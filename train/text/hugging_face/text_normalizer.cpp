@@ -89,7 +89,7 @@ std::string TextNormalizer::apply(const Step& step, std::string_view text, std::
       if (marks.empty()) {
         return to_normal_form(text, step.form);
       }
-      // The text between two marks is normalized for itself.
+      // Normalize the text between two marks separately.
       std::vector<index> ends(marks.begin(), marks.end());
       ends.push_back(static_cast<index>(text.size()));
       std::size_t done = 0;
@@ -112,6 +112,7 @@ std::string TextNormalizer::apply(const Step& step, std::string_view text, std::
       }
       return out;
     case Kind::replace: {
+      // Replace the matches, and keep the text between them.
       std::size_t done = 0;
       out.reserve(text.size() + text.size() / 4);
       step.pattern.for_matches(text, [&](std::size_t first, std::size_t last) {
@@ -124,7 +125,7 @@ std::string TextNormalizer::apply(const Step& step, std::string_view text, std::
     }
     case Kind::prepend:
       if (!text.empty()) {
-        // A mark at the beginning stays there, so that what is put before belongs to the part that begins there.
+        // A mark at the beginning stays there, so that the prefix belongs to the part that begins there.
         const auto not_first = std::find_if(marks.begin(), marks.end(), [](index mark) { return mark > 0; });
         for (auto mark = not_first; mark != marks.end(); ++mark) {
           *mark += static_cast<index>(step.content.size());
@@ -142,6 +143,7 @@ std::string TextNormalizer::apply(const Step& step, std::string_view text, std::
       while (step.right && first < last && is_space(before_last())) {
         last = before_last();
       }
+      // Move marks in the removed white space to the nearest end.
       for (index& mark : marks) {
         mark = std::clamp(mark, static_cast<index>(first), static_cast<index>(last)) - static_cast<index>(first);
       }

@@ -24,14 +24,14 @@ class TextNormalizer {
   /// Reads the field "normalizer" of a file. Throws InputError, which names it, for a step that this program does not know.
   explicit TextNormalizer(const nlohmann::json& description);
 
-  /// Returns the normalized text. `text` must be valid UTF-8. `marks`, ascending offsets in bytes, become those of the same places.
+  /// Returns the normalized text. `text` must be valid UTF-8. `marks`, ascending offsets in bytes, become the offsets of the same places.
   std::string operator()(std::string_view text, std::span<index> marks = {}) const;
 
   bool is_empty() const { return steps_.empty(); }
   /// Returns the text that is put before every text; empty if none is.
   std::string prefix() const;
-  /// Returns whether each character of ASCII becomes the same characters, and at least one, in every text; and whether this holds for all
-  /// characters, if `ascii_only` is false.
+  /// Returns whether each character becomes the same characters, and at least one, in every text. Sets `ascii_only` to whether this holds
+  /// only for ASCII.
   bool is_local(bool& ascii_only) const;
 
  private:

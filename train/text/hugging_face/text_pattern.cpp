@@ -28,7 +28,7 @@ struct Matcher {
     }
   }
 
-  static constexpr std::uint32_t kMostSteps = 10'000'000;  // of one search
+  static constexpr std::uint32_t kMostSteps = 10'000'000;  // the most steps of one search
   std::unique_ptr<pcre2_match_data, Free> data{pcre2_match_data_create(1, nullptr)};
   std::unique_ptr<pcre2_jit_stack, Free> stack{pcre2_jit_stack_create(std::size_t{32} << 10, std::size_t{8} << 20, nullptr)};
   std::unique_ptr<pcre2_match_context, Free> context{pcre2_match_context_create(nullptr)};
@@ -84,12 +84,14 @@ TextPattern TextPattern::regex(std::string_view oniguruma) {
 }
 
 void TextPattern::for_matches(std::string_view text, const std::function<void(std::size_t, std::size_t)>& f) const {
+  // Search for a literal directly.
   if (code_ == nullptr) {
     for (std::size_t at = text.find(text_); at != std::string_view::npos; at = text.find(text_, at + text_.size())) {
       f(at, at + text_.size());
     }
     return;
   }
+  // Search for the expression repeatedly, without compiled code where this lacks stack.
   static thread_local const Matcher matcher;
   std::size_t last_match = std::string_view::npos;
   for (std::size_t at = 0; at <= text.size();) {

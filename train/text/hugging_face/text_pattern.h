@@ -8,11 +8,11 @@
 
 namespace dikkat {
 
-/// A pattern of a tokenizer.json: a text, or a regular expression in Oniguruma's syntax (that of Ruby), as Hugging Face's tokenizers
-/// compile it. Immutable: threads may share a pattern.
+/// A pattern of a tokenizer.json: a literal string, or a regular expression in Oniguruma's syntax (that of Ruby), as Hugging Face's
+/// tokenizers compile it. Immutable: threads may share a pattern.
 class TextPattern {
  public:
-  /// The pattern that matches this text, which must not be empty.
+  /// Returns the pattern that matches this string, which must not be empty.
   static TextPattern literal(std::string text);
   /// Throws InputError for an expression that is invalid, or that PCRE2 would understand in another way; the message names its part.
   static TextPattern regex(std::string_view oniguruma);
@@ -21,7 +21,7 @@ class TextPattern {
   /// valid UTF-8. Throws InputError if a search takes too many steps.
   void for_matches(std::string_view text, const std::function<void(std::size_t, std::size_t)>& f) const;
 
-  /// Returns the text of a literal(); empty for a regex().
+  /// Returns the string of a literal(); empty for a regex().
   const std::string& text() const { return text_; }
 
  private:

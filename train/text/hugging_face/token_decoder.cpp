@@ -30,7 +30,7 @@ std::string character_of(const json& step, const char* name) {
 }
 
 std::string replaced(const std::string& text, const TextPattern& pattern, const std::string& content) {
-  // Bytes that are not UTF-8 are kept as they are: a regular expression sees only the text between them.
+  // Bytes that are not UTF-8 are kept: a regular expression sees only the text between them.
   std::string out;
   const auto replace_in = [&](std::string_view valid) {
     std::size_t done = 0;
@@ -109,6 +109,7 @@ TokenDecoder::TokenDecoder(const json& description) {
 }
 
 std::string TokenDecoder::operator()(std::vector<std::string> tokens, bool begins_text) const {
+  // Fusing joins all tokens into one.
   const auto fuse = [&] {
     std::string all;
     for (const std::string& token : tokens) {
@@ -118,6 +119,7 @@ std::string TokenDecoder::operator()(std::vector<std::string> tokens, bool begin
   };
   bool is_fused = false;
   for (const Step& step : steps_) {
+    // Apply the step to each token; after a fuse, the only token is the whole text.
     switch (step.kind) {
       case Kind::replace:
         for (std::string& token : tokens) {

@@ -25,11 +25,11 @@ namespace {
 /// Receives an object of ids by token.
 class IdWalker : public JsonWalker {
  public:
-  /// `most`: ids from here on leave many ids without a token.
+  /// Ids of `most` or more leave many ids without a token.
   IdWalker(std::vector<std::string>& tokens, std::size_t most) : tokens_(tokens), most_(most) {}
 
   bool is_right = true;
-  std::string problem{};  // the first token that cannot be
+  std::string problem{};  // names the first invalid token
 
   void on_object() override { is_right = is_right && level_++ == 0; }
   void on_key(std::string_view key) override { key_ = key; }
@@ -108,7 +108,7 @@ class MergeWalker : public JsonWalker {
   int level_ = 0, sides_ = 0;
 };
 
-/// Throws InputError for a text that is not an object of ids by token.
+/// Throws InputError for JSON that is not an object of ids by token.
 [[noreturn]] void refuse_ids(std::string_view json, std::size_t added) {
   const nlohmann::json ids = parse_json_object(json, "tokenizer: its vocabulary", "a JSON object of ids by token", {});
   for (const auto& [text, value] : ids.items()) {

@@ -144,7 +144,7 @@ std::string around_file(const TextTokens& given, const std::string& file) {
 
 bool is_in_file(const TextTokens& given) { return !given.bos && !given.eos && given.ends.empty(); }
 
-/// Appends a text as JSON.
+/// Appends a string as JSON.
 void append_text(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
@@ -165,6 +165,7 @@ void append_text(std::string& out, std::string_view text) {
 
 /// Returns "vocab" and "merges" of a model, with their names. There may be a million parts, so they never become values of JSON.
 std::string tokens_and_merges(const CharacterBpe& bpe) {
+  // Write the vocabulary without unused ids.
   std::string out = R"("vocab":{)";
   bool is_first = true;
   for (std::size_t id = 0; id < bpe.tokens().size(); ++id) {
@@ -175,6 +176,7 @@ std::string tokens_and_merges(const CharacterBpe& bpe) {
       is_first = false;
     }
   }
+  // Write each merge as one string, or as a pair if some token has a space.
   out += R"(},"merges":[)";
   const auto side = [&](Token id) -> const std::string& { return bpe.tokens()[static_cast<std::size_t>(id)]; };
   const auto has_space = [](const std::string& text) { return text.find(' ') != std::string::npos; };

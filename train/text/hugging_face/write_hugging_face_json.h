@@ -14,7 +14,7 @@ std::string hugging_face_json(const BpeVocabulary& vocabulary);
 /// Returns hugging_face_json(). If it cannot express the vocabulary's text_tokens, returns an object around it.
 std::string bpe_json(const BpeVocabulary& vocabulary);
 
-/// Returns the text for a tokenizer of any kind of BPE: its tokenizer.json, or an object around it.
+/// Returns the JSON text for a tokenizer of any kind of BPE: its tokenizer.json, or an object around it.
 std::string pipeline_json(const BpePipeline& contents);
 
 /// The contents of the tokenizer files in a model's folder. Each member is named after its file: tokenizer.json ...

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 constexpr auto kWriteTime = std::chrono::seconds(10);  // the longest time in which a client may take no byte
 constexpr auto kLastWrites = milliseconds(500);        // the same, once the server ends
-constexpr auto kMoment = milliseconds(50);             // between checks whether the server ends
+constexpr auto kMoment = milliseconds(50);             // time between checks whether the server ends
 
 bool can_be_tried_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
@@ -61,7 +61,7 @@ bool Connection::write(std::string_view bytes) {
       has_failed_ = true;
       break;
     }
-    // The socket is full. If the server is ending, the client gets only a short time to make room.
+    // The socket is full. If the server is ending, the client has only a short time to make room.
     if (ending_ && !hurries) {
       hurries = true;
       deadline = std::min(deadline, Clock::now() + kLastWrites);

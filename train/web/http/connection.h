@@ -21,9 +21,8 @@ class Connection {
   Read read(std::string& bytes, Clock::time_point deadline);
   /// Sends all of `bytes`. Returns false if the client is gone, or has taken no byte for ten seconds.
   bool write(std::string_view bytes);
-  /// Whether nobody waits for the response any more. A client that has closed only its sending side still waits, but cannot be told from
-  /// one that is gone until something is sent. So the first call for such a client sends `probe`: bytes that a waiting client ignores, or
-  /// none.
+  /// Returns whether nobody waits for the response any more. A client that has closed only its sending side still waits, but looks as if it
+  /// is gone until something is sent. So the first call for such a client sends `probe`: bytes that a waiting client ignores, or none.
   bool is_gone(std::string_view probe);
 
  private:

@@ -25,10 +25,10 @@ using Clock = Connection::Clock;
 constexpr int kNoMemory = 500;  // the status of a request for which there is no memory
 constexpr std::size_t kLargestHead = std::size_t{64} << 10;
 constexpr std::size_t kLargestTarget = 8192;
-constexpr auto kHeadTime = std::chrono::seconds(10);          // for the request line and headers
-constexpr auto kRequestTime = std::chrono::seconds(30);       // for all of a request
-constexpr auto kLastMoment = std::chrono::milliseconds(500);  // in which clients can take their responses when the server ends
-constexpr int kThreadsAtFirst = 32;                           // others are started when they are needed
+constexpr auto kHeadTime = std::chrono::seconds(10);          // limit for the request line and headers
+constexpr auto kRequestTime = std::chrono::seconds(30);       // limit for the whole request
+constexpr auto kLastMoment = std::chrono::milliseconds(500);  // time for clients to take their responses when the server ends
+constexpr int kThreadsAtFirst = 32;                           // others are started on demand
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string lower(std::string text) {
@@ -36,7 +36,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// The host in a Host header, without the port.
+/// Returns the host in a Host header, without the port.
 std::string host_of(const std::string& header) {
   if (header.starts_with('[')) {
     return header.substr(1, header.find(']') - 1);
@@ -52,7 +52,7 @@ int hex_digit(char c) {
   return 'a' <= c && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/// The path in a request target, without the query and with %XX decoded. The target may be a complete URL, as proxies send it.
+/// Returns the path in a request target, without the query and with %XX decoded. The target may be a complete URL, as proxies send it.
 std::string path_of(std::string target) {
   if (const std::size_t scheme = target.find("://"); scheme != std::string::npos && target.find('/') > scheme) {
     const std::size_t slash = target.find('/', scheme + 3);
@@ -91,7 +91,7 @@ const char* reason_of(int status) {
   }
 }
 
-/// The head of a response, up to the empty line. `length` is the header that determines how the body ends.
+/// Returns the head of a response, up to the empty line. `length` is the header that determines how the body ends.
 std::string head_of(const HttpResponse& response, const std::string& length) {
   std::string head =
       concat("HTTP/1.1 ", response.status, ' ', reason_of(response.status), "\r\nConnection: close\r\nContent-Type: ", response.type,
@@ -126,8 +126,8 @@ class Router {
     return response;
   }
 
-  /// Returns the response to a request whose head has been read, or nullopt if its body has to be read first. Sets `route` to the route
-  /// that then answers.
+  /// Returns the response to a request whose head has been read, or nullopt if its body has to be read first. In that case, sets `route` to
+  /// the route that will answer.
   std::optional<HttpResponse> answer_head(const RequestParser& parser, HttpRequest& request, const HttpRoute*& route) const {
     // Check target and host.
     const std::string target = parser.target();
@@ -194,7 +194,7 @@ class Router {
       return options_.refusal(500, error.what());
     } catch (const std::bad_alloc&) {
       throw;
-    } catch (const std::exception&) {  // from a library; its message would mean nothing to a client
+    } catch (const std::exception&) {  // a library's message would mean nothing to a client
       return options_.refusal(500, "the server could not answer this request");
     }
   }
@@ -262,7 +262,7 @@ class Exchange {
   }
 
  private:
-  /// Frees what has been read, so that the next request finds memory.
+  /// Frees the memory of the request, so that the next one finds memory.
   void free_memory() {
     bytes_ = {};
     request_.body = {};
@@ -342,7 +342,7 @@ class Exchange {
       connection_.write(text);
       return;
     }
-    // For a client of HTTP/1.0 a stream ends with its connection, for others with an empty chunk.
+    // A stream ends with the connection for a client of HTTP/1.0, and with an empty chunk for others.
     const bool in_chunks = !parser_.is_http_1_0();
     const auto framed = [&](std::string_view some) { return in_chunks ? chunk(some) : std::string(some); };
     filler_ = response.filler.empty() ? "" : framed(response.filler);
@@ -369,7 +369,7 @@ class Exchange {
   Connection connection_;
   const std::atomic<bool>& ending_;
   const std::string_view no_memory_;
-  bool has_begun_ = false;  // to send the response
+  bool has_begun_ = false;  // whether sending the response has begun
   const Clock::time_point start_time_ = Clock::now();
   RequestParser parser_{kLargestHead};
   std::string bytes_{};  // received but not parsed yet
@@ -428,14 +428,14 @@ class HttpServer::Parts {
     listener_.wake();
     has_work_.notify_all();
     if (listening_.joinable()) {
-      listening_.join();  // it starts threads
+      listening_.join();  // this thread starts others
     }
     for (std::thread& thread : threads_) {
       thread.join();
     }
     threads_.clear();
     listens_ = false;
-    // Give every client a response, and a moment to take it.
+    // Send every client a response, and allow a moment to take it.
     for (const int socket : std::exchange(waiting_, {})) {
       refuse(socket);
     }
@@ -474,7 +474,7 @@ class HttpServer::Parts {
     refuse(socket);
   }
 
-  /// Whether a thread is free for one more connection; starts one if none is.
+  /// Returns whether a thread is free for one more connection; starts one if none is.
   bool has_thread_for_another() {
     if (open_ < std::ssize(threads_)) {
       return true;
@@ -502,7 +502,7 @@ class HttpServer::Parts {
       }
       try {
         Exchange(router_, socket, ending_, no_memory_).run();
-      } catch (const std::exception&) {  // for lack of memory, for example: only this client's connection ends
+      } catch (const std::exception&) {  // such as lack of memory: only this client's connection ends
       }
       {
         const std::lock_guard lock(mutex_);

@@ -19,7 +19,7 @@ struct HttpRequest {
   std::string authorization{};      // the Authorization header
   std::string api_key{};            // the x-api-key header
   std::function<bool()> is_gone{};  // whether nobody waits for the response any more
-  std::string note{};               // for HttpOptions::finished, which may log it
+  std::string note{};               // a note that HttpOptions::finished may log
 };
 
 /// Sends some bytes of a response. Returns false if that fails; later calls fail too.
@@ -31,7 +31,7 @@ struct HttpResponse {
   std::string body{};
   std::vector<std::pair<std::string, std::string>> headers{};
   std::function<void(HttpRequest& request, const HttpWrite& write)> stream{};  // writes the body piece by piece, in place of `body`
-  std::string filler{};  // bytes that clients of the stream ignore, sent to check whether a client is still there; may be empty
+  std::string filler{};  // bytes that clients of the stream ignore, to check whether a client still waits; may be empty
 };
 
 /// Answers requests for a method and a path. Several threads call `answer` at once.
@@ -44,11 +44,11 @@ struct HttpRoute {
 struct HttpOptions {
   std::string host = "127.0.0.1";
   int port = 0;                                     // 0: any free port
-  int ports = 1;                                    // number of ports to try, from `port` on
-  std::shared_ptr<const ListeningSocket> socket{};  // of another server's hand_over(), in place of `port`
+  int ports = 1;                                    // number of ports to try, starting at `port`
+  std::shared_ptr<const ListeningSocket> socket{};  // result of another server's hand_over(), in place of `port`
   int most_connections = 32;                        // open at once; more are refused with 503
   std::size_t largest_body = 0;                     // the most bytes of a request's body, whose type must be application/json
-  /// Makes the response for a request that the server itself refuses. `status` is 400 to 599; `what` is a sentence that says why.
+  /// Makes the response for a request that the server itself refuses. `status` is 400 to 599; `what` is a sentence with the reason.
   std::function<HttpResponse(int status, const std::string& what)> refusal;
   /// Called for a request with a known route before its body is read. A response that it returns replaces the route's.
   std::function<std::optional<HttpResponse>(const HttpRequest& request)> admit{};
@@ -57,12 +57,12 @@ struct HttpOptions {
 };
 
 /// Serves HTTP/1.1 to untrusted clients. Everything that a client can make large has a limit: the request line and the headers (64 KiB),
-/// the body, the time until a request has arrived (30 s), the time without a byte while a client reads (10 s), and the number of
-/// connections.
+/// the body, and the number of connections. Times are limited too: until a request has arrived (30 s), and without a byte while a client
+/// reads (10 s).
 ///
-/// A connection carries one request. Every client gets its complete response, even if its request was not read to the end. A request for a
-/// range gets the whole content. Compressed bodies are refused. A server on a loopback address refuses requests for other hosts, because
-/// another site's page could send them through a name that resolves to this machine (DNS rebinding).
+/// A connection carries one request. Every client receives its complete response, even if its request was not read to the end. A request
+/// for a range is answered with the whole content. Compressed bodies are refused. A server on a loopback address refuses requests for other
+/// hosts: another site's page could send them through a name that resolves to this machine (DNS rebinding).
 class HttpServer {
  public:
   /// Listens at options.host and port. Throws InputError if that is not possible.
@@ -71,18 +71,18 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// The address of the server, such as "http://127.0.0.1:8080/".
+  /// Returns the address of the server, such as "http://127.0.0.1:8080/".
   std::string url() const;
 
   /// Starts threads that answer requests until stop(). Throws Error if the system provides too few threads.
   void start();
-  /// Whether the server still accepts connections.
+  /// Returns whether the server still accepts connections.
   bool is_running() const;
-  /// Accepts no more connections, and waits for the routes that are answering. Every client that has connected gets a response, a refusal
-  /// with 503 if its request was not answered yet. Clients get half a second to take the last bytes.
+  /// Accepts no more connections, and waits for the routes that are answering. Every connected client receives a response, or a refusal
+  /// with 503 if its request was not answered yet. Clients have half a second to take the last bytes.
   void stop();
-  /// Stops as stop() does, but leaves the connections that come from now on to the next server, which gets the result as
-  /// HttpOptions::socket. They wait until it starts, so no client notices the change.
+  /// Stops as stop() does, but leaves later connections to the next server, which receives the result as HttpOptions::socket. They wait
+  /// until it starts, so no client notices the change.
   std::shared_ptr<const ListeningSocket> hand_over();
 
  private:

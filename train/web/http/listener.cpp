@@ -89,11 +89,11 @@ bool drain(int socket) {
       return some < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
     }
   }
-  return true;  // the rest waits, so that other connections get their turn
+  return true;  // the remaining bytes wait, so that other connections have their turn
 }
 
-/// Whether accepting connections may work again after this error. Errors of one connection or of the network are temporary, and a shortage
-/// may be.
+/// Returns whether accepting connections may work again after this error. Errors of one connection or of the network are temporary, and a
+/// shortage may be.
 bool passes(int error) {
   switch (error) {
     case EBADF:
@@ -114,7 +114,7 @@ ListeningSocket::ListeningSocket(std::string host, int port, int ports) : host_(
       port_ = port_of(socket);
       return;
     }
-    // Trying another port helps only if this one is taken.
+    // Try another port only if this one is taken.
     if (port_ == 0) {
       fail_input("cannot listen on ", host_, ": ", obstacle.text);
     }
@@ -179,8 +179,7 @@ bool Listener::wait(bool accepts) {
   }
   ::poll(polled.data(), polled.size(), wait);
 
-  // Drop bytes that answered clients still send. Close the connections that the client has closed, that are too old, or too many; the
-  // oldest come first.
+  // Drop bytes that answered clients still send. Close connections that the client has closed, that are too old, or too many, oldest first.
   std::vector<LingeringSocket> kept;
   for (std::size_t i = 0; i < lingering_.size(); ++i) {
     const bool is_open = polled[i].revents == 0 || drain(lingering_[i].socket);

@@ -9,11 +9,12 @@
 
 namespace dikkat {
 
-/// A socket to which clients can connect. The system accepts connections from its construction on, and keeps them until a Listener takes
+/// A socket to which clients can connect. After its construction, the system accepts connections, and keeps them until a Listener takes
 /// them.
 class ListeningSocket {
  public:
-  /// Listens at `host`, at the first free one of `ports` ports from `port` on; port 0 means any free port. Throws InputError if none works.
+  /// Listens at `host`, at the first free one of `ports` ports starting at `port`; port 0 means any free port. Throws InputError if none
+  /// works.
   ListeningSocket(std::string host, int port, int ports);
   ~ListeningSocket();
   ListeningSocket(const ListeningSocket&) = delete;
@@ -21,7 +22,7 @@ class ListeningSocket {
 
   const std::string& host() const { return host_; }
   int port() const { return port_; }
-  /// Returns the system's number of the socket.
+  /// Returns the socket's descriptor.
   int number() const { return socket_; }
 
  private:
@@ -49,11 +50,11 @@ class Listener {
   /// Makes run() check `ending` at once.
   void wake();
 
-  // Functions for after run().
+  // Call these functions after run().
 
-  /// Passes the connections that wait already to `take`.
+  /// Passes the waiting connections to `take`.
   void accept_all(const std::function<void(int socket)>& take);
-  /// Gives the clients of connections that have been answered at most this time to take their responses.
+  /// Waits at most this time until the clients of answered connections have taken their responses.
   void linger(std::chrono::milliseconds most);
 
  private:
@@ -72,7 +73,7 @@ class Listener {
   void take_answered();
 
   std::shared_ptr<const ListeningSocket> socket_;
-  int pipe_[2] = {-1, -1};  // carries the numbers of sockets to end, and -1 to wake run()
+  int pipe_[2] = {-1, -1};  // carries descriptors of sockets to end, and -1 to wake run()
   std::vector<LingeringSocket> lingering_{};
 };
 

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// Whether only this machine can reach this address or host name.
+/// Returns whether only this machine can reach this address or host name.
 bool is_loopback(const std::string& host);
 
 }  // namespace dikkat

@@ -5,7 +5,7 @@
 namespace dikkat {
 
 /// Raises the number of files and sockets that this process may have open to at least `wanted`, or as far as the system permits. Returns
-/// the number that it may have open now.
+/// the new limit.
 std::size_t permit_open_files(std::size_t wanted);
 
 }  // namespace dikkat

@@ -41,7 +41,7 @@ RequestParser::RequestParser(std::size_t largest_head) : parts_(std::make_unique
   parts_->parser.header_limit(
       static_cast<std::uint32_t>(largest_head));  // the library counts from the last line that it has read; read() counts all bytes
   parts_->parser.body_limit(
-      std::numeric_limits<std::uint64_t>::max());  // until limit_body(), because the caller checks the promised length itself
+      std::numeric_limits<std::uint64_t>::max());  // no limit until limit_body(), because the caller checks the promised length itself
 }
 RequestParser::~RequestParser() = default;
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
-#include "train/config/effect.h"
+#include "train/config/key_effect.h"
 #include "train/config/parse.h"
 #include "train/config/resolve.h"
 #include "train/config/schema.h"
@@ -18,13 +18,13 @@ namespace {
 using schema::Key;
 using schema::Value;
 
-/// The text of a value, with numbers rounded for people: 0.0003 for a computed 0.00030000000000000003.
+/// Returns the text of a value, with numbers rounded for people: 0.0003 for a computed 0.00030000000000000003.
 std::string shown(const Value& value) {
   const double* number = std::get_if<double>(&value);
   return number != nullptr ? fmt::format("{:.6g}", *number) : schema::to_toml(value);
 }
 
-/// The text of a table in a list, such as: name = "stories", weight = 3.
+/// Returns the text of a table in a list, such as: name = "stories", weight = 3.
 std::string shown(const schema::Table& list, const Config& config, std::size_t item) {
   std::string text;
   for (const schema::TableKey& key : list.keys) {
@@ -56,7 +56,7 @@ void derive_decay_steps(Config& config, const RunHistory& history) {
   }
 }
 
-/// The settings of a run of a program's own loop, which has no config.toml, with the changes of later starts.
+/// Returns the settings of a run of a program's own loop, which has no config.toml, with the changes of later starts.
 ConfigTable settings_table(const RunHistory& history) {
   ConfigTable table;
   for (const auto& [name, value] : history.header->settings) {

@@ -19,7 +19,7 @@ std::string without_markup(std::string_view json) {
   return safe;
 }
 
-/// The text that replaces {{name}} in page.html.
+/// Returns the text that replaces {{name}} in page.html.
 std::string part(PageKind kind, std::string_view name, std::string_view data) {
   const bool curves = kind == PageKind::report;
   const auto script = [](std::string_view file) { return concat("<script>", embedded_file(file), "</script>\n"); };
@@ -33,8 +33,8 @@ std::string part(PageKind kind, std::string_view name, std::string_view data) {
     constexpr std::string_view kOwn[] = {"report.js", "text.js", "corpus.js"};
     return concat(curves ? script("uPlot.iife.min.js") : "", script("common.js"), script(kOwn[static_cast<std::size_t>(kind)]));
   }
-  return curves ? concat(" The curves are drawn by uPlot. This is its licence:\n<pre>", embedded_file("uPlot.LICENSE"), "</pre>")
-                : "";  // licences
+  return curves ? concat(" The curves are drawn by uPlot. This is its license:\n<pre>", embedded_file("uPlot.LICENSE"), "</pre>")
+                : "";  // licenses
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Column = std::vector<double>;
 
-constexpr std::size_t kBuckets = 400;  // pieces of a curve; with their lowest and highest values, they fill a screen's columns
+constexpr std::size_t kBuckets = 400;  // pieces of a curve; their lowest and highest values fill a screen's columns
 
-/// A number with six significant digits; null for NaN and infinity.
+/// Rounds a number to six significant digits; null for NaN and infinity.
 Json number(double value) {
   if (!std::isfinite(value)) {
     return {};
@@ -30,7 +30,7 @@ Json number(double value) {
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
-/// A time in whole seconds since 1970.
+/// Converts a time to whole seconds since 1970.
 Json moment(double seconds) { return number(std::floor(seconds)); }
 
 Json column(const Column& values, const std::vector<std::size_t>& rows) {
@@ -41,7 +41,7 @@ Json column(const Column& values, const std::vector<std::size_t>& rows) {
   return drawn;
 }
 
-/// The exponential moving average of the losses over a small part of the run, corrected for its bias towards 0 at the beginning.
+/// Returns the exponential moving average of the losses over a small part of the run, corrected for its bias towards 0 at the beginning.
 Column smoothed(const Column& losses) {
   constexpr double kFewest = 10;
   const double keep = 1 - 1 / std::max(kFewest, static_cast<double>(losses.size()) / 400);
@@ -77,7 +77,7 @@ struct Progress {
     }
   }
 
-  /// The value of the column at the last step up to this one.
+  /// Returns the value of the column at the last step up to this one.
   double at(index step, const Column& column) const {
     const auto after = std::upper_bound(steps.begin(), steps.end(), step);
     return after == steps.begin() ? 0 : column[static_cast<std::size_t>(after - steps.begin()) - 1];
@@ -144,7 +144,7 @@ Json evaluations_of(const RunHistory& history, const Progress& progress) {
   return of;
 }
 
-/// The losses of the texts that are reported by name, with a table for each.
+/// Returns the losses of the texts that are reported by name, with a table for each.
 Json texts_of(const RunHistory& history, const Progress& progress) {
   Json texts = Json::array();
   for (const RunHistory::Evaluation& one : history.evaluations) {
@@ -223,7 +223,7 @@ Json header_of(const RunHeader& header) {
 }
 
 Json to_json(const RunView& run) {
-  // Lists that need a loop come first, then the object.
+  // Make the lists that need a loop, then the object.
   const Progress progress(run.history);
   Json samples = Json::array();
   for (const RunHistory::Sample& sample : run.history.samples) {

@@ -11,7 +11,7 @@ namespace dikkat {
 struct ReportTable {
   std::string title;
   std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;  ///< as many cells as columns
+  std::vector<std::vector<std::string>> rows;  ///< each has as many cells as columns
 };
 
 /// Makes the JSON object that page/report.js draws: each run with its curves, the tables, and the keys in which configurations differ.

@@ -122,7 +122,7 @@ class PageServer::Parts {
       return {.status = 503, .body = "too many pages are open\n"};
     }
     return {.type = "text/event-stream", .stream = [this, counted](HttpRequest&, const HttpWrite& write) {
-              std::uint64_t seen = 0;  // 0 makes the first line come at once, because the data may be newer than the page
+              std::uint64_t seen = 0;  // 0 sends the first line at once, because the data may be newer than the page
               for (bool listens = true; listens;) {
                 const std::uint64_t version = runs.wait_after(seen);
                 if (runs.has_ended()) {

@@ -9,10 +9,10 @@
 namespace dikkat {
 
 /// Serves the report of runs over HTTP: the page at /, its data at /data.json, and at /events a line whenever the data has changed
-/// (server-sent events). Meanwhile runs may start, stop, continue, be moved or be removed; the data that was read of them stays.
+/// (server-sent events). Meanwhile runs may start, stop, continue, be moved or be removed; their last data is kept.
 class PageServer {
  public:
-  /// The address at which the server listens. Port 0 means the first free port from 8717 on.
+  /// The address at which the server listens. Port 0 means the first free port of 50 starting at 8717.
   struct Address {
     std::string host = "127.0.0.1";
     int port = 0;
@@ -24,7 +24,7 @@ class PageServer {
   PageServer(const PageServer&) = delete;
   PageServer& operator=(const PageServer&) = delete;
 
-  /// The address of the page, such as "http://127.0.0.1:8717/".
+  /// Returns the address of the page, such as "http://127.0.0.1:8717/".
   std::string url() const;
 
   /// Serves until `stop` returns true; calls it several times a second.

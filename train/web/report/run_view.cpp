@@ -39,7 +39,7 @@ double last_change_of(const fs::path& file) {
   return missing ? 0 : std::chrono::duration<double>(std::chrono::file_clock::to_sys(time).time_since_epoch()).count();
 }
 
-/// Describes what a run lacks; empty if it can continue or is finished.
+/// Describes why a run is broken; empty if it can continue or is finished.
 std::string problem_of(const RunView& run) {
   std::error_code unreadable;
   if (!fs::is_directory(run.path, unreadable)) {
@@ -52,7 +52,7 @@ std::string problem_of(const RunView& run) {
   return run.checkpoints.empty() && !is_of_own_loop(run.history) ? "it has no checkpoint" : "";
 }
 
-/// The number of parameters of a model from merge or import, from the index of its checkpoint; nullopt if this is not such a model.
+/// Returns the number of parameters of a model from merge or import, from the index of its checkpoint; nullopt for other folders.
 std::optional<index> parameters_of_model(const RunView& run) {
   try {
     if (run.checkpoints.empty() || is_there(run.path / "metrics.jsonl")) {
@@ -113,7 +113,7 @@ RunView view_run(const fs::path& run_directory) {
 }
 
 RunView view_run(const fs::path& run_directory, RunHistory history) {
-  // The name, and the checkpoints.
+  // Find the name and the checkpoints.
   RunView run{.path = run_directory, .history = std::move(history)};
   std::error_code removed;  // the current folder
   const fs::path seen = fs::absolute(run_directory, removed);
@@ -133,7 +133,7 @@ RunView view_run(const fs::path& run_directory, RunHistory history) {
     }
   } catch (const Error&) {  // a folder that cannot be read
   }
-  // The configuration, and the state. A model from merge or import has no history.
+  // Read the configuration, and find the state. A model from merge or import has no history.
   run.config = read_config_table(run_directory, run.history);
   run.bytes = size_of_files_in(run_directory);
   run.last_change = last_change_of(run_directory / "metrics.jsonl");
@@ -167,7 +167,7 @@ std::vector<fs::path> find_runs(const fs::path& folder) {
 
 namespace {
 
-/// The runs that have a validation loss.
+/// Returns the runs that have a validation loss.
 std::vector<const RunView*> evaluated(const std::vector<RunView>& runs) {
   std::vector<const RunView*> some;
   for (const RunView& run : runs) {
@@ -178,7 +178,7 @@ std::vector<const RunView*> evaluated(const std::vector<RunView>& runs) {
   return some;
 }
 
-const ScoredSet& scored_of(const RunView& run) { return run.history.best()->report.scored; }
+const LossFingerprint& scored_of(const RunView& run) { return run.history.best()->report.scored; }
 
 bool have_same_facts(const RunView& one, const RunView& other) {
   const auto &a = one.history.header, &b = other.history.header;

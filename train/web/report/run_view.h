@@ -33,7 +33,7 @@ struct RunView {
   std::filesystem::path path;
   std::string name{};  ///< the last part of the path
   RunState state = RunState::broken;
-  std::string problem{};  ///< what is missing, if the run is broken
+  std::string problem{};  ///< why the run is broken; otherwise empty
   RunHistory history{};
   ConfigTable config{};
   std::vector<Checkpoint> checkpoints{};
@@ -41,7 +41,7 @@ struct RunView {
   index bytes = 0;         ///< size of all its files
   double last_change = 0;  ///< when the metrics were last changed (for a model, its checkpoint), in seconds since 1970
 
-  /// The value of a configuration key; empty if there is none.
+  /// Returns the value of a configuration key; empty if there is none.
   std::string value_of(std::string_view key) const;
 };
 
@@ -57,7 +57,7 @@ std::vector<std::filesystem::path> find_runs(const std::filesystem::path& folder
 enum class Comparison {
   same,            ///< yes: the same tokens are scored, in the same contexts
   other_contexts,  ///< partly: the same tokens are scored, but the models see other tokens before them, such as more of the text
-  unknown,         ///< the runs have the same corpus and tokenizer, but metrics of an earlier version do not record what was scored
+  unknown,         ///< the runs have the same corpus and tokenizer, but metrics of an earlier version do not record the scored tokens
   other_targets,   ///< no: different tokens are scored
 };
 Comparison compare(const std::vector<RunView>& runs);
@@ -66,7 +66,7 @@ std::string_view name_of(Comparison comparison);
 /// Explains to the user why losses are not fully comparable: which keys differ, and what can be compared. Empty for Comparison::same.
 std::string remark_on(Comparison comparison, const std::vector<RunView>& runs);
 
-/// Whether the losses in bits per byte are comparable because they are over the same text.
+/// Returns whether the losses in bits per byte are comparable because they are over the same text.
 bool have_same_text(const std::vector<RunView>& runs);
 
 /// The runs with the lowest and the second lowest validation loss.
@@ -80,7 +80,7 @@ struct BetterRun {
 /// Finds the two best runs; nullopt if the runs score different tokens, or fewer than two have a loss.
 std::optional<BetterRun> better_of(const std::vector<RunView>& runs);
 /// Describes the result, as in "b is better than a by 0.0124 +- 0.0030 nats", or as not significant if the difference is below two standard
-/// errors. Unless the runs score the same tokens in the same contexts, only says which loss is lower.
+/// errors. Unless the runs score the same tokens in the same contexts, only names the lower loss.
 std::string in_words(const BetterRun& better, const std::vector<RunView>& runs);
 
 /// A key in which the configurations of runs differ. The value is empty for a run that does not have the key.

@@ -5,9 +5,9 @@
 #include "train/sample/draw.h"
 #include "train/sample/prompt.h"
 #include "train/text/utf8.h"
-#include "train/web/serve/chat_form.h"
+#include "train/web/serve/served_chat.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 /// Returns the request for the sample of the first choice.
@@ -29,8 +29,8 @@ SampleRequest sample_for(const Job& job) {
   return sample;
 }
 
-/// Returns the token that the text of an answer follows. An answer to a conversation is a text of its own. One that must match a grammar
-/// has all of its bytes, because the grammar counts them.
+/// Returns the token before the text of an answer. An answer to a conversation is a text of its own. One that must match a grammar has all
+/// of its bytes, because the grammar counts them.
 std::optional<Token> token_before(const Job& job) {
   const ApiRequest& request = job.request();
   if (request.structure.kind != StructuredRequest::Kind::any) {
@@ -82,7 +82,7 @@ bool Answer::take(index choice, const Scheduler::Event& event) {
   return !text.stopped();
 }
 
-void Answer::give(Piece piece) const {
+void Answer::give(AnswerDelta piece) const {
   if (!piece.is_empty()) {
     if (job_.request().streams_timings) {
       piece.usage = job_.usage();
@@ -103,4 +103,4 @@ TokenScore Answer::score_of(const Scheduler::Event& event, const ChoiceText& tex
   return score;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

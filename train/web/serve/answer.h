@@ -6,12 +6,12 @@
 #include "train/web/serve/choice_text.h"
 #include "train/web/serve/job.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// The state of one answer while it is generated: turns the events of its samples, one for each choice, into pieces for its job.
 class Answer {
  public:
-  /// Gives the job the beginning of each choice. `job` must outlive the answer.
+  /// Adds the beginning of each choice to the job. `job` must outlive the answer.
   explicit Answer(Job& job);
 
   index choices() const { return std::ssize(texts_); }
@@ -19,17 +19,17 @@ class Answer {
   SampleRequest sample(index choice) const;
   /// Takes an event of the sample of a choice. Returns whether the sample should continue: false after a stop string, or after its end.
   bool take(index choice, const Scheduler::Event& event);
-  /// Whether all choices have ended.
+  /// Returns whether all choices have ended.
   bool is_over() const { return ended_ == choices(); }
 
  private:
-  void give(Piece piece) const;
+  void give(AnswerDelta piece) const;
   TokenScore score_of(const Scheduler::Event& event, const ChoiceText& text) const;
 
   Job& job_;
-  SampleRequest sample_{};  // of the first choice
+  SampleRequest sample_{};  // the sample of the first choice
   std::vector<ChoiceText> texts_;
   index ended_ = 0;
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

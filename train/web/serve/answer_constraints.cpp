@@ -6,14 +6,14 @@
 #include "train/sample/prompt.h"
 #include "train/system/machine_memory.h"
 #include "train/web/serve/api_error.h"
-#include "train/web/serve/chat_form.h"
+#include "train/web/serve/served_chat.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 constexpr std::size_t kMostGrammars = 8;
 
-/// Returns what decides the grammar of a request.
+/// Returns a key of all that decides the grammar of a request.
 std::string key_of(const ApiRequest& request, const AnswerRules& rules) {
   std::string key = concat(static_cast<int>(request.endpoint), static_cast<int>(request.tools.choice), request.tools.several,
                            rules.begins_in_reasoning, rules.reasons ? static_cast<int>(*rules.reasons) : 2,
@@ -71,6 +71,7 @@ AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std:
   if (request.tools.choice == ToolChoice::none && request.structure.kind == StructuredRequest::Kind::any) {
     return {};
   }
+  // Look for the grammar among those of earlier requests.
   const bool is_chat = request.endpoint == Endpoint::chat;
   AnswerRules rules{.tools = request.tools,
                     .begins_in_reasoning = is_chat && begins_in_reasoning(model_.answers, end_of_prompt(model_, prompt)),
@@ -80,6 +81,7 @@ AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std:
   if (const auto grammar = known(key)) {
     return grammar->constraints();
   }
+  // Wait for the turn to make one, and look again.
   std::unique_lock turn(making_, std::defer_lock);
   while (!turn.try_lock_for(kMoment)) {
     if (on_progress) {
@@ -90,6 +92,7 @@ AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std:
     return grammar->constraints();
   }
   const FreeMemoryReturner at_end;
+  // Make the grammar, and keep it.
   const auto made = make(request, std::move(rules));
   if (made == nullptr) {
     return {};
@@ -102,4 +105,4 @@ AnswerConstraints::Factory AnswerConstraints::of(const ApiRequest& request, std:
   return made->constraints();
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

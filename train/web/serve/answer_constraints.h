@@ -12,7 +12,7 @@
 #include "train/web/serve/answer_grammar.h"
 #include "train/web/serve/served_model.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// Makes the constraints of a model's answers: calls of tools, and the form of the content. Keeps the grammars of the last requests.
 /// Thread-safe.
@@ -24,8 +24,8 @@ class AnswerConstraints {
   explicit AnswerConstraints(const ServedModel& model) : model_(model) {}
 
   /// Returns the constraint of the samples that answer a prompt, for SampleOptions::constraint; empty if they may be any text. Throws
-  /// ApiError for what a request asks for and no constraint can give. `on_progress`, if there is one, is called often, also while this
-  /// waits for others; what it throws ends the work.
+  /// ApiError for a request that no constraint can fulfill. Calls `on_progress` often, if it is not empty, also while it waits for others,
+  /// and rethrows its exceptions.
   Factory of(const ApiRequest& request, std::span<const Token> prompt, const std::function<void()>& on_progress = {});
 
  private:
@@ -36,9 +36,9 @@ class AnswerConstraints {
 
   const ServedModel& model_;
   std::mutex mutex_;
-  std::timed_mutex making_;                // one grammar at a time, so that many clients cannot take all processors and much memory
+  std::timed_mutex making_;                // one grammar at a time, so that clients cannot take all processors and memory
   std::shared_ptr<const TokenTrie> trie_;  // made for the first request that needs it
-  std::list<std::pair<std::string, std::shared_ptr<const TokenGrammar>>> grammars_;  // the last one that was used comes first
+  std::list<std::pair<std::string, std::shared_ptr<const TokenGrammar>>> grammars_;  // the most recently used one comes first
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -7,7 +7,7 @@
 #include "train/system/json.h"
 #include "train/web/serve/api_error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -34,7 +34,7 @@ Grammar any_text() { return repeat(character_except(""), 0); }
 
 Grammar white_space() { return repeat(one_character({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0, kMostSpace); }
 
-/// Returns the JSON of a tool's arguments. `effort` counts what all tools take.
+/// Returns the JSON of a tool's arguments. `effort` counts the work for all tools.
 Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress, SchemaEffort& effort) {
   if (tool.parameters.empty()) {
     return json_object();
@@ -48,7 +48,7 @@ Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress,
                    field + ".type", "invalid_value");
   }
   if (type == nullptr) {
-    schema.erase("type");  // null
+    schema.erase("type");  // it may be null
     add_field(schema, "type", "object");
   }
   try {
@@ -60,7 +60,7 @@ Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress,
 }
 
 /// Returns one call of any of the tools.
-Grammar call_of(const CallForm& form, const AnswerRules& rules) {
+Grammar call_of(const CallFormat& form, const AnswerRules& rules) {
   SchemaEffort effort;
   std::vector<Grammar> calls;
   for (const Tool& tool : rules.tools.tools) {
@@ -72,7 +72,7 @@ Grammar call_of(const CallForm& form, const AnswerRules& rules) {
 }
 
 /// Returns one call, or several if that is possible.
-Grammar calls_of(const CallForm& form, const AnswerRules& rules) {
+Grammar calls_of(const CallFormat& form, const AnswerRules& rules) {
   const Grammar call = call_of(form, rules);
   std::vector<Grammar> parts = {literal(form.open), call};
   if (form.several && rules.tools.several) {
@@ -82,7 +82,7 @@ Grammar calls_of(const CallForm& form, const AnswerRules& rules) {
   return sequence(std::move(parts));
 }
 
-/// Returns the texts that begin with the first character of `words` and then differ from it, or end before it ends.
+/// Returns the texts that begin with the first character of `word` and then differ from it, or end before it ends.
 Grammar departing_from(const std::string& word) {
   std::vector<Grammar> texts;
   for (std::size_t i = 1; i < word.size(); ++i) {
@@ -92,14 +92,14 @@ Grammar departing_from(const std::string& word) {
 }
 
 /// Returns the texts that are not a call, where a call has no mark: those that do not begin as one.
-Grammar text_beside_bare_call(const CallForm& form) {
+Grammar text_beside_bare_call(const CallFormat& form) {
   const std::string tag = std::string(python_tag());
   return sequence({white_space(), optional(any_of({sequence({character_except("\t\n\r <{"), any_text()}), departing_from(form.before),
                                                    departing_from(tag)}))});
 }
 
 /// Returns the answers of a model that decides whether it calls tools.
-Grammar free_answer(const CallForm& form, const AnswerRules& rules) {
+Grammar free_answer(const CallFormat& form, const AnswerRules& rules) {
   const std::optional<Grammar>& content = rules.content;
   const Grammar calls = calls_of(form, rules);
   if (form.begin.empty()) {
@@ -116,8 +116,8 @@ Grammar free_answer(const CallForm& form, const AnswerRules& rules) {
 
 }  // namespace
 
-std::optional<Grammar> answer_grammar(const AnswerForm& form, const AnswerRules& rules) {
-  // The answer behind its reasoning.
+std::optional<Grammar> answer_grammar(const AnswerFormat& form, const AnswerRules& rules) {
+  // Make the grammar of the answer after its reasoning.
   std::optional<Grammar> answer = rules.content;
   if (rules.tools.choice == ToolChoice::required) {
     answer = calls_of(form.calls.value(), rules);
@@ -134,4 +134,4 @@ std::optional<Grammar> answer_grammar(const AnswerForm& form, const AnswerRules&
   return rules.reasons.value_or(true) ? any_of({*answer, sequence({white_space(), literal(form.think_begin), rest})}) : *answer;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -7,12 +7,12 @@
 
 #include "train/system/json.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 constexpr std::string_view kSpaceAround = " \t\n\r";
 
-const CallForm kNoCalls;
+const CallFormat kNoCalls;
 
 bool is_space(char c) { return kSpaceAround.find(c) != std::string_view::npos; }
 
@@ -292,7 +292,7 @@ bool AnswerReader::read_list_begin(AnswerParts& parts) {
 }
 
 bool AnswerReader::read_call_begin(AnswerParts& parts) {
-  const CallForm& form = *options_->form->calls;
+  const CallFormat& form = *options_->form->calls;
   std::size_t begin = space_at_begin(rest_);
   if (form.name_key.empty()) {  // the name, and what is between it and the arguments
     const std::string_view between = without_space_around(form.between), text = rest_;
@@ -356,7 +356,7 @@ bool AnswerReader::read_call(AnswerParts& parts) {
 }
 
 bool AnswerReader::read_call_end() {
-  const CallForm& form = *options_->form->calls;
+  const CallFormat& form = *options_->form->calls;
   const std::string_view text = std::string_view(rest_).substr(space_at_begin(rest_));
   const std::size_t space = rest_.size() - text.size();
   if (form.is_list && !is_behind_list_) {
@@ -438,4 +438,4 @@ bool AnswerReader::is_call(std::string& arguments) const {
   return !has_none || !options_->form->calls->begin.empty();
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

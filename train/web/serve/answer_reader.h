@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/chat/answer_form.h"
+#include "train/chat/answer_format.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// A part of a call of a tool.
 struct CallPart {
@@ -32,7 +32,7 @@ class CallScan {
   enum class State { more, complete, bad };
 
   /// `form` has the keys of name and arguments. Without keys, the object is the arguments. `names` are the tools that can be called.
-  CallScan(const CallForm& form, const std::vector<std::string>& names) : form_(&form), names_(&names) {}
+  CallScan(const CallFormat& form, const std::vector<std::string>& names) : form_(&form), names_(&names) {}
 
   /// Continues with a text that begins with the one of the last call.
   State scan(std::string_view text);
@@ -46,7 +46,7 @@ class CallScan {
   State begin_value(char c);
   State end_text(std::string_view text);
 
-  const CallForm* form_;
+  const CallFormat* form_;
   const std::vector<std::string>* names_;
   std::size_t at_ = 0, text_begin_ = 0, arguments_begin_ = std::string_view::npos, arguments_end_ = std::string_view::npos;
   int depth_ = 0;
@@ -60,13 +60,13 @@ class CallScan {
 class AnswerReader {
  public:
   struct Options {
-    const AnswerForm* form = nullptr;  // must outlive the reader
-    bool reads_reasoning = false;      // between its marks, at the beginning
-    bool begins_in_reasoning = false;  // the prompt ends with the mark
-    std::vector<std::string> tools{};  // the names that can be called; empty: no calls are read
-    bool several = false;              // whether more than one call is read, if the form has more
-    bool is_certain = false;           // every call is well-formed, so its parts are given as they come, and a part of one is no content
-    bool has_only_calls = false;       // the answer has no content: what may become a mark is a part of one
+    const AnswerFormat* form = nullptr;  // must outlive the reader
+    bool reads_reasoning = false;        // between its marks, at the beginning
+    bool begins_in_reasoning = false;    // the prompt ends with the mark
+    std::vector<std::string> tools{};    // the names that can be called; empty: no calls are read
+    bool several = false;                // whether more than one call is read, if the form has more
+    bool is_certain = false;             // every call is well-formed, so its parts are given as they come, and a part of one is no content
+    bool has_only_calls = false;         // the answer has no content: what may become a mark is a part of one
   };
 
   explicit AnswerReader(Options options);
@@ -115,4 +115,4 @@ class AnswerReader {
   index calls_ = 0;            // calls of which a part was given
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

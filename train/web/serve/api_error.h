@@ -5,12 +5,12 @@
 
 #include "autograd/base/error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// A refusal of a request, in the protocol's terms.
 class ApiError : public Error {
  public:
-  /// `param` is the field that is wrong, and `code` a word for programs. Both may be empty.
+  /// `param` is the wrong field, and `code` a word for programs. Both may be empty.
   ApiError(int status, const std::string& what, std::string param = {}, std::string code = {})
       : Error(what), status_(status), param_(std::move(param)), code_(std::move(code)) {}
 
@@ -23,4 +23,4 @@ class ApiError : public Error {
   std::string param_, code_;
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

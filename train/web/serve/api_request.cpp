@@ -16,7 +16,7 @@
 #include "train/web/serve/structured_fields.h"
 #include "train/web/serve/tool_fields.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using nlohmann::json;
@@ -27,7 +27,7 @@ constexpr std::size_t kLongestStop = 1024;
 constexpr index kMostChoices = 8;  // the model generates up to eight samples together
 constexpr index kMostTokens = 1'000'000'000;
 constexpr double kMostPenalty = 2;
-constexpr index kMostAlternatives = 20;  // that are reported for a token
+constexpr index kMostAlternatives = 20;  // the most alternatives that are reported for a token
 
 std::vector<Message> messages_of(const JsonFields& fields, const nlohmann::ordered_json& ordered, std::string& ignored) {
   const json* list = fields.find("messages");
@@ -166,14 +166,14 @@ void read_log_probabilities(const JsonFields& fields, ApiRequest& request) {
 }  // namespace
 
 ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::vector<std::string>& models) {
-  // The object and the names of its fields.
+  // Parse the object, and check the names of its fields.
   json object = parse_body(body);
   const PartsFreer object_freer(object);
   const JsonFields fields = fields_of(object);
   ApiRequest request{.endpoint = endpoint, .model = read_model(fields, models)};
   check_fields(object, endpoint);
 
-  // The values of the fields.
+  // Read the values of the fields: the prompt or conversation first.
   const bool is_chat = endpoint == Endpoint::chat;
   nlohmann::ordered_json ordered = parse_in_order(body, kBodyLimits);
   const PartsFreer ordered_freer(ordered);
@@ -187,6 +187,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
     request.special_names = fields.flag("parse_special", true) ? SpecialNames::tokens : SpecialNames::text;
     request.echo = fields.flag("echo");
   }
+  // Read the options of sampling.
   const index fewest = is_chat ? 1 : 0;
   request.max_tokens = fields.integer("max_tokens", fewest, kMostTokens);
   if (const auto other = fields.integer("max_completion_tokens", fewest, kMostTokens)) {
@@ -198,6 +199,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
     refuse("best_of", "best_of is ", *best, ", expected ", request.options.num_samples,
            ", as n: this server returns all that it generates");
   }
+  // Read the form of the response.
   request.stops = stops_of(fields);
   request.streams = fields.flag("stream");
   request.streams_timings = fields.flag("timings_per_token");
@@ -212,4 +214,4 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   return request;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -12,7 +12,7 @@
 #include "train/web/serve/structured_request.h"
 #include "train/web/serve/tool_request.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// The kind of a request.
 enum class Endpoint {
@@ -23,7 +23,7 @@ enum class Endpoint {
 /// The largest body of a request, in bytes.
 inline constexpr std::size_t kLargestRequest = std::size_t{4} << 20;
 
-/// The seed of an answer. -1 gives the same text as 2^64 - 1, and is echoed as -1.
+/// The seed of an answer. -1 has the same effect as 2^64 - 1, and is echoed as -1.
 struct Seed {
   std::uint64_t bits = 0;
   bool is_negative = false;
@@ -34,13 +34,13 @@ struct Seed {
 /// A request of the protocol. All values are in range.
 struct ApiRequest {
   Endpoint endpoint = Endpoint::completions;
-  std::string model{};              // one of those that are served
+  std::string model{};              // the name of a served model
   std::string prompt{};             // completions only; empty: a text from its beginning
-  SpecialNames special_names{};     // completions only: in the prompt
+  SpecialNames special_names{};     // completions only: how special names in the prompt are read
   std::vector<Message> messages{};  // chat only: one or more
   ToolRequest tools{};              // chat only
   ReasoningRequest reasoning{};     // chat only
-  StructuredRequest structure{};    // what the content of the answer must be
+  StructuredRequest structure{};    // restricts the content of the answer
   std::optional<index> max_tokens{};
   SampleOptions options{};  // without max_new_tokens and the seed
   std::optional<Seed> seed{};
@@ -57,4 +57,4 @@ struct ApiRequest {
 /// Throws ApiError for a body that is not a valid request, and for fields that this server does not support (request_fields.h).
 ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::vector<std::string>& models);
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -9,7 +9,7 @@
 #include "train/system/json.h"
 #include "train/text/utf8.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using nlohmann::ordered_json;
@@ -27,14 +27,14 @@ const char* type_of(int status) {
 
 ordered_json text_or_null(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
 
-ordered_json reason(const Piece& piece) {
+ordered_json reason(const AnswerDelta& piece) {
   if (!piece.ending) {
     return nullptr;
   }
   return *piece.ending == Ending::length ? "length" : piece.has_called ? "tool_calls" : "stop";
 }
 
-/// Returns the id of a call: the response's id, and the numbers of the choice and the call.
+/// Returns the id of a call: the response's id, and the indices of the choice and the call.
 std::string id_of(const ResponseHead& head, index choice, const CallPart& call) {
   constexpr const char* kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
   const std::string name = head.id.substr(head.id.find('-') + 1);
@@ -65,7 +65,7 @@ ordered_json json_of(const ResponseHead& head, index choice, const CallPart& cal
   return one;
 }
 
-ordered_json json_of_calls(const ResponseHead& head, const Piece& piece, bool is_part) {
+ordered_json json_of_calls(const ResponseHead& head, const AnswerDelta& piece, bool is_part) {
   ordered_json list = ordered_json::array();
   for (const CallPart& call : piece.calls) {
     list.push_back(json_of(head, piece.choice, call, is_part));
@@ -73,7 +73,7 @@ ordered_json json_of_calls(const ResponseHead& head, const Piece& piece, bool is
   return list;
 }
 
-ordered_json message_of(const ResponseHead& head, const Piece& piece) {
+ordered_json message_of(const ResponseHead& head, const AnswerDelta& piece) {
   ordered_json message = {{"role", "assistant"}};
   message["content"] = piece.text.empty() && !piece.calls.empty() ? ordered_json() : ordered_json(piece.text);
   message["refusal"] = nullptr;
@@ -86,7 +86,7 @@ ordered_json message_of(const ResponseHead& head, const Piece& piece) {
   return message;
 }
 
-ordered_json delta_of(const ResponseHead& head, const Piece& piece) {
+ordered_json delta_of(const ResponseHead& head, const AnswerDelta& piece) {
   ordered_json delta = ordered_json::object();
   if (!piece.reasoning.empty()) {
     delta["reasoning_content"] = piece.reasoning;
@@ -100,7 +100,7 @@ ordered_json delta_of(const ResponseHead& head, const Piece& piece) {
   return delta;
 }
 
-/// Returns the number that the client sent, which may be negative.
+/// Returns the seed as the client sent it, which may be negative.
 ordered_json json_of(const Seed& seed) {
   return seed.is_negative ? ordered_json(static_cast<std::int64_t>(seed.bits)) : ordered_json(seed.bits);
 }
@@ -112,7 +112,7 @@ ordered_json json_of(const Usage& usage) {
           {"prompt_tokens_details", {{"cached_tokens", usage.cached}}}};
 }
 
-/// Returns the times with the names that llama.cpp's server gives them, rounded to a microsecond.
+/// Returns the times with their names in llama.cpp's server, rounded to a microsecond.
 ordered_json timings_of(const Usage& usage) {
   const auto rounded = [](double value) { return std::round(value * 1000) / 1000; };
   const index read = usage.prompt - usage.cached;
@@ -168,7 +168,7 @@ ordered_json scores_of_text(const std::vector<TokenScore>& tokens) {
     own.push_back(token.log_probability);
     ordered_json likeliest = ordered_json::object();
     for (const auto& [text, log_probability] : token.likeliest) {
-      likeliest.emplace(name_of_token(text), log_probability);  // of two tokens with the same name, the likelier one stays
+      likeliest.emplace(name_of_token(text), log_probability);  // keeps the likelier one of two tokens with the same name
     }
     likeliest.emplace(name_of_token(token.text), token.log_probability);
     top.push_back(std::move(likeliest));
@@ -223,7 +223,7 @@ ordered_json description(const ListedModel& model) {
 
 }  // namespace
 
-void Piece::append(Piece next) {
+void AnswerDelta::append(AnswerDelta next) {
   choice = next.choice;
   text += next.text;
   reasoning += next.reasoning;
@@ -261,9 +261,9 @@ std::string models_json(const std::vector<ListedModel>& models) {
 
 std::string model_json(const ListedModel& model) { return json_text(description(model)); }
 
-std::string response_json(const ResponseHead& head, const std::vector<Piece>& choices, const Usage& usage) {
+std::string response_json(const ResponseHead& head, const std::vector<AnswerDelta>& choices, const Usage& usage) {
   ordered_json list = ordered_json::array();
-  for (const Piece& piece : choices) {
+  for (const AnswerDelta& piece : choices) {
     ordered_json choice = {{"index", piece.choice}};
     if (head.endpoint == Endpoint::chat) {
       choice["message"] = message_of(head, piece);
@@ -289,7 +289,7 @@ std::string role_event(const ResponseHead& head, index number, bool streams_usag
   return event(part(head, only(std::move(choice)), streams_usage));
 }
 
-std::string piece_event(const ResponseHead& head, const Piece& piece, bool streams_usage) {
+std::string piece_event(const ResponseHead& head, const AnswerDelta& piece, bool streams_usage) {
   ordered_json choice = {{"index", piece.choice}};
   if (head.endpoint == Endpoint::chat) {
     choice["delta"] = delta_of(head, piece);
@@ -317,4 +317,4 @@ std::string error_event(const ApiError& error) { return concat("data: ", error_j
 
 std::string last_event() { return "data: [DONE]\n\n"; }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -11,12 +11,12 @@
 #include "train/web/serve/api_request.h"
 #include "train/web/serve/token_score.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
-/// What an answer has taken so far.
+/// The tokens and seconds of an answer so far.
 struct Usage {
   index prompt = 0;       // tokens of the prompt
-  index cached = 0;       // those that the model did not read, because a cache had them
+  index cached = 0;       // tokens of the prompt that came from a cache
   index completion = 0;   // tokens that were generated, for all choices
   double reading = 0;     // seconds in which the prompt was read, up to the first token
   double generating = 0;  // seconds from the first token to the last one
@@ -26,19 +26,19 @@ struct Usage {
 };
 
 /// A part of an answer, or all of one.
-struct Piece {
-  index choice = 0;  // the number of the answer, of ApiRequest::options.num_samples
+struct AnswerDelta {
+  index choice = 0;  // the index of the answer, below ApiRequest::options.num_samples
   std::string text{};
-  std::string reasoning{};           // before the text
-  std::vector<CallPart> calls{};     // behind it
+  std::string reasoning{};           // comes before the text
+  std::vector<CallPart> calls{};     // come after the text
   std::vector<TokenScore> tokens{};  // if the request asks for log probabilities
   std::optional<Ending> ending{};    // only in the last piece of a choice
-  bool has_called = false;           // in the last piece: whether the choice has called tools
+  bool has_called = false;           // set in the last piece: whether the choice has called tools
   std::optional<Usage> usage{};      // if the request asks for the times of each piece
 
   bool is_empty() const { return text.empty() && reasoning.empty() && calls.empty() && tokens.empty() && !ending; }
   /// Continues the choice with its next piece.
-  void append(Piece next);
+  void append(AnswerDelta next);
 };
 
 /// The fields at the beginning of each part of a response.
@@ -48,9 +48,9 @@ struct ResponseHead {
   std::int64_t created = 0;  // seconds since 1970
   std::string model{};
   std::string fingerprint{};
-  Seed seed{};  // the request gives the same text with this seed
+  Seed seed{};  // the request has the same answer with this seed
   bool has_scores = false;
-  bool has_short_ids = false;  // CallForm::short_ids
+  bool has_short_ids = false;  // CallFormat::short_ids
 };
 
 // These functions return the protocol's JSON. Bytes that are not UTF-8 become U+FFFD.
@@ -69,15 +69,15 @@ std::string models_json(const std::vector<ListedModel>& models);
 /// Returns the entry of a model.
 std::string model_json(const ListedModel& model);
 /// Returns a whole response, with one piece for each choice.
-std::string response_json(const ResponseHead& head, const std::vector<Piece>& choices, const Usage& usage);
+std::string response_json(const ResponseHead& head, const std::vector<AnswerDelta>& choices, const Usage& usage);
 
 // These return events of a stream ("data: {...}\n\n").
 
-/// Chat only: announces an answer of the assistant.
+/// Announces an answer of the assistant. Chat only.
 std::string role_event(const ResponseHead& head, index choice, bool streams_usage);
-std::string piece_event(const ResponseHead& head, const Piece& piece, bool streams_usage);
+std::string piece_event(const ResponseHead& head, const AnswerDelta& piece, bool streams_usage);
 std::string usage_event(const ResponseHead& head, const Usage& usage);
 std::string error_event(const ApiError& error);
 std::string last_event();
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -10,7 +10,7 @@
 #include "train/system/sha256.h"
 #include "train/web/report/embedded_file.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 /// Returns bytes in base64 (RFC 4648, section 4).
@@ -47,7 +47,7 @@ std::string html_text(std::string_view text) {
 }  // namespace
 
 HttpResponse chat_page(const ChatPageConfig& config) {
-  // The parts of the page.
+  // Find the parts of the page.
   const std::string_view styles = embedded_file("chat.css");
   const std::string_view library = embedded_file("markdown-it.umd.min.js");
   std::string scripts;
@@ -66,7 +66,7 @@ HttpResponse chat_page(const ChatPageConfig& config) {
     return name == "scripts" ? scripts : name == "config" ? data : html_text(embedded_file("markdown-it.LICENSE"));
   };
 
-  // The parts in place of {{their names}}. Text that was inserted is not searched again.
+  // Insert the parts in place of {{their names}}. Inserted text is not searched again.
   HttpResponse response{.type = "text/html; charset=utf-8"};
   const std::string_view frame = embedded_file("chat.html");
   std::size_t from = 0;
@@ -91,4 +91,4 @@ HttpResponse chat_page(const ChatPageConfig& config) {
   return response;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
-/// Returns the number of bytes that begin a character.
+/// Counts the bytes that begin a character.
 index characters(const std::string& text) {
   return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
 }
@@ -15,12 +15,12 @@ index characters(const std::string& text) {
 
 std::string ChoiceText::text_of(Token token) const { return text_behind(*tokenizer_, last_, token); }
 
-Piece ChoiceText::push(Token token) {
+AnswerDelta ChoiceText::push(Token token) {
   last_ = token;
   return piece_of(text_.push(token));
 }
 
-Piece ChoiceText::push(Token token, TokenScore score) {
+AnswerDelta ChoiceText::push(Token token, TokenScore score) {
   score.text = text_of(token);
   score.offset = offset_;
   offset_ += characters(score.text);
@@ -30,9 +30,9 @@ Piece ChoiceText::push(Token token, TokenScore score) {
   return push(token);
 }
 
-Piece ChoiceText::piece_of(std::string text) {
+AnswerDelta ChoiceText::piece_of(std::string text) {
   released_ += text.size();
-  Piece piece{.choice = choice_};
+  AnswerDelta piece{.choice = choice_};
   if (reader_) {
     take(reader_->push(text), piece);
   } else {
@@ -46,14 +46,14 @@ Piece ChoiceText::piece_of(std::string text) {
 }
 
 /// Adds the parts of a text to a piece.
-void ChoiceText::take(AnswerParts parts, Piece& piece) const {
+void ChoiceText::take(AnswerParts parts, AnswerDelta& piece) const {
   piece.text += parts.content;
   piece.reasoning += hides_reasoning_ ? "" : parts.reasoning;
   std::ranges::move(parts.calls, std::back_inserter(piece.calls));
 }
 
-Piece ChoiceText::finish(Ending ending) {
-  Piece piece = piece_of(text_.finish());
+AnswerDelta ChoiceText::finish(Ending ending) {
+  AnswerDelta piece = piece_of(text_.finish());
   if (reader_) {
     take(reader_->finish(), piece);
     piece.has_called = reader_->has_calls();
@@ -68,4 +68,4 @@ Piece ChoiceText::finish(Ending ending) {
   return piece;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -8,23 +8,23 @@
 #include "train/sample/text_stream.h"
 #include "train/web/serve/api_response.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// Turns the tokens of one answer into pieces: text as TextStream returns it, and the scores of the tokens in this text.
 class ChoiceText {
  public:
-  /// The arguments are TextStream's. `offset` is the number of characters of the answer before this text.
+  /// Takes the arguments of TextStream. `offset` is the number of characters of the answer before this text.
   ChoiceText(index choice, const Tokenizer& tokenizer, std::optional<Token> before, const std::vector<std::string>& stops, index offset = 0)
       : tokenizer_(&tokenizer), text_(tokenizer, before, stops), choice_(choice), last_(before), offset_(offset) {}
 
   /// Returns the text that a token would have here.
   std::string text_of(Token token) const;
   /// Adds a token. Returns a piece that may be empty.
-  Piece push(Token token);
+  AnswerDelta push(Token token);
   /// Adds a token and its score, whose text and offset are filled in here.
-  Piece push(Token token, TokenScore score);
+  AnswerDelta push(Token token, TokenScore score);
   /// Returns the text that was held back. Call it after the last token.
-  Piece finish(Ending ending);
+  AnswerDelta finish(Ending ending);
 
   /// Splits the text into content, reasoning and calls. Call it before the first token.
   void set_reader(AnswerReader reader) { reader_ = std::move(reader); }
@@ -38,8 +38,8 @@ class ChoiceText {
     TokenScore score;
     std::size_t begin, end;  // its bytes in the text
   };
-  Piece piece_of(std::string text);
-  void take(AnswerParts parts, Piece& piece) const;
+  AnswerDelta piece_of(std::string text);
+  void take(AnswerParts parts, AnswerDelta& piece) const;
 
   const Tokenizer* tokenizer_;
   TextStream text_;
@@ -48,9 +48,9 @@ class ChoiceText {
   index choice_;
   std::optional<Token> last_;
   index offset_;
-  std::size_t bytes_ = 0;     // of all tokens
+  std::size_t bytes_ = 0;     // bytes of all tokens
   std::size_t released_ = 0;  // bytes of text that were returned
   std::deque<Waiting> waiting_;
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -20,12 +20,12 @@
 #include "train/web/serve/server_metrics.h"
 #include "train/web/serve/text_endpoints.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
-constexpr int kMoreConnections = 32;                          // beside those of running and waiting requests
+constexpr int kMoreConnections = 32;                          // connections in addition to those of running and waiting requests
 constexpr std::size_t kOtherFiles = 320;                      // connections that have been answered, and the program's own files
-constexpr std::size_t kLargeBody = std::size_t{1} << 18;      // of a request whose memory goes back to the system
+constexpr std::size_t kLargeBody = std::size_t{1} << 18;      // body size at which the memory of a request is returned to the system
 constexpr std::string_view kVersion = "/v1";                  // the beginning of the paths of OpenAI's protocol
 constexpr auto kClientCheck = std::chrono::milliseconds(50);  // between checks whether the client is still there
 
@@ -44,7 +44,7 @@ std::string random_name(const char* begin) {
   return name;
 }
 
-/// Whether the texts are equal. The time that this takes depends only on the length of `sent`.
+/// Returns whether the keys are equal. The time depends only on the length of `sent`.
 bool is_same_secret(const std::string& secret, const std::string& sent) {
   volatile unsigned different = secret.size() == sent.size() ? 0 : 1;
   for (std::size_t i = 0; i < sent.size(); ++i) {
@@ -162,7 +162,7 @@ class CompletionServer::Parts {
             .socket = options_.socket,
             .most_connections = most_connections(),
             .largest_body = kLargestRequest,
-            .refusal = [](int status, const std::string& what) { return dikkat::refusal({status, what}); },
+            .refusal = [](int status, const std::string& what) { return serve::refusal({status, what}); },
             .admit = [this](const HttpRequest& request) { return admit(request); },
             .finished =
                 [this](const HttpRequest& request, int status) {
@@ -175,6 +175,7 @@ class CompletionServer::Parts {
   }
 
   std::vector<HttpRoute> routes() {
+    // List the paths of the protocol and of this server.
     std::vector<HttpRoute> routes{
         {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return page_; }},
         {.method = "POST", .path = "/feedback", .answer = [this](HttpRequest& request) { return note_feedback(request); }},
@@ -191,7 +192,7 @@ class CompletionServer::Parts {
         text_route("/apply-template", apply_template_json),
         {.method = "POST",
          .path = "/v1/embeddings",
-         .answer = [](HttpRequest&) { return dikkat::refusal(no_embeddings()); },
+         .answer = [](HttpRequest&) { return serve::refusal(no_embeddings()); },
          .is_listed = false},
         {.method = "GET", .path = "/v1/models", .answer = [this](HttpRequest&) { return json_response(models_json(listed_models())); }},
     };
@@ -232,7 +233,7 @@ class CompletionServer::Parts {
                 return json_response(answer(models_, request.body));
               } catch (const ApiError& error) {
                 request.note = error.what();
-                return dikkat::refusal(error);
+                return serve::refusal(error);
               }
             }};
   }
@@ -245,7 +246,7 @@ class CompletionServer::Parts {
     return all;
   }
 
-  HttpResponse health() const { return queue_.is_closed() ? dikkat::refusal(server_ends()) : json_response(R"({"status":"ok"})"); }
+  HttpResponse health() const { return queue_.is_closed() ? serve::refusal(server_ends()) : json_response(R"({"status":"ok"})"); }
 
   HttpResponse metrics() const {
     return {.type = ServerMetrics::kType,
@@ -261,12 +262,12 @@ class CompletionServer::Parts {
       return json_response(R"({"status":"ok"})");
     } catch (const ApiError& error) {
       request.note = error.what();
-      return dikkat::refusal(error);
+      return serve::refusal(error);
     }
   }
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
-    constexpr std::string_view kScheme = "bearer ";  // in upper or lower case (RFC 9110, 11.1)
+    constexpr std::string_view kScheme = "bearer ";  // may be in upper or lower case (RFC 9110, 11.1)
     if (options_.api_key.empty() || request.path == "/" || request.path == "/health") {
       return std::nullopt;
     }
@@ -277,7 +278,7 @@ class CompletionServer::Parts {
         (!request.api_key.empty() && is_same_secret(options_.api_key, request.api_key))) {
       return std::nullopt;
     }
-    return dikkat::refusal({401,
+    return serve::refusal({401,
                             is_bearer || !request.api_key.empty() ? "the API key is not the one that this server was started with"
                                                                   : "expected a header Authorization: Bearer KEY, or x-api-key: KEY",
                             "", "invalid_api_key"});
@@ -288,7 +289,7 @@ class CompletionServer::Parts {
     try {
       return answer_of(request, endpoint);
     } catch (const std::bad_alloc&) {
-      request.body = {};  // before the memory is given back
+      request.body = {};  // before the memory is returned to the system
       throw;
     }
   }
@@ -321,11 +322,11 @@ class CompletionServer::Parts {
       return whole(head, *job, request);
     } catch (const ApiError& error) {
       request.note = error.what();
-      return dikkat::refusal(error);
+      return serve::refusal(error);
     }
   }
 
-  /// Returns a function that throws ApiError when the client is gone or the server ends. It looks only now and then, however often it is
+  /// Returns a function that throws ApiError when the client is gone or the server ends. It checks only at intervals, however often it is
   /// called.
   std::function<void()> patience(const HttpRequest& request) const {
     return [this, &request, next = Job::Clock::now() + kClientCheck]() mutable {
@@ -344,16 +345,16 @@ class CompletionServer::Parts {
 
   /// Waits until an answer is complete.
   static HttpResponse whole(const ResponseHead& head, Job& job, HttpRequest& request) {
-    std::vector<Piece> choices(static_cast<std::size_t>(job.request().options.num_samples));
+    std::vector<AnswerDelta> choices(static_cast<std::size_t>(job.request().options.num_samples));
     while (!job.is_over()) {
-      for (Piece& piece : job.take(kClientCheck)) {
-        Piece& choice = choices[static_cast<std::size_t>(piece.choice)];
+      for (AnswerDelta& piece : job.take(kClientCheck)) {
+        AnswerDelta& choice = choices[static_cast<std::size_t>(piece.choice)];
         choice.append(std::move(piece));
       }
       if (request.is_gone()) {
         job.cancel();
         request.note = "the client went away";
-        return dikkat::refusal({499, "the client went away"});
+        return serve::refusal({499, "the client went away"});
       }
     }
     request.note = note_of(job);
@@ -371,7 +372,7 @@ class CompletionServer::Parts {
     try {
       while (listens && !job.is_over()) {
         std::string events;
-        for (const Piece& piece : job.take(kClientCheck)) {
+        for (const AnswerDelta& piece : job.take(kClientCheck)) {
           events += piece_event(head, piece, with_usage);
         }
         listens = write(events) && !request.is_gone();
@@ -396,7 +397,7 @@ class CompletionServer::Parts {
   std::set<std::string> endpoints_;               // the paths of the routes
   ServerMetrics metrics_;
   std::optional<PromptCache> prompts_;
-  std::map<std::string, AnswerConstraints> constraints_ = constraints_of(models_);  // by the names of the models
+  std::map<std::string, AnswerConstraints> constraints_ = constraints_of(models_);  // the keys are the names of the models
   JobQueue queue_;
   JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members
@@ -408,4 +409,4 @@ CompletionServer::~CompletionServer() = default;
 std::string CompletionServer::url() const { return parts_->url(); }
 void CompletionServer::serve(const std::function<bool()>& stop) { parts_->serve(stop); }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -19,19 +19,19 @@
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/api_request.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using nlohmann::ordered_json;
 
 constexpr std::size_t kMostTurns = 2048;
 constexpr std::size_t kLongestModelName = 256;
-constexpr std::string_view kLineStarts[] = {R"({"prompt":[)", R"({"prompt":")"};  // of the lines that rating_line() makes
+constexpr std::string_view kLineStarts[] = {R"({"prompt":[)", R"({"prompt":")"};  // starts of the lines of rating_line()
 constexpr JsonLimits kRatingLimits{.bytes = kLargestRequest, .levels = 32, .values = std::size_t{1} << 17};
 
 [[noreturn]] void reject(const std::string& field, const std::string& what) { throw ApiError(400, what, field, "invalid_value"); }
 
-/// Throws ApiError unless the field is a text, or messages that examples may have.
+/// Throws ApiError unless the field is a string, or messages that examples may have.
 void check_messages(const ordered_json& object, const std::string& name) {
   const auto found = object.find(name);
   if (found == object.end()) {
@@ -54,7 +54,7 @@ void check_messages(const ordered_json& object, const std::string& name) {
   }
 }
 
-/// Whether a completion, a text or a list of one message, has nothing that could be rated.
+/// Returns whether a completion (a string or a list of one message) has nothing that could be rated.
 bool is_empty(const ordered_json& completion) {
   if (completion.is_string()) {
     return completion.get_ref<const std::string&>().empty();
@@ -66,7 +66,7 @@ bool is_empty(const ordered_json& completion) {
   return !has("content") && !has("reasoning_content") && !has("tool_calls");
 }
 
-/// Returns the line for a request.
+/// Checks the body of a request, and returns its line.
 std::string rating_line(std::string_view body) {
   ordered_json object;
   try {
@@ -78,11 +78,13 @@ std::string rating_line(std::string_view body) {
     throw ApiError(400, R"(the body is not an object, expected {"prompt": ..., "completion": ..., "label": true or false})", "",
                    "invalid_json");
   }
+  // Check the names of the fields.
   for (const auto& [name, value] : object.items()) {
     if (name != "prompt" && name != "completion" && name != "label" && name != "model") {
       reject(name, concat("the field ", short_text(ordered_json(name)), " is not known, expected prompt, completion, label and model"));
     }
   }
+  // Check prompt and completion, which have one form.
   check_messages(object, "prompt");
   check_messages(object, "completion");
   const ordered_json& completion = object["completion"];
@@ -95,11 +97,13 @@ std::string rating_line(std::string_view body) {
   if (is_empty(completion)) {
     reject("completion", "the completion is empty, expected a text, reasoning or calls");
   }
+  // Check the label.
   const auto label = object.find("label");
   if (label == object.end() || !label->is_boolean()) {
     reject("label", label == object.end() ? "there is no label, expected true or false"
                                           : concat("label is ", short_text(*label), ", expected true or false"));
   }
+  // Make the line, with the optional model and the time.
   ordered_json line = {{"prompt", object["prompt"]}, {"completion", completion}, {"label", *label}};
   if (const auto model = object.find("model"); model != object.end()) {
     if (!model->is_string() || model->get_ref<const std::string&>().size() > kLongestModelName) {
@@ -124,7 +128,7 @@ int open_ratings(const std::filesystem::path& path, Descriptor& descriptor) {
   return S_ISREG(status.st_mode) ? 0 : EINVAL;
 }
 
-/// Waits a moment for the lock of another program. A file system without locks counts as one whose lock is free.
+/// Waits a moment for the lock of another program. A file system without locks counts as free.
 bool lock_for_a_moment(int descriptor) {
   constexpr int kTries = 40;
   constexpr auto kPause = std::chrono::milliseconds(50);
@@ -137,8 +141,8 @@ bool lock_for_a_moment(int descriptor) {
   return false;
 }
 
-/// Removes half a rating at the end of the file, which a killed server has left: nobody was told that it was kept. Any other text without a
-/// line break stays. The caller holds the file's lock. Returns errno, or 0.
+/// Removes half a rating at the end of the file, which a killed server has left and never confirmed. Keeps any other text without a line
+/// break. The caller holds the file's lock. Returns errno, or 0.
 int cut_half_line(int descriptor) {
   constexpr index kMost = 2 * static_cast<index>(kLargestRequest);  // more than the longest line
   struct stat status{};
@@ -238,4 +242,4 @@ void FeedbackFile::add(std::string_view body) {
   }
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

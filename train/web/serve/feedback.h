@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// A file of JSON lines that collects ratings of answers, in the form that preference tuning reads (unpaired preferences, as TRL has them):
 ///
@@ -13,17 +13,17 @@ namespace dikkat {
 /// The prompt and the completion of a text are strings. Threads and programs may append to one file at once: each line is whole.
 class FeedbackFile {
  public:
-  /// Creates the file if it is missing, and removes half a line that a killed server has left at its end. Throws InputError for a path at
-  /// which no line can be appended, and Error for a failure that may be temporary.
+  /// Creates the file if it is missing, and removes half a line of a killed server at its end. Throws InputError for a path at which no
+  /// line can be appended, and Error for a failure that may be temporary.
   explicit FeedbackFile(std::filesystem::path path);
 
   /// Appends a line for the body of a request, which has "prompt", "completion" and "label", and may have "model". Throws ApiError for any
-  /// other body, and if the line cannot be written (507 for a full disk); then the file is as before. Thread-safe.
+  /// other body, and if the line cannot be written (507 for a full disk); then the file is unchanged. Thread-safe.
   void add(std::string_view body);
 
  private:
   const std::filesystem::path path_;
-  std::mutex mutex_{};  // for file systems without locks
+  std::mutex mutex_{};  // used too, for file systems without locks
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

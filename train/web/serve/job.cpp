@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 double seconds_between(Job::Clock::time_point begin, Job::Clock::time_point end) {
@@ -24,7 +24,7 @@ void Job::note_token(index prompt_cached) {
   first_token_ = first_token_.value_or(*last_token_);
 }
 
-void Job::give(Piece piece) {
+void Job::give(AnswerDelta piece) {
   const std::lock_guard lock(mutex_);
   pieces_.push_back(std::move(piece));
   news_.notify_one();
@@ -43,7 +43,7 @@ void Job::fail(const ApiError& error) {
   news_.notify_one();
 }
 
-std::vector<Piece> Job::take(std::chrono::milliseconds moment) {
+std::vector<AnswerDelta> Job::take(std::chrono::milliseconds moment) {
   std::unique_lock lock(mutex_);
   news_.wait_for(lock, moment, [&] { return !pieces_.empty() || ended_; });
   return std::exchange(pieces_, {});
@@ -78,7 +78,7 @@ void JobQueue::add(std::shared_ptr<Job> job) {
     throw server_ends();
   }
   if (waiting_.size() >= most_waiting_) {
-    std::erase_if(waiting_, [](const auto& one) { return one->is_cancelled(); });
+    std::erase_if(waiting_, [](const auto& one) { return one->is_canceled(); });
   }
   if (waiting_.size() >= most_waiting_) {
     throw ApiError(503,
@@ -96,7 +96,7 @@ std::shared_ptr<Job> JobQueue::take(std::chrono::milliseconds moment) {
   while (!waiting_.empty()) {
     const std::shared_ptr<Job> job = std::move(waiting_.front());
     waiting_.pop_front();
-    if (!job->is_cancelled()) {
+    if (!job->is_canceled()) {
       return job;
     }
   }
@@ -125,4 +125,4 @@ std::size_t JobQueue::waiting() const {
 
 ApiError server_ends() { return {503, "the server is shutting down: try again when it runs", "", "shutting_down"}; }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -14,14 +14,14 @@
 #include "train/web/serve/api_response.h"
 #include "train/web/serve/served_model.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// A request whose answer is generated on one thread, while another sends it.
 class Job {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `model` answers it, and must outlive the job. `prompt` has its tokens. The request has a seed.
+  /// `model` answers the request, and must outlive the job. `prompt` has its tokens. The request must have a seed.
   Job(const ServedModel& model, ApiRequest request, std::vector<Token> prompt)
       : model_(model), request_(std::move(request)), prompt_(std::move(prompt)) {}
   Job(const Job&) = delete;
@@ -31,35 +31,35 @@ class Job {
   const ApiRequest& request() const { return request_; }
   const std::vector<Token>& prompt() const { return prompt_; }
 
-  // Functions for the thread that generates.
+  // Call these functions on the generating thread.
 
   /// Returns the seconds since the request arrived.
   double age() const { return seconds_since(arrived_); }
   /// Records that its generation begins.
   void begin();
-  /// Counts a token that has been generated. `prompt_cached` tokens of the prompt were not read for its choice.
+  /// Counts a generated token. `prompt_cached` is how many tokens of the prompt came from a cache for its choice.
   void note_token(index prompt_cached = 0);
-  void give(Piece piece);
+  void give(AnswerDelta piece);
   /// Ends the answer after its last piece.
   void end();
   /// Ends an answer that cannot be generated, or was interrupted.
   void fail(const ApiError& error);
-  /// Whether no client waits for the answer any more.
-  bool is_cancelled() const { return cancelled_; }
+  /// Returns whether no client waits for the answer any longer.
+  bool is_canceled() const { return canceled_; }
 
-  // Functions for the thread that sends.
+  // Call these functions on the sending thread.
 
-  void cancel() { cancelled_ = true; }
+  void cancel() { canceled_ = true; }
   /// Waits for pieces, at most for `moment`, and removes them from the job.
-  std::vector<Piece> take(std::chrono::milliseconds moment);
-  /// Whether the answer has ended and all its pieces have been taken. Throws the error of fail().
+  std::vector<AnswerDelta> take(std::chrono::milliseconds moment);
+  /// Returns whether the answer has ended and all its pieces have been taken. Throws the error of fail().
   bool is_over() const;
 
-  // Functions for both.
+  // Call these functions on either thread.
 
   /// Returns the number of tokens so far, for all choices.
   index generated() const { return usage().completion; }
-  /// Returns what the answer has taken so far.
+  /// Returns the tokens and seconds of the answer so far.
   Usage usage() const;
   /// Returns the seconds from its arrival to its first token, or to now if there is none.
   double first_token() const;
@@ -69,10 +69,10 @@ class Job {
   const ApiRequest request_;
   const std::vector<Token> prompt_;
   const Clock::time_point arrived_ = Clock::now();
-  std::atomic<bool> cancelled_ = false;
+  std::atomic<bool> canceled_ = false;
   mutable std::mutex mutex_;
   std::condition_variable news_;
-  std::vector<Piece> pieces_;
+  std::vector<AnswerDelta> pieces_;
   bool ended_ = false;
   std::optional<ApiError> error_;
   index generated_ = 0;
@@ -80,7 +80,7 @@ class Job {
   std::optional<Clock::time_point> began_, first_token_, last_token_;
 };
 
-/// The jobs that wait for the thread that generates, in the order in which they came.
+/// The jobs that wait for the generating thread, in the order in which they came.
 class JobQueue {
  public:
   explicit JobQueue(std::size_t most_waiting) : most_waiting_(most_waiting) {}
@@ -89,7 +89,7 @@ class JobQueue {
   void add(std::shared_ptr<Job> job);
   /// Returns the first job whose client still waits, or nullptr if none has come after `moment`.
   std::shared_ptr<Job> take(std::chrono::milliseconds moment);
-  /// Fails the jobs that wait. No more are accepted.
+  /// Fails the waiting jobs, and accepts no more.
   void close();
   bool is_closed() const;
   std::size_t waiting() const;
@@ -102,7 +102,7 @@ class JobQueue {
   bool closed_ = false;
 };
 
-/// The error for clients when the server ends.
+/// Returns the error for clients when the server ends.
 ApiError server_ends();
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

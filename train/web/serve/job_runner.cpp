@@ -6,10 +6,10 @@
 
 #include "autograd/base/error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
-constexpr auto kIdleMoment = std::chrono::milliseconds(100);  // between checks whether to stop, while there is nothing to do
+constexpr auto kIdleMoment = std::chrono::milliseconds(100);  // time between checks whether to stop, while idle
 
 }  // namespace
 
@@ -21,7 +21,7 @@ JobRunner::JobRunner(const Gpt& model, JobQueue& queue, Options options)
       scheduler_(std::make_unique<Scheduler>(model_, options_.scheduler)) {}
 
 void JobRunner::run(const std::function<bool()>& stop) {
-  std::optional<Clock::time_point> deadline;  // once it has been asked to stop
+  std::optional<Clock::time_point> deadline;  // set after `stop` has returned true
   while (!deadline || (!choices_.empty() && Clock::now() < *deadline)) {
     if (!deadline && stop()) {
       queue_.close();
@@ -33,7 +33,7 @@ void JobRunner::run(const std::function<bool()>& stop) {
       continue;
     }
     begin_jobs();
-    end_cancelled();
+    end_canceled();
     if (!scheduler_->is_idle()) {
       step();
     }
@@ -58,7 +58,7 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
     job->begin();
     metrics_.begin_answer(std::ssize(job->prompt()) * job->request().options.num_samples);
     active = std::make_shared<Active>(Active{.job = job, .answer = Answer(*job)});
-    active->samples.reserve(static_cast<std::size_t>(active->answer.choices()));  // from here on, drop() knows all that were added
+    active->samples.reserve(static_cast<std::size_t>(active->answer.choices()));  // after this, drop() knows all added samples
     for (index choice = 0; choice < active->answer.choices(); ++choice) {
       const index number = scheduler_->add(active->answer.sample(choice));
       active->samples.push_back(number);
@@ -72,16 +72,16 @@ void JobRunner::begin(const std::shared_ptr<Job>& job) {
   }
 }
 
-void JobRunner::end_cancelled() {
+void JobRunner::end_canceled() {
   for (auto& [number, choice] : choices_) {
-    if (!choice.of->is_dropped && choice.of->job->is_cancelled()) {
+    if (!choice.of->is_dropped && choice.of->job->is_canceled()) {
       metrics_.end_answer(choice.of->job->age());
       drop(*choice.of);
     }
   }
 }
 
-/// Ends the samples of a job that gets no more pieces. Their events are ignored.
+/// Ends the samples of a job that receives no more pieces, and ignores their events.
 void JobRunner::drop(Active& active) {
   active.is_dropped = true;
   for (const index number : active.samples) {
@@ -146,7 +146,7 @@ void JobRunner::fail_all(const ApiError& error) {
   }
 }
 
-// The metrics of an answer are complete before its client sees the end.
+// Completes the metrics of an answer before its client sees the end.
 
 void JobRunner::end(Job& job) {
   metrics_.end_answer(job.age());
@@ -167,9 +167,9 @@ ApiError error_of_answer() {
     return {500, error.what()};
   } catch (const std::bad_alloc&) {
     return {500, "the server has no memory left for this answer"};
-  } catch (const std::exception&) {  // whose message is a library's
+  } catch (const std::exception&) {  // a library's message would mean nothing to a client
     return {500, "an error in the server; its owner should report it"};
   }
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

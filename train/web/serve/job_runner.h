@@ -13,22 +13,21 @@
 #include "train/web/serve/job.h"
 #include "train/web/serve/server_metrics.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
-/// Generates the answers of the jobs of a queue, several at once, on the thread that calls run(). A job begins when a stream is free, in
-/// the order in which the jobs came, and leaves when its last choice has ended or its client is gone. What goes wrong with one job ends
-/// only this job.
+/// Generates the answers of the jobs of a queue, several at once, on the thread that calls run(). Jobs begin in the order of arrival, when
+/// a stream is free, and leave when their last choice has ended or their client is gone. A failure ends only its own job.
 class JobRunner {
  public:
   struct Options {
     Scheduler::Options scheduler{};
     std::chrono::milliseconds grace{0};  // the time that running answers have after a stop
-    ServerMetrics* metrics = nullptr;    // counts answers and tokens, if it is given
-    /// Gets a line when the runner ends answers later than it was asked to.
+    ServerMetrics* metrics = nullptr;    // counts answers and tokens; may be null
+    /// Receives a line when the runner is asked to stop and lets running answers end.
     std::function<void(const std::string& line)> log{};
   };
 
-  /// `model` has the shape of all models that answer. It and `queue` are kept by reference.
+  /// `model` has the shape of all models that answer. Keeps references to it and to `queue`.
   JobRunner(const Gpt& model, JobQueue& queue, Options options);
 
   /// Answers jobs until `stop`, which is called several times a second and between tokens, returns true. Then the queue is closed, running
@@ -42,8 +41,8 @@ class JobRunner {
   struct Active {
     std::shared_ptr<Job> job;
     Answer answer;
-    std::vector<index> samples{};  // the scheduler's numbers of its choices that have not ended
-    bool is_dropped = false;       // its job has been told the end; only its samples have to end
+    std::vector<index> samples{};  // the scheduler's numbers of its running choices
+    bool is_dropped = false;       // its job has ended; only its samples have to end
   };
   /// A sample of the scheduler.
   struct Choice {
@@ -54,7 +53,7 @@ class JobRunner {
   bool has_free_stream() const { return scheduler_->running() + scheduler_->waiting() < options_.scheduler.streams; }
   void begin_jobs();
   void begin(const std::shared_ptr<Job>& job);
-  void end_cancelled();
+  void end_canceled();
   void step();
   void take(const Scheduler::Event& event);
   void drop(Active& active);
@@ -68,11 +67,11 @@ class JobRunner {
   ServerMetrics own_metrics_;
   ServerMetrics& metrics_;  // those of the options, or own_metrics_
   std::unique_ptr<Scheduler> scheduler_;
-  index cached_ = 0;                 // the scheduler's number of prompt tokens that were cached, after the last step
-  std::map<index, Choice> choices_;  // by the scheduler's numbers
+  index cached_ = 0;                 // the scheduler's count of cached prompt tokens after the last step
+  std::map<index, Choice> choices_;  // the keys are the scheduler's numbers
 };
 
-/// Returns the error for clients that stands for the exception that is being handled.
+/// Returns the error for clients that replaces the exception that is being handled.
 ApiError error_of_answer();
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -4,7 +4,7 @@
 
 #include "train/web/serve/api_response.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 HttpResponse refused(const ApiError& error) { return {.status = error.status(), .type = "application/json", .body = error_json(error)}; }
@@ -35,4 +35,4 @@ LoadingServer::LoadingServer(const std::string& host, int port)
   server_.start();
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

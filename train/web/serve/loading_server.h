@@ -5,13 +5,13 @@
 
 #include "train/web/http/http_server.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// Answers requests with 503 at the address of a CompletionServer that cannot be made yet, because its model is being loaded. So a program
-/// that waits for GET /health sees the difference between a server that starts and one that is not there.
+/// that waits for GET /health can distinguish a starting server from a missing one.
 class LoadingServer {
  public:
-  /// Throws InputError if it cannot listen there.
+  /// Throws InputError if the server cannot listen there.
   LoadingServer(const std::string& host, int port);
 
   std::string url() const { return server_.url(); }
@@ -22,4 +22,4 @@ class LoadingServer {
   HttpServer server_;
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

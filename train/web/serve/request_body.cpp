@@ -6,14 +6,14 @@
 
 #include "train/system/nearest_word.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 using nlohmann::json;
 
 namespace {
 
-constexpr index kMostFields = 10'000;  // of an object
-/// nlohmann::ordered_json compares each field with those before it, so the time of an object is that of the square of its fields.
+constexpr index kMostFields = 10'000;  // the most fields of an object
+/// nlohmann::ordered_json compares each field with those before it, so the time is quadratic in an object's fields.
 constexpr index kMostSquares = 3 * kMostFields * kMostFields;
 
 /// Counts the fields of each object, and the sum of their squares.
@@ -98,4 +98,4 @@ std::string read_model(const JsonFields& fields, const std::vector<std::string>&
   return name->get<std::string>();
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -8,7 +8,7 @@
 #include "train/system/nearest_word.h"
 #include "train/web/serve/api_error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using nlohmann::json;
@@ -32,7 +32,7 @@ constexpr const char* kOne = "[1]";
 constexpr const char* kNone = "[]";  // only null is accepted
 
 constexpr KnownField kFields[] = {
-    // Honoured fields, which api_request.cpp reads.
+    // Honored fields, which api_request.cpp reads.
     {"model", Endpoints::both, kAny},
     {"prompt", Endpoints::text, kAny},
     {"echo", Endpoints::text, kAny},
@@ -215,7 +215,7 @@ bool is_known_by(const KnownField& field, Endpoint endpoint) {
   return field.endpoints == Endpoints::both || (field.endpoints == Endpoints::chat) == (endpoint == Endpoint::chat);
 }
 
-/// Returns advice with a value that has no effect: " or set it to 0". Empty if leaving the field out is simpler.
+/// Returns advice with a value that has no effect: " or set it to 0"; empty if leaving the field out is simpler.
 std::string value_to_set(const json& accepted) {
   const bool is_worth_it = !accepted.empty() && accepted.dump() != parse_json(kNothing).dump();
   return is_worth_it ? concat(" or set it to ", accepted.front().dump()) : "";
@@ -270,4 +270,4 @@ void check_fields(const json& request, Endpoint endpoint) {
   }
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

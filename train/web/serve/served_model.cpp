@@ -4,9 +4,9 @@
 
 #include "train/sample/prompt.h"
 #include "train/web/serve/api_error.h"
-#include "train/web/serve/chat_form.h"
+#include "train/web/serve/served_chat.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 ApiError refused_conversation(const InputError& error) {
@@ -89,4 +89,4 @@ index most_tokens(const ServedModel& model, const ApiRequest& request, index pro
   return std::min(room, request.max_tokens.value_or(request.endpoint == Endpoint::completions ? kTextByDefault : room));
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

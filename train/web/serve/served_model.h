@@ -6,22 +6,22 @@
 #include <vector>
 
 #include "layers/models/gpt.h"
-#include "train/chat/answer_form.h"
+#include "train/chat/answer_format.h"
 #include "train/chat/chat_template.h"
 #include "train/text/tokenizer.h"
 #include "train/web/serve/api_request.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
-/// The model that a server answers with. The objects that it refers to must outlive it.
+/// A served model. The objects that it refers to must outlive it.
 struct ServedModel {
   const Gpt& gpt;
   const Tokenizer& tokenizer;
-  std::string name;                    // as clients see it
+  std::string name;                    // the name that clients use
   std::string fingerprint;             // identifies program and weights
   std::optional<ChatTemplate> form{};  // the template of conversations; without one they are refused
-  std::string why_no_form{};           // the reason, if there is no template
-  AnswerForm answers{};                // of the template: answer_form_of(*form)
+  std::string why_no_form{};           // the reason why there is no template
+  AnswerFormat answers{};              // the template's answer_format_of(*form)
   std::int64_t created = 0;            // seconds since 1970
   std::string base{};                  // the name of the model whose weights it shares; empty for others
 
@@ -36,12 +36,12 @@ std::vector<std::string> names_of(const std::vector<ServedModel>& models);
 /// Returns the text of a request's conversation in the model's template. Throws ApiError if the model has no template, or the template
 /// refuses the conversation.
 ChatText conversation_text(const ServedModel& model, const ApiRequest& request);
-/// Returns the tokens of a request's prompt or conversation. Throws ApiError if it cannot be encoded, or leaves no room for an answer,
-/// or if the request has a bias of a token that is not in the vocabulary.
+/// Returns the tokens of a request's prompt or conversation. Throws ApiError if the prompt cannot be encoded or leaves no room for an
+/// answer, or for a bias of a token that is not in the vocabulary.
 std::vector<Token> prompt_tokens(const ServedModel& model, const ApiRequest& request);
 
-/// Returns the most tokens of an answer to a prompt of `prompt_tokens`: the request's limit, by default 16 for a text and no limit for a
-/// conversation, and never more than fit into the model's context.
+/// Returns the most tokens of an answer to a prompt of `prompt_tokens`: the request's limit, but at most those that fit into the model's
+/// context. The default limit is 16 for a text, and none for a conversation.
 index most_tokens(const ServedModel& model, const ApiRequest& request, index prompt_tokens);
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

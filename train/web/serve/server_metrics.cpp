@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 void write_head(std::string& out, const char* name, const char* type, const char* help) {
@@ -95,4 +95,4 @@ std::string ServerMetrics::text(const Now& now) const {
   return out;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

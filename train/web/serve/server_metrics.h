@@ -11,7 +11,7 @@
 
 #include "autograd/base/index.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// Counts how long something took, by upper bounds in seconds.
 class SecondsHistogram {
@@ -23,7 +23,7 @@ class SecondsHistogram {
   void write(std::string& out, const char* name, const char* help) const;
 
  private:
-  std::array<std::uint64_t, kBounds.size() + 1> counts_{};  // the last one counts what is above all bounds
+  std::array<std::uint64_t, kBounds.size() + 1> counts_{};  // the last one counts values above all bounds
   double sum_ = 0;
 };
 
@@ -33,19 +33,19 @@ class ServerMetrics {
   /// The content type of text().
   static constexpr const char* kType = "text/plain; version=0.0.4; charset=utf-8";
 
-  /// Values that are measured when the text is asked for.
+  /// Values that are measured for each text().
   struct Now {
     index waiting = 0;         // requests that wait for their turn
     std::size_t resident = 0;  // bytes of this process in memory
   };
 
-  /// Counts a response. `endpoint` must be one of a few names, because each has counters of its own from then on.
+  /// Counts a response. `endpoint` must be one of a few names, because each has its own counters.
   void count_response(std::string_view endpoint, int status);
-  /// Counts an answer that begins: it is running now, and its prompt has this many tokens.
+  /// Counts an answer that begins, and the tokens of its prompt.
   void begin_answer(index prompt_tokens);
-  /// Counts tokens of prompts whose keys and values were in the cache, so that the model did not read them again.
+  /// Counts prompt tokens whose keys and values came from the cache.
   void count_cached(index tokens);
-  /// Counts a token of an answer. `first_after`: for the first one, the seconds since its request arrived.
+  /// Counts a token of an answer. For the first one, `first_after` is the seconds since its request arrived.
   void count_token(std::optional<double> first_after = std::nullopt);
   /// Counts the end of an answer that has begun, whatever the reason, by the seconds since its request arrived.
   void end_answer(double seconds);
@@ -55,10 +55,10 @@ class ServerMetrics {
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::pair<std::string, int>, std::uint64_t, std::less<>> responses_;  // by endpoint and status
+  std::map<std::pair<std::string, int>, std::uint64_t, std::less<>> responses_;  // the keys are endpoint and status
   std::uint64_t prompt_tokens_ = 0, cached_tokens_ = 0, generated_tokens_ = 0;
   index running_ = 0;
   SecondsHistogram first_token_, request_;
 };
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -7,7 +7,7 @@
 #include "train/sample/scheduler.h"
 #include "train/system/format_numbers.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 std::string shown(std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); }
@@ -75,4 +75,4 @@ std::string plan_text(const StreamPlan& plan, std::size_t free) {
                 free == kNoLimit ? "" : concat("; ", shown(free), " of memory are free"));
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

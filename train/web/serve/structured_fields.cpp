@@ -9,7 +9,7 @@
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/request_body.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -26,7 +26,7 @@ std::string seen(const Json& value) {
   return value.is_array() ? concat("is a list of ", value.size()) : value.is_object() ? "is an object" : concat("is ", short_text(value));
 }
 
-/// Refuses fields that are not in `known`, unless they say nothing.
+/// Refuses fields that are not in `known`, unless they are empty.
 template <std::size_t N>
 void require_only(const Json& object, const std::string& field, const std::array<const char*, N>& known) {
   for (const auto& [name, value] : object.items()) {
@@ -44,7 +44,7 @@ StructuredRequest schema_of(const Json& schema, const std::string& field) {
   if (schema.is_object() || schema.is_boolean()) {
     return {.kind = Kind::schema, .text = json_text(schema), .field = field};
   }
-  // vLLM and SGLang also take a schema as a text.
+  // vLLM and SGLang also take a schema as a string.
   if (schema.is_string()) {
     try {
       Json parsed = parse_in_order(schema.get_ref<const std::string&>(), {.levels = 64, .values = std::size_t{1} << 17}, field);
@@ -82,6 +82,7 @@ StructuredRequest response_format_of(const Json& format, const std::string& fiel
     refuse_structure(field, seen(format),
                      R"(, expected {"type": "json_object"}, {"type": "json_schema", "json_schema": {...}} or {"type": "text"})");
   }
+  // Return for the types without a schema, or with one in llama.cpp's place.
   if (*type == "text") {
     require_only(format, field, std::array{"type"});
     return {};
@@ -100,6 +101,7 @@ StructuredRequest response_format_of(const Json& format, const std::string& fiel
   if (named == nullptr && bare != nullptr) {
     return schema_of(*bare, field + ".schema");
   }
+  // Check the fields next to the schema.
   const std::string within = field + ".json_schema";
   if (named == nullptr || !named->is_object()) {
     refuse_structure(within, named == nullptr ? "is missing" : seen(*named), R"(, expected {"name": ..., "schema": {...}})");
@@ -113,6 +115,7 @@ StructuredRequest response_format_of(const Json& format, const std::string& fiel
   if (const Json* const strict = find_value(*named, "strict"); strict != nullptr && !strict->is_boolean()) {
     refuse_structure(within + ".strict", seen(*strict), ", expected true or false");
   }
+  // Read the schema.
   const Json* const schema = find_value(*named, "schema");
   if (schema == nullptr) {
     refuse_structure(within + ".schema", "is missing, expected a JSON schema, an object");
@@ -187,4 +190,4 @@ StructuredRequest read_structured_request(const Json& request) {
   return found;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -8,7 +8,7 @@
 #include "train/system/json.h"
 #include "train/web/serve/api_error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 std::optional<Grammar> content_grammar(const StructuredRequest& request, const std::function<void()>& on_progress) {
   using Kind = StructuredRequest::Kind;
@@ -40,4 +40,4 @@ std::optional<Grammar> content_grammar(const StructuredRequest& request, const s
   return std::nullopt;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

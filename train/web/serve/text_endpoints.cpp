@@ -10,13 +10,13 @@
 #include "train/web/serve/request_body.h"
 #include "train/web/serve/request_fields.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-/// Returns a token's text; its bytes as numbers if they are not UTF-8.
+/// Returns a token's text, or its bytes as numbers if they are not UTF-8.
 ordered_json piece_of(const Tokenizer& tokenizer, Token token) {
   const std::string text = tokenizer.decode_inside(std::span(&token, 1));
   if (!utf8::first_invalid(text)) {
@@ -45,7 +45,7 @@ std::string tokens_json(const ServedModel& model, const std::vector<Token>& toke
   return json_text(object);
 }
 
-/// The tokens of a text: with `add_special` after the token that begins every text, as /v1/completions does.
+/// Returns the tokens of a text; with `add_special`, after the token that begins every text, as /v1/completions does.
 std::vector<Token> tokens_of(const Tokenizer& tokenizer, const std::string& text, bool add_special, bool parse_special) {
   std::vector<Token> tokens = parse_special ? tokenizer.encode_with_special(text) : tokenizer.encode(text);
   const std::optional<Token> before = tokenizer.text_tokens().before;
@@ -65,7 +65,7 @@ std::string tokenize_json(const std::vector<ServedModel>& models, std::string_vi
   const ServedModel& model = model_named(models, wanted);
   const bool with_pieces = fields.flag("with_pieces");
 
-  // A conversation.
+  // Encode a conversation.
   if (fields.find("messages") != nullptr) {
     auto chat = parse_json<ordered_json>(body, kBodyLimits);
     const PartsFreer chat_freer(chat);
@@ -78,7 +78,7 @@ std::string tokenize_json(const std::vector<ServedModel>& models, std::string_vi
     }
   }
 
-  // A text.
+  // Encode a text.
   require_names(object, {"content", "prompt", "messages", "add_special", "add_special_tokens", "parse_special", "with_pieces", "model"});
   const bool is_prompt = fields.find("content") == nullptr;
   const char* const name = is_prompt ? "prompt" : "content";
@@ -131,4 +131,4 @@ std::string apply_template_json(const std::vector<ServedModel>& models, std::str
   return json_text(response);
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -7,9 +7,8 @@
 #include "train/web/serve/served_model.h"
 
 // Endpoints that generate nothing: they show how a text or a conversation becomes tokens. Their requests and responses are those of
-// llama.cpp's server; /tokenize also accepts those of vLLM's. A request may name its model. All throw ApiError for a request that is not
-// valid.
-namespace dikkat {
+// llama.cpp's server; /tokenize also accepts vLLM's requests. A request may name its model. All throw ApiError for an invalid request.
+namespace dikkat::serve {
 
 /// POST /tokenize: {"content": "...", "add_special": false, "parse_special": true, "with_pieces": false}, {"prompt": "..."}, which adds
 /// special tokens by default, or {"messages": [...]} with the fields of a chat request. Returns {"tokens": [...], "count",
@@ -17,7 +16,7 @@ namespace dikkat {
 std::string tokenize_json(const std::vector<ServedModel>& models, std::string_view body);
 /// POST /detokenize: {"tokens": [...]}. Returns {"content": "..."}.
 std::string detokenize_json(const std::vector<ServedModel>& models, std::string_view body);
-/// POST /apply-template: the body of a chat request. Returns {"prompt": "..."}, the text that the model would get.
+/// POST /apply-template: the body of a chat request. Returns {"prompt": "..."}, the text that the model would read.
 std::string apply_template_json(const std::vector<ServedModel>& models, std::string_view body);
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace dikkat {
+namespace dikkat::serve {
 
 std::vector<double> log_probabilities(std::span<const float> logits, std::span<const Token> ids) {
   const auto highest = static_cast<double>(*std::ranges::max_element(logits));
@@ -19,4 +19,4 @@ std::vector<double> log_probabilities(std::span<const float> logits, std::span<c
   return found;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

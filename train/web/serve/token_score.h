@@ -8,9 +8,9 @@
 #include "autograd/base/index.h"
 #include "train/text/token.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
-/// A token of an answer, and how likely it was: natural logarithms of the model's own probabilities, whatever the sampling options.
+/// A token of an answer, and how likely it was: natural logarithms of the model's own probabilities, before sampling options.
 struct TokenScore {
   std::string text{};  // may end within a character
   double log_probability = 0;
@@ -21,4 +21,4 @@ struct TokenScore {
 /// Returns the log probability of each of `ids` under softmax(logits), computed in f64.
 std::vector<double> log_probabilities(std::span<const float> logits, std::span<const Token> ids);
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -8,7 +8,7 @@
 #include "train/system/json.h"
 #include "train/web/serve/api_error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -49,6 +49,7 @@ Tool read_tool(const Json& tool, const std::string& path) {
   if (!tool.is_object()) {
     refuse_tool(path, found(tool), ", ", kForm);
   }
+  // Require a function, and no unknown fields.
   const Json* const type = find_value(tool, "type");
   if (type == nullptr || *type != "function") {
     refuse_tool(path + ".type", type == nullptr ? "is missing" : found(*type), ", expected \"function\": other tools are not supported");
@@ -64,6 +65,7 @@ Tool read_tool(const Json& tool, const std::string& path) {
                   "is not a field of a function that this server knows, expected name, description, parameters or strict");
     }
   }
+  // Check the fields of the function.
   const Json* const name = find_value(*function, "name");
   if (name == nullptr || !name->is_string() || !is_name(name->get_ref<const std::string&>())) {
     refuse_tool(path + ".function.name", name == nullptr ? "is missing" : found(*name), ", expected 1 to ", kLongestName,
@@ -97,6 +99,7 @@ std::string name_of_choice(const Json& choice) {
 ToolRequest read_tool_request(const Json& request) {
   ToolRequest all;
   all.several = flag(request, "parallel_tool_calls").value_or(true);
+  // Read the tools.
   const Json* const list = find_value(request, "tools");
   if (list != nullptr && !is_nothing(*list)) {
     if (!list->is_array() || list->size() > kMostTools) {
@@ -113,6 +116,7 @@ ToolRequest read_tool_request(const Json& request) {
     all.choice = ToolChoice::automatic;
     all.text = json_text(*list);
   }
+  // Read the choice. A choice of one function drops the other tools.
   const Json* const choice = find_value(request, "tool_choice");
   if (choice == nullptr || *choice == "auto") {
     return all;
@@ -136,7 +140,7 @@ ToolRequest read_tool_request(const Json& request) {
 
 ReasoningRequest read_reasoning_request(const Json& request) {
   ReasoningRequest reasoning;
-  // Whether the answer reasons.
+  // Read whether the answer reasons, from all fields that set it.
   const char* source = nullptr;
   const auto set = [&](const char* name, std::optional<bool> is_on) {
     if (is_on && reasoning.is_on && *is_on != *reasoning.is_on) {
@@ -158,6 +162,7 @@ ReasoningRequest read_reasoning_request(const Json& request) {
     others.erase("enable_thinking");
     reasoning.variables = others.empty() ? "" : json_text(others);
   }
+  // Read the effort.
   if (const Json* const effort = find_value(request, "reasoning_effort")) {
     constexpr std::array kEfforts = {"none", "minimal", "low", "medium", "high", "xhigh"};
     if (!effort->is_string() || std::ranges::find(kEfforts, effort->get_ref<const std::string&>()) == kEfforts.end()) {
@@ -165,7 +170,7 @@ ReasoningRequest read_reasoning_request(const Json& request) {
     }
     reasoning.effort = effort->get<std::string>();
   }
-  // What becomes of it.
+  // Read where the reasoning goes.
   if (const Json* const format = find_value(request, "reasoning_format")) {
     constexpr std::array kFormats = {"auto", "deepseek", "none"};
     if (!format->is_string() || std::ranges::find(kFormats, format->get_ref<const std::string&>()) == kFormats.end()) {
@@ -178,4 +183,4 @@ ReasoningRequest read_reasoning_request(const Json& request) {
   return reasoning;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

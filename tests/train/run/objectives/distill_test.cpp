@@ -75,7 +75,7 @@ class Distilling : public ::testing::Test {
     Config c = config;
     c.distill = {};
     const NewRun run = load_new_run(c, {}, {});
-    const TaughtText text(run.data, "a test");
+    const TeacherPositions text(run.data, "a test");
     const bool is_stream = text.is_stream();
     TeacherHeader header = teacher_header(text, *run.data.tokenizer,
                                           {.top = 8,
@@ -118,7 +118,7 @@ TEST_F(Distilling, TargetsHaveNumbers) {
       resolve(c);
     }
     const NewRun run = load_new_run(c, {}, {});
-    const TaughtText text(run.data, "a test");
+    const TeacherPositions text(run.data, "a test");
     const auto token_of = [](const Batch& batch, std::size_t at) { return std::pair(batch.inputs[at], batch.targets[at]); };
     // The teacher's.
     std::vector<std::pair<Token, Token>> seen;

@@ -23,7 +23,7 @@ std::vector<Answer> three_pairs() {
           {.tokens = 1, .role = AnswerRole::chosen, .reference = -0.5}, {.tokens = 2, .role = AnswerRole::rejected, .reference = -3.0},
           {.tokens = 7, .role = AnswerRole::chosen, .reference = -9.0}, {.tokens = 4, .role = AnswerRole::rejected, .reference = -2.0}};
 }
-std::vector<Answer> three_judgements() {
+std::vector<Answer> three_judgments() {
   std::vector<Answer> all = three_pairs();
   const AnswerRole roles[] = {AnswerRole::good, AnswerRole::bad, AnswerRole::good};
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -70,7 +70,7 @@ TEST(PreferenceLoss, DerivativesAreThoseOfTheLoss) {
   kto.bad_weight = 0.75;
   for (const double share : {0.0, 0.3}) {
     kto.sft_share = share;
-    expect_slopes(kto, three_judgements());
+    expect_slopes(kto, three_judgments());
   }
 }
 
@@ -94,7 +94,7 @@ TEST(PreferenceLoss, IsThatOfThePapers) {
 
 TEST(PreferenceLoss, OfKtoEstimatesTheDivergence) {
   const PreferenceConfig config = with_method(PreferenceMethod::kto);
-  const std::vector<Answer> answers = three_judgements();
+  const std::vector<Answer> answers = three_judgments();
   const double z = 0.1 * (0.5 + 0.5 + 0.5) / 3;
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   const PreferenceSums sums = sums_of(config, answers, kLogProbabilities);

@@ -109,7 +109,7 @@ TEST_F(Preferences, BeginAtLnTwoWithoutMargins) {
   }
 }
 
-TEST_F(Preferences, AreLearntByEveryMethod) {
+TEST_F(Preferences, AreLearnedByEveryMethod) {
   for (const PreferenceMethod method :
        {PreferenceMethod::dpo, PreferenceMethod::ipo, PreferenceMethod::orpo, PreferenceMethod::simpo, PreferenceMethod::kto}) {
     for (const index rank : {0, 2}) {

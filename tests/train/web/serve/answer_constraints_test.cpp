@@ -10,7 +10,7 @@
 #include "train/text/bpe_tokenizer.h"
 #include "train/web/serve/api_error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 /// A byte is a token; <call>, </call> and <end> are special tokens.
@@ -51,7 +51,7 @@ TEST(AnswerConstraints, AllowMarksThatAreSpecialTokens) {
   const Gpt gpt(Scope(store), {.n_layer = 1, .n_head = 1, .n_embd = 8, .block_size = 400, .vocab_size = 259});
   ServedModel model{
       .gpt = gpt, .tokenizer = tokenizer, .name = "tiny", .fingerprint = "", .form = ChatTemplate(TemplateName::own, kForm, tokenizer)};
-  model.answers = answer_form_of(*model.form);
+  model.answers = answer_format_of(*model.form);
   ASSERT_TRUE(model.answers.calls) << model.answers.why_no_calls;
   EXPECT_EQ(model.answers.calls->end, "</call>");
   AnswerConstraints constraints(model);
@@ -99,7 +99,7 @@ struct MarkedModel {
   ServedModel served = [this] {
     ServedModel model{
         .gpt = gpt, .tokenizer = tokenizer, .name = "tiny", .fingerprint = "", .form = ChatTemplate(TemplateName::own, kForm, tokenizer)};
-    model.answers = answer_form_of(*model.form);
+    model.answers = answer_format_of(*model.form);
     return model;
   }();
 };
@@ -153,4 +153,4 @@ TEST(AnswerConstraints, StopWhenAskedTo) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

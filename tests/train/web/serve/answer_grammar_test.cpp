@@ -7,34 +7,34 @@
 #include "train/text/byte_tokenizer.h"
 #include "train/web/serve/api_error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
-const AnswerForm kMarked{.calls = CallForm{.begin = "<call>",
-                                           .end = "</call>",
-                                           .name_key = "name",
-                                           .arguments_key = "arguments",
-                                           .several = true,
-                                           .before = "<call>{\"name\": \"",
-                                           .between = "\", \"arguments\": ",
-                                           .after = "}</call>",
-                                           .separator = "\n"}};
-const AnswerForm kUnmarked{
-    .calls = CallForm{
+const AnswerFormat kMarked{.calls = CallFormat{.begin = "<call>",
+                                               .end = "</call>",
+                                               .name_key = "name",
+                                               .arguments_key = "arguments",
+                                               .several = true,
+                                               .before = "<call>{\"name\": \"",
+                                               .between = "\", \"arguments\": ",
+                                               .after = "}</call>",
+                                               .separator = "\n"}};
+const AnswerFormat kUnmarked{
+    .calls = CallFormat{
         .name_key = "name", .arguments_key = "parameters", .before = "{\"name\": \"", .between = "\", \"parameters\": ", .after = "}"}};
-const AnswerForm kListed{.calls = CallForm{.begin = "[CALLS]",
-                                           .name_key = "name",
-                                           .arguments_key = "arguments",
-                                           .is_list = true,
-                                           .several = true,
-                                           .before = "{\"name\": \"",
-                                           .between = "\", \"arguments\": ",
-                                           .after = "}",
-                                           .open = "[CALLS][",
-                                           .separator = ", ",
-                                           .close = "]"}};
+const AnswerFormat kListed{.calls = CallFormat{.begin = "[CALLS]",
+                                               .name_key = "name",
+                                               .arguments_key = "arguments",
+                                               .is_list = true,
+                                               .several = true,
+                                               .before = "{\"name\": \"",
+                                               .between = "\", \"arguments\": ",
+                                               .after = "}",
+                                               .open = "[CALLS][",
+                                               .separator = ", ",
+                                               .close = "]"}};
 
-AnswerForm thinking(AnswerForm form) {
+AnswerFormat thinking(AnswerFormat form) {
   form.think_begin = "<think>";
   form.think_end = "</think>";
   return form;
@@ -48,7 +48,7 @@ ToolRequest some_tools(ToolChoice choice, bool several = true) {
           .several = several};
 }
 
-std::shared_ptr<const TokenGrammar> compiled(const AnswerForm& form, const AnswerRules& rules) {
+std::shared_ptr<const TokenGrammar> compiled(const AnswerFormat& form, const AnswerRules& rules) {
   const ByteTokenizer tokenizer;
   const std::optional<Grammar> grammar = answer_grammar(form, rules);
   return grammar ? std::make_shared<const TokenGrammar>(*grammar, std::make_shared<const TokenTrie>(tokenizer), std::vector<Token>{})
@@ -56,7 +56,7 @@ std::shared_ptr<const TokenGrammar> compiled(const AnswerForm& form, const Answe
 }
 
 /// Checks which texts match.
-void expect_texts(const AnswerForm& form, const AnswerRules& rules, const std::vector<std::string>& matching,
+void expect_texts(const AnswerFormat& form, const AnswerRules& rules, const std::vector<std::string>& matching,
                   const std::vector<std::string>& others) {
   const auto grammar = compiled(form, rules);
   ASSERT_TRUE(grammar);
@@ -80,7 +80,7 @@ TEST(AnswerGrammar, ForcesCalls) {
   expect_texts(kMarked, {.tools = one}, {kAddCall}, {kAddCall + "\n" + kAddCall});
   expect_texts(kListed, {.tools = several}, {R"([CALLS][{"name": "add", "arguments": {"a": 1}}, {"name": "now", "arguments": {}}])"},
                {R"([CALLS][])", R"([CALLS][{"name": "add", "arguments": {"a": 1}})"});
-  AnswerForm turned = kMarked;
+  AnswerFormat turned = kMarked;
   turned.calls->arguments_first = true;
   turned.calls->before = R"(<call>{"arguments": )";
   turned.calls->between = R"(, "name": ")";
@@ -108,7 +108,7 @@ TEST(AnswerGrammar, LeavesTheChoiceToTheModel) {
 
 TEST(AnswerGrammar, ReasoningComesFirst) {
   const ToolRequest required = some_tools(ToolChoice::required), free = some_tools(ToolChoice::automatic);
-  const AnswerForm form = thinking(kMarked);
+  const AnswerFormat form = thinking(kMarked);
   expect_texts(form, {.tools = required}, {kAddCall, "<think>a <call> b</think>\n\n" + kAddCall, "\n<think></think>" + kAddCall},
                {"<think>a</think>", "<think>" + kAddCall, "<think>a</think>b" + kAddCall});
   expect_texts(form, {.tools = required, .reasons = false}, {kAddCall}, {"<think>a</think>" + kAddCall});
@@ -141,4 +141,4 @@ TEST(AnswerGrammar, RefusesASchemaByItsPath) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

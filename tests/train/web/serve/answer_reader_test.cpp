@@ -4,41 +4,41 @@
 
 #include "autograd/base/error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
-const AnswerForm kHermes{.think_begin = "<think>",
-                         .think_end = "</think>",
-                         .calls = CallForm{.begin = "<tool_call>",
-                                           .end = "</tool_call>",
-                                           .name_key = "name",
-                                           .arguments_key = "arguments",
-                                           .several = true,
-                                           .before = "<tool_call>\n{\"name\": \"",
-                                           .between = "\", \"arguments\": ",
-                                           .after = "}\n</tool_call>",
-                                           .separator = "\n"}};
-const AnswerForm kBare{
-    .calls = CallForm{
+const AnswerFormat kHermes{.think_begin = "<think>",
+                           .think_end = "</think>",
+                           .calls = CallFormat{.begin = "<tool_call>",
+                                               .end = "</tool_call>",
+                                               .name_key = "name",
+                                               .arguments_key = "arguments",
+                                               .several = true,
+                                               .before = "<tool_call>\n{\"name\": \"",
+                                               .between = "\", \"arguments\": ",
+                                               .after = "}\n</tool_call>",
+                                               .separator = "\n"}};
+const AnswerFormat kBare{
+    .calls = CallFormat{
         .name_key = "name", .arguments_key = "parameters", .before = "{\"name\": \"", .between = "\", \"parameters\": ", .after = "}"}};
-const AnswerForm kList{.calls = CallForm{.begin = "[TOOL_CALLS]",
-                                         .name_key = "name",
-                                         .arguments_key = "arguments",
-                                         .is_list = true,
-                                         .several = true,
-                                         .before = "{\"name\": \"",
-                                         .between = "\", \"arguments\": ",
-                                         .after = "}",
-                                         .open = "[TOOL_CALLS] [",
-                                         .separator = ", ",
-                                         .close = "]"}};
-const AnswerForm kSplit{.calls = CallForm{.begin = "<call>",
-                                          .end = "</call>",
-                                          .several = true,
-                                          .before = "<call>",
-                                          .between = "<args>",
-                                          .after = "</call>",
-                                          .separator = "\n"}};
+const AnswerFormat kList{.calls = CallFormat{.begin = "[TOOL_CALLS]",
+                                             .name_key = "name",
+                                             .arguments_key = "arguments",
+                                             .is_list = true,
+                                             .several = true,
+                                             .before = "{\"name\": \"",
+                                             .between = "\", \"arguments\": ",
+                                             .after = "}",
+                                             .open = "[TOOL_CALLS] [",
+                                             .separator = ", ",
+                                             .close = "]"}};
+const AnswerFormat kSplit{.calls = CallFormat{.begin = "<call>",
+                                              .end = "</call>",
+                                              .several = true,
+                                              .before = "<call>",
+                                              .between = "<args>",
+                                              .after = "</call>",
+                                              .separator = "\n"}};
 
 /// Parts of one kind, joined: "(reasoning)content[name arguments][name arguments]".
 struct Joined {
@@ -68,7 +68,7 @@ struct Joined {
   }
 };
 
-AnswerReader::Options options_of(const AnswerForm& form) {
+AnswerReader::Options options_of(const AnswerFormat& form) {
   return {.form = &form, .reads_reasoning = true, .tools = {"add", "get_time"}, .several = true};
 }
 
@@ -185,7 +185,7 @@ TEST(AnswerReader, WithoutToolsLeavesCallsInTheContent) {
   without.tools.clear();
   EXPECT_EQ(read(without, kAdd + " \n"), kAdd + " \n");
   EXPECT_EQ(read(without, "<think>a</think>\n" + kAdd), "(a)" + kAdd);
-  AnswerForm plain;
+  AnswerFormat plain;
   EXPECT_EQ(read(options_of(plain), kAdd), kAdd) << "no form of calls";
 }
 
@@ -272,4 +272,4 @@ TEST(AnswerReader, APartOfACallIsNoContentWhereCallsAreCertain) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -5,7 +5,7 @@
 #include "tests/support/throws.h"
 #include "train/web/serve/api_error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using testing::names;
@@ -357,4 +357,4 @@ TEST(ApiRequest, ReadsHowAnAnswerReasons) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

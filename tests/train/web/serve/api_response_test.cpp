@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 ResponseHead head(Endpoint endpoint, bool has_scores = false) {
@@ -26,7 +26,7 @@ const std::string kUsageText =
     R"("predicted_per_second":8.0})";
 
 TEST(ApiResponse, OfAText) {
-  const Piece piece{.text = "a \"b\"\n", .tokens = kScores, .ending = Ending::length};
+  const AnswerDelta piece{.text = "a \"b\"\n", .tokens = kScores, .ending = Ending::length};
   EXPECT_EQ(response_json(head(Endpoint::completions), {piece}, kUsage),
             R"({"id":"id-1","object":"text_completion",)" + kBegun +
                 R"([{"index":0,"text":"a \"b\"\n","logprobs":null,"finish_reason":"length"}],)" + kUsageText + '}');
@@ -39,7 +39,7 @@ TEST(ApiResponse, OfAText) {
 }
 
 TEST(ApiResponse, OfAConversation) {
-  const Piece piece{.choice = 1, .text = "so", .tokens = kScores, .ending = Ending::end};
+  const AnswerDelta piece{.choice = 1, .text = "so", .tokens = kScores, .ending = Ending::end};
   EXPECT_EQ(response_json(head(Endpoint::chat, true), {piece}, kUsage),
             R"({"id":"id-1","object":"chat.completion",)" + kBegun +
                 R"([{"index":1,"message":{"role":"assistant","content":"so","refusal":null},"logprobs":{"content":[{"token":"a)"
@@ -91,7 +91,7 @@ TEST(ApiResponse, OfTheModels) {
 }
 
 TEST(ApiResponse, OfReasoningAndCalls) {
-  Piece all{.text = "So.", .reasoning = "Hm"};
+  AnswerDelta all{.text = "So.", .reasoning = "Hm"};
   all.append({.calls = {{.number = 0, .name = "add"}}});
   all.append({.calls = {{.number = 0, .arguments = "{\"a\""}}});
   all.append({.choice = 1, .calls = {{.number = 0, .arguments = ": 1}"}, {.number = 1, .name = "now", .arguments = "{}"}}});
@@ -106,7 +106,7 @@ TEST(ApiResponse, OfReasoningAndCalls) {
       R"({"id":"call_11_1","type":"function","function":{"name":"now","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}])";
   EXPECT_NE(body.find(choices), std::string::npos) << body;
 
-  const auto delta = [](const Piece& piece) {
+  const auto delta = [](const AnswerDelta& piece) {
     const std::string event = piece_event(head(Endpoint::chat), piece, false);
     const std::size_t begin = event.find("\"delta\":") + 8;
     return event.substr(begin, event.find(",\"logprobs\"") - begin);
@@ -116,7 +116,7 @@ TEST(ApiResponse, OfReasoningAndCalls) {
             R"({"tool_calls":[{"index":1,"id":"call_10_1","type":"function","function":{"name":"now","arguments":""}}]})");
   EXPECT_EQ(delta({.calls = {{.number = 1, .arguments = "{"}}}), R"({"tool_calls":[{"index":1,"function":{"arguments":"{"}}]})");
 
-  Piece only_calls{.calls = {{.name = "now", .arguments = "{}"}}, .ending = Ending::length, .has_called = true};
+  AnswerDelta only_calls{.calls = {{.name = "now", .arguments = "{}"}}, .ending = Ending::length, .has_called = true};
   ResponseHead short_head = head(Endpoint::chat);
   short_head.id = "chatcmpl-0123456789abcdef";
   short_head.has_short_ids = true;
@@ -127,4 +127,4 @@ TEST(ApiResponse, OfReasoningAndCalls) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

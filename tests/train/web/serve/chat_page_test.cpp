@@ -11,7 +11,7 @@
 
 #include "train/system/sha256.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 std::string header(const HttpResponse& response, const std::string& name) {
@@ -74,7 +74,7 @@ TEST(ChatPage, PermitsOnlyItsOwnScriptsAndStyles) {
 TEST(ChatPage, NeedsNothingFromElsewhere) {
   const std::string page = chat_page({}).body;
   EXPECT_TRUE(page.starts_with("<!doctype html>\n"));
-  EXPECT_FALSE(std::regex_search(page, std::regex(R"(\{\{(styles|library|scripts|config|licences)\}\})")));
+  EXPECT_FALSE(std::regex_search(page, std::regex(R"(\{\{(styles|library|scripts|config|licenses)\}\})")));
   const std::regex loads(R"(<(link|img|script|iframe|source|object|embed)\b[^>]*\b(src|href|data)=["'](?!data:))");
   EXPECT_FALSE(std::regex_search(page, loads));
   EXPECT_FALSE(std::regex_search(page, std::regex(R"(<[^>]* (style|on[a-z]+)=)"))) << "the policy forbids them";
@@ -97,4 +97,4 @@ TEST(ChatPage, HasItsConfiguration) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

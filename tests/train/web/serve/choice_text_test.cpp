@@ -8,7 +8,7 @@
 
 #include "train/text/byte_tokenizer.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 /// Formats each piece of a text of bytes as "text|tokens".
@@ -16,7 +16,7 @@ std::vector<std::string> pieces(const std::string& text, const std::vector<std::
   const ByteTokenizer tokenizer;
   ChoiceText choice(2, tokenizer, 'x', stops, offset);
   std::vector<std::string> given;
-  const auto note = [&](const Piece& piece) {
+  const auto note = [&](const AnswerDelta& piece) {
     EXPECT_EQ(piece.choice, 2);
     std::string tokens;
     for (const TokenScore& token : piece.tokens) {
@@ -79,17 +79,17 @@ TEST(TokenScores, AreThoseOfASoftmaxInF64) {
 
 TEST(ChoiceText, SplitsReasoningAndCalls) {
   const ByteTokenizer tokenizer;
-  const AnswerForm form{
+  const AnswerFormat form{
       .think_begin = "<think>",
       .think_end = "</think>",
-      .calls = CallForm{.begin = "<c>", .end = "</c>", .name_key = "name", .arguments_key = "arguments", .several = true}};
+      .calls = CallFormat{.begin = "<c>", .end = "</c>", .name_key = "name", .arguments_key = "arguments", .several = true}};
   const auto read = [&](const std::string& text, bool hides, bool several) {
     ChoiceText choice(0, tokenizer, 'x', {"STOP"});
     choice.set_reader(AnswerReader({.form = &form, .reads_reasoning = true, .tools = {"f"}, .several = several}));
     if (hides) {
       choice.hide_reasoning();
     }
-    Piece all;
+    AnswerDelta all;
     for (const char c : text) {
       if (!choice.stopped()) {
         all.append(choice.push(static_cast<unsigned char>(c), TokenScore{}));
@@ -99,7 +99,7 @@ TEST(ChoiceText, SplitsReasoningAndCalls) {
     return all;
   };
   const std::string text = "<think>\nHm\n</think>\nSo <c>{\"name\": \"f\", \"arguments\": {}}</c> <c>{\"name\": \"f\"}</c>";
-  const Piece all = read(text, false, true);
+  const AnswerDelta all = read(text, false, true);
   EXPECT_EQ(all.reasoning, "Hm");
   EXPECT_EQ(all.text, "So");
   EXPECT_EQ(all.calls,
@@ -107,13 +107,13 @@ TEST(ChoiceText, SplitsReasoningAndCalls) {
   EXPECT_TRUE(all.has_called);
   EXPECT_EQ(all.tokens.size(), text.size()) << "all tokens are reported";
   EXPECT_EQ(read(text, true, true).reasoning, "");
-  const Piece one = read(text, false, false);
+  const AnswerDelta one = read(text, false, false);
   EXPECT_EQ(one.calls.size(), 1U);
   EXPECT_LT(one.tokens.size(), text.size() - 10) << "one call ends the answer";
-  const Piece stopped = read("<think>a STOP</think>", false, true);
+  const AnswerDelta stopped = read("<think>a STOP</think>", false, true);
   EXPECT_EQ(stopped.reasoning, "a ");
   EXPECT_FALSE(stopped.has_called);
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

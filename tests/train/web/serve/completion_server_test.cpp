@@ -23,7 +23,7 @@
 #include "train/system/machine_memory.h"
 #include "train/web/serve/api_error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using nlohmann::json;
@@ -189,7 +189,7 @@ TEST(CompletionServer, ShowsHowTextsBecomeTokens) {
   EXPECT_TRUE(server.has_logged("POST /tokenize 400, "));
 }
 
-TEST(CompletionServer, HonoursPenaltiesAndBiases) {
+TEST(CompletionServer, HonorsPenaltiesAndBiases) {
   const Running server(small_model());
   const json forced = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 5}, {"logit_bias", {{"120", 100}}}, {"logprobs", 0}});
   EXPECT_EQ(forced["choices"][0]["text"], "xxxxx");
@@ -292,7 +292,7 @@ TEST(CompletionServer, AnswersHaveTheFormThatIsAskedFor) {
       {"properties", {{"name", {{"type", "string"}, {"maxLength", 8}}}, {"size", {{"type", "integer"}, {"minimum", 1}, {"maximum", 40}}}}},
       {"required", {"name", "size"}},
       {"additionalProperties", false}};
-  // A model that has learnt nothing writes these texts, too.
+  // A model that has learned nothing writes these texts, too.
   for (int seed = 1; seed <= 5; ++seed) {
     const json chat = server.answer(
         kChat,
@@ -860,7 +860,7 @@ ServedModel model_with_tools() {
                    "{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and not enable_thinking %}<think></think>"
                    "{% else %}<think>{% endif %}{% endif %}",
                    model.tokenizer);
-  model.answers = answer_form_of(*model.form);
+  model.answers = answer_format_of(*model.form);
   return model;
 }
 
@@ -935,7 +935,7 @@ TEST(CompletionServer, LetsTheModelCallTools) {
                    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls %}!{\"name\": \"{{ c.function.name }}\", "
                    "\"arguments\": {{ c.function.arguments | tojson }}}{% endfor %}{{ '\\n' }}{% endfor %}<assistant>",
                    model.tokenizer);
-  model.answers = answer_form_of(*model.form);
+  model.answers = answer_format_of(*model.form);
   ASSERT_TRUE(model.answers.calls) << model.answers.why_no_calls;
   const Running server(model);
   const json parameters = {{"type", "object"}, {"properties", {{"a", {{"type", "boolean"}}}}}, {"required", {"a"}}};
@@ -990,4 +990,4 @@ TEST(CompletionServer, SeparatesReasoning) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

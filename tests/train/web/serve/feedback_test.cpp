@@ -22,7 +22,7 @@
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/api_request.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using nlohmann::json;
@@ -126,7 +126,7 @@ TEST(FeedbackFile, RefusesEverythingElse) {
   EXPECT_EQ(refused(file, changed([](json& body) { body["model"] = std::string(1000, 'x'); })), Refusal(400, "model"));
   EXPECT_EQ(refused(file, changed([](json& body) { body["model"] = 3; })), Refusal(400, "model"));
   EXPECT_EQ(refused(file, changed([](json& body) { body["prompt"][1]["role"] = "boss"; })), Refusal(400, "prompt[1].role"));
-  EXPECT_EQ(refused(file, changed([](json& body) { body["prompt"][1]["colour"] = "red"; })).first, 400);
+  EXPECT_EQ(refused(file, changed([](json& body) { body["prompt"][1]["color"] = "red"; })).first, 400);
   EXPECT_EQ(refused(file, changed([](json& body) { body["prompt"] = "text"; })), Refusal(400, "completion"));
   EXPECT_EQ(refused(file, changed([](json& body) { body["completion"][0]["role"] = "user"; })), Refusal(400, "completion"));
   EXPECT_EQ(refused(file, changed([](json& body) { body["completion"].push_back(body["completion"][0]); })), Refusal(400, "completion"));
@@ -227,4 +227,4 @@ TEST(FeedbackFile, WaitsOnlyAMomentForAnotherProgramsLock) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -12,7 +12,7 @@
 #include "tests/train/web/serve/small_model.h"
 #include "train/sample/prompt_cache.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using std::chrono::milliseconds;
@@ -57,7 +57,7 @@ class RunnerInThread {
 std::vector<std::string> texts_of(Job& job) {
   std::vector<std::string> texts(static_cast<std::size_t>(job.request().options.num_samples));
   while (!job.is_over()) {
-    for (const Piece& piece : job.take(milliseconds(50))) {
+    for (const AnswerDelta& piece : job.take(milliseconds(50))) {
       texts[static_cast<std::size_t>(piece.choice)] += piece.text;
     }
   }
@@ -183,7 +183,7 @@ TEST(JobRunner, LetsRunningAnswersEndWithinTheGrace) {
   const auto runs = runner.add("a", 400);
   std::string text;
   while (text.empty()) {
-    for (const Piece& piece : runs->take(milliseconds(50))) {
+    for (const AnswerDelta& piece : runs->take(milliseconds(50))) {
       text += piece.text;
     }
   }
@@ -210,4 +210,4 @@ TEST(JobRunner, FailsWhatHasNotEndedAfterTheGrace) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -7,7 +7,7 @@
 #include "tests/support/throws.h"
 #include "tests/train/web/serve/small_model.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using std::chrono::milliseconds;
@@ -30,7 +30,7 @@ TEST(Job, HandsPiecesOverInOrder) {
   });
   std::string text, expected;
   while (!job->is_over()) {
-    for (const Piece& piece : job->take(milliseconds(50))) {
+    for (const AnswerDelta& piece : job->take(milliseconds(50))) {
       text += piece.text;
     }
   }
@@ -95,4 +95,4 @@ TEST(JobQueue, FailsWaitingJobsWhenItCloses) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

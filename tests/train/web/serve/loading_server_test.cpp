@@ -11,7 +11,7 @@
 #include "tests/train/web/serve/small_model.h"
 #include "train/web/serve/completion_server.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using testing::ask;
@@ -75,4 +75,4 @@ TEST(LoadingServer, HandsItsClientsOver) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

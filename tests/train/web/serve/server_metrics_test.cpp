@@ -7,7 +7,7 @@
 
 #include "tests/train/web/serve/prometheus_text.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using testing::PrometheusText;
@@ -112,4 +112,4 @@ TEST(ServerMetrics, LoseNothingAmongThreads) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -6,7 +6,7 @@
 #include "train/text/byte_tokenizer.h"
 #include "train/web/serve/served_model.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 
 /// A model of bytes with random weights, which writes random bytes.
 struct SmallModel {
@@ -58,4 +58,4 @@ inline const SmallModel& large_model() {
   return model;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -5,7 +5,7 @@
 #include "tests/support/throws.h"
 #include "tests/train/web/serve/small_model.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 constexpr std::size_t kMega = 1'000'000;
@@ -31,7 +31,7 @@ TEST(StreamPlan, FollowsFromTheFreeMemory) {
   }
 }
 
-TEST(StreamPlan, HonoursWishesThatFit) {
+TEST(StreamPlan, HonorsWishesThatFit) {
   const StreamPlan plan = plan_streams(kNeeds, {.streams = 9, .prompts = 75 * kMega}, 990 * kMega);
   EXPECT_EQ(plan.streams, 9);
   EXPECT_EQ(plan.prompt_positions, 7 * 128) << "whole chunks";
@@ -73,4 +73,4 @@ TEST(FreeMemory, IsWhatMayBeTaken) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

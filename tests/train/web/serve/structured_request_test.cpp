@@ -9,7 +9,7 @@
 #include "train/web/serve/api_error.h"
 #include "train/web/serve/structured_fields.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using Kind = StructuredRequest::Kind;
@@ -120,4 +120,4 @@ TEST(StructuredRequest, RestrictsTheContent) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

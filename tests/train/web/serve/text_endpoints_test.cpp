@@ -11,7 +11,7 @@
 #include "train/text/bpe_tokenizer.h"
 #include "train/web/serve/api_error.h"
 
-namespace dikkat {
+namespace dikkat::serve {
 namespace {
 
 using nlohmann::json;
@@ -131,4 +131,4 @@ TEST_F(TextEndpoints, RefuseWhatTheyDoNotUnderstand) {
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::serve

@@ -45,7 +45,7 @@ function duplicates() {
   const found = data.duplicates;
   if (found.documents === 0) return section("Duplicates", element("p", {}, "No document occurs twice."));
   return section("Duplicates",
-    element("p", {}, `${count(found.documents)} of ${count(data.documents)} documents (${bytes(found.bytes)}, ${percent(found.bytes / data.bytes)} of the text) equal an earlier one, byte for byte. A model memorises repeated text sooner, and a copy in the validation split makes the validation loss too low.`),
+    element("p", {}, `${count(found.documents)} of ${count(data.documents)} documents (${bytes(found.bytes)}, ${percent(found.bytes / data.bytes)} of the text) equal an earlier one, byte for byte. A model memorizes repeated text sooner, and a copy in the validation split makes the validation loss too low.`),
     table("The documents with the most bytes in copies", [["first", "text"], ["again", "text"], ["times", "number"], ["bytes", "number"]],
       found.most.map((one) => ({ cells: [place(one.first), place(one.second), count(one.times), count(one.bytes)] }))));
 }

@@ -7,14 +7,14 @@
 "use strict";
 
 const HOT = { light: [[255, 255, 255], [255, 214, 120], [238, 96, 60], [150, 20, 60]], dark: [[28, 33, 40], [92, 74, 20], [150, 60, 30], [190, 30, 70]] };
-const MOST = 8;  // nats; higher losses have the last colour
+const MOST = 8;  // nats; higher losses have the last color
 
 const state = { text: 0, chosen: -1, layer: "mean", head: "mean", mode: "loss" };
 const spans = [];
 
 const isDark = () => (document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
 
-// Returns the colour (red, green and blue) for a share from 0 to 1.
+// Returns the color (red, green and blue) for a share from 0 to 1.
 function heat(share) {
   const stops = HOT[isDark() ? "dark" : "light"];
   const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
@@ -162,7 +162,7 @@ function draw() {
         state.mode = "loss";
         draw();
       }) : "",
-      text.attention ? selection("Colours show", "mode", ["loss", "attention"], state.mode, (value) => { state.mode = value; paint(); }) : "",
+      text.attention ? selection("Colors show", "mode", ["loss", "attention"], state.mode, (value) => { state.mode = value; paint(); }) : "",
       text.attention ? selection("layer", "layer", layers, state.layer, (value) => { state.layer = value; paint(); }) : "",
       text.attention ? selection("head", "head", heads, state.head, (value) => { state.head = value; paint(); }) : "",
       element("span", { class: "faint" }, "0", scale, `${MOST} nats`),
