@@ -7,7 +7,7 @@
 namespace dikkat {
 
 /// Batch norm (Ioffe and Szegedy, arXiv 1502.03167): w (x - mean) / sqrt(variance + eps) + b for each channel. In training, mean and biased
-/// variance are those of the batch, and the running ones move towards them, running += momentum (batch's - running), with the unbiased
+/// variance are those of the batch. The running ones move towards them, running += momentum (batch's - running), with the unbiased
 /// variance. Otherwise the running ones are used. They are buffers, which are saved with the parameters.
 ///
 /// Every forward pass in training moves them, so a layer must not be called twice for one step, as recompute() would.

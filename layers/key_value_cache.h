@@ -34,14 +34,14 @@ class KeyValueCache {
   /// Returns the largest length of the first `sequences` sequences. Throws Error if there are fewer.
   index longest(index sequences) const;
   DType dtype() const { return dtype_; }
-  /// Returns the positions of a sequence that there is memory for.
+  /// Returns the number of positions of a sequence that there is memory for.
   index capacity() const { return capacity_; }
   /// Returns the bytes of a sequence's keys and values of `positions` positions.
   std::size_t bytes(index positions) const { return static_cast<std::size_t>(layers_ * positions) * row_bytes_; }
 
   /// Returns the rows of a sequence in layer i, for attention().
   CachedRows layer(index i, index sequence) const;
-  /// Call it when all layers have written `time` more positions of a sequence. Throws Error if there is no room for them.
+  /// Advances a sequence by `time` positions, when all layers have written them. Throws Error if there is no room for them.
   void advance(index sequence, index time);
   /// Removes all positions.
   void clear();
@@ -99,7 +99,7 @@ class CachedSequences {
   void reserve(index time);
   /// Returns the cache of layer i, for attention().
   AttentionCache layer(index i) const;
-  /// Call it when all layers have written `time` more positions of each sequence.
+  /// Advances each sequence by `time` positions, when all layers have written them.
   void advance(index time);
 
  private:

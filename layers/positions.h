@@ -33,8 +33,8 @@ class SinusoidalPositions {
 std::vector<double> rope_divisors(const TransformerConfig& config);
 
 /// Rotary positions (RoPE; Su et al., arXiv 2104.09864), for AttentionOptions::rotation: pair d of a head turns by position * f_d, with f_d
-/// = theta^(-2 d / R), scaled as the configuration says. R = rotated_size() numbers of a head are rotated; the pairs after them have f_d =
-/// 0. A pair is numbers d and D / 2 + d, whatever R is. Rotated numbers are also multiplied by rope_amplitude.
+/// = theta^(-2 d / R), scaled as the configuration asks for. R = rotated_size() numbers of a head are rotated; the pairs after them have
+/// f_d = 0. A pair is numbers d and D / 2 + d, whatever R is. Rotated numbers are also multiplied by rope_amplitude.
 class RotaryPositions {
  public:
   /// The configuration must come from checked() or with_defaults(). Layers with a window may have a base of their own

@@ -115,7 +115,7 @@ struct Stack {
   template <class Layer>
   struct Branch {
     NormPosition where;
-    double scale;  // of the output
+    double scale;  // factor of the output
     Norm norm;
     Layer layer;
     std::optional<Norm> second_norm;  // norm of the output, if there is a norm before the layer too

@@ -44,6 +44,7 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
   c = with_defaults(c);
   const char* name = kind == ModelKind::gpt ? "gpt" : "encoder-decoder";
   const auto require_size = [&](const char* key, index size) { require(size >= 1, name, ": ", key, ' ', size, ", expected 1 or more"); };
+  // Check the sizes.
   require(!c.vocab_size.is_open(), name, ": vocab_size is not given");
   require_size("n_layer", c.n_layer);
   require_size("n_encoder_layer", c.n_encoder_layer);
@@ -56,6 +57,7 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
   require(c.head_size.is_set() || c.n_embd % c.n_head == 0, name, ": n_head ", c.n_head, " does not divide n_embd ", c.n_embd);
   require_size("head_size", c.head_size);
   require(c.n_head % c.n_kv_head == 0, name, ": n_kv_head ", *c.n_kv_head, " does not divide n_head ", c.n_head);
+  // Check the keys of rotary positions.
   require(c.positions != Positions::rope || c.head_size % 2 == 0, name, ": head_size ", *c.head_size, ", expected an even one for RoPE");
   require(c.positions != Positions::rope || (c.rope_theta > 0 && c.rope_factor > 0), name, ": rope_theta ", c.rope_theta,
           " and rope_factor ", c.rope_factor, ", expected more than 0");
@@ -73,6 +75,7 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
   require(c.positions != Positions::rope || c.rope_scaling != RopeScaling::longrope || c.block_size <= c.rope_original_context, name,
           ": block_size ", c.block_size, ", expected at most rope_original_context ", c.rope_original_context,
           ": positions after it would need LongRoPE's other factors");
+  // Check windows, patterns, factors and the other keys.
   require(c.window == 0 || (c.window > 0 && kind == ModelKind::gpt), name, ": window ", c.window,
           ", expected 0, or in a gpt 1 or more: an encoder sees tokens after it");
   require(c.window_pattern >= 0 && c.rope_pattern >= 0, name, ": window_pattern ", c.window_pattern, " and rope_pattern ", c.rope_pattern,

@@ -25,8 +25,9 @@ struct Names<Positions> {
   static constexpr std::string_view of[] = {"learned", "sinusoidal", "rope", "none"};
 };
 
-/// The change of RoPE's frequencies for a longer context: not at all; all divided by a factor; as Llama 3.1 does, the high ones kept and
-/// the low ones divided; or as LongRoPE does, each divided by a number of its own (rope_short_factors), within the original context.
+/// The change of RoPE's frequencies for a longer context. linear divides all by a factor. llama3 keeps the high ones and divides the low
+/// ones, as Llama 3.1 does. longrope divides each by a number of its own (rope_short_factors), within the original context, as LongRoPE
+/// does.
 enum class RopeScaling { none, linear, llama3, longrope };
 template <>
 struct Names<RopeScaling> {
@@ -60,8 +61,7 @@ struct Names<Activation> {
   static constexpr std::string_view of[] = {"gelu", "relu", "relu2", "silu"};
 };
 
-/// The layers of a stack that add rows that belong to the tokens to the values of self-attention: none; every other one, including the
-/// last; or all.
+/// The layers of a stack that add the tokens' rows to the values of self-attention: none; every other one, including the last; or all.
 enum class ValueEmbeddings { none, alternate, all };
 template <>
 struct Names<ValueEmbeddings> {
@@ -153,7 +153,7 @@ double embedding_std(const TransformerConfig& config);
 index window_of(const TransformerConfig& config, index layer);
 /// Returns whether self-attention in layer `layer` rotates queries and keys.
 bool has_rope(const TransformerConfig& config, index layer);
-/// Returns the numbers of a head that RoPE rotates: two for each pair.
+/// Returns how many numbers of a head RoPE rotates: two for each pair.
 index rotated_size(const TransformerConfig& config);
 
 /// Returns whether self-attention in layer `layer` of a stack of `layers` has value embeddings.

@@ -120,6 +120,7 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
   std::atomic<bool> finite = true;
   for_float(store_.dtype(), "muon", [&](auto zero) {
     using T = decltype(zero);
+    // Updates a matrix in its thread's scratch memory.
     auto update_matrix = [&](index i) {
       const Scratch<T> memory(workspace);
       const Matrix& matrix = *chosen_[static_cast<std::size_t>(i)];
@@ -146,7 +147,7 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
     if (count >= 2 * thread_count()) {
       const Work work{static_cast<double>(workspace) * static_cast<double>(count)};  // a lower bound: more than enough to use all threads
       auto on_thread = [&] {
-        if (DryRun::active()) {  // to count what the products inside lease
+        if (DryRun::active()) {  // to count the memory that the products inside lease
           update_matrix(0);
         } else {
           const Scratch<T> asked(workspace);
@@ -159,6 +160,7 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
       }
     }
   });
+  // AdamW updates the other parameters.
   return others_.update(u, units) && finite;
 }
 

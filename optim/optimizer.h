@@ -94,7 +94,7 @@ class Optimizer {
   virtual bool update(const Update& update, std::span<const Unit> units) = 0;
 
   // These two are for an average of the weights (averaged.h), and do nothing without one.
-  /// Call this when the weights have their first values, with which the average begins.
+  /// Starts the average at the weights. Call it when they have their first values.
   virtual void start_average() {}
   /// Exchanges the weights and their average; a second call exchanges them back. Returns whether there is an average.
   virtual bool exchange_average() { return false; }

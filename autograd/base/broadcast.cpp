@@ -19,6 +19,7 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
 Broadcast::Broadcast(const char* op, std::span<const Shape> shapes, const Shape& also) : arrays_(static_cast<int>(shapes.size())) {
   require(!shapes.empty() && shapes.size() <= kMostArrays, op, ": ", shapes.size(), " tensors, expected 1 to ", kMostArrays);
   shape_ = shapes.front();
+  // Arrays of one shape have one joined axis.
   bool all_equal = also.rank() == 0 || also == shape_;
   for (const Shape& shape : shapes.subspan(1)) {
     all_equal = all_equal && shape == shape_;
@@ -31,6 +32,7 @@ Broadcast::Broadcast(const char* op, std::span<const Shape> shapes, const Shape&
     }
     return;
   }
+  // Find the common shape.
   for (const Shape& shape : shapes.subspan(1)) {
     shape_ = broadcast_shape(op, shape_, shape);
   }
@@ -46,6 +48,7 @@ Broadcast::Broadcast(const char* op, std::span<const Shape> shapes, const Shape&
     if (extent == 1) {
       continue;
     }
+    // Find the arrays' steps along the axis, and whether it joins the axis inside it.
     std::array<index, kMostArrays> steps{};
     bool joins = count > 0;
     const auto inner = static_cast<std::size_t>(count == 0 ? 0 : count - 1);
@@ -72,6 +75,7 @@ Broadcast::Broadcast(const char* op, std::span<const Shape> shapes, const Shape&
     whole_strides_[0] = 1;
     count = 1;
   }
+  // Put the axes into their order.
   axes_ = count;
   std::reverse(extents_.begin(), extents_.begin() + count);
   std::reverse(whole_strides_.begin(), whole_strides_.begin() + count);

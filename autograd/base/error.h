@@ -10,8 +10,7 @@
 
 namespace dikkat {
 
-/// A failure. The message says what was found, what was expected and, where it helps, what to do.
-/// The program exits with code 1.
+/// A failure. The message reports what was found, what was expected and, where it helps, what to do. The program exits with code 1.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -52,8 +51,8 @@ std::string concat(const Parts&... parts) {
 /// Returns the system's text for a value of errno.
 inline std::string describe_errno(int error) { return std::generic_category().message(error); }
 
-/// In a message, stands for the text of errno. errno is read when the message is made, so `require(::fsync(file) == 0, "...: ",
-/// errno_text)` reports the error of that call. describe_errno(errno) as an argument might be evaluated before the call.
+/// Stands for the text of errno in a message. errno is read when the message is made, so `require(::fsync(file) == 0, "...: ", errno_text)`
+/// reports the error of that call. describe_errno(errno) as an argument might be evaluated before the call.
 struct ErrnoText {};
 inline constexpr ErrnoText errno_text;
 inline void append_to(std::string& out, ErrnoText) { out += describe_errno(errno); }

@@ -5,7 +5,7 @@
 #if defined(__aarch64__)
 
 // X(macro, name, bit, word, flag) for each instruction set that compilers may use on their own. The compiler's macro is 1 if it may use the
-// set; the name is Linux's, as in /proc/cpuinfo; the bit is for kCompiledFor; the flag is in the word that getauxval() returns.
+// set. The name is Linux's, as in /proc/cpuinfo. The bit is for kCompiledFor. The flag is in the word that getauxval() returns.
 #define DIKKAT_INSTRUCTION_SETS(X)                                               \
   X(__ARM_FEATURE_CRC32, "crc32", 0, AT_HWCAP, HWCAP_CRC32)                      \
   X(__ARM_FEATURE_ATOMICS, "atomics", 1, AT_HWCAP, HWCAP_ATOMICS)                \

@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// How a weight matrix that is not trained is stored: as f32, or packed in fewer bytes. Numbers of q8 and q4 are integers with a scale for
-/// each 32 of a row, as in ggml's q8_0 and q4_0.
+/// The form in which a weight matrix that is not trained is stored: as f32, or packed in fewer bytes. Numbers of q8 and q4 are integers
+/// with a scale for each 32 of a row, as in ggml's q8_0 and q4_0.
 enum class PackedType { f32, bf16, q8, q4 };
 template <>
 struct Names<PackedType> {
@@ -26,8 +26,7 @@ inline constexpr index kScaleBlock = 32;
 ///   q8: for each block of 32 columns: for each r the scale, an f16; then for each four columns c, for each r: signed bytes, of columns c,
 ///       c + 2, c + 1, c + 3;
 ///   q4: for each block of 32 columns: for each r the scale, an f16; then for each eight columns c, for each r: four-bit numbers plus 8,
-///   with
-///       the lowest bits first, of columns c, c + 2, c + 4, c + 6, c + 1, c + 3, c + 5, c + 7.
+///       with the lowest bits first, of columns c, c + 2, c + 4, c + 6, c + 1, c + 3, c + 5, c + 7.
 /// So 16-bit lanes hold pairs of adjacent columns, as products multiply them.
 struct PackedMatrix {
   PackedType packing = PackedType::f32;

@@ -7,7 +7,7 @@
 namespace dikkat::detail {
 
 void print_exception() noexcept {
-  std::fflush(stdout);  // what was printed before the message is seen before it
+  std::fflush(stdout);  // output printed before the message is seen before it
   try {
     throw;
   } catch (const std::bad_alloc&) {

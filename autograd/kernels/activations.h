@@ -15,8 +15,8 @@ struct GeluOf {
   static constexpr T kA = T(2 * 0.7978845608028653558798921);  // 2 sqrt(2 / pi)
   static constexpr T kB = T(2 * 0.7978845608028653558798921 * 0.044715);
   static constexpr T kLog2E = T(1.4426950408889634073599247);
-  // x is clamped to these bounds, so that an infinite x does not give 0 times infinity. Below kLowest, e^-2u is infinite; above kHighest,
-  // it vanishes next to 1. In f32 they also keep the argument of exp2_within() in its range: 2^128.3 and 2^-119.4.
+  // x is clamped to these bounds, so that an infinite x does not lead to 0 times infinity. Below kLowest, e^-2u is infinite; above
+  // kHighest, it vanishes next to 1. In f32 they also keep the argument of exp2_within() in its range: 2^128.3 and 2^-119.4.
   static constexpr T kLowest = T(sizeof(T) == sizeof(float) ? -10.07 : -22);
   static constexpr T kHighest = T(sizeof(T) == sizeof(float) ? 9.8 : 22);
 

@@ -2,7 +2,7 @@
 
 #include "autograd/simd/formula.h"
 
-// The library's own elementwise functions. Each is a struct with its constants; formulas.cpp has what it computes.
+// The library's own elementwise functions. Each is a struct with its constants; formulas.cpp has its computation.
 namespace dikkat::kernels {
 
 /// A function of n numbers. Unless ResultOfIds is void, it takes ids too.

@@ -83,7 +83,7 @@ void head_norm_backward(const HeadNorm<T>& p) {
         const C* gamma = h < p.heads ? p.q_gamma : p.k_gamma;
         C* dgamma = sums + (h < p.heads ? 0 : padded);
         const C scale = scale_of_head<C>(p, head.size, x);
-        // The first pass over the head computes the sums that dx needs, and the gain's gradient.
+        // The first pass over the head computes the sum that dx needs, and the gain's gradient.
         Vec<C> products{};
         simd::for_vectors<C>(0, head.size, [&](index d, auto lanes) {
           const Vec<C> n = simd::load_as<C>(x + d, lanes) * scale;
@@ -91,6 +91,7 @@ void head_norm_backward(const HeadNorm<T>& p) {
           simd::store(dgamma + d, simd::load(dgamma + d) + g * n);
           products += g * simd::load(gamma + d, lanes) * n;
         });
+        // The second pass replaces dy by dx.
         const C mean = simd::sum<C>(products) / static_cast<C>(head.size);
         simd::for_vectors<C>(0, head.size, [&](index d, auto lanes) {
           const Vec<C> n = simd::load_as<C>(x + d, lanes) * scale;

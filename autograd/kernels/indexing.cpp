@@ -88,8 +88,8 @@ Axes axes_of(const Choice& choice) {
 /// Returns whether one id chooses a whole run of the inner axis, which is contiguous in the array.
 bool chooses_runs(const Axes& axes) { return axes.inner.ids == 0 && axes.inner.x == 1; }
 
-/// Calls f(column, place of id 0, id, place of the source) for the chosen elements of one line, columns begin to end - 1 of the inner axis,
-/// in the order of the chosen axis. `column` counts from begin.
+/// Calls f(column, place of id 0, id, place of the source) for the chosen elements of one line, in the order of the chosen axis. Columns
+/// are begin to end - 1 of the inner axis; `column` counts from begin.
 template <class F>
 void for_line(const Choice& choice, const Axes& axes, const Place& line, index begin, index end, F&& f) {
   if (axes.inner.extent == 1) {
@@ -186,6 +186,7 @@ void scatter_add(const ScatterAdd<T>& p) {
     }
   };
   const auto work = Work::elements(p.choice.shape.size());
+  // Sums of bf16 are in scratch memory, in f32.
   if constexpr (std::is_same_v<T, bf16>) {
     if (axes.chosen.extent > 1) {
       const index sums_of_a_part = p.choice.extent * part;
@@ -198,6 +199,7 @@ void scatter_add(const ScatterAdd<T>& p) {
       return;
     }
   }
+  // Other sums are in y.
   parallel_for(tasks, work, [&](index task) {
     for_task(task, [&](const Place& line, index begin, index end) { add_line(p, axes, line, begin, end); });
   });

@@ -13,7 +13,7 @@ namespace dikkat::kernels {
 struct Choice {
   using Strides = std::array<index, Shape::kMaxRank>;
 
-  Shape shape{};  // of the chosen elements
+  Shape shape{};  // shape of the chosen elements
   int axis = 0;
   index extent = 0;   // of the array along the axis: all ids are below it
   Strides strides{};  // of the array

@@ -7,9 +7,9 @@
 namespace dikkat::kernels {
 
 /// y = (x - mean) * rstd * gamma + beta for each row, with rstd = 1 / sqrt(variance + eps) and the biased variance (Ba, Kiros and Hinton,
-/// arXiv 1607.06450). Saves mean and rstd. Without `center` it is RMSNorm (Zhang and Sennrich, arXiv 1910.07467): as with a mean of 0, so
-/// rstd = 1 / sqrt(mean(x^2) + eps). With a branch, each row of x is computed first: x = residual + dropout(branch). B and Y are the types
-/// of the branch and of y.
+/// arXiv 1607.06450). Saves mean and rstd. Without `center` it is RMSNorm (Zhang and Sennrich, arXiv 1910.07467): its mean is 0, so rstd =
+/// 1 / sqrt(mean(x^2) + eps). With a branch, each row of x is computed first: x = residual + dropout(branch). B and Y are the types of the
+/// branch and of y.
 template <class T, class B = T, class Y = T>
 struct LayerNormForward {
   index rows = 0, cols = 0;
@@ -24,7 +24,7 @@ struct LayerNormForward {
 
   const T* residual = nullptr;  // (rows, cols), or null: x is given
   const B* branch = nullptr;    // (rows, cols)
-  Dropping dropping{};          // of the branch
+  Dropping dropping{};          // dropout of the branch
   T* sum = nullptr;             // (rows, cols): where x is written
 };
 template <class T, class B = T, class Y = T>

@@ -115,6 +115,7 @@ template <class T>
 void lstm_backward(const Lstm<T>& p) {
   const index state = p.batch * p.hidden, rows = p.batch * p.time;
   const Scratch<T> dh(state), dc(state);
+  // Begin with the gradients of the state after the last step.
   for_rows_of_step(p, [&](index b) {
     std::fill_n(dh + b * p.hidden, p.hidden, T(0));
     copy_or_zero(p.dlast_c, b, p.hidden, dc + b * p.hidden);

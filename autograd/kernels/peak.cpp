@@ -16,7 +16,7 @@ namespace dikkat::kernels {
 namespace {
 
 using Register = simd::Vec<float>;
-// Independent accumulators: a core that starts two multiply-adds per cycle, with a latency of up to six cycles, needs twelve; one for arm64
+// Independent accumulators. A core that starts two multiply-adds per cycle, with a latency of up to six cycles, needs twelve. An arm64 core
 // that starts four, with a latency of up to five, needs twenty.
 constexpr int kChains = simd::kBytes == 16 ? 22 : 14;
 constexpr double kLanes = simd::kLanes<float>;

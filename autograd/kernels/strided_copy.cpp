@@ -13,7 +13,7 @@ namespace dikkat::kernels {
 namespace {
 
 constexpr index kTile = 1 << 14;  // elements: enough to be worth a task
-constexpr index kSide = 16;       // of a square that is transposed within the first cache
+constexpr index kSide = 16;       // side of a square that is transposed within the first cache
 
 struct Axis {
   index extent, from, to;
@@ -128,6 +128,7 @@ void strided_copy(const StridedCopy<T>& p) {
   if (inner.to == 1 && std::abs(inner.from) > 1 && contiguous >= 0) {
     std::rotate(axes.of.begin() + contiguous, axes.of.begin() + contiguous + 1, axes.of.begin() + axes.count - 1);
     const Axis rows = axis_at(axes.count - 2);
+    // Copy square by square.
     const index row_squares = ceil_div(rows.extent, kSide), column_squares = ceil_div(inner.extent, kSide);
     const index squares = row_squares * column_squares;
     index outer = 1;

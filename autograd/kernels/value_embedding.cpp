@@ -91,6 +91,7 @@ void value_embedding_backward(const ValueEmbedding<T>& p) {
           simd::store(sums + h * padded + c, simd::load(sums + h * padded + c) + dz * simd::load_as<C>(x + c, lanes));
         });
       }
+      // Write dx of the row.
       if (p.dx) {
         T* dx = p.dx.data + row * p.width;
         for (index c = 0; c < p.channels; ++c) {
@@ -100,6 +101,7 @@ void value_embedding_backward(const ValueEmbedding<T>& p) {
           std::fill(dx + p.channels, dx + p.width, T{});
         }
       }
+      // Write de of the row.
       for (index h = 0; de != nullptr && h < p.heads; ++h) {  // after dx, which may be the same memory
         const Vec<C> gate = C(2) / (C(1) + simd::exp(-gate_logit<C>(p, x, h)));
         for_head(h, [&](index at, Vec<C> dy, auto lanes) { put_row(de + at, p.de.add, gate * dy, lanes); });

@@ -2,7 +2,7 @@
 
 #include "autograd/tape/tensor.h"
 
-// Arithmetic on f32, f64 or bf16 tensors, which is computed in f32 for bf16. Operands are broadcast as in NumPy: shapes are aligned at
+// Arithmetic on f32, f64 or bf16 tensors, which is computed in f32 for bf16. Operands are broadcast as in NumPy. Shapes are aligned at
 // their last axes, and a tensor repeats along an axis that it lacks, or in which its extent is 1. The gradient of a tensor that repeats is
 // a sum, in a fixed order. Comparisons and where() also take ids (i32); there is no arithmetic on ids, but cast() makes numbers of them.
 // All throw an Error that names the op if shapes or element types do not fit.
@@ -36,7 +36,7 @@ Tensor power(Tensor x, double exponent);
 /// Returns x, but at least `low` and at most `high`. The derivative beyond the bounds is 0. Throws Error if low is not at most high.
 Tensor clamp(Tensor x, double low, double high);
 
-/// -x.
+/// Returns -x.
 Tensor negate(Tensor x);
 /// Returns |x|, whose derivative at 0 is 0.
 Tensor abs(Tensor x);
@@ -46,7 +46,7 @@ Tensor square(Tensor x);
 Tensor sqrt(Tensor x);
 /// Returns 1 / sqrt(x).
 Tensor rsqrt(Tensor x);
-/// e^x.
+/// Returns e^x.
 Tensor exp(Tensor x);
 /// Returns the natural logarithm.
 Tensor log(Tensor x);
@@ -59,7 +59,7 @@ Tensor erf(Tensor x);
 /// Returns a x + b z in one pass over memory. z has x's shape, and a and b hold one number each, such as parameters [1].
 Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b);
 
-/// Returns 1 where the comparison holds, and 0 elsewhere, in the operands' element type; in f32 for ids (i32), so the mean of
+/// Returns 1 where the comparison holds, and 0 elsewhere, in the operands' element type. For ids (i32) it is f32, so the mean of
 /// equal(argmax(x), targets) is the share of right answers. Comparisons have no gradient.
 Tensor less(Tensor a, Tensor b);
 Tensor less_equal(Tensor a, Tensor b);

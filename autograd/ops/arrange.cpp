@@ -232,6 +232,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
                                 .to_strides = inside});
       at += part.shape()[along];
     }
+    // Keep the parts with the tape for backward.
     Tensor* const kept = tape.recording() ? tape.save<Tensor>(static_cast<index>(parts.size())) : nullptr;
     if (kept != nullptr) {
       std::copy(parts.begin(), parts.end(), kept);

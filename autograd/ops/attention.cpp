@@ -116,7 +116,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
   const index key_batches = options.key_batch ? k.x.shape()[0] : batch;
   require(k.x.shape()[0] == key_batches && v.x.shape()[0] == key_batches && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ",
           k.x.shape(), " and v ", v.x.shape(), ", expected one batch size, and as many values as keys");
-  // Check the options: batches of keys, key bounds, rotation, dropout and cache.
+  // Check the batches of keys and the key bounds.
   if (const Tensor of = options.key_batch) {
     require(of.dtype() == DType::i32 && of.shape() == Shape{batch} && options.cache == nullptr, "attention: batches of keys are ",
             of.dtype(), " ", of.shape(), ", expected i32 [", batch, "], and no cache");
@@ -133,6 +133,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
       require(0 <= key && key <= keys, "attention: key bound ", key, ", expected 0 to ", keys);
     }
   }
+  // Check rotation, dropout, window and cache.
   if (const Tensor rotation = options.rotation) {
     const bool fits = rotation.shape() == Shape{queries, options.head_size} ||
                       (options.cache != nullptr && rotation.shape() == Shape{batch, queries, options.head_size});
@@ -145,6 +146,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           options.causal ? "" : " without a causal mask", ", expected 0 or more, and a causal mask for more than 0");
   require(options.cache == nullptr || !(options.key_begin || options.key_end),
           "attention: key bounds together with a cache, expected one of them");
+  // Describe the problem.
   return {.batch = batch,
           .heads = options.heads,
           .queries = queries,
@@ -320,6 +322,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     const Sum* angles = angles_of<T>(options);
     const Tensor y = tape.make({shape.batch, shape.queries, width}, q.x.dtype());
     Sum* log2_sum = tape.save<Sum>(shape.batch * shape.heads * shape.queries);
+    // Attend, through a cache or with rounded keys if the options have them.
     if (options.cache != nullptr) {
       require(!tape.recording(), "attention: a cache has no gradients, expected a tape that does not record");
       require_room_in(*options.cache, k.x.shape(), kDType<T>);
@@ -394,6 +397,7 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
           }
         }
       };
+      // Attend to these columns of the identity, and clear them.
       set_diagonal(1);
       kernels::attention_forward<T>({.shape = shape,
                                      .q = heads_in(q.x.data<T>(), q),
@@ -404,6 +408,7 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
                                      .q_rotation = angles_of<T>(options),
                                      .k_rotation = angles_of<T>(options)});
       set_diagonal(0);
+      // Copy the columns of all heads to the weights.
       for (index i = 0; i < shape.batch * heads; ++i) {
         kernels::strided_copy<T>({.shape = {queries, count},
                                   .from = y + i / heads * queries * width + i % heads * size,

@@ -31,7 +31,7 @@ struct AttentionCache {
 };
 
 struct AttentionOptions {
-  index heads = 1;  // of queries
+  index heads = 1;  // heads of queries
   index head_size = 0;
   index key_heads = 0;  // heads of keys and values: each serves heads / key_heads adjacent heads of queries; 0: as many as heads
   /// Rotary positions: (T, head_size) of cosines | sines as RotaryPositions makes them, in the type that q is computed in; absent: none.

@@ -17,7 +17,7 @@ inline constexpr std::size_t kMostOperands = Broadcast::kMostArrays;
 /// The operands of an elementwise op in memory.
 struct BroadcastProblem {
   const Broadcast& broadcast;
-  std::size_t element;  // bytes
+  std::size_t element;  // bytes of an element
   std::array<const std::byte*, kMostOperands> x{};
   const FormulaLoops& loops;
   const void* formula;

@@ -109,6 +109,7 @@ void check_extents(std::span<const Operand> operands, std::string_view formula) 
 
 /// Reads a formula for one operand or two.
 Formula read(std::string_view given, std::span<const Tensor> x) {
+  // Remove the spaces, and split the formula at the arrow.
   std::string text;
   std::remove_copy(given.begin(), given.end(), std::back_inserter(text), ' ');
   std::string_view rest = text;
@@ -140,6 +141,7 @@ Formula read(std::string_view given, std::span<const Tensor> x) {
     }
     return formula;
   }
+  // Without an arrow, the result has the axes of "...", then the letters that occur once.
   for (int axis = formula.dotted - 1; axis >= 0; --axis) {
     formula.result.add(static_cast<char>('0' + axis));
   }

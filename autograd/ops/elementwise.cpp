@@ -44,6 +44,7 @@ BroadcastProblem problem_of(const Broadcast& broadcast, const Kept& kept) {
 template <class T>
 void backward(const Kept& kept, Tensor y, Gradients& gradients) {
   const std::span x(kept.x, kept.count);
+  // Plain loops are enough if no operand repeats.
   if (have_shape(y.shape(), x)) {
     std::array<GradOut<T>, kMostOperands> dx;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -51,6 +52,7 @@ void backward(const Kept& kept, Tensor y, Gradients& gradients) {
     }
     return run_whole_backward<T>(*kept.loops, kept.formula, x, y.size(), gradients.of<T>(y), dx);
   }
+  // Find the gradients to write.
   const Broadcast broadcast = broadcast_of(kept.name, x, y.shape());
   const BroadcastProblem problem = problem_of<T>(broadcast, kept);
   const auto* const dy = reinterpret_cast<const std::byte*>(gradients.of<T>(y));
@@ -81,6 +83,7 @@ void backward(const Kept& kept, Tensor y, Gradients& gradients) {
     }
     any_whole = false;
   }
+  // Write the gradients of operands that do not repeat, if no pass has.
   if (any_whole) {
     run_backward<T>(problem, dy, {}, now);
   }

@@ -14,7 +14,7 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
     const Tensor positions = options.positions;
     const T scale = static_cast<T>(options.scale);
     Tape& tape = begin_op(Op::embedding, {table, positions}, {tokens, options.first});
-    // Check the shapes, and the range of positions and tokens.
+    // Check the shapes.
     const index batch = tokens.shape()[0];
     const index time = tokens.shape()[1];
     const index vocabulary = table.shape()[0];
@@ -25,6 +25,7 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
     require(!options.first || (options.first.dtype() == DType::i32 && options.first.shape() == Shape{batch}),
             "embedding: first positions are ", options.first ? options.first.dtype() : DType::i32, " ",
             options.first ? options.first.shape() : Shape{}, ", expected i32 [", batch, "]");
+    // Check the range of positions and tokens.
     const auto* first = options.first ? options.first.data<std::int32_t>() : nullptr;
     for (index b = 0; positions && b < batch; ++b) {
       const index from = first == nullptr ? 0 : first[b];
@@ -48,6 +49,7 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
                                    .first = first,
                                    .scale = scale,
                                    .y = y.mutable_data<T>()});
+    // Record the cost and the backward pass.
     const double rows = bytes_of(y);  // only the table's rows that occur count; backward reads and writes them, and reads dy
     tape.record({table, positions}, {y}, {{.bytes = 2 * rows}, {.bytes = 3 * rows}}, [=](Gradients& g) {
       kernels::embedding_backward<T>({.batch = batch,

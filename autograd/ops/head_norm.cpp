@@ -37,6 +37,7 @@ Tensor head_norm(Tensor x, Tensor q_gamma, Tensor k_gamma, const HeadNormOptions
                                        .k_gamma = k_gamma ? k_gamma.data<C>() : nullptr,
                                        .x = x.data<T>(),
                                        .y = y.mutable_data<T>()};
+    // Normalize, and record the backward pass.
     kernels::head_norm_forward(problem);
     tape.record({x, q_gamma, k_gamma}, {y}, cost_of({x, q_gamma, k_gamma}, {y}), [=](Gradients& g) {
       auto backward = problem;

@@ -5,8 +5,8 @@
 namespace dikkat {
 
 struct HeadNormOptions {
-  index heads = 1;      // of queries
-  index key_heads = 1;  // of keys
+  index heads = 1;      // heads of queries
+  index key_heads = 1;  // heads of keys
   double eps = 1e-5;
 };
 

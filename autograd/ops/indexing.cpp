@@ -12,7 +12,7 @@ namespace {
 
 using Strides = std::array<index, Shape::kMaxRank>;
 
-/// Throws Error unless ids are i32, from 0 to `extent` - 1. `what` names what they choose from.
+/// Throws Error unless ids are i32, from 0 to `extent` - 1. `what` names the things that they choose from.
 template <class... What>
 void check_ids(const char* op, Tensor ids, index extent, const What&... what) {
   require(ids.dtype() == DType::i32, op, ": ids are ", ids.dtype(), " ", ids.shape(), ", expected i32");

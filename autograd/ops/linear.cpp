@@ -235,7 +235,7 @@ Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor
     const auto through_b = product(up, h.data<T>(), b, {}, y.mutable_data<T>(), true);
     multiply(product(s, x.data<T>(), weight, bias, y.mutable_data<T>()), weight, &through_b);
 
-    // The number of products in backward depends on what needs gradients.
+    // The number of products in backward depends on which operands need gradients.
     const auto products = [](const LinearShape& of, bool first, bool second) { return of.flops() * (int{first} + int{second}); };
     const bool goes_on = read.needs_gradient() || a.needs_gradient();
     const Tensor inputs[] = {x, weight, read, a, b, bias};

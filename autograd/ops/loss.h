@@ -25,9 +25,9 @@ struct CrossEntropyOptions {
   Tensor class_weights{};
   /// Targets of this value are ignored, as those of weight 0.
   std::optional<std::int32_t> ignored_target{};
-  /// The number that the sum is divided by; by default the number of targets or, with class weights or an ignored target, the sum of all
-  /// targets' weights, as in PyTorch. If that sum is 0, so is the loss; it must not be negative. With gradient accumulation, pass that of
-  /// the whole batch: then losses and gradients of the micro-batches add up to those of the batch.
+  /// The number that the sum is divided by. By default it is the number of targets or, with class weights or an ignored target, the sum of
+  /// all targets' weights, as in PyTorch. If that sum is 0, so is the loss; it must not be negative. With gradient accumulation, pass that
+  /// of the whole batch: then losses and gradients of the micro-batches add up to those of the batch.
   std::optional<double> normalizer{};
   /// In [0, 1): the share of each target that is spread evenly over all V classes, the right one included (Szegedy et al.,
   /// arXiv 1512.00567, section 7).
@@ -35,9 +35,9 @@ struct CrossEntropyOptions {
   /// Only for linear_cross_entropy(): logits z become softcap tanh(z / softcap) (Bello et al., arXiv 1611.09940; Gemma 2). 0: they are not
   /// changed; at most 40.
   double softcap = 0;
-  /// Only for linear_cross_entropy(), and not with label smoothing: if it has ids, the cost of each target becomes
-  /// (1 - share) * its cross-entropy + share * temperature^2 * -sum over the bins of t log q, where t is the teacher's probability of a bin
-  /// and q that of softmax(logits / temperature). Rows of weight 0 may have any ids.
+  /// Only for linear_cross_entropy(), and not with label smoothing. If it has ids, the cost of each target becomes (1 - share) * its
+  /// cross-entropy + share * temperature^2 * -sum over the bins of t log q. t is the teacher's probability of a bin, and q that of
+  /// softmax(logits / temperature). Rows of weight 0 may have any ids.
   Teacher teacher{};
   /// If not null, each target's term of the sum is written here; one element for each target.
   double* terms = nullptr;
@@ -65,7 +65,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
 // Losses of elements, for f32, f64 and bf16. Both tensors have one shape and type, and both may need a gradient. The terms of a bf16 loss
 // are computed and added in f32, and so is the result, a scalar. With Reduction::none it is a tensor of x's shape and type.
 
-/// How the terms of a loss become one number.
+/// The way in which the terms of a loss become one number.
 enum class Reduction : std::uint8_t {
   mean,        // their sum, divided by their number
   batch_mean,  // their sum, divided by the first extent

@@ -25,6 +25,7 @@ void check_shapes(Tensor sums, Tensor weight, Tensor bias, Tensor h0, Tensor c0)
 }  // namespace
 
 LstmStates lstm(Tensor sums, Tensor weight, Tensor bias, Tensor h0, Tensor c0) {
+  // bf16 is computed in f32.
   if (sums.dtype() == DType::bf16) {
     const LstmStates states = lstm(widened(sums), widened(weight), widened(bias), widened(h0), widened(c0));
     return {cast(states.h, DType::bf16), cast(states.last_c, DType::bf16)};
@@ -34,6 +35,7 @@ LstmStates lstm(Tensor sums, Tensor weight, Tensor bias, Tensor h0, Tensor c0) {
     Tape& tape = begin_op(Op::lstm, {sums, weight, bias, h0, c0});
     check_shapes(sums, weight, bias, h0, c0);
     const index batch = sums.shape()[0], time = sums.shape()[1], hidden = weight.shape()[1];
+    // Forward and backward share the description of the problem.
     const LstmStates made{tape.make({batch, time, hidden}, sums.dtype()), tape.make({batch, hidden}, sums.dtype())};
     const auto data = [](Tensor x) { return x ? x.data<T>() : nullptr; };
     const kernels::Lstm<T> problem{.batch = batch,

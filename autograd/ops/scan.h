@@ -46,8 +46,8 @@ class Steps {
 ///   Tensor states = scan(x, h0, [&](Tensor x_t, Tensor h) { return tanh(linear(x_t, w) + linear(h, u)); }, 1).states;
 ///
 /// x_t is a copy of the elements of step t, without the axis; backward runs through all steps. f is called once for each step, in order.
-/// Throws Error, which begins with "scan", if the axis has no elements, and if a state has another shape or type than the initial one, or
-/// fewer axes than come before the axis.
+/// Throws Error, which begins with "scan", if the axis has no elements. Also throws it if a state has another shape or type than the
+/// initial one, or fewer axes than come before the axis.
 template <class F>
 Scanned<Tensor> scan(Tensor x, Tensor initial, F&& f, int axis = 0) {
   detail::Steps steps(x, axis, &initial, 1);

@@ -36,6 +36,7 @@ Tensor add_value_embedding(Tensor qkv, Tensor x, Tensor rows, Tensor gate) {
                                              .gate = gate.data<C>(),
                                              .qkv = qkv.data<T>(),
                                              .y = y.mutable_data<T>()};
+    // Compute the sum, and record the backward pass.
     kernels::value_embedding_forward(problem);
     const double gates = 2 * static_cast<double>(problem.rows) * static_cast<double>(gate.size());
     tape.record({qkv, x, rows, gate}, {y}, cost_of({qkv, rows, gate}, {y}, gates, 2 * gates), [=](Gradients& g) {

@@ -17,14 +17,14 @@ struct ForwardRow {
   const index* steps;
   void* y;
   index count;
-  bool add;  // to y
+  bool add;  // whether to add to y
 };
 
 /// The place of a row's part of an operand's gradient.
 enum class RowGradient : std::uint8_t {
   none,
   overwrite,       // one element each, of the operand's type
-  add,             // as overwrite, but added
+  add,             // one element each, added
   sum_in_columns,  // added to one number for each element of the row, of the type of computing
   sum_in_lanes     // added to the lanes of one vector, of the type of computing
 };

@@ -343,7 +343,7 @@ template <AnyNumber X>
 X rsqrt(const X& x) {
   return 1 / sqrt(x);
 }
-/// Returns log(1 + x), which keeps the digits of a small x (Kahan's correction: what 1 + x loses is divided out).
+/// Returns log(1 + x), which keeps the digits of a small x (Kahan's correction: the rounding of 1 + x is divided out).
 template <class T>
 Number<T> log1p(Number<T> x) {
   const Number<T> sum = 1 + x, lost = sum - 1;
@@ -377,7 +377,7 @@ template <AnyNumber X>
 X clamp(const X& x, double low, double high) {
   return where(x < low, X(low), where(x > high, X(high), x));
 }
-/// 1 / (1 + e^-x).
+/// Returns 1 / (1 + e^-x).
 template <class T>
 Number<T> sigmoid(Number<T> x) {
   return 1 / (1 + exp(-x));  // e^-x may be infinite: 0

@@ -48,7 +48,8 @@ class RandomStream {
   }
   constexpr RandomStream(std::uint64_t seed, std::string_view site, std::uint64_t step) : RandomStream(seed, hash_of(site), step) {}
 
-  /// Words of elements 4 * first_group to 4 * first_group + 4 * kGroups - 1: those of group(), but computed in vectors.
+  /// The number of groups that groups() and columns() write. groups() writes the words of elements 4 * first_group to 4 * first_group + 4 *
+  /// kGroups - 1, in vectors.
   static constexpr int kGroups = 16;
   void groups(index first_group, std::uint32_t* words) const noexcept;
   /// Writes the words of groups first_group + i * apart for i < kGroups, transposed: word w of group i is words[w * kGroups + i].

@@ -31,7 +31,7 @@ inline Vec<double> power_of_positive(Vec<double> x, Vec<double> y) {
   log2 = log2 * s + (biased - (0x1p52 + 1023));
 
   // 2^t = 2^n 2^r with |r| <= 1/2. The polynomial of degree 6 has a relative error of 2^-29.
-  constexpr double kRoundF64 = 0x1.8p52;  // as kRound
+  constexpr double kRoundF64 = 0x1.8p52;  // what kRound is for f32
   const Vec<double> t = min<double>(max<double>(y * log2, broadcast(-200.0)), broadcast(200.0));
   const Vec<double> shifted = t + kRoundF64;
   const Vec<double> r = t - (shifted - kRoundF64);

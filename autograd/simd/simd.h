@@ -176,7 +176,7 @@ inline Vec<T> sign_of(Vec<T> v) {
   return reinterpret_cast<Vec<T>>(reinterpret_cast<IntVec<T>>(v) & std::numeric_limits<Int>::min());
 }
 /// Returns a derivative times a gradient or an inner derivative, as the chain rule has it. The product is 0 where one of them is 0, even if
-/// the other is infinite or NaN: so nothing flows through a branch that is not taken. Other products have the bits of a * b.
+/// the other is infinite or NaN. So nothing flows through a branch that is not taken. Other products have the bits of a * b.
 template <class T>
 inline Vec<T> chained(Vec<T> a, Vec<T> b) {
   const Vec<T> x = b == T(0) ? sign_of<T>(a) : a, y = a == T(0) ? sign_of<T>(b) : b;  // next to a 0, only a sign is left

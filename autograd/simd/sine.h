@@ -20,7 +20,7 @@ struct QuarterTurns {
 /// Divides angles from 0 to kLargestAngle, so that the rest is at most pi / 4. This is the reduction of Cody and Waite (Software Manual for
 /// the Elementary Functions, 1980): n times the upper 31 bits of pi / 2 is exact. The rest has the digits of an f32 wherever the angle is.
 inline QuarterTurns quarter_turns(Vec<double> angle) {
-  constexpr double kRoundF64 = 0x1.8p52;  // as kRound
+  constexpr double kRoundF64 = 0x1.8p52;  // what kRound is for f32
   constexpr double kUpper = 0x1.921fb544p+0, kLower = 0x1.0b4611a626331p-34, kTwoOverPi = 0x1.45f306dc9c883p-1;
   const Vec<double> n = (angle * kTwoOverPi + kRoundF64) - kRoundF64;
   return {n, (angle - n * kUpper) - n * kLower};
@@ -63,6 +63,7 @@ Vec<float> sine(Vec<float> x) {
   const Vec<float> value = (quarter & 1) != 0 ? c : s;
   const IntVec<float> below = (quarter & 2) << 30;
   const Vec<float> y = flip_signs(value, kCosine ? below : below ^ sign_bits(x));
+  // Replace the lanes of large angles.
   const IntVec<float> is_reduced = size <= kLargestAngle;
   if (!any(~is_reduced)) {
     return y;

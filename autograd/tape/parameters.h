@@ -16,7 +16,7 @@ namespace dikkat {
 
 /// Describes how a parameter is initialized. Values are a function of (seed, path), not of the order in which parameters are added.
 ///
-/// xavier_*, kaiming_* and orthogonal() are for parameters of 2 axes or more, (out, in, ...): fan_in is in times the extents after it, and
+/// xavier_*, kaiming_* and orthogonal() are for parameters of 2 axes or more, (out, in, ...). fan_in is in times the extents after it, and
 /// fan_out is out times these. A matrix that stacks several (row parts) is initialized part by part.
 struct Init {
   enum class Kind {
@@ -100,7 +100,7 @@ class Parameter {
 ///
 ///   ParameterStore store;            // layers add their parameters while they are built
 ///   store.freeze("wte.weight");      // a parameter that is not trained
-///   store.allocate(seed);            // gives them memory and initial values
+///   store.allocate(seed);            // sets up their memory and initial values
 class ParameterStore {
  public:
   /// `dtype` is the element type: the type of weights and gradients in memory. It is f32 for training, and f64 for checking gradients. The
@@ -117,7 +117,7 @@ class ParameterStore {
     std::vector<index> row_parts;  // rows of each matrix that is stacked in this one (q, k, v); empty: it is one matrix
     bool frozen = false;
     bool with_adapters = false;  // stored with the model's adapters, not with their base: a factor, or a parameter trained in full
-    PackedType packing = PackedType::f32;  // a frozen matrix is packed in this form since reserve()
+    PackedType packing = PackedType::f32;  // after reserve(), a frozen matrix is packed in this form
     index offset = 0;                      // in the slab
     void* values = nullptr;  // its part of the slab: for a frozen packed matrix, where the numbers are loaded that pack() reads
     TensorRecord record;
@@ -135,13 +135,13 @@ class ParameterStore {
   /// rows, for an Init that the shape or its numbers do not allow, and after lay_out().
   Parameter add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {});
 
-  /// Freezes a parameter: it is not trained, and has no gradient and no optimizer state. With a packing it must be a matrix. It is packed
-  /// since reserve(), as zeros until pack() is called for the numbers in Entry::values. Gradients flow through it, and products of f32 with
-  /// it are computed in f32. Throws Error if there is no such path, and after lay_out().
+  /// Freezes a parameter: it is not trained, and has no gradient and no optimizer state. With a packing it must be a matrix. After
+  /// reserve() it is packed, as zeros until pack() is called for the numbers in Entry::values. Gradients flow through it, and products of
+  /// f32 with it are computed in f32. Throws Error if there is no such path, and after lay_out().
   void freeze(std::string_view path, PackedType packing = PackedType::f32);
 
-  /// Stores a parameter with the adapters (Entry::with_adapters), as those of Role::adapter always are. Throws Error if there is no such
-  /// path.
+  /// Marks a parameter as stored with the adapters (Entry::with_adapters), as those of Role::adapter always are. Throws Error if there is
+  /// no such path.
   void keep_with_adapters(std::string_view path) { entry(path).with_adapters = true; }
 
   /// Sets up the memory and the initial values of all parameters: reserve() and initialize().
@@ -154,7 +154,7 @@ class ParameterStore {
   /// Maps the memory without touching it. Calls lay_out() if nobody has. Throws Error when there is not enough memory, or when called
   /// twice.
   void reserve();
-  /// Sets the initial values of all parameters, functions of (seed, path), one after the other; `loaded` must pack the matrices that were
+  /// Sets the initial values of all parameters, functions of (seed, path), one after the other. `loaded` must pack the matrices that were
   /// frozen with a packing. Throws Error before reserve(), and if another matrix is packed.
   void initialize(std::uint64_t seed, const Loaded& loaded = {});
   /// Initializes only the trained parameters: the others are loaded.
@@ -172,7 +172,7 @@ class ParameterStore {
   bool is_laid_out() const { return laid_out_; }
   /// Returns whether some parameters are stored as adapters, so that all others belong to their base.
   bool has_adapters() const;
-  /// Returns the elements of all parameters.
+  /// Returns the number of elements of all parameters.
   index parameter_count() const;
   /// Returns all parameters in the order of the slab; before lay_out(), in the order in which they were added.
   const std::vector<Entry*>& entries() const { return sorted_; }
@@ -181,11 +181,11 @@ class ParameterStore {
   /// Throws Error when no parameter has that path.
   Entry& entry(std::string_view path) const;
 
-  /// Returns the elements of the slab. Each parameter is padded to a multiple of 64 bytes; the padding is zero.
+  /// Returns the number of elements of the slab. Each parameter is padded to a multiple of 64 bytes; the padding is zero.
   index slab_size() const { return slab_size_; }
   /// Returns the bytes of all weights as they are stored in the end: packed_bytes() for packed matrices, their part of the slab for others.
   std::size_t weight_bytes() const;
-  /// Returns the elements of the first part of the slab, that of the trained parameters. The slab of gradients has the same size.
+  /// Returns the number of elements of the first part of the slab, that of the trained parameters. The slab of gradients has the same size.
   index trainable_size() const { return trainable_size_; }
   /// Throws Error when T is not the element type, before reserve(), and if a matrix is packed that was not frozen with a packing
   /// (freeze()).
@@ -223,7 +223,7 @@ class ParameterStore {
   std::deque<Entry> entries_;  // a deque: addresses of entries do not change
   std::vector<Entry*> sorted_;
   Pages weights_, gradients_;
-  Pages packed_;  // by packed_place()
+  Pages packed_;  // taken by packed_place()
   PackedType packing_ = PackedType::f32;
   index slab_size_ = 0;
   index trainable_size_ = 0;

@@ -106,7 +106,7 @@ class Tape {
   }
   /// Returns a tensor of this tape, not initialized.
   Tensor make(Shape shape, DType dtype, Lifetime lifetime = Lifetime::until_reset);
-  /// Call this when an op has consumed x. If x has Lifetime::until_consumed, its memory becomes free and ops refuse x afterwards.
+  /// Releases x when an op has consumed it. If x has Lifetime::until_consumed, its memory becomes free and ops refuse x afterwards.
   void release(Tensor x);
   /// Returns a tensor that shows x's elements in another shape of the same size.
   Tensor view(Tensor x, Shape shape);

@@ -11,8 +11,8 @@ namespace dikkat {
 
 class Tape;
 
-/// How long an op's result stays in memory: until the tape is reset, or until one op has consumed it (Tape::release()). The second is for
-/// results that neither backward nor any other op needs.
+/// The time that an op's result stays in memory: until the tape is reset, or until one op has consumed it (Tape::release()). The second is
+/// for results that neither backward nor any other op needs.
 enum class Lifetime : bool { until_reset, until_consumed };
 
 /// Holds where a parameter's gradient lies, and whether it was written since the last optimizer step.
@@ -105,7 +105,7 @@ class Tensor {
   }
 
   TensorRecord* record_ = nullptr;
-  std::uint32_t generation_ = 0;  // of the record, when it was this tensor's
+  std::uint32_t generation_ = 0;  // generation of the record, when it was this tensor's
 };
 
 }  // namespace dikkat

@@ -39,8 +39,8 @@ class Gpt {
   KeyValueCache cache(index sequences, std::optional<DType> dtype = {}) const;
   /// Returns the type of keys and values in cache(): `dtype`, or that of the model. Throws Error as cache() does.
   DType cache_type(std::optional<DType> dtype) const;
-  /// Returns whether keys and values of a text stay valid when its first tokens are dropped from a cache: positions matter only by their
-  /// differences. Not with learned or sinusoidal positions, nor with longrope, whose factors hold for short texts.
+  /// Returns whether keys and values of a sequence stay valid when its first tokens are dropped from a cache: positions matter only by
+  /// their differences. Not with learned or sinusoidal positions, nor with longrope, whose factors hold for short texts.
   bool has_relative_positions() const noexcept;
   /// Returns the output head's weight, (V, C).
   Tensor head() const { return head_; }

@@ -98,7 +98,7 @@ TEST(GptFixture, LossesFollowFromLogits) {
       weighted += weights[row] * loss;
     }
     EXPECT_NEAR(sum / static_cast<double>(weights.size()), gpt.read(at + "loss")[0], 1e-12) << at;
-    EXPECT_NEAR(weighted / gpt.attribute(at + "weighted/normalizer"), gpt.read(at + "weighted/loss")[0], 1e-12) << at;
+    EXPECT_NEAR(weighted / gpt.attribute(at + "weighted/normaliser"), gpt.read(at + "weighted/loss")[0], 1e-12) << at;
   }
 }
 

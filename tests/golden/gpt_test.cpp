@@ -198,7 +198,7 @@ TYPED_TEST(GoldenGpt, WeighsTargetsAndDividesByTheNormalizer) {
     Batch batch = batch_of(this->fixture_, at, 0);
     const std::vector<double> weights = this->fixture_.read(at + "weighted/target_weights");
     batch.weights.assign(weights.begin(), weights.end());
-    const double loss = model.learn(batch, this->fixture_.attribute(at + "weighted/normalizer"));
+    const double loss = model.learn(batch, this->fixture_.attribute(at + "weighted/normaliser"));
     EXPECT_LE(error_of({loss}, this->fixture_.read(at + "weighted/loss")), Bounds<TypeParam>::kLoss) << at;
     for (const std::string& name : this->fixture_.names(at + "weighted/gradients")) {
       EXPECT_LE(error_of(model.gradient(name), this->fixture_.read(at + "weighted/gradients/" + name)), Bounds<TypeParam>::kGradient)

@@ -17,8 +17,8 @@ double largest_magnitude(const std::vector<T>& values) {
   return largest;
 }
 
-/// The largest |found - expected| over the largest |expected|, which counts as `floor` if it is smaller. Infinite if sizes differ or a
-/// number is not finite.
+/// Returns the largest |found - expected|, divided by the largest |expected| or by `floor`, whichever is larger. Returns infinity if sizes
+/// differ or a number is not finite.
 template <class A, class B>
 double relative_error(const std::vector<A>& found, const std::vector<B>& expected, double floor = 1e-2) {
   if (found.size() != expected.size()) {

@@ -48,7 +48,7 @@ class HttpClient {
     }
     return true;
   }
-  /// Reads until the text contains `until`, or to the end; gives up after some seconds.
+  /// Reads until the response contains `until`, or ends, and returns it. Fails the test after 20 seconds.
   std::string read(const std::string& until = {}) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (until.empty() || read_.find(until) == std::string::npos) {

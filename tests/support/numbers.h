@@ -9,7 +9,7 @@
 
 namespace dikkat::testing {
 
-/// n numbers in [low, high), all of them floats: a function of only the arguments.
+/// Returns n floats in [low, high), which depend only on the arguments.
 inline std::vector<float> numbers(index n, std::uint64_t seed, float low = -1, float high = 1) {
   const RandomStream stream(seed, "test numbers", 0);
   std::vector<float> values(static_cast<std::size_t>(n));
@@ -28,7 +28,7 @@ std::vector<To> converted(const std::vector<From>& values) {
   return other;
 }
 
-/// Each number rounded to bf16.
+/// Returns the numbers, each rounded to bf16.
 inline std::vector<bf16> narrowed(const std::vector<float>& numbers) {
   std::vector<bf16> all;
   for (const float number : numbers) {

@@ -9,17 +9,17 @@
 
 namespace dikkat::testing {
 
-/// How far the squares of a matrix's singular values are from 1: X X^T - I, or X^T X - I with more rows than columns.
+/// The distances of a matrix's squared singular values from 1: norms of X X^T - I (X^T X - I with more rows than columns).
 struct Orthogonality {
-  double rms = 0;      // |X X^T - I| / sqrt(n), the root of the mean of their squares
-  double largest = 0;  // to some percent
+  double rms = 0;      // |X X^T - I| / sqrt(n), the root of the mean of the squared distances
+  double largest = 0;  // the largest distance, to some percent
 };
 
 /// Measures X (rows, cols), contiguous, in f64. Takes n^2 (rows + cols) operations.
 inline Orthogonality orthogonality(index rows, index cols, const float* x) {
   const bool tall = rows > cols;
   const index n = std::min(rows, cols), m = std::max(rows, cols);
-  // Compute X X^T - I, and its norm.
+  // Compute X X^T.
   const std::vector<double> wide(x, x + rows * cols);
   std::vector<double> rest(static_cast<std::size_t>(n * n));
   kernels::gemm<double>({.m = n,
@@ -33,6 +33,7 @@ inline Orthogonality orthogonality(index rows, index cols, const float* x) {
                          .transpose_b = !tall,
                          .c = rest.data(),
                          .ldc = n});
+  // Subtract I, and take the norm of the rest.
   double squares = 0;
   for (index i = 0; i < n; ++i) {
     rest[static_cast<std::size_t>(i * n + i)] -= 1;
@@ -40,7 +41,7 @@ inline Orthogonality orthogonality(index rows, index cols, const float* x) {
   for (const double value : rest) {
     squares += value * value;
   }
-  // Uses power iteration on the symmetric matrix: the factor by which it stretches a vector tends to its largest eigenvalue.
+  // Estimate the largest eigenvalue by power iteration: the factor by which the symmetric matrix stretches a vector tends to it.
   constexpr int kIterations = 100;
   std::vector<double> v(static_cast<std::size_t>(n)), product(v.size());
   for (index i = 0; i < n; ++i) {
@@ -60,6 +61,7 @@ inline Orthogonality orthogonality(index rows, index cols, const float* x) {
       value /= length;
     }
     largest = iteration == 0 ? 0 : length;
+    // Multiply the normalized vector by the matrix.
     for (index i = 0; i < n; ++i) {
       double sum = 0;
       for (index j = 0; j < n; ++j) {

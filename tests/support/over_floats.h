@@ -11,21 +11,21 @@
 #include "autograd/base/denormals.h"
 #include "autograd/simd/simd.h"
 
-// Tests of functions of vectors compare them with the C library's in f64.
+// Tests compare functions of SIMD vectors with the C library's, computed in f64.
 namespace dikkat::testing {
 
 inline constexpr int kFloatLanes = static_cast<int>(simd::kLanes<float>);
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// |found - exact| in units of the last of the 24 bits that exact has as a float.
+/// Returns |found - exact| in units of the last of the 24 bits of `exact` as a float.
 inline double ulps(float found, double exact) {
   int exponent = 0;
   std::frexp(exact, &exponent);
   return std::abs(static_cast<double>(found) - exact) / std::ldexp(1.0, exponent - 24);
 }
 
-/// Calls f(x, y) for every thousandth float x, of every exponent and both signs, including NaNs and infinities.
+/// Calls f(x, function(x)) for every thousandth float x, of every exponent and both signs, including NaNs and infinities.
 template <class Y, class F>
 void over_all_floats(Y&& function, F&& f) {
   const FlushDenormals flushed;  // as in kernels: no intermediate result may be a denormal
@@ -41,7 +41,7 @@ void over_all_floats(Y&& function, F&& f) {
   }
 }
 
-/// Expects that f(x, y) has the same bits in a lane, whatever numbers are in the others. Number i of x belongs to number i of y.
+/// Expects that a lane of f(x, y) has the same bits, whatever numbers are in the other lanes. x[i] belongs to y[i].
 template <class F>
 void expect_lanes_apart(const std::vector<float>& x, const std::vector<float>& y, F&& f) {
   for (std::size_t first = 0; first < x.size(); ++first) {

@@ -8,7 +8,7 @@
 
 namespace dikkat {
 
-/// A file in the folder beside the repository: texts of some hundred kilobytes, GPT-2's own tokenizer.
+/// Returns the path of a file in the data folder next to the repository: texts of some hundred kilobytes, and GPT-2's tokenizer.
 inline std::filesystem::path shared_data(const std::string& name) { return std::filesystem::path(DIKKAT_SHARED_DATA) / name; }
 
 }  // namespace dikkat

@@ -21,7 +21,7 @@ namespace dikkat::testing {
 class Wires {
  public:
   struct Trouble {
-    std::chrono::microseconds longest_delay{0};  // of a message, which differs from one to the next
+    std::chrono::microseconds longest_delay{0};  // the longest delay of a message; delays differ from message to message
     int silent = -1;                             // a rank whose messages are lost
   };
   Wires(int size, Trouble trouble) : size_(size), trouble_(trouble) {}

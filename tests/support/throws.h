@@ -11,7 +11,7 @@
 
 namespace dikkat::testing {
 
-/// The message of the E that f() throws; empty if nothing is thrown. An exception of another type also fails the test.
+/// Returns the message of the E that f() throws; empty if nothing is thrown. Fails the test for an exception of another type.
 template <class E = Error, class F>
 std::string error_of(F&& f) {
   try {
@@ -24,7 +24,7 @@ std::string error_of(F&& f) {
   return {};
 }
 
-/// Whether `message` has `part` in it. A number at either end of `part` must be a whole number there: "7" is not in "17" or "7.5".
+/// Returns whether `message` has `part` in it. A number at either end of `part` must be a whole number there: "7" is not in "17" or "7.5".
 inline bool has_part(std::string_view message, std::string_view part) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto digit_at = [&](std::size_t at) { return at < message.size() && is_digit(message[at]); };
@@ -39,8 +39,8 @@ inline bool has_part(std::string_view message, std::string_view part) {
   return false;
 }
 
-/// Whether a message names every part: a key, a path, a line, a value. An empty message, as when nothing was thrown, names nothing. Tests
-/// of messages use it so that the sentence around the parts can change.
+/// Returns whether a message names every part: a key, a path, a line, a value. An empty message, as when nothing was thrown, names nothing.
+/// Tests of messages use it so that the sentence around the parts can change.
 inline ::testing::AssertionResult names(std::string_view message, const std::vector<std::string>& parts) {
   if (message.empty()) {
     return ::testing::AssertionFailure() << "there is no message";
@@ -59,7 +59,7 @@ inline ::testing::AssertionResult names(std::string_view message, const std::vec
 
 namespace dikkat {
 
-/// The message of the InputError that f() throws. The test fails if f() throws nothing or another type.
+/// Returns the message of the InputError that f() throws. The test fails if f() throws nothing or another type.
 template <class F>
 std::string input_error_of(F&& f) {
   const std::string message = testing::error_of<InputError>(f);

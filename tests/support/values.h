@@ -7,13 +7,13 @@
 
 namespace dikkat::testing {
 
-/// A copy of a tensor's numbers.
+/// Returns a copy of a tensor's numbers.
 template <class T>
 std::vector<T> values_of(Tensor x) {
   return {x.data<T>(), x.data<T>() + x.size()};
 }
 
-/// The numbers of a tensor of any element type, as f64.
+/// Returns the numbers of a tensor of any element type, as f64.
 inline std::vector<double> doubles_of(Tensor x) {
   return for_element(x.dtype(), "test", [&](auto zero) {
     std::vector<double> values;

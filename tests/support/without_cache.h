@@ -33,7 +33,7 @@ inline float changed_logit(float logit, Token id, std::span<const Token> text, s
   return logit;
 }
 
-/// Continues a prompt. A full context loses its `dropped` oldest tokens. Of the options, it uses max_new_tokens, temperature, seed,
+/// Continues a prompt. A full context loses its `dropped` oldest tokens. Uses only these options: max_new_tokens, temperature, seed,
 /// first_sample, the penalties and logit_bias.
 inline std::vector<Token> generate_without_cache(const Gpt& model, index vocabulary, std::vector<Token> text, const SampleOptions& options,
                                                  index dropped) {
@@ -86,7 +86,7 @@ inline std::vector<double> log_probabilities_without_cache(Tape& tape, const Enc
   return found;
 }
 
-/// Searches the best target of a source with a beam.
+/// Searches for the best target of a source with a beam.
 inline Translation translate_without_cache(const EncoderDecoder& model, const Tokenizer& tokenizer, const std::vector<Token>& source,
                                            const TranslateOptions& options) {
   const Token end = tokenizer.sequence_tokens().value().end;

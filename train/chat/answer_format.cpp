@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What the conversations that are rendered here say. None of these words occurs in a template.
+// Words of the conversations that are rendered here. None of them occurs in a template.
 constexpr const char* kProbeText = "DikkatProbeText";
 constexpr const char* kProbeReasoning = "DikkatProbeReasoning";
 constexpr const char* kProbeDescription = "DikkatProbeDescription";
@@ -101,7 +101,7 @@ struct FoundCall {
   std::size_t end() const { return object.exists() ? object.last : second().last; }
 };
 
-/// Returns the innermost JSON object that has the name and the arguments as its values.
+/// Finds the innermost JSON object that has the name and the arguments as its values.
 bool find_object(std::string_view text, std::size_t from, FoundCall& call) {
   for (std::size_t at = call.first().first; at-- > from;) {
     const std::size_t length = text[at] == '{' ? json_length(text.substr(at)) : 0;
@@ -162,7 +162,7 @@ bool read_object(std::string_view text, const FoundCall& call, CallFormat& form)
   return !form.name_key.empty() && !form.arguments_key.empty() && !has_id(form.before) && !has_id(form.between);
 }
 
-/// Returns the text behind a call without what ends every answer.
+/// Returns the text after a call without the end that every answer has.
 std::string_view without_end_of_answer(std::string_view text, const ChatTemplate& form) {
   const auto plain = try_text(form, {.messages = {{"user", "a"}, {"assistant", kProbeText}}, .tools = tools_text()});
   const ProbePart said = plain ? part_of(*plain, kProbeText) : ProbePart();
@@ -173,7 +173,7 @@ std::string_view without_end_of_answer(std::string_view text, const ChatTemplate
   return text.substr(0, end.empty() ? std::string_view::npos : text.find(end));
 }
 
-/// Finds out how several calls follow each other. The answer is behind byte `from`.
+/// Finds out how several calls follow each other. The answer begins at byte `from`.
 void read_second_call(const ChatTemplate& form, const Conversation& conversation, std::size_t from, CallFormat& calls) {
   const std::optional<std::string> two = try_text(form, conversation);
   const auto first = two ? find_call(*two, kProbeNames[0], from) : std::nullopt;
@@ -196,7 +196,7 @@ void read_second_call(const ChatTemplate& form, const Conversation& conversation
 
 /// Returns how an answer calls tools. Sets `why` if that cannot be found out.
 std::optional<CallFormat> call_form_of(const ChatTemplate& form, std::string& why, bool& writes_calls) {
-  // Render a call. Some templates drop the content beside it, and some refuse long ids.
+  // Render a call. Some templates drop the content next to it, and some refuse long ids.
   const char* id = kLongId;
   std::optional<std::string> one = try_text(form, with_calls(1, kProbeText, id));
   if (!one) {
@@ -212,6 +212,7 @@ std::optional<CallFormat> call_form_of(const ChatTemplate& form, std::string& wh
     why = "does not write tools";
     return std::nullopt;
   }
+  // Find the byte at which the answer begins.
   std::string content = kProbeText;
   std::size_t from = part_of(*one, kProbeText).last;
   if (from == 0) {  // then the call is the whole answer, and follows the prompt
@@ -232,7 +233,7 @@ std::optional<CallFormat> call_form_of(const ChatTemplate& form, std::string& wh
     }
     return std::nullopt;
   }
-  // The text before, between and behind them.
+  // Take the text before, between and after them.
   const bool in_object = call->object.exists();
   CallFormat calls{.arguments_first = call->has_arguments_first(), .short_ids = id == kShortId};
   const std::string_view before = text.substr(from, (in_object ? call->object : call->first()).first - from);
@@ -250,6 +251,7 @@ std::optional<CallFormat> call_form_of(const ChatTemplate& form, std::string& wh
   } else {
     calls.before = inside;
   }
+  // Refuse a form that cannot be read, and look at a second call.
   const bool can_be_read = in_object ? read_object(text, *call, calls) : !calls.begin.empty() && !calls.arguments_first;
   if (!can_be_read || (calls.is_list && calls.begin.empty())) {
     why = "writes calls of tools in a form that this program cannot read";
@@ -263,7 +265,7 @@ std::optional<CallFormat> call_form_of(const ChatTemplate& form, std::string& wh
   return calls;
 }
 
-/// Finds the marks around reasoning. The second is as the first, with a slash: <think> and </think>, [THINK] and [/THINK].
+/// Finds the marks around reasoning. The second is the first with a slash: <think> and </think>, [THINK] and [/THINK].
 void read_reasoning(const ChatTemplate& form, AnswerFormat& answer) {
   Json fields = Json::object();
   fields["reasoning_content"] = kProbeReasoning;

@@ -9,11 +9,11 @@
 namespace dikkat {
 
 /// How an answer calls tools: open + CALL + separator + CALL + close, as the template writes it. A call is before + NAME + between +
-/// ARGUMENTS + after, or before + ARGUMENTS + between + NAME + after, where ARGUMENTS is a JSON object. Usually name and arguments are the
-/// values of two keys of one JSON object, which models also write with other white space.
+/// ARGUMENTS + after, or before + ARGUMENTS + between + NAME + after. ARGUMENTS is a JSON object. Usually name and arguments are the values
+/// of two keys of one JSON object, which models also write with other white space.
 struct CallFormat {
   std::string begin{};                      // the mark before a call, without white space; empty: a call is a whole answer
-  std::string end{};                        // the mark behind it, which may be empty
+  std::string end{};                        // the mark after a call, which may be empty
   std::string name_key{}, arguments_key{};  // the keys in the JSON object; both empty: name and arguments are not in one
   bool is_list = false;                     // the calls are the items of one JSON list, after `begin`
   bool several = false;                     // whether one answer may have several calls
@@ -25,15 +25,15 @@ struct CallFormat {
   bool operator==(const CallFormat&) const = default;
 };
 
-/// The parts of an answer besides its content.
+/// The parts of an answer other than its content.
 struct AnswerFormat {
   std::string think_begin{}, think_end{};  // the marks around reasoning; empty if the template has none
-  std::optional<CallFormat> calls{};       // unless the template writes no tools, or no calls that can be read
+  std::optional<CallFormat> calls{};       // nullopt if the template writes no tools, or no calls that can be read
   std::string why_no_calls{};              // continues "the chat template": "does not write tools"
   bool writes_calls = false;               // whether the template writes the calls of earlier answers
 };
 
-/// Returns the form of a template's answers, by looking at what it writes for a conversation with reasoning and calls of tools.
+/// Returns the form of a template's answers, found by rendering conversations with reasoning and calls of tools.
 AnswerFormat answer_format_of(const ChatTemplate& form);
 
 /// Returns whether an answer to this prompt begins within reasoning, because the prompt ends with the mark that begins it.

@@ -21,8 +21,8 @@ bool has_llama3(const Tokenizer& tokenizer) {
 
 /// A template in which each message is before_role ROLE after_role CONTENT end.
 struct Form {
-  std::string begin{};                      // before the first message
-  std::string before_role{}, after_role{};  // around the role
+  std::string begin{};                      // the text before the first message
+  std::string before_role{}, after_role{};  // the text around the role
   bool capitalizes = false;                 // whether the role is capitalized: "User"
   bool trims = false;                       // whether white space around a message is removed
   std::string end{};

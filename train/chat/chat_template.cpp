@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kWhiteSpace = " \t\n\r\v\f";
 
-/// Returns the mark of what a message says. Its role is chosen from a list, so it counts as the template's.
+/// Returns the mark of a message's own text. Its role is chosen from a list, so it counts as the template's.
 Origin origin_of(std::size_t message) { return static_cast<Origin>(message) + 2; }
 constexpr Origin kOther = 1;  // tools and variables
 
@@ -116,13 +116,13 @@ ChatTokens encode_text(const Tokenizer& tokenizer, const std::string& text) {
 
 }  // namespace
 
-/// The program of a template, and what it knows of the tokenizer.
+/// The program of a template, and facts about the tokenizer.
 struct ChatTemplate::Program {
   jinja::Template program;
   CalendarDate date;
-  DictItems variables;                          // of every conversation
+  DictItems variables;                          // the variables of every conversation
   std::vector<SpecialToken> special;            // longer names first
-  std::vector<std::string> roles_with_parts{};  // in whose messages a content may be a list
+  std::vector<std::string> roles_with_parts{};  // roles in whose messages a content may be a list
 };
 
 /// A conversation as a text whose parts know the messages that they come from.
@@ -134,7 +134,7 @@ class ChatTemplate::Rendered {
   const MarkedText& marked() const { return text_; }
   index size() const { return static_cast<index>(text_.size()); }
 
-  /// Returns where the parts begin and end for which `is_meant` holds; nullopt if there are none.
+  /// Returns the range from the first to the last part for which `is_meant` holds; nullopt if there is none.
   std::optional<ByteRange> range_of(auto is_meant) const {
     std::optional<ByteRange> range;
     index begin = 0;
@@ -200,6 +200,7 @@ ChatTemplate::ChatTemplate(TemplateName name, const std::string& source, const T
       set_item(program->variables, key.text()->bytes(), value);
     }
   }
+  // Find out which roles may have lists of parts.
   program->roles_with_parts = roles_with_parts([&](Value messages) {
     DictItems with = program->variables;
     set_item(with, "messages", std::move(messages));
@@ -287,7 +288,7 @@ ChatTemplate::Rendered ChatTemplate::render(const Conversation& conversation, st
   } catch (const TemplateRefusal& refusal) {
     throw TemplateRefusal(concat("the chat template refuses the messages: ", refusal.what()));
   } catch (const TemplateError& error) {
-    // Some templates add the arguments of a call to a text, so they want them as a text.
+    // Some templates add the arguments of a call to a string, so they need them as a string.
     if (std::any_of(conversation.messages.begin(), conversation.messages.begin() + static_cast<std::ptrdiff_t>(count), calls_tools)) {
       try {
         return rendered(variables_for(conversation, count, asks, true));
@@ -298,9 +299,9 @@ ChatTemplate::Rendered ChatTemplate::render(const Conversation& conversation, st
   }
 }
 
-/// Returns where a special token's name begins that the template wrote at or behind byte `at`, before the next message.
+/// Returns the first name of a special token that the template wrote at or after byte `at`, before the next message.
 std::optional<ByteRange> ChatTemplate::special_after(const Rendered& rendered, index at) const {
-  std::string_view markup;  // up to the next text that is not the template's
+  std::string_view markup;  // the template's text up to the next message
   std::size_t begin = 0;
   for (const TextPart& part : rendered.marked().parts()) {
     const auto first = std::max(begin, static_cast<std::size_t>(at));
@@ -322,7 +323,7 @@ std::optional<ByteRange> ChatTemplate::special_after(const Rendered& rendered, i
   return found;
 }
 
-/// Returns the answer in a text that ends with it: from the end of the prompt to the end of the token that ends the answer.
+/// Returns the answer at the end of a text: from the end of the prompt to the end of the answer's end token.
 ByteRange ChatTemplate::answer_in(const Rendered& rendered, const Conversation& conversation, std::size_t message) const {
   const Rendered prompt = render(conversation, message, true);
   const std::optional<ByteRange> content = rendered.message(message);
@@ -337,10 +338,10 @@ ByteRange ChatTemplate::answer_in(const Rendered& rendered, const Conversation& 
   return answer;
 }
 
-/// Returns the whole text without the messages that the data marks as not to be learned. A message begins where the one before it ends.
+/// Returns the whole text without the messages that the data excludes from training. A message begins where the one before it ends.
 std::vector<ByteRange> ChatTemplate::all_but_untrained(const Rendered& rendered, std::span<const Message> messages) const {
   std::vector<ByteRange> ranges;
-  index begin = 0, end = 0;  // of the scored text before a message; of the message before it
+  index begin = 0, end = 0;  // begin of the scored text before a message; end of the message before it
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const std::optional<ByteRange> content = rendered.message(i);
     const index last = content ? special_after(rendered, content->last).value_or(*content).last : end;
@@ -358,8 +359,7 @@ std::vector<ByteRange> ChatTemplate::all_but_untrained(const Rendered& rendered,
   return ranges;
 }
 
-/// Throws InputError unless the learned text has what the message says: its content, reasoning and the names of the functions that it
-/// calls.
+/// Throws InputError unless the learned text has the message's content, its reasoning and the names of the functions that it calls.
 void ChatTemplate::require_all_written(const Message& message, std::string_view written, std::size_t number) const {
   const auto require = [&](std::string_view wanted, const char* what) {
     require_input(has_in_order(written, wanted), "the chat template does not write all of ", what, " of message ", number, ", of the role ",
@@ -428,7 +428,7 @@ std::vector<ChatText> ChatTemplate::learn(const Conversation& conversation, Scor
     const bool by_kind = messages[i].role == "assistant" && (scored == ScoredText::answers || &messages[i] == &*last_answer);
     return messages[i].learn.value_or(by_kind);
   };
-  // A template with {% generation %} says itself what is learned.
+  // A template with {% generation %} marks the scored text itself.
   if (const std::vector<ByteRange> generated = rendered.generated(); !generated.empty()) {
     std::vector<ByteRange> ranges;
     for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -441,7 +441,7 @@ std::vector<ChatText> ChatTemplate::learn(const Conversation& conversation, Scor
     }
     return {rendered.text(std::move(ranges))};
   }
-  // Each answer is learned as the template writes it when it is the last message.
+  // Score each answer as the template writes it when it is the last message.
   struct Part {
     Rendered text;
     ByteRange scored;
@@ -466,6 +466,7 @@ std::vector<ChatText> ChatTemplate::learn(const Conversation& conversation, Scor
         is_one_text && rendered.bytes().starts_with(std::string_view(text.bytes()).substr(0, static_cast<std::size_t>(range.last)));
     parts.push_back({std::move(text), range});
   }
+  // Use one text if the whole conversation has the answers as they are scored.
   std::vector<ChatText> texts;
   if (is_one_text) {
     std::vector<ByteRange> ranges;
@@ -494,6 +495,7 @@ ChatTemplate chat_template(TemplateName name, const Tokenizer& tokenizer, const 
 ChatTokens encode(const Tokenizer& tokenizer, const ChatText& chat) {
   const std::string_view text = chat.text;
   ChatTokens all;
+  // Encode a part of the text with the markup in it.
   const auto tokens_of = [&](index first, index last) {
     std::vector<ByteRange> markup;
     for (const ByteRange& range : chat.markup) {
@@ -508,13 +510,14 @@ ChatTokens encode(const Tokenizer& tokenizer, const ChatText& chat) {
     all.scored.insert(all.scored.end(), scored, true);
     all.scored.insert(all.scored.end(), tokens.size() - scored, false);
   };
+  // Encode the text before the first scored part, then each scored part with the text up to the next one.
   const auto size = static_cast<index>(text.size());
   const index first_scored = chat.scored.empty() ? size : chat.scored.front().first;
   add_tokens(tokens_of(0, first_scored), 0);
   for (std::size_t i = 0; i < chat.scored.size(); ++i) {
     const auto [first, last] = chat.scored[i];
     const index next = i + 1 < chat.scored.size() ? chat.scored[i + 1].first : size;
-    // The scored part usually ends with a special token, where the text behind it changes no token before it.
+    // A scored part usually ends with a special token, so the text after it changes none of its tokens.
     const std::vector<Token> scored = tokens_of(first, last);
     const std::vector<Token> with_rest = tokens_of(first, next);
     if (scored.size() <= with_rest.size() && std::equal(scored.begin(), scored.end(), with_rest.begin())) {

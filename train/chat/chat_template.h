@@ -96,8 +96,8 @@ struct ChatTokens {
 /// the answer. Throws EncodeError.
 ChatTokens encode(const Tokenizer& tokenizer, const ChatText& text);
 
-/// Returns the tokens of the texts on which an example is learned: a conversation in the template, or a text between the tokenizer's begin
-/// and end tokens, all of it scored. Marks in the data (Message::learn, Conversation::learn) override `scored`.
+/// Returns the tokens of the texts on which an example is learned. The example is a conversation in the template, or a text between the
+/// tokenizer's begin and end tokens, all of it scored. Marks in the data (Message::learn, Conversation::learn) override `scored`.
 std::vector<ChatTokens> encode(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& conversation, ScoredText scored);
 
 }  // namespace dikkat

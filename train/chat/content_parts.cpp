@@ -83,7 +83,7 @@ std::vector<std::string> roles_with_parts(const std::function<MarkedText(Value m
       if (written_of_probe(render(conversation_with(role, parts_value(words, kProbe)))) == words[0] + words[1]) {
         roles.emplace_back(role);
       }
-    } catch (const jinja::TemplateError&) {  // NOLINT(bugprone-empty-catch): then it takes a text, or no messages of this role
+    } catch (const jinja::TemplateError&) {  // NOLINT(bugprone-empty-catch): then it takes a string, or no messages of this role
     }
   }
   return roles;

@@ -8,7 +8,8 @@
 
 #include "train/chat/template/value.h"
 
-// A message's content may be a list of parts: [{"type": "text", "text": "..."}, ...]. Some templates handle such lists, others take a text.
+// A message's content may be a list of parts: [{"type": "text", "text": "..."}, ...]. Some templates handle such lists, others only
+// strings.
 namespace dikkat {
 
 /// Returns the parts as one text, with `separator` between them.

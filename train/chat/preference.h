@@ -7,20 +7,20 @@
 
 namespace dikkat {
 
-/// The kind of an example for preference tuning, recognized by its fields: "chosen" and "rejected" make a pair; "prompt", "completion" and
+/// The kind of an example for preference tuning, recognized by its fields. "chosen" and "rejected" make a pair; "prompt", "completion" and
 /// "label" make an answer with a judgment.
 enum class PreferenceKind { none, pair, judged };
 
-/// An example for preference tuning: two answers to one prompt, of which one is preferred, or one answer that somebody has judged. The
-/// marks of messages (Message::learn) say what belongs to an answer.
+/// An example for preference tuning: two answers to one prompt, of which one is preferred, or one answer that somebody has judged.
+/// Message::learn marks the messages that belong to an answer.
 struct Preference {
   Conversation chosen{};       // the prompt with the preferred answer; or with the only answer
   Conversation rejected{};     // the prompt with the other answer; not used if there is a judgment
-  std::size_t prompt = 0;      // the number of messages that both begin with
+  std::size_t prompt = 0;      // the number of messages with which both begin
   std::optional<bool> good{};  // the judgment of the only answer
 
   bool is_pair() const { return !good; }
-  /// Returns whether a pair consists of two texts without messages. Then the prompt is what the tokens of both begin with.
+  /// Returns whether a pair consists of two texts without messages. Then the prompt is the tokens with which both begin.
   bool is_text() const { return chosen.messages.empty(); }
 };
 

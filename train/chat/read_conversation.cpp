@@ -141,7 +141,7 @@ std::vector<std::string_view> used_keys(ExampleKind kind, const std::string& tex
   return used;
 }
 
-/// Whether a message is an answer without text, reasoning and calls.
+/// Returns whether a message is an answer without text, reasoning and calls.
 bool is_empty_answer(const Message& message) {
   return message.role == "assistant" && message.fields.empty() && message.content.find_first_not_of(" \t\r\n") == std::string::npos;
 }
@@ -183,11 +183,13 @@ std::string unknown_fields(const json& object, const std::string& text_field) {
 Conversation read_conversation(std::string_view line, const std::string& text_field, ExampleFindings& found) {
   const json object = parse_json_line<json>(line);
   require_input(object.is_object(), "is a JSON ", json_type(object), ", expected an object on each line");
+  // Recognize the kind of example, and refuse unsupported keys.
   const ExampleKind kind = kind_of(object, text_field);
   if (kind == ExampleKind::none && preference_kind(object) == PreferenceKind::pair) {
     fail_input(unknown_fields(object, text_field));  // before its keys are refused one by one
   }
   check_keys(object, KeyPlace::line, used_keys(kind, text_field), "", found);
+  // Read the fields of this kind.
   Conversation example;
   switch (kind) {
     case ExampleKind::messages:
@@ -211,6 +213,7 @@ Conversation read_conversation(std::string_view line, const std::string& text_fi
       break;
     case ExampleKind::none: fail_input(unknown_fields(object, text_field));
   }
+  // Apply the line's marks, and count empty answers.
   example.learn = read_marks(object, kMarksOfLines, "").value_or(true);
   found.left_out += example.learn ? 0 : 1;
   found.empty_answers += example.learn ? std::ranges::count_if(example.messages, is_empty_answer) : 0;

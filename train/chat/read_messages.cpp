@@ -69,7 +69,7 @@ void read_content(const json& object, bool may_be_missing, const std::string& pa
 }
 
 /// Checks a list of calls: {"type": "function", "function": {"name", "arguments"}}. Arguments are an object, or its text as in OpenAI's
-/// protocol, which becomes an object, since that is what templates expect.
+/// protocol. The text becomes an object, which templates expect.
 json read_tool_calls(const json& list, const std::string& path) {
   if (!list.is_array() || list.empty()) {
     throw BadExample(path, concat(what_is(list), R"(, expected a list of {"function": {"name": ..., "arguments": ...}})"));
@@ -77,11 +77,13 @@ json read_tool_calls(const json& list, const std::string& path) {
   json calls = json::array();
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string place = concat(path, '[', i, ']');
+    // Find the function and its name.
     const json* const function = list[i].is_object() ? find_value(list[i], "function") : nullptr;
     const json* const name = function != nullptr && function->is_object() ? find_value(*function, "name") : nullptr;
     if (name == nullptr || !name->is_string()) {
       throw BadExample(place, concat(what_is(list[i]), R"(, expected {"function": {"name": ..., "arguments": {...}}})"));
     }
+    // Parse arguments that are the text of an object.
     json arguments = function->value("arguments", json::object());
     if (arguments.is_string()) {
       const std::optional<json> parsed = try_ordered(arguments.get_ref<const std::string&>());
@@ -93,6 +95,7 @@ json read_tool_calls(const json& list, const std::string& path) {
     if (!arguments.is_object()) {
       throw BadExample(place + ".function.arguments", concat(what_is(arguments), ", expected a JSON object or its text"));
     }
+    // Build the call in the form that templates expect.
     json call = json::object();
     if (const json* const id = find_value(list[i], "id")) {
       call["id"] = *id;

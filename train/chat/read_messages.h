@@ -16,7 +16,7 @@ namespace dikkat {
 /// including the keys that example_keys.h refuses by name. Counts keys without an effect in `found`.
 std::vector<Message> read_messages(const nlohmann::ordered_json& list, const std::string& path, ExampleFindings& found);
 
-/// Reads a list of turns in ShareGPT's form: {"from": "human", "value": "..."}. Otherwise as read_messages().
+/// Reads a list of turns in ShareGPT's form: {"from": "human", "value": "..."}. Otherwise does what read_messages() does.
 std::vector<Message> read_turns(const nlohmann::ordered_json& list, const std::string& path, ExampleFindings& found);
 
 /// Returns the "tools" of a line or a request as Conversation::tools: a list, or its text. Throws BadExample for anything else.

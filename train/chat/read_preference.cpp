@@ -16,7 +16,7 @@ using json = nlohmann::ordered_json;
 
 constexpr std::string_view kLineMarks[] = {"weight", "train", "loss"};
 
-/// Reads a text, which becomes a message of `role`, or a list of messages, or one message.
+/// Reads a string, which becomes a message of `role`, or a list of messages, or one message.
 std::vector<Message> messages_of(const json& object, const char* key, const char* role, ExampleFindings& found) {
   const json& value = object[key];
   if (value.is_string()) {
@@ -80,7 +80,7 @@ std::size_t common_messages(const std::vector<Message>& a, const std::vector<Mes
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
-/// Reads two whole conversations. The prompt is what both begin with.
+/// Reads two whole conversations. The prompt is the messages with which both begin.
 Preference whole_conversations(std::vector<Message> chosen, std::vector<Message> rejected, const std::string& tools) {
   const std::size_t prompt = common_messages(chosen, rejected);
   if (prompt == 0) {
@@ -105,7 +105,7 @@ Preference whole_conversations(std::vector<Message> chosen, std::vector<Message>
           .prompt = prompt};
 }
 
-/// Returns whether conversations repeat the prompt that is also given beside them: all of its messages, or a text as a user's message.
+/// Returns whether conversations repeat their separate prompt: all of its messages, or a string as a user's message.
 bool repeat_prompt(const std::vector<Message>& chosen, const std::vector<Message>& rejected, const std::vector<Message>& prompt,
                    bool is_text) {
   const auto common = std::span(chosen).first(common_messages(chosen, rejected));
@@ -129,6 +129,7 @@ Preference pair_of(const json& object, ExampleFindings& found) {
     throw BadExample("rejected", concat("is a JSON ", json_type(*rejected), " and \"chosen\" a JSON ", json_type(*chosen),
                                         ", expected two texts or two lists of messages, or a \"prompt\""));
   }
+  // Read two strings without a prompt as plain texts.
   const std::string tools = read_tools(object, "tools");
   if (prompt == nullptr && chosen->is_string()) {
     require_input(tools.empty(), "has \"tools\" beside plain texts, expected messages");

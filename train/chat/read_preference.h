@@ -14,10 +14,10 @@ PreferenceKind preference_kind(const nlohmann::ordered_json& object);
 
 /// Reads an object, such as a line of JSONL, for preference tuning.
 ///
-/// A pair has "chosen" and "rejected", each a text or a list of messages (read_messages()). With a "prompt", a text or a list of messages,
-/// they are what follows it. Without one, two lists are whole conversations, and the messages that both begin with are the prompt; two
-/// texts are plain texts. A "prompt" that only repeats a message of two whole conversations is allowed, and so
-/// are "messages" that equal the chosen ones. A prompt does not end with a message of the assistant.
+/// A pair has "chosen" and "rejected", each a string or a list of messages (read_messages()). With a "prompt", a string or a list of
+/// messages, they are the answers to it. Without one, two lists are whole conversations, and the messages that both begin with are the
+/// prompt; two strings are plain texts. A "prompt" that only repeats a message of two whole conversations is allowed, and so are "messages"
+/// that equal the chosen ones. A prompt does not end with a message of the assistant.
 ///
 /// A judged answer has "prompt", "completion" and "label": true or 1 for a good answer, false or 0 for a bad one.
 ///

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the texts of a content's parts; none if it has others than parts of text.
+/// Returns the texts of a content's parts; none if some are not parts of text.
 std::vector<std::string> texts_of_parts(const Json& content) {
   std::vector<std::string> texts;
   for (const Json& part : content) {
@@ -40,7 +40,7 @@ ChatText render_variables(const std::string& source, const Json& variables, cons
   const auto* const messages = variables.is_object() ? find_value(variables, "messages") : nullptr;
   require_input(messages != nullptr && messages->is_array(),
                 R"(has no list of messages, expected {"messages": [{"role": ..., "content": ...}]})");
-  // Defaults, and then what is given.
+  // Set the defaults, and then the given variables.
   constexpr jinja::Origin kInput = 1;
   const jinja::Template program(source);
   jinja::DictItems all;
@@ -61,12 +61,13 @@ ChatText render_variables(const std::string& source, const Json& variables, cons
       set(name, jinja::Value::from_json(value, name.ends_with("_token") ? jinja::kFromTemplate : kInput));
     }
   }
+  // Render the messages with these variables.
   const CalendarDate when = CalendarDate::parse(day);
   const auto rendered = [&](jinja::Value with_messages) {
     set("messages", std::move(with_messages));
     return program.render(*jinja::Value::dict(all).dict(), when);
   };
-  // Contents that are parts of text are read as everywhere.
+  // Join the parts of text for roles with which the template takes a string, as in training.
   if (std::ranges::any_of(*messages, has_text_parts)) {
     const std::vector<std::string> roles = roles_with_parts(rendered);
     Json read = *messages;

@@ -206,7 +206,7 @@ std::string read_text(const File& file, index offset, index bytes) {
 
 }  // namespace
 
-std::string encode_index(const TrainingState& state, std::span<const Dataset> datasets) {
+std::string encode_index(const TrainingState& state, std::span<const StoredDataset> datasets) {
   std::map<std::string_view, std::string> entries;  // sorted by name, as the index must be
   for_each_field(state, [&](const StateField& field, const auto& value) {
     append_entry(entries[field.name], {.required = field.required, .kind = kState, .name = field.name, .value = value_of(value)});
@@ -215,12 +215,12 @@ std::string encode_index(const TrainingState& state, std::span<const Dataset> da
   for (const auto& [name, entry] : entries) {
     text += entry;
   }
-  for (const Dataset& dataset : datasets) {
+  for (const StoredDataset& dataset : datasets) {
     if (!dataset.is_text && !dataset.path.starts_with(kStatePrefix)) {
       append_entry(text, {.required = dataset.required, .kind = kTensor, .name = dataset.path, .value = value_of_tensor(dataset)});
     }
   }
-  for (const Dataset& dataset : datasets) {
+  for (const StoredDataset& dataset : datasets) {
     if (dataset.path == kConfigPath || dataset.path == kTokenizerPath) {
       append_entry(text, {.required = true, .kind = kText, .name = dataset.path, .value = location_of(dataset, dataset.bytes - 1)});
     }

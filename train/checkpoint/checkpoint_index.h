@@ -25,7 +25,7 @@ inline constexpr index kIndexEntryBytes = 256;
 inline constexpr index kIndexStateBytes = 8192;
 
 /// Encodes the index. `datasets` must have their offsets. Throws Error if the index would be longer than kMaxIndexBytes.
-std::string encode_index(const TrainingState& state, std::span<const Dataset> datasets);
+std::string encode_index(const TrainingState& state, std::span<const StoredDataset> datasets);
 
 /// Reads the texts and the index, which begins at `index_begin` and ends with the file. Throws InputError if anything in the index is
 /// malformed, lies outside of the file's image or overlaps. The message continues the file's name. Throws Error if the disk fails. Memory

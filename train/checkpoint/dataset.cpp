@@ -10,25 +10,25 @@ namespace dikkat {
 
 namespace {
 
-Dataset scalar(std::string path, ElementType type, const void* value) {
+StoredDataset scalar(std::string path, ElementType type, const void* value) {
   return {{.path = std::move(path), .type = type, .shape = {}, .bytes = bytes_of(type, {})}, value};
 }
 
-Dataset dataset_of(std::string path, const std::string& text) {
+StoredDataset dataset_of(std::string path, const std::string& text) {
   const auto bytes = static_cast<index>(text.size());
   require_input(bytes <= kMaxTextBytes, '/', path, " of ", grouped_digits(bytes), " bytes cannot be saved, expected at most ",
                 grouped_digits(kMaxTextBytes));
   return {{.path = std::move(path), .shape = {}, .bytes = bytes + 1}, text.c_str(), true};
 }
-Dataset dataset_of(std::string path, const index& value) { return scalar(std::move(path), ElementType::i64, &value); }
-Dataset dataset_of(std::string path, const std::uint64_t& value) { return scalar(std::move(path), ElementType::u64, &value); }
-Dataset dataset_of(std::string path, const double& value) { return scalar(std::move(path), ElementType::f64, &value); }
-Dataset dataset_of(std::string path, const bool& value) {
+StoredDataset dataset_of(std::string path, const index& value) { return scalar(std::move(path), ElementType::i64, &value); }
+StoredDataset dataset_of(std::string path, const std::uint64_t& value) { return scalar(std::move(path), ElementType::u64, &value); }
+StoredDataset dataset_of(std::string path, const double& value) { return scalar(std::move(path), ElementType::f64, &value); }
+StoredDataset dataset_of(std::string path, const bool& value) {
   static_assert(sizeof(bool) == 1);
   return scalar(std::move(path), ElementType::u8, &value);
 }
 
-Dataset dataset_of(const TensorView& tensor) {
+StoredDataset dataset_of(const TensorView& tensor) {
   require(is_storable_path(tensor.path), "tensor \"", tensor.path,
           "\": this path cannot be stored, expected model/NAME or optimizer/SLAB/NAME without control characters");
   const index bytes = bytes_of(tensor.type, tensor.shape);
@@ -38,8 +38,8 @@ Dataset dataset_of(const TensorView& tensor) {
 
 }  // namespace
 
-std::vector<Dataset> datasets_of(const Snapshot& snapshot) {
-  std::vector<Dataset> datasets;
+std::vector<StoredDataset> datasets_of(const Snapshot& snapshot) {
+  std::vector<StoredDataset> datasets;
   datasets.reserve(snapshot.tensors.size() + 32);
   datasets.push_back(dataset_of(kConfigPath, snapshot.config));
   datasets.push_back(dataset_of(kTokenizerPath, snapshot.tokenizer));
@@ -49,9 +49,9 @@ std::vector<Dataset> datasets_of(const Snapshot& snapshot) {
   for (const TensorView& tensor : snapshot.tensors) {
     datasets.push_back(dataset_of(tensor));
   }
-  std::sort(datasets.begin(), datasets.end(), [](const Dataset& a, const Dataset& b) { return a.path < b.path; });
+  std::sort(datasets.begin(), datasets.end(), [](const StoredDataset& a, const StoredDataset& b) { return a.path < b.path; });
   const auto twice =
-      std::adjacent_find(datasets.begin(), datasets.end(), [](const Dataset& a, const Dataset& b) { return a.path == b.path; });
+      std::adjacent_find(datasets.begin(), datasets.end(), [](const StoredDataset& a, const StoredDataset& b) { return a.path == b.path; });
   require(twice == datasets.end(), "tensor ", twice == datasets.end() ? "" : twice->path, " occurs twice");
   return datasets;
 }

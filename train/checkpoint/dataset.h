@@ -9,7 +9,7 @@ namespace dikkat {
 
 /// A dataset of a checkpoint's HDF5 image, and the memory with its contents. Its path has no leading slash. Its offset is 0 until it is
 /// written, or if it is empty.
-struct Dataset : StoredTensor {
+struct StoredDataset : StoredTensor {
   const void* data = nullptr;
   bool is_text = false;  ///< a text of bytes - 1 bytes, and a NUL; it has no type
 };
@@ -26,6 +26,6 @@ inline constexpr index kMaxTextBytes = index{128} << 20;
 ///   state/<field>      scalars: i64, u64 or f64, u8 for a bool, or a text
 ///   config  tokenizer  texts, UTF-8
 /// Throws Error if a tensor cannot be stored or occurs twice, and InputError for a text that is too long.
-std::vector<Dataset> datasets_of(const Snapshot& snapshot);
+std::vector<StoredDataset> datasets_of(const Snapshot& snapshot);
 
 }  // namespace dikkat

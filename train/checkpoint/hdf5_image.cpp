@@ -42,7 +42,7 @@ Handle hdf5_type(ElementType type) {
   fail("HDF5 has no type for the elements of a tensor");
 }
 
-Handle hdf5_type(const Dataset& dataset) {
+Handle hdf5_type(const StoredDataset& dataset) {
   if (!dataset.is_text) {
     return hdf5_type(dataset.type);
   }
@@ -66,14 +66,14 @@ std::pair<std::string, std::string> split(const std::string& path) {
 /// The names in each group. The group "" is the file's root.
 using Groups = std::map<std::string, std::set<std::string>>;
 
-Groups groups_of(std::span<const Dataset> datasets) {
+Groups groups_of(std::span<const StoredDataset> datasets) {
   Groups groups{{"", {}}};
-  for (const Dataset& dataset : datasets) {
+  for (const StoredDataset& dataset : datasets) {
     for (auto [group, name] = split(dataset.path); groups[group].insert(name).second && !group.empty();) {
       std::tie(group, name) = split(group);
     }
   }
-  for (const Dataset& dataset : datasets) {
+  for (const StoredDataset& dataset : datasets) {
     require(!groups.contains(dataset.path), "tensor ", dataset.path, " has the path of a group of tensors");
   }
   for (const auto& [group, names] : groups) {
@@ -101,14 +101,14 @@ class ImageWriter {
     file_ = require_handle(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file");
   }
 
-  void write(std::span<Dataset> datasets) {
+  void write(std::span<StoredDataset> datasets) {
     std::map<std::string, Handle> groups;
     for (const auto& [path, names] : groups_of(datasets)) {
       if (!path.empty()) {
         groups.emplace(path, group(path, names));
       }
     }
-    for (Dataset& dataset : datasets) {
+    for (StoredDataset& dataset : datasets) {
       const auto [path, name] = split(dataset.path);
       write(path.empty() ? file_.get() : groups.at(path).get(), name, dataset);
     }
@@ -143,7 +143,7 @@ class ImageWriter {
     return require_handle(H5Gcreate2(file_.get(), path.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Gclose, path);
   }
 
-  void write(hid_t parent, const std::string& name, Dataset& dataset) {
+  void write(hid_t parent, const std::string& name, StoredDataset& dataset) {
     const Handle type = hdf5_type(dataset);
     const Handle space = hdf5_space(dataset.shape);
     const Handle handle = require_handle(
@@ -162,7 +162,7 @@ class ImageWriter {
 /// Compares the objects that HDF5 finds in a file with the expected datasets.
 class ImageChecker {
  public:
-  ImageChecker(LentFile& lent, std::span<const Dataset> expected) : datasets_(expected) {
+  ImageChecker(LentFile& lent, std::span<const StoredDataset> expected) : datasets_(expected) {
     const Handle access = driver_access(lent);
     file_ = Handle(access.valid() ? H5Fopen("checkpoint", H5F_ACC_RDONLY, access.get()) : -1, H5Fclose);
     require(file_.valid(), "HDF5 cannot open the file");
@@ -207,7 +207,7 @@ class ImageChecker {
 
   void check_dataset(hid_t dataset, const std::string& path) const {
     const auto expected = std::lower_bound(datasets_.begin(), datasets_.end(), path,
-                                           [](const Dataset& d, const std::string& wanted) { return d.path < wanted; });
+                                           [](const StoredDataset& d, const std::string& wanted) { return d.path < wanted; });
     require(expected != datasets_.end() && expected->path == path, "HDF5 shows /", path, ", which was not written");
     const Handle type(H5Dget_type(dataset), H5Tclose);
     const Handle space(H5Dget_space(dataset), H5Sclose);
@@ -218,7 +218,7 @@ class ImageChecker {
     require(H5Dget_storage_size(dataset) == static_cast<hsize_t>(expected->bytes), "HDF5 shows another size of /", path);
   }
 
-  std::span<const Dataset> datasets_;
+  std::span<const StoredDataset> datasets_;
   Handle file_;
   std::size_t dataset_count_ = 0;
 };
@@ -238,21 +238,21 @@ void with_first_error(LentFile& lent, Act&& act) {
 
 }  // namespace
 
-index image_bytes(std::span<const Dataset> datasets) {
+index image_bytes(std::span<const StoredDataset> datasets) {
   index bytes = kHeaderBytes + 64 * kOverheadBytes;
-  for (const Dataset& dataset : datasets) {
+  for (const StoredDataset& dataset : datasets) {
     bytes += kOverheadBytes + static_cast<index>(dataset.path.size()) + dataset.bytes;
   }
   return bytes;
 }
 
-void write_image(File& file, std::span<Dataset> datasets) {
+void write_image(File& file, std::span<StoredDataset> datasets) {
   const auto hdf5 = enter_hdf5();
   LentFile lent{.source = &file, .target = &file};
   with_first_error(lent, [&] { ImageWriter(lent).write(datasets); });
 }
 
-void require_image_shows(const File& file, std::span<const Dataset> datasets) {
+void require_image_shows(const File& file, std::span<const StoredDataset> datasets) {
   const auto hdf5 = enter_hdf5();
   LentFile lent{.source = &file, .bytes = file.size()};
   with_first_error(lent, [&] { ImageChecker(lent, datasets).check(); });

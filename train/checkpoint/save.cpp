@@ -40,9 +40,10 @@ bool holds(const File& file, index offset, std::span<const std::byte> expected) 
 
 /// Reads the file back and throws Error unless it equals the snapshot. Checks the image through the HDF5 library, the data byte by byte,
 /// and the index.
-void require_gives_back(const File& file, index index_begin, index bytes, const Snapshot& snapshot, std::span<const Dataset> datasets) {
+void require_gives_back(const File& file, index index_begin, index bytes, const Snapshot& snapshot,
+                        std::span<const StoredDataset> datasets) {
   require_image_shows(file, datasets);
-  for (const Dataset& dataset : datasets) {
+  for (const StoredDataset& dataset : datasets) {
     require(holds(file, dataset.offset, {static_cast<const std::byte*>(dataset.data), static_cast<std::size_t>(dataset.bytes)}),
             "the file read back differs in /", dataset.path, " (or this data was changed while it was being saved)");
   }
@@ -53,7 +54,7 @@ void require_gives_back(const File& file, index index_begin, index bytes, const 
           snapshot.tensors.size());
   auto dataset = datasets.begin();
   for (const StoredTensor& tensor : contents.tensors) {
-    dataset = std::find_if(dataset, datasets.end(), [&](const Dataset& d) { return d.path == tensor.path; });
+    dataset = std::find_if(dataset, datasets.end(), [&](const StoredDataset& d) { return d.path == tensor.path; });
     require(dataset != datasets.end() && *dataset == tensor, "the index read back differs in tensor /", tensor.path);
   }
 }
@@ -76,9 +77,9 @@ bool same_files(const std::filesystem::path& a, const std::filesystem::path& b) 
   }();
 }
 
-index bytes_of_all(std::span<const Dataset> datasets) {
+index bytes_of_all(std::span<const StoredDataset> datasets) {
   index bytes = image_bytes(datasets) + kIndexStateBytes;
-  for (const Dataset& dataset : datasets) {
+  for (const StoredDataset& dataset : datasets) {
     bytes += kIndexEntryBytes + static_cast<index>(dataset.path.size());
     bytes += dataset.path.starts_with(kStatePrefix) ? dataset.bytes : 0;
   }
@@ -89,7 +90,7 @@ index bytes_of_all(std::span<const Dataset> datasets) {
 index write_checkpoint(const std::filesystem::path& folder, const std::string& stem, Provisional& temporary, const Snapshot& snapshot,
                        Faults* faults) {
   // Reserve the space.
-  std::vector<Dataset> datasets = datasets_of(snapshot);
+  std::vector<StoredDataset> datasets = datasets_of(snapshot);
   const index expected = bytes_of_all(datasets);
   File file = create_temporary(folder, stem, temporary, faults);
   remove_leftovers(folder, stem, temporary.path());

@@ -274,7 +274,7 @@ class Planner {
     const Config config = configuration_of({.set = settings, .corpus = {path}});
     const KnownCorpus known{.tokenizer = tokenizer};
     try {
-      load_training_data(config, &known);
+      load_training_data(ResolvedConfig(config), &known);
     } catch (const InputError& error) {
       const std::string what = error.what();  // after a semicolon, it advises keys that this command does not have
       fail_input(option, " is ", path, ", from which a model with a context of ", context,

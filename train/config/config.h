@@ -12,95 +12,15 @@
 #include "optim/newton_schulz.h"
 #include "optim/parameter_group.h"
 #include "optim/update_schedule.h"
-#include "train/choices/chat.h"
-#include "train/choices/tokenizer.h"
+#include "train/config/chat_config.h"
+#include "train/config/data_config.h"
+#include "train/config/preference_config.h"
 
 namespace dikkat {
 
 // The configuration of a run: one struct for each section of the TOML file, and one member for each key. schema.cpp has a row for each. The
 // values here are the defaults. A new key needs a default that keeps the meaning of older files. A Defaulted key has a default that follows
 // from other keys; resolve() computes it.
-
-struct TokenizerConfig {
-  std::string kind = "char";
-  index vocab_size = 8192;             // bpe only
-  Splitter splitter = Splitter::gpt2;  // bpe only
-  index min_count = 1;                 // word only
-  std::string path;                    // the path of an existing tokenizer
-
-  bool operator==(const TokenizerConfig&) const = default;
-};
-
-/// How windows are cut: from the stream of all documents; within documents; or so that short documents share a window without seeing each
-/// other.
-enum class Packing { stream, document, best_fit };
-template <>
-struct Names<Packing> {
-  static constexpr std::string_view of[] = {"stream", "document", "best_fit"};
-};
-
-/// The order of documents in the stream from which windows are cut: that of the corpus, or another one in each epoch.
-enum class DocumentOrder { fixed, shuffled };
-template <>
-struct Names<DocumentOrder> {
-  static constexpr std::string_view of[] = {"fixed", "shuffled"};
-};
-
-/// The validation part of a source of several files: a share of the files or the end of each, or the end of all of them.
-enum class SplitPlace { spread, end };
-template <>
-struct Names<SplitPlace> {
-  static constexpr std::string_view of[] = {"spread", "end"};
-};
-
-/// The treatment of bytes that are not UTF-8: the text is refused, or each byte becomes U+FFFD.
-enum class InvalidUtf8 { refuse, replace };
-template <>
-struct Names<InvalidUtf8> {
-  static constexpr std::string_view of[] = {"refuse", "replace"};
-};
-
-/// One of several sources to train on: a table of [[data.sources]].
-struct DataSource {
-  std::string name{};
-  std::vector<std::string> corpus{};
-  std::vector<std::string> validation{};  // used instead of data.val_fraction
-  double weight = 1;                      // share of all windows: weight / sum of weights
-
-  bool operator==(const DataSource&) const = default;
-};
-
-/// A text that is only evaluated: a table of [[data.evaluations]].
-struct EvaluationSource {
-  std::string name{};
-  std::vector<std::string> corpus{};
-
-  bool operator==(const EvaluationSource&) const = default;
-};
-
-struct DataConfig {
-  std::vector<std::string> corpus;      // files and folders
-  std::vector<std::string> validation;  // used instead of val_fraction
-  double val_fraction = 0.1;
-  SplitPlace split = SplitPlace::spread;
-  std::string text_field = "text";
-  Packing pack = Packing::stream;
-  DocumentOrder order = DocumentOrder::fixed;  // order of the stream
-  InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
-  std::string cache = "auto";
-  Defaulted<index> window{};        // tokens of a window; default: model.block_size
-  std::vector<DataSource> sources;  // used instead of corpus and validation
-  std::vector<EvaluationSource> evaluations;
-
-  /// Returns the sources. If there are none, returns corpus and validation as one source without a name.
-  std::vector<DataSource> all_sources() const;
-  /// Returns the files and folders of all sources that training reads.
-  std::vector<std::string> training_paths() const;
-  /// Returns every member that holds files and folders.
-  std::vector<std::vector<std::string>*> all_paths();
-
-  bool operator==(const DataConfig&) const = default;
-};
 
 enum class OptimizerKind { adamw, muon, sgd };
 template <>
@@ -203,66 +123,6 @@ struct TrainConfig {
   bool operator==(const TrainConfig&) const = default;
 };
 
-/// How answers are drawn by default.
-struct AnswerSampling {
-  double temperature = 0.7;
-  index top_k = 0;
-  double top_p = 1.0;
-  double min_p = 0.0;
-  double repetition_penalty = 1.0;
-
-  bool operator==(const AnswerSampling&) const = default;
-};
-/// Always takes the likeliest token.
-inline AnswerSampling greedy() { return {.temperature = 0}; }
-
-/// The formatting and the loss of conversations.
-struct ChatConfig : AnswerSampling {
-  std::string template_name = "auto";  // a TemplateName; before the run begins also a file
-  std::string system;
-  std::string jinja;      // the template that came with the model, as text in the Jinja language
-  std::string date;       // what strftime_now() prints in a template
-  std::string variables;  // a JSON object of a template's other variables
-  ContentParts content_parts = ContentParts::by_template;
-  ScoredText loss = ScoredText::answers;
-  Defaulted<ScoredText> eval_loss{};  // the tokens that evaluations score; default: loss
-
-  ScoredText evaluated() const { return eval_loss.is_open() ? loss : ScoredText{eval_loss}; }
-
-  bool operator==(const ChatConfig&) const = default;
-};
-
-/// The loss of preference tuning. none: a run trains on texts and conversations as usual. auto: a new run chooses by its data: dpo for
-/// pairs, kto for judged answers, and none otherwise.
-enum class PreferenceMethod { none, auto_, dpo, ipo, orpo, simpo, kto };
-template <>
-struct Names<PreferenceMethod> {
-  static constexpr std::string_view of[] = {"none", "auto", "dpo", "ipo", "orpo", "simpo", "kto"};
-};
-
-/// Preference tuning (train/run/objectives/preference_loss.h has the formulas).
-struct PreferenceConfig {
-  PreferenceMethod method = PreferenceMethod::none;
-  Defaulted<double> beta{};    // default: 0.1; 2 for simpo
-  Defaulted<double> gamma{};   // simpo only: the margin; default: beta / 2
-  double label_smoothing = 0;  // dpo only: the share of pairs that are assumed to be labeled the wrong way round
-  double good_weight = 1;      // kto only
-  double bad_weight = 1;       // kto only
-  double sft_share = 0;        // the share of the ordinary loss of chosen or good answers
-
-  /// Returns whether a run trains on preferences. `auto` is settled before a run begins.
-  bool is_on() const { return method != PreferenceMethod::none; }
-  /// Returns whether the loss compares with a reference model.
-  bool has_reference() const {
-    return method == PreferenceMethod::dpo || method == PreferenceMethod::ipo || method == PreferenceMethod::kto;
-  }
-
-  /// Returns the share of the ordinary loss that is added. The loss of orpo includes that part itself.
-  double ordinary_share() const { return method == PreferenceMethod::orpo ? 0 : sft_share; }
-
-  bool operator==(const PreferenceConfig&) const = default;
-};
-
 /// Distillation: training on the distributions of a teacher, which `dikkat teach` has written.
 struct DistillConfig {
   std::string file;        // empty: no teacher
@@ -287,8 +147,5 @@ struct Config {
 
   bool operator==(const Config&) const = default;
 };
-
-/// Returns the key that sets the length of windows.
-inline const char* window_key(const Config& config) { return config.data.window.is_set() ? "data.window" : "model.block_size"; }
 
 }  // namespace dikkat

@@ -11,8 +11,9 @@
 #include "train/data/corpus/shard_source.h"
 #include "train/data/corpus/text_source.h"
 #include "train/data/examples/conversation_source.h"
-#include "train/data/examples/conversations.h"
+#include "train/data/examples/pair_dataset.h"
 #include "train/data/examples/pair_source.h"
+#include "train/data/examples/preference_dataset.h"
 #include "train/data/examples/preference_source.h"
 #include "train/data/tokens/open_tokenizer.h"
 #include "train/system/out_of_memory.h"
@@ -37,12 +38,12 @@ std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorp
   return config.tokenizer.path.empty() ? nullptr : open_tokenizer(config.tokenizer.path);
 }
 
-/// Returns the configuration with a source's files as its corpus.
-Config config_of(const Config& config, const DataSource& source) {
-  Config of_source = config;
-  of_source.data.corpus = source.corpus;
-  of_source.data.validation = source.validation;
-  of_source.data.sources.clear();
+/// Returns the settings of the data with a source's files as its corpus.
+DataConfig config_of(const DataConfig& config, const DataSource& source) {
+  DataConfig of_source = config;
+  of_source.corpus = source.corpus;
+  of_source.validation = source.validation;
+  of_source.sources.clear();
   return of_source;
 }
 
@@ -53,23 +54,25 @@ void require_learnable(const CorpusContents& found) {
   }
 }
 
-std::unique_ptr<OpenedSource> open_source(const Config& config, const SourceReading& reading, RunFacts& facts) {
+std::unique_ptr<OpenedSource> open_source(const Config& config, const DataSource& source, const SourceReading& reading, RunFacts& facts) {
+  const DataConfig data = config_of(config.data, source);
   if (config.preference.is_on()) {
     facts.jsonl = true;
-    return open_preferences(config, reading);
+    return open_preferences(data, config.chat, config.preference, reading);
   }
-  const CorpusContents found = contents_of(config.data.corpus, config.data.text_field);
+  const CorpusContents found = contents_of(data.corpus, data.text_field);
   add_facts(found, facts);
-  if (!config.data.validation.empty()) {
-    add_facts(contents_of(config.data.validation, config.data.text_field), facts);
+  if (!data.validation.empty()) {
+    add_facts(contents_of(data.validation, data.text_field), facts);
   }
   if (found.kind == DataKind::tokens) {
-    return open_shards(config, reading);
+    return open_shards(data, reading);
   }
   if (!reading.is_known) {
     require_learnable(found);
   }
-  return is_of_conversations(found) ? open_conversations(config, reading) : open_text(config, reading);
+  const TextRules rules{.tokenizer_kind = config.tokenizer.kind, .refuses_json = !config.train.init_from.empty()};
+  return is_of_conversations(found) ? open_conversations(data, config.chat, reading) : open_text(data, rules, reading);
 }
 
 /// Calls f(), and adds the name of the source to its error messages if there are several sources.
@@ -88,19 +91,19 @@ auto naming_source(const DataSource& source, F&& f) {
 }
 
 /// Adds a note if the validation part has only a few tokens.
-void note_on_validation(const EvaluationText& validation, bool has_own_files, std::vector<std::string>& notes) {
+void note_on_validation(const Dataset& validation, bool has_own_files, std::vector<std::string>& notes) {
   constexpr double kEnough = 64;
   constexpr index kEnoughUnits = 20;
-  if (validation.preferences != nullptr) {
-    if (const index units = validation.preferences->units(); validation.samples != nullptr && units < kEnoughUnits) {
+  if (validation.evaluation() == nullptr) {
+    return;
+  }
+  if (const auto* answers = dynamic_cast<const PreferenceDataset*>(&validation)) {
+    if (const index units = answers->preferences().units(); units < kEnoughUnits) {
       notes.push_back(concat("the validation part has only ", units, units == 1 ? " example" : " examples",
                              ", so its accuracy is not reliable; give more examples",
                              has_own_files ? " in data.validation" : ", or raise data.val_fraction"));
     }
-    return;
-  }
-  const double targets = validation.targets();
-  if (validation.samples != nullptr && targets < kEnough) {
+  } else if (const double targets = validation.targets(); targets < kEnough) {
     notes.push_back(concat("the validation part has ", static_cast<index>(targets), targets == 1 ? " token" : " tokens",
                            " to predict, so its loss is not reliable; give more text",
                            has_own_files ? " in data.validation" : ", or raise data.val_fraction"));
@@ -117,10 +120,11 @@ void note_on_shared(const std::string& what, const DocumentHashes& text, const D
   }
 }
 
-TrainingData load_sources(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer,
+TrainingData load_sources(const ResolvedConfig& resolved, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer,
                           const LoadingProgress& progress) {
+  const Config& config = resolved;
   TrainingData data{.tokenizer = std::move(tokenizer), .facts = RunFacts::none()};
-  // Find and read the files of all sources.
+  // Make the context in which all sources are read.
   const std::vector<DataSource> named = config.data.all_sources();
   const bool is_one = named.size() == 1;
   const auto maker = data.tokenizer == nullptr ? make_tokenizer_maker(tokenizer_options(config.tokenizer)) : nullptr;
@@ -128,18 +132,20 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
                               .maker = maker.get(),
                               .is_ours = known == nullptr || known->is_ours,
                               .is_known = known != nullptr && !known->fingerprint.empty(),
+                              .seed = static_cast<std::uint64_t>(config.train.seed),
                               .progress = progress,
                               .notes = data.notes};
+  // Open the sources, whose files are read once.
   std::vector<std::unique_ptr<OpenedSource>> sources;
   for (const DataSource& source : named) {
-    sources.push_back(naming_source(source, [&] { return open_source(config_of(config, source), reading, data.facts); }));
+    sources.push_back(naming_source(source, [&] { return open_source(config, source, reading, data.facts); }));
     data.facts.several_files |= source.validation.empty() && sources.back()->facts().files > 1;
     data.fingerprint += sources.back()->facts().fingerprint;
   }
   if (!is_one) {
     data.fingerprint = to_hex(sha256(data.fingerprint));
   }
-  require_known(config, known, data.fingerprint);
+  require_known(config.data, known, data.fingerprint);
   // Note the documents that training and validation share.
   DocumentHashes learned;
   for (const auto& source : sources) {
@@ -150,7 +156,7 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
     note_on_shared(concat("the validation text (", named[i].validation.empty() ? "" : named[i].validation.front(), ")"),
                    sources[i]->facts().documents_of_validation, learned, data.notes);
   }
-  // Learn the tokenizer, if there is none, and tokenize the sources.
+  // Learn the tokenizer, if there is none.
   if (maker != nullptr) {
     data.tokenizer = naming_memory("learning the tokenizer", [&] {
       return maker->make([&](double share) {
@@ -160,12 +166,13 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
       });
     });
   }
+  // Tokenize and describe the sources.
   const double weights =
       std::accumulate(named.begin(), named.end(), 0.0, [](double sum, const DataSource& source) { return sum + source.weight; });
   for (std::size_t i = 0; i < named.size(); ++i) {
     std::vector<std::string> notes;
-    SplitText split = naming_source(named[i], [&] { return sources[i]->tokens(*data.tokenizer, progress, notes); });
-    note_on_validation(split.validation, !named[i].validation.empty(), notes);
+    SourceData split = naming_source(named[i], [&] { return sources[i]->tokens(*data.tokenizer, progress, notes); });
+    note_on_validation(*split.validation, !named[i].validation.empty(), notes);
     for (const std::string& note : notes) {
       data.notes.push_back(is_one ? note : concat(named[i].name, ": ", note));
     }
@@ -183,46 +190,34 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
                 "one: raise data.val_fraction");
   for (const EvaluationSource& text : config.data.evaluations) {
     add_facts(contents_of(text.corpus, config.data.text_field), data.facts);
-    data.evaluations.push_back({.name = text.name, .text = load_evaluation_text(config, *data.tokenizer, text.corpus, progress)});
-    note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), data.evaluations.back().text.documents, learned, data.notes);
+    LoadedText loaded = load_evaluation_text(resolved, *data.tokenizer, text.corpus, progress);
+    note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), loaded.documents, learned, data.notes);
+    data.evaluations.push_back({.name = text.name, .text = std::move(loaded.data)});
   }
   return data;
 }
 
 }  // namespace
 
-double EvaluationText::targets() const {
-  double sum = 0;
-  for (index i = 0; samples && i < samples->count(); ++i) {
-    sum += samples->target_weight(i);
-  }
-  return sum;
-}
-
-double EvaluationText::bytes_per_target() const {
-  const double count = targets();
-  return count > 0 && predicted_bytes > 0 ? static_cast<double>(predicted_bytes) / count : std::numeric_limits<double>::quiet_NaN();
-}
-
 index TrainingData::train_tokens() const {
   return std::accumulate(sources.begin(), sources.end(), index{0},
-                         [](index sum, const SplitText& source) { return sum + source.train.tokens; });
+                         [](index sum, const SourceData& source) { return sum + source.train->size().tokens; });
 }
 
 index TrainingData::validation_tokens() const {
   return std::accumulate(sources.begin(), sources.end(), index{0},
-                         [](index sum, const SplitText& source) { return sum + source.validation.tokens; });
+                         [](index sum, const SourceData& source) { return sum + source.validation->size().tokens; });
 }
 
 bool TrainingData::has_validation() const {
-  return std::ranges::any_of(sources, [](const SplitText& source) { return source.validation.samples != nullptr; });
+  return std::ranges::any_of(sources, [](const SourceData& source) { return source.validation->evaluation() != nullptr; });
 }
 
 double TrainingData::bytes_per_target() const {
   double predicted = 0, share = 0;
-  for (const SplitText& source : sources) {
-    if (source.validation.samples != nullptr) {
-      predicted += source.share * source.validation.bytes_per_target();
+  for (const SourceData& source : sources) {
+    if (source.validation->evaluation() != nullptr) {
+      predicted += source.share * source.validation->bytes_per_target();
       share += source.share;
     }
   }
@@ -231,15 +226,21 @@ double TrainingData::bytes_per_target() const {
 
 std::vector<WeightedSamples> TrainingData::training() const {
   std::vector<WeightedSamples> all;
-  for (const SplitText& source : sources) {
+  for (const SourceData& source : sources) {
     all.push_back({.samples = source.training.get(), .weight = source.share});
   }
   return all;
 }
 
 const ChatTemplate* TrainingData::chat() const {
-  const auto found = std::ranges::find_if(sources, [](const SplitText& source) { return source.chat.has_value(); });
+  const auto found = std::ranges::find_if(sources, [](const SourceData& source) { return source.chat.has_value(); });
   return found == sources.end() ? nullptr : &*found->chat;
+}
+
+TeacherPositions TrainingData::trained_targets(const std::string& key) const {
+  require_input(sources.size() == 1, key, " is given with ", sources.size(),
+                " sources of text, expected one: distillation is not possible with data.sources or --replay");
+  return sources.front().train->trained_targets(key);
 }
 
 PreferenceKind kind_of_preferences(const Config& config) {
@@ -252,39 +253,53 @@ PreferenceKind kind_of_preferences(const Config& config) {
   return PreferenceKind::none;
 }
 
-TrainingData load_training_data(const Config& config, const KnownCorpus* known, const LoadingProgress& progress) {
-  const std::vector<std::string> paths = config.data.training_paths();
+TrainingData load_training_data(const ResolvedConfig& config, const KnownCorpus* known, const LoadingProgress& progress) {
+  const std::vector<std::string> paths = config->data.training_paths();
   require_input(!paths.empty(), "no corpus was given; expected --corpus FILE_OR_FOLDER, or data.corpus in the configuration");
   if (progress && std::find(paths.begin(), paths.end(), kStandardInput) != paths.end()) {
     progress({.stage = LoadingReport::Stage::opening});
   }
   auto tokenizer = known_tokenizer(config, known);
   if (reads_pairs(config)) {
-    TrainingData data = naming_memory("reading the pairs", [&] { return load_pairs(config, known, std::move(tokenizer)); });
-    note_on_validation(data.sources.front().validation, false, data.notes);
+    TrainingData data = naming_memory("reading the pairs", [&] {
+      return load_pairs(config->data, config->tokenizer, config->model.block_size, known, std::move(tokenizer));
+    });
+    note_on_validation(*data.sources.front().validation, false, data.notes);
     data.facts = RunFacts::none();
     data.facts.several_files = data.files > 1;
     return data;
   }
   TrainingData data = naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
-  data.facts.several_documents = std::ranges::any_of(
-      data.sources, [](const SplitText& source) { return source.train.text != nullptr && source.train.text->documents() > 2; });
+  data.facts.several_documents =
+      std::ranges::any_of(data.sources, [](const SourceData& source) { return source.train->size().documents > 2; });
   return data;
 }
 
-EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
-                                    const LoadingProgress& progress) {
+void require_known(const DataConfig& config, const KnownCorpus* known, const std::string& fingerprint) {
+  require_input(known == nullptr || known->fingerprint.empty() || fingerprint == known->fingerprint,
+                "the corpus has changed since the run began: its sha256 is ", fingerprint, ", the checkpoint's is ",
+                known == nullptr ? "" : known->fingerprint, "; restore the original text (", config.training_paths().front(),
+                "), begin a new run with `dikkat train`, or evaluate another text with `dikkat eval --corpus`");
+}
+
+TokenizerOptions tokenizer_options(const TokenizerConfig& config) {
+  return {.kind = config.kind, .vocab_size = config.vocab_size, .splitter = config.splitter, .min_count = config.min_count};
+}
+
+LoadedText load_evaluation_text(const ResolvedConfig& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
+                                const LoadingProgress& progress) {
   if (reads_pairs(config)) {
-    return evaluation_of_pairs(config, tokenizer, paths);
+    return {.data = std::make_unique<PairDataset>(read_pairs(paths).pairs, tokenizer, config->model.block_size)};
   }
-  const CorpusContents found = contents_of(paths, config.data.text_field);
+  const CorpusContents found = contents_of(paths, config->data.text_field);
   require_learnable(found);
   if (is_of_conversations(found)) {
-    return evaluation_of_conversations(config, tokenizer, paths);
+    return evaluation_of_conversations(config->data, config->chat, tokenizer, paths);
   }
-  EvaluationText text = found.kind == DataKind::tokens ? evaluation_of_shards(config, tokenizer, paths)
-                                                       : evaluation_of_text(config, tokenizer, paths, progress);
-  require_input(text.samples != nullptr, "the text for evaluation has ", text.tokens, " tokens, expected at least 2: give a longer text");
+  LoadedText text = found.kind == DataKind::tokens ? evaluation_of_shards(config->data, tokenizer, paths)
+                                                   : evaluation_of_text(config->data, tokenizer, paths, progress);
+  require_input(text.data->evaluation() != nullptr, "the text for evaluation has ", text.data->size().tokens,
+                " tokens, expected at least 2: give a longer text");
   return text;
 }
 

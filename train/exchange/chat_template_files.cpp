@@ -35,7 +35,7 @@ std::string text_of_file(const fs::path& file) {
   return checked(std::move(text), file.string());
 }
 
-/// Parses the value of a chat_template key: a text, a list of {name, template}, or an object of texts by name.
+/// Parses the value of a chat_template key: a string, a list of {name, template}, or an object of strings by name.
 Named named_templates(const json& value, const std::string& where) {
   const auto refuse = [&]() {
     fail_input(where, ": chat_template is ", short_text(value), ", expected a text, or a list of {\"name\", \"template\"}");

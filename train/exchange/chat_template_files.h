@@ -15,11 +15,11 @@ struct ChatTemplateFiles {
 };
 
 /// Reads the chat templates of a Hugging Face model folder: chat_template.jinja and additional_chat_templates/, then tokenizer_config.json
-/// (a text, or a list of {name, template}), then chat_template.json. Returns none if the path is not a folder. Throws InputError if there
-/// are templates but no default one, and for a template that cannot be read: ignoring it would change how the model chats.
+/// (a string, or a list of {name, template}), then chat_template.json. Returns none if the path is not a folder. Throws InputError for
+/// templates without a default one, and for a template that cannot be read: ignoring it would change how the model chats.
 ChatTemplateFiles chat_templates_in(const std::filesystem::path& folder);
 
-/// Reads the chat templates of a GGUF file (tokenizer.chat_template). Throws InputError as above.
+/// Reads the chat templates of a GGUF file (tokenizer.chat_template). Throws InputError for the same reasons.
 ChatTemplateFiles chat_templates_in(const WeightFile& file);
 
 }  // namespace dikkat

@@ -28,7 +28,7 @@ std::vector<NewTensor> in_f32(const std::vector<MappedTensor>& map, const Parame
   return new_tensors(map, store, [](const MappedTensor&) { return WeightType::f32; });
 }
 
-/// Returns the family whose names the adapters get. Several may have one model, as both classes of Granite do: then it is the base's own,
+/// Returns the family whose names the adapters get. Several may have one model, as both classes of Granite do. Then it is the base's own,
 /// or for GGUF the first that has an architecture there.
 const Family& family_of_base(const AdaptersToExport& adapters, ExportFormat format) {
   std::string why;
@@ -44,7 +44,7 @@ const Family& family_of_base(const AdaptersToExport& adapters, ExportFormat form
 
 std::string last_name(const std::string& module) { return module.substr(module.rfind('.') + 1); }
 
-/// Returns the modules of tensors, whose names have something before them and an ending.
+/// Returns the modules of the tensors whose names end with `end`. The names begin with `before`.
 std::set<std::string> modules_of(const std::vector<MappedTensor>& tensors, std::string_view before, std::string_view end) {
   std::set<std::string> modules;
   for (const MappedTensor& tensor : tensors) {
@@ -55,8 +55,8 @@ std::set<std::string> modules_of(const std::vector<MappedTensor>& tensors, std::
   return modules;
 }
 
-/// Returns names by which PEFT finds these modules and no others: their last names ("q_proj"), or their full names if another module of the
-/// model has a name that ends so.
+/// Returns names by which PEFT finds these modules and no others: their last names ("q_proj"), or their full names if another module ends
+/// with one.
 std::set<std::string> short_names(const std::set<std::string>& modules, const std::set<std::string>& model) {
   std::set<std::string> last;
   std::ranges::transform(modules, std::inserter(last, last.end()), last_name);
@@ -66,8 +66,8 @@ std::set<std::string> short_names(const std::set<std::string>& modules, const st
   return is_ambiguous ? modules : last;
 }
 
-/// Returns the tensors of what was trained in full. PEFT trains a head and a token table apart from each other even if the base ties them,
-/// so then the matrix is written as both.
+/// Returns the tensors that were trained in full. PEFT trains a head and a token table separately even if the base ties them. Then the
+/// matrix is written as both.
 std::vector<MappedTensor> saved_tensors(const Family& family, const AdaptersToExport& adapters, const std::vector<MappedTensor>& model) {
   const std::string_view table = name_in(family.tensors, kTokenTable), head = name_in(family.tensors, kHeadWeight);
   std::vector<MappedTensor> saved;
@@ -86,6 +86,7 @@ std::vector<MappedTensor> saved_tensors(const Family& family, const AdaptersToEx
 }
 
 void export_peft(const AdaptersToExport& adapters, const Family& family, const fs::path& path) {
+  // Name the tensors of the adapters and of the modules that were trained in full.
   std::vector<MappedTensor> map = map_adapters(family.tensors, adapters.config, adapters.parameters, kPeftNames);
   const std::vector<MappedTensor> model = map_tensors(family.tensors, adapters.config, adapters.parameters, family.has_all_biases);
   const std::set<std::string> all = modules_of(model, "", kPeftNames.cut), adapted = modules_of(map, kPeftNames.before, kPeftNames.a);
@@ -100,6 +101,7 @@ void export_peft(const AdaptersToExport& adapters, const Family& family, const f
     tensor.name = concat(kPeftNames.before, tensor.name);
     map.push_back(std::move(tensor));
   }
+  // Describe them in the terms of PEFT.
   const LoraConfig& lora = adapters.lora;
   const nlohmann::ordered_json config{
       {"peft_type", "LORA"},
@@ -115,6 +117,7 @@ void export_peft(const AdaptersToExport& adapters, const Family& family, const f
       {"target_modules", short_names(adapted, all)},
       {"modules_to_save", saved.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(short_names(saved, all))},
       {"inference_mode", true}};
+  // Write both files to a new folder.
   NewFolder new_folder(path);
   const fs::path& folder = new_folder.path();
   write_safetensors((folder / "adapter_model.safetensors").string(), in_f32(map, adapters.parameters));

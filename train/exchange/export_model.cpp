@@ -64,7 +64,7 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
   new_folder.finish();
 }
 
-/// Adds the tokens that end a text besides eos: GGUF has a place for the end of a turn, and for the end of a message with a call.
+/// Adds the tokens other than eos that end a text. GGUF has places for the end of a turn, and of a message with a call.
 void add_gguf_ends(const ModelToExport& m, std::vector<MetaEntry>& metadata, std::vector<std::string>& remarks) {
   const TextTokens around = m.tokenizer.text_tokens();
   std::vector<Token> ends;

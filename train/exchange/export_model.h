@@ -33,13 +33,13 @@ struct ModelToExport {
   const ParameterStore& parameters;
   const Tokenizer& tokenizer;
   std::string chat_template{};        // in the Jinja language; empty if there is none
-  std::optional<Token> answer_end{};  // a token that ends an answer, besides the tokenizer's own end tokens
+  std::optional<Token> answer_end{};  // a token that ends an answer, in addition to the tokenizer's end tokens
   AnswerSampling sampling{};          // how answers are drawn
 };
 
 /// Writes the model to `path`, a folder (hf) or file, which must not exist. The files are written under another name, synced, read back and
-/// renamed. Throws InputError if the format cannot describe the model (the message names the keys of [model]), if it does not have the
-/// type, and if `path` exists. Returns remarks to print, such as matrices that are stored in another type.
+/// renamed. Throws InputError if the format cannot describe the model (the message names the keys of [model]) or does not have the type,
+/// and if `path` exists. Returns remarks to print, such as matrices that are stored in another type.
 std::vector<std::string> export_model(const ModelToExport& model, const std::filesystem::path& path, const ExportOptions& options = {});
 
 }  // namespace dikkat

@@ -12,14 +12,14 @@ namespace dikkat {
 // A family of models, as other programs know it, is one table in families/. The table has the names of its keys in configuration files,
 // the names of its tensors in weight files, and the tensors' layouts. Import and export both read it.
 
-/// How their value of a key follows from ours.
+/// The ways in which another program's value of a key follows from ours.
 enum class Form {
   same,
   inverse,       // 1 / ours: a divisor
   inverse_root,  // 1 / ours^2, a whole number: the square root of theirs divides
 };
 double ours_of(Form form, double theirs);
-/// Rounded to 15 digits, so that a value comes back as it was.
+/// Returns their value, rounded to 15 digits so that ours comes back unchanged.
 double theirs_of(Form form, double ours);
 
 /// A key of another program's configuration, and the key of [model] with the same meaning.
@@ -59,7 +59,7 @@ enum class Layout {
 };
 
 struct TensorPart {
-  std::string_view name;  // '#' stands for the layer's number; without it, one tensor holds all layers
+  std::string_view name;  // '#' stands for the layer's index; without it, one tensor holds all layers
   Layout layout = Layout::same;
 };
 
@@ -76,9 +76,9 @@ struct Family {
   std::span<const FixedKey> fixed;
   /// Keys of [model] that have several forms: hf_config.cpp and gguf_model.cpp read and write them.
   std::span<const std::string_view> coded{};
-  double rope_theta = 10'000;                         // what a config.json without the key means
-  index window = 0;                                   // what a config.json without sliding_window means; 0: no window
-  std::string_view kind_of_layer = "full_attention";  // the only one in layer_types, if the family has no windows
+  double rope_theta = 10'000;                         // the value for a config.json without the key
+  index window = 0;                                   // the value for a config.json without sliding_window; 0: no window
+  std::string_view kind_of_layer = "full_attention";  // the only kind in layer_types, if the family has no windows
   bool needs_layer_types = false;                     // whether a config.json without layer_types means layers of another kind
   // Hugging Face: config.json, and tensors in safetensors.
   std::span<const KeyName> config;
@@ -101,25 +101,25 @@ struct Family {
   std::span<const std::string_view> gguf_coded{};
 };
 
-/// All families.
+/// Returns all families.
 std::span<const Family> families();
 /// Returns the names of all families: "gpt2, llama, ...".
 std::string family_names();
 /// Returns the family with this name, or null.
 const Family* family_named(std::string_view name);
-/// GGUF's name of a family.
+/// Returns GGUF's name of a family.
 inline std::string_view gguf_name_of(const Family& family) { return family.gguf_name.empty() ? family.name : family.gguf_name; }
 /// Returns the family of a GGUF architecture, or null.
 const Family* family_of_gguf(std::string_view architecture);
-/// Whether hf_config.cpp and gguf_model.cpp read and write this key for the family.
+/// Returns whether hf_config.cpp and gguf_model.cpp read and write this key for the family.
 bool is_coded(const Family& family, std::string_view key);
 
 /// Our paths of the token table and of the output head, which a model with tied embeddings does not have.
 inline constexpr std::string_view kTokenTable = "wte.weight", kHeadWeight = "lm_head.weight";
-/// Returns the family's name of the tensor that holds one of our parameters by itself, or an empty text if it has none.
+/// Returns the family's name of the tensor that holds one of our parameters by itself, or an empty string if it has none.
 std::string_view name_in(std::span<const TensorRule> rules, std::string_view ours);
 
-/// The tensors of llm.c's files and of nanoGPT's checkpoints. Both programs have GPT-2 models.
+/// Returns the tensors of llm.c's files and of nanoGPT's checkpoints. Both programs have GPT-2 models.
 std::span<const TensorRule> llmc_tensor_rules();
 std::span<const TensorRule> nanogpt_tensor_rules();
 

@@ -33,13 +33,14 @@ bool names_key(std::span<const KeyName> names, std::string_view key) {
   return std::ranges::find(names, key, &KeyName::ours) != names.end();
 }
 
-/// Adds RoPE's settings that the family cannot describe. Only one with rope_short_factors has LongRoPE, and it has no other scaling.
+/// Adds RoPE's settings that the family cannot describe. Only a family with rope_short_factors has LongRoPE, and it has no other scaling.
 void add_differences_of_rope(const Family& family, const TransformerConfig& model, std::vector<std::string>& found) {
   const bool is_long = model.rope_scaling == RopeScaling::longrope;
   const bool has_factors = is_coded(family, "rope_short_factors");
   if (model.positions != Positions::rope) {
     return;
   }
+  // Check the kind of scaling.
   if (has_factors ? !is_long && model.rope_scaling != RopeScaling::none : is_long) {
     found.push_back(concat("model.rope_scaling is \"", name_of(model.rope_scaling), "\", expected ",
                            has_factors ? "\"none\" or \"longrope\"" : "\"none\", \"linear\" or \"llama3\""));
@@ -56,6 +57,7 @@ void add_differences_of_rope(const Family& family, const TransformerConfig& mode
     found.push_back(
         "model.rope_long_factors is [], expected one number for each pair, as in model.rope_short_factors, or model.rope_factor = 1.0");
   }
+  // Check the amplitude, which must follow from the contexts, and the share of a head.
   TransformerConfig usual = model;
   usual.rope_amplitude = Defaulted<double>();
   usual.rope_factor = static_cast<double>(exported_context(model)) / static_cast<double>(model.rope_original_context);

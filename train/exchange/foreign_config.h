@@ -20,14 +20,14 @@ struct ForeignConfig {
   AnswerSampling sampling{};         // how the model's owner draws answers
 };
 
-/// Returns the keys of [model], such as "model.gated", that an export of the family would silently lose. A key is known if the tables of
-/// the family fix or name it for each format, or if foreign_config.cpp lists why this is not needed.
+/// Returns the keys of [model], such as "model.gated", that an export of the family would silently lose. A key is known if the family's
+/// tables fix or name it for each format, or if foreign_config.cpp lists why they need not.
 std::vector<std::string> unknown_keys(const Family& family);
 
 /// Returns the context that exported files name: the model's, or with LongRoPE the longer one for which the files also have factors.
 index exported_context(const TransformerConfig& model);
 
-/// LongRoPE's lists, as files have them: one number for each pair that RoPE rotates.
+/// Return LongRoPE's lists as files have them: one number for each pair that RoPE rotates.
 std::vector<double> short_factors(const TransformerConfig& model);
 std::vector<double> long_factors(const TransformerConfig& model);
 

@@ -52,15 +52,15 @@ void set(Config& config, const WeightFile& file, const KeyName& name, const std:
 constexpr std::string_view kRopeKeys[] = {"rope_factor", "rope_low_freq_factor", "rope_high_freq_factor", "rope_original_context"};
 constexpr std::string_view kOwnPrefix = "dikkat.";
 
-/// Whether the model's RoPE frequencies have these divisors.
+/// Returns whether the model's RoPE frequencies have these divisors.
 bool has_divisors(const TransformerConfig& model, const std::vector<float>& divisors) {
   const std::vector<double> own = rope_divisors(model);
   return std::equal(divisors.begin(), divisors.end(), own.begin(), own.end(),
                     [](float theirs, double ours) { return std::abs(static_cast<double>(theirs) - ours) <= 1e-5 * ours; });
 }
 
-/// Reads Llama 3.1's divisors (f_d / scaled f_d), which are a tensor, and finds the keys that give them: the file's own, if dikkat wrote
-/// it, or else the usual ones.
+/// Reads Llama 3.1's divisors (f_d / scaled f_d), which are a tensor, and finds the keys that lead to them. These are the file's own if
+/// dikkat wrote it, or else the usual ones.
 void read_rope_divisors(const WeightFile& file, Config& config) {
   const WeightTensor* tensor = file.find("rope_freqs.weight");
   if (tensor == nullptr) {
@@ -157,7 +157,7 @@ void read_unused_window(const WeightFile& file, const std::string& key, Config& 
   }
 }
 
-/// Whether a GGUF value equals a boolean or number.
+/// Returns whether a GGUF value equals a boolean or number.
 bool equals(const MetaValue& value, const schema::Value& expected) {
   if (const auto* flag = std::get_if<bool>(&expected)) {
     return value.boolean() == *flag;
@@ -180,8 +180,8 @@ schema::Value expected_value(const NeededValue& needed, const Config& config) {
   return std::stod(std::string(needed.value));
 }
 
-/// Throws InputError for a value of the architecture that this program does not support, and for an unknown key of the architecture, which
-/// may change what the model computes. `config` must have all defaults.
+/// Throws InputError for a value that this program does not support, and for an unknown key of the architecture, which may change what the
+/// model computes. `config` must have all defaults.
 void check_architecture_keys(const WeightFile& file, const Family& family, const Config& config) {
   const std::string prefix = concat(gguf_name_of(family), '.');
   for (const NeededValue& needed : family.gguf_needed) {
@@ -204,7 +204,7 @@ void check_architecture_keys(const WeightFile& file, const Family& family, const
   }
 }
 
-/// Throws InputError for a model that differs from what llama.cpp has in its code for the architecture.
+/// Throws InputError for a model that differs from the values in llama.cpp's code for the architecture.
 void check_implied(const Family& family, const Config& config) {
   require_input(!family.gguf.empty(), "GGUF has no architecture for this model: Hugging Face's is ", family.name,
                 ", expected another format (--format hf)");
@@ -254,7 +254,7 @@ void check_whole_model(const WeightFile& file) {
                 ", expected \"model\"");
 }
 
-/// Returns general.file_type, by llama.cpp's numbers.
+/// Returns general.file_type, as llama.cpp numbers it.
 std::uint32_t file_type_of(WeightType type) {
   switch (type) {
     case WeightType::f16: return 1;
@@ -265,8 +265,8 @@ std::uint32_t file_type_of(WeightType type) {
   }
 }
 
-/// Returns the name with another spelling of "phi-3" unless the tokenizer is Phi-3's. llama.cpp looks for Phi-3's special tokens in every
-/// model with such a name, and fails to load the file without them (llama-vocab.cpp, "phi3").
+/// Returns the name with another spelling of "phi-3" unless the tokenizer is Phi-3's. In every model with such a name, llama.cpp looks for
+/// Phi-3's special tokens, and fails to load the file without them (llama-vocab.cpp, "phi3").
 std::string loadable_name(std::string name, const Tokenizer& tokenizer) {
   const std::vector<SpecialToken> special = tokenizer.special_tokens();
   const bool has_all = std::ranges::all_of(std::array{"<s>", "</s>", "<unk>", "<|endoftext|>"}, [&](std::string_view wanted) {
@@ -295,7 +295,7 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
   config.model = with_defaults(model);
   config.model.block_size = exported_context(config.model);
 
-  // The file, and the keys that every family has in its table.
+  // Add the file's values, and the keys that the family's table names.
   check_implied(family, config);
   std::vector<MetaEntry> values{{"general.architecture", MetaValue(gguf_name_of(family))},
                                 {"general.name", MetaValue(loadable_name(options.name, tokenizer))},
@@ -312,7 +312,7 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
     add(key.theirs, value_of(key.ours, key.form));
   }
 
-  // RoPE.
+  // Add RoPE's keys.
   if (model.positions == Positions::rope) {
     add("rope.dimension_count", MetaValue(static_cast<std::uint32_t>(rotated_size(model))));
     add("attention.value_length", MetaValue(static_cast<std::uint32_t>(*model.head_size)));
@@ -358,7 +358,7 @@ void add_gguf_rope_divisors(const TransformerConfig& model, std::vector<NewTenso
 }
 
 ForeignConfig read_gguf_config(const WeightFile& file) {
-  // The family.
+  // Find the family.
   check_whole_model(file);
   const std::string architecture = string_value(file, "general.architecture");
   const Family* family = family_of_gguf(architecture);
@@ -370,7 +370,7 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
     fail_input(file.name(), ": general.architecture is ", in_quotes(architecture), ", expected one of ", known);
   }
 
-  // The keys of [model]: the family's fixed ones, those in the file, and those that follow from the tensors.
+  // Read the keys of [model]: the family's fixed ones, those in the file, and those that only llama.cpp's code has.
   Config config;
   for (const FixedKey& fixed : family->fixed) {
     apply_override(config, concat("model.", fixed.key, '=', fixed.value));
@@ -383,6 +383,7 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
       apply_override(config, concat("model.", implied.key, '=', implied.value));
     }
   }
+  // Take the size of the vocabulary and the kind of output head from the tensors.
   const WeightTensor* table = file.find("token_embd.weight");
   require_input(table != nullptr && table->shape.size() == 2, file.name(), " has no matrix token_embd.weight, so it does not hold a model");
   const std::string rows = concat(architecture, ".vocab_size");
@@ -392,7 +393,7 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
   config.model.vocab_size = table->shape[0];
   config.model.tie_embeddings = file.find("output.weight") == nullptr;
 
-  // RoPE and the checks, which need all defaults.
+  // Read RoPE's keys, and check the model with all defaults.
   if (config.model.positions == Positions::rope) {
     read_rope_scaling(file, *family, config);
   }
@@ -417,7 +418,7 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
     read_rope_divisors(file, config);
   }
 
-  // The ends of texts and of turns.
+  // Collect the tokens that end texts and turns.
   ForeignConfig found{family, config.model, {}};
   if (std::string note = note_on_long_context(found.model, file.name()); !note.empty()) {
     found.notes.push_back(std::move(note));

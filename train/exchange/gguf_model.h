@@ -12,8 +12,8 @@ namespace dikkat {
 inline constexpr std::string_view kShortFactors = "rope_factors_short.weight", kLongFactors = "rope_factors_long.weight";
 inline constexpr std::string_view kGgufBuffers[] = {"rope_freqs.weight", kShortFactors, kLongFactors};
 
-/// Reads the model's configuration from a GGUF file. Throws InputError for an architecture that is not in the table of families, for values
-/// that this program does not support, and for RoPE frequencies that are neither scaled as Llama 3.1's nor by LongRoPE in phi3.
+/// Reads the model's configuration from a GGUF file. Throws InputError for an architecture that is not in the table of families, and for
+/// values that this program does not support. These include divisors of RoPE's frequencies other than Llama 3.1's, or LongRoPE's in phi3.
 ForeignConfig read_gguf_config(const WeightFile& file);
 
 /// Returns the values of a GGUF file with this model and tokenizer. Adds the notes of add_gguf_tokenizer().

@@ -35,7 +35,7 @@ void read_gguf_sampling(const WeightFile& file, ForeignConfig& config) {
     // An f32 is read as its shortest decimal form, such as 0.7.
     return value != nullptr && value->type() == MetaType::f32 ? std::stod(concat(static_cast<float>(*found))) : *found;
   };
-  // Values below 0 mean as much as 0 in llama.cpp: the likeliest token, and all tokens.
+  // Values below 0 mean as much as 0 in llama.cpp: the most likely token, and all tokens.
   constexpr double kMost = 1e9;
   const AnswerSampling usual;
   AnswerSampling& sampling = config.sampling;
@@ -51,7 +51,7 @@ void read_gguf_sampling(const WeightFile& file, ForeignConfig& config) {
     sampling.repetition_penalty = penalty;
   }
 
-  // What is lost.
+  // Note the keys that are not used.
   std::string list;
   const auto add = [&](const std::string& key, const std::string& value) {
     list += concat(list.empty() ? "" : ", ", key, " (", value, ")");

@@ -6,7 +6,7 @@
 #include "train/exchange/foreign_config.h"
 #include "train/exchange/formats/weight_file.h"
 
-// How answers are drawn, as GGUF files say it: general.sampling.temp, .top_k, .top_p, .min_p, .penalty_repeat and .penalty_last_n.
+// How answers are drawn, as GGUF files have it: general.sampling.temp, .top_k, .top_p, .min_p, .penalty_repeat and .penalty_last_n.
 // llama.cpp takes them as its defaults since November 2025.
 namespace dikkat {
 

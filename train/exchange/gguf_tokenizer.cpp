@@ -23,7 +23,7 @@
 namespace dikkat {
 namespace {
 
-constexpr auto kUnused = static_cast<std::int32_t>(TokenType::unused);  // of rows that pad the token table
+constexpr auto kUnused = static_cast<std::int32_t>(TokenType::unused);  // the type of rows that pad the token table
 
 // GGUF names kinds of tokenizers after the first models that had them.
 constexpr std::string_view kBpe = "gpt2";             // byte-level BPE
@@ -105,7 +105,7 @@ const NamedRules& rules_in(const WeightFile& file) {
   fail_input(file.name(), ": tokenizer.ggml.pre is ", in_quotes(pre), ", expected one of ", known, ", ", named_pipelines());
 }
 
-/// Returns whether every token is what its own text is merged into, so that ignore_merges changes nothing.
+/// Returns whether the bytes of every token are merged into that token, so that ignore_merges changes nothing.
 bool merges_give_all_tokens(const BpeVocabulary& vocabulary) {
   const Bpe plain(vocabulary.bpe.tokens(), vocabulary.bpe.merges());
   std::vector<Token> tokens;
@@ -156,7 +156,7 @@ void add(std::vector<MetaEntry>& metadata, const char* key, MetaValue value) {
   metadata.push_back({concat("tokenizer.ggml.", key), std::move(value)});
 }
 
-/// Adds the texts and types of `rows` tokens. Tokens from `size` on are padding, with names that begin with `padding`.
+/// Adds the strings and types of `rows` tokens. Tokens whose ids are `size` or more are padding, with names that begin with `padding`.
 void add_tokens(std::vector<MetaEntry>& metadata, index rows, index size, const std::function<std::string(Token)>& text_of,
                 const std::function<TokenType(Token)>& type_of, std::string_view padding) {
   std::vector<std::string> tokens;
@@ -331,7 +331,7 @@ std::unique_ptr<Tokenizer> read_single(const WeightFile& file) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
-/// Returns the tokens around a text, of which only added tokens count: others are llama.cpp's defaults, such as 11.
+/// Returns the tokens around a text. Only added tokens count: the others are llama.cpp's defaults, such as 11.
 TextTokens around_in(const WeightFile& file, const AddedTokens& added, std::size_t tokens, bool adds_bos_by_default) {
   const auto bos = token_of(file, "tokenizer.ggml.bos_token_id", tokens);
   const auto eos = token_of(file, "tokenizer.ggml.eos_token_id", tokens);
@@ -373,7 +373,7 @@ std::unique_ptr<Tokenizer> read_sentence_piece(const WeightFile& file) {
   }
 }
 
-/// Reads byte-level BPE with a rule that has a name in llama.cpp, but is no Splitter.
+/// Reads byte-level BPE with a rule that has a name in llama.cpp, but is not a Splitter.
 std::unique_ptr<Tokenizer> read_named_pipeline(const WeightFile& file, std::string_view pre) {
   const auto [tokens, types] = token_table_of(file);
   std::vector<std::string> texts(tokens.begin(), tokens.end());
@@ -411,7 +411,7 @@ std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
   if (const std::string_view pre = text_of(file, "tokenizer.ggml.pre"); has_named_pipeline(pre)) {
     return read_named_pipeline(file, pre);
   }
-  // Tokens: ordinary ones are bytes, the others have names.
+  // Read the tokens: ordinary ones are bytes, the others have names.
   const NamedRules& rules = rules_in(file);
   const auto [tokens, types] = token_table_of(file);
   const std::size_t used = tokens.size();
@@ -433,7 +433,7 @@ std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
     }
   }
 
-  // Merges.
+  // Read the merges.
   std::vector<Merge> merges;
   for (const std::string_view line : strings_of(file, "tokenizer.ggml.merges")) {
     const std::size_t space = line.find(' ', 1);
@@ -450,7 +450,7 @@ std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
     bytes.pop_back();
   }
 
-  // Tokens that begin and end a text.
+  // Put the tokenizer together, with the tokens around a text.
   TextTokens around = around_in(file, added, used, rules.adds_bos);
   return std::make_unique<BpeTokenizer>(BpeVocabulary{.bpe = Bpe(std::move(bytes), std::move(merges), rules.ignore_merges),
                                                       .added_tokens = std::move(added),

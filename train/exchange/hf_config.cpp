@@ -52,8 +52,8 @@ index whole_number(const HfReader& reader, std::string_view key, const json& val
   return value.get<index>();
 }
 
-/// Returns the size of groups of layers whose last one differs from the others, 0 if there are none, from the kinds of all layers. Throws
-/// InputError for any other order of layers.
+/// Returns the size of the groups of layers whose last one differs from the others; 0 if there are none. Throws InputError for any other
+/// order of layers.
 index group_of(const HfReader& reader, std::string_view key, const std::vector<bool>& differs) {
   const auto first = std::ranges::find(differs, true);
   const index size = first == differs.end() ? 0 : first - differs.begin() + 1;
@@ -81,7 +81,7 @@ std::vector<bool> layers_without_window(const HfReader& reader, const json& laye
 /// Reads sliding windows, and which layers have them.
 void read_window(const HfReader& reader, const json& object, const Family& family, Config& config) {
   TransformerConfig& model = config.model;
-  // The window, which null and use_sliding_window = false turn off.
+  // Read the window, which null and use_sliding_window = false turn off.
   const bool has_pattern = is_coded(family, "window_pattern");
   const json *window = reader.find("sliding_window"), *is_on = reader.find("use_sliding_window");
   require_input(window != nullptr || !has_pattern || object.contains("sliding_window"), reader.name(), " has no sliding_window");
@@ -92,7 +92,7 @@ void read_window(const HfReader& reader, const json& object, const Family& famil
   if (family.window == 0 && !has_pattern && model.window >= model.block_size) {
     model.window = 0;  // Phi's files name one that no text fills
   }
-  // The layers: a list, or the size of groups, which has two names.
+  // Read which layers have it: a list, or the size of groups, which has two names.
   const json* layers = reader.find("layer_types");
   const json *size = reader.find("sliding_window_pattern"), *older = reader.find("_sliding_window_pattern");
   size = size != nullptr ? size : older;
@@ -133,7 +133,7 @@ void read_rope_pattern(const HfReader& reader, Config& config) {
   config.model.rope_pattern = group_of(reader, "no_rope_layers", without);
 }
 
-/// Throws InputError for a value that the family does not support. null means what a missing key does, unless the class has a default.
+/// Throws InputError for a value that the family does not support. A null means the same as a missing key, unless the class has a default.
 void check_needed(const HfReader& reader, const json& object, const Family& family) {
   for (const NeededValue& needed : family.needed) {
     const bool is_there = object.contains(needed.key), has_default = !needed.absent.empty();
@@ -144,7 +144,7 @@ void check_needed(const HfReader& reader, const json& object, const Family& fami
   }
 }
 
-/// Returns a remark that lists unknown keys, or an empty string. transformers ignores such keys too, unless code beside the model reads
+/// Returns a remark that lists unknown keys, or an empty string. transformers ignores such keys too, unless the model's own code reads
 /// them.
 std::string note_on_unknown_keys(const json& object, const std::string& name, const Family& family) {
   std::string list;
@@ -164,7 +164,7 @@ std::string note_on_unknown_keys(const json& object, const std::string& name, co
 }  // namespace
 
 ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
-  // The family.
+  // Find the family.
   const json object = parse_json_object(text, name, "a config.json of Hugging Face");
   const HfReader reader(object, name);
   const json* type = reader.find("model_type");
@@ -174,7 +174,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
     refuse_model_type(name, type->get<std::string>());
   }
 
-  // The keys of [model]: the family's fixed ones, then those in the file.
+  // Read the keys of [model]: the family's fixed ones, then those in the file.
   Config config;
   for (const FixedKey& fixed : family->fixed) {
     apply_override(config, concat("model.", fixed.key, '=', fixed.value));
@@ -182,7 +182,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   for (const KeyName& key : family->config) {
     const json* value = reader.find(key.theirs);
     require_input(value != nullptr || key.absent != kRequired, name, " has no ", key.theirs);
-    const bool is_null = value == nullptr && object.contains(key.theirs);  // all classes take it as: as many as there are heads
+    const bool is_null = value == nullptr && object.contains(key.theirs);  // all classes take null as the number of heads
     require_input(!is_null || key.absent == kDerived || key.ours == "n_kv_head", name, ": ", key.theirs,
                   " is null, expected a value, or no such key, which means ", key.absent);
     if (value != nullptr) {
@@ -192,7 +192,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
     }
   }
 
-  // Keys that may only have one value, windows and RoPE.
+  // Check the keys that may have only one value, and read windows and RoPE.
   check_needed(reader, object, *family);
   if (is_coded(*family, "window")) {
     read_window(reader, object, *family, config);
@@ -211,7 +211,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   }
   read_hf_rope(reader, *family, config);
 
-  // The model as a whole.
+  // Check the model as a whole.
   resolve(config);
   try {
     validate(config);
@@ -238,12 +238,13 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
               {"torch_dtype", extras.dtype},
               {"use_cache", true}};
 
-  // The family's keys, with the only value that some of them may have.
+  // Write the keys that may have only one value.
   for (const NeededValue& needed : family.needed) {
     if (const json value = parse_json(needed.value); !value.is_null() && !value.is_number()) {
       object[std::string(needed.key)] = value;
     }
   }
+  // Write the keys of [model] as the types that transformers expects.
   for (const KeyName& key : family.config) {
     const schema::Value value = schema::find_key("model", key.ours)->get(config);
     json& to = object[std::string(key.theirs)];
@@ -264,7 +265,7 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
     object["n_ctx"] = object["n_positions"];  // llama.cpp's converter reads it
   }
 
-  // Windows and layers without RoPE.
+  // Write windows, and layers without RoPE.
   const auto of_layers = [&](const auto& value_of) {
     json list = json::array();
     for (index layer = 0; layer < model.n_layer; ++layer) {
@@ -289,7 +290,7 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
     object["rope_local_base_freq"] = model.rope_theta_local > 0 ? model.rope_theta_local : model.rope_theta;
   }
 
-  // RoPE, in the form of transformers 4, which transformers 5 reads too.
+  // Write RoPE in the form of transformers 4, which transformers 5 reads too.
   if (config.model.positions == Positions::rope) {
     object["rope_theta"] = config.model.rope_theta;
     json scaling;
@@ -303,6 +304,7 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
       object["original_max_position_embeddings"] =
           config.model.rope_scaling == RopeScaling::longrope ? config.model.rope_original_context : config.model.block_size;
     }
+    // LongRoPE and Llama 3.1's scaling have keys of their own.
     if (config.model.rope_scaling == RopeScaling::longrope) {  // transformers 4 refuses any other key
       scaling = {{"type", "longrope"}, {"short_factor", short_factors(config.model)}, {"long_factor", long_factors(config.model)}};
     }
@@ -314,7 +316,7 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
     object["rope_scaling"] = scaling;
   }
 
-  // Tokens around a text.
+  // Write the tokens around a text.
   const auto put_token = [&](const char* key, std::optional<Token> token) { object[key] = token ? json(*token) : json(); };
   put_token("bos_token_id", extras.bos);
   put_token("eos_token_id", extras.eos);

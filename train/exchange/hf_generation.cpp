@@ -16,8 +16,8 @@ using nlohmann::json;
 /// Keys that this program uses (transformers 4.53, generation/configuration_utils.py).
 constexpr std::string_view kUsed[] = {"do_sample", "temperature", "top_k", "top_p", "min_p", "repetition_penalty", "eos_token_id"};
 
-/// Keys that do not change which tokens are drawn: about the file, tokens that the tokenizer has, memory, speed, the length of an answer,
-/// and the search with beams, which num_beams turns on.
+/// Keys that do not change which tokens are drawn. They concern the file, the tokenizer's tokens, memory, speed, the length of an answer,
+/// and beam search, which num_beams turns on.
 constexpr std::string_view kHarmless[] = {"_from_model_config",
                                           "_commit_hash",
                                           "_original_object_hash",
@@ -59,7 +59,7 @@ constexpr std::string_view kHarmless[] = {"_from_model_config",
                                           "prompt_lookup_num_tokens",
                                           "trust_remote_code"};
 
-/// A key that changes the text and is not used, and the value with which it does not. null, false, 0 and what is empty never do.
+/// A key that changes the text and is not used. It changes nothing if it is `neutral`, null, false, 0 or empty.
 struct LostKey {
   std::string_view key;
   double neutral = 0;
@@ -137,7 +137,7 @@ void add_hf_generation(std::string_view text, const std::string& name, Generatio
   const json object = parse_json_object(text, name, "a generation_config.json of Hugging Face");
   const HfReader reader(object, name);
 
-  // How answers are drawn. The defaults are those of transformers, which draws only if do_sample is true.
+  // Read how answers are drawn. The defaults are those of transformers.
   const json* const draws = reader.find("do_sample");
   require_input(draws == nullptr || draws->is_boolean(), name, ": do_sample is ", draws != nullptr ? short_text(*draws) : "",
                 ", expected true or false");
@@ -159,6 +159,7 @@ void add_hf_generation(std::string_view text, const std::string& name, Generatio
   read("top_k", 1e9, sampling.top_k);
   read("top_p", 1, sampling.top_p);
   read("min_p", 1, sampling.min_p);
+  // Choose between drawing and greedy answers: transformers draws only if do_sample is true.
   if (draws != nullptr && *draws == false) {
     sampling = greedy();
   } else if (draws == nullptr && named.empty()) {
@@ -175,7 +176,7 @@ void add_hf_generation(std::string_view text, const std::string& name, Generatio
     config.notes.push_back(std::move(note));
   }
 
-  // The ends of texts.
+  // Add the tokens that end texts.
   for (const Token end : hf_end_tokens(reader, config.model.vocab_size)) {
     if (std::ranges::find(config.end_tokens, end) == config.end_tokens.end()) {
       config.end_tokens.push_back(end);

@@ -14,15 +14,15 @@ namespace dikkat {
 /// model does not have.
 std::vector<Token> hf_end_tokens(const HfReader& reader, index vocab_size);
 
-/// The file that says how answers are drawn. Without a generation_config.json, transformers takes the keys of config.json.
+/// The file that decides how answers are drawn. Without a generation_config.json, transformers takes the keys of config.json.
 enum class GenerationFile { generation_config, config };
 
-/// Adds what the file says about generation to `config`: its eos_token_id, how answers are drawn (do_sample, temperature, top_k, top_p,
-/// min_p, repetition_penalty), and a note that names the keys which would change the text but are not used. Keys that are missing mean what
-/// they mean in transformers, if the file has any key of drawing. Throws InputError, beginning with `name`, for values that are not valid.
+/// Adds the file's settings of generation to `config`: eos_token_id, and how answers are drawn (do_sample, temperature, top_k, top_p,
+/// min_p, repetition_penalty). Adds a note that names the keys which would change the text but are not used. If the file has any key of
+/// drawing, missing keys have transformers' defaults. Throws InputError, beginning with `name`, for values that are not valid.
 void add_hf_generation(std::string_view text, const std::string& name, GenerationFile file, ForeignConfig& config);
 
-/// Returns the generation_config.json of a model whose texts begin and end with these tokens, and whose answers are drawn so.
+/// Returns the generation_config.json of a model whose texts begin and end with these tokens, and whose answers are drawn in this way.
 std::string hf_generation_text(const TextTokens& tokens, const AnswerSampling& sampling);
 
 }  // namespace dikkat

@@ -35,8 +35,8 @@ const std::vector<RopeForm>& rope_forms() {
   return forms;
 }
 
-/// Reads what LongRoPE's two lists do not say: the original context, which config.json or the object names, and the amplitude, which
-/// follows from both contexts unless the object has it. The model then has the original context.
+/// Reads LongRoPE's keys other than its two lists: the original context, which config.json or the object names, and the amplitude. The
+/// amplitude follows from both contexts unless the object has it. The model then has the original context.
 void read_long_rope(const HfReader& reader, const char* where, const json& object, Config& config) {
   TransformerConfig& model = config.model;
   const json *whole = reader.find("max_position_embeddings"), *amplitude = find_value(object, "attention_factor");
@@ -77,7 +77,7 @@ void read_rope_share(const HfReader& reader, const json* object, Config& config)
 /// Reads an object of RoPE: rope_scaling of transformers 4, or rope_parameters of transformers 5, which also has rope_theta. Refuses
 /// unknown and missing keys, because ignoring them would compute another model.
 void read_rope_object(const HfReader& reader, const char* where, const json& object, const Family& family, Config& config) {
-  // The type, which has two names.
+  // Read the type, which has two names.
   require_input(object.is_object(), reader.name(), ": ", where, " is ", short_text(object), ", expected an object");
   const json *type = find_value(object, "rope_type"), *older = find_value(object, "type");
   require_input(type == nullptr || older == nullptr || *type == *older, reader.name(), ": ", where, " has rope_type ",
@@ -93,7 +93,7 @@ void read_rope_object(const HfReader& reader, const char* where, const json& obj
   require_input(is_possible, reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind), " (", where, "), expected ",
                 has_factors ? "default or longrope for " : "default, linear or llama3 for ", family.name);
 
-  // The keys: none is unknown, and none that the type needs is missing.
+  // Check that no key is unknown.
   for (const auto& item : object.items()) {
     const std::string& key = item.key();
     const json& value = item.value();
@@ -105,6 +105,7 @@ void read_rope_object(const HfReader& reader, const char* where, const json& obj
     require_input(is_known || is_one || value.is_null(), reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has the key ",
                   key, " (", short_text(value), "), which dikkat does not know");
   }
+  // Read the keys that the type needs.
   for (const auto& [key, ours] : form->needed) {
     const json* value = find_value(object, key);
     require_input(value != nullptr, reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has no ", key);
@@ -150,8 +151,8 @@ void read_rope(const HfReader& reader, const Family& family, Config& config) {
   }
 }
 
-/// Reads the RoPE of a family whose layers with a window have a base of their own: rope_local_base_freq of transformers 4, or an object of
-/// rope_parameters for each kind of layer.
+/// Reads the RoPE of a family whose layers with a window have a base of their own. This is rope_local_base_freq of transformers 4, or an
+/// object of rope_parameters for each kind of layer.
 void read_rope_of_kinds(const HfReader& reader, const Family& family, Config& config) {
   const json* parameters = reader.find("rope_parameters");
   const json *whole = parameters != nullptr ? find_value(*parameters, "full_attention") : nullptr,

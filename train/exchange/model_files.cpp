@@ -232,7 +232,7 @@ bool ModelFiles::is_at(const fs::path& path) {
 }
 
 ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
-  // The path, which may also be the weights in a folder.
+  // Open the path, which may also be the weights in a folder.
   const bool is_part = given.extension() == ".safetensors" || given.filename() == "pytorch_model.bin";
   const fs::path path = is_part ? (given.has_parent_path() ? given.parent_path() : fs::path(".")) : given;
   std::error_code unknown;
@@ -247,7 +247,7 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
       Contents{.path = path, .options = options, .format = format, .weights = is_folder ? open_folder(path) : open_weights(path.string())});
   Contents& c = *contents_;
 
-  // The configuration, and the names of the tensors.
+  // Read the configuration, and choose the names of the tensors.
   switch (format) {
     case WeightFormat::safetensors:
       require_input(is_folder, path.string(), " holds only weights, expected a folder that also has a config.json");
@@ -273,7 +273,7 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
       break;
   }
 
-  // The context.
+  // Choose the context.
   TransformerConfig& model = c.config.model;
   c.whole_context = model.block_size;
   require_input(model.rope_scaling != RopeScaling::longrope || options.context <= model.rope_original_context, path.string(),

@@ -26,38 +26,38 @@ inline constexpr index kUsualWindow = 2048;
 /// nanoGPT's ckpt.pt. Weights stay in the mapped files until they are loaded.
 class ModelFiles {
  public:
-  /// Whether the path looks like such files, and not like a dikkat run or checkpoint: a folder with a config.json, or a file that ends in
-  /// .gguf, .bin, .pt, .pth or .safetensors. Only names are checked.
+  /// Returns whether the path looks like such files, and not like a dikkat run or checkpoint. Checks only names: a folder has a
+  /// config.json, and a file ends in .gguf, .bin, .pt, .pth or .safetensors.
   static bool is_at(const std::filesystem::path& path);
 
   /// Reads everything except weights and tokenizer. Throws InputError for files that are missing or damaged, and for a model that this
-  /// program does not support; the message names what that would need.
+  /// program does not support. The message names what it would need.
   explicit ModelFiles(const std::filesystem::path& path, const ImportOptions& options = {});
   ~ModelFiles();
   ModelFiles(ModelFiles&&) noexcept;
   ModelFiles& operator=(ModelFiles&&) noexcept;
 
   const std::filesystem::path& path() const;
-  /// A description to print: "llama, 147 tensors of bf16".
+  /// Returns a description to print: "llama, 147 tensors of bf16".
   const std::string& description() const;
-  /// The model's family: its class in Hugging Face, or its architecture in GGUF.
+  /// Returns the model's family: its class in Hugging Face, or its architecture in GGUF.
   const Family& family() const;
-  /// The file's tensors and values.
+  /// Returns the file's tensors and values.
   const WeightFile& weights() const;
-  /// The model's configuration with all defaults.
+  /// Returns the model's configuration with all defaults.
   const TransformerConfig& config() const;
-  /// How the model's owner draws answers (generation_config.json).
+  /// Returns how the model's owner draws answers (generation_config.json).
   const AnswerSampling& sampling() const;
-  /// Remarks to print: settings that are ignored, and contradictions.
+  /// Returns remarks to print: settings that are ignored, and contradictions.
   const std::vector<std::string>& notes() const;
-  /// The context length in the files, which options.context replaces in config().
+  /// Returns the context length in the files, which options.context replaces in config().
   index whole_context() const;
 
   /// Opens the tokenizer of the options, or else of the files. Throws InputError if there is none, if its kind is not supported, or if it
   /// has more tokens than the model. Adds remarks to `notes`, unless this is null (read_tokenizer_file()).
   std::unique_ptr<Tokenizer> open_tokenizer(std::vector<std::string>* notes = nullptr) const;
 
-  /// The chat templates that come with the model. Throws InputError as chat_templates_in() does.
+  /// Returns the chat templates that come with the model. Throws InputError as chat_templates_in() does.
   ChatTemplateFiles chat_templates() const;
 
   /// Loads the weights into the store, which must have memory and the parameters of config(). Throws InputError, which lists all missing,

@@ -34,7 +34,7 @@ TurnForm without_system(TurnForm form, const std::string& after_system) {
   return form;
 }
 
-/// The forms of popular models. `end` is the token that ends an answer.
+/// Returns the forms of popular models. `end` is the token that ends an answer.
 std::vector<TurnForm> known_forms(const std::string& end) {
   return {
       form_of_headers("<|im_start|>", "\n", "<|im_end|>\n"),
@@ -53,7 +53,7 @@ std::vector<TurnForm> known_forms(const std::string& end) {
   };
 }
 
-/// Returns what a form writes for a conversation that asks for an answer.
+/// Returns the text that a form writes for a conversation that asks for an answer.
 std::string written(const TurnForm& form, const std::vector<Message>& messages) {
   std::string text, system;
   for (const Message& message : messages) {
@@ -70,7 +70,7 @@ std::string written(const TurnForm& form, const std::vector<Message>& messages) 
   return text + form.asks;
 }
 
-/// Returns an action that prints a text: white space beside actions would be lost.
+/// Returns an action that prints a text: white space next to actions would be lost.
 std::string print(const std::string& text) {
   if (text.empty()) {
     return "";
@@ -92,7 +92,7 @@ std::string in_go(const TurnForm& form) {
               : "{{- if eq .Role \"system\" }}{{ $system = .Content }}\n";
   text += role("user", form.user,
                form.system ? "" : concat("{{ if $system }}{{ $system }}", print(form.after_system), "{{ $system = \"\" }}{{ end }}"));
-  // An answer that the user began goes on.
+  // An answer that the user began is continued.
   text += concat("{{- else if eq .Role \"assistant\" }}", print(form.assistant.before), "{{ .Content }}{{ if not $last }}",
                  print(form.assistant.after), "{{ end }}\n{{- end }}\n");
   return text + concat("{{- if and $last (ne .Role \"assistant\") }}", print(form.asks), "{{ end }}\n{{- end }}");
@@ -117,6 +117,7 @@ std::string in_marks(const std::string& text) {
 }  // namespace
 
 std::optional<GoTemplate> go_template(const ChatTemplate& form) {
+  // Render conversations with and without a system message.
   const std::vector<Message> question = {{"user", "q1"}};
   const std::vector<Message> talk = {{"system", "s1"}, {"user", "q1"}, {"assistant", "a1"}, {"user", "q2"}};
   const std::vector<Message> without = {{"user", "q1"}, {"assistant", "a1"}, {"user", "q2"}};
@@ -124,6 +125,7 @@ std::optional<GoTemplate> go_template(const ChatTemplate& form) {
   if (!short_text || !text) {
     return std::nullopt;
   }
+  // Find a known form that writes the same texts.
   for (const TurnForm& one : known_forms(form.end_text())) {
     // The template may begin with the begin token, and it may add a system message of its own.
     const std::string& plain = *text;

@@ -15,15 +15,15 @@ struct GoTemplate {
   std::string system{};
 };
 
-/// Returns a template in Go's language that writes what `form` writes, or nullopt if none of the known forms does: Jinja cannot be
+/// Returns a template in Go's language that writes the same texts as `form`. Returns nullopt if no known form does: Jinja cannot be
 /// translated in general. The begin token is left out, because Ollama adds it.
 std::optional<GoTemplate> go_template(const ChatTemplate& form);
 
 /// The contents of a Modelfile.
 struct OllamaModel {
-  std::string gguf;                     // the file's name, beside the Modelfile
+  std::string gguf;                     // the file's name, next to the Modelfile
   std::optional<GoTemplate> form{};     // without it Ollama tries to recognize the template in the GGUF file
-  std::vector<std::string> stops{};     // texts that end an answer
+  std::vector<std::string> stops{};     // strings that end an answer
   std::optional<std::string> system{};  // replaces that of the template
   AnswerSampling sampling{};
   index context = 0;

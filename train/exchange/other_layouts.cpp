@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "a.gguf, b.gguf, c.gguf and 4 others".
+/// Returns "a.gguf, b.gguf, c.gguf and 4 others".
 std::string list_of(const std::vector<fs::path>& paths) {
   constexpr std::size_t kMost = 3;
   std::string list;
@@ -43,21 +43,21 @@ std::string other_layout_in(const fs::path& folder) {
   };
   const bool has_config = is_there(folder / "config.json");
 
-  // The files of those who trained the model.
+  // Look for the files of those who trained the model.
   for (const auto& [end, owner] : {std::pair(".safetensors", "Mistral's"), std::pair(".pth", "Meta's")}) {
     if (const auto weights = those("consolidated", end); !weights.empty()) {
       return concat(" holds a model in ", owner, " own layout (", list_of(weights), is_there(folder / "params.json") ? ", params.json" : "",
                     ")", kExpected, ". The same model is usually published in this layout too");
     }
   }
-  // Single files, which are models themselves.
+  // Look for single files that are models themselves.
   for (const char* end : {".gguf", ".pt"}) {
     if (const auto models = those("", end); !models.empty() && !has_config) {
       return concat(" holds ", models.size() == 1 ? "a model file" : "model files", " (", list_of(models), "), but no config.json: name ",
                     models.size() == 1 ? "the file itself, " : "one of the files, such as ", models.front().string());
     }
   }
-  // Hugging Face's files, of which some are missing.
+  // Look for incomplete files of Hugging Face.
   if (const auto parts = those("model-", ".safetensors"); !parts.empty() && !is_there(folder / "model.safetensors.index.json")) {
     return concat(" holds parts of a model (", list_of(parts), "), but not their index model.safetensors.index.json",
                   has_config ? "" : " and no config.json", kExpected, ": download the rest");
@@ -69,7 +69,7 @@ std::string other_layout_in(const fs::path& folder) {
   if (!weights.empty() && !has_config) {
     return concat(" holds weights (", list_of(weights), "), but no config.json", kExpected, ": download the rest");
   }
-  // Hugging Face's cache: models--OWNER--NAME/snapshots/HASH.
+  // Look for Hugging Face's cache: models--OWNER--NAME/snapshots/HASH.
   if (const fs::path snapshots = folder / "snapshots"; !has_config && is_folder(snapshots)) {
     for (const fs::path& one : paths_in(snapshots)) {
       if (is_there(one / "config.json")) {

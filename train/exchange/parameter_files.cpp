@@ -63,7 +63,7 @@ void save_safetensors(const std::filesystem::path& path, const ParameterStore& p
 }
 
 void load_safetensors(const std::filesystem::path& path, ParameterStore& parameters) {
-  constexpr std::size_t kMost = 8;  // that a message names
+  constexpr std::size_t kMost = 8;  // the most problems that a message names
   require_usable("load_safetensors", parameters);
   const WeightFile file = path.extension() == ".json" ? open_safetensors_index(path.string()) : open_safetensors(path.string());
   const std::vector<std::string> list = differences(file, parameters);

@@ -36,7 +36,7 @@ constexpr const char* kUnknown[] = {
     "rank_pattern",      "alpha_pattern", "use_dora",   "lora_bias",    "layer_replication",       "trainable_token_indices",
     "target_parameters", "use_qalora",    "use_bdlora", "arrow_config", "alora_invocation_tokens", "megatron_config"};
 
-/// Whether a module's name is one of `names`, or ends with one of them; nullopt if `names` is not a list.
+/// Returns whether a module's name is one of `names`, or ends with one of them; nullopt if `names` is not a list.
 std::optional<bool> is_among(const json* names, std::string_view module) {
   if (names == nullptr || !names->is_array()) {
     return std::nullopt;  // a Python regular expression, or "all-linear"
@@ -87,7 +87,7 @@ void check_layers(const json& config, const std::string& name, index n_layer) {
   require_input(listed == all, name, ": layers_to_transform is ", short_text(*layers), ", expected null, or all ", n_layer, " layers");
 }
 
-/// Whether each tensor of the file belongs to a module of the family. Names may lack the prefix of a model without its head.
+/// Returns whether each tensor of the file belongs to a module of the family. Names may lack the prefix of a model without its head.
 bool names_modules(const Family& family, const WeightFile& file, const TransformerConfig& config, const ParameterStore& store) {
   std::set<std::string, std::less<>> modules{module_of(name_in(family.tensors, kHeadWeight))};
   for (const MappedTensor& tensor : map_tensors(family.tensors, config, store)) {
@@ -132,12 +132,12 @@ BaseNames names_of_base(const fs::path& path, const WeightFile& file, const Tran
           .lacks_prefix = std::ranges::none_of(file.tensors(), [&](const WeightTensor& tensor) { return tensor.name.starts_with(whole); })};
 }
 
-/// Whether PEFT replaces a module: its name ends with an entry of modules_to_save, as PEFT compares them.
+/// Returns whether PEFT replaces a module: its name ends with an entry of modules_to_save, as PEFT compares them.
 bool is_replaced(const std::vector<std::string>& entries, std::string_view module) {
   return std::ranges::any_of(entries, [&](const std::string& entry) { return module.ends_with(entry); });
 }
 
-/// The tensors of a file that the changes of a base take, and what is wrong with them.
+/// The tensors of a file that the changes of a base take, and the problems with them.
 struct Taken {
   const WeightFile& file;
   TensorProblems problems{};
@@ -289,7 +289,7 @@ PeftChanges PeftFiles::changes(const TransformerConfig& config, const ParameterS
                 transposes, " for the family ", names.family->name);
   check_layers(c.config, name, config.n_layer);
 
-  // Modules that PEFT would not find either.
+  // Refuse names of modules that PEFT would not find either.
   const std::vector<MappedTensor> base = map_tensors(names.family->tensors, config, store);
   const std::string head = module_of(name_in(names.family->tensors, kHeadWeight));
   for (const std::string& entry : c.replaced) {
@@ -299,7 +299,7 @@ PeftChanges PeftFiles::changes(const TransformerConfig& config, const ParameterS
                   module_of(name_in(names.family->tensors, kTokenTable)), " and ", head);
   }
 
-  // Tensors that are taken, those that nothing takes, and the report.
+  // Take the tensors, and report those that are missing or left over.
   Taken taken{.file = c.tensors};
   PeftChanges changes;
   changes.replacements = replacements_of(c.replaced, base, names, config.tie_embeddings, taken);

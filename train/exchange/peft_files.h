@@ -30,7 +30,7 @@ struct PeftReplacement {
   const WeightTensor* theirs = nullptr;
 };
 
-/// What the files of PEFT change in a base.
+/// The changes of a base by PEFT's files.
 struct PeftChanges {
   std::vector<PeftFactors> factors{};
   std::vector<PeftReplacement> replacements{};
@@ -41,25 +41,25 @@ struct PeftChanges {
 /// Modules that were trained in full (modules_to_save) replace those of the base.
 class PeftFiles {
  public:
-  /// Whether the path is a folder with an adapter_config.json.
+  /// Returns whether the path is a folder with an adapter_config.json.
   static bool is_at(const std::filesystem::path& path);
 
   /// Reads the configuration and opens the tensors. Throws InputError for files that are missing or damaged, and for adapters that do more
-  /// than add B A to linear layers and replace modules; the message names the key.
+  /// than add B A to linear layers and replace modules. The message names the key.
   explicit PeftFiles(const std::filesystem::path& path);
   ~PeftFiles();
   PeftFiles(PeftFiles&&) noexcept;
   PeftFiles& operator=(PeftFiles&&) noexcept;
 
   const std::filesystem::path& path() const;
-  /// The name or path of the base model; empty if the files do not name it.
+  /// Returns the name or path of the base model; empty if the files do not name it.
   const std::string& base() const;
-  /// lora_alpha / r, or lora_alpha / sqrt(r) with use_rslora.
+  /// Returns lora_alpha / r, or lora_alpha / sqrt(r) with use_rslora.
   double scale() const;
 
-  /// Whether the sum has a head of its own although the base's is its token table: PEFT trains the two apart from each other.
+  /// Returns whether the sum has a head of its own although the base's is its token table: PEFT trains the two separately.
   bool unties_head(const TransformerConfig& config, const ParameterStore& store) const;
-  /// Returns what changes in a base with this configuration and these parameters, which need no memory. Throws InputError, which lists all
+  /// Returns the changes of a base with this configuration and these parameters, which need no memory. Throws InputError, which lists all
   /// tensors that are missing, misshapen or belong neither to an adapted layer nor to a replaced module of this model.
   PeftChanges changes(const TransformerConfig& config, const ParameterStore& store) const;
 

@@ -47,10 +47,10 @@ std::size_t count_of(const TensorRule& rule) {
       std::count_if(rule.parts.begin(), rule.parts.end(), [](const TensorPart& part) { return !part.name.empty(); }));
 }
 
-/// Whether part `i` is in the same tensor as the part before it.
+/// Returns whether part `i` is in the same tensor as the part before it.
 bool continues_tensor(const TensorRule& rule, std::size_t i) { return i > 0 && rule.parts[i].name == rule.parts[i - 1].name; }
 
-/// Whether a layout only changes the order of rows, so that an adapter's B has it too.
+/// Returns whether a layout only changes the order of rows, so that an adapter's B has it too.
 bool orders_rows(Layout layout) { return layout == Layout::rotary_pairs || layout == Layout::rotary_first; }
 
 /// Returns the shape of a vector or matrix in a file.
@@ -61,7 +61,7 @@ std::vector<index> shape_of(const TensorPiece& piece, bool is_vector) {
   return piece.layout == Layout::transposed ? std::vector<index>{piece.cols, piece.rows} : std::vector<index>{piece.rows, piece.cols};
 }
 
-/// Returns the width of a bias that our model does not have, from the weight beside it; 0 if there is no such weight.
+/// Returns the width of a bias that our model does not have, from the weight next to it; 0 if there is no such weight.
 index width_of_missing_bias(const std::string& path, const ParameterStore& store) {
   constexpr std::string_view kBias = ".bias";
   const ParameterStore::Entry* weight =
@@ -73,7 +73,7 @@ index width_of_missing_bias(const std::string& path, const ParameterStore& store
 
 std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
                                       bool with_zeros) {
-  // Each rule gives tensors of all layers, or one tensor that holds all layers.
+  // Each rule names a tensor of each layer, or one tensor that holds all layers.
   std::vector<MappedTensor> map;
   std::set<std::string_view> named;
   for (const TensorRule& rule : rules) {
@@ -87,13 +87,14 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
       if (entry == nullptr && zeros == 0) {
         continue;
       }
+      // A bias that our model lacks is a vector of zeros.
       const bool is_vector = entry == nullptr || entry->shape().rank() == 1;
       const std::vector<index> rows = entry == nullptr ? std::vector<index>{zeros} : rows_of_parts(*entry, store, parts);
       const index cols = is_vector ? 1 : entry->shape()[1];
       if (entry != nullptr) {
         named.insert(entry->path);
       }
-      // One piece for each part. Parts with one name are pieces of one tensor. With all layers in one tensor, later layers are added too.
+      // Make one piece for each part. Parts with one name, and layers in one tensor, are pieces of the same tensor.
       index first = 0;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const TensorPiece piece{.ours = entry,
@@ -121,6 +122,7 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
       }
     }
   }
+  // Every parameter needs a name, except for adapters.
   for (const ParameterStore::Entry* entry : store.entries()) {
     require(named.contains(entry->path) || entry->role == Role::adapter, "exchange: the layout has no name for ", entry->path);
   }
@@ -133,6 +135,7 @@ std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const 
   std::vector<MappedTensor> map;
   for (const TensorRule& rule : rules) {
     for (index layer = 0; layer < (is_per_layer(rule.ours) ? config.n_layer : 1); ++layer) {
+      // Find the factors of the matrix; without them it has no adapter.
       const std::string path = with_layer(rule.ours, layer);
       const std::string ours = path.ends_with(kWeight) ? path.substr(0, path.size() - kWeight.size()) : path;
       const ParameterStore::Entry* a = find(store, ours + ".lora_a");
@@ -140,6 +143,7 @@ std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const 
       if (a == nullptr || b == nullptr || !path.ends_with(kWeight)) {
         continue;
       }
+      // Write a copy of A for each tensor of the file, and its own rows of B.
       const std::size_t parts = count_of(rule);
       const std::vector<index> rows = rows_of_parts(store.entry(path), store, parts);
       const index rank = a->shape()[0], in = a->shape()[1];
@@ -193,11 +197,11 @@ index our_row(const TensorPiece& piece, index row) {
   if (piece.layout == Layout::rotary_pairs) {
     return head + in_head % 2 * half + in_head / 2;
   }
-  // Ours: pairs are rows d and D / 2 + d, and the first ones rotate. So each half begins with its rotated rows.
+  // In our layout, pairs are rows d and D / 2 + d, and the first ones rotate. So each half begins with its rotated rows.
   const index pairs = piece.rotated / 2;
   const bool rotates = in_head < piece.rotated;
-  const index at = rotates ? in_head : in_head - piece.rotated;  // among the rotated rows, or among the others
-  const index size = rotates ? pairs : half - pairs;             // of these rows in each half
+  const index at = rotates ? in_head : in_head - piece.rotated;  // place among the rotated rows, or the others
+  const index size = rotates ? pairs : half - pairs;             // number of these rows in each half
   return head + at / size * half + (rotates ? 0 : pairs) + at % size;
 }
 
@@ -221,7 +225,7 @@ namespace {
 
 /// Reads a piece whose elements begin at `first` in the file's tensor.
 void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piece) {
-  // Elements in our own layout are read straight into place.
+  // Read elements in our own layout straight into place.
   float* ours = static_cast<float*>(piece.ours->values) + piece.first_row * piece.cols;
   if (piece.layout == Layout::same || piece.layout == Layout::less_one) {
     read_f32(tensor, first, piece.elements(), ours);
@@ -231,7 +235,7 @@ void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piec
     return;
   }
 
-  // Other layouts: blocks of rows are read, then moved into place.
+  // Read other layouts in blocks of rows, and move these into place.
   const index their_cols = piece.layout == Layout::transposed ? piece.rows : piece.cols;
   const index their_rows = piece.elements() / their_cols;
   const index rows_at_once = std::max<index>(1, kBlock / their_cols);
@@ -366,7 +370,7 @@ void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, 
     return lacks_prefix && name.starts_with(names.prefix) ? name.substr(names.prefix.size()) : name;
   };
 
-  // The map and the file are compared before anything is written.
+  // Compare the map and the file before anything is written.
   TensorProblems problems;
   std::set<std::string_view> wanted;
   std::vector<const WeightTensor*> sources;
@@ -389,7 +393,7 @@ void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, 
   const std::string text = problems.text("tensors that the model does not have: ");
   require_input(text.empty(), file.name(), " does not hold the model that its configuration describes: ", text);
 
-  // The elements. A parameter is complete when all tensors that hold a part of it have been read.
+  // Read the elements. A parameter is complete when all tensors that hold a part of it have been read.
   std::map<const ParameterStore::Entry*, index> left;  // unread elements of each parameter
   for (std::size_t i = 0; i < map.size(); ++i) {
     read_pieces(*sources[i], map[i], [&](const TensorPiece& piece) {

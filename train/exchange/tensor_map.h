@@ -40,8 +40,8 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
 struct AdapterNames {
   std::string_view before, cut, a, b;
 };
-/// Returns the tensors of the store's adapters (layers/lora.h). If a file divides our matrix into several, each of them gets a copy of A,
-/// (rank, in), and its own rows of B, (rows, rank). A matrix that is one tensor in the file has one pair of factors there too.
+/// Returns the tensors of the store's adapters (layers/lora.h). If a file divides our matrix into several, each gets a copy of A, (rank,
+/// in), and its own rows of B, (rows, rank). A matrix that is one tensor in the file has one pair of factors there too.
 std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
                                        const AdapterNames& names);
 
@@ -61,11 +61,11 @@ void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows)
 /// How names in a file may differ from those in the map.
 struct FileNames {
   std::string_view prefix{};                    // all names in a file may lack this prefix
-  std::span<const std::string_view> buffers{};  // tensors whose names end so are not weights, and are ignored
+  std::span<const std::string_view> buffers{};  // ends of names of tensors that are not weights, which are ignored
   std::string_view repeated{};                  // a tensor that is ignored: a head that repeats the token table
 };
 
-/// Whether two tensors of a file hold the same numbers.
+/// Returns whether two tensors of a file hold the same numbers.
 bool same_numbers(const WeightTensor& a, const WeightTensor& b);
 
 /// Collects all problems with the tensors of a file, so that one message can list them.
@@ -85,7 +85,7 @@ struct TensorProblems {
 void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store,
                   const ParameterStore::Loaded& loaded = {});
 
-/// Returns the tensors to write, with the types that `type_of` gives. The store must outlive them.
+/// Returns the tensors to write, with the types that `type_of` returns. The store must outlive them.
 std::vector<NewTensor> new_tensors(const std::vector<MappedTensor>& map, const ParameterStore& store,
                                    const std::function<WeightType(const MappedTensor&)>& type_of);
 

@@ -265,7 +265,7 @@ class SchemaReader {
   }
 
   Grammar read(Demand demand, const std::string& path, int level) {
-    // Count the work, which must be limited.
+    // Limit the nesting, and count the work.
     if (level > kMostSchemaLevels) {
       refuse_schema(path, "is nested more than ", kMostSchemaLevels, " levels deep");
     }

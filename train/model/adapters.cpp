@@ -183,7 +183,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   });
 
   // The wording of an error depends on whether the checkpoint or --base named the path.
-  const bool is_its_own = path == config_of(checkpoint).train.init_from;
+  const bool is_its_own = path == config_of(checkpoint)->train.init_from;
   require_input(hash.finish() == checkpoint.state().base_hash, name, " holds adapters of ", is_its_own ? path : "another model",
                 is_its_own ? ", whose weights have changed" : concat(" than ", path, ", which has other weights"),
                 ": expected weights with the hash ", checkpoint.state().base_hash, is_its_own ? kMoved : "");

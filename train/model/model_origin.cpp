@@ -115,7 +115,7 @@ std::string newest_place_of_base(const std::string& run_directory, const Checkpo
   }
   try {
     const CheckpointFile newest = CheckpointFile::open(checkpoints.back().path);
-    return newest.state().base_hash == taken.state().base_hash ? config_of(newest).train.init_from : "";
+    return newest.state().base_hash == taken.state().base_hash ? config_of(newest)->train.init_from : "";
   } catch (const InputError&) {  // the newest checkpoint is damaged, but `taken` is not
     return "";
   }

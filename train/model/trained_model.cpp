@@ -13,11 +13,9 @@
 
 namespace dikkat {
 
-Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks) {
+ResolvedConfig config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks) {
   require_language_model(checkpoint);
-  Config config = parse_config_of_run(checkpoint.config(), checkpoint.path().string() + ": configuration", remarks);
-  resolve(config);
-  return config;
+  return ResolvedConfig(parse_config_of_run(checkpoint.config(), checkpoint.path().string() + ": configuration", remarks));
 }
 
 namespace {

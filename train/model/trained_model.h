@@ -7,6 +7,7 @@
 
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/checkpoint/save.h"
+#include "train/config/resolve.h"
 #include "train/model/language_model.h"
 #include "train/model/model_origin.h"
 #include "train/model/used_weights.h"
@@ -43,7 +44,7 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
 /// Returns the resolved configuration of a checkpoint. Throws InputError if there is none or it cannot be parsed; validate() checks whether
 /// it can be used.
 /// Adds a remark for each ignored key to `remarks`, unless this is null (parse_config_of_run()).
-Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks = nullptr);
+ResolvedConfig config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks = nullptr);
 /// Throws InputError if the checkpoint has tensors of an unknown group that must not be ignored (StoredTensor::required).
 void require_known_groups(const CheckpointFile& checkpoint);
 /// Loads the store's weights, except the factors of adapters, from the checkpoint's group "model". Throws InputError unless both have

@@ -54,7 +54,7 @@ struct BackgroundSaver::State {
   explicit State(std::filesystem::path to) : directory(std::move(to)) {}
 
   std::filesystem::path directory;
-  // Saving also hashes in tasks. An arena of one thread keeps all of that on one core. TBB must be allowed this additional thread.
+  // Saving also hashes in tasks. An arena of one thread keeps all of them on one core. TBB must be allowed this additional thread.
   tbb::global_control one_more{tbb::global_control::max_allowed_parallelism,
                                static_cast<std::size_t>(tbb::info::default_concurrency()) + 1};
   tbb::task_arena arena{1, 0};

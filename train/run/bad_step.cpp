@@ -18,7 +18,7 @@ OrderedJson number_or_text(double x) {
   return std::isfinite(x) ? OrderedJson(x) : OrderedJson(std::isnan(x) ? "NaN" : x > 0 ? "inf" : "-inf");
 }
 
-/// A JSON object with tokens and their text.
+/// Returns a JSON object with tokens and their text.
 OrderedJson row_of(const Token* tokens, index count, const Tokenizer& tokenizer) {
   const std::span row(tokens, static_cast<std::size_t>(count));
   return {{"text", tokenizer.decode(row)}, {"tokens", std::vector<Token>(row.begin(), row.end())}};

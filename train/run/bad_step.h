@@ -14,27 +14,27 @@
 
 namespace dikkat {
 
-/// A loss, gradient or weight is not finite, or a loss is a spike, and the configuration does not say to continue. what() also says what to
-/// do.
+/// Thrown if a loss, gradient or weight is not finite, or a loss is a spike, unless the configuration asks to continue. what() also has
+/// advice.
 class Diverged : public Error {
  public:
   Diverged(std::string reason, const std::string& what) : Error(what), reason_(std::move(reason)) {}
-  /// "step 7: the loss is NaN and the gradient's norm NaN"
+  /// Returns "step 7: the loss is NaN and the gradient's norm NaN", for example.
   const std::string& reason() const { return reason_; }
 
  private:
   std::string reason_;
 };
 
-/// Returns why the update of a step must not be applied: its loss or gradient is not finite, or its loss is more than `spike_z` standard
-/// deviations above the earlier losses in `state` (0: losses are not compared). Empty if it can be applied.
+/// Returns why the update of a step must not be applied: its loss or gradient is not finite, or its loss is a spike. A spike is more than
+/// `spike_z` standard deviations above the earlier losses in `state` (0: losses are not compared). Empty if it can be applied.
 std::string objection_to(const StepReport& step, const TrainingState& state, double spike_z);
 
 /// A step whose update was not applied.
 struct BadStep {
   StepReport report;
   std::string reason;
-  std::vector<double> losses;  // of its micro-batches
+  std::vector<double> losses;  // losses of its micro-batches
 };
 
 /// Writes RUN_DIR/bad-step-N.json, for people and scripts: the reason, and every row of the step's batches as text and as tokens. The

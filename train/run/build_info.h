@@ -10,7 +10,7 @@ struct BuildInfo {
   std::string commit;  // bits do not depend on it
   std::string compiler;
   std::string flags;            // compiler flags
-  std::string instruction_set;  // of the kernels that this process runs
+  std::string instruction_set;  // the one that this process's kernels use
 };
 const BuildInfo& build_info();
 

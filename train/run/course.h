@@ -13,8 +13,8 @@
 
 namespace dikkat {
 
-/// What each step of a run is made of: its samples, how many micro-batches they are, and its learning rate. All of it is a function of the
-/// configuration, the seed and the step.
+/// The samples, the number of micro-batches and the learning rate of each step of a run. All are functions of the configuration, the seed
+/// and the step.
 struct Course {
   /// Keeps references to the samples of the data.
   Course(const Config& config, const TrainingData& data, std::uint64_t seed);
@@ -23,7 +23,7 @@ struct Course {
   UpdateSchedule schedule;
   Accumulation accumulation;  // micro-batches of each step
 
-  /// Returns the batches of a rank for the steps from state.step. Keeps a reference to this.
+  /// Returns the batches of a rank for the steps starting at state.step. Keeps a reference to this.
   std::unique_ptr<Batches> batches(const TrainingState& state, index batch_size, const Ranks& ranks) const;
 };
 

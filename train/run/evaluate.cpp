@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kBlockTokens = 2048;  // per block, about
+constexpr index kBlockTokens = 2048;  // tokens of a block, about
 
 /// Returns the number of samples per block.
 index block_of(const Samples& text) { return std::max<index>(1, kBlockTokens / text.longest().cols); }
@@ -19,7 +19,7 @@ index block_of(const Samples& text) { return std::max<index>(1, kBlockTokens / t
 }  // namespace
 
 Pass Evaluator::pass_on(Tape& tape) const {
-  return {.tape = tape, .recompute = Recompute::block, .operands = operands_, .keys = keys_};  // keeps only the results of blocks
+  return {.tape = tape, .recompute = Recompute::block, .operands = operands_, .keys = keys_};  // the tape keeps only the results of blocks
 }
 
 std::size_t Evaluator::reserve(const Samples& text, index count) {
@@ -96,7 +96,7 @@ void Evaluator::choose(const Samples& text, const SampleChoice& choice) {
   numbers_.assign(static_cast<std::size_t>(starts_.back()), 0);
 }
 
-/// Computes the numbers of all chosen samples. Each rank takes a run of blocks. Returns false if it was stopped.
+/// Computes the numbers of all chosen samples. Each rank takes a range of blocks. Returns false if it was stopped.
 bool Evaluator::score(const Samples& text, const std::function<bool()>& stop, const std::function<void(double)>& progress) {
   const index count = std::ssize(chosen_), block = block_of(text);
   const index blocks = ceil_div(count, block), ranks = ranks_->size();
@@ -122,7 +122,7 @@ bool Evaluator::score(const Samples& text, const std::function<bool()>& stop, co
   return true;
 }
 
-/// Computes the numbers of `rows` chosen samples from `first`.
+/// Computes the numbers of `rows` chosen samples, starting at `first`.
 void Evaluator::score_block(const Samples& text, index first, index rows) {
   const auto samples = std::span(chosen_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
   RowLengths lengths;

@@ -29,17 +29,17 @@ class Evaluator {
   explicit Evaluator(Scorer& scorer, DType operands = DType::f32, std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>())
       : scorer_(scorer), operands_(operands), ranks_(std::move(ranks)) {}
 
-  /// bf16: attention rounds keys and values, as sampling with a cache of this type does.
+  /// Makes attention round keys and values to this type (bf16), as sampling with a cache of this type does.
   void round_keys(DType keys) { keys_ = keys; }
 
-  /// Calls `stop` between blocks, and returns nothing if it returns true. Calls `progress` with the share that is done.
+  /// Evaluates samples. Calls `stop` between blocks, and returns nothing if it returns true. Calls `progress` with the share that is done.
   std::optional<Evaluation> operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop = {},
                                        const std::function<void(double)>& progress = {});
 
   /// Estimates the seconds that an evaluation of `count` samples takes, from the time of one block.
   double estimate(const Samples& text, index count);
 
-  /// Maps the memory for an evaluation of `count` samples of the text, which a dry run of one block finds out. Returns its bytes. Throws
+  /// Maps the memory for an evaluation of `count` samples of the text, as measured by a dry run of one block. Returns its bytes. Throws
   /// Error if the system does not have that memory.
   std::size_t reserve(const Samples& text, index count);
 
@@ -56,9 +56,9 @@ class Evaluator {
   Tape tape_{Recording::off};
   Batch batch_;
   std::vector<index> chosen_;         // samples
-  std::vector<index> starts_;         // of each chosen sample's numbers, and their count
-  std::vector<double> numbers_;       // that the scorer writes
-  std::vector<SampleLoss> losses_;    // of the chosen samples
+  std::vector<index> starts_;         // the start of each chosen sample's numbers, and their count
+  std::vector<double> numbers_;       // the numbers that the scorer writes
+  std::vector<SampleLoss> losses_;    // losses of the chosen samples
   std::vector<WeightedLoss> blocks_;  // observations
 };
 

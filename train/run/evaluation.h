@@ -10,8 +10,8 @@ namespace dikkat {
 
 /// The result of an evaluation of one text.
 struct Evaluation {
-  double loss = 0;   // mean loss of a prediction, in nats; of preferences, that of a unit
-  index tokens = 0;  // number of predictions; of preferences, of units
+  double loss = 0;   // mean loss of a prediction, in nats, or of a unit of preferences
+  index tokens = 0;  // number of predictions, or of units of preferences
   /// Standard error of the loss as an estimate for more text of this kind. Losses of neighboring tokens are correlated, so an observation
   /// is a block of at least as many predictions as a window has, whatever the stride. The loss is a ratio estimate (Cochran 1977,
   /// "Sampling Techniques", 6.4). NaN if there is only one block.
@@ -21,10 +21,10 @@ struct Evaluation {
   double end_probability = std::numeric_limits<double>::quiet_NaN();
   index ends = 0;
 
-  Metrics metrics{};  // of the objective
+  Metrics metrics{};  // the objective's metrics
 
   double perplexity() const;
-  /// `bytes` is the size of the text that the predicted tokens stand for.
+  /// Returns the bits per byte of a text. `bytes` is the size of the text that the predicted tokens stand for.
   double bits_per_byte(index bytes) const;
 };
 

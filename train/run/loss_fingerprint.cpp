@@ -95,7 +95,7 @@ class ScoredHash {
   std::vector<Token> special_;  // special tokens in rising order
   Sha256 targets_, contexts_, text_;
   std::vector<Target> targets_of_row_;
-  std::vector<std::int32_t> places_;  // of the targets in the row
+  std::vector<std::int32_t> places_;  // places of the targets in the row
   std::vector<Token> tokens_;         // tokens whose text is not hashed yet
 };
 
@@ -116,19 +116,15 @@ void add_samples(ScoredHash& scored, const Samples& samples) {
 
 }  // namespace
 
-LossFingerprint loss_fingerprint_of(const EvaluationText& text, const Tokenizer& tokenizer) {
-  if (text.samples == nullptr) {
+LossFingerprint loss_fingerprint_of(const Dataset& data, const Tokenizer& tokenizer) {
+  if (data.evaluation() == nullptr) {
     return {};
   }
   ScoredHash scored(tokenizer);
-  if (text.conversations != nullptr) {
-    add_sequences(scored, *text.conversations);
-  } else if (text.preferences != nullptr) {
-    add_sequences(scored, *text.preferences);
-  } else if (text.sequences != nullptr) {
-    add_sequences(scored, *text.sequences);
+  if (const Sequences* sequences = data.scored()) {
+    add_sequences(scored, *sequences);
   } else {
-    add_samples(scored, *text.samples);
+    add_samples(scored, *data.evaluation());
   }
   return scored.finish();
 }

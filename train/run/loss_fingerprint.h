@@ -10,7 +10,7 @@ namespace dikkat {
 /// Returns the fingerprint of the tokens that an evaluation of the whole text scores. It reads the text once. The fingerprint depends
 /// neither on the block size of the evaluator nor on how sequences share rows. It is unknown (LossFingerprint::is_known()) if there is
 /// nothing to predict.
-LossFingerprint loss_fingerprint_of(const EvaluationText& text, const Tokenizer& tokenizer);
+LossFingerprint loss_fingerprint_of(const Dataset& data, const Tokenizer& tokenizer);
 
 /// One of several texts whose losses are averaged by their shares.
 struct SharedFingerprint {

@@ -45,10 +45,9 @@ std::size_t bytes_of(const RowLengths& lengths, index rows) {
 }
 
 /// Adds the bytes of a text's tokens, in memory or in files.
-void count_tokens(const EvaluationText& text, MemoryPlan& plan) {
-  if (text.text != nullptr) {
-    (text.text->in_files() ? plan.droppable : plan.tokens) += static_cast<std::size_t>(text.text->bytes());
-  }
+void count_tokens(const Dataset& data, MemoryPlan& plan) {
+  plan.droppable += static_cast<std::size_t>(data.size().bytes_in_files);
+  plan.tokens += static_cast<std::size_t>(data.size().bytes_in_memory);
 }
 
 /// Adds the current memory of the process, and what its first step and save will add.
@@ -114,7 +113,7 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
 
 MemoryPlan plan_step(LanguageModel& model, Objective& objective, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths,
                      Tape& tape) {
-  // A batch of the largest shape, whose contents do not matter.
+  // Make a batch of the largest shape, whose contents do not matter.
   Batch batch;
   batch.reshape(config.batch_size, lengths);
   batch.step_weight = 1;
@@ -195,12 +194,12 @@ MemoryPlan reserve_memory(const Reserved& run) {
   plan.save_copy = parameters.save_copy;
   plan.loading = parameters.loading;
   plan.rounded = parameters.rounded;
-  for (const SplitText& source : run.data.sources) {
-    count_tokens(source.train, plan);
-    count_tokens(source.validation, plan);
+  for (const SourceData& source : run.data.sources) {
+    count_tokens(*source.train, plan);
+    count_tokens(*source.validation, plan);
   }
   for (const auto& [name, text] : run.data.evaluations) {
-    count_tokens(text, plan);
+    count_tokens(*text, plan);
   }
   note_process(plan);
   require_fits(plan, machine_memory());

@@ -41,18 +41,18 @@ struct MemoryPlan {
   std::size_t before = 0;     // the peak so far: reading a corpus may take more memory than training on it
   std::size_t droppable = 0;  // tokens in mapped files, which the system drops when it needs memory; not counted
 
-  /// All slabs of the optimizer.
+  /// Returns the bytes of all slabs of the optimizer.
   std::size_t optimizer_state() const;
-  /// Weights, gradients and optimizer state.
+  /// Returns the bytes of weights, gradients and optimizer state.
   std::size_t parameters() const { return weights + gradients + optimizer_state(); }
   /// Returns the part of parameters() that each of `ranks` processes needs, if this is the plan of one process with `lanes` lanes. A rank
   /// has all weights, gradients for its own lanes, and an equal part of the optimizer state. `ranks` must divide `lanes`.
   std::size_t parameters_of_rank(index lanes, index ranks) const;
-  /// All parts that training needs.
+  /// Returns the bytes of all parts that training needs.
   std::size_t training() const;
-  /// The highest use of the process: training(), or the use before training if that is higher.
+  /// Returns the highest use of the process: training(), or the use before training if that is higher.
   std::size_t peak() const;
-  /// The part of training() that is not in use yet.
+  /// Returns the part of training() that is not in use yet.
   std::size_t to_come() const;
 
   struct Row {
@@ -60,15 +60,15 @@ struct MemoryPlan {
     std::size_t bytes;
     const char* note;
   };
-  /// The parts that are not 0, with descriptions. They add up to training().
+  /// Returns the parts that are not 0, with descriptions. They add up to training().
   std::vector<Row> rows() const;
 };
 
-/// A plan needs more memory than the machine has. The message has the numbers, and says what to do.
+/// Thrown if a plan needs more memory than the machine has. The message has the numbers and advice.
 class DoesNotFit : public InputError {
  public:
   DoesNotFit(const std::string& what, const MemoryPlan& plan) : InputError(what), plan_(plan) {}
-  /// The plan as far as it was computed. It may have only the parameters.
+  /// Returns the plan as far as it was computed. It may have only the parameters.
   const MemoryPlan& plan() const { return plan_; }
 
  private:
@@ -92,8 +92,8 @@ MemoryPlan reserve_memory(const Reserved& run);
 
 /// Plans the memory of parameters: weights, gradients, optimizer state and the copy to save from. The store must be laid out.
 MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimizer, const TrainConfig& config);
-/// Plans the memory of a step: forward, backward and update of a batch with rows of these lengths, in a DryRun on a new tape and a new
-/// objective.
+/// Plans the memory of a step: forward, backward and update of a batch with rows of these lengths. It is a DryRun; tape and objective must
+/// be new.
 MemoryPlan plan_step(LanguageModel& model, Objective& objective, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths,
                      Tape& tape);
 

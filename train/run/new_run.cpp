@@ -14,7 +14,7 @@
 namespace dikkat {
 namespace {
 
-/// Settles preference.method = "auto" by the data.
+/// Sets preference.method from the data if it is "auto".
 void settle_preference(Config& config) {
   if (config.preference.method != PreferenceMethod::auto_) {
     return;
@@ -27,53 +27,68 @@ void settle_preference(Config& config) {
   validate(config);
 }
 
-TrainingData load_data(Config& config, std::optional<ModelOrigin>& origin, const LoadingProgress& progress) {
-  if (config.train.init_from.empty()) {
-    settle_preference(config);
-    TrainingData data = load_training_data(config, nullptr, progress);
-    require_input(config.lora.rank == 0, "lora.rank is ", config.lora.rank,
-                  ", but there is no model to adapt: name one with --init-from (train.init_from)");
-    return data;
-  }
-  origin.emplace(ModelOrigin::open(config.train.init_from));
-  require_input(config.lora.rank == 0 || origin->config().lora.rank == 0, config.train.init_from,
+/// Opens the model of train.init_from, and takes over its model, tokenizer and chat template.
+ModelOrigin adopt_origin(Config& config) {
+  ModelOrigin origin = ModelOrigin::open(config.train.init_from);
+  require_input(config.lora.rank == 0 || origin.config().lora.rank == 0, config.train.init_from,
                 " holds adapters itself; make a model of it first: dikkat merge ", config.train.init_from, " --out MERGED");
-  adopt_model(config, *origin);
-  adopt_template(config, *origin);
-  settle_preference(config);
-  const KnownCorpus known{.tokenizer = origin->tokenizer()};
-  return load_training_data(config, &known, progress);
+  adopt_model(config, origin);
+  adopt_template(config, origin);
+  return origin;
+}
+
+TrainingData load_data(const ResolvedConfig& config, const std::optional<ModelOrigin>& origin, const LoadingProgress& progress) {
+  if (origin) {
+    const KnownCorpus known{.tokenizer = origin->tokenizer()};
+    return load_training_data(config, &known, progress);
+  }
+  TrainingData data = load_training_data(config, nullptr, progress);
+  require_input(config->lora.rank == 0, "lora.rank is ", config->lora.rank,
+                ", but there is no model to adapt: name one with --init-from (train.init_from)");
+  return data;
 }
 
 }  // namespace
 
-NewRun load_new_run(Config config, const LoadingProgress& progress, const RunLength& length) {
-  const std::string precision = settle_precision(config);
-  read_template_file(config.chat);
-  make_absolute(config);
+NewRun load_new_run(Config given, const LoadingProgress& progress, const RunLength& length) {
+  // Settle what depends on the machine, on files and on the model to start from.
+  const std::string precision = settle_precision(given);
+  read_template_file(given.chat);
+  make_absolute(given);
   std::optional<ModelOrigin> origin;
-  TrainingData data = load_data(config, origin, progress);
-  config.tokenizer.kind = data.tokenizer->kind();  // tokenizer.path, if given, decides it
-  if (const ChatTemplate* form = data.chat()) {
-    config.chat.template_name = name_of(form->name());
+  if (!given.train.init_from.empty()) {
+    origin = adopt_origin(given);
   }
+  settle_preference(given);
+  ResolvedConfig config(std::move(given));
 
-  // Remarks for the user.
+  // Load the texts, and settle what depends on them.
+  TrainingData data = load_data(config, origin, progress);
+  std::string remark_on_length;
+  config.change([&](Config& c) {
+    c.tokenizer.kind = data.tokenizer->kind();  // tokenizer.path, if given, decides it
+    if (const ChatTemplate* form = data.chat()) {
+      c.chat.template_name = name_of(form->name());
+    }
+    remark_on_length = set_length(c, data, length);
+  });
+
+  // Add remarks for the user.
   if (origin) {
     std::ranges::copy(origin->notes(), std::back_inserter(data.notes));
   }
-  if (config.tokenizer.kind == WordTokenizer::kKind && config.model.kind == ModelKind::gpt) {
+  if (config->tokenizer.kind == WordTokenizer::kKind && config->model.kind == ModelKind::gpt) {
     data.notes.emplace_back(
         "a model with the word tokenizer cannot be exported to other programs, and serve cannot give its answers a form (response_format, "
         "tools); both are possible with tokenizer.kind = \"bpe\", \"char\" or \"byte\"");
   }
-  for (std::string remark : {set_length(config, data, length), remark_on_warmup(config)}) {
+  for (std::string remark : {remark_on_length, remark_on_warmup(config)}) {
     if (!remark.empty()) {
       data.notes.push_back(std::move(remark));
     }
   }
   if (!precision.empty()) {
-    data.notes.push_back(concat("train.precision = \"auto\" is ", name_of(config.train.precision), " here: ", precision));
+    data.notes.push_back(concat("train.precision = \"auto\" is ", name_of(config->train.precision), " here: ", precision));
   }
   return {.config = std::move(config), .data = std::move(data), .origin = std::move(origin)};
 }

@@ -35,6 +35,7 @@ Config config_of_origin(const ModelOrigin& origin) {
 }
 
 void adopt_model(Config& config, const ModelOrigin& origin) {
+  // Keys that are not set take the origin's values.
   const Config& theirs = origin.config();
   for (const Key& key : schema::keys()) {
     if (key.section == "model" && !key.is_set(config) && key.is_set(theirs)) {
@@ -43,10 +44,11 @@ void adopt_model(Config& config, const ModelOrigin& origin) {
   }
   const bool has_their_window = theirs.data.window.is_set() && config.data.window == theirs.data.window;
   if (has_their_window && config.model.block_size != theirs.model.block_size) {
-    config.data.window = {};  // the configuration says how long windows are by model.block_size
+    config.data.window = {};  // model.block_size sets the length of windows
   }
   resolve(config);
   config.model.vocab_size.derive(theirs.model.vocab_size);
+  // List the keys that contradict the origin.
   std::string list;
   const auto add = [&](const std::string& path, const std::string& ours, const std::string& of_origin) {
     append_to(list, concat(list.empty() ? "" : ", ", path, " is ", ours, " (checkpoint: ", of_origin, ")"));
@@ -56,6 +58,7 @@ void adopt_model(Config& config, const ModelOrigin& origin) {
       add(key.path(), schema::to_toml(key.get(config)), schema::to_toml(key.get(theirs)));
     }
   }
+  // Tokenizers are compared by their contents, since their paths may differ.
   if (const std::string& path = config.tokenizer.path; list.empty() && !path.empty() && path != theirs.tokenizer.path) {
     const auto ours = open_tokenizer(path);
     const auto of_origin = tokenizer_from_json(origin.tokenizer());

@@ -33,8 +33,8 @@ std::string host_name() {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
-/// Returns "AMD EPYC 9R14", for example; "Arm 0x41-0xd0c" on arm64, where Linux reports the numbers of the maker and of the part (of the
-/// first core); empty if the system reports neither.
+/// Returns "AMD EPYC 9R14", for example, or "Arm 0x41-0xd0c" on arm64: the ids of the first core's maker and part. Empty if the system
+/// reports neither.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   std::string maker;

@@ -16,22 +16,22 @@ class PassReports {
 
   /// Begins a step of so many micro-batches.
   void begin(index passes);
-  /// Where the objective writes what it reports of a pass besides its loss.
+  /// Returns where the objective writes its report of a pass.
   PassReport report(index pass) { return {.sums = sums_of(pass)}; }
   void set_loss(index pass, double loss) { losses_[static_cast<std::size_t>(pass)] = loss; }
 
-  /// Adds what the passes of all ranks report, and writes it to the step's report. `seconds`: how long this rank computed.
+  /// Adds up the reports of the passes of all ranks, in the step's report. `seconds`: how long this rank computed.
   void add(DataParallelStep& step, Ranks& ranks, double seconds, StepReport& report);
 
-  /// The losses of the step's micro-batches.
+  /// Returns the losses of the step's micro-batches.
   const std::vector<double>& losses() const { return losses_; }
 
  private:
   std::span<double> sums_of(index pass) { return std::span(sums_).subspan(static_cast<std::size_t>(pass) * count_, count_); }
 
   const Objective& objective_;
-  std::size_t count_;                  // of an objective's numbers
-  std::vector<double> losses_, sums_;  // of each micro-batch
+  std::size_t count_;                  // numbers that a pass reports
+  std::vector<double> losses_, sums_;  // losses and numbers of each micro-batch
 };
 
 }  // namespace dikkat

@@ -22,11 +22,11 @@ class PromptSampler {
     std::string prompt;
     std::string text;  // without the prompt
   };
-  /// Returns a text for each prompt, generated together. Its random numbers depend only on the run's seed and the step. Returns nullopt if
-  /// `stop`, which is called between tokens, returned true.
+  /// Returns a continuation of each prompt, all generated together. Random numbers depend only on the run's seed and the step. Returns
+  /// nullopt if `stop`, which is called between tokens, returned true.
   std::optional<std::vector<Continuation>> operator()(index step, const std::function<bool()>& stop) const;
 
-  /// The bytes of memory for keys and values of earlier positions and for logits; 0 without prompts.
+  /// Returns the bytes of memory for keys and values of earlier positions and for logits; 0 without prompts.
   std::size_t bytes() const;
 
  private:

@@ -10,12 +10,12 @@ namespace dikkat {
 namespace {
 
 /// Returns how many samples hold about `tokens` tokens of a text; 0 tokens: all samples.
-index samples_for(const EvaluationText& text, double tokens) {
-  const index all = text.samples->count();
-  if (tokens == 0 || tokens >= static_cast<double>(text.tokens)) {
+index samples_for(const Dataset& text, double tokens) {
+  const index all = text.evaluation()->count();
+  if (tokens == 0 || tokens >= static_cast<double>(text.size().tokens)) {
     return all;
   }
-  const double share = tokens / static_cast<double>(text.tokens);
+  const double share = tokens / static_cast<double>(text.size().tokens);
   return static_cast<index>(std::ceil(share * static_cast<double>(all)));
 }
 
@@ -27,15 +27,15 @@ RunEvaluator::RunEvaluator(std::unique_ptr<Scorer> scorer, const TrainingData& d
   if (config.train.eval_interval == 0) {
     return;
   }
-  for (const SplitText& source : data.sources) {
-    if (source.validation.samples != nullptr) {
-      const index count = samples_for(source.validation, tokens * source.share);
-      validation_.push_back({.name = source.name, .text = &source.validation, .count = count, .share = source.share});
-      training_.push_back({.name = source.name, .text = &source.train, .count = count, .share = source.share});
+  for (const SourceData& source : data.sources) {
+    if (source.validation->evaluation() != nullptr) {
+      const index count = samples_for(*source.validation, tokens * source.share);
+      validation_.push_back({.name = source.name, .text = source.validation.get(), .count = count, .share = source.share});
+      training_.push_back({.name = source.name, .text = source.train.get(), .count = count, .share = source.share});
     }
   }
   for (const auto& [name, text] : data.evaluations) {
-    others_.push_back({.name = name, .text = &text, .count = samples_for(text, tokens), .share = 0});
+    others_.push_back({.name = name, .text = text.get(), .count = samples_for(*text, tokens), .share = 0});
   }
 }
 
@@ -50,7 +50,7 @@ void RunEvaluator::for_parts(F&& f) const {
 
 std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, index step, const std::function<bool()>& stop,
                                                          const std::function<void(double)>& progress) {
-  // Evaluate all parts. `all` and `done` count samples.
+  // Evaluate one part, and report the progress over all. `all` and `done` count samples.
   double all = 0, done = 0;
   const auto count_of = [](const Part& part) { return static_cast<double>(std::min(part.count, part.samples().count())); };
   for_parts([&](const Part& part) { all += count_of(part); });
@@ -64,6 +64,7 @@ std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, ind
     done += count_of(part);
     return result;
   };
+  // Evaluate parts of one kind, and return their weighted mean.
   EvaluationReport report{.step = step, .scored = scored()};
   const bool is_mixed = validation_.size() > 1;
   const auto evaluate_all = [&](const std::vector<Part>& parts, bool by_name) -> std::optional<Evaluation> {
@@ -80,6 +81,7 @@ std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, ind
     }
     return parts.empty() || parts.front().share == 0 ? Evaluation() : mean(results);
   };
+  // Evaluate all parts, and report their means.
   const auto validation = evaluate_all(validation_, is_mixed);
   const auto training = validation ? evaluate_all(training_, false) : std::nullopt;
   if (!training || !evaluate_all(others_, true)) {

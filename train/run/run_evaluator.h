@@ -18,7 +18,7 @@ namespace dikkat {
 /// reads about train.eval_tokens tokens of each text; several sources share these.
 class RunEvaluator {
  public:
-  /// Keeps a reference to the data. The ranks evaluate together, as those of an Evaluator.
+  /// Keeps a reference to the data. The ranks evaluate together, as with an Evaluator.
   RunEvaluator(std::unique_ptr<Scorer> scorer, const TrainingData& data, const Config& config, std::shared_ptr<Ranks> ranks);
 
   /// Returns whether there are texts to validate on, and the configuration asks for evaluations.
@@ -28,22 +28,22 @@ class RunEvaluator {
   /// returns true.
   std::optional<EvaluationReport> operator()(std::uint64_t seed, index step, const std::function<bool()>& stop = {},
                                              const std::function<void(double)>& progress = {});
-  /// Returns the fingerprint of the tokens that the validation loss is over. Reads the texts once, at the first call or evaluation.
+  /// Returns the fingerprint of the tokens that the validation loss covers. Reads the texts once, at the first call or evaluation.
   const LossFingerprint& scored();
   /// Returns the seconds of an evaluation, estimated from a block of each text.
   double estimate();
-  /// As Evaluator::reserve(), for all texts.
+  /// Does what Evaluator::reserve() does, but for all texts.
   std::size_t reserve();
 
  private:
   struct Part {
     std::string name;
-    const EvaluationText* text;
+    const Dataset* text;
     index count;  // samples to evaluate
     double share;
     LossFingerprint scored{};
 
-    const Samples& samples() const { return *text->samples; }
+    const Samples& samples() const { return *text->evaluation(); }
   };
   template <class F>
   void for_parts(F&& f) const;
@@ -52,7 +52,7 @@ class RunEvaluator {
   Evaluator evaluator_;
   const TrainingData& data_;
   std::vector<Part> validation_, training_, others_;
-  std::optional<LossFingerprint> scored_;  // combines those of the validation parts
+  std::optional<LossFingerprint> scored_;  // combined fingerprint of the validation parts
 };
 
 }  // namespace dikkat

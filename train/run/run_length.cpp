@@ -17,7 +17,7 @@ constexpr index kFewestSteps = 50;
 // Fewer updates than this learn little, so a small text is read in smaller steps.
 constexpr index kWantedSteps = 100;
 
-/// Returns the number of windows that the run reads. An epoch has `epoch` windows, and the run of the configuration `now`.
+/// Returns the number of windows that the run reads. An epoch has `epoch` windows, and the configured run has `now`.
 double windows_of(const RunLength& length, double epoch, double now) {
   const double all = length.epochs * epoch;
   return length.is_default ? std::min(std::max(all, std::min(kMostEpochs * epoch, static_cast<double>(kFewestSteps))), now) : all;
@@ -59,7 +59,7 @@ std::string set_length(Config& config, const TrainingData& data, const RunLength
     return "";
   }
   TrainConfig& train = config.train;
-  const SplitText& first = data.sources.front();
+  const SourceData& first = data.sources.front();
   const double epoch = static_cast<double>(first.training->count()) / first.share;
   const index windows_of_step = train.batch_size * train.gradient_accumulation_steps;
   const double windows = windows_of(length, epoch, static_cast<double>(train.max_steps * windows_of_step));

@@ -13,7 +13,7 @@ struct RunLength {
   double epochs = 0;        ///< 0: the length is train.max_steps
   bool is_default = false;  ///< the user did not choose it: then a small text is read more often and a large one less
   // These keys are fitted to the length, unless the user set them:
-  bool fits_step = false;         ///< train.batch_size and train.gradient_accumulation_steps, so that a small text gives enough steps
+  bool fits_step = false;         ///< train.batch_size and train.gradient_accumulation_steps, so that a small text has enough steps
   bool fits_warmup = false;       ///< optim.warmup_steps
   bool fits_evaluations = false;  ///< train.eval_interval
 };

@@ -9,8 +9,8 @@
 namespace dikkat {
 namespace {
 
-/// Returns whether the folder has only what a start with this config.toml wrote before its first checkpoint. A run that has lost its
-/// checkpoints has recorded that it saved them.
+/// Returns whether the folder has only files that a start with this config.toml wrote before its first checkpoint. A run that has lost its
+/// checkpoints does not count: it has recorded that it saved them.
 bool is_start_of(const std::string& config_text, const std::filesystem::path& folder) {
   HistoryReader reader(folder);
   reader.update();

@@ -43,7 +43,7 @@ class RunRecord {
   RunDirectory& directory() { return directory_.value(); }
   const RunDirectory& directory() const { return directory_.value(); }
   const MetricsLog& metrics() const { return metrics_.value(); }
-  /// The step of the newest checkpoint; -1: there is none.
+  /// Returns the step of the newest checkpoint; -1 if there is none.
   index saved_step() const { return saved_step_; }
 
   /// Writes the first lines of metrics.jsonl in this process: the header, unless the file has one, and how the run was resumed.
@@ -66,7 +66,7 @@ class RunRecord {
   /// Records an evaluation in the state. Returns whether it is the best so far: then its checkpoint gets the name "best". An evaluation
   /// whose step was not saved (train.on_failed_save) is never the best.
   bool record_evaluation(const EvaluationReport& report);
-  /// Tells all ranks what the first one has saved and evaluated.
+  /// Sends all ranks what the first one has saved and evaluated.
   void agree();
 
   /// Writes the batch of a step whose update was not applied. Returns "its batch is in FILE", or why the file could not be written.

@@ -9,17 +9,17 @@
 #include "train/config/config.h"
 #include "train/config/render.h"
 
-// Sentences for the user about a run that begins or is resumed. A text is empty if there is nothing to remark.
+// Sentences for the user about a run that begins or is resumed. A string is empty if there is nothing to remark.
 namespace dikkat {
 
-/// The run ends before its warm-up.
+/// Remarks that the run ends before its warm-up.
 std::string remark_on_warmup(const Config& config);
 
-/// The kernels are not those that the checkpoint was made with.
+/// Remarks that the kernels are not those that the checkpoint was made with.
 std::string remark_on_kernels(const TrainingState& state);
 
-/// RUN_DIR/config.toml was edited: the remark lists values that neither the checkpoint nor the resumed run has, or says why the file cannot
-/// be read.
+/// Remarks that RUN_DIR/config.toml was edited. Lists values that neither the checkpoint nor the resumed run has, or reports why the file
+/// cannot be read.
 std::string remark_on_edits(const std::filesystem::path& file, const Config& stored, const Config& now);
 
 /// Returns the keys whose values a resumed run changes. `ours` is the value in the checkpoint.

@@ -10,13 +10,13 @@
 
 namespace dikkat {
 
-/// A sample's part of an evaluation. Samples that follow each other make one observation until their weights reach `whole`.
+/// A sample's part of an evaluation. Consecutive samples make one observation until their weights reach `whole`.
 struct SampleLoss {
   WeightedLoss of;
   double whole = 1;
 };
 
-/// How an objective scores held-out samples. An Evaluator chooses the samples, shares them among ranks, and estimates the error.
+/// Scores held-out samples for an objective. An Evaluator chooses the samples, shares them among ranks, and estimates the error.
 class Scorer {
  public:
   virtual ~Scorer() = default;
@@ -25,7 +25,7 @@ class Scorer {
   virtual index numbers_of(const Samples& text, index sample) const = 0;
   /// Runs the model on a batch, on a tape that does not record, and writes the numbers of its samples, one sample after another.
   virtual void score(Pass& pass, const Batch& batch, std::span<double> numbers) = 0;
-  /// Appends the losses of `samples`, from the numbers of all of them, to `losses`. Writes what else the evaluation reports.
+  /// Appends the losses of `samples`, from the numbers of all of them, to `losses`. Writes the other results of the evaluation.
   virtual void judge(const Samples& text, std::span<const index> samples, std::span<const double> numbers, std::vector<SampleLoss>& losses,
                      Evaluation& result) = 0;
   /// Returns the fingerprint of what is scored, from that of the tokens. Evaluations with one fingerprint can be compared.

@@ -18,7 +18,7 @@ class StepClock {
   /// Keeps a reference.
   explicit StepClock(Ranks& ranks) : ranks_(ranks) {}
 
-  /// Measures what StepReport::mfu is a share of: calls `measure` (gemm_rate(), machine_rate.h) now, and later as ReferenceRate does.
+  /// Measures the rate for StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and later as ReferenceRate does.
   void measure_reference(std::function<double()> measure) { reference_ = ReferenceRate(std::move(measure)); }
   const ReferenceRate& reference() const { return reference_; }
   /// Also records the steps in `profile`, which may be null and must outlive them.
@@ -32,11 +32,11 @@ class StepClock {
   bool has_time() const;
   /// Ends a forward and backward pass of so many operations.
   void end_pass(double flops);
-  /// Ends the passes. `exchange` is the exchange of gradients beside them. Returns the seconds in which this rank computed.
+  /// Ends the passes. `exchange` has the times of the exchange of gradients. Returns the seconds in which this rank computed.
   double end_passes(GradientExchange::Seconds exchange);
   /// Measures a part of the step for the profile, until the result is destroyed.
   Profile::Piece piece(const char* name, Cost cost = {}) const { return {profile_, name, cost}; }
-  /// Ends the step, and writes its times and its MFU to the report. optimizer_seconds must be there.
+  /// Ends the step, and writes its times and its MFU to the report. optimizer_seconds must be set.
   void end_step(StepReport& report);
 
  private:

@@ -29,7 +29,7 @@ void summarize_logits(std::span<const float> logits, const std::vector<double>& 
     }
   }
   std::ranges::sort(record.ids);
-  // Sum the others relative to the largest logit, at temperature 1 first: log-probabilities need it.
+  // Sum the other classes relative to the largest logit.
   const float largest = *std::ranges::max_element(logits);
   const auto sum_of_others = [&](double temperature) {
     const auto inverse_temperature = static_cast<float>(1 / temperature);
@@ -44,6 +44,7 @@ void summarize_logits(std::span<const float> logits, const std::vector<double>& 
     }
     return sum;
   };
+  // Write the log-probabilities at temperature 1, and the tails with the same normalizer.
   double all = sum_of_others(1);
   for (const std::int32_t id : record.ids) {
     all += std::exp(static_cast<double>(logits[static_cast<std::size_t>(id)] - largest));
@@ -79,7 +80,7 @@ TeacherPass::TeacherPass(const LanguageModel& model, const TeacherHeader& header
     : model_(model), header_(header), operands_(operands) {}
 
 void TeacherPass::operator()(const Samples& samples, index first, index count, std::vector<std::byte>& records) {
-  // The features of all positions.
+  // Compute the features of all positions.
   RowLengths lengths;
   for (index row = 0; row < count; ++row) {
     lengths = longer(lengths, samples.lengths(first + row));
@@ -90,7 +91,7 @@ void TeacherPass::operator()(const Samples& samples, index first, index count, s
   }
   Pass pass{.tape = features_, .recompute = Recompute::block, .operands = operands_};
   const Tensor features = model_.features(pass, batch_);
-  // Those of the scored ones, one after another.
+  // Gather the features of the scored positions, one after another.
   const auto bytes = static_cast<std::size_t>(features.shape().cols()) * size_of(features.dtype());
   const auto* data = static_cast<const std::byte*>(features.record()->data);
   scored_features_.clear();
@@ -102,7 +103,7 @@ void TeacherPass::operator()(const Samples& samples, index first, index count, s
   const index scored = static_cast<index>(scored_features_.size() / bytes), width = features.shape().cols();
   const DType type = features.dtype();
   features_.reset();
-  // Their logits, as many rows at a time as the loss of training computes, and of each row its record.
+  // Compute their logits, as many rows at a time as the loss of training does, and a record of each row.
   const index classes = model_.vocab_size(), most = std::max<index>(kLogitsAtOnce / classes, 1);
   const auto top = static_cast<std::size_t>(header_.top), temperatures = header_.temperatures.size();
   for (index begin = 0; begin < scored; begin += most) {
@@ -140,7 +141,7 @@ bool teach(const LanguageModel& model, const TeacherHeader& header, DType operan
   FolderLock lock = FolderLock::take(folder);
   lock.sign();
   begin_teacher_file(folder, header);
-  // Which parts are there already.
+  // Find the missing parts.
   std::vector<index> missing;
   for (index part = 0; part < header.parts(); ++part) {
     if (!has_part(folder, header, part)) {
@@ -150,7 +151,7 @@ bool teach(const LanguageModel& model, const TeacherHeader& header, DType operan
   const auto all = static_cast<double>(header.parts());
   const double before = (all - static_cast<double>(missing.size())) / all;
   progress(before, before);
-  // The others.
+  // Write the missing parts.
   TeacherPass pass(model, header, operands);
   std::vector<std::byte> records;
   double done = before;

@@ -11,12 +11,12 @@
 
 namespace dikkat {
 
-/// Chooses the likeliest classes of a row of logits, and sums the others: the ids ascending, the log-probabilities at temperature 1, and
-/// for each temperature T log sum p^(1/T) over the others. Among equal logits, lower ids are preferred. Logits that are not finite give
-/// NaN.
+/// Writes the record of a row of logits: the ids of the likeliest classes, ascending, and their log-probabilities at temperature 1. For
+/// each temperature T, it has log sum p^(1/T) over the other classes. Among equal logits, lower ids are preferred. Logits that are not
+/// finite result in NaN.
 void summarize_logits(std::span<const float> logits, const std::vector<double>& temperatures, const TeacherRecord& record);
 
-/// How a text is scored. `window` and `stride` apply to a stream of text (TeacherPositions::samples()), and are 0 otherwise.
+/// Options for scoring a text. `window` and `stride` apply to a stream of text (TeacherPositions::samples()), and are 0 otherwise.
 struct TeachOptions {
   index top = 32;
   std::vector<double> temperatures = {1};  // ascending
@@ -25,7 +25,7 @@ struct TeachOptions {
   index targets_of_part = 8192;  // about as many are lost when the process is killed
 };
 
-/// Returns the header of a text's teacher file, without what describes the teacher.
+/// Returns the header of a text's teacher file, without the fields that describe the teacher.
 TeacherHeader teacher_header(const TeacherPositions& text, const Tokenizer& tokenizer, const TeachOptions& options);
 
 /// Computes a model's records for the scored targets of samples. The bits do not depend on the number of threads.
@@ -34,7 +34,7 @@ class TeacherPass {
   /// Keeps references. `operands`: the type that matrix products read.
   TeacherPass(const LanguageModel& model, const TeacherHeader& header, DType operands);
 
-  /// Appends the records of `count` samples, from `first` on, in the order of their targets.
+  /// Appends the records of `count` samples, starting at `first`, in the order of their targets.
   void operator()(const Samples& samples, index first, index count, std::vector<std::byte>& records);
 
  private:

@@ -85,7 +85,7 @@ RunHeader Trainer::header() const {
           .bytes_per_token = data_.tokenizer->is_lossless() ? data_.bytes_per_target() : std::numeric_limits<double>::quiet_NaN()};
 }
 
-/// Trains. The message of an error that only this rank knows of says from which checkpoint the run can be resumed.
+/// Trains. The message of an error that only this rank knows of names the checkpoint from which the run can be resumed.
 Trainer::Outcome Trainer::train_with_advice(TrainingEvents& events, const std::function<bool()>& stop) {
   try {
     return train_steps(events, stop);
@@ -110,12 +110,14 @@ Trainer::Outcome Trainer::train_steps(TrainingEvents& events, const std::functio
   if (record_.saved_step() < 0) {
     save(events, IfFailed::end);  // so that the run can be resumed whenever it ends
   }
+  // Prepare the objective, and make an evaluation that is still pending.
   if (!prepare_objective(events, stop)) {
     return Outcome::stopped;
   }
   if (state_.evaluation_pending && !evaluate(events, stop)) {
     return Outcome::stopped;
   }
+  // Train, one update at a time.
   const std::unique_ptr<Batches> batches = this->batches();
   while (!finished()) {
     const StepReport report = naming_memory("training step", [&] { return step(*batches, events); });
@@ -123,6 +125,7 @@ Trainer::Outcome Trainer::train_steps(TrainingEvents& events, const std::functio
     events.stepped(report);
     record_.collect_save(events);
 
+    // Save and evaluate when they are due.
     const bool last = state_.step == config_.train.max_steps;
     const bool stopping = ranks_->any(stop());
     state_.evaluation_pending = evaluates() && (last || due(config_.train.eval_interval));
@@ -171,7 +174,7 @@ StepReport Trainer::step(Batches& batches, TrainingEvents& events) {
   make_passes(batches, report);
   report.gradient_norm = gradient_norm();
 
-  // The update, unless something is wrong with the loss or the gradient.
+  // Apply the update, unless something is wrong with the loss or the gradient.
   if (const std::string objection = objection_to(report, state_, config_.train.spike_z); objection.empty()) {
     apply(report, events);
   } else {
@@ -287,7 +290,7 @@ void Trainer::skip_or_fail(StepReport& report, const std::string& objection, Tra
 void Trainer::fail_diverged(const std::string& reason, const std::string& what) const { ranks_->fail_together(Diverged(reason, what)); }
 
 bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
-  // Measure the losses, and sample.
+  // Measure the losses.
   const WeightView::Shown shown = weights_->for_evaluation();
   const auto start = std::chrono::steady_clock::now();
   const auto any_stops = [&] { return ranks_->any(stop()); };
@@ -296,6 +299,7 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
   if (!measured) {
     return false;
   }
+  // Complete the report.
   EvaluationReport& report = *measured;
   report.decided_by = objective_->decided_by();
   for (std::size_t source = 0; source < data_.sources.size(); ++source) {
@@ -307,6 +311,7 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
   record_.await_save(events);  // a checkpoint must be on the disk before it is called the best
   report.seconds = seconds_since(start);
   report.memory = static_cast<index>(process_memory().resident);
+  // Continue the prompts of train.sample_prompts.
   const auto samples = sample(events, stop);
   if (!samples) {
     return false;

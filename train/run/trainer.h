@@ -32,14 +32,14 @@ namespace dikkat {
 
 struct Trial;
 
-/// A training run: one object from the first step to the last. start(), plan() and resume() make it; they read and check everything that
+/// A training run: one object from the first step to the last. start(), plan() and resume() make it. They read and check everything that
 /// the run needs before they write anything. It cannot be moved, because its parts refer to each other. Several ranks train one run: each
 /// has a Trainer and calls the same functions of it. Only the first rank has a run directory.
 class Trainer {
  public:
   /// Starts a run in a new folder, `out`. The configuration is resolved. With train.init_from, the run takes over that checkpoint's model,
   /// weights and tokenizer (adopt_model(), origin.h), and run() evaluates before the first step. `length` may set train.max_steps when the
-  /// text is known. `learns` makes what the run learns; a resumed run needs the same. If out.continues and the folder has a run of the same
+  /// text is known. `learns` makes the run's objective; a resumed run needs the same. If out.continues and the folder has a run of the same
   /// configuration, resumes that run. Throws InputError for a corpus, configuration or folder that cannot be used.
   static Trainer start(Config config, const NewRunPath& out, const LoadingProgress& progress = {},
                        std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>(), const RunLength& length = {},
@@ -53,8 +53,8 @@ class Trainer {
     CheckpointChoice choice = CheckpointChoice::newest;
     std::string base{};  // where the base of adapters is, if it has moved; later checkpoints refer to it
   };
-  /// Continues a run from one of its checkpoints. Throws InputError if the checkpoint is damaged, the corpus has changed, an override
-  /// sets a key that is fixed when a run starts, or a base is given for a run without adapters.
+  /// Continues a run from one of its checkpoints. Throws InputError if the checkpoint is damaged or the corpus has changed. Throws it also
+  /// for an override of a key that is fixed when a run starts, and for a base if the run has no adapters.
   static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress = {},
                         std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>(), const ObjectiveMaker& learns = make_objective);
 
@@ -67,29 +67,29 @@ class Trainer {
   const LanguageModel& model() const { return model_; }
   const Objective& objective() const { return *objective_; }
   const TrainingState& state() const { return state_; }
-  /// The ranks that train this run; one process is a Ranks too.
+  /// Returns the ranks that train this run; one process is a Ranks too.
   Ranks& ranks() const { return *ranks_; }
-  /// The run directory. Runs of plan() and ranks other than the first have none, and must not call this.
+  /// Returns the run directory. Runs of plan() and ranks other than the first have none, and must not call this.
   const std::filesystem::path& directory() const { return record_.directory().path(); }
-  /// Sentences for the user, from resume(): keys whose values changed and the consequences, newer checkpoints that are damaged and their
-  /// new names (CheckpointChoice::latest_good), and edits of config.toml, which have no effect.
+  /// Returns sentences for the user, from resume(). They report changed keys and the consequences, newer checkpoints that are damaged and
+  /// their new names (CheckpointChoice::latest_good), and edits of config.toml, which have no effect.
   const std::vector<std::string>& remarks() const { return resumed_.remarks; }
-  /// Returns which tokens the validation loss is over. Reads the texts at the first call.
+  /// Returns the fingerprint of the tokens that the validation loss covers. Reads the texts at the first call.
   const LossFingerprint& scored() { return evaluator_.scored(); }
-  /// Returns what decides which keys have an effect: the configuration and facts about the texts.
+  /// Returns the configuration and facts about the texts, which decide which keys have an effect.
   PlannedRun planned() const;
-  /// The order of the samples (windows of block_size tokens, or pairs).
+  /// Returns the order of the samples (windows of block_size tokens, or pairs).
   const Loader& loader() const { return course_.loader; }
-  /// Known before the first step, from a dry run of a step and an evaluation.
+  /// Returns the plan, known before the first step from a dry run of a step and an evaluation.
   const MemoryPlan& memory_plan() const { return memory_; }
   DiskPlan disk_plan() const;
-  /// The number of forward and backward passes of each step.
+  /// Returns the number of forward and backward passes of each step.
   const Accumulation& accumulation() const { return course_.accumulation; }
   /// Returns whether all steps and evaluations are done, or the validation loss has not fallen for train.patience evaluations.
   bool finished() const { return (state_.step >= config_.train.max_steps || out_of_patience()) && !state_.evaluation_pending; }
   bool out_of_patience() const;
 
-  /// Measures what StepReport::mfu is a share of: calls `measure` (gemm_rate(), machine_rate.h) now, and later as ReferenceRate does.
+  /// Measures the rate for StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and later as ReferenceRate does.
   void measure_gemm_rate(std::function<double()> measure) { clock_.measure_reference(std::move(measure)); }
   const ReferenceRate& reference_rate() const { return clock_.reference(); }
   /// Records the time of the coming steps in `profile`, which must outlive them.
@@ -97,8 +97,8 @@ class Trainer {
 
   enum class Outcome { finished, stopped };
   /// Trains to train.max_steps, or until `stop` returns true: then it finishes the current step and saves. A run without a checkpoint
-  /// begins by saving one. Throws Diverged when a loss or gradient is not finite (before it is applied, with its batch written to
-  /// RUN_DIR/bad-step-N.json), and Error when a checkpoint cannot be saved, unless the configuration says to continue.
+  /// begins by saving one. Throws Diverged for a bad step (objection_to()): its update is not applied, and RUN_DIR/bad-step-N.json has its
+  /// batch. Throws Error when a checkpoint cannot be saved. The configuration may ask to continue instead.
   Outcome run(TrainingEvents& events, const std::function<bool()>& stop);
   /// Removes the folder of start(), before any training, as far as possible. Nothing else may be called after it.
   void discard() { record_.discard(); }
@@ -107,14 +107,14 @@ class Trainer {
   using IfFailed = RunRecord::IfFailed;
   friend Trial run_trial(Trainer& trainer, index steps);
 
-  /// What resume() has found out about the run.
+  /// The findings of resume() about the run.
   struct Resumed {
     std::vector<std::string> remarks;
-    std::vector<ConfigDifference> changes;  // of the configuration
+    std::vector<ConfigDifference> changes;  // changes of the configuration
   };
 
   /// `prepare` runs at the end of construction: a Trainer cannot be moved out of the function that makes it.
-  Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const ObjectiveMaker& learns,
+  Trainer(ResolvedConfig config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const ObjectiveMaker& learns,
           const std::function<void(Trainer&)>& prepare);
 
   // Before the first step (trainer_start.cpp, trainer_resume.cpp).
@@ -139,7 +139,7 @@ class Trainer {
   StepReport step(Batches& batches, TrainingEvents& events);
   void make_passes(Batches& batches, StepReport& report);
   Tensor loss_of(const Batch& batch, index pass_of_step);
-  std::unique_ptr<Batches> batches() const;  // of the coming steps
+  std::unique_ptr<Batches> batches() const;  // batches of the coming steps
   const Batch& next(Batches& batches) const;
   double gradient_norm();
   void apply(StepReport& report, TrainingEvents& events);
@@ -150,7 +150,7 @@ class Trainer {
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);
   std::optional<std::vector<PromptSampler::Continuation>> sample(TrainingEvents& events, const std::function<bool()>& stop);
 
-  // In the order in which they are made.
+  // The members, in the order in which they are made.
   Config config_;
   std::shared_ptr<Ranks> ranks_;
   TrainingData data_;
@@ -164,7 +164,7 @@ class Trainer {
   Tape tape_;
   std::optional<DataParallelStep> parallel_step_;
   std::optional<WeightView> weights_;
-  PassReports passes_;  // of the current step
+  PassReports passes_;  // reports of the current step
   RunRecord record_;
   StepClock clock_;
   Resumed resumed_;

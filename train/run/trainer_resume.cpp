@@ -74,7 +74,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   const CheckpointFile& checkpoint = *run.checkpoint;
 
   // Change its configuration.
-  const Config stored = config_of(checkpoint, &remarks);
+  const ResolvedConfig stored = config_of(checkpoint, &remarks);
   Config config = stored;
   TrainingState state = checkpoint.state();
   change_config(config, state, run_directory, options);
@@ -90,8 +90,9 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
 
   // Load texts, weights and optimizer state, and write the first files.
   const KnownCorpus known{.tokenizer = checkpoint.tokenizer(), .fingerprint = state.corpus_fingerprint};
-  TrainingData data = load_training_data(config, &known, progress);
-  return Trainer(std::move(config), std::move(data), std::move(state), std::move(ranks), learns, [&](Trainer& trainer) {
+  ResolvedConfig resolved(std::move(config));
+  TrainingData data = load_training_data(resolved, &known, progress);
+  return Trainer(std::move(resolved), std::move(data), std::move(state), std::move(ranks), learns, [&](Trainer& trainer) {
     trainer.resumed_ = {.remarks = std::move(remarks), .changes = std::move(changes)};
     trainer.allocate();
     trainer.load(checkpoint);

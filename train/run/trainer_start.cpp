@@ -51,7 +51,7 @@ bool is_begun(const NewRunPath& out, const Config& config, Ranks& ranks) {
 
 }  // namespace
 
-Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const ObjectiveMaker& learns,
+Trainer::Trainer(ResolvedConfig config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const ObjectiveMaker& learns,
                  const std::function<void(Trainer&)>& prepare)
     : config_(std::move(config)),
       ranks_(std::move(ranks)),
@@ -132,7 +132,7 @@ void Trainer::allocate() {
   });
 }
 
-/// Gives the weights their first values: random ones, or those of the model that the run starts from.
+/// Sets the first values of the weights: random ones, or those of the model that the run starts from.
 void Trainer::initialize(const std::optional<ModelOrigin>& origin) {
   ParameterStore& parameters = model_.parameters();
   if (!origin) {

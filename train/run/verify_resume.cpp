@@ -57,7 +57,7 @@ std::string difference_between(const CheckpointFile& a, const CheckpointFile& b)
 
 std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const LoadingProgress& loading,
                                          const std::function<bool()>& stop, const std::function<void(double)>& progress) {
-  // A short run that also evaluates.
+  // Configure a short run that also evaluates.
   require_input(steps >= 2, "verifying a resume needs 2 steps or more, found ", steps);
   const std::vector<std::string> corpus = config.data.training_paths();
   require_input(std::find(corpus.begin(), corpus.end(), kStandardInput) == corpus.end(),
@@ -78,6 +78,7 @@ std::optional<ResumeProof> verify_resume(Config config, index steps, const std::
   const auto whole = folder / "in-one-go";
   const auto parts = folder / "in-two";
   bool stopped = Trainer::start(config, whole, loading).run(events, stop) == Trainer::Outcome::stopped;
+  // Stop the second run in the middle, and resume it with another number of threads.
   if (!stopped) {
     Trainer trainer = Trainer::start(config, parts, loading);
     trainer.run(events, [&] { return (stopped = stop()) || trainer.state().step >= proof.stop; });

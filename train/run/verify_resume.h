@@ -18,9 +18,9 @@ struct ResumeProof {
 };
 
 /// Checks whether a run with this resolved configuration can be resumed to the same bits on this machine. Trains the first `steps` steps (2
-/// or more) twice: once in one go, and once with a stop in the middle and another number of threads after it. Then it compares the
-/// checkpoints. Evaluations are included, shortened to one batch. It works in `folder`, which it creates and removes. Returns nullopt if
-/// `stop` returns true.
+/// or more) twice: once in one go, and once with a stop in the middle. After the stop, another number of threads is used. Then it compares
+/// the checkpoints. Evaluations are included, shortened to one batch. It works in `folder`, which it creates and removes. Returns nullopt
+/// if `stop` returns true.
 std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const LoadingProgress& loading,
                                          const std::function<bool()>& stop, const std::function<void(double)>& progress);
 

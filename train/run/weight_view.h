@@ -10,8 +10,8 @@
 
 namespace dikkat {
 
-/// The weights that passes and evaluations see where these differ from the weights that the optimizer updates: rounded ones (quantization-
-/// aware training, train.quantize), and their moving average (optim.ema_decay).
+/// The weights that passes and evaluations see where these differ from the weights that the optimizer updates. They are rounded
+/// (quantization-aware training, train.quantize) or a moving average (optim.ema_decay), or both.
 class WeightView {
  public:
   /// Keeps references.
@@ -37,9 +37,9 @@ class WeightView {
     DataParallelStep* averaged_;
     int exceptions_ = std::uncaught_exceptions();
   };
-  /// For the passes of a step: rounded weights, in the last steps of a run with train.quantize.
+  /// Returns the view for the passes of a step: rounded weights, in the last steps of a run with train.quantize.
   Shown for_passes(index step);
-  /// For an evaluation: the average, if the run keeps one, and rounded with train.quantize.
+  /// Returns the view for an evaluation: the average, if the run keeps one, and rounded with train.quantize.
   Shown for_evaluation();
 
  private:

@@ -17,8 +17,8 @@ std::optional<Token> added_token(const AddedTokens& added, std::string_view name
 /// Returns the token between documents: <|endoftext|> or <|end_of_text|> if it is a special token, otherwise around.eos.
 std::optional<Token> separator_of(const AddedTokens& added, const TextTokens& around);
 
-/// Returns `around` with missing members filled in. eos: `after`, or the separator; bos: `before`, or the separator, which stands before
-/// all documents except the first; ends: eos and the separator.
+/// Returns `around` with missing members filled in. eos is `after` or the separator, and bos is `before` or the separator, which stands
+/// before all documents except the first. ends are eos and the separator.
 TextTokens all_text_tokens(const AddedTokens& added, const TextTokens& around);
 
 /// Throws InputError if one of the tokens around a text is not an added token.

@@ -24,8 +24,8 @@ class BpeTokenizer : public Tokenizer {
   static std::unique_ptr<Tokenizer> from_json(const TokenizerJson& json);
 
   /// The id of an added token must be one that `bpe` leaves free (a token without bytes), or come after the last token. Throws InputError
-  /// for any other id, for two added tokens with the same name, for one spelled like another token, and for a name that AddedTokenFinder
-  /// refuses. Throws it also if an id below vocab_size() has no token, or if text_tokens are not added tokens.
+  /// for any other id, a name that AddedTokenFinder refuses, two added tokens with the same name, and one spelled like another token.
+  /// Throws it also if an id below vocab_size() has no token, or if text_tokens are not added tokens.
   explicit BpeTokenizer(BpeVocabulary vocabulary);
 
   const BpeVocabulary& vocabulary() const { return vocabulary_; }

@@ -34,8 +34,8 @@ struct BpeVocabulary {
   std::vector<std::pair<std::string, std::string>> merge_texts() const;
   /// Returns the token between documents: <|endoftext|> or <|end_of_text|> if it is a special token, otherwise text_tokens.eos.
   std::optional<Token> separator() const;
-  /// Returns `text_tokens` with missing members filled in. eos: `after`, or the separator; bos: `before`, or the separator, which stands
-  /// before all documents except the first; ends: eos and the separator.
+  /// Returns `text_tokens` with missing members filled in. eos is `after` or the separator, and bos is `before` or the separator, which
+  /// stands before all documents except the first. ends are eos and the separator.
   TextTokens all_text_tokens() const;
   /// Returns the id of the added token with this name.
   std::optional<Token> added_token(std::string_view name) const;

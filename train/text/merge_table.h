@@ -22,8 +22,8 @@ class MergeTable {
   /// Adds a merge. Returns false, and changes nothing, if the pair already has one.
   bool add(Token left, Token right, Rank rank, Token result) { return entries_.emplace(pair_key(left, right), Entry{rank, result}).second; }
 
-  /// Appends what remains of `symbols` when no pair has a merge any more. Changes `symbols`, which must be fewer than 2^32 - 1. Takes O(n
-  /// log n).
+  /// Appends the symbols that remain when no pair has a merge any more. Changes `symbols`, which must be fewer than 2^32 - 1. Takes O(n log
+  /// n).
   void encode(std::span<Token> symbols, std::vector<Token>& out) const {
     if (symbols.size() <= kShort) {
       encode_short(symbols, out);

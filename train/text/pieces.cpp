@@ -77,7 +77,7 @@ std::string PieceReader::unicode_version() {
 // break with another character. Signs take all line breaks after them, and "\s*[\r\n]+" takes white space up to its last line break,
 // whatever the next character is.
 //
-// Normal form C changes nothing: the white space of the first kind is ASCII, so it neither moves nor joins the text before it, and nothing
+// Normal form C changes nothing. The white space of the first kind is ASCII, so it neither moves nor joins the text before it. Nothing
 // joins a line break.
 index stable_pieces(std::string_view text, Splitter splitter) { return stable_pieces(text, joins_line_breaks(splitter), ""); }
 

@@ -33,10 +33,10 @@ class PieceReader {
 };
 
 /// Returns Tokenizer::stable_prefix() for pieces: the bytes before the last white space that follows another character. With the splitters
-/// that end a piece with a line break, it may also be the bytes after the last line break that is followed by another character. Returns 0
-/// if there is no such place. Unicode's normal form C changes nothing across it.
+/// that end a piece with a line break, it may also be the bytes up to the last line break before another character. Returns 0 if there is
+/// no such place. Unicode's normal form C changes nothing across it.
 index stable_pieces(std::string_view text, Splitter splitter);
-/// Returns stable_pieces() for another rule. `joins_line_breaks`: whether a piece may have a line break after another character;
+/// Returns stable_pieces() for another rule. `joins_line_breaks`: whether a piece may have a line break after another character.
 /// `joins_after_break`: the characters of ASCII, other than line breaks, that may follow a line break in a piece.
 index stable_pieces(std::string_view text, bool joins_line_breaks, std::string_view joins_after_break);
 

@@ -85,8 +85,8 @@ class Tokenizer {
   virtual std::vector<Token> encode_with_markup(std::string_view text, std::span<const ByteRange>) const { return encode(text); }
   /// Encodes a text that is all markup.
   std::vector<Token> encode_with_special(std::string_view text) const;
-  /// Returns the number of bytes at the start of `text` whose tokens do not depend on the text after it; 0 if that is not known. A text
-  /// that does not fit into memory is split there and encoded chunk by chunk.
+  /// Returns the number of bytes at the start of `text` whose tokens do not depend on the text after it; 0 if not known. A text that does
+  /// not fit into memory is split there and encoded chunk by chunk.
   virtual index stable_prefix(std::string_view) const { return 0; }
   /// Returns the text of the tokens. If is_lossless(), it has the bytes that encode() got. Tokens may end within a UTF-8 character: a
   /// caller that prints tokens as they come holds back utf8::incomplete_tail(). Throws Error for an id outside the vocabulary.

@@ -90,7 +90,7 @@ std::string to_normal_form(std::string_view text, NormalForm form) {
   const auto part = [&](index first, index last) {
     return text.substr(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
   };
-  index kept = 0;      // up to here the text has been appended
+  index kept = 0;      // the end of the appended text
   index boundary = 0;  // the last boundary
   // Normalize the parts between boundaries, and copy the others.
   for (index at = 0; at < size;) {

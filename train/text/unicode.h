@@ -7,7 +7,7 @@
 /// Unicode's properties of characters. This header is only for the sources of this project.
 namespace dikkat {
 
-/// Returns the text in normal form C (UAX #15): a letter and its marks become one character if Unicode has it, and marks are in canonical
+/// Returns the text in normal form C (UAX #15). A letter and its marks become one character if Unicode has it, and marks are in canonical
 /// order. `text` must be valid UTF-8 (this is not checked). Takes O(n), or O(n log n) if many marks follow one letter.
 std::string to_nfc(std::string_view text);
 

@@ -46,8 +46,8 @@ enum class Fault : std::uint8_t {
   cut_off,      ///< the text ends within the character
 };
 
-/// The character at an offset. With a fault, code_point is 0 and `bytes` is the number of bytes up to the fault: at least 1, and never past
-/// the end of the text.
+/// The character at an offset. With a fault, code_point is 0 and `bytes` counts the bytes up to the fault: at least 1, and never past the
+/// end.
 struct Character {
   char32_t code_point = 0;
   index bytes = 0;

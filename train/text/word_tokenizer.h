@@ -9,8 +9,8 @@ namespace dikkat {
 /// Encodes each word as one token; words are separated by Unicode white space. A line break ("\n") is a word too, so that decoded text has
 /// lines. Ids number four special tokens, and then the distinct words of the text in byte order.
 ///
-/// decode() puts one space between words, and none next to a line break. So a text comes back byte for byte if all its words are known and
-/// its only white space is single spaces between words and line breaks. Special tokens are decoded to their names. A word that is spelled
+/// decode() puts one space between words, and none next to a line break. So a text comes back byte for byte if all its words are known, and
+/// its white space is only line breaks and single spaces between words. Special tokens are decoded to their names. A word that is spelled
 /// like one of these names is an ordinary word with its own id.
 class WordTokenizer : public Tokenizer {
  public:
@@ -25,8 +25,8 @@ class WordTokenizer : public Tokenizer {
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
   static std::unique_ptr<Tokenizer> from_json(const TokenizerJson& json);
 
-  /// `words` must be in ascending byte order, without the special tokens. Throws InputError for another order, for no words, and for a word
-  /// that is empty, contains white space (except the word "\n") or is not UTF-8.
+  /// `words` must be in ascending byte order, without the special tokens. Throws InputError for another order, no words, and a word that is
+  /// empty, contains white space (except the word "\n") or is not UTF-8.
   explicit WordTokenizer(std::vector<std::string> words);
   WordTokenizer(const WordTokenizer&) = delete;
   WordTokenizer& operator=(const WordTokenizer&) = delete;

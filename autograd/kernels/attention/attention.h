@@ -50,7 +50,7 @@ struct AttentionShape {
   index first_batch = 0;  // index of batch 0 in the step's whole batch
 
   constexpr index heads_of_keys() const { return key_heads == 0 ? heads : key_heads; }
-  /// Returns the heads of queries for each head of keys.
+  /// Returns the number of heads of queries for each head of keys.
   constexpr index group() const { return heads / heads_of_keys(); }
   /// Returns the batch whose keys and values the queries of batch b see.
   constexpr index keys_of(index b) const { return key_batch == nullptr ? b : key_batch[b]; }
@@ -79,7 +79,7 @@ struct AttentionForward {
   Sum* log2_sum = nullptr;            // (batch, heads, queries)
   const Sum* q_rotation = nullptr;    // (queries, head_size), or null: none
   const Sum* k_rotation = nullptr;    // (keys, head_size), or null: none
-  index q_rotation_batch_stride = 0;  // from the rows of a batch to those of the next; 0: all batches have the same rows
+  index q_rotation_batch_stride = 0;  // elements from the rows of a batch to those of the next; 0: all batches have the same rows
 };
 template <class Operand, class Sum = Operand, class Key = Operand>
 void attention_forward(const AttentionForward<Operand, Sum, Key>& p);
@@ -102,7 +102,7 @@ template <class T>
 struct RotateHeads {
   index rows = 0, heads = 0, head_size = 0;
   const T* from = nullptr;
-  index from_stride = 0;                  // from row to row
+  index from_stride = 0;                  // elements from row to row
   const Computed<T>* rotation = nullptr;  // (rows, head_size)
   T* to = nullptr;
   index to_stride = 0;
@@ -116,7 +116,7 @@ struct AppendKeys {
   index batch = 0, rows = 0, heads = 0, head_size = 0;
   Heads<const Operand> k, v;
   const Computed<Operand>* rotation = nullptr;  // (rows, head_size), or null: none
-  index rotation_batch_stride = 0;              // from the rows of a batch to those of the next; 0: all batches have the same rows
+  index rotation_batch_stride = 0;              // elements from the rows of a batch to those of the next; 0: all batches have the same rows
   Key* const* to = nullptr;                     // (batch): where the first row of each batch is written
 };
 template <class Operand, class Key = Operand>

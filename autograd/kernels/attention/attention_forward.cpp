@@ -18,7 +18,7 @@ using namespace attention_tiles;
 /// several tasks read them.
 template <class T>
 struct GatheredHeads {
-  const T* rotation;        // of the rows, or null
+  const T* rotation;        // rotation of the rows, or null
   const T* data = nullptr;  // null: each task gathers what it needs
   index begin = 0, rows = 0, width = 0;
 
@@ -124,6 +124,7 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
   const T factor = static_cast<T>(s.scale * std::numbers::log2e);
   const Intervals<T> see(s, b, query, count);
   const index key_head = h / s.group();
+  // Gather and transpose the queries, and begin with empty sums.
   gather(p.q, s, p.q_rotation + b * p.q_rotation_batch_stride, b, h, query, count, see.columns, m.q);
   tile_transpose(see.columns, width, scales_scores<Operand, T>() ? T(1) : factor, m.q, width, m.q_t, kBlock);
   std::fill_n(m.y, count * width, T(0));
@@ -131,11 +132,13 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
   std::fill_n(sums.highest, kBlock, -kInfinity<T>);
   std::fill_n(sums.total, kBlock, T(0));
 
+  // Go through the blocks of keys that any of the queries sees.
   for (index key = see.whole.any_begin / kBlock * kBlock; key < see.whole.any_end; key += kBlock) {
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
     const T* k = all_k.at(p.k, s, b, key_head, key, keys, m.k);
     const T* v = all_v.at(p.v, s, b, key_head, key, keys, m.v);
+    // Compute the scores.
     seen.by_keys([&](const Part& part) {
       m.products({.m = part.keys,
                   .n = part.queries,
@@ -148,6 +151,7 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
                   .ldc = kBlock},
                  factor);
     });
+    // Turn the scores into weights, and add the weighted values.
     for (const Part& part : seen) {
       if (!seen.whole()) {
         hide_keys(see, key, part, m.weights);
@@ -171,6 +175,7 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
     }
   }
 
+  // Save the logarithms of the sums, and divide the results by the sums.
   T* log2_sum = p.log2_sum + (b * s.heads + h) * s.queries + query;
   simd::for_vectors<T>(0, count, [&](index i, auto lanes) {
     const Vec<T> total = simd::load(sums.total + i);

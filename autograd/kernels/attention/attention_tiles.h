@@ -17,7 +17,7 @@
 #include "autograd/simd/simd.h"
 
 // Shared parts of attention forward and backward. Tiles of scores are transposed, (keys, queries): a row is one key against a block of
-// queries, so maxima and sums over keys are vertical vector operations. Rows of heads are far apart in memory, often in the same sets of a
+// queries. So maxima and sums over keys are vertical vector operations. Rows of heads are far apart in memory, often in the same sets of a
 // cache. So the rows of a tile are first copied next to each other. Scores are in base 2: the factor of the queries includes log2(e).
 namespace dikkat::kernels::attention_tiles {
 
@@ -38,8 +38,8 @@ inline Work work_of(const AttentionShape& s, index products) {
   return Work::products(products * s.batch * s.heads * s.queries, seen, s.head_size);
 }
 
-/// Calls f(task) for each task. If they all take equally long, each thread gets an equal share of adjacent tasks, so that it reads the rows
-/// that it wrote in the op before.
+/// Calls f(task) for each task. If they all take equally long, each thread gets an equal share of adjacent tasks. So it reads the rows that
+/// it wrote in the op before.
 template <class P, class F>
 void for_each_task(index tasks, bool uneven, Work work, P&& on_thread, F&& f) {
   uneven ? parallel_for_uneven(tasks, work, on_thread, f) : parallel_for(tasks, work, on_thread, f);

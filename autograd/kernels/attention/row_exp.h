@@ -11,7 +11,7 @@ namespace dikkat::kernels {
 template <class T>
 struct RowExp {
   T top;  // the largest x; -inf for an empty row
-  T sum;  // of e^(x - top)
+  T sum;  // sum of e^(x - top)
 };
 /// Calls keep(at, e, lanes) with each vector e of e^(x - top), in order.
 template <class T, class F>

@@ -7,7 +7,7 @@ namespace dikkat::kernels {
 /// Describes how windows lie along one axis of an image. Window i has `kernel` elements, `dilation` apart, starting at element i * stride -
 /// padding. Elements outside of the axis are padding.
 struct Window {
-  index size = 1;  // of the axis
+  index size = 1;  // elements of the axis
   index kernel = 1;
   index stride = 1;
   index padding = 0;  // on both sides

@@ -23,10 +23,10 @@ namespace dikkat::kernels::amx {
 
 constexpr index kTile = 16;              // rows of a tile, and its columns of C
 constexpr index kStep = 32;              // k of a tile
-constexpr index kRows = 2 * kTile;       // of a strip
-constexpr index kCols = 2 * kTile;       // of a panel
-constexpr index kStepWords = kStep / 2;  // of a column of B
-constexpr index kTileBytes = 1024;       // of a whole tile
+constexpr index kRows = 2 * kTile;       // rows of a strip
+constexpr index kCols = 2 * kTile;       // columns of a panel
+constexpr index kStepWords = kStep / 2;  // words of a column of B
+constexpr index kTileBytes = 1024;       // bytes of a whole tile
 
 using Words = simd::Vec<std::uint32_t>;
 

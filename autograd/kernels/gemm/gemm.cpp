@@ -42,6 +42,7 @@ void gemm_narrow(const Problem& p) {
   float* const c = numbers(p.c);
   const bool has_base = p.add || p.bias != nullptr;
   const auto for_rows = [&](auto&& f) { parallel_blocks(p.m, kRowsAtOnce, f); };
+  // Transpose the bias and the previous C, to which the product is added.
   for_rows([&](index begin, index end) {
     for (index j = 0; j < p.n && has_base; ++j) {
       for (index i = begin; i < end; ++i) {
@@ -50,6 +51,7 @@ void gemm_narrow(const Problem& p) {
       }
     }
   });
+  // Multiply, with A in the place of B.
   Problem q{.m = p.n,
             .n = p.m,
             .k = p.k,
@@ -63,6 +65,7 @@ void gemm_narrow(const Problem& p) {
             .depth = p.depth};
   q.transpose_a = !p.transpose_b;
   gemm_tiles(q);
+  // Transpose the result into C.
   for_rows([&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       for (index j = 0; j < p.n; ++j) {

@@ -10,7 +10,7 @@
 namespace dikkat::kernels {
 
 inline constexpr index kMostDepth = 768;         // a tile's rows of A stay in L1, a panel of B in L2, and C is seldom read again
-inline constexpr index kDepthOfGradients = 512;  // of weights: each of two threads gets half of a batch of 768 rows
+inline constexpr index kDepthOfGradients = 512;  // depth for gradients of weights: each of two threads gets half of a batch of 768 rows
 
 /// C (m, n) = op(A) (m, k) * op(B) (k, n), plus bias (n) in every row, plus the previous C if `add`, plus the product `plus`.
 /// op(A) is A, row-major (m, k) with lda elements from row to row; or, if transpose_a, A transposed, where A is (k, m). op(B) likewise.

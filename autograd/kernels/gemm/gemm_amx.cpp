@@ -16,7 +16,7 @@
 
 // A strip is 32 rows of A and C, a panel 32 columns of B and C, and a group some adjacent panels. A thread packs B of a group into its own
 // memory, so that it stays in L2, and multiplies strip after strip by it. Within a strip, a part of k at a time is multiplied by all panels
-// of the group: this part of A stays in L1, and the next part is fetched meanwhile. Between the parts of a block of k, sums are in the
+// of the group. This part of A stays in L1, and the next part is fetched meanwhile. Between the parts of a block of k, sums are in the
 // thread's memory; between blocks they are in C, unless C is bf16. A is read in place, or packed for all threads if it is transposed or
 // must be rounded.
 //
@@ -94,7 +94,7 @@ struct Cut {
   index chunk_strips;    // strips for which A is packed at a time
 };
 
-/// One product: what is packed for all threads, and the loops of a thread.
+/// One product: the operands packed for all threads, and the loops of a thread.
 class Product {
  public:
   explicit Product(const Bf16Gemm& p) : p_(p), cut_(p) {}
@@ -244,6 +244,7 @@ class Product {
     const index row = strip * kRows;
     const index rows = std::min(kRows, p_.m - row);
     registers.configure(rows);
+    // Multiply a part of k at a time by all panels, and fetch the next part.
     for_ranges(block, cut_.part, [&](Range part) {
       const bool begins = part.begin == (cut_.keeps_sums ? 0 : block.begin), ends = part.end == (cut_.keeps_sums ? p_.k : block.end);
       const TilesOfA a = tiles_of_a(chunk, part, strip, chunk_first);
@@ -258,10 +259,12 @@ class Product {
         const auto multiply = kMultiply[rows > kTile ? 1 : 0][cols > kTile ? 1 : 0];
         const bool is_direct = !cut_.rounds_c && cols % kTile == 0;  // tiles are read from C and written to it
         float* own = sums + (cut_.panels_of_sums > 1 ? (at - panel) * kRows * kCols : 0);
+        // Sums begin at the base in the first part, and at the sums so far in the others.
         Base base{own, kCols * 4};
         if (begins) {
           base = p_.c.visit([&](auto* c) { return base_of(part, rows, cols, col, c + row * p_.ldc + col, is_direct, own); });
         }
+        // The last part moves the sums to C.
         if (is_direct && ends) {
           multiply(part.steps(), a, tiles, base, p_.c.as_f32() + row * p_.ldc + col, p_.ldc * 4, ahead);
         } else {
@@ -294,8 +297,8 @@ class Product {
             ceil_div(kRows * next.steps(), std::max<index>(1, panels * part.steps()))};
   }
 
-  /// Returns where the numbers lie to which the sums of a part are added: in `c` if it `is_direct`, in the bias, or in `sums`, to which
-  /// this copies them.
+  /// Returns where the numbers lie to which the sums of a part are added. They are in `c` if it `is_direct`, in the bias, or in `sums`, to
+  /// which this copies them.
   template <class C>
   Base base_of(Range part, index rows, index cols, index col, const C* c, bool is_direct, float* sums) const {
     const bool adds = part.begin > 0 || p_.add;

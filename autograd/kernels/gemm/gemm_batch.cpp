@@ -67,7 +67,7 @@ struct Place {
 
 /// Some axes of a batch: those along which C differs, or the others.
 struct Axes {
-  index count = 1;  // of products
+  index count = 1;  // number of products
   int axes = 0;
   std::array<GemmBatch::Axis, Shape::kMaxRank> axis{};
 

@@ -8,7 +8,7 @@
 #include "autograd/kernels/gemm/transpose_block.h"
 #include "autograd/simd/simd.h"
 
-// Operands in the order in which a tile of a product reads them. A word is what is multiplied at once for an element of C: an f32, or two
+// Operands in the order in which a tile of a product reads them. A word is the part multiplied at once for an element of C: an f32, or two
 // bf16 that are adjacent in k; for arm64's bfmmla four.
 namespace dikkat::kernels {
 

@@ -48,7 +48,7 @@ void scatter_words(index cols, const std::byte* row, std::byte* panel, index lan
   }
 }
 
-constexpr int kMostRows = simd::kRegisters == 32 ? 4 : 2;  // of A at once: their sums fit into registers
+constexpr int kMostRows = simd::kRegisters == 32 ? 4 : 2;  // rows of A at once: their sums fit into registers
 constexpr int kChains = 4;                                 // chains of sums for an element: one would wait for its last addition
 
 /// A vector of elements of C for each of kRows rows of A, as chains of sums.
@@ -176,6 +176,7 @@ template <PackedType kType, int kRows>
   uint8x16_t lower[kRows][2];
   int32x4_t upper_sums[kRows];
   uint32x4_t lower_sums[kRows];
+  // Load the bytes of A.
   detail::unrolled<kRows>([&](auto row) DIKKAT_INLINE {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(numbers + row * apart);
     detail::unrolled<2>([&](auto half) DIKKAT_INLINE {
@@ -185,12 +186,14 @@ template <PackedType kType, int kRows>
     upper_sums[row] = vdupq_n_s32(0);
     lower_sums[row] = vdupq_n_u32(0);
   });
+  // Multiply by four bytes of A in each lane.
   const auto add = [&](auto four, int8x16_t with_sign, uint8x16_t without_sign) DIKKAT_INLINE {
     detail::unrolled<kRows>([&](auto row) DIKKAT_INLINE {
       upper_sums[row] = vdotq_laneq_s32(upper_sums[row], with_sign, upper[row][four / 4], four % 4);
       lower_sums[row] = vdotq_laneq_u32(lower_sums[row], without_sign, lower[row][four / 4], four % 4);
     });
   };
+  // Unpack the words of the weight, and add their products.
   detail::unrolled<PackedBlock<kType>::kWords>([&](auto i) DIKKAT_INLINE {
     const uint8x16_t word = vreinterpretq_u8_s32(block.word(i, v));
     if constexpr (kType == PackedType::q8) {
@@ -201,6 +204,7 @@ template <PackedType kType, int kRows>
       add(std::integral_constant<int, 2 * i + 1>{}, vreinterpretq_s8_u8(second), second);
     }
   });
+  // Join the sums of upper and lower bytes.
   detail::unrolled<kRows>(
       [&](auto row) DIKKAT_INLINE { sums[row] = vaddq_s32(vshlq_n_s32(upper_sums[row], 8), vreinterpretq_s32_u32(lower_sums[row])); });
 #undef DIKKAT_INLINE

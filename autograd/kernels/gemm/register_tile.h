@@ -33,9 +33,9 @@ inline Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float>
 // The arrays below stay in registers, since all their indices are constants.
 #define DIKKAT_INLINE __attribute__((always_inline))
 
-/// Adds the products of a tile over `steps` words of k to its sums: A times B, as multiply_tile() describes them, with `next` numbers of A
-/// from step to step and next_row from row to row. Calls fetch(i) for each row i of C, some steps apart: memory takes only a few requests
-/// at a time, and more would stall.
+/// Adds the products of a tile over `steps` words of k to its sums: A times B, as multiply_tile() describes them. Numbers of A are `next`
+/// apart from step to step, and next_row from row to row. Calls fetch(i) for each row i of C, some steps apart: memory takes only a few
+/// requests at a time, and more would stall.
 template <int kUsedRows, int kUsed, class T, class Fetch>
 DIKKAT_INLINE inline void add_products(index steps, const T* a, index next, index next_row, const Word<T>* b, index ldb,
                                        Vec<float> (&sums)[kUsedRows][kUsed], const Fetch& fetch) {

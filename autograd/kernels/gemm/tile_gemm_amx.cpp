@@ -67,6 +67,7 @@ void AmxTileGemm::operator()(const TileGemm<float>& p, float factor) const {
         pack_columns_of_a(p.a + row + k * p.a_col, p.a_col, rows, depth, packed);
       }
     }
+    // Tiles of C that are not whole are computed in scratch memory.
     for (index panel = 0; panel < panels; ++panel) {
       const index col = panel * kCols;
       const index cols = std::min(kCols, p.n - col);
@@ -83,6 +84,7 @@ void AmxTileGemm::operator()(const TileGemm<float>& p, float factor) const {
         copy_rows(rows, cols, c_, kCols, c, p.ldc);
       }
     }
+    // Multiply the strip by the factor.
     if (factor != 1) {
       for (index i = row; i < row + rows; ++i) {
         float* c = p.c + i * p.ldc;

@@ -16,12 +16,14 @@ inline void transpose_block(const T* from, index from_ld, index count, T* to, in
   constexpr index kFour = 4;
   for (index row = 0; row < kTransposeSize; row += kFour) {
     for (index col = 0; col < kTransposeSize; col += kFour) {
+      // Load four rows; rows that are missing are zero.
       Four rows[kFour] = {}, pairs[kFour];
       for (index i = 0; i < kFour; ++i) {
         if (row + i < count) {
           std::memcpy(&rows[i], from + (row + i) * from_ld + col, sizeof rows[i]);
         }
       }
+      // Interleave adjacent rows, then pairs of rows.
       for (index i = 0; i < kFour; i += 2) {
         pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 4, 2, 6);
         pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 1, 5, 3, 7);
@@ -36,10 +38,12 @@ inline void transpose_block(const T* from, index from_ld, index count, T* to, in
   }
 #else
   typedef T Eight __attribute__((vector_size(32)));
+  // Load the rows; those that are missing are zero.
   Eight rows[kTransposeSize] = {};
   for (index i = 0; i < count; ++i) {
     std::memcpy(&rows[i], from + i * from_ld, sizeof rows[i]);
   }
+  // Interleave adjacent rows, then pairs of rows.
   Eight pairs[kTransposeSize], fours[kTransposeSize];
   for (index i = 0; i < kTransposeSize; i += 2) {
     pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
@@ -51,6 +55,7 @@ inline void transpose_block(const T* from, index from_ld, index count, T* to, in
       fours[i + 2 * half + 1] = __builtin_shufflevector(pairs[i + half], pairs[i + 2 + half], 2, 3, 10, 11, 6, 7, 14, 15);
     }
   }
+  // Join the halves of columns.
   for (index i = 0; i < kTransposeSize / 2; ++i) {
     const Eight low = __builtin_shufflevector(fours[i], fours[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
     const Eight high = __builtin_shufflevector(fours[i], fours[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);

@@ -14,7 +14,7 @@
 // gradient of x is weight^T dy, folded back, and that of the weights is dy columns^T.
 //
 // Images of few pixels are joined, so that products have enough columns. Filters that see one channel, as in depthwise convolutions, have
-// loops of their own (depthwise.h). What is cut, and so the order of each sum, depends only on sizes.
+// loops of their own (depthwise.h). The cuts, and so the order of each sum, depend only on sizes.
 namespace dikkat::kernels {
 namespace {
 
@@ -54,7 +54,7 @@ class Cut {
   }
 
   index sets() const { return ceil_div(images_, joined_); }
-  index blocks() const { return joined_ > 1 ? 1 : ceil_div(pixels_, at_once_); }  // of a set
+  index blocks() const { return joined_ > 1 ? 1 : ceil_div(pixels_, at_once_); }  // blocks of a set
   Columns at(index set, index block) const {
     const index image = set * joined_;
     return {image, std::min(joined_, images_ - image), block * at_once_, joined_ > 1 ? pixels_ : std::min((block + 1) * at_once_, pixels_)};
@@ -135,7 +135,7 @@ class Unfolded {
       return;
     }
     rows_ = {memory_.data(), apart(columns)};
-    // Images are unfolded in their order, so that what is written past the end of one is overwritten by the next.
+    // Images are unfolded in their order, so that the next one overwrites the elements written past the end of one.
     for_channels<T>(s, columns, s.group_channels(), [&](index channel, T* in_frame, const Frame& frame) {
       for (index image = 0; image < columns.images; ++image) {
         fill_frame(frame, first + (image * s.channels + channel) * s.image(), T(0), in_frame);
@@ -270,6 +270,7 @@ class Products {
     const Work elements = Work::elements(filters * columns.count());
     const T* added = bias(group);
     T* const y = p_.y + (columns.image * s_.filters + group * filters) * pixels + columns.begin;
+    // Describe the product of weights and windows.
     Gemm<T> product{.m = filters,
                     .n = columns.computed(),
                     .k = s_.depth(),
@@ -277,6 +278,7 @@ class Products {
                     .lda = s_.depth(),
                     .b = windows.at,
                     .ldb = windows.apart};
+    // Multiply in place if products can write the columns in y, where the biases are first.
     if (columns.is_in_place()) {
       if (added != nullptr) {
         parallel_for(filters, elements, [&](index filter) { std::fill_n(y + filter * pixels, columns.count(), added[filter]); });

@@ -14,11 +14,11 @@ struct ConvolutionSizes {
   index group_channels() const { return channels / groups; }
   index group_filters() const { return filters / groups; }
   index image() const { return height.size * width.size; }
-  /// Returns the pixels of the result for each image and filter.
+  /// Returns the number of pixels of the result for each image and filter.
   index pixels() const { return height.count() * width.count(); }
-  /// Returns the elements of a window in one channel.
+  /// Returns the number of elements of a window in one channel.
   index taps() const { return height.kernel * width.kernel; }
-  /// Returns the numbers of a filter.
+  /// Returns how many numbers a filter has.
   index depth() const { return group_channels() * taps(); }
   /// Returns the multiply-adds of the result.
   double multiply_adds() const {

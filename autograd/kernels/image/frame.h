@@ -77,7 +77,7 @@ struct Frame {
 
   /// The elements of a phase that lie in the plane.
   struct Inside {
-    index begin, end;  // of `length`
+    index begin, end;  // range within `length`
     index column;      // column of the plane at `begin`
   };
   Inside inside(index phase) const {
@@ -193,13 +193,16 @@ inline index empty_frame(const Frame& f, const T* from, index done, bool is_last
   constexpr index kLanes = simd::kLanes<T>;
   const index width = f.width.size;
   const index begin = std::clamp<index>(f.first_row(), 0, f.height.size), end = std::max(f.end_row(), begin);
+  // Clear the rows between those that are done and the frame.
   if (!plane.add && done < begin) {
     std::fill_n(plane.data + done * width, (begin - done) * width, T(0));
   }
+  // Add the frame to rows that are done, and overwrite the others.
   for (index row = begin; row < end; ++row) {
     const T* in_frame = from + (row - f.first_row()) * f.row();
     T* to = plane.data + row * width;
     const bool adds = plane.add || row < done;
+    // With a stride of 1, adjacent elements of the frame are adjacent in the plane.
     if (f.width.stride == 1) {
       const Frame::Inside in = f.inside(0);
       const index count = in.end - in.begin;
@@ -214,6 +217,7 @@ inline index empty_frame(const Frame& f, const T* from, index done, bool is_last
       }
       continue;
     }
+    // With another stride, each phase has every stride-th column.
     if (!adds) {
       std::fill_n(to, width, T(0));
     }
@@ -224,6 +228,7 @@ inline index empty_frame(const Frame& f, const T* from, index done, bool is_last
       }
     }
   }
+  // Clear the rows after the last frame.
   done = std::max(done, end);
   if (!plane.add && is_last) {
     std::fill_n(plane.data + done * width, (f.height.size - done) * width, T(0));

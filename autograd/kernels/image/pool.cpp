@@ -14,7 +14,7 @@ using simd::IntVec;
 using simd::kLanes;
 using simd::Vec;
 
-/// Returns the elements of a plane of y.
+/// Returns the number of elements of a plane of y.
 template <class T>
 index windows(const Pool<T>& p) {
   return p.height.count() * p.width.count();

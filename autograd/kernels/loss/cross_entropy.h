@@ -20,7 +20,7 @@ struct CrossEntropy {
   double normalizer = 1;
   double label_smoothing = 0;  // in [0, 1)
   T* tops = nullptr;           // (rows): the largest logit; saved forward, read backward
-  T* sums = nullptr;           // (rows): of e^(logit - top); saved forward, read backward
+  T* sums = nullptr;           // (rows): sum of e^(logit - top); saved forward, read backward
   T* losses = nullptr;         // (rows), forward only
   T dloss{};                   // backward only: derivative with respect to the sum of all rows' costs
   GradOut<T> dlogits{};        // (rows, cols), backward only

@@ -138,7 +138,7 @@ class TeacherRows {
 
   TeacherTargets teacher_;
   index tiles_, rows_;
-  index apart_;                            // from the logits of a class to those of the next
+  index apart_;                            // elements from the logits of a class to those of the next
   T warmth_;                               // 1 / temperature
   T *tail_tops_, *tail_sums_;              // (tiles, rows): the largest logit of the tail, and the sum of e^((logit - top) / temperature)
   T* named_;                               // (rows, top): the logits of named classes

@@ -13,7 +13,7 @@ namespace {
 
 constexpr index kBlock = 1 << 14;  // elements
 constexpr index kLines = 16;       // rows of a tile
-constexpr index kColumns = 256;    // of a tile
+constexpr index kColumns = 256;    // columns of a tile
 
 // Separate functions with __restrict arguments: only then does gcc know that nothing overlaps, and vectorize the loops.
 

@@ -6,7 +6,7 @@ namespace dikkat::kernels {
 
 /// One step of Muon (Keller Jordan 2024, kellerjordan.github.io/posts/muon) on a matrix (rows, cols), contiguous:
 ///   g = gradient_scale * gradient,  m = beta m + (1 - beta) g,  u = beta m + (1 - beta) g (Nesterov's momentum),
-///   d = orthogonalised(u) by newton_schulz,
+///   d = orthogonalized(u) by newton_schulz,
 ///   weight = weight (1 - learning_rate weight_decay) - learning_rate 0.2 sqrt(max(rows, cols)) d.
 /// The factor is that of Moonlight (Liu et al., arXiv 2502.16982): the update is as long as one of AdamW.
 ///
@@ -33,7 +33,7 @@ struct Muon {
 template <class T>
 bool muon(const Muon<T>& p);
 
-/// Returns the elements of a workspace.
+/// Returns the number of elements of a workspace.
 index muon_workspace(index rows, index cols);
 
 }  // namespace dikkat::kernels

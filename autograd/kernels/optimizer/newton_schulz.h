@@ -30,7 +30,7 @@ struct NewtonSchulz {
 template <class T>
 T* orthogonalise(const NewtonSchulz& how, index rows, index cols, T* x, T* other, T* workspace);
 
-/// Returns the elements of a workspace.
+/// Returns the number of elements of a workspace.
 index newton_schulz_workspace(index rows, index cols);
 /// Returns the floating-point operations of its products. Symmetric ones count half.
 double newton_schulz_flops(const NewtonSchulz& how, index rows, index cols);

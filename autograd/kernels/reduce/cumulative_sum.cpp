@@ -70,6 +70,7 @@ void scan_rows(const CumulativeSum<T>& p) {
     const index first = i % in_row * kSection;
     return Section{i / in_row * p.cols + first, std::min(kSection, p.cols - first), in_row > 1 ? before[i] : 0};
   };
+  // Where rows have several sections, sum each section.
   if (in_row > 1) {
     parallel_blocks(sections, kChains, Work::elements(p.rows * p.cols), [&](index begin, index end) {
       for (index i = begin; i < end; ++i) {
@@ -83,6 +84,7 @@ void scan_rows(const CumulativeSum<T>& p) {
         before[i] = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
       }
     });
+    // Replace the section's sum by the sum of the sections before it.
     parallel_for(p.rows, Work::elements(sections), [&](index row) {
       double sum = 0;
       for (index i = 0; i < in_row; ++i) {
@@ -93,6 +95,7 @@ void scan_rows(const CumulativeSum<T>& p) {
       }
     });
   }
+  // Scan the sections, several at a time.
   const index groups = std::max<index>(1, kTile / (kChains * std::min(p.cols, kSection)));
   parallel_blocks(sections, kChains * groups, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     for (index i = begin; i < end; i += kChains) {

@@ -58,7 +58,7 @@ template <class T>
 struct Pieces {
   const AxisLoop& rows;
   const T* x;
-  index width, parts;  // of a row
+  index width, parts;  // elements and parts of a row
   index begin, end;
 
   /// Calls f(x, count) for each piece.
@@ -289,8 +289,8 @@ void reduce(const ReducedArray& array, const T* x, const S& statistic) {
   }
 }
 
-/// Writes each element of dx: f(place of the element, lanes, y...), where each of `ys` holds one number for each result, and y is the
-/// vector of those that belong to the elements.
+/// Writes each element of dx: f(place of the element, lanes, y...). Each of `ys` holds one number for each result, and y is the vector of
+/// those that belong to the elements.
 template <class T, class F, class... Y>
 void spread(const ReducedArray& array, GradOut<T> dx, F&& f, const Y*... ys) {
   using C = Computed<T>;

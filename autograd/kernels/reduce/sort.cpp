@@ -103,7 +103,7 @@ std::uint64_t* sort_by_digits(std::uint64_t* items, std::uint64_t* other, index 
   return items;
 }
 
-/// Writes the items of the first `count` of n elements in order, sorted, to the front of `items`, which has room for n; n is more than
+/// Writes the items of the first `count` of n elements in order, sorted, to the front of `items`, which has room for n. n is more than
 /// count, which is more than 0. The threshold is the last of the first `count` items that were seen so far, and only smaller ones are kept.
 template <class T>
 void sort_first(const Key<T>* keys, index n, index count, Item<T>* items) {
@@ -115,12 +115,13 @@ void sort_first(const Key<T>* keys, index n, index count, Item<T>* items) {
     kept = count;
     return ItemOf<T>::key_of(items[count - 1]);
   };
+  // Keep as many elements as there is room for.
   const index begin = std::min(room, n);
   for (index i = 0; i < begin; ++i) {
     keep(i);
   }
   if (begin < n) {
-    // Of two equal keys the earlier element is first, so only smaller keys come before the threshold. Most blocks have none.
+    // The earlier element of two with equal keys is first, so only smaller keys come before the threshold. Most blocks have none.
     Key<T> last = keep_first();
     for (index block = begin; block < n; block += kBlock) {
       const index end = std::min(block + kBlock, n);
@@ -138,6 +139,7 @@ void sort_first(const Key<T>* keys, index n, index count, Item<T>* items) {
       }
     }
   }
+  // Sort the first `count` of those that are kept.
   if (kept > count) {
     keep_first();
   }

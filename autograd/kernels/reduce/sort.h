@@ -7,7 +7,7 @@
 
 namespace dikkat::kernels {
 
-/// The order of elements along the middle axis of x (outer, extent, inner): indices (outer, count, inner) are those of the first `count`
+/// The order of elements along the middle axis of x (outer, extent, inner). indices (outer, count, inner) are those of the first `count`
 /// elements in ascending or descending order. Equal elements stay in their order, and NaNs are last. -0 equals 0.
 template <class T>
 struct Order {

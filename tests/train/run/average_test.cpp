@@ -36,7 +36,7 @@ class Average : public ::testing::Test {
   static double loss_of(const TrainedModel& trained, const TrainingData& data) {
     LanguageScorer scorer(*trained.model);
     Evaluator evaluator(scorer);
-    return evaluator(*data.sources.front().validation.samples, {})->loss;
+    return evaluator(*data.sources.front().validation->evaluation(), {})->loss;
   }
 
   TemporaryFolder folder;

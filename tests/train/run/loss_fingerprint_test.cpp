@@ -133,13 +133,13 @@ TEST_F(ScoredSetTest, ofPairsHasTheSources) {
   write_file(folder_ / "pairs.tsv", "a b\tc\nd\te f\n");
   write_file(folder_ / "others.tsv", "a d\tc\nb\te f\n");
   Config c = tiny_pairs_config(folder_ / "pairs.tsv");
-  TrainingData data = load_training_data([&] {
-    Config whole = c;
-    whole.data.val_fraction = 0;
-    return whole;
-  }());
-  const LossFingerprint set = loss_fingerprint_of(load_evaluation_text(c, *data.tokenizer, {folder_ / "pairs.tsv"}), *data.tokenizer);
-  const LossFingerprint others = loss_fingerprint_of(load_evaluation_text(c, *data.tokenizer, {folder_ / "others.tsv"}), *data.tokenizer);
+  ResolvedConfig whole(c);
+  whole.change([](Config& w) { w.data.val_fraction = 0; });
+  const TrainingData data = load_training_data(whole);
+  const LossFingerprint set =
+      loss_fingerprint_of(*load_evaluation_text(whole, *data.tokenizer, {folder_ / "pairs.tsv"}).data, *data.tokenizer);
+  const LossFingerprint others =
+      loss_fingerprint_of(*load_evaluation_text(whole, *data.tokenizer, {folder_ / "others.tsv"}).data, *data.tokenizer);
   EXPECT_EQ(others.targets, set.targets);
   EXPECT_NE(others.contexts, set.contexts);
 }

@@ -33,7 +33,7 @@ Losses losses_of(Quantize quantize, std::uint64_t seed) {
   const Trainer again = Trainer::resume(folder / "run", {});
   LanguageScorer scorer(*trained.model);
   Evaluator evaluator(scorer);
-  const auto loss = [&] { return evaluator(*again.data().sources.front().validation.samples, {})->loss; };
+  const auto loss = [&] { return evaluator(*again.data().sources.front().validation->evaluation(), {})->loss; };
   Losses losses{.exact = loss()};
   FakeQuantizedWeights rounded(trained.model->parameters());
   rounded.reserve();

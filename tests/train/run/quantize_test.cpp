@@ -71,7 +71,7 @@ TEST_F(Quantized, WeightsAreThoseOfAnExport) {
   const Trainer again = Trainer::resume(folder / "run", {});
   LanguageScorer scorer(*exported.model);
   Evaluator evaluator(scorer);
-  EXPECT_EQ(evaluator(*again.data().sources.front().validation.samples, {})->loss, report.val_loss);
+  EXPECT_EQ(evaluator(*again.data().sources.front().validation->evaluation(), {})->loss, report.val_loss);
 }
 
 TEST_F(Quantized, RoundsOnlyTheLastSteps) {

@@ -71,11 +71,11 @@ TEST_F(Sources, AreSplitAndReportedSeparatelyAndTogether) {
   const TrainedModel trained = load_trained_model((folder / "run").string(), {.choice = CheckpointChoice::newest});
   LanguageScorer scorer(*trained.model);
   Evaluator evaluator(scorer);
-  const EvaluationText held = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "held.txt").string()});
-  EXPECT_EQ(evaluator(*held.samples, {})->loss, last.losses[1].loss);
-  const EvaluationText apart = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "apart.txt").string()});
-  EXPECT_EQ(evaluator(*apart.samples, {})->loss, last.losses[2].loss);
-  EXPECT_EQ(last.losses[2].scored, loss_fingerprint_of(apart, *trained.tokenizer));
+  const LoadedText held = load_evaluation_text(ResolvedConfig(trained.config), *trained.tokenizer, {(folder / "held.txt").string()});
+  EXPECT_EQ(evaluator(*held.data->evaluation(), {})->loss, last.losses[1].loss);
+  const LoadedText apart = load_evaluation_text(ResolvedConfig(trained.config), *trained.tokenizer, {(folder / "apart.txt").string()});
+  EXPECT_EQ(evaluator(*apart.data->evaluation(), {})->loss, last.losses[2].loss);
+  EXPECT_EQ(last.losses[2].scored, loss_fingerprint_of(*apart.data, *trained.tokenizer));
 
   // The mixture determines how often each was seen.
   const Trainer again = Trainer::resume(folder / "run", {});

@@ -21,7 +21,7 @@ inline std::string contents(const std::filesystem::path& path) {
 
 inline void write_file(const std::filesystem::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-/// Words in an order that never repeats for long: about 3,000 characters.
+/// Returns about 3,000 characters: words in an order that never repeats for long.
 inline std::string tiny_text() {
   const std::vector<std::string> words = {"the ", "lamp ", "turns ", "and ", "ships ", "go ", "by ", "at ", "night.\n"};
   const RandomStream stream(7, "tiny text", 0);
@@ -32,7 +32,7 @@ inline std::string tiny_text() {
   return text;
 }
 
-/// This has everything that could break exact resume: dropout, accumulation, clipping, warm-up, evaluation, epochs that end mid-step.
+/// Returns a run with all that could break exact resume: dropout, accumulation, clipping, warm-up, evaluation, epochs that end mid-step.
 inline Config tiny_config(const std::filesystem::path& corpus) {
   Config c = parse_config(R"(
     [model]
@@ -60,8 +60,7 @@ inline Config tiny_config(const std::filesystem::path& corpus) {
   return c;
 }
 
-/// Gives the model every part of the Llama family: three heads of queries for one of keys, and a head size that does not follow from the
-/// width.
+/// Sets every part of the Llama family. Three query heads share one key head, and the head size is not derived from the width.
 inline void make_llama(Config& c) {
   c.model.n_head = 3;
   c.model.n_kv_head = 1;
@@ -80,7 +79,7 @@ inline void make_llama(Config& c) {
   resolve(c);
 }
 
-/// Pairs of different lengths, 60 of them.
+/// Returns 60 pairs of different lengths.
 inline std::string tiny_pairs() {
   const std::vector<std::string> words = {"the", "lamp", "turns", "and", "ships", "go", "by"};
   const RandomStream stream(7, "tiny pairs", 0);
@@ -98,7 +97,7 @@ inline std::string tiny_pairs() {
   return text;
 }
 
-/// As tiny_config(), for an encoder-decoder.
+/// Does what tiny_config() does, but for an encoder-decoder.
 inline Config tiny_pairs_config(const std::filesystem::path& corpus) {
   Config c = parse_config(R"(
     [model]
@@ -132,14 +131,14 @@ inline Config tiny_pairs_config(const std::filesystem::path& corpus) {
   return c;
 }
 
-/// A stop that returns true after it was asked `count` times.
+/// Returns a stop function that returns true after `count` calls.
 inline std::function<bool()> after(int count) {
   return [count]() mutable { return --count < 0; };
 }
 
 inline bool never() { return false; }
 
-/// The steps and evaluations in the metrics, without times.
+/// Returns the lines of steps and evaluations in the metrics, without times.
 inline std::vector<std::string> timeless_metrics(const std::filesystem::path& run) {
   std::vector<std::string> lines;
   std::ifstream file(run / "metrics.jsonl");

@@ -260,12 +260,12 @@ TEST_F(Start, reports_what_it_is_loading_and_what_it_leaves_out) {
   c.tokenizer.kind = "bpe";
   c.tokenizer.vocab_size = 600;
   std::set<LoadingReport::Stage> stages;
-  const TrainingData data = load_training_data(c, nullptr, [&](const LoadingReport& r) { stages.insert(r.stage); });
+  const TrainingData data = load_training_data(ResolvedConfig(c), nullptr, [&](const LoadingReport& r) { stages.insert(r.stage); });
   using Stage = LoadingReport::Stage;
   EXPECT_EQ(stages, (std::set{Stage::reading, Stage::learning, Stage::tokenizing}));
   ASSERT_EQ(data.notes.size(), 1U);
   EXPECT_TRUE(names(data.notes[0], {".png"}));
-  EXPECT_EQ(load_training_data(c).fingerprint, data.fingerprint) << "without anybody who listens";
+  EXPECT_EQ(load_training_data(ResolvedConfig(c)).fingerprint, data.fingerprint) << "without anybody who listens";
 }
 
 TEST_F(Start, refuses_a_folder_that_is_in_use) {
@@ -296,7 +296,7 @@ TEST_F(Start, an_evaluation_measures_as_many_tokens_as_configured) {
     LanguageScorer scorer(trainer.model());
     Evaluator evaluator(scorer);
     const SampleChoice choice{.count = samples, .seed = trainer.state().seed, .draw = 2};
-    EXPECT_EQ(events.evaluations[0].val_loss, evaluator(*trainer.data().sources.front().validation.samples, choice)->loss) << tokens;
+    EXPECT_EQ(events.evaluations[0].val_loss, evaluator(*trainer.data().sources.front().validation->evaluation(), choice)->loss) << tokens;
   }
 }
 
@@ -378,7 +378,7 @@ TEST_F(Start, takes_a_model_that_a_program_has_saved) {
   EXPECT_EQ(again.config().model.n_hidden, 24) << "keys that are not set are inherited";
   EXPECT_EQ(again.config().model.activation, Activation::relu);
   EXPECT_EQ(events.evaluations.front().val_loss,
-            evaluator(*again.data().sources.front().validation.samples, {.seed = 1337, .draw = 0})->loss);
+            evaluator(*again.data().sources.front().validation->evaluation(), {.seed = 1337, .draw = 0})->loss);
 }
 
 TEST_F(Start, a_larger_vocabulary_than_the_tokenizers_is_padding) {

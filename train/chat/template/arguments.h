@@ -12,10 +12,10 @@
 
 namespace dikkat::jinja {
 
-/// The arguments of a call in a template, by place and by name. A function takes what it knows, and then calls end().
+/// The arguments of a call in a template, by place and by name. A function takes the arguments that it knows, and then calls end().
 class Arguments {
  public:
-  /// `function` names what is called, for errors: "the filter join".
+  /// `function` names the called function, for errors: "the filter join".
   Arguments(std::string function, std::vector<Value> placed, std::vector<std::pair<std::string, Value>> named = {})
       : function_(std::move(function)), placed_(std::move(placed)), named_(std::move(named)) {}
 
@@ -55,7 +55,7 @@ class Arguments {
   /// Takes all arguments with a name that are left.
   std::vector<std::pair<std::string, Value>> take_named() { return std::exchange(named_, {}); }
 
-  /// Takes an argument of a type. Throw TemplateError for another type; nullopt is for a missing one and for None.
+  /// Take an argument of a type. Throw TemplateError for another type; nullopt is for a missing one and for None.
   std::optional<MarkedText> take_text(std::string_view name) { return converted<MarkedText>(take(name), name); }
   std::optional<std::int64_t> take_integer(std::string_view name) { return converted<std::int64_t>(take(name), name); }
   MarkedText need_text(std::string_view name) {
@@ -106,7 +106,7 @@ class Arguments {
   std::string function_;
   std::vector<Value> placed_;
   std::vector<std::pair<std::string, Value>> named_;
-  std::size_t next_ = 0;  // of placed_
+  std::size_t next_ = 0;  // index in placed_
 };
 
 }  // namespace dikkat::jinja

@@ -18,7 +18,7 @@ bool is_changing_method(const Value& object, std::string_view name);
 /// supported, and for attributes of an undefined value.
 Value attribute(const Value& object, std::string_view name);
 
-/// Returns object[key], as attribute() does.
+/// Returns object[key]. Undefined and errors are those of attribute().
 Value subscript(const Value& object, const Value& key);
 
 }  // namespace dikkat::jinja

@@ -9,7 +9,7 @@
 // The characters of a text in UTF-8, which Python counts where C++ counts bytes.
 namespace dikkat::jinja {
 
-/// Returns the byte behind the character that begins at byte `at` < text.size().
+/// Returns the byte after the character that begins at byte `at` < text.size().
 inline std::size_t next_character(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]) < 0x80 ? at + 1
                                                      : at + static_cast<std::size_t>(utf8::decode(text, static_cast<index>(at)).bytes);
@@ -32,7 +32,7 @@ inline std::size_t character_offset(std::string_view text, std::size_t character
   return at;
 }
 
-/// Returns the byte at which `wanted` first stands at or behind byte `from`; npos if it does not. Takes time in proportion to the texts'
+/// Returns the byte at which `wanted` first stands at or after byte `from`; npos if it does not. Takes time in proportion to the texts'
 /// sizes, which std::string_view::find() does not promise.
 inline std::size_t find_text(std::string_view text, std::string_view wanted, std::size_t from = 0) {
   if (from > text.size()) {

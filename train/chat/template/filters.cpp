@@ -279,7 +279,7 @@ std::optional<std::string> without_separators(std::string_view text) {
   return kept;
 }
 
-/// Returns the number that a text begins and ends with, as Python's float() reads it; nullopt if there is none.
+/// Returns the number that a whole text is, as Python's float() reads it; nullopt if it is not one.
 std::optional<double> read_number(std::string text) {
   text = strip(MarkedText(text)).bytes();
   std::string word = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
@@ -296,7 +296,7 @@ std::optional<double> read_number(std::string text) {
   return *end == '\0' ? std::optional(number) : std::nullopt;
 }
 
-/// Returns the integer that a text without white space around it is, as Python's int() reads it; nullopt if it is none.
+/// Returns the integer that a whole text is, as Python's int() reads it after stripping; nullopt if it is not one.
 std::optional<std::string> read_digits(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   text.remove_prefix(is_negative || text.starts_with('+') ? 1 : 0);

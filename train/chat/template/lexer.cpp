@@ -18,7 +18,7 @@ using Kind = TemplateToken::Kind;
 constexpr std::string_view kSymbols[] = {"//", "**", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "<",
                                          ">",  "=",  "|",  ".",  ",",  ":",  "(", ")", "[", "]", "{", "}", ";"};
 
-constexpr std::string_view kBaseLetters = "xXoObB";  // of 0x1F, 0o17 and 0b101
+constexpr std::string_view kBaseLetters = "xXoObB";  // the letters of 0x1F, 0o17 and 0b101
 
 bool is_digit(char c) { return '0' <= c && c <= '9'; }
 bool is_name_begin(char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || c == '_'; }
@@ -104,7 +104,7 @@ class Lexer {
     return source_.size();
   }
 
-  /// Removes the white space before a tag, as the sign in the tag and lstrip_blocks ask for.
+  /// Removes the white space before a tag, as the sign in the tag and lstrip_blocks demand.
   std::string_view before_tag(std::string_view text, std::string_view tag) const {
     const char sign = tag.size() > 2 ? tag[2] : ' ';
     if (sign == '-') {
@@ -127,7 +127,7 @@ class Lexer {
     move_to(tag);
   }
 
-  /// Moves behind the end of a tag, and behind the white space that belongs to it. `at` is the byte of its last two characters.
+  /// Moves past the end of a tag and the white space that belongs to it. `at` is the byte of its last two characters.
   void leave_tag(std::size_t at, char sign, bool trims) {
     std::size_t next = at + 2;
     if (sign == '-') {
@@ -187,7 +187,7 @@ class Lexer {
     if (follows("-") || follows("+")) {
       move_to(at_ + 1);
     }
-    std::string brackets;  // that are open
+    std::string brackets;  // the ends of the open brackets
     for (;;) {
       move_to(skip_space(source_, at_));
       if (at_ >= source_.size()) {
@@ -243,6 +243,7 @@ class Lexer {
     if (source_[at_] == '0' && at_ + 1 < source_.size() && kBaseLetters.find(source_[at_ + 1]) != std::string_view::npos) {
       return read_digits_of_base();
     }
+    // Read the integer part, in which _ may separate digits.
     const auto take_digits = [&] {
       while (end < source_.size() &&
              (is_digit(source_[end]) || (source_[end] == '_' && end + 1 < source_.size() && is_digit(source_[end + 1])))) {
@@ -251,6 +252,7 @@ class Lexer {
       }
     };
     take_digits();
+    // Read a fraction and an exponent, which make the number a float.
     bool is_real = false;
     if (!follows_dot && end + 1 < source_.size() && source_[end] == '.' && is_digit(source_[end + 1])) {
       is_real = true;
@@ -267,6 +269,7 @@ class Lexer {
         take_digits();
       }
     }
+    // Refuse numbers that Python refuses.
     if (end < source_.size() && is_name_begin(source_[end])) {
       fail_template("line ", line_, ": has the number ", digits, " followed by '", source_[end], "', expected a number");
     }
@@ -318,10 +321,11 @@ class Lexer {
     move_to(at + 1);
   }
 
-  /// Appends what the escape at byte `at` stands for, as in Python, and returns its last byte.
+  /// Appends the meaning of the escape at byte `at`, as in Python, and returns its last byte.
   std::size_t read_escape(std::size_t at, std::string& text) const {
     constexpr std::string_view kLetters = "abfnrtv\\'\"", kBytes = "\a\b\f\n\r\t\v\\'\"";
     const char c = source_[at];
+    // Read an escape of one letter.
     if (const std::size_t letter = kLetters.find(c); letter != std::string_view::npos) {
       text += kBytes[letter];
       return at;
@@ -329,6 +333,7 @@ class Lexer {
     if (c == '\n') {
       return at;  // continues the line
     }
+    // Count the digits of a code: hexadecimal after x, u and U, otherwise octal.
     std::size_t first = at + 1, digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     int base = 16;
     if ('0' <= c && c <= '7') {
@@ -346,6 +351,7 @@ class Lexer {
       text += c;
       return at;
     }
+    // Read the code of the character.
     std::uint32_t code = 0;
     const char* const begin = source_.data() + first;
     const char* const end = source_.data() + std::min(first + digits, source_.size());

@@ -16,8 +16,8 @@ struct Scope;
 /// The state of a {% for %} loop, which its body knows as `loop`.
 struct LoopState {
   std::vector<Value> values{};
-  std::size_t at = 0;                           // of the value whose turn it is
-  int depth = 1;                                // of recursive loops
+  std::size_t at = 0;                           // the index of the current value
+  int depth = 1;                                // the depth of recursive loops
   const ForStatement* recursive = nullptr;      // a loop that may be called; nullptr: it may not, or it is over
   Scope* outer = nullptr;                       // the scope around the loop
   std::optional<std::vector<Value>> changed{};  // the arguments of the last call of loop.changed()

@@ -8,7 +8,7 @@
 
 namespace dikkat::jinja {
 
-/// The origin of a part of a rendered text: the template, or an input, by the number that the caller gave it.
+/// The origin of a part of a rendered text: the template, or an input by the id that the caller chose.
 using Origin = int;
 inline constexpr Origin kFromTemplate = 0;
 
@@ -32,7 +32,7 @@ class MarkedText {
 
   const std::string& bytes() const { return bytes_; }
   std::size_t size() const { return bytes_.size(); }
-  /// The parts, of which none is empty and no two neighbors have the same marks.
+  /// Returns the parts. None is empty, and no two neighbors have the same marks.
   std::span<const TextPart> parts() const { return parts_; }
 
   /// Returns the bytes from `first` to `last`, which is not included.
@@ -44,7 +44,7 @@ class MarkedText {
   void append(std::string_view bytes, TextPart marks);
   /// Returns the marks of the byte at `at` < size().
   TextPart marks_at(std::size_t at) const;
-  /// Marks everything from byte `first` as generated.
+  /// Marks all bytes starting at `first` as generated.
   void mark_generated(std::size_t first);
 
  private:

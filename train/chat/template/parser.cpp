@@ -15,9 +15,9 @@ namespace {
 
 using Kind = TemplateToken::Kind;
 
-constexpr int kMostLevels = 100;  // of nested expressions and blocks, which use the stack
+constexpr int kMostLevels = 100;  // the most levels of nested expressions and blocks, which use the stack
 
-/// Parses by recursive descent. Each function reads what its name says, from the current token on, and leaves the token behind it current.
+/// Parses by recursive descent. Each function reads the construct in its name from the current token, and leaves the next one current.
 class Parser {
  public:
   explicit Parser(std::string_view source) : tokens_(template_tokens(source)) {}
@@ -77,7 +77,7 @@ class Parser {
     return take().text;
   }
 
-  /// Counts the levels of what is nested.
+  /// Counts the levels of nesting.
   class Level {
    public:
     explicit Level(Parser& parser) : parser_(parser) {
@@ -95,7 +95,7 @@ class Parser {
 
   // Statements.
 
-  /// Reads statements up to a tag with one of these names, which is left current behind its "{%"; without names up to the end.
+  /// Reads statements up to a tag with one of these names, and leaves the name current; without names up to the end.
   Statements block(std::initializer_list<std::string_view> ends) {
     const Level level(*this);
     Statements statements;
@@ -137,6 +137,7 @@ class Parser {
 
   std::unique_ptr<const Statement> statement(int line) {
     const std::string tag = take().text;
+    // Read the rest of a known statement.
     if (tag == "if") {
       return if_statement(line);
     }
@@ -173,6 +174,7 @@ class Parser {
       need(Kind::statement_end, "%}");
       return std::make_unique<LoopControl>(line, tag == "break" ? Flow::break_loop : Flow::continue_loop);
     }
+    // Explain a tag that begins no statement.
     constexpr std::string_view kEnds[] = {"elif",    "else",          "endif",     "endfor",  "endset", "endmacro",
                                           "endcall", "endgeneration", "endfilter", "endwith", "endraw"};
     if (std::find(std::begin(kEnds), std::end(kEnds), tag) != std::end(kEnds)) {
@@ -205,7 +207,7 @@ class Parser {
     if (!take_name("in")) {
       fail_expected("in");
     }
-    made->items = logical("or");  // an if behind it is the loop's condition
+    made->items = logical("or");  // an if after it is the loop's condition
     if (is_symbol(",")) {
       made->items = tuple_from(std::move(made->items));
     }
@@ -240,7 +242,7 @@ class Parser {
     return made;
   }
 
-  /// Reads a block up to one tag, and the tag. What it prints becomes a value, so it cannot end a loop around it.
+  /// Reads a block up to one tag, and the tag. Its output becomes a value, so it cannot end a loop around it.
   Statements captured_block(std::string_view end) {
     const int loops = std::exchange(loops_, 0);
     Statements body = block_until(end);
@@ -522,7 +524,7 @@ class Parser {
 
   ExpressionPtr power() { return arithmetic({{"**", BinaryOp::power}}, &Parser::filtered); }
 
-  /// Reads an operand with all that follows it. A filter is applied to -a, not to a.
+  /// Reads an operand with all its suffixes. A filter is applied to -a, not to a.
   ExpressionPtr filtered() {
     auto made = std::make_unique<Suffixed>();
     made->operand = signed_operand(*made);
@@ -593,7 +595,7 @@ class Parser {
     return made;
   }
 
-  /// Reads the arguments of a call, behind the opening bracket, and the closing one.
+  /// Reads the arguments of a call, after the opening bracket, and the closing one.
   CallArguments call_arguments() {
     CallArguments made;
     while (!take_symbol(")")) {
@@ -655,11 +657,12 @@ class Parser {
 
   ExpressionPtr primary() {
     const TemplateToken& token = now();
+    // Read a name or a literal.
     switch (token.kind) {
       case Kind::name: return name_or_constant();
       case Kind::string: {
         std::string text;
-        while (now().kind == Kind::string) {  // neighbors are one text
+        while (now().kind == Kind::string) {  // neighboring strings are one
           text += take().text;
         }
         return std::make_unique<Literal>(Value(text));
@@ -673,6 +676,7 @@ class Parser {
       }
       default: break;
     }
+    // Read brackets: a group or tuple, a list, or a dict.
     if (take_symbol("(")) {
       return in_brackets();
     }
@@ -731,13 +735,13 @@ class Parser {
   std::vector<TemplateToken> tokens_;
   std::size_t at_ = 0;
   int levels_ = 0;
-  int loops_ = 0;  // that are open
+  int loops_ = 0;  // the number of open loops
 
   /// The names that the body of a macro or a call block reads before it sets them.
   struct BodyNames {
     std::set<std::string, std::less<>> read{}, set{};
   };
-  std::vector<BodyNames> body_names_;  // of the bodies that are open
+  std::vector<BodyNames> body_names_;  // the names in the open bodies
 };
 
 }  // namespace

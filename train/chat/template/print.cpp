@@ -75,7 +75,7 @@ void append_items(MarkedText& out, const ListValue& list, std::string_view type)
   append(out, is_view ? "])" : is_tuple && list.items.size() == 1 ? ",)" : is_tuple ? ")" : "]");
 }
 
-/// Returns a dict's key as JSON writes it: as a text.
+/// Returns a dict's key as JSON writes it: as a string.
 MarkedText key_text(const Value& key) {
   if (key.as<bool>()) {
     return MarkedText(*key.as<bool>() ? "true" : "false");

@@ -12,7 +12,7 @@ namespace dikkat::jinja {
 namespace {
 
 constexpr std::size_t kMostSteps = 10'000'000;
-constexpr int kMostDepth = 1'000;                // of expressions within expressions, and of macros that call macros
+constexpr int kMostDepth = 1'000;                // levels of expressions in expressions, and of macros that call macros
 constexpr std::int64_t kLongestRange = 100'000;  // as in Jinja's sandbox
 
 struct FunctionName {
@@ -277,6 +277,7 @@ Value Rendering::call_method(const Value& object, const std::string& name, Argum
 }
 
 Value Rendering::call(const Value& function, std::string_view name, Arguments arguments) {
+  // Call a method or a recursive loop.
   if (const BoundMethod* method = function.method()) {
     return call_method(method->object, method->name, std::move(arguments));
   }
@@ -287,6 +288,7 @@ Value Rendering::call(const Value& function, std::string_view name, Arguments ar
   if (!callable) {
     fail_template("calls ", name, ", which is ", function.type_name(), ", expected a function");
   }
+  // Call a macro, or a function of the language.
   switch (callable->kind) {
     case Callable::Kind::macro: return callable->macro->signature.call(*this, std::move(arguments), root_);
     case Callable::Kind::range: return range(std::move(arguments));
@@ -304,6 +306,7 @@ Value Rendering::call(const Value& function, std::string_view name, Arguments ar
     }
     case Callable::Kind::caller: break;
   }
+  // Call the body of a {% call %} block.
   const Caller caller = callers_[static_cast<std::size_t>(callable->caller)];
   if (!caller.body) {
     fail_template("calls the body of a call block after the block");

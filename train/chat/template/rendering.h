@@ -20,8 +20,8 @@ struct Scope {
   std::vector<std::pair<std::string_view, Value>> names{};  // the keys are in the template's syntax tree
 };
 
-/// The state of a template while it is rendered: names, output and what is left of the limits. A template comes with a downloaded model, so
-/// its steps, the depth of its calls and its output are bounded.
+/// The state of a template while it is rendered: names, output and the rest of the limits. A template comes with a downloaded model, so its
+/// steps, the depth of its calls and its output are bounded.
 class Rendering {
  public:
   Rendering(const DictValue& variables, const CalendarDate& date) : variables_(variables), date_(date) {}
@@ -31,7 +31,7 @@ class Rendering {
   Flow execute(const Statements& statements);
   MarkedText take_output() { return std::move(*output_); }
 
-  /// The line of the statement that is executed.
+  /// Returns the line of the statement that is executed.
   int line() const { return line_; }
 
   // For the syntax tree.
@@ -43,7 +43,7 @@ class Rendering {
   bool is_in_root_scope() const { return scope_ == &root_; }
   void print(const MarkedText& text);
   MarkedText& output() { return *output_; }
-  /// Executes statements in a scope, or something else, and returns what is printed.
+  /// Execute statements in a scope, or call `print`, and return the printed text.
   MarkedText capture(const Statements& statements, Scope& scope);
   MarkedText capture(const std::function<void()>& print, Scope& scope);
   Scope* scope() { return scope_; }

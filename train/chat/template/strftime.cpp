@@ -17,12 +17,14 @@ constexpr std::array<std::string_view, 7> kDays = {"Sunday", "Monday", "Tuesday"
 }  // namespace
 
 std::string strftime(const CalendarDate& date, std::string_view format) {
+  // Prepare the parts that directives print.
   const auto& [year, month, day, hour, minute, second] = date;
   const std::chrono::sys_days days = civil(date);
   const std::string_view weekday = kDays[std::chrono::weekday(days).c_encoding()];
   const std::string_view month_name = kMonths[static_cast<std::size_t>(month - 1)];
   const auto day_of_year = (days - std::chrono::sys_days(civil({.year = year}))).count() + 1;
   const int hour12 = hour % 12 == 0 ? 12 : hour % 12;
+  // Replace each directive, and copy the other characters.
   std::string text;
   for (std::size_t i = 0; i < format.size(); ++i) {
     if (format[i] != '%' || i + 1 == format.size()) {

@@ -97,7 +97,7 @@ Value real_result(BinaryOp op, double a, double b) {
   return Value(op == BinaryOp::modulo ? rest : std::floor((a - rest) / b + 0.5));
 }
 
-/// Returns a + b, which are texts. What is added to a safe text is escaped.
+/// Returns a + b for two texts. A text that is added to a safe one is escaped.
 Value joined_texts(const Value& a, const Value& b) {
   const bool is_safe = a.is_safe() || b.is_safe();
   const auto part = [&](const Value& value) { return is_safe && !value.is_safe() ? escaped(*value.text()) : *value.text(); };
@@ -106,7 +106,7 @@ Value joined_texts(const Value& a, const Value& b) {
   return is_safe ? Value::safe(std::move(text)) : Value(std::move(text));
 }
 
-/// Returns a text or a list, so many times.
+/// Returns a text or a list, repeated `times` times.
 Value repeat(const Value& what, std::int64_t times) {
   const auto count = static_cast<std::size_t>(std::max(times, std::int64_t{0}));
   constexpr std::size_t kMost = std::size_t{16} << 20;
@@ -274,6 +274,7 @@ Value Comparison::evaluate(Rendering& rendering) const {
 }
 
 Arguments CallArguments::evaluate(Rendering& rendering, std::string function) const {
+  // Evaluate the arguments without names, and unpack lists.
   std::vector<Value> values;
   for (const auto& [one, unpacks] : placed) {
     Value value = rendering.evaluate(*one);
@@ -284,6 +285,7 @@ Arguments CallArguments::evaluate(Rendering& rendering, std::string function) co
     std::ranges::move(items_of(value), std::back_inserter(values));
     rendering.charge(values.size());
   }
+  // Evaluate the arguments with names, and unpack dicts.
   std::vector<std::pair<std::string, Value>> named_values;
   const auto add = [&](const std::string& name, Value value) {
     rendering.charge(named_values.size() / 16);
@@ -314,8 +316,9 @@ Arguments CallArguments::evaluate(Rendering& rendering, std::string function) co
 
 Value apply(Rendering& rendering, Value value, std::span<const Suffix> suffixes, std::string_view operand_name) {
   const auto bound = [&](const ExpressionPtr& expression) { return expression ? rendering.evaluate(*expression) : Value(nullptr); };
-  std::string name(operand_name);  // of the value, for errors
+  std::string name(operand_name);  // the value's name, for errors
   for (const Suffix& suffix : suffixes) {
+    // Apply the suffix to the value.
     switch (suffix.kind) {
       case Suffix::Kind::attribute: value = attribute(value, suffix.name); break;
       case Suffix::Kind::item: value = subscript(value, rendering.evaluate(*suffix.item)); break;
@@ -348,6 +351,7 @@ Value apply(Rendering& rendering, Value value, std::span<const Suffix> suffixes,
         break;
       }
     }
+    // Charge the work by the size of the result.
     rendering.charge(1 + value.size() / 64 + (value.list() ? 4 * value.list()->items.size() : 0));
     name = suffix.name.empty() ? "a value" : suffix.name;
   }

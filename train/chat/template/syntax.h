@@ -28,7 +28,7 @@ class Expression {
 using ExpressionPtr = std::unique_ptr<const Expression>;
 using Expressions = std::vector<ExpressionPtr>;
 
-/// Whether the statements behind a statement are executed.
+/// Whether the statements after a statement are executed.
 enum class Flow : std::uint8_t { next, break_loop, continue_loop };
 
 class Statement {
@@ -119,7 +119,7 @@ struct Comparison : Expression {
 struct CallArguments {
   /// Evaluates the arguments of a call of `function`.
   Arguments evaluate(Rendering& rendering, std::string function) const;
-  std::vector<std::pair<ExpressionPtr, bool>> placed;        // with whether the value's items are the arguments
+  std::vector<std::pair<ExpressionPtr, bool>> placed;        // true: the value's items are the arguments
   std::vector<std::pair<std::string, ExpressionPtr>> named;  // without a name: a dict's items are the arguments
 };
 
@@ -127,8 +127,8 @@ struct CallArguments {
 struct Suffix {
   enum class Kind : std::uint8_t { attribute, item, slice, call, method, filter, test, negated_test };
   Kind kind{};
-  std::string name{};                   // of an attribute, method, filter or test
-  ExpressionPtr item{}, end{}, step{};  // of an item or a slice, whose bounds may be missing
+  std::string name{};                   // the name of an attribute, method, filter or test
+  ExpressionPtr item{}, end{}, step{};  // an item, or the parts of a slice, which may be missing
   CallArguments arguments{};
   Filter filter = nullptr;  // nullptr: the language here does not have it
   Test test = nullptr;
@@ -141,7 +141,7 @@ struct Suffixed : Expression {
   /// Returns whether the last suffix is a call.
   bool is_call() const;
   ExpressionPtr operand;
-  std::string operand_name;  // of a Name, for errors
+  std::string operand_name;  // the operand's name if it is a Name, for errors
   std::vector<Suffix> suffixes;
 };
 
@@ -153,7 +153,7 @@ struct Target {
   void assign(Rendering& rendering, const Value& value) const;
   std::vector<std::string> names;
   bool unpacks = false;
-  std::string attribute{};  // of the namespace names[0]
+  std::string attribute{};  // an attribute of the namespace names[0]
 };
 
 struct TextStatement : Statement {
@@ -198,7 +198,7 @@ struct SetStatement : Statement {
 
 /// The parameters and the body of a macro, or of a {% call %} block.
 struct Signature {
-  /// Returns what the body prints, in a scope within `outer`.
+  /// Returns the text that the body prints, in a scope within `outer`.
   Value call(Rendering& rendering, Arguments arguments, Scope& outer) const;
   std::vector<std::pair<std::string, ExpressionPtr>> parameters;  // with their defaults; nullptr: none
   Statements body;
@@ -238,7 +238,7 @@ struct WithStatement : Statement {
   Statements body;
 };
 
-/// {% generation %} body {% endgeneration %}: the body is what a model is trained to write.
+/// {% generation %} body {% endgeneration %}: a model is trained to write the body.
 struct GenerationStatement : Statement {
   using Statement::Statement;
   Flow execute(Rendering& rendering) const override;

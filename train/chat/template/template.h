@@ -11,18 +11,18 @@
 
 namespace dikkat::jinja {
 
-/// A template in the part of the Jinja language that chat templates use (docs/design/chat.md lists it), with the settings of Hugging
+/// A template in the part of the Jinja language that chat templates use (docs/design/chat.md lists it). It has the settings of Hugging
 /// Face's transformers: trim_blocks, lstrip_blocks, and tojson as Python's json.dumps(). Immutable: threads may share a template.
 class Template {
  public:
-  /// Parses a template. Throws TemplateError, which names the line, for what is not the language or not supported.
+  /// Parses a template. Throws TemplateError, which names the line, for source that is not Jinja or not supported.
   explicit Template(std::string_view source);
   Template(Template&&) noexcept;
   Template& operator=(Template&&) noexcept;
   ~Template();
 
-  /// Returns the text that the template prints with these variables. The same date gives the same text at any time. Throws TemplateError,
-  /// which names the line; and TemplateRefusal where the template calls raise_exception().
+  /// Returns the text that the template prints with these variables. The text depends on `date`, not on the time of the call. Throws
+  /// TemplateError, which names the line; and TemplateRefusal where the template calls raise_exception().
   MarkedText render(const DictValue& variables, const CalendarDate& date) const;
 
   const std::string& source() const { return source_; }

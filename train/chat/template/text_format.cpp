@@ -13,12 +13,12 @@
 namespace dikkat::jinja {
 namespace {
 
-constexpr std::int64_t kWidest = 100'000;  // of a field, and digits of a precision
+constexpr std::int64_t kWidest = 100'000;  // the widest field, and the most digits of a precision
 
 /// A format specification: [[fill]align][sign][#][0][width][grouping][.precision][type].
 struct Style {
   std::string fill = " ";
-  char align = 0;  // 0: that of the type
+  char align = 0;  // 0: the type's default
   char sign = '-';
   bool is_alternate = false;
   std::int64_t width = 0;
@@ -37,7 +37,7 @@ class Cursor {
   std::size_t at() const { return at_; }
   char take() { return text_[at_++]; }
   bool take_if(char c) { return now() == c && !is_at_end() && (++at_, true); }
-  /// Takes one of these characters; 0 if another one follows.
+  /// Takes one of these characters; 0 if the next one is another.
   char take_one_of(std::string_view some) { return !is_at_end() && some.find(now()) != std::string_view::npos ? take() : '\0'; }
   std::optional<std::int64_t> take_number() {
     std::int64_t number = 0;
@@ -50,7 +50,7 @@ class Cursor {
     }
     return at_ == begin ? std::nullopt : std::optional(number);
   }
-  /// Takes what stands before one of these characters, or before the end.
+  /// Takes the text before one of these characters, or before the end.
   std::string_view take_until(std::string_view ends) {
     const std::size_t begin = at_;
     at_ = std::min(text_.find_first_of(ends, at_), text_.size());
@@ -65,6 +65,7 @@ class Cursor {
 Style style_of(std::string_view spec) {
   constexpr std::string_view kAligns = "<>=^";
   Style style;
+  // A character before an alignment is the fill.
   std::size_t begin = 0;
   const std::size_t second = spec.empty() ? 0 : next_character(spec, 0);
   if (second < spec.size() && kAligns.find(spec[second]) != std::string_view::npos) {
@@ -72,6 +73,7 @@ Style style_of(std::string_view spec) {
     style.align = spec[second];
     begin = second + 1;
   }
+  // Read the other parts in their order.
   Cursor rest(spec.substr(begin));
   if (style.align == 0) {
     style.align = rest.take_one_of(kAligns);
@@ -92,6 +94,7 @@ Style style_of(std::string_view spec) {
       fail_template("has the format '", spec, "', expected digits after the point");
     }
   }
+  // Read the type, which ends the specification.
   style.type = rest.is_at_end() ? '\0' : rest.take();
   if (!rest.is_at_end() || (style.grouping != 0 && style.align == '=')) {
     fail_template("has the format '", spec, "', which is not supported");
@@ -158,6 +161,7 @@ MarkedText format_number(const Value& value, const Style& style) {
   const bool is_real = value.as<double>() || (style.type != 0 && kRealTypes.find(style.type) != std::string_view::npos);
   std::string digits, prefix;
   bool is_negative = false;
+  // Write the digits without a sign: those of a float, or of an integer in some base.
   if (is_real) {
     if (style.is_alternate) {
       fail_style(style, value);
@@ -186,6 +190,7 @@ MarkedText format_number(const Value& value, const Style& style) {
     }
     digits = grouped(digits, style.grouping, type == 'd' ? 3 : 4);
   }
+  // Put the sign and the prefix before the digits.
   const std::string sign = is_negative ? "-" : style.sign == '-' ? "" : std::string(1, style.sign);
   return in_field(MarkedText(sign + prefix + digits), sign.size() + prefix.size(), style, '>');
 }
@@ -313,7 +318,7 @@ class FieldFormatter {
 
   std::vector<Value> placed_;
   std::vector<std::pair<std::string, Value>> named_;
-  std::int64_t next_ = 0;  // the number of the next field without one; -1: fields have numbers
+  std::int64_t next_ = 0;  // the index of the next field without one; -1: fields have indices
 };
 
 /// The values of text % values.
@@ -351,6 +356,7 @@ class PercentValues {
 
 /// Formats a value for a conversion such as %5.2f, whose flags and type are in `style`.
 MarkedText percent_value(const Value& value, Style style) {
+  // Format strings and decimal integers; for the other types, check the value.
   switch (style.type) {
     case 's':
     case 'r': {
@@ -404,6 +410,7 @@ Value percent_format(const Value& format, const Value& values) {
   std::size_t kept = 0;
   for (std::size_t at; (at = bytes.find('%', kept)) != std::string_view::npos;) {
     out.append(text, kept, at);
+    // Read the name of a value, the flags, the width and the precision.
     Cursor cursor(bytes.substr(at + 1));
     const Value* value = nullptr;
     if (cursor.take_if('(')) {
@@ -421,6 +428,7 @@ Value percent_format(const Value& format, const Value& values) {
     if (cursor.take_if('.')) {
       style.precision = cursor.take_number().value_or(0);
     }
+    // Read the type, and format the value.
     cursor.take_one_of("hlL");
     style.type = cursor.take_one_of("%sdiuxXoeEfFgGr");
     if (style.type == 0) {

@@ -84,7 +84,7 @@ std::vector<Piece> split_at_space(const std::string& text, std::int64_t most, bo
     const std::size_t joined = words.size() - kept;
     words[joined - 1].first = 0;
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(joined - 1));
-  } else {  // the text behind the first cuts is one piece, with the white space at its end
+  } else {  // the text after the first cuts is one piece, with the white space at its end
     words.resize(kept + 1);
     words.back().second = text.size();
   }

@@ -10,8 +10,8 @@ MarkedText upper_case(const MarkedText& text);
 MarkedText lower_case(const MarkedText& text);
 /// Returns the text with a large first letter and small others.
 MarkedText capitalized(const MarkedText& text);
-/// Returns the text with a large letter at the beginning of each word: as str.title(), behind whatever is not a letter; as Jinja's filter,
-/// behind white space and opening brackets.
+/// Return the text with a large letter at the beginning of each word. For str.title(), a word begins after any character that is not a
+/// letter; for Jinja's filter, after white space and opening brackets.
 MarkedText python_title(const MarkedText& text);
 MarkedText jinja_title(const MarkedText& text);
 

@@ -91,7 +91,7 @@ void use_once(const ListValue& list) {
   }
 }
 
-/// Returns the number at which an index, which may count from the end, stands; -1 if it is outside.
+/// Returns the place of an index, which may count from the end; -1 if it is outside.
 std::int64_t place(std::int64_t index, std::int64_t size) {
   const std::int64_t at = index < 0 ? index + size : index;
   return 0 <= at && at < size ? at : -1;
@@ -266,12 +266,14 @@ bool is_true(const Value& value) {
 }
 
 bool equal(const Value& a, const Value& b) {
+  // Compare numbers and texts.
   if (a.is_number() && b.is_number()) {
     return compare_numbers(a, b) == 0;
   }
   if (a.text() && b.text()) {
     return a.text()->bytes() == b.text()->bytes();
   }
+  // Compare lists and dicts by their items.
   if (a.list() && b.list()) {
     const ListKind kind = a.list()->kind;
     if (kind != b.list()->kind || kind == ListKind::generator || kind == ListKind::values) {
@@ -297,6 +299,7 @@ bool equal(const Value& a, const Value& b) {
              return other && equal(item.second, *other);
            });
   }
+  // Compare the others by identity, and methods by their name and object.
   if (a.names() || b.names()) {
     return a.names() == b.names();
   }
@@ -403,6 +406,7 @@ Value item(const Value& container, const Value& key) {
     const std::string name = key.text() ? concat("'", key.text()->bytes(), "'") : std::string(to_text(key).bytes());
     return Value(Undefined{std::make_shared<const std::string>(concat("item ", name, " of a ", container.type_name()))});
   };
+  // Find a key of a dict or a namespace.
   if (container.is_undefined()) {
     fail_undefined(container);
   }
@@ -418,6 +422,7 @@ Value item(const Value& container, const Value& key) {
     }
     return missing();
   }
+  // Find an index of a list or a text.
   if (container.list() && container.list()->kind <= ListKind::range && key.is_integer()) {
     const std::int64_t at = place(key.integer(), static_cast<std::int64_t>(container.list()->items.size()));
     return at < 0 ? missing() : container.list()->items[static_cast<std::size_t>(at)];
@@ -442,6 +447,7 @@ Value slice(const Value& container, const Value& begin, const Value& end, const 
     }
     return !value.is_none();
   };
+  // Check the step and the type.
   const std::int64_t by = bound(step, "step") ? step.integer() : 1;
   if (by == 0) {
     fail_template("has a slice whose step is 0");
@@ -451,11 +457,12 @@ Value slice(const Value& container, const Value& begin, const Value& end, const 
                              : fail_template("takes a slice of ", container.type_name(), ", expected a str, list or tuple");
   }
   const auto result = [&](MarkedText text) { return container.is_safe() ? Value::safe(std::move(text)) : Value(std::move(text)); };
-  // As Python's slice.indices().
+  // Clamp the bounds as Python's slice.indices() does.
   const std::int64_t size = length(container), low = by < 0 ? -1 : 0, high = by < 0 ? size - 1 : size;
   const auto clamp = [&](std::int64_t at) { return at < 0 ? std::max(at + size, low) : std::min(at, high); };
   const std::int64_t first = bound(begin, "begin") ? clamp(begin.integer()) : by < 0 ? high : low;
   const std::int64_t last = bound(end, "end") ? clamp(end.integer()) : by < 0 ? low : high;
+  // Copy a range of a text, or collect the items one by one.
   if (container.text() && by == 1) {
     const std::string& bytes = container.text()->bytes();
     const std::size_t from = character_offset(bytes, static_cast<std::size_t>(first));

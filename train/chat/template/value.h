@@ -38,16 +38,16 @@ struct SafeText {
   std::shared_ptr<const MarkedText> text{};
 };
 
-/// The kinds of values that hold others in an order: Python's list, tuple and range; the views of a dict, which its methods keys(),
-/// values() and items() return; and the generators that filters such as select return.
+/// The kinds of values that hold others in an order. They are Python's list, tuple and range; the views of a dict, which its methods
+/// keys(), values() and items() return; and the generators that filters such as select return.
 enum class ListKind : std::uint8_t { list, tuple, range, keys, values, items, generator };
 
-/// A function that a template calls by a name: one of its macros, one of the language, or the body of its {% call %} block.
+/// A function that a template calls by name: a macro, a function of the language, or the body of a {% call %} block.
 struct Callable {
   enum class Kind : std::uint8_t { macro, range, dict, make_namespace, raise_exception, strftime_now, caller };
   Kind kind{};
-  const Macro* macro = nullptr;  // of kind macro
-  int caller = 0;                // of kind caller: its number
+  const Macro* macro = nullptr;  // null for other kinds than macro
+  int caller = 0;                // the caller's index, for the kind caller
 };
 
 class Value {
@@ -75,8 +75,8 @@ class Value {
   /// Returns an integer. `digits` are decimal, with '-' before those of a negative integer.
   static Value integer_of(std::string_view digits);
   static Value safe(MarkedText text);
-  /// Throw TemplateError for values that are nested too deeply or are too large. `printed` is what a range prints, and the name of the
-  /// filter that returns a generator.
+  /// Make a list or a dict. Throw TemplateError for values that are nested too deeply or are too large. `printed` is the text of a range,
+  /// or the name of the filter that returns a generator.
   static Value list(std::vector<Value> items, ListKind kind = ListKind::list, std::string printed = "");
   static Value dict(std::vector<std::pair<Value, Value>> items);
   /// Returns a value of JSON, whose texts are marked with `origin`.
@@ -101,16 +101,16 @@ class Value {
   bool is_integer() const { return as<std::int64_t>() || as<bool>(); }
   bool is_whole() const { return is_integer() || as<LargeInteger>(); }
   bool is_number() const { return is_whole() || as<double>(); }
-  /// Returns the value of an integer of 64 bits, the digits of an integer, or the value of a number, rounded if it is a large integer.
+  /// Return the value of an integer of 64 bits, the digits of an integer, and the value of a number, rounded for a large integer.
   std::int64_t integer() const { return as<bool>() ? std::int64_t{*as<bool>()} : *as<std::int64_t>(); }
   std::string digits() const;
   double real() const;
 
-  /// The name of the value's type, for errors, as Python says it: "str", "int", "dict".
+  /// Returns Python's name of the value's type, for errors: "str", "int", "dict".
   std::string_view type_name() const;
-  /// About the work that one operation on the value takes, without what is nested in it.
+  /// Returns roughly the work of one operation on the value, without nested values.
   std::size_t size() const;
-  /// As size(), with what is nested in it.
+  /// Returns size() with nested values.
   std::size_t weight() const;
   int levels() const;
 
@@ -135,9 +135,9 @@ struct ListValue {
   std::vector<Value> items{};
   ListKind kind = ListKind::list;
   std::string printed{};         // see Value::list()
-  int levels = 1;                // of nested lists and dicts, itself included
+  int levels = 1;                // levels of nested lists and dicts, itself included
   std::size_t weight = 0;        // about the number of values in it and the bytes of its texts
-  mutable bool is_used = false;  // of a generator
+  mutable bool is_used = false;  // whether a generator was used
 };
 
 using DictItems = std::vector<std::pair<Value, Value>>;
@@ -174,8 +174,8 @@ bool equal(const Value& a, const Value& b);
 int compare(const Value& a, const Value& b);
 /// Returns whether a text, list or dict contains an item.
 bool contains(const Value& container, const Value& item);
-/// Returns what a loop over the value goes through: characters, items or keys. A generator can be used once: a second use is an error,
-/// because it is empty in Jinja.
+/// Returns the values of a loop over the value: characters, items or keys. A generator can be used once: a second use is an error, because
+/// it is empty in Jinja.
 std::vector<Value> items_of(const Value& value);
 std::int64_t length(const Value& value);
 /// Returns the item with an index or a key; undefined if there is none. subscript() (attributes.h) also finds methods.

@@ -24,7 +24,8 @@
 #include "train/cli/write_page.h"
 #include "train/data/corpus/corpus_files.h"
 #include "train/data/corpus/corpus_reader.h"
-#include "train/data/samples/token_samples.h"
+#include "train/data/examples/conversation_dataset.h"
+#include "train/data/examples/pair_dataset.h"
 #include "train/data/training_data.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
@@ -117,7 +118,7 @@ class SkippingTokenizer : public Tokenizer {
 struct TextPart {
   std::string name{};
   double share = 1;
-  EvaluationText text;
+  std::unique_ptr<Dataset> text;
 };
 
 /// Prints a note if a path of --corpus is a text that the run was trained on, or lies in one.
@@ -158,13 +159,13 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
       config.data.cache = "off";  // cached tokens are those of the whole text
     }
     try {
-      EvaluationText text = load_evaluation_text(config, tokenizer, arguments.corpus, std::ref(line));
+      LoadedText text = load_evaluation_text(ResolvedConfig(config), tokenizer, arguments.corpus, std::ref(line));
       for (const std::string& note : text.notes) {
         print_message(note);
       }
       report_learned_text(arguments.corpus, trained.config.data.training_paths());
       std::vector<TextPart> one;
-      one.push_back({.text = std::move(text)});
+      one.push_back({.text = std::move(text.data)});
       return one;
     } catch (const RefusedText& refused) {
       fail_input(refused.what(), "; --unknown skip leaves such characters out and counts them");
@@ -174,7 +175,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
       .tokenizer = trained.origin.tokenizer(), .fingerprint = trained.origin.state().corpus_fingerprint, .is_ours = false};
   TrainingData data = [&] {
     try {
-      return load_training_data(config, &known, std::ref(line));
+      return load_training_data(ResolvedConfig(config), &known, std::ref(line));
     } catch (const MissingCorpus& missing) {
       fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", arguments.model.source, " --corpus PATH");
     }
@@ -182,8 +183,8 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
   require_input(data.has_validation(), "the run has no validation part (data.val_fraction is ", trained.config.data.val_fraction,
                 "): name the text to evaluate with --corpus");
   std::vector<TextPart> parts;
-  for (SplitText& source : data.sources) {
-    if (source.validation.samples != nullptr) {
+  for (SourceData& source : data.sources) {
+    if (source.validation->evaluation() != nullptr) {
       parts.push_back({.name = source.name, .share = source.share, .text = std::move(source.validation)});
     }
   }
@@ -194,7 +195,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
 double bytes_per_target(const std::vector<TextPart>& parts) {
   double bytes = 0, shares = 0;
   for (const TextPart& part : parts) {
-    bytes += part.share * part.text.bytes_per_target();
+    bytes += part.share * part.text->bytes_per_target();
     shares += part.share;
   }
   return bytes / shares;
@@ -277,13 +278,14 @@ int eval_command(const EvalArguments& arguments) {
   }
   for (TextPart& part : parts) {
     if (arguments.stride > 0) {
-      set_stride(part.text, trained.config, arguments.stride);
+      part.text->set_stride(arguments.stride);
     }
   }
-  require_input(
-      arguments.score.empty() || std::ranges::any_of(parts, [](const TextPart& part) { return part.text.conversations != nullptr; }),
-      "--score applies only to conversations, but the text has none: leave it out");
-  const PairStore* const pairs = parts.front().text.pairs.get();
+  require_input(arguments.score.empty() ||
+                    std::ranges::any_of(
+                        parts, [](const TextPart& part) { return dynamic_cast<const ConversationDataset*>(part.text.get()) != nullptr; }),
+                "--score applies only to conversations, but the text has none: leave it out");
+  const auto* const pairs = dynamic_cast<const PairDataset*>(parts.front().text.get());
   require_input(!arguments.exact_match || pairs != nullptr, "--exact-match needs an encoder-decoder, but ", trained.origin.path().string(),
                 " is a GPT");
   stop_in_order();
@@ -301,7 +303,7 @@ int eval_command(const EvalArguments& arguments) {
   }
   std::size_t bytes = 0;
   for (const TextPart& part : parts) {
-    bytes = std::max(bytes, evaluator.reserve(*part.text.samples, part.text.samples->count()));
+    bytes = std::max(bytes, evaluator.reserve(*part.text->evaluation(), part.text->evaluation()->count()));
   }
   const std::size_t machine = machine_memory().total;
   require_input(bytes <= machine, "evaluating ", trained.origin.path().string(), " takes ", bytes >> 20,
@@ -312,7 +314,7 @@ int eval_command(const EvalArguments& arguments) {
       page.begin(page_name_of(arguments, trained, part));
     }
     ShareLine line(part.name.empty() ? "evaluating" : "evaluating " + for_terminal(part.name));
-    const auto one = evaluator(*part.text.samples, {}, [] { return stop_requested(); }, std::ref(line));
+    const auto one = evaluator(*part.text->evaluation(), {}, [] { return stop_requested(); }, std::ref(line));
     if (!one) {
       return stopped();
     }
@@ -323,7 +325,7 @@ int eval_command(const EvalArguments& arguments) {
           ", expected a number: the model's finite weights give infinite activations");
   std::vector<SharedFingerprint> sets;
   for (const TextPart& part : parts) {
-    sets.push_back({.of = loss_fingerprint_of(part.text, tokenizer), .share = part.share});
+    sets.push_back({.of = loss_fingerprint_of(*part.text, tokenizer), .share = part.share});
   }
   const LossFingerprint scored = combined(sets);
   if (!arguments.html.empty()) {
@@ -332,14 +334,14 @@ int eval_command(const EvalArguments& arguments) {
   }
   std::optional<ExactMatch> match;
   if (arguments.exact_match) {
-    match = exact_match(*trained.model, *trained.tokenizer, *pairs, {}, [] { return stop_requested(); });
+    match = exact_match(*trained.model, *trained.tokenizer, pairs->pairs(), {}, [] { return stop_requested(); });
     if (!match) {
       return stopped();
     }
   }
   // If the tokenizer drops a part of the text, its tokens do not stand for all bytes.
   const double bits = !tokenizer.is_lossless() ? std::numeric_limits<double>::quiet_NaN()
-                      : parts.size() == 1      ? result.bits_per_byte(parts.front().text.predicted_bytes)
+                      : parts.size() == 1      ? result.bits_per_byte(parts.front().text->size().predicted_bytes)
                                                : result.loss / std::numbers::ln2 / bytes_per_target(parts);
   if (arguments.json) {
     nlohmann::ordered_json object{{"loss", result.loss},

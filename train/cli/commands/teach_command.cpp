@@ -106,7 +106,7 @@ TeachOptions options_of(const TeachArguments& arguments, const TeacherPositions&
                 "--window and --stride apply to a stream of text, but ",
                 "this text is read example by example: leave them out; data.window (--set) is the length at which examples are cut");
   if (text.is_stream()) {
-    const index most = run.config.model.block_size;
+    const index most = run.config->model.block_size;
     options.window = arguments.window > 0 ? arguments.window : std::min(most, kLongestWindow);
     require_input(options.window <= most, "--window is ", options.window, ", expected at most the teacher's context of ", most, " tokens");
     options.stride = arguments.stride > 0 ? arguments.stride : std::max<index>(options.window / 2, 1);
@@ -135,14 +135,14 @@ int teach_command(const TeachArguments& arguments) {
   temperatures_of(arguments);  // before anything takes long
   // The text, and the plan.
   const NewRun run = text_of(arguments);
-  const TeacherPositions text(run.data, "dikkat teach");
+  const TeacherPositions text = run.data.trained_targets("dikkat teach");
   const TeachOptions options = options_of(arguments, text, run);
   TeacherHeader header = teacher_header(text, *run.data.tokenizer, options);
   const std::unique_ptr<const Samples> samples = text.samples(options.window, options.stride);
   const std::filesystem::path model = (absolute_path(arguments.run.init_from) / "").lexically_normal();  // ends with a slash
   header.teacher = model.parent_path().filename().string();  // weights_hash identifies it, wherever it lies
   const PackedType packing = packing_named(arguments.weights);
-  const DType operands = packing == PackedType::f32 ? operand_type(run.config.train) : DType::f32;
+  const DType operands = packing == PackedType::f32 ? operand_type(run.config->train) : DType::f32;
   header.weights = concat(arguments.weights, ", products of ", name_of(operands));
   const std::string size = short_bytes(static_cast<double>(header.bytes() + 64));
   for (const std::string& note : run.data.notes) {

@@ -83,13 +83,13 @@ std::string remark_on_epochs(const Trainer& trainer) {
 /// "stories: a.txt, 0.75 of all windows; 12,345 tokens for training, 1,234 for validation; 2.1 epochs".
 std::string source_line(const Trainer& trainer, std::size_t i) {
   const DataSource& named = trainer.config().data.sources[i];
-  const SplitText& source = trainer.data().sources[i];
+  const SourceData& source = trainer.data().sources[i];
   const TrainingState& state = trainer.state();
   const index samples =
       state.samples_seen + trainer.config().train.batch_size * trainer.accumulation().passes(state.step, trainer.config().train.max_steps);
   return fmt::format("{}: {}{}, {:.3g} of all windows; {} tokens for training, {} for validation; {:.3g} epochs", for_terminal(named.name),
                      names_of(named.corpus), named.validation.empty() ? "" : ", validated on " + names_of(named.validation), source.share,
-                     grouped_digits(source.train.tokens), grouped_digits(source.validation.tokens),
+                     grouped_digits(source.train->size().tokens), grouped_digits(source.validation->size().tokens),
                      trainer.loader().epochs(static_cast<index>(i), samples));
 }
 

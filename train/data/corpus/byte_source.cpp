@@ -50,7 +50,7 @@ class FileBytes : public ByteSource {
   int descriptor_ = -1;
 };
 
-/// Gives the bytes that have been read ahead, then the rest of the source.
+/// Returns the bytes that have been read ahead, then the rest of the source.
 class WithStart : public ByteSource {
  public:
   WithStart(std::string start, std::unique_ptr<ByteSource> rest) : start_(std::move(start)), rest_(std::move(rest)) {}

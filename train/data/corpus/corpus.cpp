@@ -48,7 +48,7 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
     std::vector<Chunk> chunks;
     std::unique_ptr<TokenizerMaker> maker;  // has read the chunks
   };
-  // Read chunks, let a maker of each group read them in parallel, and merge the results one after another.
+  // Read chunks in order, and let makers read groups of them in parallel.
   run_pipeline<Read, Read>(
       [&]() -> std::optional<Read> {
         Read read{.chunks = reader.next(), .maker = maker != nullptr ? maker->empty_copy() : nullptr};
@@ -66,6 +66,7 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
         }
         return read;
       },
+      // Count and hash the texts in order, and merge the makers.
       [&](const Read& read) {
         for (const Chunk& chunk : read.chunks) {
           facts.documents += chunk.begins ? 1 : 0;

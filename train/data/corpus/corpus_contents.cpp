@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 9> kKnownKeys = {"messages", "conversatio
 constexpr std::string_view kColumns[] = {"prompt", "completion", "response", "instruction", "input", "output",        "question",
                                          "answer", "chosen",     "rejected", "text",        "label", "conversations", "messages"};
 
-/// What the messages call each kind, and what to do with it. FILE stands for the file's name.
+/// The name of a kind in messages, and the advice on it. FILE stands for the file's name.
 struct KindWords {
   std::string_view what, advice;
 };
@@ -60,13 +60,13 @@ std::string python(std::string_view imports, std::string_view object, std::strin
                      items);
 }
 
-/// Returns whether a key can stand in a command as it is.
+/// Returns whether a key needs no escaping in a command.
 bool is_plain(const std::string& key) {
   return !key.empty() &&
          std::ranges::all_of(key, [](unsigned char c) { return c >= 0x80 || std::isalnum(c) || c == '_' || c == '-' || c == ' '; });
 }
 
-/// Returns a command that makes examples of JSON. The first two keys are taken for a question and its answer.
+/// Returns a command that converts JSON to examples, or an empty string. The first two keys are taken for a question and its answer.
 std::string command_for_json(const JsonBeginning& begin) {
   const bool is_stream = begin.form == ObjectForm::stream;  // one object of several lines, perhaps with a list in it
   const auto& keys = begin.keys;
@@ -153,12 +153,12 @@ std::string beginning_of(const CorpusFile& file) {
   return text;
 }
 
-/// Returns whether the text of an object may have a key, which is much faster to find out than parsing it.
+/// Returns whether an object's JSON may have one of the keys. This is much faster than parsing it.
 bool may_have(std::string_view text, std::initializer_list<std::string_view> quoted) {
   return std::ranges::any_of(quoted, [&](std::string_view key) { return text.find(key) != std::string_view::npos; });
 }
 
-/// Returns the kind of an object that is given as text; nullopt if it has no known keys or is not JSON.
+/// Returns the kind of an object from its JSON; nullopt if it has no known keys or is not JSON.
 std::optional<DataKind> kind_of_text(std::string_view text, const std::string& text_field) {
   try {
     return kind_of_object(parse_json<nlohmann::ordered_json>(text), text_field);
@@ -215,23 +215,27 @@ FileForm form_of(const CorpusFile& file, const std::string& text_field) {
 }
 
 CorpusContents contents_of(std::span<const std::string> paths, const std::string& text_field) {
+  // Token files and standard input are not opened here.
   if (are_token_shards(paths)) {
     return {.kind = DataKind::tokens, .place = paths.front()};
   }
   if (std::ranges::find(paths, kStandardInput) != paths.end()) {
     return {.place = "standard input"};
   }
+  // Judge the files in order.
   CorpusContents found;
   bool is_known = false;  // an object with known keys has been seen
   const std::vector<CorpusFile> files = find_corpus_files(paths);
   for (const CorpusFile& file : files) {
     const FileForm form = form_of(file, text_field);
+    // Without objects, the first file that is not plain text decides.
     if (form.objects == ObjectForm::none) {
       if (found.place.empty() || (!is_known && found.kind == DataKind::text)) {
         found = {.kind = form.otherwise, .place = file.name, .convert = form.convert, .has_objects = found.has_objects};
       }
       continue;
     }
+    // The first object with known keys decides, except that texts and conversations together are conversations.
     found.has_objects = true;
     FileObjects objects(file, form.objects);
     while (const auto text = objects.next()) {

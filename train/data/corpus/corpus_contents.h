@@ -11,10 +11,10 @@
 #include "train/data/corpus/corpus_files.h"
 #include "train/data/corpus/object_form.h"
 
-// The only decision about what a file of a corpus is. docs/DATA.md has a table of what each command does with each kind.
+// Only this header decides what a file of a corpus is. docs/DATA.md has a table of what each command does with each kind.
 namespace dikkat {
 
-/// What a file or a corpus holds. Files of other kinds (file_kind.h) are refused where they are read.
+/// The contents of a file or a corpus. Files of other kinds (file_kind.h) are refused where they are read.
 enum class DataKind : std::uint8_t {
   text,           // plain text
   documents,      // objects with a text
@@ -39,7 +39,7 @@ struct FileForm {
 /// InputError if the file cannot be read.
 FileForm form_of(const CorpusFile& file, const std::string& text_field);
 
-/// What a corpus holds, and where that was seen.
+/// The contents of a corpus, and the place that shows them.
 struct CorpusContents {
   DataKind kind = DataKind::text;
   std::string place{};       // "FILE: line 7", "FILE: object 7" or "FILE"
@@ -47,7 +47,7 @@ struct CorpusContents {
   bool has_objects = false;  // whether a file has objects
 };
 
-/// Returns whether a corpus is learned as conversations unless preferences are. Judged answers are: those with a good label.
+/// Returns whether a corpus is trained on as conversations, if not by preferences. Judged answers with a good label are conversations.
 inline bool is_of_conversations(const CorpusContents& found) {
   return found.kind == DataKind::conversations || found.kind == DataKind::judgments;
 }
@@ -57,10 +57,10 @@ std::optional<DataKind> kind_of_object(const nlohmann::ordered_json& object, con
 
 /// Judges a corpus. The first object with known keys decides, except that texts and conversations together are conversations. Without
 /// objects, the first file that is not plain text decides. Reads no further than needed. Standard input counts as text, since it can be
-/// read only once. Throws InputError for files that cannot be read, and for token files beside others.
+/// read only once. Throws InputError for files that cannot be read, and for token files together with others.
 CorpusContents contents_of(std::span<const std::string> paths, const std::string& text_field);
 
-/// Throws InputError: what was found and where, what was expected, and what to do with data of this kind.
+/// Throws InputError. The message has what was found and where, what was expected, and what to do with data of this kind.
 [[noreturn]] void refuse(const CorpusContents& found, std::string_view expected);
 
 /// Returns the note to the user on a file that is read as plain text although it is JSON or a table. `others` is the number of other such

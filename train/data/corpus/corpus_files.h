@@ -46,17 +46,17 @@ inline constexpr std::string_view kTextExtensions[] = {".txt", ".md", ".text", "
 
 /// Lists the files of a corpus, in the order of `paths`.
 ///
-/// A folder stands for the text files in and below it, sorted by path: regular files that end in one of `extensions` (in lower or upper
-/// case), optionally followed by .gz or .zst. Other files, hidden files and folders, and the folders of training runs are skipped. They are
-/// counted in `skipped`, which may be null.
+/// A folder stands for the text files in and below it, sorted by path. These are regular files that end in one of `extensions` (in lower or
+/// upper case), optionally followed by .gz or .zst. Other files, hidden files and folders, and the folders of training runs are skipped.
+/// They are counted in `skipped`, which may be null.
 ///
 /// A path with * ? or [ that does not exist is a pattern. It stands for the files that it matches, sorted, with any ending. FOLDER/**/NAME
 /// stands for the files below FOLDER whose names match NAME.
 ///
 /// "-" is standard input, which is copied into a temporary file (TMPDIR), since a corpus is read more than once.
 ///
-/// Throws InputError if there are no paths, and for a path that is missing, given twice, a FIFO, device or socket, a folder without text,
-/// or a pattern that matches nothing.
+/// Throws InputError if there are no paths, if a path is missing or given twice, and for a FIFO, device or socket. Throws it also for a
+/// folder without text, and for a pattern that matches nothing.
 std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths,
                                           std::span<const std::string_view> extensions = kTextExtensions,
                                           std::vector<SkippedFiles>* skipped = nullptr);

@@ -40,7 +40,7 @@ class TextReader {
 
   /// Returns the offset in the file of the text that read() appends next.
   index position() const { return bytes_; }
-  /// Returns the number of replacements of what was not UTF-8.
+  /// Returns the number of places that were not UTF-8 and were replaced.
   index replaced() const { return replaced_; }
 
   /// Appends some text to `text`. Returns false at the end of the file.
@@ -95,7 +95,7 @@ class TextReader {
   std::string pending_;  // read but not returned yet
   std::size_t block_ = kFirstBlock;
   index bytes_ = 0, replaced_ = 0;
-  std::string_view encoding_;  // a guess at that of a file with replacements
+  std::string_view encoding_;  // the guessed encoding of a file with replacements
 };
 
 /// Returns the text in an object of JSON, and counts its other keys. place() names the object.
@@ -103,6 +103,7 @@ template <class Place>
 std::string text_of_object(std::string_view json, const CorpusOptions& options, ExampleFindings& findings, Place&& place) {
   const std::string& field = options.text_field;
   const auto refuse_object = [&](const auto&... parts) { fail_input("corpus: ", place(), parts...); };
+  // Parse the object.
   nlohmann::ordered_json object;
   try {
     object = parse_json_line<nlohmann::ordered_json>(json);
@@ -114,6 +115,7 @@ std::string text_of_object(std::string_view json, const CorpusOptions& options, 
   if (!object.is_object()) {
     refuse_object(" is a JSON ", json_type(object), ", expected an object");
   }
+  // Find the text. Objects of other kinds are refused with advice.
   const auto text = object.find(field);
   if (text == object.end()) {
     if (const std::optional<DataKind> kind = kind_of_object(object, field)) {
@@ -127,11 +129,13 @@ std::string text_of_object(std::string_view json, const CorpusOptions& options, 
   if (!text->is_string()) {
     refuse_object(": its field \"", field, "\" is a JSON ", json_type(*text), ", expected a string");
   }
+  // Count the other keys, which are not read.
   for (const auto& item : object.items()) {
     if (item.key() != field) {
       ++findings.unused[{KeyPlace::line, item.key()}];
     }
   }
+  // Only the byte tokenizer reads NUL bytes.
   auto found = text->get<std::string>();
   if (!options.any_bytes) {
     if (const std::size_t nul = found.find('\0'); nul != std::string::npos) {
@@ -160,10 +164,10 @@ struct CorpusReader::State {
   std::size_t file = 0;  // the file that is being read, or the next one
   std::unique_ptr<TextReader> source{};
   std::optional<ObjectReader> objects{};  // set for JSON
-  std::optional<index> split{};           // of this file; empty once it has been passed
+  std::optional<index> split{};           // the split of this file; empty once it has been passed
   bool source_ended = false;
   std::string buffer{};  // the part of a document that is read but not returned yet
-  index line = 0;        // number of the line or object in JSON
+  index line = 0;        // line number in JSONL, or object number
   index offset = 0;      // where the buffer begins in its document
   bool begins = true;    // whether a document begins with the buffer
   index position = 0;    // where the buffer begins in the file's texts
@@ -216,7 +220,7 @@ struct CorpusReader::State {
     return chunk;
   }
 
-  /// Appends to `out` as much of the buffer as can be encoded without what follows; all of it if the document ends here.
+  /// Appends to `out` the part of the buffer whose tokens do not depend on later text; all of it if the document ends here.
   void give(std::vector<Chunk>& out, bool ends) {
     if (split && *split < position + static_cast<index>(buffer.size())) {
       const auto before = static_cast<std::size_t>(utf8::snap(buffer, *split - position));

@@ -15,11 +15,11 @@
 
 namespace dikkat {
 
-/// A part of a document, or all of it. It ends where the text can be cut: its tokens do not depend on what follows.
+/// A part of a document, or all of it. A chunk ends where the text can be cut: its tokens do not depend on later text.
 struct Chunk {
   std::string text;
   std::size_t file = 0;
-  index line = 0;            // number of the line of JSONL, or of the object, from 1; 0 for other files
+  index line = 0;            // line number in JSONL, or object number, from 1; 0 for other files
   index offset = 0;          // the chunk's first byte, counted from the start of its document
   bool begins = true;        // whether it is the first chunk of its document, or of the document's validation part
   bool ends = true;          // whether it is the last chunk of its document
@@ -38,7 +38,7 @@ class RefusedText : public InputError {
 /// Reads a corpus once, from beginning to end.
 class CorpusReader {
  public:
-  /// Tokenizer::stable_prefix(): the number of bytes that can be encoded without knowing what follows.
+  /// Tokenizer::stable_prefix(): the number of bytes that can be encoded without knowing the later text.
   using StablePrefix = std::function<index(std::string_view)>;
 
   /// Keeps a reference to the corpus. `split` has the byte of each file's text where its validation part begins, which is moved back to the
@@ -50,9 +50,9 @@ class CorpusReader {
   /// be read as text.
   std::vector<Chunk> next();
 
-  /// Returns the keys of objects that have been read besides the texts.
+  /// Returns the keys, other than those of texts, of the objects read so far.
   const ExampleFindings& found() const;
-  /// Returns the number of replacements of what was not UTF-8.
+  /// Returns the number of places that were not UTF-8 and were replaced.
   index replaced() const;
 
  private:

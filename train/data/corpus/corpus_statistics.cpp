@@ -13,8 +13,8 @@
 namespace dikkat {
 namespace {
 
-constexpr std::size_t kMostShown = 10;   // the number of lines and of repeated documents
-constexpr std::size_t kBytesShown = 80;  // the bytes of a line
+constexpr std::size_t kMostShown = 10;   // returned lines and repeated documents, at most
+constexpr std::size_t kBytesShown = 80;  // returned bytes of a line, at most
 
 struct DigestHash {
   std::size_t operator()(const Digest& digest) const {
@@ -126,7 +126,7 @@ CorpusStatistics statistics_of(const Corpus& corpus, const std::function<void(in
   Sha256 document;
   index bytes = 0, done = 0;
 
-  // Reads chunks of whole characters, unless the text is not UTF-8.
+  // Read chunks of whole characters, unless the text is not UTF-8.
   CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()) - utf8::incomplete_tail(text); });
   for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
     for (const Chunk& chunk : chunks) {
@@ -137,6 +137,7 @@ CorpusStatistics statistics_of(const Corpus& corpus, const std::function<void(in
       }
       lines.add(chunk.text);
       document.add(std::as_bytes(std::span(chunk.text)));
+      // Count each character, and the places that are not UTF-8.
       const auto size = static_cast<index>(chunk.text.size());
       for (index at = 0; at < size;) {
         const utf8::Character one = utf8::decode(chunk.text, at);
@@ -145,6 +146,7 @@ CorpusStatistics statistics_of(const Corpus& corpus, const std::function<void(in
       }
       bytes += size;
       done += size;
+      // At the end of a document, count its length, and look for an earlier copy.
       if (chunk.ends) {
         lines.end_line();
         ++found.lengths[bytes];

@@ -13,7 +13,7 @@
 
 namespace dikkat {
 
-/// The objects of one file, as text. A file is read block by block, and no further than needed.
+/// The objects of one file, as unparsed JSON. The file is read block by block, and no further than needed.
 class FileObjects {
  public:
   /// Throws InputError if the file cannot be opened.
@@ -40,11 +40,11 @@ class FileObjects {
 struct ObjectFiles {
   std::vector<std::string> names{};
   std::vector<index> objects{};
-  index bytes = 0;  // of all files
+  index bytes = 0;  // bytes of all files
 };
 
 /// Calls f(text, place) for each object of the files, in their order. f may throw BadJson or InputError, which then name the place. Throws
-/// InputError for files that cannot be read, and for a file without objects (form_of()): it then names what was expected.
+/// InputError for files that cannot be read and for a file without objects (form_of()): that message has `expected`.
 ObjectFiles for_objects(std::span<const std::string> paths, const std::string& text_field, std::string_view expected,
                         const std::function<void(std::string_view text, const std::string& place)>& f);
 

@@ -25,6 +25,7 @@ class Gunzip : public ByteSource {
     stream_.next_out = reinterpret_cast<Bytef*>(out);
     stream_.avail_out = static_cast<uInt>(std::min(bytes, kMost));
     const uInt wanted = stream_.avail_out;
+    // Decompress until there is some output.
     while (stream_.avail_out == wanted) {
       if (stream_.avail_in == 0) {
         stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
@@ -34,6 +35,7 @@ class Gunzip : public ByteSource {
         require_input(ended_, "corpus: ", name_, " is cut off: its gzip data ends too early; get the whole file again");
         return 0;
       }
+      // After a member, skip zero bytes, and begin the next member.
       if (ended_) {
         while (stream_.avail_in > 0 && *stream_.next_in == 0) {  // padding, as tape drives write it; gzip ignores it too
           ++stream_.next_in;

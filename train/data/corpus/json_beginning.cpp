@@ -10,7 +10,7 @@ namespace {
 /// Collects the keys of the first object, which may be in an array.
 class KeyCollector final : public JsonWalker {
  public:
-  /// With `more`, anything may follow the JSON.
+  /// With `more`, other text may come after the JSON.
   KeyCollector(std::string_view text, bool more) { bad_byte_ = walk_json(text, *this, !more); }
 
   /// Returns whether the text is an object, or an array of objects.
@@ -53,7 +53,7 @@ JsonBeginning json_beginning(std::string_view text) {
   }
   const bool is_cut = text.size() >= kJsonBeginning;
   text = text.substr(0, kJsonBeginning);
-  // If more text follows, an error at the end only means that the JSON continues there.
+  // If the text was cut, an error at its end only means that the JSON continues there.
   const auto is_whole = [](const KeyCollector& found, std::size_t size, bool continues) {
     return found.bad_byte() == 0 || (continues && found.bad_byte() >= size);
   };

@@ -10,9 +10,9 @@ namespace dikkat {
 
 /// The beginning of a text that may be JSON, whatever its file is called.
 struct JsonBeginning {
-  bool is_json = false;                // all of it, as far as it was looked at
+  bool is_json = false;                // whether all of it is JSON, as far as it was read
   ObjectForm form = ObjectForm::none;  // how its objects are written; none for JSON without objects at the top
-  std::vector<std::string> keys = {};  // of the first object, in their order
+  std::vector<std::string> keys = {};  // keys of the first object, in their order
 };
 
 /// The number of bytes at the start of a text that json_beginning() looks at.

@@ -105,6 +105,7 @@ std::optional<std::string_view> ObjectReader::next_value() {
     is_over_ = true;
     return std::nullopt;
   };
+  // In an array, expect a bracket before the first value, and a comma before the others.
   if (form_ == ObjectForm::array) {
     const char before = skip_space();
     const char expected = number_ == 0 ? '[' : ',';
@@ -121,6 +122,7 @@ std::optional<std::string_view> ObjectReader::next_value() {
       return end_of_text();
     }
   } else {
+    // Without an array, expect an object or the end.
     if (skip_space() == '\0' && at_ == text_.size()) {
       is_over_ = true;
       return std::nullopt;

@@ -11,7 +11,7 @@
 
 namespace dikkat {
 
-/// Thrown for a text that is not an array, or has an object that does not end. The message continues the place.
+/// Thrown for a text that is not an array, or has an object that does not end. The message continues a sentence that begins with the place.
 class BrokenObjects : public InputError {
  public:
   using InputError::InputError;
@@ -45,9 +45,9 @@ class ObjectReader {
   ObjectForm form_;
   Source source_;
   std::string text_;
-  std::size_t at_ = 0;  // what lies before it has been returned
+  std::size_t at_ = 0;  // the text before it has been returned
   index number_ = 0;
-  bool has_begun_ = false, has_ended_ = false;  // of the text
+  bool has_begun_ = false, has_ended_ = false;  // whether the text has begun, and has ended
   bool is_over_ = false;                        // the array has ended
 };
 

@@ -6,7 +6,7 @@
 #include "train/data/corpus/corpus.h"
 #include "train/data/corpus/fingerprint.h"
 #include "train/data/corpus/split.h"
-#include "train/data/samples/token_samples.h"
+#include "train/data/corpus/text_dataset.h"
 #include "train/data/tokens/token_shards.h"
 #include "train/text/token_bytes.h"
 
@@ -35,36 +35,37 @@ index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
 
 class ShardSource : public OpenedSource {
  public:
-  ShardSource(const Config& config, const SourceReading& reading) : OpenedSource(config) {
-    require_input(!has_validation() || are_token_shards(config.data.validation),
+  ShardSource(const DataConfig& config, const SourceReading& reading) : OpenedSource(config), seed_(reading.seed) {
+    require_input(!has_validation() || are_token_shards(config.validation),
                   "data.corpus names token files (.bin), but data.validation names texts; expected token files in both");
-    const std::vector<CorpusFile> files = find_corpus_files(config.data.corpus, kTokenExtensions);
+    const std::vector<CorpusFile> files = find_corpus_files(config.corpus, kTokenExtensions);
     require_input(
         reading.tokenizer != nullptr, "data.corpus names token files (", files.front().name,
         "), which only the tokenizer that made them can read: set tokenizer.path to it (GPT-2's vocab.bpe, or nanoGPT's meta.pkl as JSON)");
     const SourceFacts of_files = read(files, files_, facts_.documents_of_training);
     const SourceFacts of_others =
-        read(has_validation() ? find_corpus_files(config.data.validation, kTokenExtensions) : std::vector<CorpusFile>(), held_out_,
+        read(has_validation() ? find_corpus_files(config.validation, kTokenExtensions) : std::vector<CorpusFile>(), held_out_,
              facts_.documents_of_validation);
     set_facts(of_files, of_others);
     facts_.fingerprint = to_hex(sha256(of_files.fingerprint + of_others.fingerprint));
   }
 
-  SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
+  SourceData tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
     TokenStore train = open_token_shards(files_, tokenizer.vocab_size(), tokenizer.separator(), &notes);
     TokenStore validation(tokenizer.vocab_size());
     if (has_validation()) {
       validation = open_token_shards(held_out_, tokenizer.vocab_size(), tokenizer.separator(), &notes);
     } else {
-      const index share = training_share(train.size(), config_.data.val_fraction);
+      const index share = training_share(train.size(), config_.val_fraction);
       validation = train.part(share, train.size() - share);
       train = train.part(0, share);
     }
     facts_.documents = train.documents() + validation.documents();
-    const index train_bytes = bytes_of(train, tokenizer);
-    const index validation_bytes = bytes_of(validation, tokenizer);
-    return split_of_tokens(config_, tokenizer, evaluation_of_tokens(config_, tokenizer, std::move(train), train_bytes),
-                           evaluation_of_tokens(config_, tokenizer, std::move(validation), validation_bytes));
+    const auto dataset = [&](TokenStore tokens) {
+      const index bytes = bytes_of(tokens, tokenizer);
+      return std::make_unique<TextDataset>(config_, seed_, tokenizer, std::move(tokens), bytes);
+    };
+    return source_of_texts(dataset(std::move(train)), dataset(std::move(validation)));
   }
 
  private:
@@ -79,26 +80,26 @@ class ShardSource : public OpenedSource {
     return facts;
   }
 
+  const std::uint64_t seed_;
   TokenShards files_, held_out_;
 };
 
 }  // namespace
 
-std::unique_ptr<OpenedSource> open_shards(const Config& config, const SourceReading& reading) {
+std::unique_ptr<OpenedSource> open_shards(const DataConfig& config, const SourceReading& reading) {
   return std::make_unique<ShardSource>(config, reading);
 }
 
-EvaluationText evaluation_of_shards(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
+LoadedText evaluation_of_shards(const DataConfig& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
   std::vector<std::string> notes;
   DocumentHashes documents;
   Fingerprint fingerprint(&documents);
   const TokenShards shards = map_token_shards(find_corpus_files(paths, kTokenExtensions), &fingerprint);
   TokenStore tokens = open_token_shards(shards, tokenizer.vocab_size(), tokenizer.separator(), &notes);
   const index bytes = bytes_of(tokens, tokenizer);
-  EvaluationText text = evaluation_of_tokens(config, tokenizer, std::move(tokens), bytes);
-  text.notes = std::move(notes);
-  text.documents = std::move(documents);
-  return text;
+  return {.data = std::make_unique<TextDataset>(config, 0, tokenizer, std::move(tokens), bytes),
+          .notes = std::move(notes),
+          .documents = std::move(documents)};
 }
 
 }  // namespace dikkat

@@ -10,9 +10,9 @@
 namespace dikkat {
 
 /// Reads the files once. Throws InputError for files that cannot be read, and if the tokenizer is not known.
-std::unique_ptr<OpenedSource> open_shards(const Config& config, const SourceReading& reading);
+std::unique_ptr<OpenedSource> open_shards(const DataConfig& config, const SourceReading& reading);
 
 /// Reads whole files for evaluation, without a split.
-EvaluationText evaluation_of_shards(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
+LoadedText evaluation_of_shards(const DataConfig& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
 
 }  // namespace dikkat

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/config/config.h"
+#include "train/config/data_config.h"
 
 namespace dikkat {
 
@@ -19,15 +19,15 @@ index training_share(index count, double val_fraction);
 /// validation. Empty: everything is for training.
 using FileSplit = std::vector<index>;
 
-/// Splits files at one place: the first `training` bytes or examples of all are for training. `sizes` has those of each file.
+/// Splits files at one place: the first `training` bytes or examples of all are for training. `sizes` has each file's bytes or examples.
 FileSplit split_at(std::span<const index> sizes, index training);
 
-/// Splits files so that the validation part is spread over all of them. A file whose share is at least `least` gives its end, and so do all
-/// files if there are few; of the others, every so many goes whole. One file is split as by training_share(). If the files are too small
-/// for any share, the result is that of split_at().
+/// Splits files so that the validation part is spread over all of them. The end of a file is for validation if its share is at least
+/// `least`, or if there are few files. Among the other files, one of every few is for validation as a whole. One file is split by
+/// training_share(). If the files are too small for any share, the result is that of split_at().
 FileSplit spread_split(std::span<const index> sizes, double val_fraction, index least);
 
-/// Splits files as the configuration says (data.split, data.val_fraction). `least` is that of spread_split().
+/// Splits files as data.split and data.val_fraction ask. `least` is that of spread_split().
 FileSplit split_of(const DataConfig& config, std::span<const index> sizes, index least);
 
 /// Moves the items of files that are for validation after the others, and keeps the order of both. `sizes` has the items of each file.

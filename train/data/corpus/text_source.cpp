@@ -8,7 +8,7 @@
 #include "autograd/base/error.h"
 #include "train/data/corpus/corpus.h"
 #include "train/data/corpus/split.h"
-#include "train/data/samples/token_samples.h"
+#include "train/data/corpus/text_dataset.h"
 #include "train/data/tokens/token_cache.h"
 #include "train/data/tokens/tokenize.h"
 #include "train/system/format_numbers.h"
@@ -20,13 +20,12 @@ namespace {
 
 constexpr index kWorthKeeping = index{8} << 20;  // bytes of text; less text is tokenized again each time, which is fast
 
-/// Returns how to read texts with these settings. `tokenizer` is the known tokenizer, or nullptr. A run that starts from a trained model
-/// adapts it to texts, not to the brackets and commas of data in another form.
-CorpusOptions corpus_options(const Config& config, const Tokenizer* tokenizer, bool is_known) {
-  return {.text_field = config.data.text_field,
-          .replace_invalid = config.data.invalid_utf8 == InvalidUtf8::replace,
-          .any_bytes = tokenizer_kind(tokenizer != nullptr ? tokenizer->kind() : config.tokenizer.kind, "tokenizer.kind").any_bytes,
-          .refuses_json = !config.train.init_from.empty(),
+/// Returns how to read texts with these settings, for a tokenizer of this kind.
+CorpusOptions corpus_options(const DataConfig& config, std::string_view tokenizer_kind, bool refuses_json, bool is_known) {
+  return {.text_field = config.text_field,
+          .replace_invalid = config.invalid_utf8 == InvalidUtf8::replace,
+          .any_bytes = dikkat::tokenizer_kind(tokenizer_kind, "tokenizer.kind").any_bytes,
+          .refuses_json = refuses_json,
           .is_known = is_known};
 }
 
@@ -53,8 +52,9 @@ void note_kept(const std::string& folder, const std::string& file, index limit, 
 }
 
 /// Returns the tokens of a corpus that has been surveyed: from a token file, or tokenized now.
-TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
-                          const FileSplit& split, const LoadingProgress& progress, std::vector<std::string>& notes) {
+TokenizedCorpus tokens_of(const DataConfig& config, bool is_ours, const Corpus& corpus, const CorpusFacts& facts,
+                          const Tokenizer& tokenizer, const FileSplit& split, const LoadingProgress& progress,
+                          std::vector<std::string>& notes) {
   const auto report = [&](index bytes) {
     if (progress) {
       progress({.stage = LoadingReport::Stage::tokenizing,
@@ -63,7 +63,7 @@ TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corp
     }
   };
   return naming_memory("tokenizing the corpus", [&] {
-    std::string folder = config.data.cache;
+    std::string folder = config.cache;
     if (!is_ours && folder != "off" && folder != "auto") {
       if (auto kept = find_tokens(folder, facts.fingerprint, tokenizer, split)) {
         return std::move(*kept);
@@ -94,10 +94,13 @@ std::function<void(index)> reporting_reading(const LoadingProgress& progress) {
 
 class TextSource : public OpenedSource {
  public:
-  TextSource(const Config& config, const SourceReading& reading) : OpenedSource(config), is_ours_(reading.is_ours) {
-    const CorpusOptions options = corpus_options(config, reading.tokenizer, reading.is_known);
-    corpus_ = open_corpus(config.data.corpus, options);
-    held_out_ = has_validation() ? open_corpus(config.data.validation, options) : Corpus();
+  TextSource(const DataConfig& config, const TextRules& rules, const SourceReading& reading)
+      : OpenedSource(config), is_ours_(reading.is_ours), seed_(reading.seed) {
+    const CorpusOptions options =
+        corpus_options(config, reading.tokenizer != nullptr ? reading.tokenizer->kind() : std::string_view(rules.tokenizer_kind),
+                       rules.refuses_json, reading.is_known);
+    corpus_ = open_corpus(config.corpus, options);
+    held_out_ = has_validation() ? open_corpus(config.validation, options) : Corpus();
     add_note(reading.notes, describe(corpus_.skipped));
     add_note(reading.notes, describe(held_out_.skipped));
     const auto read = [&](const Corpus& some, DocumentHashes& documents) {
@@ -112,10 +115,10 @@ class TextSource : public OpenedSource {
     set_facts(facts_of(corpus_, of_corpus_), facts_of(held_out_, of_held_out_));
   }
 
-  SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress& progress, std::vector<std::string>& notes) override {
+  SourceData tokens(const Tokenizer& tokenizer, const LoadingProgress& progress, std::vector<std::string>& notes) override {
     FileSplit split;
     if (!has_validation()) {
-      split = split_of(config_.data, of_corpus_.bytes_of_files, kLeastTextShare);
+      split = split_of(config_, of_corpus_.bytes_of_files, kLeastTextShare);
       add_note(notes, note_on_split(names_of(corpus_), of_corpus_.bytes_of_files, split));
     }
     TokenizedCorpus all = tokens_of(config_, is_ours_, corpus_, of_corpus_, tokenizer, split, progress, notes);
@@ -124,8 +127,10 @@ class TextSource : public OpenedSource {
       all.parts[1] = std::move(others.parts[0]);
       all.bytes[1] = others.bytes[0];
     }
-    return split_of_tokens(config_, tokenizer, evaluation_of_tokens(config_, tokenizer, std::move(all.parts[0]), all.bytes[0]),
-                           evaluation_of_tokens(config_, tokenizer, std::move(all.parts[1]), all.bytes[1]));
+    const auto dataset = [&](std::size_t part) {
+      return std::make_unique<TextDataset>(config_, seed_, tokenizer, std::move(all.parts[part]), all.bytes[part]);
+    };
+    return source_of_texts(dataset(0), dataset(1));
   }
 
  private:
@@ -143,20 +148,20 @@ class TextSource : public OpenedSource {
   }
 
   bool is_ours_;
+  std::uint64_t seed_;
   Corpus corpus_, held_out_;
   CorpusFacts of_corpus_, of_held_out_;
 };
 
 }  // namespace
 
-std::unique_ptr<OpenedSource> open_text(const Config& config, const SourceReading& reading) {
-  return std::make_unique<TextSource>(config, reading);
+std::unique_ptr<OpenedSource> open_text(const DataConfig& config, const TextRules& rules, const SourceReading& reading) {
+  return std::make_unique<TextSource>(config, rules, reading);
 }
 
-EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
-                                  const LoadingProgress& progress) {
-  CorpusOptions options = corpus_options(config, &tokenizer, false);
-  options.refuses_json = false;  // evaluations measure any text
+LoadedText evaluation_of_text(const DataConfig& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
+                              const LoadingProgress& progress) {
+  const CorpusOptions options = corpus_options(config, tokenizer.kind(), false, false);  // evaluations measure any text
   const Corpus corpus = open_corpus(paths, options);
   DocumentHashes documents;
   const CorpusFacts facts = survey(corpus, nullptr, reporting_reading(progress), &documents);
@@ -164,10 +169,9 @@ EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokeniz
   add_note(notes, describe(corpus.skipped));
   notes.insert(notes.end(), facts.notes.begin(), facts.notes.end());
   TokenizedCorpus tokens = tokens_of(config, false, corpus, facts, tokenizer, {}, progress, notes);
-  EvaluationText text = evaluation_of_tokens(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]);
-  text.notes = std::move(notes);
-  text.documents = std::move(documents);
-  return text;
+  return {.data = std::make_unique<TextDataset>(config, 0, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]),
+          .notes = std::move(notes),
+          .documents = std::move(documents)};
 }
 
 }  // namespace dikkat

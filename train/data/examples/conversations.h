@@ -51,8 +51,8 @@ class ScoredSequences : public Sequences {
   std::vector<index> starts_ = {0};  // the start of each sequence, and the end of the last
 };
 
-/// The tokens of examples. A conversation whose template writes an answer differently once others follow it is a text for each answer
-/// (ChatTemplate::learn). A text longer than a window plus one token is cut at its end, and left out if it then has nothing to predict.
+/// The tokens of examples. If the template writes an answer differently once others follow it, there is a sequence for each answer
+/// (ChatTemplate::learn). A sequence longer than a window plus one token is cut at its end, and left out if it then has nothing to predict.
 class ConversationStore : public ScoredSequences {
  public:
   /// Encodes examples `first` to `first + count - 1` in parallel; the result does not depend on the threads. Keeps no references. Throws
@@ -60,9 +60,9 @@ class ConversationStore : public ScoredSequences {
   ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ChatTemplate& form,
                     ScoredText scored, index window);
 
-  index cut() const { return cut_; }            // number of texts that were cut
-  index left_out() const { return left_out_; }  // number of examples to learn that have nothing to predict
-  /// Bytes of text in all targets (token_bytes.h).
+  index cut() const { return cut_; }            // number of sequences that were cut
+  index left_out() const { return left_out_; }  // number of sequences that have nothing to predict
+  /// Returns the bytes of text in all targets (token_bytes.h).
   index scored_bytes() const { return scored_bytes_; }
 
  private:

@@ -16,7 +16,7 @@ struct ExampleCorpus {
   std::vector<std::string> places{};  // each example's place: "FILE: line 7", "FILE: object 7"
   std::string fingerprint{};          // the fingerprint of the objects' texts (fingerprint.h)
   DocumentHashes documents{};         // one hash for each object
-  ExampleFindings found{};            // what the notes to the user report
+  ExampleFindings found{};            // findings for the notes to the user
   ObjectFiles files{};
 };
 

@@ -1,51 +1,30 @@
 #include "train/data/examples/pair_source.h"
 
-#include "autograd/base/error.h"
 #include "train/data/corpus/fingerprint.h"
-#include "train/data/corpus/opened_source.h"
 #include "train/data/corpus/split.h"
+#include "train/data/examples/pair_dataset.h"
 #include "train/data/examples/pairs.h"
-#include "train/data/samples/pair_samples.h"
 
 namespace dikkat {
-namespace {
 
-EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, std::span<const Pair> pairs) {
-  EvaluationText text{.pairs = std::make_unique<PairStore>(tokenizer, pairs)};
-  require_fits(*text.pairs, pairs, config.model.block_size);
-  if (!pairs.empty()) {
-    text.samples = std::make_unique<PairSamples>(*text.pairs);
-  }
-  for (index i = 0; i < text.pairs->count(); ++i) {
-    text.tokens += text.pairs->target_length(i);
-  }
-  text.predicted_bytes = text.pairs->target_bytes();
-  return text;
-}
-
-}  // namespace
-
-TrainingData load_pairs(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer) {
-  PairCorpus corpus = read_pairs(config.data.corpus);
+TrainingData load_pairs(const DataConfig& config, const TokenizerConfig& kind, index block_size, const KnownCorpus* known,
+                        std::unique_ptr<Tokenizer> tokenizer) {
+  PairCorpus corpus = read_pairs(config.corpus);
   TrainingData data{.tokenizer = std::move(tokenizer), .fingerprint = fingerprint(corpus)};
-  const PairSplit parts = split_pairs(corpus, config.data, data.notes);
+  const PairSplit parts = split_pairs(corpus, config, data.notes);
   require_known(config, known, data.fingerprint);
   if (data.tokenizer == nullptr) {
-    data.tokenizer = make_tokenizer(tokenizer_options(config.tokenizer), corpus);
+    data.tokenizer = make_tokenizer(tokenizer_options(kind), corpus);
   }
   data.files = data.documents = static_cast<index>(corpus.documents.size());
   for (const Document& document : corpus.documents) {
     data.bytes += static_cast<index>(document.text.size());
   }
-  SplitText split{.train = evaluation_text(config, *data.tokenizer, parts.train),
-                  .validation = evaluation_text(config, *data.tokenizer, parts.validation)};
-  split.training = std::make_unique<PairSamples>(*split.train.pairs);
+  SourceData split{.train = std::make_unique<PairDataset>(parts.train, *data.tokenizer, block_size),
+                   .validation = std::make_unique<PairDataset>(parts.validation, *data.tokenizer, block_size)};
+  split.training = split.train->training();
   data.sources.push_back(std::move(split));
   return data;
-}
-
-EvaluationText evaluation_of_pairs(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
-  return evaluation_text(config, tokenizer, read_pairs(paths).pairs);
 }
 
 }  // namespace dikkat

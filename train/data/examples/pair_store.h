@@ -14,9 +14,9 @@ namespace dikkat {
 /// Makes a tokenizer (make_tokenizer()) from all sources and targets of a corpus. Errors name the file and the line.
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const PairCorpus& corpus);
 
-/// The tokens of pairs, numbered 0 to count() - 1. A source is stored with the end token. A target is stored without special tokens: the
-/// decoder input puts the start token before it, and the decoder's targets put the end token after it. Both have one token more than the
-/// store. Every method throws Error for a number out of range.
+/// The tokens of pairs, numbered 0 to count() - 1. A source is stored with the end token, and a target without special tokens. The decoder
+/// input puts the start token before the target, and the decoder's targets put the end token after it. Both have one token more than the
+/// store. Every method throws Error for an index out of range.
 class PairStore {
  public:
   /// Encodes in parallel; the result does not depend on the threads. Keeps no references. Throws InputError for a tokenizer without
@@ -65,8 +65,8 @@ class PairStore {
   index target_bytes_ = 0;
 };
 
-/// Throws InputError, which names the file and the line, for the first pair whose source or target, with its special token, has more than
-/// `block_size` tokens. `store` must hold `pairs`.
+/// Throws InputError for the first pair whose source or target, with its special token, has more than `block_size` tokens. The message
+/// names the file and the line. `store` must hold `pairs`.
 void require_fits(const PairStore& store, std::span<const Pair> pairs, index block_size);
 
 }  // namespace dikkat

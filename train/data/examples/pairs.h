@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/config/config.h"
+#include "train/config/data_config.h"
 
 namespace dikkat {
 
@@ -55,7 +55,7 @@ struct PairSplit {
   std::span<const Pair> validation;
 };
 
-/// Splits the pairs as the configuration says (split_of()): moves those for validation after the others. Adds a note on the files.
+/// Splits the pairs as the configuration asks (split_of()): moves those for validation after the others. Adds a note on the files.
 /// Throws InputError unless 0 <= data.val_fraction < 1.
 PairSplit split_pairs(PairCorpus& corpus, const DataConfig& config, std::vector<std::string>& notes);
 

@@ -24,7 +24,7 @@ std::vector<index> lengths_of_units(const PreferenceStore& store) {
   return lengths;
 }
 
-/// Encodes a conversation whose answers are all scored in one text. Throws InputError if the template makes several texts of it.
+/// Encodes a conversation as one sequence, in which all answers are scored. Throws InputError if the template makes several of it.
 ChatTokens encode_answer(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& conversation) {
   std::vector<ChatTokens> texts = encode(tokenizer, form, conversation, ScoredText::answers);
   require_input(texts.size() == 1,
@@ -52,7 +52,7 @@ bool have_one_prompt(const Preference& a, const Preference& b) {
                                             b.chosen.messages.begin());
 }
 
-/// Returns a text that differs for different conversations: each part follows its length.
+/// Returns a string that differs for different conversations: each part comes after its length.
 std::string key_of(const Conversation& conversation) {
   std::string key;
   const auto add = [&](const std::string& part) { append_to(key, concat(part.size(), ':', part)); };
@@ -65,7 +65,7 @@ std::string key_of(const Conversation& conversation) {
   return key;
 }
 
-/// Gives each judged answer the last judgment of it, because people change their minds. The lines that judge it again are left out.
+/// Moves the last judgment of an answer to its first example, because people change their minds. The other examples of it are left out.
 void keep_last_judgments(PreferenceCorpus& corpus) {
   std::unordered_map<std::string, Preference*> judged;
   for (Preference& example : corpus.examples) {
@@ -107,7 +107,7 @@ std::vector<Judged> judged_answers(const PreferenceCorpus& corpus, index first, 
   return all;
 }
 
-/// Returns for each judged answer the next one that has another prompt, in a circle; the next one if there is none.
+/// Returns for each judged answer the next one that has another prompt, in a circle. It is the very next one if none of 64 has.
 std::vector<std::size_t> partners(const PreferenceCorpus& corpus, const std::vector<Judged>& all) {
   constexpr std::size_t kFarthest = 64;
   std::vector<std::size_t> others;
@@ -164,6 +164,7 @@ PreferenceStore::PreferenceStore(const PreferenceCorpus& corpus, index first, in
     AnswerRole first_role, second_role;
   };
   std::vector<ToEncode> units;
+  // KTO compares each judged answer with another example's answer after the same prompt.
   if (judges_) {
     const std::vector<Judged> all = judged_answers(corpus, first, count);
     const std::vector<std::size_t> others = partners(corpus, all);

@@ -22,14 +22,14 @@ struct PreferenceCorpus : ExampleCorpus<Preference> {
 /// an example of another kind than those before it. Throws it also if the files have no example to learn.
 PreferenceCorpus read_preferences(std::span<const std::string> paths, const std::string& text_field = "text");
 
-/// Encodes two answers to a prompt. Their scored tokens are those of the answers; two plain texts are scored from their first difference
-/// on. Throws InputError if the template makes several texts of one.
+/// Encodes two answers to a prompt. Their scored tokens are those of the answers; two plain texts are scored starting at their first
+/// difference. Throws InputError if the template makes several texts of one.
 std::pair<ChatTokens, ChatTokens> encode_answers(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& first,
                                                  const Conversation& second);
 
-/// The tokens of preference examples. Each unit has two sequences, 2 u and 2 u + 1: the chosen and the rejected answer of a pair; or a
-/// judged answer and, for KTO, another example's answer after the same prompt. Sequences that are longer than a window plus one token are
-/// cut at their end. A unit is left out if one of its sequences then has no token to score, or if both sides of a pair are equal.
+/// The tokens of preference examples. Each unit has two sequences, 2 u and 2 u + 1. They are the chosen and the rejected answer of a pair,
+/// or a judged answer and, for KTO, another example's answer after the same prompt. Sequences that are longer than a window plus one token
+/// are cut at their end. A unit is left out if one of its sequences then has no token to score, or if both sides of a pair are equal.
 class PreferenceStore : public ScoredSequences {
  public:
   struct Options {
@@ -37,7 +37,7 @@ class PreferenceStore : public ScoredSequences {
     bool judges = false;  // each answer of a pair becomes a judged one
   };
   /// Encodes examples `first` to `first + count - 1` in parallel; the result does not depend on the threads. Keeps no references. Throws
-  /// InputError, which names the file and the line, for what the tokenizer or the template cannot write.
+  /// InputError, which names the file and the line, for an example that the tokenizer or the template cannot write.
   PreferenceStore(const PreferenceCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ChatTemplate& form,
                   const Options& options);
 
@@ -50,7 +50,7 @@ class PreferenceStore : public ScoredSequences {
   index equal() const { return equal_; }        // number of pairs whose sides are equal
   index good() const;                           // number of judged answers that are good
 
-  /// The reference model's log-probability of each sequence; 0 until it is set.
+  /// Returns the reference model's log-probability of each sequence; 0 until it is set.
   std::span<const double> reference() const { return reference_; }
   /// Throws Error unless there is one number for each sequence.
   void set_reference(std::vector<double> log_probabilities);
@@ -85,7 +85,7 @@ class PreferenceSamples : public Samples {
 
  private:
   const PreferenceStore& store_;
-  PackedRows rows_;  // of units
+  PackedRows rows_;  // rows of packed units
 };
 
 }  // namespace dikkat

@@ -15,8 +15,8 @@
 namespace dikkat {
 
 /// Reads the objects of files (for_objects()) as examples of a new corpus. read(text) returns an example, and may throw BadJson or
-/// InputError, which get the object's place. `expected` is what a file without objects is told to hold. Throws InputError too if the files
-/// have no example.
+/// InputError, which get the object's place. The error for a file without objects has `expected`. Throws InputError too if the files have
+/// no example.
 template <class Example, class F>
 void for_examples(std::span<const std::string> paths, const std::string& text_field, std::string_view expected,
                   ExampleCorpus<Example>& corpus, F&& read) {
@@ -39,7 +39,7 @@ SourceFacts facts_of(const ExampleCorpus<Example>& corpus) {
           .fingerprint = corpus.fingerprint};
 }
 
-/// Splits a corpus as the configuration says: moves the examples for validation after the others, and returns the number of the others.
+/// Splits a corpus as the configuration asks: moves the examples for validation after the others, and returns the number of the others.
 /// Adds a note on the files.
 template <class Example>
 index put_training_first(ExampleCorpus<Example>& corpus, const DataConfig& config, std::vector<std::string>& notes) {

@@ -24,13 +24,13 @@ inline RowLengths longer(const RowLengths& a, const RowLengths& b) {
   return {.cols = std::max(a.cols, b.cols), .source_cols = std::max(a.source_cols, b.source_cols), .packed = a.packed || b.packed};
 }
 
-/// The part of an answer in a preference example: the preferred or the other answer of a pair, a good or a bad answer, or another example's
-/// answer behind this example's prompt, which only estimates how far the model has moved (KTO).
+/// The role of an answer in a preference example: preferred or rejected in a pair, or judged good or bad. A mismatched answer is another
+/// example's answer after this prompt, which only estimates how far the model has moved (KTO).
 enum class AnswerRole : std::uint8_t { chosen, rejected, good, bad, mismatched };
 
 /// A sequence of a batch whose log-probability counts for preferences.
 struct Answer {
-  index number = 0;  // of the sequence in its store
+  index number = 0;  // index of the sequence in its store
   index begin = 0;   // its first position, counted in (B, T)
   index length = 0;  // positions
   index tokens = 0;  // scored targets, 1 or more
@@ -44,10 +44,10 @@ struct Batch {
   index rows = 0;              // B
   RowLengths lengths;          // T, S
   std::vector<Token> inputs;   // (B, T)
-  std::vector<Token> targets;  // (B, T): the token that follows each input
+  std::vector<Token> targets;  // (B, T): the token after each input
   std::vector<float> weights;  // (B, T): the weight of each target in the loss; 0 for padding
   std::vector<std::int64_t>
-      numbers;               // (B, T): each scored target's number in its text (TeacherPositions); -1 for others, and for samples without
+      numbers;               // (B, T): each scored target's index in its text (TeacherPositions); -1 for others, and for samples without
   double target_weight = 0;  // sum of the weights
   double step_weight = 0;    // sum of the weights of all batches of the step; losses are divided by it
   std::vector<std::int32_t> starts;  // (B, T) where rows are packed: the position where its sequence begins; otherwise empty
@@ -55,13 +55,13 @@ struct Batch {
   // Preferences; otherwise empty and 0.
   std::vector<Answer> answers;  // two for each unit (Samples::units()), one after the other
   index units = 0;              // pairs or judged answers in this batch
-  index step_units = 0;         // in all batches of the step; losses are divided by it
+  index step_units = 0;         // units of all batches of the step; losses are divided by it
 
   // The encoder's source; empty for GPT.
   std::vector<Token> source;                 // (B, S), padded at the end
   std::vector<std::int32_t> source_lengths;  // (B)
 
-  /// Fills a row with padding from position `from` on. No target there counts, and in packed rows each position sees only itself.
+  /// Fills a row with padding, starting at position `from`. No target there counts, and in packed rows each position sees only itself.
   void pad(index row, index from, Token token = 0) {
     const index begin = row * lengths.cols + from, count = lengths.cols - from;
     std::fill_n(inputs.begin() + begin, count, token);

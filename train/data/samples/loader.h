@@ -15,8 +15,8 @@ struct WeightedSamples {
 };
 
 /// The order in which training sees its samples: a pure function of (samples, weights, seed). Each position of a run belongs to a source
-/// (mixture.h). Each epoch of a source sees each of its W samples once, in the order of a keyed permutation: the p-th sample taken from the
-/// source is number p mod W of epoch p / W. So the order within a source does not depend on the other sources.
+/// (mixture.h). Each epoch of a source sees each of its W samples once, in the order of a keyed permutation. The p-th sample taken from the
+/// source has place p mod W in epoch p / W. So the order within a source does not depend on the other sources.
 class Loader {
  public:
   /// Keeps references to the samples. Throws Error if a source has no samples.
@@ -39,7 +39,7 @@ class Loader {
     Range samples;
     RowLengths lengths;
     double weight = 0;
-    index units = 0;  // of preferences (Samples::units())
+    index units = 0;  // Samples::units() of the step's samples
   };
   /// Returns the step that consists of these samples. Throws Error unless count >= 1 and first >= 0.
   Step step(Range samples) const;

@@ -9,8 +9,8 @@
 namespace dikkat {
 
 /// The order in which a run takes samples from several sources: a pure function of the position in the run. Each source gets its share,
-/// spread as evenly as whole numbers allow. The first source is divided from all others, the second from those after it, and so on. Each
-/// division gives its left side round(n a) of n samples, where a is the left side's share of both sides.
+/// spread as evenly as whole numbers allow. The first source is divided from all others, the second from those after it, and so on. The
+/// left side of a division gets round(n a) of n samples, where a is its share of both sides.
 class Mixture {
  public:
   /// Throws Error if there are no weights. Each weight must be above 0 and at least 1e-6 of the sum of itself and those after it.

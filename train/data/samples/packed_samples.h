@@ -9,7 +9,7 @@
 
 namespace dikkat {
 
-/// Numbered sequences, each at most as long as a row: documents or conversations.
+/// Sequences 0 to count() - 1, each at most as long as a row: documents or conversations.
 class Sequences {
  public:
   virtual ~Sequences() = default;
@@ -80,7 +80,7 @@ class PackedSamples : public Samples {
  private:
   const Sequences& sequences_;
   PackedRows rows_;
-  std::vector<index> first_targets_;  // of each sequence (first_targets())
+  std::vector<index> first_targets_;  // first_targets() of the sequences
 };
 
 }  // namespace dikkat

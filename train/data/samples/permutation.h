@@ -10,8 +10,8 @@
 
 namespace dikkat {
 
-/// A permutation of 0 to n - 1 that is a pure function of (seed, epoch) and needs no memory: a Feistel network over the bits of n - 1 with
-/// Philox as its round function, applied again until the result is below n (at most twice on average).
+/// A permutation of 0 to n - 1 that is a pure function of (seed, epoch) and needs no memory. It is a Feistel network with Philox as its
+/// round function, over the bits of n - 1. It is applied again until the result is below n (at most twice on average).
 class Permutation {
  public:
   /// `site` names what is permuted, so that other things have other orders. Throws Error unless n >= 1.
@@ -48,7 +48,7 @@ class Permutation {
     }
     return static_cast<index>(high << low_bits_ | low);
   }
-  /// The round function. A half has at most 32 bits, so (round, half) is the number of a group of random words.
+  /// Computes the round function. A half has at most 32 bits, so (round, half) is the index of a group of random words.
   constexpr std::uint64_t scramble(index round, std::uint64_t half) const {
     return random_.group(round << 32 | static_cast<index>(half))[0];
   }

@@ -25,8 +25,8 @@ class Prefetcher : public Batches {
   struct Part {
     index number = 0, of = 1;
   };
-  /// For steps of different sizes: next_step_batches() returns the number of batches of each step in turn. The task calls it. Only the
-  /// batches of `part` are given.
+  /// Makes steps of different sizes: next_step_batches(), which the task calls, returns the number of batches of each step in turn. Only
+  /// the batches of `part` are returned.
   Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches, Part part);
   Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches)
       : Prefetcher(loader, first_sample, batch_size, std::move(next_step_batches), Part{}) {}

@@ -6,11 +6,11 @@
 
 namespace dikkat {
 
-/// Returns the number of the first scored target of each sequence, counted over all sequences in their order, and last the number of all
+/// Returns the index of each sequence's first scored target, counted over all sequences in their order, and last the number of all targets
 /// (Batch::numbers).
 std::vector<index> first_targets(const Sequences& sequences);
 
-/// Writes the numbers of the scored targets of a row, `first`, first + 1 ..., and -1 for the others. Returns the next number.
+/// Writes the indices of a row's scored targets, `first`, `first` + 1 ..., and -1 for the others. Returns the next index.
 index number_targets(index first, std::span<const float> weights, std::int64_t* numbers);
 
 /// Rows of one sequence each, in their order.

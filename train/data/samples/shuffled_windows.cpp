@@ -39,7 +39,7 @@ const ShuffledWindows::Order& ShuffledWindows::order(index epoch) const {
   return order;
 }
 
-/// Calls f(first, count) for each part of the epoch's stream that is one piece of the store, from token `first` of the stream on.
+/// Calls f(first, count) for each part of the epoch's stream that is one piece of the store, starting at token `first` of the stream.
 template <class F>
 void ShuffledWindows::for_parts(const Order& order, index first, index count, F&& f) const {
   const Permutation number = documents(order.epoch);
@@ -65,7 +65,7 @@ void ShuffledWindows::fill(index epoch, index sample, index row, Batch& batch) c
   {
     const std::lock_guard lock(mutex_);
     const Order& documents = order(epoch);
-    // A target has the number of its input, and so what a teacher expected after this input.
+    // A target has the index of its input, and so the distribution that a teacher expected after this input.
     for_parts(documents, begin, cols, [&, at = index{0}](index first, index some) mutable {
       store_.read(first, some, inputs + at);
       std::iota(numbers + at, numbers + at + some, first);

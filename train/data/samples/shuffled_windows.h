@@ -14,7 +14,7 @@ namespace dikkat {
 /// (seed, epoch). Takes 16 bytes for each document.
 class ShuffledWindows : public TrainingWindows {
  public:
-  /// Keeps a reference to the store. Throws as TrainingWindows.
+  /// Keeps a reference to the store. Throws what TrainingWindows throws.
   ShuffledWindows(const TokenStore& store, index block_size, std::uint64_t seed);
 
   /// Several threads may call it. If batches reach into more than two epochs in turn, it computes orders again and again.
@@ -34,7 +34,7 @@ class ShuffledWindows : public TrainingWindows {
   const TokenStore& store_;
   std::uint64_t seed_;
   mutable std::mutex mutex_;
-  mutable std::array<Order, 2> orders_;  // of even and of odd epochs
+  mutable std::array<Order, 2> orders_;  // orders of an even and of an odd epoch
 };
 
 }  // namespace dikkat

@@ -9,7 +9,7 @@
 namespace dikkat {
 namespace {
 
-/// Fills a row with `valid` inputs from `begin` on and the token after each, and with padding. The first target has the number `first`.
+/// Fills a row with `valid` inputs starting at `begin`, the token after each, and padding. The first target has the index `first`.
 void fill_window(const TokenStore& store, index begin, index valid, index first, index row, Batch& batch) {
   const index cols = batch.lengths.cols;
   Token* inputs = batch.inputs.data() + row * cols;

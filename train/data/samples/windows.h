@@ -10,8 +10,8 @@
 
 namespace dikkat {
 
-/// A text of N tokens for training: W = floor((N - 1) / T) windows of T inputs and the T targets that follow them. Window i starts at token
-/// o + i * T, where the offset o in [0, (N - 1) mod T] changes from epoch to epoch.
+/// A text of N tokens for training: W = floor((N - 1) / T) windows of T inputs, whose targets are the tokens after them. Window i starts at
+/// token o + i * T. The offset o in [0, (N - 1) mod T] changes from epoch to epoch.
 class TrainingWindows : public Samples {
  public:
   /// Keeps a reference to the store. Throws InputError if it has fewer than T + 1 tokens, and Error unless T >= 1.
@@ -59,7 +59,7 @@ class SequentialWindows : public Samples {
   index stride_;
 };
 
-/// Windows that do not cross document boundaries, for training and for evaluation: each document is split into windows of T tokens; the
+/// Windows that do not cross document boundaries, for training and for evaluation. Each document is split into windows of T tokens; the
 /// last one may be shorter. The separators before and after a document belong to it, so that the model sees its beginning and learns its
 /// end. No other token of another document is seen or predicted.
 class DocumentWindows : public Samples, public Sequences {
@@ -90,7 +90,7 @@ class DocumentWindows : public Samples, public Sequences {
   index block_size_;
   bool separators_;                    // whether there are separators between documents
   std::vector<index> first_window_{};  // the first window of each document, and the number of all windows
-  std::vector<index> first_target_{};  // the number of the first target of each document, and that of all
+  std::vector<index> first_target_{};  // the index of each document's first target, and the number of all targets
 };
 
 }  // namespace dikkat

@@ -88,10 +88,12 @@ nlohmann::ordered_json object_of(const TeacherHeader& h) {
 
 /// Reads teacher.json. Throws InputError, which begins with the path, if a field is missing or out of range.
 TeacherHeader header_of(const std::string& text, const fs::path& path) {
+  // Check the format.
   const auto object = try_json(text);
   require_input(object && object->is_object() && object->value("format", nlohmann::json()) == kTeacherFormat, path.string(),
                 " is not the header of a teacher file of format ", kTeacherFormat);
   TeacherHeader h;
+  // Read strings, and numbers within their range.
   const auto text_at = [&](const char* key, std::string& value) {
     const auto* found = find_value(*object, key);
     require_input(found != nullptr && found->is_string(), path.string(), ": \"", key, "\" is missing or is not a text");
@@ -103,6 +105,7 @@ TeacherHeader header_of(const std::string& text, const fs::path& path) {
                   path.string(), ": \"", key, "\" is missing or out of range, expected a number from ", low);
     value = found->get<index>();
   };
+  // Read all fields but the temperatures.
   text_at("teacher", h.teacher);
   text_at("weights", h.weights);
   text_at("weights_hash", h.weights_hash);
@@ -116,6 +119,7 @@ TeacherHeader header_of(const std::string& text, const fs::path& path) {
   number_at("samples", h.samples, 1);
   number_at("batch_size", h.batch_size, 1);
   number_at("samples_of_part", h.samples_of_part, 1);
+  // Read the temperatures, and check the number of ids in a record.
   const auto* temperatures = find_value(*object, "temperatures");
   require_input(temperatures != nullptr && temperatures->is_array() && !temperatures->empty() &&
                     std::ranges::all_of(*temperatures, [](const auto& one) { return one.is_number(); }),

@@ -10,10 +10,10 @@
 #include "train/system/checked_file.h"
 #include "train/text/token.h"
 
-// The distributions that a teacher gives for the targets of a text: a folder with teacher.json, its header, and parts of records. All
-// numbers are little endian. A record has K token ids, ascending (u16 for a vocabulary of up to 65,536, otherwise u32), their K
-// log-probabilities at temperature 1 (u16: -1/2048 nats each, at most 32 nats), and for each temperature T an f32: log of the sum of
-// p^(1/T) over all other tokens. A part ends with the sha256 of the header, its own number and its records.
+// The distributions of a teacher for the targets of a text: a folder with teacher.json, its header, and parts of records. All numbers are
+// little endian. A record has K token ids, ascending (u16 for a vocabulary of up to 65,536, otherwise u32), and their K log-probabilities
+// at temperature 1 (u16: -1/2048 nats each, at most 32 nats). For each temperature T, it has an f32: log of the sum of p^(1/T) over all
+// other tokens. A part ends with the sha256 of the header, its own index and its records.
 namespace dikkat {
 
 /// A teacher file's header.
@@ -27,7 +27,7 @@ struct TeacherHeader {
   std::string tokens{};                // TeacherPositions::hash()
   index vocab_size = 0;
   std::string vocabulary{};      // hash_of_vocabulary()
-  index window = 0, stride = 0;  // of a stream of text; otherwise 0
+  index window = 0, stride = 0;  // only for a stream of text; otherwise 0
   index samples = 0;             // rows that were scored
   index batch_size = 0;          // rows at a time
   index samples_of_part = 0;     // rows in each part; the last one has fewer
@@ -37,7 +37,7 @@ struct TeacherHeader {
   index record_bytes() const;
   /// Returns the bytes of all files, teacher.json included.
   index bytes() const;
-  /// Returns the text of teacher.json.
+  /// Returns the contents of teacher.json.
   std::string to_json() const;
 };
 
@@ -51,10 +51,10 @@ struct TeacherRecord {
 /// Appends a record to the bytes of a part.
 void append_record(const TeacherHeader& header, const TeacherRecord& record, std::vector<std::byte>& bytes);
 
-/// Throws InputError, which names what differs, if the folder has the file of another header or something else. Changes nothing.
+/// Throws InputError if the folder has the file of another header, whose difference it names, or other files. Changes nothing.
 void require_teacher_folder(const std::filesystem::path& folder, const TeacherHeader& header);
-/// Writes the header into such a folder, whose lock the caller holds, unless it has one. Removes what killed writers have left there.
-/// Throws as require_teacher_folder().
+/// Writes the header into such a folder unless it has one, and removes what killed writers have left there. The caller holds the folder's
+/// lock. Throws what require_teacher_folder() throws.
 void begin_teacher_file(const std::filesystem::path& folder, const TeacherHeader& header);
 /// Returns whether a part is there. Throws InputError if it is damaged.
 bool has_part(const std::filesystem::path& folder, const TeacherHeader& header, index part);
@@ -77,7 +77,7 @@ class TeacherFile {
   TeacherHeader header_;
   std::string hash_;
   std::vector<std::unique_ptr<const CheckedFile>> parts_;
-  std::vector<index> first_;  // the first target of each part, and the number of all
+  std::vector<index> first_;  // the index of each part's first target, and the number of all targets
 };
 
 }  // namespace dikkat

@@ -18,27 +18,6 @@ void add_values(Sha256& hash, const Values& values) {
 
 }  // namespace
 
-TeacherPositions::TeacherPositions(const TrainingData& data, const std::string& key) {
-  require_input(data.sources.size() == 1, key, " is given with ", data.sources.size(),
-                " sources of text, expected one: distillation is not possible with data.sources or --replay");
-  const SplitText& split = data.sources.front();
-  require_input(split.train.pairs == nullptr, key,
-                " is given, but the corpus holds pairs for an encoder-decoder: distillation is for GPT models");
-  require_input(split.train.preferences == nullptr, key,
-                " is given, but the corpus holds preferences: distillation is not possible with preference.method");
-  if (split.learned != nullptr) {
-    sequences_ = split.learned.get();
-  } else if (split.train.conversations != nullptr) {
-    sequences_ = split.train.conversations.get();
-  } else if (split.train.sequences != nullptr) {
-    sequences_ = split.train.sequences.get();
-  } else if (const auto* documents = dynamic_cast<const DocumentWindows*>(split.training.get())) {
-    sequences_ = documents;
-  } else {
-    stream_ = split.train.text.get();
-  }
-}
-
 index TeacherPositions::targets() const { return stream_ != nullptr ? stream_->size() - 1 : first_targets(*sequences_).back(); }
 
 std::string TeacherPositions::hash() const {

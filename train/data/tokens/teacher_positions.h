@@ -3,18 +3,21 @@
 #include <memory>
 #include <string>
 
-#include "train/data/training_data.h"
+#include "train/data/samples/packed_samples.h"
+#include "train/data/tokens/token_store.h"
+#include "train/text/tokenizer.h"
 
 namespace dikkat {
 
-/// The scored targets of a text's training part, in a fixed order. A teacher scores them in this order, and a student's batches number them
-/// by it (Batch::numbers). In a stream of text (data.pack = "stream"), every token but the first is a target. Otherwise the targets of one
-/// sequence follow those of the sequence before.
+/// The scored targets of a training part, in a fixed order. A teacher scores them in this order, and a student's batches have their indices
+/// in it (Batch::numbers). In a stream of text (data.pack = "stream"), every token but the first is a target. Otherwise the targets of one
+/// sequence come after those of the sequence before.
 class TeacherPositions {
  public:
-  /// Keeps references to the data. Throws InputError for several sources, for pairs of an encoder-decoder and for preferences. `key` is the
-  /// key or option that wants a teacher.
-  TeacherPositions(const TrainingData& data, const std::string& key);
+  /// Keeps a reference to the tokens of a stream.
+  explicit TeacherPositions(const TokenStore& stream) : stream_(&stream) {}
+  /// Keeps a reference to the sequences.
+  explicit TeacherPositions(const Sequences& sequences) : sequences_(&sequences) {}
 
   /// Returns the number of scored targets.
   index targets() const;
@@ -30,7 +33,7 @@ class TeacherPositions {
   const Sequences* sequences_ = nullptr;
 };
 
-/// Returns the sha256 of the texts of all tokens and the names of special ones, by which vocabularies are compared.
+/// Returns the sha256 of the strings of all tokens and the names of special ones, by which vocabularies are compared.
 std::string hash_of_vocabulary(const Tokenizer& tokenizer);
 
 }  // namespace dikkat

@@ -26,7 +26,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Returns whether a file's name is one that tokenize_once() gives: hexadecimal digits and ".tokens".
+/// Returns whether a file's name is one that tokenize_once() writes: hexadecimal digits and ".tokens".
 bool is_token_file(const std::string& name) {
   return name.size() == kTokenFileDigits + kTokenFileExtension.size() && name.ends_with(kTokenFileExtension) &&
          name.find_first_not_of("0123456789abcdef") == kTokenFileDigits;

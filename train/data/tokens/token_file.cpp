@@ -118,7 +118,7 @@ void remove_abandoned(const std::string& path) {
   const std::string start = whole.filename().string() + ".";
   for (const std::filesystem::path& entry : paths_if_listed(whole.parent_path())) {
     const std::string name = entry.filename().string();
-    const bool is_of_a_key = name.find(concat(kTokenFileExtension, '.')) == kTokenFileDigits;  // for any text and tokenizer
+    const bool is_of_a_key = name.find(concat(kTokenFileExtension, '.')) == kTokenFileDigits;  // the file is of any text and tokenizer
     const bool is_of_this = name.starts_with(start);
     if (name.ends_with(kUnfinished) && (is_of_this || is_of_a_key)) {
       const Descriptor file(::open(entry.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -299,7 +299,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
   if (::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return std::nullopt;
   }
-  // Check the header, the size and the contents.
+  // Map the file, and check its header.
   locked->mapped.emplace(path, descriptor);
   const std::shared_ptr<const MappedFile> mapped(locked, &*locked->mapped);
   Header header{};
@@ -312,6 +312,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
       !is_possible(header, mapped->size())) {
     return std::nullopt;
   }
+  // Compare the size and the contents with the header.
   const Layout layout = layout_of(header);
   if (layout.end != mapped->size()) {
     return std::nullopt;
@@ -322,6 +323,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
   }
   const auto file = std::make_shared<const CheckedFile>(mapped, kHeaderBytes, std::move(sums));
   ::futimens(descriptor, nullptr);  // sets the time of last use; may fail if the file belongs to another user
+  // Return views of both parts.
   const auto part = [&](std::size_t i) {
     const TokenSegment tokens{
         .file = file, .offset = layout.tokens[i] - kHeaderBytes, .count = header.tokens[i], .width = token_width(vocab_size)};

@@ -13,7 +13,7 @@ inline constexpr std::size_t kTokenFileDigits = 32;
 inline constexpr std::string_view kTokenFileExtension = ".tokens";
 
 /// Writes the tokens of a corpus to a file, so that a text is tokenized only once and can be larger than memory. The file has a header with
-/// two checksums (one of the header, one of the rest), the tokens of both parts, and the starts of documents. It is written under a
+/// two checksums (of the header and of the rest), the tokens of both parts, and the starts of documents. It is written under a
 /// temporary name, with a lock, and renamed when it is complete and synced.
 ///
 /// `key` identifies the contents: the text, the tokenizer and the split point.
@@ -34,7 +34,7 @@ class TokenFileWriter : public TokenSink {
 
   std::string path_, unfinished_, key_;
   index vocab_size_;
-  std::unique_ptr<Output> tokens_, validation_;  // the file, and what is appended to it at the end
+  std::unique_ptr<Output> tokens_, validation_;  // the file, and the validation tokens, which are appended at its end
   std::array<std::unique_ptr<Output>, kParts> documents_;
   std::array<index, kParts> counts_{};
 };

@@ -65,6 +65,7 @@ TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index v
     return words.share(first, step, [](std::uint16_t word) { return word == 0; });
   };
   const std::array<double, 4> zeros = {zero(0, 4), zero(1, 4), zero(2, 4), zero(3, 4)};
+  // Recognize ids of 64 and of 32 bits by their small upper words.
   const bool is_wide = words.bytes() >= 8 * kEnoughIds;
   if (is_wide && size % 8 == 0 && small(1, 4) >= kNearlyAll && zeros[2] >= kNearlyAll && zeros[3] >= kNearlyAll && small(0, 4) < kMost) {
     return {.width = 8};
@@ -72,6 +73,7 @@ TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index v
   if (size % 4 == 0 && small(1, 2) >= kNearlyAll && small(0, 2) < kMost) {
     return {.width = 4};
   }
+  // Refuse floats, big-endian ids and text.
   if (words.share(0, 1, is_float_top) >= kNearlyAll || words.share(1, 2, is_float_top) >= kNearlyAll ||
       (is_wide && words.share(3, 4, is_double_top) >= kNearlyAll)) {
     return {.problem = "holds floating-point numbers, not ids"};

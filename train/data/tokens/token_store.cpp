@@ -15,7 +15,7 @@ Int int_at(const TokenSegment& segment, index i) {
   return value;
 }
 
-/// Calls f(i, value) for the `count` values from number `first`; i counts from 0.
+/// Calls f(i, value) for `count` values, starting with the one at index `first`; i counts from 0.
 template <class Int, class F>
 void for_ints(const TokenSegment& segment, index first, index count, F&& f) {
   std::array<Int, 512> block{};

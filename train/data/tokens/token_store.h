@@ -26,10 +26,10 @@ struct TokenSegment {
 /// The tokens of a text, in memory or in mapped files, and the starts of its documents.
 class TokenStore {
  public:
-  /// An empty store, in memory. Throws Error unless 1 <= vocab_size <= 2^31.
+  /// Makes an empty store in memory. Throws Error unless 1 <= vocab_size <= 2^31.
   explicit TokenStore(index vocab_size);
-  /// A store of the tokens in files, one after another; nothing can be appended. `documents` has the number of each document's first token
-  /// (i64 in a segment); if it is empty, everything is one document.
+  /// Makes a store of the tokens in files, one after another; nothing can be appended. `documents` has the index of each document's first
+  /// token (i64 in a segment); if it is empty, everything is one document.
   TokenStore(index vocab_size, std::vector<TokenSegment> segments, TokenSegment documents);
   TokenStore(index vocab_size, std::vector<TokenSegment> segments, std::vector<index> documents = {});
 
@@ -48,14 +48,14 @@ class TokenStore {
   /// a token outside the vocabulary or has changed (CheckedFile).
   void read(index first, index count, Token* out) const;
 
-  /// For tokens in files: removes the pages that have been read from this process's memory.
+  /// For tokens in files: drops the pages that were read, so that they no longer count as this process's memory.
   void forget() const;
 
   /// For tokens in files: returns a store of tokens `first` to `first + count - 1`, with the documents in this range.
   TokenStore part(index first, index count) const;
 
   index documents() const;
-  /// Returns the number of the first token of document i; size() for i = documents().
+  /// Returns the index of the first token of document i; size() for i = documents().
   index document_start(index i) const;
 
  private:

@@ -39,6 +39,7 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
   const std::optional<Token> separator = tokenizer.separator();
   std::array<index, kParts> bytes{};
   Fingerprint found;
+  // Read and hash chunks in order.
   run_pipeline<std::vector<Chunk>, std::vector<Encoded>>(
       [&]() -> std::optional<std::vector<Chunk>> {
         auto chunks = reader.next();
@@ -50,6 +51,7 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
         }
         return chunks.empty() ? std::nullopt : std::optional(std::move(chunks));
       },
+      // Encode groups of chunks in parallel.
       [&](const std::vector<Chunk>& chunks) {
         std::vector<Encoded> all;
         all.reserve(chunks.size());
@@ -65,6 +67,7 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
         }
         return all;
       },
+      // Write the tokens in order, with separators between documents.
       [&](const std::vector<Encoded>& all) {
         for (const Encoded& one : all) {
           if (one.begins) {
@@ -80,6 +83,7 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
           progress(bytes[0] + bytes[1]);
         }
       });
+  // Check that the texts are still those of survey().
   require_input(fingerprint.empty() || found.finish() == fingerprint, "the corpus was changed while it was being read (",
                 corpus.files.front().name, "); start again when nothing writes to it any more");
   return bytes;
@@ -94,7 +98,7 @@ TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, const
 
 namespace {
 
-/// Returns a text that differs for different splits.
+/// Returns a string that differs for different splits.
 std::string key_of(const FileSplit& split) {
   std::string key = split.empty() ? "-1" : "";
   for (const index training : split) {

@@ -21,7 +21,7 @@ inline constexpr std::size_t kParts = 2;
 class TokenSink {
  public:
   virtual ~TokenSink() = default;
-  /// The tokens of a part come in order. The parts may take turns.
+  /// Begins a document. The tokens of a part come in order. The parts may take turns.
   virtual void begin_document(Part part) = 0;
   virtual void append(Part part, std::span<const Token> tokens) = 0;
 };

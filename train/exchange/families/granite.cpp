@@ -68,7 +68,7 @@ Family granite_family() {
   return family;
 }
 
-/// The class of Granite 4.0, whose dense models with only attention are Granites with other names. GGUF has them as granite.
+/// Returns the family of Granite 4.0, whose dense models with only attention are Granites with other names. GGUF has them as granite.
 Family granite_hybrid_family() {
   Family family = granite_family();
   family.name = "granitemoehybrid";

@@ -20,7 +20,7 @@ constexpr auto kPhi3Needs = joined<NeededValue>(
 constexpr auto kPhi3Ignored =
     joined<std::string_view>({"use_sliding_window", "partial_rotary_factor", "original_max_position_embeddings", "auto_map"}, kIgnoredKeys);
 
-/// The rows of one tensor: q, k and v. Those of q and k are in the order of partial RoPE.
+/// Returns the rule for the tensor with the rows of q, k and v. Those of q and k are in the order of partial RoPE.
 constexpr TensorRule qkv_rule(std::string_view name) {
   return {"h.#.attn.c_attn.weight", {{{name, Layout::rotary_first}, {name, Layout::rotary_first}, {name}}}};
 }

@@ -15,7 +15,7 @@ namespace dikkat {
 /// Returns the bytes as characters.
 inline std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-/// Reads a file in memory from byte `at` on, and throws instead of reading past the end.
+/// Reads a file in memory, starting at byte `at`, and throws instead of reading past the end.
 class ByteReader {
  public:
   /// `name` begins error messages; it and the bytes must outlive the reader.

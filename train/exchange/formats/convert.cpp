@@ -47,7 +47,7 @@ inline float widened(std::uint16_t half) {
 inline std::uint16_t narrowed(float value) {
   const std::uint32_t bits = bits_of(value);
   const std::uint32_t magnitude = bits & kMagnitude;
-  // From 0.5 on, neighboring f32 numbers are as far apart as f16's denormal numbers. So adding 0.5 rounds to one of these.
+  // Between 0.5 and 1, neighboring f32 numbers are as far apart as f16's denormal numbers. So adding 0.5 rounds to one of these.
   const std::uint32_t small = bits_of(std::bit_cast<float>(magnitude) + 0.5F) - bits_of(0.5F);
   const std::uint32_t normal = (magnitude - (112U << 23U) + 0x0FFFU + (magnitude >> 13U & 1U)) >> 13U;
   const std::uint32_t rounded = magnitude < 0x3880'0000U ? small : normal;  // 2^-14

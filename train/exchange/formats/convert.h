@@ -16,10 +16,11 @@ void read_f32(const WeightTensor& tensor, index first, index count, float* out);
 
 /// Encodes `count` elements, a multiple of the type's block, to `out`: count / elements * bytes of layout_of(type). f16 and bf16 are
 /// rounded to nearest, ties to even. q8_0 and q4_0 equal ggml's reference quantizers bit for bit. Runs on all threads. Throws InputError
-/// for a number that the type cannot hold: a finite one that is too large for f16, or one that is not finite in a block with a scale.
+/// for a finite number that is too large for f16, and for one that is not finite in a block with a scale.
 void encode(WeightType type, const float* values, index count, std::byte* out);
 
-/// Converts a number to IEEE binary16: rounded to nearest, ties to even, infinite from 65520 on. A NaN stays one and keeps its upper bits.
+/// Converts a number to IEEE binary16: rounded to nearest, ties to even, infinite if it is 65520 or more. A NaN stays one and keeps its
+/// upper bits.
 std::uint16_t f16_of(float value);
 /// Converts a number from IEEE binary16. This is exact, and a NaN keeps its bits.
 float f16_to_float(std::uint16_t bits);

@@ -10,7 +10,7 @@ namespace dikkat {
 
 /// A tensor type in GGUF files. All types of ggml are listed, because a tensor's offset follows from the sizes of those before it.
 struct GgmlType {
-  std::uint32_t number;  ///< its number in the file
+  std::uint32_t number;  ///< its id in the file
   std::string_view name;
   BlockLayout layout;
   WeightType type = WeightType::other;

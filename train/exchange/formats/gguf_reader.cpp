@@ -115,7 +115,7 @@ std::uint64_t round_up_to(std::uint64_t value, std::uint64_t alignment) { return
 }  // namespace
 
 WeightFile parse_gguf(std::span<const std::byte> bytes, const std::string& name) {
-  // The header.
+  // Read the header.
   ByteReader reader(bytes, name);
   const auto magic = reader.take(4, "\"GGUF\"");
   require_input(std::equal(magic.begin(), magic.end(), reinterpret_cast<const std::byte*>("GGUF")), name,
@@ -131,7 +131,7 @@ WeightFile parse_gguf(std::span<const std::byte> bytes, const std::string& name)
                 tensor_count, " tensors and ", value_count, " values, expected at most ", WeightFile::kMostTensors, " and ",
                 WeightFile::kMostValues);
 
-  // Values, and descriptions of tensors.
+  // Read the values and the descriptions of tensors.
   std::vector<MetaEntry> metadata;
   for (std::uint64_t i = 0; i < value_count; ++i) {
     const std::string_view key = reader.text("the key of a value");
@@ -142,7 +142,7 @@ WeightFile parse_gguf(std::span<const std::byte> bytes, const std::string& name)
     described.push_back(read_description(reader, name));
   }
 
-  // The tensors' data.
+  // Find the tensors' data.
   const std::uint64_t alignment = alignment_in(metadata, name);
   const std::uint64_t begin = round_up_to(reader.at(), alignment);
   std::vector<WeightTensor> tensors;

@@ -76,7 +76,7 @@ index alignment_of(const std::vector<MetaEntry>& metadata, const std::string& pa
 }  // namespace
 
 void write_gguf(const std::string& path, const std::vector<MetaEntry>& metadata, const std::vector<NewTensor>& tensors, Faults* faults) {
-  // The head: values, and descriptions of tensors.
+  // Put the head together: values, and descriptions of tensors.
   require_different_names(tensors, path);
   const index alignment = alignment_of(metadata, path);
   std::string head = "GGUF";
@@ -101,7 +101,7 @@ void write_gguf(const std::string& path, const std::vector<MetaEntry>& metadata,
   }
   head.resize(static_cast<std::size_t>(round_up(static_cast<index>(head.size()), alignment)), '\0');
 
-  // The file, with the tensors' data.
+  // Write the file with the tensors' data.
   write_file(
       path, static_cast<index>(head.size()) + offset,
       [&](ByteSink& sink) {

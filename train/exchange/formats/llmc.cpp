@@ -67,7 +67,7 @@ bool is_llmc(std::span<const std::byte> bytes) {
 }
 
 WeightFile parse_llmc(std::span<const std::byte> bytes, const std::string& name) {
-  // The header.
+  // Read the header.
   require_input(is_llmc(bytes), name, ": it does not begin with the number ", kMagic, ", expected a model file of llm.c");
   ByteReader reader(bytes, name);
   const auto numbers = reader.number<Numbers>("the header");
@@ -82,7 +82,7 @@ WeightFile parse_llmc(std::span<const std::byte> bytes, const std::string& name)
   }
   require_sensible(header, name);
 
-  // The tensors.
+  // Find the tensors after the header.
   const WeightType type = version == kF32Version ? WeightType::f32 : WeightType::bf16;
   std::vector<WeightTensor> tensors;
   for (LlmcTensor& expected : llmc_tensors(header)) {
@@ -106,7 +106,7 @@ WeightFile parse_llmc(std::span<const std::byte> bytes, const std::string& name)
 WeightFile open_llmc(const std::string& path) { return open_mapped(path, parse_llmc); }
 
 void write_llmc(const std::string& path, const LlmcHeader& header, const std::vector<NewTensor>& tensors, Faults* faults) {
-  // The header.
+  // Check the header.
   require_sensible(header, path);
   const std::vector<LlmcTensor> expected = llmc_tensors(header);
   require_input(tensors.size() == expected.size(), path, ": there are ", tensors.size(), " tensors to write, expected ", expected.size());
@@ -119,7 +119,7 @@ void write_llmc(const std::string& path, const LlmcHeader& header, const std::ve
     numbers[number.place] = static_cast<std::int32_t>(header.*number.member);
   }
 
-  // The tensors.
+  // Check the tensors, and write the file.
   index total = sizeof numbers;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const NewTensor& tensor = tensors[i];

@@ -33,7 +33,7 @@ struct LlmcTensor {
 /// (out, in).
 std::vector<LlmcTensor> llmc_tensors(const LlmcHeader& header);
 
-/// Whether these bytes begin a model file of llm.c, of any version.
+/// Returns whether these bytes begin a model file of llm.c, of any version.
 bool is_llmc(std::span<const std::byte> bytes);
 
 /// Opens a model file of llm.c, version 3 (f32) or 5 (bf16). Its values are the members of LlmcHeader, as i32. Throws InputError, beginning

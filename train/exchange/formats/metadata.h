@@ -14,14 +14,14 @@
 
 namespace dikkat {
 
-/// The types of values in a weight file: GGUF's, in the order of their numbers in the file, and Python's None.
+/// The types of values in a weight file: GGUF's, in the order of their ids in the file, and Python's None.
 enum class MetaType : std::uint8_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64, none };
 
-/// "u32", "string" ...
+/// Returns "u32", "string" ...
 std::string_view name_of(MetaType type);
 inline void append_to(std::string& out, MetaType type) { out += name_of(type); }
 
-/// The bytes of a value in a GGUF file; 0 for strings, arrays and none, which have no fixed length.
+/// Returns the bytes of a value in a GGUF file; 0 for strings, arrays and none, which have no fixed length.
 index bytes_of(MetaType type);
 
 /// An array as a GGUF file stores it: little-endian numbers, booleans as bytes 0 and 1, or strings as a u64 length and their bytes. A
@@ -31,11 +31,11 @@ struct MetaArray {
   index count = 0;
   std::span<const std::byte> bytes{};
 
-  /// Views of the strings, valid while the file is open; nullopt for other elements.
+  /// Returns views of the strings, valid while the file is open; nullopt for other elements.
   std::optional<std::vector<std::string_view>> strings() const;
-  /// The elements of an array of integers or booleans (as 0 and 1); nullopt for others, and if one does not fit into an index.
+  /// Returns the elements of an array of integers or booleans (as 0 and 1); nullopt for others, and if one does not fit into an index.
   std::optional<std::vector<index>> integers() const;
-  /// The elements of an array of numbers, as f64; nullopt for others.
+  /// Returns the elements of an array of numbers, as f64; nullopt for others.
   std::optional<std::vector<double>> numbers() const;
 };
 
@@ -58,7 +58,7 @@ constexpr MetaType meta_type_of() {
   }
 }
 
-/// A value in a weight file: a number, a boolean, a text, an array of these, or none.
+/// A value in a weight file: a number, a boolean, a string, an array of these, or none.
 class MetaValue {
  public:
   MetaValue() = default;  ///< none
@@ -87,19 +87,19 @@ class MetaValue {
   explicit MetaValue(const std::vector<T>& numbers) : MetaValue(std::span<const T>(numbers)) {}
 
   MetaType type() const { return type_; }
-  /// The value of an integer that fits into an index; nullopt for other values.
+  /// Returns the value of an integer that fits into an index; nullopt for other values.
   std::optional<index> integer() const;
-  /// The value of a number; nullopt for other values.
+  /// Returns the value of a number; nullopt for other values.
   std::optional<double> number() const;
   std::optional<bool> boolean() const;
   std::optional<std::string_view> string() const;
-  /// The array; null for other values.
+  /// Returns the array; null for other values.
   const MetaArray* array() const { return type_ == MetaType::array ? &array_ : nullptr; }
-  /// Whether the value is none, 0, false, or an empty text or array.
+  /// Returns whether the value is none, 0, false, or an empty string or array.
   bool says_nothing() const;
-  /// The bits of an integer or boolean, sign-extended.
+  /// Returns the bits of an integer or boolean, sign-extended.
   std::uint64_t bits() const { return bits_; }
-  /// The value for messages: "12", "none", "\"gpt2\"", "an array of 50257 strings".
+  /// Returns the value for messages: "12", "none", "\"gpt2\"", "an array of 50257 strings".
   std::string text() const;
 
  private:

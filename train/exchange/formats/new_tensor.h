@@ -16,7 +16,7 @@ struct NewTensor {
   std::string name;
   WeightType type = WeightType::f32;  ///< the type in the file
   std::vector<index> shape{};         ///< row-major
-  /// Writes elements first to first + count - 1, row-major, to out (count). Called twice for each element, in rising order, and must give
+  /// Writes elements first to first + count - 1, row-major, to out (count). Called twice for each element, in rising order, and must write
   /// the same values both times (train/system/write_file.h).
   std::function<void(index first, index count, float* out)> values{};
 };

@@ -12,7 +12,7 @@
 
 namespace dikkat {
 
-/// A value in a pickle. A text is a view into the pickle. A tuple, list, dict or tensor is element `at` of a vector in Pickle.
+/// A value in a pickle. A string is a view into the pickle. A tuple, list, dict or tensor is element `at` of a vector in Pickle.
 struct PickleValue {
   enum class Kind : std::uint8_t {
     none,
@@ -29,8 +29,8 @@ struct PickleValue {
   };
   Kind kind = Kind::none;
   std::int64_t integer = 0;    ///< an integer, a boolean, or a float's bits
-  std::uint64_t at = 0;        ///< a place in Pickle, or a text's length
-  const char* text = nullptr;  ///< a text's characters
+  std::uint64_t at = 0;        ///< a place in Pickle, or a string's length
+  const char* text = nullptr;  ///< a string's characters
 
   double real() const { return std::bit_cast<double>(integer); }
   std::string_view string() const { return kind == Kind::text ? std::string_view(text, at) : std::string_view(); }
@@ -46,7 +46,7 @@ struct PickledTensor {
   std::vector<index> strides{};  ///< in elements, one for each extent
 };
 
-/// The contents of a pickle that torch.save wrote: numbers, texts, tuples, lists, dicts and tensors.
+/// The contents of a pickle that torch.save wrote: numbers, strings, tuples, lists, dicts and tensors.
 struct Pickle {
   PickleValue root{};
   std::vector<std::vector<PickleValue>> items{};  ///< items of tuples and lists; key, value, key, value ... of dicts

@@ -206,7 +206,7 @@ WeightTensor checked_tensor(const std::string& name, TensorInfo& info, std::span
 }  // namespace
 
 WeightFile parse_safetensors(std::span<const std::byte> bytes, const std::string& name) {
-  // The header.
+  // Read the header.
   constexpr const char* kExpected = ", expected a safetensors file";
   require_input(bytes.size() >= sizeof(std::uint64_t), name, ": it has ", bytes.size(), " bytes", kExpected);
   ByteReader reader(bytes, name);
@@ -221,7 +221,7 @@ WeightFile parse_safetensors(std::span<const std::byte> bytes, const std::string
   std::sort(parsed.tensors.begin(), parsed.tensors.end(),
             [](const TensorInfo& a, const TensorInfo& b) { return std::tie(a.offsets, a.name) < std::tie(b.offsets, b.name); });
 
-  // The data.
+  // Find the tensors' data.
   const auto data = bytes.subspan(reader.at());
   std::vector<WeightTensor> tensors;
   tensors.reserve(parsed.tensors.size());
@@ -243,7 +243,7 @@ WeightFile open_safetensors(const std::string& path) {
 }
 
 void write_safetensors(const std::string& path, std::vector<NewTensor> tensors, Faults* faults) {
-  // The order of the format's own library.
+  // Sort the tensors as the format's own library does.
   require_different_names(tensors, path);
   const auto type_of = [&](const NewTensor& tensor) {
     const auto* const type = std::find_if(kTypes.begin(), kTypes.end(),
@@ -259,7 +259,7 @@ void write_safetensors(const std::string& path, std::vector<NewTensor> tensors, 
     return first != second ? first > second : a.name < b.name;
   });
 
-  // The header.
+  // Describe the tensors in the header.
   std::string header = R"({"__metadata__":{"format":"pt"})";
   index end = 0;
   for (const NewTensor& tensor : tensors) {
@@ -278,7 +278,7 @@ void write_safetensors(const std::string& path, std::vector<NewTensor> tensors, 
   require_input(header.size() <= kMostHeaderBytes, path, ": the header would have ", header.size(), " bytes, but readers accept at most ",
                 kMostHeaderBytes);
 
-  // The file.
+  // Write the file.
   const std::uint64_t length = header.size();
   write_file(
       path, static_cast<index>(sizeof length + length) + end,

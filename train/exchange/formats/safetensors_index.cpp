@@ -18,7 +18,7 @@ namespace {
 
 constexpr index kMostIndexBytes = 100'000'000;
 
-/// Whether this can only be the name of a file in the index's own folder.
+/// Returns whether this can only be the name of a file in the index's own folder.
 bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.size() <= 255 && name.find_first_of("/\\") == std::string_view::npos &&
          std::none_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
@@ -135,14 +135,14 @@ std::vector<ShardOfTensor> parse_safetensors_index(std::string_view text, const 
 }
 
 WeightFile open_safetensors_index(const std::string& path) {
-  // The index.
+  // Read the index.
   const std::string text = read_bytes(path, kMostIndexBytes + 1);
   require_no_placeholder(text, path);
   require_input(static_cast<index>(text.size()) <= kMostIndexBytes, path, ": the index is too large, expected at most ", kMostIndexBytes,
                 " bytes");
   const std::vector<ShardOfTensor> map = parse_safetensors_index(text, path);
 
-  // The files that it names, and other parts of the same model.
+  // Check that the folder has the files that it names, and no other parts of the same model.
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::set<std::string> shards;
   std::transform(map.begin(), map.end(), std::inserter(shards, shards.end()), [](const ShardOfTensor& entry) { return entry.second; });
@@ -154,7 +154,7 @@ WeightFile open_safetensors_index(const std::string& path) {
   require_input(extra.empty(), path,
                 ": files beside the index are named like parts of the same model, but the index does not name them: ", listed(extra));
 
-  // The tensors, which the index and the files must both have.
+  // Collect the tensors of the files.
   std::vector<WeightTensor> tensors;
   std::vector<MetaEntry> metadata;
   std::vector<std::shared_ptr<const MappedFile>> files;
@@ -174,6 +174,7 @@ WeightFile open_safetensors_index(const std::string& path) {
     }
     metadata = metadata.empty() ? part.metadata() : metadata;
   }
+  // Check that the index and the files have the same tensors.
   require_input(unnamed.empty(), path,
                 ": its files have tensors that the index does not name, or that it places in another file: ", listed(unnamed));
   WeightFile weights(path, std::move(tensors), std::move(metadata));

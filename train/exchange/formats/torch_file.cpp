@@ -43,7 +43,7 @@ constexpr std::array kStorageTypes{StorageType{"FloatStorage", 4, WeightType::f3
                                    StorageType{"ComplexFloatStorage", 8},
                                    StorageType{"ComplexDoubleStorage", 16}};
 
-/// Whether the tensor's elements are contiguous and row-major.
+/// Returns whether the tensor's elements are contiguous and row-major.
 bool is_row_major(const PickledTensor& tensor) {
   index expected = 1;
   for (std::size_t axis = tensor.shape.size(); axis-- > 0;) {
@@ -162,7 +162,7 @@ class Flattener {
 
   const Archive& archive_;
   const Pickle& pickle_;
-  // Bytes of paths. A dict may contain another one, or itself, any number of times. So paths need a bound, and not only stored items.
+  // A dict may contain another one, or itself, any number of times. So the bytes of paths need a bound, and not only stored items.
   static constexpr std::size_t kLeastNamed = std::size_t{1} << 18;
   static constexpr std::size_t kMostNamed = std::size_t{1} << 24;
   const std::string& name_;

@@ -27,7 +27,7 @@ struct WeightTensor {
   const std::byte* data = nullptr;  ///< not aligned; the system loads pages when they are read
   index bytes = 0;
 
-  /// The tensor for messages: "transformer.wte.weight (BF16 [50257, 768])".
+  /// Returns the tensor for messages: "transformer.wte.weight (BF16 [50257, 768])".
   std::string text() const;
 };
 
@@ -42,15 +42,15 @@ class WeightFile {
   /// Throws InputError, beginning with `name`, if two tensors or two values have the same name.
   WeightFile(std::string name, std::vector<WeightTensor> tensors, std::vector<MetaEntry> metadata);
 
-  /// The file's name in messages: its path.
+  /// Returns the file's name in messages: its path.
   const std::string& name() const { return name_; }
-  /// The tensors in the order of the file.
+  /// Returns the tensors in the order of the file.
   const std::vector<WeightTensor>& tensors() const { return tensors_; }
-  /// The tensor with this name, or null.
+  /// Returns the tensor with this name, or null.
   const WeightTensor* find(std::string_view name) const;
-  /// The values in the order of the file.
+  /// Returns the values in the order of the file.
   const std::vector<MetaEntry>& metadata() const { return metadata_; }
-  /// The value with this key, or null.
+  /// Returns the value with this key, or null.
   const MetaValue* value(std::string_view key) const;
 
   /// Keeps the file mapped as long as this lives.

@@ -12,8 +12,8 @@
 namespace dikkat {
 
 /// The element types in other programs' weight files, all little-endian. Elements are stored in blocks: of one element, or of 32 elements
-/// that share an f16 scale. A block of q8_0 is the scale and 32 i8. A block of q4_0 is the scale and 16 bytes with elements i and i + 16 in
-/// their lower and upper four bits, as value / scale + 8. `other` is any type that cannot be converted to f32.
+/// that share an f16 scale. A block of q8_0 is the scale and 32 i8. A block of q4_0 is the scale and 16 bytes. The lower and upper four
+/// bits of byte i are elements i and i + 16, as value / scale + 8. `other` is any type that cannot be converted to f32.
 enum class WeightType : std::uint8_t { f64, f32, f16, bf16, q8_0, q4_0, other };
 template <>
 struct Names<WeightType> {
@@ -42,14 +42,14 @@ constexpr BlockLayout layout_of(WeightType type) {
   return {1, 0};
 }
 
-/// Returns a * b for numbers from 0; nullopt if the product does not fit into an index.
+/// Returns a * b for a and b of 0 or more; nullopt if the product does not fit into an index.
 constexpr std::optional<index> checked_product(index a, index b) {
   index product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
 }
 
-/// Returns the number of elements of an array with these extents, all 0 or more; nullopt if the product of the extents above 0 does not fit
-/// into an index.
+/// Returns the number of elements of an array with these extents, all 0 or more. Returns nullopt if the product of the extents above 0 does
+/// not fit into an index.
 constexpr std::optional<index> element_count(std::span<const index> shape) {
   index most = 1;
   bool none = false;
@@ -64,7 +64,7 @@ constexpr std::optional<index> element_count(std::span<const index> shape) {
   return none ? 0 : most;
 }
 
-/// Returns the bytes of a row-major array of this shape; nullopt if the number does not fit into an index, or if rows (the last extent) are
+/// Returns the bytes of a row-major array of this shape. Returns nullopt if they do not fit into an index, or if rows (the last extent) are
 /// not whole blocks.
 constexpr std::optional<index> byte_count(BlockLayout layout, std::span<const index> shape) {
   const auto elements = element_count(shape);

@@ -85,7 +85,7 @@ bool take_zip64(std::span<const std::byte> extra, std::span<std::uint64_t* const
 
 /// Reads the next entry of the directory; returns nullopt for a folder.
 std::optional<ZipEntry> read_entry(ByteReader& directory, std::span<const std::byte> bytes, const std::string& name) {
-  // The entry in the directory.
+  // Read the entry in the directory.
   const auto fixed = directory.take(46, "an entry of the zip directory");
   require_input(field_at<std::uint32_t>(fixed, 0) == kDirectoryEntry, name, ": the zip directory has no entry at byte ",
                 directory.at() - fixed.size());
@@ -111,7 +111,7 @@ std::optional<ZipEntry> read_entry(ByteReader& directory, std::span<const std::b
     return std::nullopt;
   }
 
-  // The file's own header, and its bytes.
+  // Find the bytes after the file's own header.
   require_input(at <= bytes.size(), name, ": the zip entry ", in_quotes(entry_name), " would begin at byte ", at,
                 ", but the archive has only ", bytes.size());
   ByteReader local(bytes, name, static_cast<std::size_t>(at));

@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// Learns the distributions of a teacher beside the targets. Held-out samples are scored by the next token only.
+/// Learns the distributions of a teacher as well as the targets. Held-out samples are scored by the next token only.
 class DistilledObjective : public LanguageObjective {
  public:
   /// Keeps a reference to the model. The teacher's share of the loss is distill.share.

@@ -19,11 +19,11 @@ struct ObjectiveParts {
   TrainingState& state;
 };
 
-/// Makes the objective of a run. Trainer takes another one from programs that learn something of their own.
+/// Makes the objective of a run. Programs that train for something else pass another one to Trainer.
 using ObjectiveMaker = std::function<std::unique_ptr<Objective>(const ObjectiveParts&)>;
 
 /// Makes the objective that the configuration describes. Records the hash of a teacher's file in the state. Throws InputError if the file
-/// is not the one that the run began with, or as TeacherReader does.
+/// is not the one that the run began with, or if TeacherReader refuses it.
 std::unique_ptr<Objective> make_objective(const ObjectiveParts& run);
 
 }  // namespace dikkat

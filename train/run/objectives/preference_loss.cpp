@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-/// log(1 / (1 + e^-x)), without overflow.
+/// Returns log(1 / (1 + e^-x)), without overflow.
 double log_sigmoid(double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }
 double sigmoid(double x) { return std::exp(log_sigmoid(x)); }
 
@@ -32,7 +32,7 @@ PairLoss ipo_loss(const PreferenceConfig& config, double difference, double firs
   return {away * away, 2 * away / first_tokens, -2 * away / second_tokens};
 }
 
-/// The logarithm of the odds of a mean log-probability, and its derivative. A probability of 1 has no odds, so the mean stays below 0.
+/// The logarithm of the odds of a mean log-probability, and its derivative. A probability of 1 has no odds, so the mean is kept below 0.
 struct LogOdds {
   explicit LogOdds(double mean) {
     constexpr double kMost = -1e-9;
@@ -54,14 +54,14 @@ PairLoss simpo_loss(const PreferenceConfig& config, double difference, double fi
   return {-log_sigmoid(x), slope / first_tokens, -slope / second_tokens};
 }
 
-/// The loss of a judged answer. It does not depend on the mismatched answer, because z is a constant.
+/// Returns the loss of a judged answer. It does not depend on the mismatched answer, because z is a constant.
 PairLoss kto_loss(const PreferenceConfig& config, bool is_good, double reward, double z) {
   const double sign = is_good ? 1 : -1, weight = is_good ? config.good_weight : config.bad_weight;
   const double x = sign * (reward - z);
   return {weight * sigmoid(-x), -weight * sign * config.beta * sigmoid(x) * sigmoid(-x), 0};
 }
 
-/// The loss of a unit, without the ordinary loss.
+/// Returns the loss of a unit, without the ordinary loss.
 PairLoss loss_of_unit(const PreferenceConfig& config, std::span<const Answer> unit, std::span<const double> l, double z) {
   const auto first_tokens = static_cast<double>(unit[0].tokens), second_tokens = static_cast<double>(unit[1].tokens);
   const double first_ratio = ratio_of(unit[0], l[0]), second_ratio = ratio_of(unit[1], l[1]);
@@ -133,7 +133,7 @@ PreferenceSums preference_loss(const PreferenceConfig& config, std::span<const A
   for (std::size_t i = 0; i < answers.size(); i += 2) {
     const auto unit = answers.subspan(i, 2);
     const auto l = log_probabilities.subspan(i, 2);
-    // The loss, and its derivatives.
+    // Compute the unit's loss and its derivatives.
     PairLoss loss = loss_of_unit(config, unit, l, z);
     const double share = config.ordinary_share();
     if (share > 0) {
@@ -157,6 +157,7 @@ PreferenceSums preference_loss(const PreferenceConfig& config, std::span<const A
       sums.rejected_reward += reward;
       sums.rejected_log_probability += log_probability;
     };
+    // Judged answers are compared with z, and pairs with each other.
     if (judges) {
       const bool is_good = unit[0].role == AnswerRole::good;
       if (is_good) {

@@ -31,7 +31,7 @@ namespace dikkat {
 /// Sums over units. Those of several micro-batches or ranks can be added. Rewards are beta (l - r) for dpo, ipo and kto, and beta l / n for
 /// orpo and simpo.
 struct PreferenceSums {
-  double loss = 0;    // of all units
+  double loss = 0;    // sum over all units
   double units = 0;   // pairs or judged answers
   double chosen = 0;  // number of chosen or good answers, and three sums over them
   double chosen_reward = 0;
@@ -43,7 +43,7 @@ struct PreferenceSums {
   double kl = 0;     // z / beta times the number of units (kto)
 
   static constexpr std::size_t kNumbers = 10;
-  /// The members in their order, to exchange them.
+  /// Returns the members in their order, to exchange them.
   std::array<double, kNumbers> numbers() const;
   static PreferenceSums from(std::span<const double> numbers);
   void add(const PreferenceSums& other);
@@ -52,9 +52,9 @@ struct PreferenceSums {
 /// Returns z of kto for answers with these log-probabilities; 0 for other methods.
 double divergence_of(const PreferenceConfig& config, std::span<const Answer> answers, std::span<const double> log_probabilities);
 
-/// Returns the sums of a micro-batch. `log_probabilities` has one number for each of the answers, which are two for each unit; `slopes`
-/// gets the derivatives of the sum of the losses with respect to these numbers. `given_z` replaces that of the answers, of which there may
-/// be too few. Throws Error for a run without preferences.
+/// Returns the sums of a micro-batch. `log_probabilities` has one number for each answer, two for each unit. `slopes` gets the derivatives
+/// of the sum of the losses with respect to these numbers. `given_z` replaces the z of these answers, which may be too few. Throws Error
+/// for a run without preferences.
 PreferenceSums preference_loss(const PreferenceConfig& config, std::span<const Answer> answers, std::span<const double> log_probabilities,
                                std::span<double> slopes, std::optional<double> given_z = {});
 

@@ -38,12 +38,12 @@ std::span<const double> PreferenceModel::log_probabilities(Tensor features, cons
 }
 
 Tensor PreferenceModel::loss(Pass& pass, const Batch& batch, PreferenceSums& sums) {
-  // The log-probabilities, and the derivatives with respect to them.
+  // Compute the log-probabilities, and the derivatives with respect to them.
   const Tensor features = model_.features(pass, batch);
   log_probabilities(features, batch);
   slopes_.resize(batch.answers.size());
   sums = preference_loss(config_, batch.answers, log_probabilities_, slopes_);
-  // A target's weight: its loss is the negative of its log-probability.
+  // Weight the targets. A target's loss is the negative of its log-probability.
   weights_.assign(batch.targets.size(), 0.0F);
   for (std::size_t i = 0; i < batch.answers.size(); ++i) {
     const Answer& answer = batch.answers[i];

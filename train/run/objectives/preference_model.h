@@ -14,13 +14,13 @@ void sum_log_probabilities(const Batch& batch, std::span<const double> losses, s
 
 /// The metric that decides which evaluation is better: the share of units whose rewards are in the right order.
 inline constexpr const char* kPreferenceAccuracy = "rewards_accuracy";
-/// Returns the means that a step or an evaluation reports, over the chosen and the rejected answers of pairs, or over the good and the bad
-/// ones. NaN if there are none.
+/// Returns the means that a step or an evaluation reports: over the chosen and the rejected answers of pairs, or over good and bad ones.
+/// NaN if there are none.
 Metrics metrics_of(const PreferenceConfig& config, const PreferenceSums& sums);
 
-/// The loss of preference tuning for a model. The derivatives of a loss with respect to the log-probabilities of answers are known only
-/// when these are, and the fused head computes gradients in forward. So the head runs twice on the same features: first without a tape, for
-/// the log-probabilities, and then with a weight for each target, which may be negative. The rest of the model runs once.
+/// The loss of preference tuning for a model. Its derivatives with respect to the answers' log-probabilities depend on these, and the fused
+/// head computes gradients in forward. So the head runs twice on the same features: without a tape for the log-probabilities, and then with
+/// a weight for each target. Weights may be negative. The rest of the model runs once.
 class PreferenceModel {
  public:
   /// Keeps references.
@@ -28,11 +28,11 @@ class PreferenceModel {
 
   /// Returns the log-probabilities of the batch's answers, from the features of its positions. They are valid until the next call.
   std::span<const double> log_probabilities(Tensor features, const Batch& batch);
-  /// Returns a scalar whose derivatives are those of the batch's part of the step's loss: the sum over its units, divided by those of the
-  /// step. Its value is not the loss, which is in `sums`. Call backward() on this tensor only.
+  /// Returns a scalar whose derivatives are those of the batch's part of the step's loss. The part is the sum over the batch's units,
+  /// divided by their number in the step. The scalar's value is not the loss, which is in `sums`. Call backward() on this tensor only.
   Tensor loss(Pass& pass, const Batch& batch, PreferenceSums& sums);
 
-  /// The tape of the log-probabilities.
+  /// Returns the tape of the log-probabilities.
   Tape& scoring() { return scoring_; }
 
  private:

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/data/examples/preference_dataset.h"
 #include "train/model/precision.h"
 #include "train/run/objectives/preference_model.h"
 #include "train/system/file.h"
@@ -19,18 +20,26 @@ constexpr index kReferenceFormat = 1;
 constexpr const char* kHowToContinue =
     "; restore the file, or begin a new run: a run that has trained cannot compute the log-probabilities of its start again";
 
-struct NamedStore {
+struct NamedPart {
   const char* name;
-  EvaluationText* text;
+  PreferenceDataset* data;
 };
 
-std::vector<NamedStore> stores_of(TrainingData& data) {
-  std::vector<NamedStore> all;
-  for (SplitText& source : data.sources) {
-    all.push_back({"train", &source.train});
-    all.push_back({"validation", &source.validation});
+/// Returns the parts of the data that have preferences.
+std::vector<NamedPart> parts_of(const TrainingData& data) {
+  std::vector<NamedPart> all;
+  for (const SourceData& source : data.sources) {
+    all.push_back({"train", dynamic_cast<PreferenceDataset*>(source.train.get())});
+    all.push_back({"validation", dynamic_cast<PreferenceDataset*>(source.validation.get())});
   }
-  std::erase_if(all, [](const NamedStore& one) { return one.text->preferences == nullptr || one.text->samples == nullptr; });
+  std::erase_if(all, [](const NamedPart& one) { return one.data == nullptr; });
+  return all;
+}
+
+/// Returns those parts that have examples.
+std::vector<NamedPart> filled_parts_of(const TrainingData& data) {
+  std::vector<NamedPart> all = parts_of(data);
+  std::erase_if(all, [](const NamedPart& one) { return one.data->evaluation() == nullptr; });
   return all;
 }
 
@@ -43,20 +52,21 @@ class ReferencePass {
   ReferencePass(const LanguageModel& model, const Config& config, Ranks& ranks)
       : model_(model), config_(config), preference_(model, config.preference), ranks_(ranks) {}
 
-  /// Returns nothing if it was stopped. `progress` gets the number of batches done by this rank.
-  std::optional<std::vector<double>> operator()(const EvaluationText& text, const std::function<bool()>& stop,
+  /// Returns the log-probabilities, or nothing if it was stopped. `progress` gets the number of batches done by this rank.
+  std::optional<std::vector<double>> operator()(const PreferenceDataset& data, const std::function<bool()>& stop,
                                                 const std::function<void(index)>& progress) {
-    // Each rank takes a run of batches. The last batch begins again at the first row, so that all have one shape.
-    const Samples& samples = *text.samples;
+    // Each rank takes a range of batches. The last batch begins again at the first row, so that all have one shape.
+    const Samples& samples = *data.evaluation();
     const index rows = config_.train.batch_size, batches = ceil_div(samples.count(), rows), ranks = ranks_.size();
     const auto first_of = [&](index rank) { return batches * rank / ranks; };
     const index begin = first_of(ranks_.rank()), end = first_of(ranks_.rank() + 1);
     const index rounds = ceil_div(batches, ranks);
-    std::vector<double> by_row(static_cast<std::size_t>(text.preferences->count()), 0.0);  // in the order of the rows
-    std::vector<index> first_answer = {0};                                                 // of each row, and the number of all
+    std::vector<double> by_row(static_cast<std::size_t>(data.preferences().count()), 0.0);  // in the order of the rows
+    std::vector<index> first_answer = {0};  // each row's first answer, and the number of all
     for (index i = 0; i < samples.count(); ++i) {
       first_answer.push_back(first_answer.back() + 2 * samples.units(i));
     }
+    // Compute this rank's batches. All ranks ask `stop` equally often.
     for (index round = 0; round < rounds; ++round) {
       if (stop()) {
         return std::nullopt;
@@ -66,6 +76,7 @@ class ReferencePass {
         progress(round + 1);
       }
     }
+    // Share the results among the ranks.
     std::vector<OwnedRange> parts;
     const auto answers_before = [&](index batch) {
       return first_answer[static_cast<std::size_t>(std::min(batch * rows, samples.count()))];
@@ -74,7 +85,7 @@ class ReferencePass {
       parts.push_back({answers_before(first_of(rank)), answers_before(first_of(rank + 1)), rank});
     }
     ranks_.share<double>(parts, by_row.data());
-    // Put them in the order of the answers' numbers.
+    // Put them in the order of the store.
     std::vector<double> by_number(by_row.size());
     for (index i = 0; i < samples.count(); ++i) {
       batch_.reshape(1, samples.lengths(i));
@@ -115,10 +126,8 @@ class ReferencePass {
 ReferenceKey reference_key(const TrainingData& data, const std::string& base_hash) {
   Sha256 tokens;
   const auto add = [&](const std::string& digest) { tokens.add(std::as_bytes(std::span(digest))); };
-  for (const SplitText& source : data.sources) {
-    for (const EvaluationText* text : {&source.train, &source.validation}) {
-      add(text->preferences == nullptr ? "none" : text->preferences->hash());
-    }
+  for (const NamedPart& part : parts_of(data)) {
+    add(part.data->preferences().hash());
   }
   const ChatTemplate* form = data.chat();
   return {.base = base_hash, .chat_template = form == nullptr ? "" : to_hex(sha256(form->jinja())), .tokens = to_hex(tokens.finish())};
@@ -127,20 +136,20 @@ ReferenceKey reference_key(const TrainingData& data, const std::string& base_has
 bool compute_reference(const LanguageModel& model, const Config& config, TrainingData& data, Ranks& ranks,
                        const std::function<bool()>& stop, const std::function<void(double)>& progress) {
   ReferencePass pass(model, config, ranks);
-  const std::vector<NamedStore> stores = stores_of(data);
+  const std::vector<NamedPart> parts = filled_parts_of(data);
   double all = 0, done = 0;
-  const auto batches_of = [&](const NamedStore& one) {
-    return static_cast<double>(ceil_div(ceil_div(one.text->samples->count(), config.train.batch_size), index{ranks.size()}));
+  const auto batches_of = [&](const NamedPart& one) {
+    return static_cast<double>(ceil_div(ceil_div(one.data->evaluation()->count(), config.train.batch_size), index{ranks.size()}));
   };
-  for (const NamedStore& one : stores) {
+  for (const NamedPart& one : parts) {
     all += batches_of(one);
   }
-  for (const NamedStore& one : stores) {
-    auto found = pass(*one.text, stop, [&](index batches) { progress((done + static_cast<double>(batches)) / all); });
+  for (const NamedPart& one : parts) {
+    auto found = pass(*one.data, stop, [&](index batches) { progress((done + static_cast<double>(batches)) / all); });
     if (!found) {
       return false;
     }
-    one.text->preferences->set_reference(std::move(*found));
+    one.data->set_reference(std::move(*found));
     done += batches_of(one);
   }
   return true;
@@ -155,13 +164,9 @@ void write_reference(const std::filesystem::path& file, const TrainingData& data
                                    {"tokens", key.tokens},
                                    {"log_probabilities", nullptr}};
   nlohmann::ordered_json& parts = object["log_probabilities"] = nlohmann::ordered_json::object();
-  for (const SplitText& source : data.sources) {
-    for (const auto& [name, text] : {std::pair("train", &source.train), std::pair("validation", &source.validation)}) {
-      if (text->preferences != nullptr) {
-        const std::span<const double> numbers = text->preferences->reference();
-        parts[name] = {{"sha256", hash_of(numbers)}, {"values", std::vector<double>(numbers.begin(), numbers.end())}};
-      }
-    }
+  for (const NamedPart& part : parts_of(data)) {
+    const std::span<const double> numbers = part.data->preferences().reference();
+    parts[part.name] = {{"sha256", hash_of(numbers)}, {"values", std::vector<double>(numbers.begin(), numbers.end())}};
   }
   replace_file(file, json_text(object) + '\n');
 }
@@ -185,16 +190,16 @@ bool read_reference(const std::filesystem::path& file, TrainingData& data, const
   require_equal("base", key.base, "another reference model");
   require_equal("template", key.chat_template, "another chat template");
   require_equal("tokens", key.tokens, "other examples, another tokenizer or another length of windows");
-  for (const NamedStore& one : stores_of(data)) {
+  for (const NamedPart& one : filled_parts_of(data)) {
     const auto* const parts = find_value(*object, "log_probabilities");
     const auto* const part = parts != nullptr && parts->is_object() ? find_value(*parts, one.name) : nullptr;
     const auto* const list = part != nullptr && part->is_object() ? find_value(*part, "values") : nullptr;
-    const bool are_numbers = list != nullptr && list->is_array() && std::ssize(*list) == one.text->preferences->count() &&
+    const bool are_numbers = list != nullptr && list->is_array() && std::ssize(*list) == one.data->preferences().count() &&
                              std::ranges::all_of(*list, [](const auto& number) { return number.is_number(); });
     std::vector<double> numbers = are_numbers ? list->get<std::vector<double>>() : std::vector<double>();
     require_input(are_numbers && part->value("sha256", nlohmann::json()) == hash_of(numbers), file.string(), " is damaged: \"", one.name,
-                  "\" does not have the ", one.text->preferences->count(), " log-probabilities that were written", kHowToContinue);
-    one.text->preferences->set_reference(std::move(numbers));
+                  "\" does not have the ", one.data->preferences().count(), " log-probabilities that were written", kHowToContinue);
+    one.data->set_reference(std::move(numbers));
   }
   return true;
 }

@@ -10,9 +10,8 @@
 #include "train/model/language_model.h"
 #include "train/parallel/ranks.h"
 
-// The reference of preference tuning: the model as it is when the run starts, which is the base of adapters, or the first weights of a run
-// that trains all of them. Only its log-probabilities are needed. They are computed once, before the first step, and kept in the run's
-// folder.
+// The reference of preference tuning is the model as it is when the run starts: the base of adapters, or the first weights of a run that
+// trains all of them. Only its log-probabilities are needed. They are computed once, before the first step, and kept in the run's folder.
 namespace dikkat {
 
 /// Identifies what the log-probabilities were computed from: hashes of the reference's weights, of the chat template, and of all answers'
@@ -28,7 +27,7 @@ ReferenceKey reference_key(const TrainingData& data, const std::string& base_has
 bool compute_reference(const LanguageModel& model, const Config& config, TrainingData& data, Ranks& ranks,
                        const std::function<bool()>& stop, const std::function<void(double)>& progress);
 
-/// RUN_DIR/reference.json.
+/// Returns RUN_DIR/reference.json.
 std::filesystem::path reference_file(const std::filesystem::path& run_directory);
 /// Writes the data's log-probabilities. Throws Error if that fails.
 void write_reference(const std::filesystem::path& file, const TrainingData& data, const ReferenceKey& key);

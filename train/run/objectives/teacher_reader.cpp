@@ -29,14 +29,14 @@ TeacherFile open_teacher(const std::string& path) {
 TeacherReader::TeacherReader(const Config& config, const TrainingData& data)
     : config_(config.distill), file_(open_teacher(config.distill.file)) {
   const TeacherHeader& header = file_.header();
-  // The vocabulary: ids may be compared only if they stand for the same texts.
+  // Check the vocabulary: ids may be compared only if they stand for the same texts.
   const Tokenizer& tokenizer = *data.tokenizer;
   require_input(header.vocab_size == tokenizer.vocab_size() && header.vocabulary == hash_of_vocabulary(tokenizer),
                 "distill.file: ", config_.file, " was written by a teacher with another vocabulary (", header.vocab_size,
                 " tokens), expected the student's tokens and texts (", tokenizer.vocab_size(),
                 "); choose a teacher and a student with the same tokenizer");
-  // The tokens.
-  const TeacherPositions text(data, "distill.file");
+  // Check the tokens.
+  const TeacherPositions text = data.trained_targets("distill.file");
   const std::string tokens = text.hash();
   require_input(header.targets == text.targets() && header.tokens == tokens, "distill.file: ", config_.file,
                 " belongs to other tokens: it has ", header.targets, " targets with hash ", header.tokens.substr(0, 12),
@@ -44,7 +44,7 @@ TeacherReader::TeacherReader(const Config& config, const TrainingData& data)
                 "; give dikkat teach the same corpus and the same keys of [data] and [chat] (--config, --set), among them "
                 "data.val_fraction, data.split, "
                 "data.pack, data.window and chat.template");
-  // The temperature.
+  // Find the temperature.
   const auto found = std::ranges::find(header.temperatures, config_.temperature);
   require_input(found != header.temperatures.end(), "distill.temperature is ", config_.temperature, ", but ", config_.file,
                 " has the temperatures ", listed(header.temperatures),
@@ -66,7 +66,7 @@ Teacher TeacherReader::on(Tape& tape, const Batch& batch) {
     }
     const auto ids = std::span(ids_).subspan(static_cast<std::size_t>(i * top), size);
     file_.read(number, {.ids = ids, .log_probabilities = log_probabilities_, .tails = tails_});
-    // Probabilities at the temperature: the bins' parts of their sum.
+    // Compute probabilities at the temperature: the bins' parts of their sum.
     const auto out = std::span(probabilities_).subspan(static_cast<std::size_t>(i * (top + 1)), size + 1);
     double sum = std::exp(static_cast<double>(tails_[temperature_]));
     const double tail = sum;

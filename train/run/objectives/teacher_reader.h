@@ -13,8 +13,8 @@ namespace dikkat {
 /// The distributions of a teacher (dikkat teach) for the targets of batches.
 class TeacherReader {
  public:
-  /// Opens distill.file. Throws InputError if it is damaged, if it belongs to other tokens or to a tokenizer with other token texts, if it
-  /// lacks distill.temperature, or if the corpus cannot be taught (TeacherPositions).
+  /// Opens distill.file. Throws InputError if it is damaged, lacks distill.temperature, or belongs to other tokens or to a tokenizer with
+  /// other token texts. Throws it also if the corpus cannot be taught (TrainingData::trained_targets()).
   TeacherReader(const Config& config, const TrainingData& data);
 
   /// Returns the hash of the file.
@@ -28,7 +28,7 @@ class TeacherReader {
   std::size_t temperature_ = 0;  // the place of distill.temperature in the file's list
   std::vector<std::int32_t> ids_;
   std::vector<float> probabilities_;
-  std::vector<float> log_probabilities_, tails_;  // of one target
+  std::vector<float> log_probabilities_, tails_;  // values of one target
 };
 
 }  // namespace dikkat

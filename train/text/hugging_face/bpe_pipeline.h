@@ -18,7 +18,7 @@ class CharacterBpe;
 /// The contents of a tokenizer.json with a BPE model of any kind: a text is normalized, split into words, and each word is merged.
 struct BpePipeline {
   std::shared_ptr<const CharacterBpe> bpe;
-  AddedTokens added_tokens{};  // by id; each is a token of `bpe` too, or its id is free there, or comes after its last
+  AddedTokens added_tokens{};  // by id; each is a token of `bpe` too, or its id is free there, or comes after its last id
   // The fields of the file with these names, in JSON.
   std::string normalizer = "null";
   std::string pre_tokenizer = "null";

@@ -39,8 +39,8 @@ struct CharacterBpeRules {
   bool operator==(const CharacterBpeRules&) const = default;
 };
 
-/// Byte pair encoding over characters, as Hugging Face's tokenizers do it: a word starts as the tokens of its characters, and pairs are
-/// merged by rank. Immutable: threads may share an instance.
+/// Byte pair encoding over characters, as in Hugging Face's tokenizers. A word starts as the tokens of its characters, and pairs are merged
+/// by rank. Immutable: threads may share an instance.
 ///
 /// A word may have many megabytes (for SentencePiece, a text is one word). It is cut wherever no merge joins the two characters, which
 /// changes nothing: no token ever has both. The pieces are encoded separately, and those that occur again are remembered.

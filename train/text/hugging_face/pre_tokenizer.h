@@ -28,9 +28,9 @@ class PreTokenizer {
     std::vector<std::string_view> words{};
     std::deque<std::string> texts{};
   };
-  /// Splits a normalized text, which must be valid UTF-8. `lead` counts its first bytes that come from the first character of the whole
-  /// original text; 0 if it begins later or the character was removed. A word that begins within them is the first one, before which
-  /// Metaspace may put a space (prepend_scheme "first").
+  /// Splits a normalized text, which must be valid UTF-8. `lead` counts its first bytes that come from the original text's first character;
+  /// 0 if it begins later or the character was removed. A word that begins within them is the first one, before which Metaspace may put a
+  /// space (prepend_scheme "first").
   Words split(std::string_view text, std::size_t lead) const;
   /// Returns whether `lead` changes the words.
   bool marks_first() const;
@@ -44,8 +44,7 @@ class PreTokenizer {
   /// does not split.
   std::optional<std::string> only_regex() const;
 
-  /// Returns whether a text that is cut before the character `after` has the same words, except for a further cut there; false if that is
-  /// not known.
+  /// Returns whether a cut before the character `after` keeps the words, except for a further cut there; false if that is not known.
   bool allows_cut(char32_t after) const;
 
  private:

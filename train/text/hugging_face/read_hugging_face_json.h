@@ -12,8 +12,7 @@
 // Reads the files of Hugging Face's tokenizers. They may come from anywhere, so everything that is read is checked.
 namespace dikkat {
 
-/// The contents of a tokenizer.json: byte-level BPE with one of the splitters of `Splitter`, without a normalizer or with NFC; or BPE of
-/// any other kind.
+/// The contents of a tokenizer.json: byte-level BPE with a `Splitter`, without a normalizer or with NFC; or BPE of any other kind.
 using BpeContents = std::variant<BpeVocabulary, BpePipeline>;
 
 /// Returns the tokenizer with these contents.

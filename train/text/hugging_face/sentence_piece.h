@@ -7,8 +7,8 @@
 
 #include "train/text/hugging_face/bpe_pipeline.h"
 
-// SentencePiece's BPE, which GGUF calls "llama": a text is one word, in which "▁" stands for a space, and the adjacent pair whose token has
-// the highest score is merged first. A tokenizer.json has ranked merges instead of scores.
+// SentencePiece's BPE, which GGUF calls "llama": a text is one word, in which "▁" stands for a space. The adjacent pair whose token has the
+// highest score is merged first. A tokenizer.json has ranked merges instead of scores.
 namespace dikkat {
 
 /// How a tokenizer of SentencePiece's kind begins a text.
@@ -19,7 +19,7 @@ struct SentencePieceRules {
 /// Returns the rules if a tokenizer is of this kind; nullopt for others.
 std::optional<SentencePieceRules> sentence_piece_rules(const BpePipeline& contents);
 
-/// Returns a score for each token, so that merging by score equals merging by rank: the token whose first merge has the lowest rank has the
+/// Returns a score for each token, so that merging by score equals merging by rank. The token whose first merge has the lowest rank has the
 /// highest score. Throws InputError if two tokens without a merge could be merged by score. Throws it also if the merges of a token do not
 /// follow each other, unless that is an added token.
 std::vector<float> sentence_piece_scores(const BpePipeline& contents);

@@ -34,7 +34,7 @@ TokenTexts token_texts(std::vector<std::string> tokens);
 class VocabularyIds {
  public:
   /// Reads the text of a JSON object of ids by token. `added` is the number of added tokens, which may have further ids. Throws InputError
-  /// for anything else, a token or an id that occurs twice, an empty token, and an id that leaves many ids without a token.
+  /// for anything else, a token or an id that occurs twice, an empty token, and an id that leaves many ids unused.
   VocabularyIds(std::string_view json, std::size_t added);
   VocabularyIds(VocabularyIds&&) noexcept = default;
 

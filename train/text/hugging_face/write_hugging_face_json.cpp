@@ -93,8 +93,8 @@ ordered_json post_processor_of(const BpeVocabulary& vocabulary) {
   return {{"type", "Sequence"}, {"processors", std::move(processors)}};
 }
 
-/// Returns the number of ids whose tokens are in "vocab". With ignore_merges a piece spelled like an added token would become that token,
-/// so added tokens at the end are left out, as in Llama 3.
+/// Returns the number of ids whose tokens are in "vocab". With ignore_merges a piece spelled like an added token would become that token.
+/// So added tokens at the end are left out, as in Llama 3.
 index ids_in_vocabulary(const BpeVocabulary& vocabulary) {
   return vocabulary.bpe.ignores_merges() ? static_cast<index>(vocabulary.bpe.tokens().size()) : vocabulary.size();
 }

@@ -5,6 +5,7 @@
 #include "autograd/base/parallel.h"
 #include "tests/support/throws.h"
 #include "tests/train/run/tiny_run.h"
+#include "train/data/corpus/text_dataset.h"
 #include "train/model/trained_model.h"
 #include "train/run/new_run.h"
 #include "train/run/objectives/teacher_reader.h"
@@ -75,7 +76,7 @@ class Distilling : public ::testing::Test {
     Config c = config;
     c.distill = {};
     const NewRun run = load_new_run(c, {}, {});
-    const TeacherPositions text(run.data, "a test");
+    const TeacherPositions text = run.data.trained_targets("a test");
     const bool is_stream = text.is_stream();
     TeacherHeader header = teacher_header(text, *run.data.tokenizer,
                                           {.top = 8,
@@ -118,7 +119,7 @@ TEST_F(Distilling, TargetsHaveNumbers) {
       resolve(c);
     }
     const NewRun run = load_new_run(c, {}, {});
-    const TeacherPositions text(run.data, "a test");
+    const TeacherPositions text = run.data.trained_targets("a test");
     const auto token_of = [](const Batch& batch, std::size_t at) { return std::pair(batch.inputs[at], batch.targets[at]); };
     // The teacher's.
     std::vector<std::pair<Token, Token>> seen;
@@ -161,7 +162,7 @@ TEST_F(Distilling, ShuffledTargetsHaveTheNumbersOfTheirInputs) {
   Config c = student("documents.jsonl");
   c.data.order = DocumentOrder::shuffled;
   const NewRun run = load_new_run(c, {}, {});
-  const TokenStore& store = *run.data.sources.front().train.text;
+  const TokenStore& store = dynamic_cast<const TextDataset&>(*run.data.sources.front().train).tokens();
   const Samples& training = *run.data.sources.front().training;
   Batch batch;
   for (index i = 0; i < training.count(); ++i) {
@@ -311,7 +312,7 @@ TEST_F(Distilling, APlanCountsTheTeachersBins) {
   const MemoryPlan with = Trainer::plan(c).memory_plan();
   const NewRun run = load_new_run(c, {}, {});
   TeacherReader teacher(run.config, run.data);
-  LanguageModel model(run.config.model, run.data.tokenizer->vocab_size());
+  LanguageModel model(run.config->model, run.data.tokenizer->vocab_size());
   model.parameters().allocate(1);
   Tape tape;
   Batch batch;

@@ -139,7 +139,7 @@ TEST_F(OwnObjective, TrainsAndIsEvaluatedAndReported) {
 
   const TrainedModel trained = load_trained_model(folder / "run", {.choice = CheckpointChoice::newest});
   const Trainer again = Trainer::resume(folder / "run", {}, {}, std::make_shared<Ranks>(), make_later);
-  const Samples& held_out = *again.data().sources.front().validation.samples;
+  const Samples& held_out = *again.data().sources.front().validation->evaluation();
   EXPECT_NEAR(last.val_loss, mean_later_loss(*trained.model, held_out), 1e-5);
 }
 

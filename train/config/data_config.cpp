@@ -1,4 +1,4 @@
-#include "train/config/config.h"
+#include "train/config/data_config.h"
 
 namespace dikkat {
 
