@@ -93,6 +93,10 @@ Config configuration_of(const RunOptions& run, const TrainConfig& defaults, std:
   return config;
 }
 
+bool is_set(const RunOptions& run, const char* key) {
+  return std::ranges::any_of(run.set, [&](const std::string& setting) { return setting.starts_with(concat(key, '=')); });
+}
+
 std::vector<fs::path> recipes() {
   const fs::path program = program_file().parent_path();
   std::vector<fs::path> files;

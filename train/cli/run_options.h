@@ -26,6 +26,9 @@ struct RunOptions {
 /// file that differ from their defaults. Keys of a recipe that comes with the program do not count.
 Config configuration_of(const RunOptions& run, const TrainConfig& defaults = {}, std::vector<std::string>* written = nullptr);
 
+/// Returns whether the user sets this key with --set.
+bool is_set(const RunOptions& run, const char* key);
+
 /// The configurations that come with the program, sorted by name.
 std::vector<std::filesystem::path> recipes();
 

@@ -19,6 +19,7 @@ inline constexpr const char* kConfigHelp =
 inline constexpr const char* kInitFromHelp =
     "Start from the weights and tokenizer of a trained model: a run (its checkpoint with the lowest validation loss), a checkpoint, "
     "a Hugging Face folder or a GGUF file. Keys of [model] and [tokenizer] can be left out; those that are given must match the model";
+inline constexpr const char* kProfileHelp = "At the end, print a table of the time spent in each operation";
 inline constexpr const char* kSetHelp = "Set a key of the configuration, as section.key=value; overrides the file";
 
 /// Help of --base PATH.

@@ -23,6 +23,12 @@ void print_message(std::string_view line, int indent = 0, std::string_view betwe
 /// Prints a warning or an error in the same way, even with --quiet.
 void warn(std::string_view line, int indent = 0, std::string_view between = " ");
 
+inline constexpr int kLabelColumns = 10;
+/// Prints a message that begins with a label, such as "model"; its other lines are indented below the text.
+void print_labeled(std::string_view label, std::string_view text);
+/// Prints a warning in the same way, even with --quiet.
+void warn_labeled(std::string_view label, std::string_view text);
+
 /// Thrown if nothing reads standard output any more, as in `dikkat --help-config | head`. main() then ends the process as SIGPIPE does,
 /// without a message.
 class ClosedOutput : public Error {

@@ -19,6 +19,8 @@ std::string short_count(index number) {
                           : fmt::format("{:.2f} G", n / 1e9);
 }
 
+std::string counted(index number, std::string_view noun) { return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s"); }
+
 std::string clock_time(double seconds) {
   const auto s = static_cast<index>(std::llround(seconds));
   return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);

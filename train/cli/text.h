@@ -13,6 +13,8 @@ namespace dikkat {
 
 /// 124.4 M, 0.80 M, 12,345
 std::string short_count(index number);
+/// 1 thread, 4 threads
+std::string counted(index number, std::string_view noun);
 /// 1:02:03, 4:05
 std::string clock_time(double seconds);
 

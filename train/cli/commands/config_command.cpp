@@ -44,7 +44,7 @@ int config_show_command(const ConfigShowArguments& arguments) {
   std::vector<std::string> written;
   const PlannedRun run{.config = configuration_of({.config = file, .set = arguments.set}, {}, &written)};
   const Config& config = run.config;
-  note_keys_without_effect(std::span(&run, 1), written);
+  note_keys_without_effect(run, written);
   print_result(arguments.only_changed ? to_toml_of_changes(config) : to_recipe(config));
   flush_results();
   return 0;

@@ -163,7 +163,7 @@ Qwen and SmolLM2. The result is an ordinary run: resume, eval, sample, report an
       "interrupted there continues");
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);
   command.flag("--full", a->full, "Train all weights instead of adapters, with a lower learning rate");
-  command.flag("--profile", a->train.profile, "At the end, print a table of the time spent in each operation");
+  command.flag("--profile", a->train.profile, kProfileHelp);
 }
 
 }  // namespace dikkat

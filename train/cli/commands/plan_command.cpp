@@ -218,7 +218,7 @@ int plan_command(const PlanArguments& arguments) {
   }
   PlannedRun planned = trainer.planned();
   planned.facts.processes = arguments.ranks > 1;
-  note_keys_without_effect(std::span(&planned, 1), written);
+  note_keys_without_effect(planned, written);
   const Trial trial = run_trial(trainer, kSteps);
   const auto print = arguments.json ? print_run_plan_json : print_run_plan;
   print(trainer, trial, out, machine, product_rates(), arguments);
