@@ -15,7 +15,7 @@ struct TrainingOptions {
   std::function<void(const Trainer& trainer, bool losses_fall)> finished{};
 };
 
-/// Prints the remarks on a run that has just been made, and those of `keys` ("section.key", given by the user) that have no effect in it.
+/// Prints the remarks on a new or resumed run, and those of `keys` ("section.key", given by the user) that have no effect in it.
 void print_remarks(const Trainer& trainer, const std::vector<std::string>& keys);
 
 /// Trains a run to its end, or until a signal to any rank: prints the introduction, the progress and the result. Ranks other than the first

@@ -35,7 +35,7 @@ struct ModelArguments {
   std::string source{};               // RUN_DIR, FILE.h5, or the files of an imported model
   bool best = false, newest = false;  // if neither: the best checkpoint of RUN_DIR, or the newest if there was no evaluation
   ImportOptions import{};
-  std::string base{};  // --base; empty: where the adapters say
+  std::string base{};  // --base; empty: the path that the adapters have
 
   /// Throws InputError for options that contradict each other.
   ModelOptions options() const;
@@ -49,7 +49,7 @@ PackedType packing_named(const std::string& weights);
 DType cache_type_named(const std::string& cache);
 /// Adds --context and --tokenizer, which apply to imported models.
 void add_import_options(Command& command, ImportOptions& import);
-/// Adds --text-field and --replace-invalid, which say how texts are read.
+/// Adds --text-field and --replace-invalid, which decide how texts are read.
 void add_reading(Command& command, CorpusOptions& reading);
 
 }  // namespace dikkat

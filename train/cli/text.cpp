@@ -1,5 +1,6 @@
 #include "train/cli/text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "train/checkpoint/stored_name.h"
+#include "train/text/utf8.h"
 
 namespace dikkat {
 
@@ -50,6 +52,10 @@ std::string for_terminal(std::string_view text) {
     }
   }
   return shown;
+}
+
+std::string_view first_bytes(std::string_view text, index bytes) {
+  return text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min(bytes, std::ssize(text)))));
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -89,7 +89,7 @@ struct RecipeSize {
   std::string parameters = "-", time = "-";  // "-": unknown, since the recipe adapts any model
 };
 
-/// "40 s", "15 min", "3 h", "23 days".
+/// Returns "40 s", "15 min", "3 h" or "23 days".
 std::string rough_time(double seconds) {
   const auto [unit, name] = seconds < 90      ? std::pair(1.0, "s")
                             : seconds < 5400  ? std::pair(60.0, "min")

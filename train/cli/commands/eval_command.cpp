@@ -45,7 +45,7 @@ struct EvalArguments {
   std::vector<std::string> corpus;
   index stride = 0;
   std::string unknown = "refuse";
-  std::string score;  // which tokens of conversations count, in place of the run's chat.eval_loss
+  std::string score;  // which tokens of conversations are scored; empty: as the run's chat.eval_loss
   bool exact_match = false;
   std::string tasks;  // a file of questions
   std::string html;   // a page to write
@@ -157,7 +157,7 @@ std::vector<TextPart> validation_of(const TrainedModel& trained, const Config& c
   return parts;
 }
 
-/// Reads what is to be evaluated. Throws InputError if the model has no such text.
+/// Reads the texts to evaluate. Throws InputError if the model has no such text.
 std::vector<TextPart> texts_of(const EvalRequest& request, const TrainedModel& trained, const Tokenizer& tokenizer) {
   const bool is_own = request.corpus.empty();
   const std::string model = trained.origin.path().string();
@@ -183,7 +183,7 @@ std::vector<TextPart> texts_of(const EvalRequest& request, const TrainedModel& t
   return parts;
 }
 
-/// Selects what is scored. Throws InputError for options that do not fit the texts.
+/// Selects the scored tokens. Throws InputError for options that do not fit the texts.
 void choose_scored(const EvalRequest& request, const TrainedModel& trained, std::vector<TextPart>& parts) {
   for (TextPart& part : parts) {
     if (request.stride > 0) {
@@ -196,7 +196,7 @@ void choose_scored(const EvalRequest& request, const TrainedModel& trained, std:
                 trained.origin.path().string(), " is a GPT");
 }
 
-/// Returns the names of the files that paths of a corpus stand for, for the page.
+/// Lists the files of a corpus for the page.
 std::string files_of(const std::vector<std::string>& paths) {
   constexpr std::size_t kShown = 12;
   if (std::ranges::find(paths, kStandardInput) != paths.end()) {  // it can be read only once
@@ -232,11 +232,11 @@ std::string page_name_of(const EvalRequest& request, const TrainedModel& trained
   return part.name;
 }
 
-/// What was measured.
+/// The measured numbers.
 struct EvalResult {
   struct Part {
     std::string name;
-    double share;  // of the windows
+    double share;  // the part's share of the windows
     Evaluation loss;
   };
   std::vector<Part> parts;
@@ -288,7 +288,7 @@ std::optional<EvalResult> measure_losses(const EvalRequest& request, const Train
     losses.push_back({.name = part.name, .share = part.share, .loss = *loss});
     weighted.push_back({.of = *loss, .share = part.share});
   }
-  // Combine the losses, and what they are over.
+  // Combine the losses, and the fingerprints of the scored tokens.
   const Evaluation all = mean(weighted);
   require(std::isfinite(all.loss), trained.origin.path().string(), ": the loss is ", all.loss,
           ", expected a number: the model's finite weights give infinite activations");
@@ -422,6 +422,7 @@ intervals.)";
   const auto a = std::make_shared<EvalArguments>();
   Command command = program.add("eval", "Measure the loss on the validation part of the run's corpus, or on another text", kExamples,
                                 [a] { return eval_command(*a); });
+  // Declare the model, the text, and what is scored.
   add_model(command, a->model);
   add_weights(command, a->weights);
   command.text("--cache", a->cache, "TYPE",
@@ -435,6 +436,7 @@ intervals.)";
                "Which tokens of conversations are scored: answers, last_answer or all; by default as the run's chat.eval_loss");
   command.text("--unknown", a->unknown, "WORD",
                "What to do with characters of --corpus that a character tokenizer does not know: refuse the text, or skip them and warn");
+  // Declare other measures, and the forms of the output.
   command.flag("--exact-match", a->exact_match, "Also measure the share of sources for which an encoder-decoder writes exactly the target");
   command.text("--tasks", a->tasks, "FILE.jsonl",
                "Ask the questions in this file instead: multiple choice by likelihood, and exact answers");
