@@ -52,19 +52,14 @@ struct EvalArguments {
   bool json = false;
 };
 
-/// The options, checked as far as they can be without the model.
-struct EvalRequest {
-  ModelArguments model;
-  PackedType weights;
-  DType cache;
-  std::vector<std::string> corpus;  // empty: the validation part of the run's own corpus
-  index stride;                     // 0: all tokens of a window are scored
-  bool skips_unknown;
-  std::optional<ScoredText> score;
-  bool exact_match;
-  std::string tasks;  // questions to ask instead of measuring a loss; may be empty
-  std::string html;   // may be empty
-  bool json;
+/// The options, checked as far as they can be without the model. The words among them are read.
+struct EvalRequest : EvalArguments {
+  PackedType packing;
+  DType keys;                        // the type of --cache
+  std::optional<ScoredText> scored;  // nullopt: the run's chat.eval_loss
+
+  bool is_of_run() const { return corpus.empty(); }  // evaluates the validation part of the run's own corpus
+  bool skips_unknown() const { return unknown == "skip"; }
 };
 
 /// Throws InputError for values that are not possible, and for options that do not go together.
@@ -72,25 +67,15 @@ EvalRequest request_of(const EvalArguments& a) {
   require_input(a.unknown == "refuse" || a.unknown == "skip", "--unknown is ", a.unknown, ", expected refuse or skip");
   require_input(a.unknown == "refuse" || !a.corpus.empty(),
                 "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
-  const auto score = value_named<ScoredText>(a.score);
-  require_input(score || a.score.empty(), "--score is ", a.score, ", expected answers, last_answer or all");
-  const DType cache = cache_type_named(a.cache);
+  const auto scored = value_named<ScoredText>(a.score);
+  require_input(scored || a.score.empty(), "--score is ", a.score, ", expected answers, last_answer or all");
+  const DType keys = cache_type_named(a.cache);
   if (!a.tasks.empty()) {
     require_input(a.corpus.empty() && a.html.empty() && a.stride == 0 && !a.exact_match,
                   "--tasks asks questions instead of measuring a loss: leave out --corpus, --html, --stride and --exact-match");
-    require_input(cache == DType::f32, "--tasks asks questions instead of measuring a loss: leave out --cache");
+    require_input(keys == DType::f32, "--tasks asks questions instead of measuring a loss: leave out --cache");
   }
-  return {.model = a.model,
-          .weights = packing_named(a.weights),
-          .cache = cache,
-          .corpus = a.corpus,
-          .stride = a.stride,
-          .skips_unknown = a.unknown == "skip",
-          .score = score,
-          .exact_match = a.exact_match,
-          .tasks = a.tasks,
-          .html = a.html,
-          .json = a.json};
+  return {a, packing_named(a.weights), keys, scored};
 }
 
 /// A text to evaluate: that of --corpus, or one source of the run.
@@ -119,7 +104,7 @@ void report_learned_text(const std::vector<std::string>& corpus, const std::vect
 /// Returns the text of --corpus.
 TextPart corpus_of(const EvalRequest& request, Config config, const Tokenizer& tokenizer, const std::vector<std::string>& learned) {
   LoadingLine line;
-  if (request.skips_unknown) {
+  if (request.skips_unknown()) {
     config.data.cache = "off";  // cached tokens are those of the whole text
   }
   try {
@@ -159,23 +144,22 @@ std::vector<TextPart> validation_of(const TrainedModel& trained, const Config& c
 
 /// Reads the texts to evaluate. Throws InputError if the model has no such text.
 std::vector<TextPart> texts_of(const EvalRequest& request, const TrainedModel& trained, const Tokenizer& tokenizer) {
-  const bool is_own = request.corpus.empty();
   const std::string model = trained.origin.path().string();
   require_input(
-      !is_own || !trained.config.preference.is_on(), model,
+      !request.is_of_run() || !trained.config.preference.is_on(), model,
       " was trained on preferences: their loss and accuracy at each evaluation are in its report (dikkat report) and metrics.jsonl; "
       "to measure the loss of a text or of conversations, name it with --corpus, and to count exact answers, use --tasks");
-  require_input(!is_own || trained.origin.checkpoint() != nullptr, model,
+  require_input(!request.is_of_run() || trained.origin.checkpoint() != nullptr, model,
                 " is an imported model, which has no corpus of its own: name the text to evaluate with --corpus");
   Config config = trained.config;
-  if (request.score) {
-    config.chat.eval_loss = *request.score;
+  if (request.scored) {
+    config.chat.eval_loss = *request.scored;
   }
   config.preference = {};
   const std::vector<std::string> learned = config.data.training_paths();
-  announce_corpus(is_own ? learned : request.corpus);
+  announce_corpus(request.is_of_run() ? learned : request.corpus);
   std::vector<TextPart> parts;
-  if (is_own) {
+  if (request.is_of_run()) {
     parts = validation_of(trained, config, request.model.source);
   } else {
     parts.push_back(corpus_of(request, config, tokenizer, learned));
@@ -190,7 +174,7 @@ void choose_scored(const EvalRequest& request, const TrainedModel& trained, std:
       set_stride(part.text, trained.config, request.stride);
     }
   }
-  require_input(!request.score || std::ranges::any_of(parts, [](const TextPart& part) { return part.text.conversations != nullptr; }),
+  require_input(!request.scored || std::ranges::any_of(parts, [](const TextPart& part) { return part.text.conversations != nullptr; }),
                 "--score applies only to conversations, but the text has none: leave it out");
   require_input(!request.exact_match || parts.front().text.pairs != nullptr, "--exact-match needs an encoder-decoder, but ",
                 trained.origin.path().string(), " is a GPT");
@@ -219,7 +203,7 @@ std::string files_of(const std::vector<std::string>& paths) {
 
 /// Returns which files a text consists of, for the page.
 std::string page_name_of(const EvalRequest& request, const TrainedModel& trained, const TextPart& part) {
-  if (!request.corpus.empty()) {
+  if (!request.is_of_run()) {
     return files_of(request.corpus);
   }
   for (const DataSource& source : trained.config.data.all_sources()) {
@@ -264,7 +248,7 @@ std::optional<EvalResult> measure_losses(const EvalRequest& request, const Train
     scorer.listen([page](const Batch& batch, std::span<const double> losses) { page->add(batch, losses); });
   }
   Evaluator evaluator(scorer);
-  evaluator.round_keys(request.cache);
+  evaluator.round_keys(request.keys);
   // Check that the activations fit the machine, before any text is evaluated.
   std::size_t bytes = 0;
   for (const TextPart& part : parts) {
@@ -311,8 +295,8 @@ void print_json_of(const EvalResult& result, const EvalRequest& request, const M
                                 {"bits_per_byte", result.bits_per_byte},
                                 {"tokens", mean.tokens},
                                 {"scored", {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}}},
-                                {"weights", name_of(request.weights)},
-                                {"cache", name_of(request.cache)},
+                                {"weights", request.weights},
+                                {"cache", request.cache},
                                 {"step", origin.state().step},
                                 {"checkpoint", origin.path().string()}};
   for (const auto& [name, share, loss] : result.parts) {
@@ -357,17 +341,17 @@ void print_table_of(const EvalResult& result) {
 int eval_command(const EvalArguments& arguments) {
   start_threads();
   const EvalRequest request = request_of(arguments);
-  const TrainedModel trained = load_trained_model(request.model.source, request.model.options(), request.weights);
+  const TrainedModel trained = load_trained_model(request.model.source, request.model.options(), request.packing);
   const std::string model = trained.origin.path().string();
   report_chosen_checkpoint(request.model, trained.origin);
-  require_input(request.cache == DType::f32 || trained.model->is_gpt(), "--cache is for a GPT, but ", model, " is an encoder-decoder");
+  require_input(request.keys == DType::f32 || trained.model->is_gpt(), "--cache is for a GPT, but ", model, " is an encoder-decoder");
   if (!request.tasks.empty()) {
     stop_in_order();
     return eval_tasks(trained, request.tasks, request.json);
   }
   // Read the text.
   const SkippingTokenizer skipping(*trained.tokenizer);
-  const Tokenizer& tokenizer = request.skips_unknown ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
+  const Tokenizer& tokenizer = request.skips_unknown() ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
   std::vector<TextPart> parts = texts_of(request, trained, tokenizer);
   if (const std::string skipped = skipping.skipped(); !skipped.empty()) {
     warn("left out characters that the model does not know: " + skipped);
@@ -382,7 +366,7 @@ int eval_command(const EvalArguments& arguments) {
   }
   std::optional<EvalResult> result = measure_losses(request, trained, tokenizer, parts, page ? &*page : nullptr);
   if (result && page) {
-    page->write(request.html, request.corpus.empty() ? "The validation text" : names_of(request.corpus), model);
+    page->write(request.html, request.is_of_run() ? "The validation text" : names_of(request.corpus), model);
   }
   if (result && request.exact_match) {
     result->match = exact_match(*trained.model, *trained.tokenizer, *parts.front().text.pairs, {}, stop_requested);
@@ -395,8 +379,8 @@ int eval_command(const EvalArguments& arguments) {
   if (request.json) {
     print_json_of(*result, request, trained.origin);
   } else {
-    print_message(model + (request.corpus.empty() ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
-                                                  : ", all of " + names_of(request.corpus)));
+    print_message(model + (request.is_of_run() ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
+                                               : ", all of " + names_of(request.corpus)));
     print_table_of(*result);
   }
   flush_results();
