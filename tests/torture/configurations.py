@@ -106,11 +106,14 @@ def wrong_values(key, description, default):
     }[kind]
 
 
+NOT_TOML = ("huge", "1e400", "capital")  # values whose line the message names, but not their key
+
+
 def by_key(bench):
     for key, description, default in keys_of(bench):
         section, name = key.split(".")
         for label, value in wrong_values(key, description, default):
-            yield case(f"{key} {label}", with_value(key, value), "config.toml", name)
+            yield case(f"{key} {label}", with_value(key, value), "config.toml:" if label in NOT_TOML else name)
         misspelled = f"{name[0]}x{name[1:]}"  # so near that the key itself is suggested
         yield case(f"{key} misspelled", with_value(f"{section}.{misspelled}", "1"), "config.toml", misspelled, key)
         yield case(f"{key} twice", with_value(key, "1").replace(f"\n{name} = 1\n", f"\n{name} = 1\n{name} = 1\n", 1), "config.toml", name)
@@ -150,7 +153,7 @@ def by_hand(bench):
     for assignment, word in (("model.n_layer", "model.n_layer"), ("=1", "--set"), ("model.=1", "--set"), (".=", "--set"),
                              ("model.n_layer=", "n_layer"), ("model.n_layer=nan", "n_layer"), ("train.max_steps=1e400", "max_steps"),
                              ("optim.learning_rate=1e400", "learning_rate"), ("model.n_layer=0x10000000000000000", "n_layer"),
-                             ("modle.n_layer=1", "[model]")):
+                             ("modle.n_layer=1", "model.n_layer")):
         yield case(f"--set {assignment}", good, word, arguments=["--set", assignment])
 
 

@@ -14,6 +14,7 @@
 #include "train/cli/assistant_chats.h"
 #include "train/cli/assistant_planner.h"
 #include "train/cli/assistant_report.h"
+#include "train/cli/commands/resume_command.h"
 #include "train/cli/commands/train_command.h"
 #include "train/cli/eval_tasks.h"
 #include "train/cli/signals.h"

@@ -22,7 +22,7 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option& required();
-  /// If the user gives the option, its name is added to `given`.
+  /// Adds the option's name to `given` if the user gives it.
   Option& note_in(std::vector<std::string>& given);
 
  private:
@@ -36,15 +36,15 @@ class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
 
-  /// A path or other text. It must not be empty, since that is usually a mistake, such as an unset shell variable.
+  /// Adds an option for a path or another string. An empty one is refused: it is usually a mistake, such as an unset shell variable.
   Option text(const char* name, std::string& value, const char* type, const std::string& help);
-  /// Several texts after one name. The option may also be given several times.
+  /// Adds an option that takes several strings after its name, and may be given several times.
   Option texts(const char* name, std::vector<std::string>& values, const char* type, const std::string& help);
-  /// One text after the name. The option may be given several times.
+  /// Adds an option that takes one string after its name, and may be given several times.
   Option repeated(const char* name, std::vector<std::string>& values, const char* type, const std::string& help);
-  /// A text that may be empty.
+  /// Adds an option for a string that may be empty.
   Option any_text(const char* name, std::optional<std::string>& value, const char* type, const std::string& help);
-  /// A number from `low` to `high`. A default outside of this range means "not given", and --help does not show it.
+  /// Adds an option for a number from `low` to `high`. A default outside of this range means "not given", and --help does not show it.
   template <class N>
   Option number(const char* name, N& value, N low, N high, const std::string& help);
   Option flag(const char* names, bool& value, const std::string& help);
@@ -56,16 +56,16 @@ class Command {
 /// A group of commands: the program, or a word in front of several commands, such as `tokenizer`.
 class Commands {
  public:
-  /// `chosen` becomes the action of the command that the user names.
+  /// Sets `chosen` to the action of the command that the user names.
   Commands(CLI::App& app, std::function<int()>& chosen) : app_(&app), chosen_(&chosen) {}
 
-  /// `examples` is the end of the command's help. `action` does the work and returns the exit code; it may throw InputError (exit code 2)
-  /// or Error (1).
+  /// Adds a command. `examples` is the end of its help. `action` does the work and returns the exit code; it may throw InputError (exit
+  /// code 2) or Error (1).
   Command add(const char* name, const char* what, const char* examples, std::function<int()> action);
   Commands group(const char* name, const char* what);
-  /// A group that is also a command: `action` runs if none of its commands is named.
+  /// Adds a group that is also a command: `action` runs if none of its commands is named.
   Commands group(const char* name, const char* what, std::function<int()> action);
-  /// The options of the group itself.
+  /// Returns the options of the group itself.
   Command own() { return Command(*app_); }
   /// Returns a function that describes the group with all that has been added when it is called.
   std::function<CommandDescription()> describer() const;

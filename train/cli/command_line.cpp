@@ -1,12 +1,12 @@
 #include "train/cli/command_line.h"
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
@@ -15,7 +15,6 @@
 #include "train/cli/streams.h"
 #include "train/cli/version.h"
 #include "train/config/render.h"
-#include "train/config/schema.h"
 #include "train/system/nearest_word.h"
 
 namespace dikkat {
@@ -91,27 +90,20 @@ struct CommandLine {
   }
 };
 
-/// Returns "; did you mean WORD?" if one of the words is similar, and `otherwise` if not.
+/// Returns "; did you mean WORD?" if one of the words is similar; otherwise `otherwise`.
 std::string guess(const std::vector<std::string>& words, const std::string& word, const std::string& otherwise) {
   const std::vector<std::string_view> views(words.begin(), words.end());
   const std::string_view nearest = nearest_word(views, word);
   return nearest.empty() ? otherwise : concat("; did you mean ", nearest, "?");
 }
 
-/// Lists the commands: "train, resume, eval".
-std::string names_of_commands(const CLI::App& command) {
-  std::string list;
-  for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
-    list += concat(list.empty() ? "" : ", ", one->get_name());
+std::vector<std::string> names_of_commands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(one->get_name());
   }
-  return list;
+  return names;
 }
-
-/// An argument that neither the command nor an option accepts.
-struct Stray {
-  std::string text;
-  std::string next;  // the argument after it; empty if there is none
-};
 
 std::vector<std::string> options_of(const CLI::App& command) {
   std::vector<std::string> names;
@@ -123,75 +115,24 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
-bool has_option(const CLI::App& command, const std::string& name) { return std::ranges::count(options_of(command), name) > 0; }
-
-/// Returns the words of the first command below `from` that has the option, such as "tokenizer train"; empty if none has it.
-std::string command_with(const CLI::App& from, const std::string& option) {
-  for (const CLI::App* one : from.get_subcommands([](const CLI::App*) { return true; })) {
-    if (has_option(*one, option)) {
-      return one->get_name();
+/// Returns the error for an argument that neither the command nor an option accepts. `path` has the words of the command, each followed by
+/// a space.
+std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& path, const std::string& stray) {
+  if (stray.starts_with('-')) {
+    const std::string name = stray.substr(0, stray.find('='));
+    std::vector<std::string> options = options_of(command);
+    if (&command != &app && std::ranges::find(options, name) != options.end()) {
+      return concat(name, " belongs after the command: dikkat ", path, "... ", name, " ...");
     }
-    if (const std::string inner = command_with(*one, option); !inner.empty()) {
-      return concat(one->get_name(), ' ', inner);
-    }
+    std::ranges::copy(options_of(app), std::back_inserter(options));
+    return concat("unknown option ", stray, guess(options, name, ""));
   }
-  return "";
-}
-
-/// Returns "--set train.max_steps=40" for --max-steps 40, since that is the name of a key; empty for another name.
-std::string setting_for(const std::string& option, const std::string& value) {
-  std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
-  std::ranges::replace(name, '-', '_');
-  std::string list;
-  for (const schema::Key& key : schema::keys()) {
-    if (key.name == name || key.path() == name) {
-      append_to(list, concat(list.empty() ? "--set " : " or ", key.path(), '=', value.empty() ? "VALUE" : value));
-    }
-  }
-  return list;
-}
-
-std::string describe_unknown_option(const CLI::App& app, const CLI::App& command, const std::string& path, const Stray& stray) {
-  const std::size_t end = std::min(stray.text.find('='), stray.text.size());
-  const std::string name = stray.text.substr(0, end);
-  const bool is_named = &command != &app;
-  if (const std::string words = is_named ? path : command_with(app, name) + ' ';
-      words.size() > 1 && (!is_named || has_option(command, name))) {
-    return concat(name, " belongs after ", is_named ? "the" : "a", " command: dikkat ", words, "... ", name, " ...");
-  }
-  if (has_option(command, "--set")) {
-    const bool is_value = !stray.next.starts_with('-') && stray.next.find('/') == std::string::npos;
-    const std::string value = end < stray.text.size() ? stray.text.substr(end + 1) : is_value ? stray.next : "";
-    if (const std::string setting = setting_for(name, value); !setting.empty()) {
-      return concat("unknown option ", stray.text, "; keys of the configuration are set with ", setting);
-    }
-  }
-  std::vector<std::string> options = options_of(command);
-  for (std::string& option : options_of(app)) {
-    options.push_back(std::move(option));
-  }
-  return concat("unknown option ", stray.text, guess(options, name, ""));
-}
-
-/// Returns the error for an argument that the command does not accept. `path` has the words of the command, each followed by a space.
-std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& path, const Stray& one) {
-  if (one.text.starts_with('-')) {
-    return describe_unknown_option(app, command, path, one);
-  }
-  const std::string& stray = one.text;
-  const auto subcommands = command.get_subcommands([](const CLI::App*) { return true; });
-  if (subcommands.empty()) {
+  const std::vector<std::string> commands = names_of_commands(command);
+  if (commands.empty()) {
     return concat(command.get_name(), " does not take the argument ", stray);
   }
-  std::vector<std::string> commands;
-  for (const CLI::App* sub : subcommands) {
-    commands.push_back(sub->get_name());
-  }
-  std::error_code none;
-  if (has_option(command, "--in") && std::filesystem::exists(stray, none)) {
-    return concat("unknown command ", stray, "; to name a folder: dikkat ", path, "--in ", stray);
-  }
-  return concat("unknown command ", stray, guess(commands, stray, concat("; the commands are ", names_of_commands(command))));
+  return concat("unknown command ", stray,
+                guess(commands, stray, concat("; the commands are ", fmt::to_string(fmt::join(commands, ", ")))));
 }
 
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, std::span<char*> arguments) {
@@ -204,16 +145,12 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
   const CLI::App& command = *named;
   const std::string advice = concat(" (see dikkat ", path, "--help)");
 
-  const auto strays = app.remaining(true);
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (std::find(strays.begin(), strays.end(), arguments[i]) != strays.end()) {
-      const Stray stray{.text = arguments[i], .next = i + 1 < arguments.size() ? arguments[i + 1] : ""};
-      fail_input(describe_stray(app, command, path, stray), advice);
-    }
+  const std::vector<std::string> strays = app.remaining(true);
+  if (const auto stray = std::ranges::find_first_of(arguments, strays); stray != arguments.end()) {
+    fail_input(describe_stray(app, command, path, *stray), advice);
   }
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
-      !command.get_subcommands([](const CLI::App*) { return true; }).empty()) {
-    fail_input("dikkat ", path, "needs one of its commands: ", names_of_commands(command), advice);
+  if (const auto commands = names_of_commands(command); dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !commands.empty()) {
+    fail_input("dikkat ", path, "needs one of its commands: ", fmt::to_string(fmt::join(commands, ", ")), advice);
   }
   const std::string what = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
@@ -235,6 +172,7 @@ std::string& the_command() {
 const std::string& running_command() { return the_command(); }
 
 int run_command_line(int argc, char** argv) {
+  // Parse the arguments. Help ends the program by an exception.
   CommandLine line;
   try {
     line.app.parse(argc, argv);
@@ -251,6 +189,7 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     refuse(line.app, e, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   }
+  // Without a command, print the version or the help.
   if (line.version) {
     print_result(line.verbose ? version_report() : version_line());
     flush_results();
@@ -261,6 +200,7 @@ int run_command_line(int argc, char** argv) {
     constexpr int kUsage = 2;
     return kUsage;
   }
+  // Run the command.
   if (line.quiet) {
     be_quiet();
   }

@@ -8,7 +8,7 @@ namespace dikkat {
 void add_assistant(Commands& program);
 void add_train(Commands& program);
 void add_finetune(Commands& program);
-void add_resume(Commands& program);  // in train_command.cpp
+void add_resume(Commands& program);
 void add_eval(Commands& program);
 void add_sample(Commands& program);
 void add_import(Commands& program);

@@ -20,7 +20,7 @@ void for_each_command(const CommandDescription& program, const std::function<voi
   visit(visit, "", program);
 }
 
-/// Quotes the text for a shell without escapes in '...'.
+/// Quotes a string for a shell that has no escapes in '...'.
 std::string in_single_quotes(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
@@ -29,13 +29,7 @@ std::string in_single_quotes(const std::string& text) {
   return out + "'";
 }
 
-/// The options whose values the program lists: recipes and keys.
-constexpr std::string_view kTakesRecipe = "--config";
-constexpr std::string_view kTakesKeys[] = {"--set", "--vary"};
-
-bool takes_keys(const std::string& option) { return std::ranges::find(kTakesKeys, option) != std::end(kTakesKeys); }
-
-/// The names of an option; empty for an argument.
+/// Returns the names of an option; empty for an argument.
 std::vector<std::string> own_names(const OptionDescription& option) {
   return option.is_argument ? std::vector<std::string>() : option.names;
 }
@@ -69,11 +63,13 @@ std::string paths_of(const CommandDescription& program) {
 
 /// Returns the script for bash, which completes file names (-o default) where neither an option nor a command can follow.
 std::string for_bash(const CommandDescription& program) {
+  // Collect what each command offers.
   std::string cases;
   for_each_command(program, [&](const std::string& words, const CommandDescription& command) {
     cases += concat("    ", in_single_quotes(words), ") commands=", in_single_quotes(command_names(command)),
                     " options=", in_single_quotes(option_names(command)), " ;;\n");
   });
+  // Find the command in the words so far, and offer what fits.
   return "# bash completion for dikkat, made by: dikkat completion bash\n"
          "_dikkat() {\n"
          "  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path= option= commands= options= words= i next\n"
@@ -108,6 +104,7 @@ std::string for_bash(const CommandDescription& program) {
 
 /// Returns the script for zsh. Its _describe takes "name:text": a name contains no colon, and the text is one line.
 std::string for_zsh(const CommandDescription& program) {
+  // Collect what each command offers.
   std::string cases;
   for_each_command(program, [&](const std::string& words, const CommandDescription& command) {
     std::string commands, options;
@@ -121,6 +118,7 @@ std::string for_zsh(const CommandDescription& program) {
     }
     cases += concat("    ", in_single_quotes(words), ") commands=(", commands, " ) options=(", options, " ) ;;\n");
   });
+  // Find the command in the words so far, and offer what fits.
   return "#compdef dikkat\n# zsh completion for dikkat, made by: dikkat completion zsh\n"
          "_dikkat() {\n"
          "  local path_= option= i word\n"
@@ -156,7 +154,7 @@ std::string for_zsh(const CommandDescription& program) {
 std::string for_fish(const CommandDescription& program) {
   std::string lines = "# fish completion for dikkat, made by: dikkat completion fish\n";
   for_each_command(program, [&](const std::string& words, const CommandDescription& command) {
-    // The condition: all words of the command were seen, and none of its own commands.
+    // The lines apply if all words of the command were seen, and none of its own commands.
     std::string condition;
     for (std::size_t at = 0; at < words.size();) {
       const std::size_t end = std::min(words.find(' ', at), words.size());
@@ -171,15 +169,17 @@ std::string for_fish(const CommandDescription& program) {
       condition += concat(condition.empty() ? "not " : "; and not ", "__fish_seen_subcommand_from", further);
     }
     const std::string begin = condition.empty() ? "complete -c dikkat" : concat("complete -c dikkat -n ", in_single_quotes(condition));
+    // Write a line for each command and option.
     for (const CommandDescription& one : command.commands) {
       lines += concat(begin, " -f -a ", one.name, " -d ", in_single_quotes(one.what), "\n");
     }
     for (const OptionDescription& option : command.options) {
       for (const std::string& name : own_names(option)) {
         const bool is_long = name.starts_with("--");
-        const char* values = name == kTakesRecipe ? " -a '(dikkat config list --names 2>/dev/null)'"
-                             : takes_keys(name)   ? " -f -a '(dikkat config keys 2>/dev/null | string replace -r \"\\$\" =)'"
-                                                  : "";
+        const char* values = name == "--config" ? " -a '(dikkat config list --names 2>/dev/null)'"
+                             : name == "--set" || name == "--vary"
+                                 ? " -f -a '(dikkat config keys 2>/dev/null | string replace -r \"\\$\" =)'"
+                                 : "";
         lines += concat(begin, is_long ? " -l " : " -s ", name.substr(is_long ? 2 : 1), option.type.empty() ? "" : " -r", values, " -d ",
                         in_single_quotes(option.help), "\n");
       }

@@ -8,7 +8,6 @@
 
 #include "train/cli/text.h"
 #include "train/text/scripts.h"
-#include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
@@ -18,24 +17,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kScriptsInText = 4, kLinesInText = 3, kRepeatsInText = 3;
 constexpr index kBytesOfLine = 40;
 
-/// Returns at most `bytes` bytes of the beginning of a text, as whole characters.
-std::string first_bytes(const std::string& text, index bytes) {
-  return text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min(bytes, static_cast<index>(text.size())))));
-}
-
 double mean_length(const CorpusSummary& summary) {
   return static_cast<double>(summary.facts.bytes) / static_cast<double>(summary.facts.documents);
 }
 
-index count_all(const std::vector<ScriptCount>& scripts) {
-  index all = 0;
-  for (const auto& [name, count] : scripts) {
-    all += count;
-  }
-  return all;
-}
-
-/// The next of 1, 2, 5, 10, 20, 50, ...
+/// Returns the next number of 1, 2, 5, 10, 20, 50, ...
 index next_bound(index bound) {
   index ten = 1;
   while (10 * ten <= bound) {
@@ -90,6 +76,7 @@ std::string CorpusSummary::describe(const TextPlace& place) const {
 
 Json to_json(const CorpusSummary& summary) {
   const CorpusStatistics& found = summary.statistics;
+  // Count files, characters and tokens.
   Json object{{"corpus", summary.paths},
               {"files", summary.corpus.files.size()},
               {"documents", summary.facts.documents},
@@ -107,12 +94,14 @@ Json to_json(const CorpusSummary& summary) {
     const auto at = static_cast<std::size_t>(part);
     object[name] = {{"bytes", summary.bytes[at]}, {"documents", summary.documents[at]}, {"tokens", summary.tokens[at]}};
   }
-  object["validation"]["files"] = Json::array();  // with their bytes of text for validation
+  // List the files that have text for validation.
+  object["validation"]["files"] = Json::array();
   for (std::size_t i = 0; i < summary.split.size(); ++i) {
     if (const index bytes = summary.facts.bytes_of_files[i] - summary.split[i]; bytes > 0) {
       object["validation"]["files"].push_back({{"file", summary.corpus.files[i].name}, {"bytes", bytes}});
     }
   }
+  // Describe documents and characters.
   object["lengths"] = {{"shortest", length_at(found.lengths, 0)},        {"percentile_10", length_at(found.lengths, 0.1)},
                        {"median", length_at(found.lengths, 0.5)},        {"mean", mean_length(summary)},
                        {"percentile_90", length_at(found.lengths, 0.9)}, {"longest", length_at(found.lengths, 1)},
@@ -121,6 +110,7 @@ Json to_json(const CorpusSummary& summary) {
   for (const auto& [script, count] : count_scripts(found.characters)) {
     object["scripts"].push_back({{"script", script}, {"characters", count}});
   }
+  // List duplicates and long lines with their places.
   object["duplicates"] = {{"documents", found.repeats}, {"bytes", found.repeated_bytes}, {"most", Json::array()}};
   for (const CorpusStatistics::Repeated& one : found.repeated) {
     object["duplicates"]["most"].push_back(
@@ -142,6 +132,7 @@ std::string to_text(const CorpusSummary& summary) {
   const CorpusStatistics& found = summary.statistics;
   std::string text;
   const auto show = [&](const char* name, const std::string& value) { text += fmt::format("{:<12}{}\n", name, value); };
+  // Show counts of files, characters and tokens.
   show("files", grouped_digits(static_cast<index>(summary.corpus.files.size())));
   if (!summary.corpus.skipped.empty()) {
     show("", describe(summary.corpus.skipped));
@@ -161,6 +152,7 @@ std::string to_text(const CorpusSummary& summary) {
   if (const std::string note = note_on_split(summary.names(), summary.facts.bytes_of_files, summary.split); !note.empty()) {
     show("", for_terminal(note));
   }
+  // Show lengths and duplicates of documents.
   if (summary.facts.documents > 1) {
     show("lengths", fmt::format("median {} bytes, mean {}; 10 % have at most {}, 10 % at least {}; the longest {}",
                                 grouped_digits(length_at(found.lengths, 0.5)), grouped_digits(std::llround(mean_length(summary))),
@@ -175,8 +167,12 @@ std::string to_text(const CorpusSummary& summary) {
                            for_terminal(summary.describe(one.first)), for_terminal(summary.describe(one.second))));
     }
   }
+  // Show the scripts and their shares.
   const std::vector<ScriptCount> scripts = count_scripts(found.characters);
-  const auto all = static_cast<double>(count_all(scripts));
+  double all = 0;
+  for (const auto& [script, count] : scripts) {
+    all += static_cast<double>(count);
+  }
   std::string shares;
   for (std::size_t i = 0; i < std::min(scripts.size(), kScriptsInText); ++i) {
     const auto& [script, count] = scripts[i];
@@ -184,6 +180,7 @@ std::string to_text(const CorpusSummary& summary) {
                           script == kCommonScript ? " (spaces, digits, signs)" : "");
   }
   show("scripts", shares + (scripts.size() > kScriptsInText ? fmt::format(" and {} more", scripts.size() - kScriptsInText) : ""));
+  // Show long lines, and the beginning of the text.
   for (std::size_t i = 0; i < std::min(found.longest_lines.size(), kLinesInText); ++i) {
     const CorpusStatistics::Line& line = found.longest_lines[i];
     show(i == 0 ? "long lines" : "",

@@ -22,7 +22,7 @@ struct CorpusSummary {
   index vocab_size = 0;
   /// Counts for each part: training and validation.
   std::array<index, kParts> bytes{}, documents{}, tokens{};
-  FileSplit split{};     ///< of each file's bytes
+  FileSplit split{};     ///< the bytes of each file that are for training
   std::string sample{};  ///< the beginning of the text, as valid UTF-8
 
   double bytes_per_token() const;
@@ -34,7 +34,7 @@ struct CorpusSummary {
 
 /// Returns the object for --json, which the page draws too (train/web/report/page/corpus.js).
 nlohmann::ordered_json to_json(const CorpusSummary& summary);
-/// Returns the summary as text for the terminal.
+/// Returns the summary for people.
 std::string to_text(const CorpusSummary& summary);
 
 }  // namespace dikkat

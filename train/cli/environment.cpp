@@ -19,7 +19,7 @@ constexpr std::string_view kPrefix = "DIKKAT_";
 /// Every variable that the program reads, without the prefix.
 constexpr std::string_view kVariables[] = {"API_KEY", "CACHE_GB", "ENGINE", "ISA"};
 
-/// Returns the value of DIKKAT_ISA that stands for the instruction set in use; empty if there is none.
+/// Returns the value of DIKKAT_ISA for the instruction set in use; empty if there is none.
 std::string_view name_of_set() {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"AVX2", "avx2"},
                                                                       {"AVX-512", "avx512"},
@@ -36,8 +36,8 @@ std::string_view name_of_set() {
   return "";
 }
 
-/// Checks DIKKAT_ISA. A build with several instruction sets has used or refused its value before main(), and one for AVX-512 with bf16 has
-/// used it if it is "amx" or "avx512bf16" (choose_instruction_set.h).
+/// Checks DIKKAT_ISA, unless its value has been used or refused before main() (choose_instruction_set.h): by a build with several
+/// instruction sets, and "amx" and "avx512bf16" by one for AVX-512 with bf16.
 void check_instruction_set(std::string_view wanted) {
   const std::string_view own = name_of_set();
   require_input(wanted.empty() || wanted == own, "DIKKAT_ISA is ", schema::in_quotes(wanted), ", expected ",

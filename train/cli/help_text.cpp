@@ -15,8 +15,8 @@ std::size_t description_at(std::string_view line) {
   return is_row ? kColumn : 0;
 }
 
-/// Appends `text` in lines shorter than `columns`. The first one continues what `out` ends with, which is `at` wide; the others begin with
-/// `indent` blanks.
+/// Appends `text` in lines shorter than `columns`. The first one continues the last line of `out`, which is `at` wide; the others begin
+/// with `indent` blanks.
 void append_wrapped(std::string& out, std::string_view text, index at, index indent, index columns) {
   std::string lines = wrapped(text, columns - indent + 1, 0);  // wrapped() leaves the last column free
   out.append(static_cast<std::size_t>(std::max<index>(0, indent - at)), ' ');
@@ -39,7 +39,7 @@ index help_columns() {
 
 std::string wrapped_help(std::string_view help, index columns) {
   constexpr index kNarrow = 60;  // in narrower terminals a description begins below its name
-  constexpr index kBelow = 6;    // and is indented by this
+  constexpr index kBelow = 6;    // the indent of such a description
   std::string out;
   bool in_examples = false;
   while (!help.empty()) {
@@ -67,15 +67,15 @@ std::string wrapped_help(std::string_view help, index columns) {
 }
 
 std::string with_wrapped_comments(std::string_view toml, index columns) {
-  constexpr std::string_view kGoesOn = "\n#   ";
+  constexpr std::string_view kContinued = "\n#   ";
   std::string out;
   while (!toml.empty()) {
     const std::size_t end = std::min(toml.find('\n'), toml.size());
     const std::string_view line = toml.substr(0, end);
     toml.remove_prefix(std::min(end + 1, toml.size()));
     if (line.starts_with('#') && std::ssize(line) > columns) {
-      for (const char c : wrapped(line, columns - std::ssize(kGoesOn) + 2, 0)) {
-        c == '\n' ? out += kGoesOn : out += c;
+      for (const char c : wrapped(line, columns - std::ssize(kContinued) + 2, 0)) {
+        c == '\n' ? out += kContinued : out += c;
       }
     } else {
       out += line;

@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// The width of help on standard output: output_columns(), or 100 if it goes to a file.
+/// Returns the width of help on standard output: output_columns(), or 100 for a file.
 index help_columns();
 
 /// Wraps a command's help: breaks each line that is wider than `columns` between words. Descriptions of options and commands stay in their

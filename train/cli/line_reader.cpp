@@ -22,7 +22,7 @@
 namespace dikkat {
 namespace {
 
-/// The path of the history; empty if neither XDG_STATE_HOME nor HOME is an absolute path.
+/// Returns the path of the history; empty if neither XDG_STATE_HOME nor HOME is an absolute path.
 std::filesystem::path history_file() {
   const auto folder_in = [](const char* name) {
     const char* value = std::getenv(name);
@@ -51,7 +51,7 @@ bool has_sequences() {
 
 constexpr wchar_t kDropLine = 3;  // Ctrl-C as a character, which is bound to dropping the line
 
-/// Reads a character in place of libedit's own function, which would keep waiting after a signal.
+/// Reads a character. It replaces libedit's own function, which would keep waiting after a signal.
 int read_character(EditLine*, wchar_t* character) {
   std::mbstate_t state{};
   for (;;) {
@@ -81,7 +81,7 @@ int read_character(EditLine*, wchar_t* character) {
   }
 }
 
-// The marks that a terminal sends around pasted text once it is asked to.
+// A terminal that is asked to sends these marks around pasted text.
 constexpr const char* kAskForMarks = "\033[?2004h";
 constexpr const char* kNoMoreMarks = "\033[?2004l";
 constexpr const char* kPasteBegins = "\033[200~";
@@ -112,7 +112,7 @@ unsigned char take_pasted_text(EditLine* editor, int) {
   return text.empty() || el_winsertstr(editor, text.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
 }
 
-/// Reads characters as UTF-8, whatever the locale is.
+/// Reads characters as UTF-8, also in other locales.
 void read_utf8() {
   // NOLINTBEGIN(concurrency-mt-unsafe): no other thread asks for the locale
   if (std::setlocale(LC_CTYPE, "") == nullptr || std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {

@@ -7,7 +7,7 @@
 namespace dikkat {
 namespace {
 
-/// Escapes a text for troff: backslashes and hyphens are printed as such, and no line is taken for a macro.
+/// Escapes a string for troff: backslashes and hyphens are printed as such, and no line is taken for a macro.
 std::string troff(const std::string& text) {
   std::string out;
   for (const char c : text) {

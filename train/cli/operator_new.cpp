@@ -4,8 +4,8 @@
 #include "train/system/out_of_memory.h"
 #include "train/system/reserved_memory.h"
 
-// The program's operator new: std::bad_alloc does not say how much was asked for, and an error message should. Sanitizers keep their own,
-// which finds memory that is freed in a different way than it was allocated.
+// The program's operator new: std::bad_alloc does not name the size that was asked for, and an error message should. Sanitizers keep their
+// own, which finds memory that is freed in a different way than it was allocated.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)

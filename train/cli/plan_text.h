@@ -8,9 +8,9 @@
 // Memory and disk plans as lines for people.
 namespace dikkat {
 
-/// "194.1 MB at most: 13.0 MB for weights, ...; 24.69 GB available"
+/// Returns "194.1 MB at most: 13.0 MB for weights, ...; 24.69 GB available".
 std::string memory_line(const MemoryPlan& plan, const MachineMemory& machine);
-/// "9.8 MB per checkpoint, 49.0 MB for 5 at once; 200 GB free"
+/// Returns "9.8 MB per checkpoint, 49.0 MB for 5 at once; 200 GB free".
 std::string disk_line(const DiskPlan& plan, const std::filesystem::path& folder);
 /// Return a sentence if there is too little; empty otherwise.
 std::string shortage_of_memory(const MemoryPlan& plan, const MachineMemory& machine);

@@ -15,13 +15,12 @@
 namespace dikkat {
 namespace {
 
-/// "-" for NaN, such as the margin of answers of which all are good.
+/// Formats a number; "-" for NaN, such as the margin if all answers are good.
 std::string number_or_dash(double number, int digits) { return std::isnan(number) ? "-" : fmt::format("{:.{}f}", number, digits); }
 
 constexpr auto kRedrawn = std::chrono::milliseconds(100);
 constexpr auto kMoment = std::chrono::milliseconds(1500);
 constexpr auto kQuietly = std::chrono::milliseconds(10000);
-constexpr int kLabel = 10;  // columns of the label before a line's text
 
 std::string amount(double number, PassingLine::Unit unit) {
   return unit == PassingLine::Unit::bytes ? short_bytes(number) : grouped_digits(static_cast<index>(number)) + " tokens";
@@ -135,9 +134,8 @@ void Progress::stepped(const StepReport& r) {
   ++steps_;
   if (const SlowRank::Found slow = slow_rank_.take(r.rank_seconds); slow.rank >= 0) {
     clear();
-    warn(fmt::format("warning   {} computes for {:.1f} ms of a step, the median rank for {:.1f} ms: all ranks wait for it",
-                     ranks_.name_of(slow.rank), slow.seconds * 1e3, slow.median * 1e3),
-         kLabel);
+    warn_labeled("warning", fmt::format("{} computes for {:.1f} ms of a step, the median rank for {:.1f} ms: all ranks wait for it",
+                                        ranks_.name_of(slow.rank), slow.seconds * 1e3, slow.median * 1e3));
   }
   const bool due = r.step == first_step_ + 1 || r.step == max_steps_ || r.step % log_interval_ == 0;
   const auto now = std::chrono::steady_clock::now();
@@ -162,12 +160,7 @@ void Progress::preparing(std::string_view what, double share_done) {
   }
 }
 
-void Progress::evaluating(double share_done) {
-  if (const auto now = std::chrono::steady_clock::now(); now - shown_ > kRedrawn) {
-    shown_ = now;
-    show({last_, {fmt::format("evaluating {:.0f}%", share_done * 100), 10}});
-  }
-}
+void Progress::evaluating(double share_done) { preparing("evaluating", share_done); }
 
 void Progress::evaluated(const EvaluationReport& r) {
   constexpr int kIndent = 2;
@@ -195,7 +188,7 @@ void Progress::saved(const SavedCheckpoint& saved) {
   failed_.clear();
   if (saved.step() == max_steps_) {
     clear();
-    print_message(fmt::format("saved {} ({})", saved.path().string(), short_bytes(static_cast<double>(saved.bytes()))), kLabel);
+    print_message(fmt::format("saved {} ({})", saved.path().string(), short_bytes(saved.bytes())), kLabelColumns);
   }
 }
 
@@ -213,12 +206,12 @@ std::string Progress::remark_on_ranks() const {
 
 void Progress::skipped(const std::string& what) {
   clear();
-  warn("warning   " + what, kLabel);
+  warn_labeled("warning", what);
 }
 
 void Progress::not_sampled(const std::string& what) {
   clear();
-  warn("warning   no samples were drawn: " + what, kLabel);
+  warn_labeled("warning", "no samples were drawn: " + what);
 }
 
 std::string Progress::stopped() {
@@ -229,7 +222,7 @@ void Progress::write_failed(const std::string& what) {
   if (what != failed_) {
     failed_ = what;
     clear();
-    warn("warning   " + what + "; the run continues without it (train.on_failed_save)", kLabel);
+    warn_labeled("warning", what + "; the run continues without it (train.on_failed_save)");
   }
 }
 

@@ -21,7 +21,7 @@ class PassingLine {
   PassingLine& operator=(const PassingLine&) = delete;
 
   enum class Unit { bytes, tokens };
-  /// `what` names the work, `done` is the amount done so far (0: not shown), `share` is its share of the whole (0 or less: unknown).
+  /// Shows `what`, the name of the work, the amount done so far (0: not shown) and its share of the whole (0 or less: unknown).
   void show(const std::string& what, double done, double share, Unit unit = Unit::bytes);
   /// Removes the line, so that something else can be printed. The next show() draws it again.
   void clear();
@@ -68,13 +68,13 @@ class Progress : public TrainingEvents {
   void write_failed(const std::string& what) override;
   std::string stopped() override;
 
-  /// The optimizer's share of the time of all steps, from 0 to 1; 0 before the first step.
+  /// Returns the optimizer's share of the time of all steps, from 0 to 1; 0 before the first step.
   double optimizer_share() const { return step_seconds_ > 0 ? optimizer_seconds_ / step_seconds_ : 0; }
-  /// A remark on the time that ranks exchanged and waited, and on their memory; empty for one process.
+  /// Returns a remark on the time that ranks exchanged and waited, and on their memory; empty for one process.
   std::string remark_on_ranks() const;
-  /// Whether both losses fell at the last evaluation, and the validation loss was the lowest so far.
+  /// Returns whether both losses fell at the last evaluation, and the validation loss was the lowest so far.
   bool losses_fall() const { return losses_fall_; }
-  /// The mean probability of the token that ends an answer, where one ends, at the last evaluation; NaN if it is not known.
+  /// Returns the mean probability of the token that ends an answer, where one ends, at the last evaluation; NaN if it is not known.
   double end_probability() const { return end_probability_; }
 
  private:
@@ -86,10 +86,10 @@ class Progress : public TrainingEvents {
   index max_steps_, log_interval_, first_step_;
   const Ranks& ranks_;
   SlowRank slow_rank_;
-  std::vector<double> rank_memory_;  // at the last step
+  std::vector<double> rank_memory_;  // the bytes of each rank at the last step
   index steps_ = 0;
   double step_seconds_ = 0, optimizer_seconds_ = 0, exchange_seconds_ = 0, waited_seconds_ = 0;
-  double train_loss_ = std::numeric_limits<double>::quiet_NaN();  // at the last evaluation
+  double train_loss_ = std::numeric_limits<double>::quiet_NaN();  // the loss at the last evaluation
   double end_probability_ = std::numeric_limits<double>::quiet_NaN();
   bool losses_fall_ = false;
   bool terminal_;

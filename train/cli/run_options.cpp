@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Adds the text of --evaluate NAME=PATH. Options with the same name add files to one text.
+/// Adds the text that --evaluate NAME=PATH names. Options with the same name add files to one text.
 void add_evaluation(DataConfig& data, const std::string& text) {
   const std::size_t mark = text.find('=');
   require_input(mark != std::string::npos && mark > 0 && mark + 1 < text.size(), "--evaluate is ", schema::in_quotes(text),
@@ -60,6 +60,7 @@ std::vector<std::string> keys_of_user(const fs::path& file, const std::vector<st
 }  // namespace
 
 Config configuration_of(const RunOptions& run, const TrainConfig& defaults, std::vector<std::string>* written) {
+  // The options are written over the defaults, or over the model that the run starts from.
   const auto written_over = [&](Config base) {
     base.train = defaults;
     std::vector<std::string> in_file;
@@ -81,6 +82,7 @@ Config configuration_of(const RunOptions& run, const TrainConfig& defaults, std:
     }
     return config;
   };
+  // Complete the configuration with the model's keys, or with defaults.
   Config config = written_over({});
   if (config.train.init_from.empty()) {
     resolve(config);
@@ -91,6 +93,10 @@ Config configuration_of(const RunOptions& run, const TrainConfig& defaults, std:
   }
   validate(config);
   return config;
+}
+
+bool is_set(const RunOptions& run, const char* key) {
+  return std::ranges::any_of(run.set, [&](const std::string& setting) { return setting.starts_with(concat(key, '=')); });
 }
 
 std::vector<fs::path> recipes() {

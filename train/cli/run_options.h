@@ -16,21 +16,24 @@ struct RunOptions {
   std::vector<std::string> corpus{};    // --corpus, replaces data.corpus; empty: not given
   std::string init_from{};              // --init-from, replaces train.init_from; empty: not given
   std::vector<std::string> evaluate{};  // --evaluate, "NAME=PATH": added to data.evaluations
-  std::vector<std::string> replay{};    // --replay: a second source besides the corpus
+  std::vector<std::string> replay{};    // --replay: a second source, mixed into the corpus
   double replay_share = 0.2;            // --replay-share: the share of training windows from --replay
 };
 
 /// Returns the configuration of the run, resolved and valid. Throws InputError if it is not valid. If the run starts from a trained model
 /// (train.init_from), keys of [model] and [tokenizer] that are not given take the model's values. `defaults` has the values of keys of
 /// [train] that are not given. Sets `written`, if it is not null, to the keys that the user gave: those of --set, and those of a --config
-/// file that differ from their defaults. Keys of a recipe that comes with the program do not count.
+/// file that differ from their defaults. Keys of a recipe that comes with the program are left out.
 Config configuration_of(const RunOptions& run, const TrainConfig& defaults = {}, std::vector<std::string>* written = nullptr);
 
-/// The configurations that come with the program, sorted by name.
+/// Returns whether the user sets this key with --set.
+bool is_set(const RunOptions& run, const char* key);
+
+/// Returns the configurations that come with the program, sorted by name.
 std::vector<std::filesystem::path> recipes();
 
-/// Returns the path of a file of conversations that comes with the program, in the folder data/ beside its configurations. Throws
-/// InputError if there are none.
+/// Returns the path of a file of conversations that comes with the program, in the folder data/ next to its configurations.
+/// Throws InputError if there are none.
 std::string shipped_data(const char* name);
 
 /// Returns whether the configuration comes with the program.

@@ -17,8 +17,8 @@ nlohmann::ordered_json json_of(const LayerAttention& layer) {
   return {{"layer", layer.layer}, {"heads", layer.heads}, {"queries", layer.queries}, {"keys", layer.keys}, {"weights", layer.weights}};
 }
 
-/// A table of the last layer's cross-attention, averaged over heads, in percent: a row per word of the answer, a column per word of the
-/// source.
+/// Returns a table of the last layer's cross-attention, averaged over heads, in percent: a row per word of the answer, a column per word of
+/// the source.
 std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer& tokenizer, const std::vector<Token>& source,
                      const std::vector<Token>& target) {
   const auto word = [&](Token token) { return tokenizer.decode(std::span(&token, 1)); };
@@ -74,7 +74,7 @@ std::vector<LayerAttention> wanted_attention(const SampleArguments& arguments, c
                              : std::vector<LayerAttention>();
 }
 
-/// Encodes the lines of a prompt. If there are several lines, one that cannot be encoded gives a warning and no tokens.
+/// Encodes the lines of a prompt. If there are several lines, one that cannot be encoded has no tokens, and a warning is printed.
 std::vector<std::vector<Token>> sources_of(const std::vector<std::string>& lines, const TrainedModel& trained) {
   std::vector<std::vector<Token>> sources;
   for (const std::string& line : lines) {
@@ -105,7 +105,7 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
   require_input(arguments.has_prompt(),
                 "an encoder-decoder answers a source; give one with --prompt TEXT, or one per line with --prompt -");
 
-  // The sources, and the answers to those that can be answered.
+  // Answer the sources that can be encoded.
   const Tokenizer& tokenizer = *trained.tokenizer;
   const std::vector<std::string> lines = lines_of(prompt);
   require_input(!lines.empty(), "the prompt is empty, expected one source per line");
@@ -117,7 +117,7 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
   const auto answers =
       usable.empty() ? std::vector<Translation>() : translate(trained.model->encoder_decoder(), tokenizer, usable, options, stop_requested);
 
-  // A line for each source.
+  // Print a line for each source.
   nlohmann::ordered_json object{{"prompt", prompt}, {"beam", options.beam}, {"samples", nlohmann::ordered_json::array()}};
   auto next = answers.begin();
   for (std::size_t i = 0; i < sources.size(); ++i) {

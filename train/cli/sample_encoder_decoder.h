@@ -14,8 +14,8 @@ namespace dikkat {
 /// Answers every line of the prompt. Returns false if a line could not be answered; its answer is an empty line.
 bool answer(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt);
 
-/// Returns a source's tokens. Words that the model does not know give a warning, which begins with `place`. Throws InputError as
-/// encode_source() does.
+/// Returns a source's tokens. Prints a warning that begins with `place` if there are words that the model does not know. Throws InputError
+/// as encode_source() does.
 std::vector<Token> encode_source_at(const std::string& place, const TrainedModel& trained, const std::string& text);
 
 /// Answers some sources. Returns the answers as --prompts writes them, in order; none if a signal interrupts it.

@@ -16,7 +16,7 @@ namespace {
 /// token, and the others wait.
 class Queue {
  public:
-  /// `prompt` is printed before each text.
+  /// Prints `prompt` before each text.
   Queue(index count, std::string prompt)
       : prompt_(std::move(prompt)), texts_(static_cast<std::size_t>(count)), complete_(static_cast<std::size_t>(count)) {
     show(prompt_);

@@ -13,7 +13,7 @@ namespace dikkat {
 /// Continues a prompt and writes the samples to standard output: one after another while they are generated, or all as one JSON object.
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt);
 
-/// Continues each line of the input, until the input ends. Returns false if a line could not be continued; a warning has then given the
+/// Continues each line of the input, until the input ends. Returns false if a line could not be continued; a warning has then named the
 /// reason.
 bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained);
 
@@ -27,7 +27,7 @@ TextGeneration continue_prompts(const SampleArguments& arguments, const TrainedM
 /// Prints a message if a text outgrew the model's context. Returns whether it did.
 bool report_if_outgrown(const TextGeneration& generation, const TrainedModel& trained, index num_samples);
 
-/// A sample as --json and --prompts write it.
+/// Returns a sample as --json and --prompts write it.
 nlohmann::ordered_json json_of(const TextGeneration::Ended& ended, bool with_log_probabilities);
 
 }  // namespace dikkat

@@ -81,7 +81,7 @@ class Output {
 /// Receives the samples of prompts, and shows progress.
 class PromptAnswers {
  public:
-  /// `lines` has each prompt's line of the output. Both are kept by reference.
+  /// Keeps both by reference. `lines` has each prompt's line of the output.
   PromptAnswers(const std::vector<index>& lines, Output& output) : lines_(lines), output_(output) {}
 
   void count_tokens(index more) {
@@ -106,7 +106,7 @@ class PromptAnswers {
   PassingLine progress_;
 };
 
-/// Adds a line to the output for each line of the input. A line without a prompt that can be answered gives a warning, and has an error.
+/// Adds a line to the output for each line of the input. If a line has no prompt that can be answered, prints a warning and adds an error.
 Prompts read_prompts(const SampleArguments& arguments, const TrainedModel& trained, const std::string& name, const std::string& text,
                      Output& output) {
   Prompts prompts;
@@ -174,7 +174,7 @@ void continue_all(const SampleArguments& arguments, const TrainedModel& trained,
   report_if_outgrown(generation, trained, total);
 }
 
-/// PromptAnswers sources with an encoder-decoder, until a signal interrupts it.
+/// Answers sources with an encoder-decoder, until a signal interrupts it.
 void answer_all(const SampleArguments& arguments, const TrainedModel& trained, std::span<const std::vector<Token>> sources,
                 PromptAnswers& answers) {
   constexpr std::size_t kTogether = 64;  // sources that are answered, then written

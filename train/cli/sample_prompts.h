@@ -8,7 +8,7 @@
 namespace dikkat {
 
 /// Answers the prompts of a JSONL text, which warnings call `name`: writes a line for each of its lines. Returns false if a line could not
-/// be answered; a warning and the line's field "error" have then given the reason.
+/// be answered; a warning and the line's field "error" then have the reason.
 bool answer_prompts(const SampleArguments& arguments, const TrainedModel& trained, const std::string& name, const std::string& text);
 
 }  // namespace dikkat

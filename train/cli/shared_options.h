@@ -19,6 +19,7 @@ inline constexpr const char* kConfigHelp =
 inline constexpr const char* kInitFromHelp =
     "Start from the weights and tokenizer of a trained model: a run (its checkpoint with the lowest validation loss), a checkpoint, "
     "a Hugging Face folder or a GGUF file. Keys of [model] and [tokenizer] can be left out; those that are given must match the model";
+inline constexpr const char* kProfileHelp = "At the end, print a table of the time spent in each operation";
 inline constexpr const char* kSetHelp = "Set a key of the configuration, as section.key=value; overrides the file";
 
 /// Help of --base PATH.
@@ -34,7 +35,7 @@ struct ModelArguments {
   std::string source{};               // RUN_DIR, FILE.h5, or the files of an imported model
   bool best = false, newest = false;  // if neither: the best checkpoint of RUN_DIR, or the newest if there was no evaluation
   ImportOptions import{};
-  std::string base{};  // --base; empty: where the adapters say
+  std::string base{};  // --base; empty: the path that the adapters have
 
   /// Throws InputError for options that contradict each other.
   ModelOptions options() const;
@@ -48,7 +49,7 @@ PackedType packing_named(const std::string& weights);
 DType cache_type_named(const std::string& cache);
 /// Adds --context and --tokenizer, which apply to imported models.
 void add_import_options(Command& command, ImportOptions& import);
-/// Adds --text-field and --replace-invalid, which say how texts are read.
+/// Adds --text-field and --replace-invalid, which decide how texts are read.
 void add_reading(Command& command, CorpusOptions& reading);
 
 }  // namespace dikkat

@@ -15,7 +15,7 @@ struct ChatToShow {
   std::string text_field = "text";
   ChatTemplate form;
   ScoredText scored = ScoredText::answers;
-  index examples = 3;  // the number of examples to show
+  index examples = 3;  // how many to show
 };
 
 /// Shows the first examples as a model sees them, token by token, then counts over all examples. Scored tokens are green on a terminal, and

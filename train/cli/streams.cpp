@@ -6,6 +6,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
@@ -23,6 +24,8 @@ void require_output(bool ok) {
   }
   require(ok, "standard output cannot be written: ", errno_text);
 }
+
+std::string labeled(std::string_view label, std::string_view text) { return fmt::format("{:<{}}{}", label, kLabelColumns, text); }
 
 }  // namespace
 
@@ -46,6 +49,9 @@ void print_message(std::string_view line, int indent, std::string_view between) 
 void warn(std::string_view line, int indent, std::string_view between) {
   std::fputs((wrapped(line, terminal_columns(), indent, between) + '\n').c_str(), stderr);
 }
+
+void print_labeled(std::string_view label, std::string_view text) { print_message(labeled(label, text), kLabelColumns); }
+void warn_labeled(std::string_view label, std::string_view text) { warn(labeled(label, text), kLabelColumns); }
 
 void print_result(std::string_view text) { require_output(std::fwrite(text.data(), 1, text.size(), stdout) == text.size()); }
 

@@ -60,7 +60,6 @@ void print_sweep_table(const SweepDescription& sweep, const std::vector<Standing
 
 void print_sweep_json(const std::filesystem::path& out, const SweepDescription& sweep, const std::vector<Standing>& all, bool complete) {
   using Json = nlohmann::ordered_json;
-  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   Json rows = Json::array();
   for (const Standing& s : all) {
     rows.push_back({{"name", name_of(sweep, s)},
@@ -68,8 +67,8 @@ void print_sweep_json(const std::filesystem::path& out, const SweepDescription& 
                     {"rung", s.rung},
                     {"steps", s.step},
                     {"seeds", s.seeds},
-                    {"val_loss", number(s.loss)},
-                    {"val_standard_error", number(s.standard_error)},
+                    {"val_loss", s.loss},
+                    {"val_standard_error", s.standard_error},
                     {"rewards_accuracy", s.accuracy < 0 ? Json() : Json(s.accuracy)},
                     {"error_over", s.seeds.size() > 1 ? "seeds" : "text"},
                     {"seconds", s.seconds},

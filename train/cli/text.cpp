@@ -1,5 +1,6 @@
 #include "train/cli/text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "train/checkpoint/stored_name.h"
+#include "train/text/utf8.h"
 
 namespace dikkat {
 
@@ -18,6 +20,8 @@ std::string short_count(index number) {
          : n < 1e9        ? fmt::format("{:.1f} M", n / 1e6)
                           : fmt::format("{:.2f} G", n / 1e9);
 }
+
+std::string counted(index number, std::string_view noun) { return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s"); }
 
 std::string clock_time(double seconds) {
   const auto s = static_cast<index>(std::llround(seconds));
@@ -48,6 +52,10 @@ std::string for_terminal(std::string_view text) {
     }
   }
   return shown;
+}
+
+std::string_view first_bytes(std::string_view text, index bytes) {
+  return text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min(bytes, std::ssize(text)))));
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostSampled = 4'000;  // for a sample, whose tokens have alternatives
+constexpr std::size_t kMostSampled = 4'000;  // tokens of a sample, which have alternatives
 
 std::string base64(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -13,17 +13,17 @@ namespace dikkat {
 // Pages that show a text token by token (train/web/report/page/text.js).
 
 /// Writes the page of `sample --html`: each token's probability, its alternatives and the model's attention. `texts` are prompts with their
-/// continuations, `given` is the number of prompt tokens. Only the end of a very long text is shown.
+/// continuations, `given` is the number of prompt tokens. Of a very long text only the end is shown.
 void write_sample_page(const std::filesystem::path& out, const TrainedModel& trained, const std::vector<std::vector<Token>>& texts,
                        index given);
 
 /// The page of `eval --html`: evaluated texts with the loss of each token, up to a maximum length.
 class LossPage {
  public:
-  /// `texts` is the number of texts, 1 or more. They share the length of the page.
+  /// Keeps a reference to the tokenizer. `texts` counts the texts, 1 or more, which share the length of the page.
   LossPage(const Tokenizer& tokenizer, std::size_t texts) : tokenizer_(tokenizer), most_(kMostTokens / texts) {}
 
-  /// Begins the next text. `name` says which files it consists of.
+  /// Begins the next text. `name` lists its files.
   void begin(std::string name) { texts_.push_back({.name = std::move(name)}); }
   /// Adds the scored tokens of a batch to the last text. It is a LanguageScorer::Listener.
   void add(const Batch& batch, std::span<const double> losses);

@@ -19,10 +19,8 @@
 namespace dikkat {
 namespace {
 
-// The time that the launcher needs to read and print a message. When a rank aborts, it may drop what it has not read.
+// The time that the launcher needs to read and print a message. When a rank aborts, it may drop messages that it has not read.
 constexpr auto kToBeRead = std::chrono::milliseconds(500);
-
-int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
 const char* environment_variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
 
@@ -73,7 +71,8 @@ int with_ranks(const std::function<int(const std::shared_ptr<Ranks>&)>& command)
   }
 
   // Ranks of one machine share its cores, unless each is bound to its own.
-  if (const int share = std::max(1, all_cores() / ranks->on_this_host());
+  const auto all_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  if (const int share = std::max(1, all_cores / ranks->on_this_host());
       environment_variable("OMP_NUM_THREADS") == nullptr && thread_count() == usable_cores() && thread_count() > share) {
     set_thread_count(share);
   }

@@ -6,7 +6,7 @@
 namespace dikkat {
 
 /// Creates the folders of a page that will be written. Commands call it first, so that their work is not lost. Throws InputError if the
-/// page cannot be written there, or if the name belongs to anything but a page of dikkat: only such a page may be replaced.
+/// page cannot be written there, or if there is a file of that name that is not a page of dikkat.
 void require_page_name(const std::filesystem::path& out);
 
 /// Writes a page, replacing an older one, and prints how to open it.

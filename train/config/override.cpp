@@ -6,7 +6,6 @@
 #include "autograd/base/error.h"
 #include "train/config/advice.h"
 #include "train/config/reading.h"
-#include "train/config/retired_keys.h"
 
 namespace dikkat {
 namespace schema {
@@ -17,21 +16,17 @@ std::string_view trimmed(std::string_view text) {
   return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
+/// Reads a number that is all of the text. Returns false if it is not one, or does not fit its type.
 template <class Number>
-std::from_chars_result read_whole(std::string_view text, Number& value) {
+bool read_whole(std::string_view text, Number& value) {
   if (text.starts_with('+') && !text.starts_with("+-")) {
     text.remove_prefix(1);
   }
-  std::from_chars_result result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec == std::errc() && result.ptr != text.data() + text.size()) {
-    result.ec = std::errc::invalid_argument;
-  }
-  return result;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
 }
 
-Reading rejected(const Setting& key, std::string_view text, std::string_view advice = "") {
-  return {.value = {}, .problem = mismatch(key, in_quotes(text), advice)};
-}
+Reading rejected(const Setting& key, std::string_view text) { return {.value = {}, .problem = key.mismatch(in_quotes(text))}; }
 Reading accepted(const Setting& key, Value value) {
   std::string problem = key.problem_with(value);
   return {.value = std::move(value), .problem = std::move(problem)};
@@ -43,21 +38,12 @@ Reading read_boolean(const Setting& key, std::string_view text) {
 
 Reading read_integer(const Setting& key, std::string_view text) {
   index value = 0;
-  if (read_whole(text, value).ec == std::errc()) {
-    return accepted(key, value);
-  }
-  double number = 0;
-  const bool is_whole = read_whole(text, number).ec == std::errc() && std::trunc(number) == number && std::abs(number) < 1e15;
-  return rejected(key, text, is_whole ? concat("write ", static_cast<index>(number)) : "");
+  return read_whole(text, value) ? accepted(key, value) : rejected(key, text);
 }
 
 Reading read_number(const Setting& key, std::string_view text) {
   double value = 0;
-  const std::errc error = read_whole(text, value).ec;
-  if (error == std::errc::result_out_of_range) {
-    return rejected(key, text, "the number is too large or too small for a 64-bit float");
-  }
-  return error == std::errc() && std::isfinite(value) ? accepted(key, value) : rejected(key, text);
+  return read_whole(text, value) && std::isfinite(value) ? accepted(key, value) : rejected(key, text);
 }
 
 bool is_quoted(std::string_view text) { return text.starts_with('"') || text.starts_with('\''); }
@@ -79,7 +65,7 @@ Reading read_numbers(const Setting& key, std::string_view text) {
   const Reading list = read_list(Setting{.section = key.section, .name = key.name, .type = Type::list}, text);
   for (const std::string& item : std::get<std::vector<std::string>>(list.value)) {
     double number = 0;
-    if (read_whole(item, number).ec != std::errc()) {
+    if (!read_whole(item, number)) {
       return rejected(key, text);
     }
     items.push_back(number);
@@ -120,10 +106,10 @@ void apply_override(Config& config, std::string_view assignment, RunStage stage)
   const std::string_view section = dot == std::string_view::npos ? "" : path.substr(0, dot);
   const std::string_view name = dot == std::string_view::npos ? path : path.substr(dot + 1);
   const schema::Key* key = schema::find_key(section, name);
-  if (key == nullptr && schema::find_retired_key(section, name) != nullptr && schema::trimmed(assignment.substr(equals + 1)).empty()) {
-    return;
-  }
   if (key == nullptr) {
+    if (schema::is_retired(section, name) && schema::trimmed(assignment.substr(equals + 1)).empty()) {
+      return;
+    }
     bad(schema::unknown_key(section, name));
   }
   const schema::Reading reading = schema::read_text(*key, assignment.substr(equals + 1));

@@ -1,7 +1,6 @@
 #include "train/config/parse.h"
 
 #include <algorithm>
-#include <cmath>
 #include <system_error>
 
 #include <toml++/toml.h>
@@ -10,8 +9,6 @@
 #include "train/config/advice.h"
 #include "train/config/problems.h"
 #include "train/config/reading.h"
-#include "train/config/retired_keys.h"
-#include "train/config/syntax.h"
 #include "train/config/tables.h"
 #include "train/system/folder.h"
 
@@ -31,26 +28,6 @@ std::string describe(const toml::node& node) {
     case toml::node_type::table: return "a section";
     default: return "a date or time";
   }
-}
-
-/// Returns advice on a replacement, if that is clear; otherwise an empty string.
-std::string advice_for(const Setting& key, const toml::node& node) {
-  if (const auto* text = node.as_string()) {
-    if (key.type == Type::list) {
-      return concat("write ", key.name, " = [", toml_string(text->get()), "]");
-    }
-    if (key.type == Type::numbers) {
-      return concat("write ", key.name, " = [1.0, 1.5]");
-    }
-    return key.type != Type::text && read_text(key, text->get()).problem.empty() ? "remove the quotes" : "";
-  }
-  if (const auto* number = node.as_floating_point(); number != nullptr && key.type == Type::integer) {
-    const double value = number->get();
-    const bool is_whole = std::trunc(value) == value && std::abs(value) < 1e15;
-    return is_whole ? concat("write ", static_cast<index>(value)) : "";
-  }
-  const bool is_word = node.is_value() && (key.type == Type::text || key.type == Type::list);
-  return is_word ? "a string needs quotes" : "";
 }
 
 Reading read_list(const Setting& key, const toml::array& array) {
@@ -95,7 +72,7 @@ Reading read_node(const Setting& key, const toml::node& node) {
   } else if (key.type == Type::text && node.is_string()) {
     value = node.as_string()->get();
   } else {
-    return {.value = {}, .problem = mismatch(key, describe(node), advice_for(key, node))};
+    return {.value = {}, .problem = key.mismatch(describe(node))};
   }
   return {.value = value, .problem = key.problem_with(value)};
 }
@@ -185,7 +162,7 @@ class Reader {
   void read_unknown(std::string_view section, std::string_view name, const toml::node& node, toml::source_position where) {
     const auto* text = node.as_string();
     const bool is_empty = text != nullptr && text->get().empty();
-    if (find_retired_key(section, name) == nullptr || (!is_empty && ignored_ == nullptr)) {
+    if (!is_retired(section, name) || (!is_empty && ignored_ == nullptr)) {
       add(where, unknown_key(section, name));
     } else if (!is_empty) {
       ignored_->push_back(concat("ignored: ", unknown_key(section, name)));
@@ -239,6 +216,28 @@ std::string located(std::string_view source_name, toml::source_position where, s
   return concat(source_name, ':', where.line, ':', where.column, ": ", problem);
 }
 
+/// Returns whether the text has so many dots, outside of strings and comments, that its nested tables may overflow the parser's stack.
+bool nests_too_deep(std::string_view text) {
+  constexpr int kMostDots = 1000;
+  int dots = 0;
+  for (std::size_t i = 0; i < text.size() && dots <= kMostDots; ++i) {
+    const char c = text[i];
+    if (c == '.') {
+      ++dots;
+    } else if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '"' || c == '\'') {
+      const std::string quote(text.substr(i, 3) == std::string(3, c) ? 3 : 1, c);
+      const bool is_long = quote.size() == 3;
+      for (i += quote.size(); i < text.size() && text.substr(i, quote.size()) != quote && (is_long || text[i] != '\n'); ++i) {
+        i += c == '"' && text[i] == '\\' ? 1U : 0U;
+      }
+      i += quote.size() - 1;
+    }
+  }
+  return dots > kMostDots;
+}
+
 toml::table parse_toml(std::string_view text, std::string_view source_name) {
   require_input(static_cast<index>(text.size()) <= kMaxBytes, source_name, ": more than ", kMaxBytes,
                 " bytes, expected a configuration; give the text to train on with --corpus or data.corpus");
@@ -247,8 +246,7 @@ toml::table parse_toml(std::string_view text, std::string_view source_name) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
-    const toml::source_position where = error.source().begin;
-    fail_input(located(source_name, where, syntax_problem(text, where.line, error.description())));
+    fail_input(located(source_name, error.source().begin, one_line(concat("this is not TOML: ", error.description()))));
   }
 }
 
@@ -285,7 +283,7 @@ void find_beside(const std::filesystem::path& file, std::string& entry) {
 }  // namespace
 
 Reading read_toml(const Setting& key, std::string_view text) {
-  const auto bad = [&](std::string_view why) { return Reading{.value = {}, .problem = mismatch(key, in_quotes(text), why)}; };
+  const auto bad = [&](std::string_view why) { return Reading{.value = {}, .problem = concat(key.mismatch(in_quotes(text)), "; ", why)}; };
   if (static_cast<index>(text.size()) > kMaxBytes || text.find('\n') != std::string_view::npos || nests_too_deep(text)) {
     return bad("write it on one line");
   }
@@ -295,10 +293,6 @@ Reading read_toml(const Setting& key, std::string_view text) {
   } catch (const toml::parse_error& error) {
     return bad(one_line(concat("it is not a TOML value: ", error.description())));
   }
-}
-
-std::string mismatch(const Setting& key, std::string_view given, std::string_view advice) {
-  return concat(key.path(), " is ", given, ", expected ", key.expected(), advice.empty() ? "" : "; ", advice);
 }
 
 }  // namespace schema

@@ -18,7 +18,4 @@ Reading read_text(const Setting& key, std::string_view text);
 /// Reads a value in TOML syntax.
 Reading read_toml(const Setting& key, std::string_view text);
 
-/// Returns "KEY is GIVEN, expected WHAT", followed by the advice, if any.
-std::string mismatch(const Setting& key, std::string_view given, std::string_view advice = "");
-
 }  // namespace dikkat::schema

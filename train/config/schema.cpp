@@ -5,11 +5,8 @@
 
 #include "autograd/base/error.h"
 #include "train/choices/tokenizer.h"
-#include "train/config/advice.h"
-#include "train/config/foreign_names.h"
 #include "train/config/members.h"
 #include "train/config/rules.h"
-#include "train/system/nearest_word.h"
 
 namespace dikkat::schema {
 namespace {
@@ -552,20 +549,6 @@ std::string bound(double value) {
   return static_cast<double>(whole) == value ? concat(whole) : concat(value);
 }
 
-std::string problem_with_choice(const Setting& key, std::string_view text) {
-  if (std::ranges::find(key.rule.choices, text) != key.rule.choices.end()) {
-    return "";
-  }
-  std::string_view nearest = nearest_word(key.rule.choices, text);
-  for (const ForeignChoice& foreign : foreign_choices()) {
-    if (foreign.key == key.path() && foreign.name == text) {
-      nearest = foreign.ours;
-    }
-  }
-  return concat(key.path(), " is ", in_quotes(text), ", expected ", key.expected(),
-                nearest.empty() ? "" : concat("; did you mean \"", nearest, "\"?"));
-}
-
 std::string problem_with_text(const std::string& key, std::string_view text) {
   return is_utf8(text) && text.find('\0') == std::string_view::npos
              ? ""
@@ -619,6 +602,8 @@ std::string Setting::expected() const {
   return concat(name_of(type), range.empty() ? "" : " ", range);
 }
 
+std::string Setting::mismatch(std::string_view given) const { return concat(path(), " is ", given, ", expected ", expected()); }
+
 std::string Setting::problem_with(const Value& value) const {
   bool is_accepted = true;
   if (const auto* integer = std::get_if<index>(&value)) {
@@ -627,9 +612,12 @@ std::string Setting::problem_with(const Value& value) const {
     is_accepted = std::isfinite(*number) && rule.range.contains(*number);
   } else if (const auto* text = std::get_if<std::string>(&value)) {
     if (rule.not_empty && text->empty()) {
-      return concat(path(), " is empty, expected ", expected());
+      return mismatch("empty");
     }
-    return rule.choices.empty() ? problem_with_text(path(), *text) : problem_with_choice(*this, *text);
+    if (rule.choices.empty()) {
+      return problem_with_text(path(), *text);
+    }
+    return std::ranges::find(rule.choices, *text) != rule.choices.end() ? "" : mismatch(in_quotes(*text));
   } else if (const auto* list = std::get_if<std::vector<std::string>>(&value)) {
     for (const std::string& item : *list) {
       if (std::string problem = problem_with_path(path(), item); !problem.empty()) {
@@ -639,7 +627,7 @@ std::string Setting::problem_with(const Value& value) const {
   } else if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
     is_accepted = std::ranges::all_of(*numbers, [this](double one) { return std::isfinite(one) && rule.range.contains(one); });
   }
-  return is_accepted ? "" : concat(path(), " is ", to_toml(value), ", expected ", expected());
+  return is_accepted ? "" : mismatch(to_toml(value));
 }
 
 std::span<const Key> keys() { return kKeys; }

@@ -44,6 +44,8 @@ struct Setting {
   std::string path() const;
   /// Returns "an integer from 1 to 100" or "one of constant, linear, cosine".
   std::string expected() const;
+  /// Returns "section.name is GIVEN, expected an integer from 1 to 100".
+  std::string mismatch(std::string_view given) const;
   /// Returns a sentence on why a value of the right type is not accepted; empty if it is accepted.
   std::string problem_with(const Value& value) const;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdio>
 #include <string>
 
@@ -30,6 +31,10 @@ inline std::string short_bytes(double bytes) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f %s", scale->digits, bytes / scale->unit, scale->name);
   return text;
+}
+template <std::integral N>
+std::string short_bytes(N bytes) {
+  return short_bytes(static_cast<double>(bytes));
 }
 
 }  // namespace dikkat

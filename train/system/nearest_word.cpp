@@ -1,9 +1,25 @@
 #include "train/system/nearest_word.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 namespace dikkat {
+
+namespace {
+
+/// Returns a word in lower case and without separators, so that maxSteps, max-steps and MAX_STEPS are equal.
+std::string plain_word(std::string_view word) {
+  std::string letters;
+  for (const char c : word) {
+    if (c != '_' && c != '-') {
+      letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  return letters;
+}
+
+}  // namespace
 
 int edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<int>> cost(a.size() + 1, std::vector<int>(b.size() + 1));
@@ -21,16 +37,6 @@ int edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return cost[a.size()][b.size()];
-}
-
-std::string plain_word(std::string_view word) {
-  std::string letters;
-  for (const char c : word) {
-    if (c != '_' && c != '-') {
-      letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-  }
-  return letters;
 }
 
 int unlikeness(std::string_view known, std::string_view word) {

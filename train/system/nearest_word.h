@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 #include <string_view>
 
 // Guesses the word that a user meant when misspelling one.
@@ -13,9 +12,7 @@ inline constexpr int kUnlike = 1000;
 
 /// Returns the number of edits that turn one word into the other: a letter added, removed or replaced, or two neighbors swapped.
 int edit_distance(std::string_view a, std::string_view b);
-/// Returns a word in lower case and without separators, so that maxSteps, max-steps and MAX_STEPS are equal.
-std::string plain_word(std::string_view word);
-/// Returns how much two plain words differ; kUnlike if one is not a plausible misspelling of the other.
+/// Returns how much two words differ apart from case, underscores and hyphens; kUnlike if one is not a plausible misspelling of the other.
 int unlikeness(std::string_view known, std::string_view word);
 /// Returns the word that was probably meant; empty if none is similar. Case, underscores and hyphens are ignored.
 std::string_view nearest_word(std::span<const std::string_view> words, std::string_view word);

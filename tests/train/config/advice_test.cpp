@@ -1,12 +1,9 @@
 #include "train/config/advice.h"
 
 #include "tests/train/config/support.h"
-#include "train/config/foreign_names.h"
 
 namespace dikkat::schema {
 namespace {
-
-using testing::names;
 
 TEST(NearestKey, FindsEveryKeyWithALetterMissingOrSwapped) {
   for (const Key& key : keys()) {
@@ -41,32 +38,6 @@ TEST(NearestKey, IsAbsentIfNothingIsNear) {
     EXPECT_EQ(nearest_key("model", far), "") << far;
   }
   EXPECT_EQ(nearest_key("model", std::string(100'000, 'n')), "");
-}
-
-TEST(ForeignChoices, LeadToChoicesThatExist) {
-  for (const ForeignChoice& foreign : foreign_choices()) {
-    const std::size_t dot = foreign.key.find('.');
-    const Key* key = find_key(foreign.key.substr(0, dot), foreign.key.substr(dot + 1));
-    ASSERT_NE(key, nullptr) << foreign.key;
-    EXPECT_EQ(key->problem_with(std::string(foreign.ours)), "") << foreign.name;
-    EXPECT_NE(key->problem_with(std::string(foreign.name)), "") << foreign.name;
-  }
-}
-
-TEST(ForeignNames, LeadToKeysThatExistOrReportWhyNot) {
-  for (const ForeignName& foreign : foreign_names()) {
-    for (const Key& key : keys()) {
-      EXPECT_NE(foreign.name, key.name);
-    }
-    if (foreign.ours.empty()) {
-      EXPECT_FALSE(foreign.note.empty()) << foreign.name;
-    } else {
-      const std::size_t dot = foreign.ours.find('.');
-      EXPECT_NE(find_key(foreign.ours.substr(0, dot), foreign.ours.substr(dot + 1)), nullptr) << foreign.name;
-    }
-    EXPECT_TRUE(
-        names(unknown_key("model", foreign.name), {std::string(foreign.name), std::string(foreign.whose), std::string(foreign.ours)}));
-  }
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ const BadOverride kBadOverrides[] = {
     {"=3", {"\"=3\"", "section.key=value"}},
     {"train.max_steps=", {"\"\"", "integer"}},
     {"train.max_steps=ten", {"\"ten\"", "integer", "1", "999999999"}},
-    {"train.max_steps=1e3", {"\"1e3\"", "integer", "1000"}},
-    {"train.max_steps=2000.0", {"\"2000.0\"", "integer", "2000"}},
+    {"train.max_steps=1e3", {"\"1e3\"", "integer"}},
+    {"train.max_steps=2000.0", {"\"2000.0\"", "integer"}},
     {"train.max_steps=1.5", {"\"1.5\"", "integer"}},
     {"train.max_steps=0", {"integer", "1", "999999999"}},
     {"train.max_steps=99999999999999999999", {"\"99999999999999999999\"", "integer"}},
@@ -81,13 +81,13 @@ const BadOverride kBadOverrides[] = {
     {"optim.learning_rate=-nan", {"\"-nan\"", "number"}},
     {"optim.learning_rate=inf", {"\"inf\"", "number"}},
     {"optim.grad_clip=infinity", {"\"infinity\"", "number"}},
-    {"optim.learning_rate=1e400", {"\"1e400\"", "number", "large"}},
-    {"optim.learning_rate=1e-400", {"\"1e-400\"", "number", "small"}},
+    {"optim.learning_rate=1e400", {"\"1e400\"", "number"}},
+    {"optim.learning_rate=1e-400", {"\"1e-400\"", "number"}},
     {"optim.learning_rate=0", {"0.0", "number", "1"}},
     {"optim.learning_rate=1e-3x", {"\"1e-3x\"", "number"}},
     {"model.bias=yes", {"\"yes\"", "true or false"}},
     {"model.bias=1", {"\"1\"", "true or false"}},
-    {"optim.schedule=cosin", {"\"cosin\"", "\"cosine\"?"}},
+    {"optim.schedule=cosin", {"\"cosin\"", "\"cosine\""}},
     {"optim.schedule=\"cosine", {"\"constant\", \"linear\"", "TOML"}},
     {"data.corpus=", {"data.corpus", "empty"}},
     {"data.corpus=a,,b", {"data.corpus", "empty"}},
@@ -98,18 +98,15 @@ const BadOverride kBadOverrides[] = {
     {"model.rope_short_factors=1,x", {"model.rope_short_factors", "\"1,x\"", "list of numbers"}},
     {"model.rope_short_factors=1,0", {"model.rope_short_factors", "[1.0, 0.0]", "above 0"}},
     {"data.corpus=\xFF.txt", {"data.corpus", "UTF-8"}},
-    {"seed=3", {"[train]"}},
-    {"optim.seed=3", {"[train]", "[optim]"}},
+    {"seed=3", {"train.seed"}},
+    {"optim.seed=3", {"optim.seed", "train.seed"}},
     {"train.on_end=make a noise", {"COMMAND"}},
     {"train.sed=3", {"unknown", "train.seed"}},
-    {"max_iters=3", {"nanoGPT", "train.max_steps"}},
-    {"train.max_iters=3", {"nanoGPT", "train.max_steps"}},
-    {"model.hidden_size=3", {"Hugging Face", "model.n_embd"}},
-    {"optimizer.learning_rate=1e-3", {"[optim]", "[optimizer]"}},
+    {"optimizer.learning_rate=1e-3", {"optimizer.learning_rate", "optim.learning_rate"}},
     {"model.n_layer.x=3", {"unknown", "model.n_layer?"}},
 };
 
-TEST(Override, ThatIsBadIsAnsweredAndChangesNothing) {
+TEST(Override, ThatIsBadIsRefusedAndChangesNothing) {
   for (const BadOverride& bad : kBadOverrides) {
     SCOPED_TRACE(bad.assignment);
     Config config;

@@ -169,7 +169,7 @@ TEST_F(Sources, AreInTheConfigurationOfARun) {
   EXPECT_EQ(differences(c, back, "data")[0].path, "data.sources");
   const auto error = [](const char* text) { return testing::error_of([&] { parse_config(text, "t"); }); };
   EXPECT_TRUE(names(error("[[data.sources]]\nname = \"a\"\ncorpus = [\"a\"]\nwieght = 1"), {"data.sources", "wieght", "weight"}));
-  EXPECT_TRUE(names(error("[[data.sources]]\nname = \"a\"\ncorpus = \"a\""), {"data.sources.corpus", "corpus = [\"a\"]"}));
+  EXPECT_TRUE(names(error("[[data.sources]]\nname = \"a\"\ncorpus = \"a\""), {"data.sources.corpus", "list"}));
   EXPECT_TRUE(names(error("[data]\nsources = 3"), {"data.sources", "[[data.sources]]"}));
 }
 

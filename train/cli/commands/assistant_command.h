@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/cli/commands/train_command.h"
+#include "train/cli/commands/resume_command.h"
 
 namespace dikkat {
 

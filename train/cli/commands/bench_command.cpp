@@ -23,8 +23,6 @@ struct BenchArguments {
 
 std::string with_digits(double value) { return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0); }
 
-std::string text_of(const MachineFigure& figure) { return concat(with_digits(figure.value), ' ', figure.unit); }
-
 /// Prints the figures in groups, with their shares.
 void print_table(const MachineReport& report) {
   std::string group;
@@ -49,18 +47,20 @@ std::string summary(const MachineReport& report, const Provenance& machine) {
       {"bf16", "step_large_bf16"},          {"small decode", "decode_small_f32"}, {"large decode q8", "decode_large_q8"}};
   for (const auto& [name, key] : kFigures) {
     if (const MachineFigure* figure = report.find(key)) {
-      line += concat("; ", name, ' ', text_of(*figure));
+      line += concat("; ", name, ' ', with_digits(figure->value), ' ', figure->unit);
     }
   }
   return line;
 }
 
 int bench_command(const BenchArguments& arguments) {
+  // Measure.
   MachineReport report;
   {
     PassingLine line;
     report = measure_machine(arguments.quick, [&](double share) { line.show("measuring this machine", 0, share); });
   }
+  // Print the figures.
   const Provenance machine = own_provenance();
   if (arguments.json) {
     nlohmann::ordered_json object{{"version", machine.version},

@@ -27,18 +27,16 @@ index bytes_of(const std::vector<KeptTokens>& all) {
 
 std::string files(std::size_t count) { return fmt::format("{} file{}", grouped_digits(static_cast<index>(count)), count == 1 ? "" : "s"); }
 
-std::string size(index bytes) { return short_bytes(static_cast<double>(bytes)); }
-
 int list_cache() {
   const std::string where = folder();
   const auto all = kept_tokens(where);
   for (const KeptTokens& tokens : all) {
-    print_result(fmt::format("{:>10}  {:%Y-%m-%d %H:%M}  {}{}\n", size(tokens.bytes), fmt::localtime(tokens.last_used), tokens.path,
+    print_result(fmt::format("{:>10}  {:%Y-%m-%d %H:%M}  {}{}\n", short_bytes(tokens.bytes), fmt::localtime(tokens.last_used), tokens.path,
                              tokens.in_use ? "  (in use)" : ""));
   }
   flush_results();
-  print_message(fmt::format("{} of tokens, {} of at most {} (DIKKAT_CACHE_GB), in {}", files(all.size()), size(bytes_of(all)),
-                            size(token_folder_limit()), where));
+  print_message(fmt::format("{} of tokens, {} of at most {} (DIKKAT_CACHE_GB), in {}", files(all.size()), short_bytes(bytes_of(all)),
+                            short_bytes(token_folder_limit()), where));
   return 0;
 }
 
@@ -46,7 +44,7 @@ int clear_cache() {
   const std::string where = folder();
   const auto removed = remove_kept_tokens(where, 0);
   const auto left = kept_tokens(where);
-  print_message(fmt::format("removed {}, {}, from {}{}", files(removed.size()), size(bytes_of(removed)), where,
+  print_message(fmt::format("removed {}, {}, from {}{}", files(removed.size()), short_bytes(bytes_of(removed)), where,
                             left.empty() ? "" : fmt::format("; {} in use remain{}", files(left.size()), left.size() == 1 ? "s" : "")));
   return 0;
 }

@@ -20,7 +20,7 @@
 namespace dikkat {
 namespace {
 
-constexpr int kNotGiven = -1;  // the model's own value counts
+constexpr int kNotGiven = -1;  // stands for the model's own value
 
 struct ChatArguments {
   ModelArguments model;
@@ -44,7 +44,7 @@ struct Entry {
   bool is_message = false;  // even if it begins as a command
 };
 
-/// Reads the next line, or all lines between """ and """. The line breaks beside the marks do not belong to the message. Throws InputError
+/// Reads the next line, or all lines between """ and """. The line breaks next to the marks are not part of the message. Throws InputError
 /// if the end mark is missing.
 std::optional<Entry> next_entry(LineReader& lines) {
   constexpr std::string_view kMark = "\"\"\"";
@@ -158,7 +158,7 @@ class Talk {
   }
 
   index context() const { return trained_.model->block_size(); }
-  /// The largest number of tokens of a conversation that leaves room for an answer.
+  /// Returns how many tokens a conversation may have, so that there is room for an answer.
   index most_tokens() const { return context() - std::min(options_.max_new_tokens, context() / 4); }
   std::vector<Token> tokens_of(const ChatTemplate& form, std::span<const Message> messages) const {
     return encode(*trained_.tokenizer, form.ask(messages)).tokens;
@@ -194,8 +194,8 @@ class Talk {
     }
   }
 
-  /// Returns the tokens of the conversation. Drops the oldest turns while there is no room for an answer. Throws InputError, and drops
-  /// none, if even the newest message leaves no room.
+  /// Returns the tokens of the conversation. Drops the oldest turns while there is no room for an answer. If even the newest message leaves
+  /// no room, drops none and throws InputError.
   std::vector<Token> prompt() {
     std::vector<Token> tokens = tokens_of(form_, messages_);
     if (std::ssize(tokens) <= most_tokens()) {
@@ -217,7 +217,7 @@ class Talk {
   }
 
   void answer() {
-    // The prompt.
+    // Encode the conversation.
     std::vector<Token> tokens;
     try {
       tokens = prompt();
@@ -231,7 +231,7 @@ class Talk {
       return;
     }
 
-    // The answer, shown while it is generated.
+    // Generate the answer, and show it meanwhile.
     TextGeneration generation(trained_.model->gpt(), *trained_.tokenizer, vocabulary_, {std::move(tokens)}, options_, {},
                               SampleText::answer);
     std::string text;
@@ -248,7 +248,7 @@ class Talk {
       print_message(concat("(cut at ", grouped_digits(options_.max_new_tokens), options_.max_new_tokens == 1 ? " token)" : " tokens)"));
     }
 
-    // It becomes part of the conversation.
+    // Add it to the conversation.
     std::string valid;  // a model may write bytes that are not UTF-8, and an answer may be cut within a character
     utf8::append_valid(valid, text);
     messages_.push_back({"assistant", std::move(valid)});
@@ -269,7 +269,7 @@ std::string description_of(const std::string& source, const TrainedModel& traine
                 name_of(form.name()), "; context of ", grouped_digits(trained.model->block_size()), " tokens");
 }
 
-/// Takes the values that the user does not give from the model. At temperature 0 nothing is drawn, so the model's limits do not count.
+/// Takes values that the user has not set from the model. At temperature 0 nothing is drawn, so the model's limits do not apply.
 void settle_sampling(SampleOptions& options, AnswerSampling of_model) {
   options.temperature = options.temperature == kNotGiven ? of_model.temperature : options.temperature;
   options.repetition_penalty = options.repetition_penalty == kNotGiven ? of_model.repetition_penalty : options.repetition_penalty;

@@ -9,47 +9,36 @@
 #include "train/system/file.h"
 
 namespace dikkat {
-namespace {
-
-struct CompletionArguments {
-  std::string shell;
-};
-
-struct ManArguments {
-  std::string folder;
-};
-
-}  // namespace
 
 void add_completion(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat completion bash > ~/.local/share/bash-completion/completions/dikkat
   dikkat completion zsh > ~/.zfunc/_dikkat                # with fpath+=~/.zfunc before compinit
   dikkat completion fish > ~/.config/fish/completions/dikkat.fish)";
-  const auto a = std::make_shared<CompletionArguments>();
+  const auto shell = std::make_shared<std::string>();
   const auto describe = program.describer();
   Command command =
-      program.add("completion", "Print a script with which a shell completes dikkat's commands and options", kExamples, [a, describe] {
-        print_result(completions_for(a->shell, describe()));
+      program.add("completion", "Print a script with which a shell completes dikkat's commands and options", kExamples, [shell, describe] {
+        print_result(completions_for(*shell, describe()));
         flush_results();
         return 0;
       });
-  command.text("SHELL", a->shell, "", "Shell to print the script for: bash, zsh or fish").required();
+  command.text("SHELL", *shell, "", "Shell to print the script for: bash, zsh or fish").required();
 }
 
 void add_man(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat man ~/.local/share/man/man1 && man dikkat-train)";
-  const auto a = std::make_shared<ManArguments>();
+  const auto folder = std::make_shared<std::string>();
   const auto describe = program.describer();
-  Command command = program.add("man", "Write a manual page for each command", kExamples, [a, describe] {
+  Command command = program.add("man", "Write a manual page for each command", kExamples, [folder, describe] {
     std::error_code failed;
-    std::filesystem::create_directories(a->folder, failed);
-    require_path(failed.value(), a->folder, " cannot be created");
+    std::filesystem::create_directories(*folder, failed);
+    require_path(failed.value(), *folder, " cannot be created");
     for (const ManPage& page : man_pages(describe(), build_info().version)) {
-      replace_file(std::filesystem::path(a->folder) / page.name, page.text);
+      replace_file(std::filesystem::path(*folder) / page.name, page.text);
     }
     return 0;
   });
-  command.text("FOLDER", a->folder, "", "Folder for the pages: dikkat.1, dikkat-train.1, ...").required();
+  command.text("FOLDER", *folder, "", "Folder for the pages: dikkat.1, dikkat-train.1, ...").required();
 }
 
 }  // namespace dikkat

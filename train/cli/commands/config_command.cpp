@@ -44,7 +44,7 @@ int config_show_command(const ConfigShowArguments& arguments) {
   std::vector<std::string> written;
   const PlannedRun run{.config = configuration_of({.config = file, .set = arguments.set}, {}, &written)};
   const Config& config = run.config;
-  note_keys_without_effect(std::span(&run, 1), written);
+  note_keys_without_effect(run, written);
   print_result(arguments.only_changed ? to_toml_of_changes(config) : to_recipe(config));
   flush_results();
   return 0;
@@ -89,7 +89,7 @@ struct RecipeSize {
   std::string parameters = "-", time = "-";  // "-": unknown, since the recipe adapts any model
 };
 
-/// "40 s", "15 min", "3 h", "23 days".
+/// Returns "40 s", "15 min", "3 h" or "23 days".
 std::string rough_time(double seconds) {
   const auto [unit, name] = seconds < 90      ? std::pair(1.0, "s")
                             : seconds < 5400  ? std::pair(60.0, "min")

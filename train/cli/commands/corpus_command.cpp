@@ -9,6 +9,7 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/show_chat.h"
 #include "train/cli/streams.h"
+#include "train/cli/text.h"
 #include "train/cli/write_page.h"
 #include "train/config/settle_chat.h"
 #include "train/data/corpus/corpus_reader.h"
@@ -83,10 +84,8 @@ std::string sample_of(const Corpus& corpus) {
   constexpr index kBytes = 200;
   CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()); });
   const auto chunks = reader.next();
-  const std::string_view text = chunks.empty() ? std::string_view() : std::string_view(chunks.front().text);
-  std::string sample;  // valid UTF-8, whatever the text is
-  utf8::append_valid(sample,
-                     text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min<index>(kBytes, static_cast<index>(text.size()))))));
+  std::string sample;  // valid UTF-8, even if the text is not
+  utf8::append_valid(sample, chunks.empty() ? "" : first_bytes(chunks.front().text, kBytes));
   return sample;
 }
 
@@ -94,6 +93,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   if (arguments.chat) {
     return inspect_chat(arguments);
   }
+  // Open the corpus, and the tokenizer if there is one.
   announce_corpus(arguments.corpus);
   if (!arguments.html.empty()) {
     require_page_name(arguments.html);
@@ -105,6 +105,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   CorpusOptions options = arguments.reading;
   options.any_bytes = tokenizer_kind(tokenizer != nullptr ? tokenizer->kind() : arguments.options.kind, "--kind").any_bytes;
   CorpusSummary summary{.paths = arguments.corpus, .corpus = open_corpus(arguments.corpus, options)};
+  // Read the text once for statistics.
   LoadingLine line;
   const auto reading = [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); };
   summary.statistics = statistics_of(summary.corpus, reading);
@@ -116,6 +117,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
       summary.not_utf8 = error.what();
     }
   }
+  // Make a tokenizer from the text, unless one was given.
   const auto maker = tokenizer != nullptr
                          ? nullptr
                          : make_tokenizer_maker(summary.not_utf8.empty() ? arguments.options : TokenizerOptions{.kind = "byte"});
@@ -123,6 +125,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   if (maker != nullptr) {
     tokenizer = maker->make([&](double share) { line({.stage = LoadingReport::Stage::learning, .share = share}); });
   }
+  // Count the tokens of both parts.
   Counter counter;
   const auto tokenizing = [&](index done) {
     line({.stage = LoadingReport::Stage::tokenizing,
@@ -139,7 +142,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   for (const std::string& note : summary.facts.notes) {
     print_message(note);
   }
-
+  // Write the page, and print the result.
   if (!arguments.html.empty()) {
     write_page(arguments.html, page_of(PageKind::corpus, json_text(to_json(summary))));
   }

@@ -2,9 +2,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <numbers>
 
 #include <fmt/format.h>
@@ -18,6 +16,7 @@
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
+#include "train/cli/skipping_tokenizer.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/text_page.h"
@@ -47,72 +46,38 @@ struct EvalArguments {
   std::vector<std::string> corpus;
   index stride = 0;
   std::string unknown = "refuse";
-  std::string score;  // which tokens of conversations count, in place of the run's chat.eval_loss
+  std::string score;  // which tokens of conversations are scored; empty: as the run's chat.eval_loss
   bool exact_match = false;
   std::string tasks;  // a file of questions
   std::string html;   // a page to write
   bool json = false;
 };
 
-nlohmann::ordered_json number_or_null(double value) { return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value); }
+/// The options, checked as far as they can be without the model. The words among them are read.
+struct EvalRequest : EvalArguments {
+  PackedType packing;
+  DType keys;                        // the type of --cache
+  std::optional<ScoredText> scored;  // nullopt: the run's chat.eval_loss
 
-/// Encodes with another tokenizer, and counts and leaves out the characters that it refuses.
-class SkippingTokenizer : public Tokenizer {
- public:
-  explicit SkippingTokenizer(const Tokenizer& inner) : inner_(inner) {}
-
-  std::string_view kind() const override { return inner_.kind(); }
-  index vocab_size() const override { return inner_.vocab_size(); }
-  std::vector<Token> encode(std::string_view text) const override {
-    std::vector<Token> tokens;
-    const auto append = [&](const std::vector<Token>& more) { tokens.insert(tokens.end(), more.begin(), more.end()); };
-    for (;;) {
-      try {
-        append(inner_.encode(text));
-        return tokens;
-      } catch (const EncodeError& error) {
-        const auto at = static_cast<std::size_t>(error.offset());
-        append(inner_.encode(text.substr(0, at)));
-        std::size_t end = at + 1;
-        while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {  // the rest of a character of UTF-8
-          ++end;
-        }
-        note(text.substr(at, end - at));
-        text.remove_prefix(end);
-      }
-    }
-  }
-  index stable_prefix(std::string_view text) const override { return inner_.stable_prefix(text); }
-  std::string decode(std::span<const Token> tokens) const override { return inner_.decode(tokens); }
-  std::string decode_inside(std::span<const Token> tokens) const override { return inner_.decode_inside(tokens); }
-  std::string to_json() const override { return inner_.to_json(); }
-  std::optional<Token> separator() const override { return inner_.separator(); }
-  bool is_lossless() const override { return skipped_.empty() && inner_.is_lossless(); }
-
-  /// "12 (3 kinds: é ü ß)"; empty if none was left out.
-  std::string skipped() const {
-    constexpr std::size_t kShown = 10;
-    index count = 0;
-    std::string list;
-    for (const auto& [character, times] : skipped_) {
-      count += times;
-      list += list.size() < kShown * 8 ? concat(list.empty() ? "" : " ", character) : "";
-    }
-    return count == 0 ? ""
-                      : concat(grouped_digits(count), " (", grouped_digits(static_cast<index>(skipped_.size())),
-                               " kinds: ", for_terminal(list), ")");
-  }
-
- private:
-  void note(std::string_view character) const {
-    const std::lock_guard lock(mutex_);
-    ++skipped_[std::string(character)];
-  }
-
-  const Tokenizer& inner_;
-  mutable std::mutex mutex_;  // texts are encoded by many threads
-  mutable std::map<std::string, index> skipped_;
+  bool is_of_run() const { return corpus.empty(); }  // evaluates the validation part of the run's own corpus
+  bool skips_unknown() const { return unknown == "skip"; }
 };
+
+/// Throws InputError for values that are not possible, and for options that do not go together.
+EvalRequest request_of(const EvalArguments& a) {
+  require_input(a.unknown == "refuse" || a.unknown == "skip", "--unknown is ", a.unknown, ", expected refuse or skip");
+  require_input(a.unknown == "refuse" || !a.corpus.empty(),
+                "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
+  const auto scored = value_named<ScoredText>(a.score);
+  require_input(scored || a.score.empty(), "--score is ", a.score, ", expected answers, last_answer or all");
+  const DType keys = cache_type_named(a.cache);
+  if (!a.tasks.empty()) {
+    require_input(a.corpus.empty() && a.html.empty() && a.stride == 0 && !a.exact_match,
+                  "--tasks asks questions instead of measuring a loss: leave out --corpus, --html, --stride and --exact-match");
+    require_input(keys == DType::f32, "--tasks asks questions instead of measuring a loss: leave out --cache");
+  }
+  return {a, packing_named(a.weights), keys, scored};
+}
 
 /// A text to evaluate: that of --corpus, or one source of the run.
 struct TextPart {
@@ -137,81 +102,91 @@ void report_learned_text(const std::vector<std::string>& corpus, const std::vect
   }
 }
 
-/// Returns the text of --corpus, or the validation parts of the run's own sources, which must not have changed since.
-std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedModel& trained, const Tokenizer& tokenizer) {
-  Config config = trained.config;
-  if (!arguments.score.empty()) {
-    const auto scored = value_named<ScoredText>(arguments.score);
-    require_input(scored.has_value(), "--score is ", arguments.score, ", expected answers, last_answer or all");
-    config.chat.eval_loss = *scored;
-  }
-  require_input(
-      !arguments.corpus.empty() || !config.preference.is_on(), trained.origin.path().string(),
-      " was trained on preferences: their loss and accuracy at each evaluation are in its report (dikkat report) and metrics.jsonl; "
-      "to measure the loss of a text or of conversations, name it with --corpus, and to count exact answers, use --tasks");
-  config.preference = {};
-  require_input(!arguments.corpus.empty() || trained.origin.checkpoint() != nullptr, trained.origin.path().string(),
-                " is an imported model, which has no corpus of its own: name the text to evaluate with --corpus");
-  announce_corpus(arguments.corpus.empty() ? trained.config.data.training_paths() : arguments.corpus);
+template <class Kind>
+bool is_a(const Dataset& data) {
+  return dynamic_cast<const Kind*>(&data) != nullptr;
+}
+
+/// Returns the text of --corpus.
+TextPart corpus_of(const EvalRequest& request, Config config, const Tokenizer& tokenizer, const std::vector<std::string>& learned) {
   LoadingLine line;
-  if (!arguments.corpus.empty()) {
-    if (arguments.unknown == "skip") {
-      config.data.cache = "off";  // cached tokens are those of the whole text
-    }
-    try {
-      LoadedText text = load_evaluation_text(ResolvedConfig(config), tokenizer, arguments.corpus, std::ref(line));
-      for (const std::string& note : text.notes) {
-        print_message(note);
-      }
-      report_learned_text(arguments.corpus, trained.config.data.training_paths());
-      std::vector<TextPart> one;
-      one.push_back({.text = std::move(text.data)});
-      return one;
-    } catch (const RefusedText& refused) {
-      fail_input(refused.what(), "; --unknown skip leaves such characters out and counts them");
-    }
+  if (request.skips_unknown()) {
+    config.data.cache = "off";  // cached tokens are those of the whole text
   }
+  try {
+    LoadedText text = load_evaluation_text(ResolvedConfig(config), tokenizer, request.corpus, std::ref(line));
+    for (const std::string& note : text.notes) {
+      print_message(note);
+    }
+    report_learned_text(request.corpus, learned);
+    return {.text = std::move(text.data)};
+  } catch (const RefusedText& refused) {
+    fail_input(refused.what(), "; --unknown skip leaves such characters out and counts them");
+  }
+}
+
+/// Returns the validation parts of the run's own sources, which must not have changed since.
+std::vector<TextPart> validation_of(const TrainedModel& trained, const Config& config, const std::string& source) {
+  LoadingLine line;
   const KnownCorpus known{
       .tokenizer = trained.origin.tokenizer(), .fingerprint = trained.origin.state().corpus_fingerprint, .is_ours = false};
   TrainingData data = [&] {
     try {
       return load_training_data(ResolvedConfig(config), &known, std::ref(line));
     } catch (const MissingCorpus& missing) {
-      fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", arguments.model.source, " --corpus PATH");
+      fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", source, " --corpus PATH");
     }
   }();
-  require_input(data.has_validation(), "the run has no validation part (data.val_fraction is ", trained.config.data.val_fraction,
+  require_input(data.has_validation(), "the run has no validation part (data.val_fraction is ", config.data.val_fraction,
                 "): name the text to evaluate with --corpus");
   std::vector<TextPart> parts;
-  for (SourceData& source : data.sources) {
-    if (source.validation->evaluation() != nullptr) {
-      parts.push_back({.name = source.name, .share = source.share, .text = std::move(source.validation)});
+  for (SourceData& split : data.sources) {
+    if (split.validation->evaluation() != nullptr) {
+      parts.push_back({.name = split.name, .share = split.share, .text = std::move(split.validation)});
     }
   }
   return parts;
 }
 
-/// The bytes that a prediction stands for: the mean over the texts, weighted by their shares.
-double bytes_per_target(const std::vector<TextPart>& parts) {
-  double bytes = 0, shares = 0;
-  for (const TextPart& part : parts) {
-    bytes += part.share * part.text->bytes_per_target();
-    shares += part.share;
+/// Reads the texts to evaluate. Throws InputError if the model has no such text.
+std::vector<TextPart> texts_of(const EvalRequest& request, const TrainedModel& trained, const Tokenizer& tokenizer) {
+  const std::string model = trained.origin.path().string();
+  require_input(
+      !request.is_of_run() || !trained.config.preference.is_on(), model,
+      " was trained on preferences: their loss and accuracy at each evaluation are in its report (dikkat report) and metrics.jsonl; "
+      "to measure the loss of a text or of conversations, name it with --corpus, and to count exact answers, use --tasks");
+  require_input(!request.is_of_run() || trained.origin.checkpoint() != nullptr, model,
+                " is an imported model, which has no corpus of its own: name the text to evaluate with --corpus");
+  Config config = trained.config;
+  if (request.scored) {
+    config.chat.eval_loss = *request.scored;
   }
-  return bytes / shares;
+  config.preference = {};
+  const std::vector<std::string> learned = config.data.training_paths();
+  announce_corpus(request.is_of_run() ? learned : request.corpus);
+  std::vector<TextPart> parts;
+  if (request.is_of_run()) {
+    parts = validation_of(trained, config, request.model.source);
+  } else {
+    parts.push_back(corpus_of(request, config, tokenizer, learned));
+  }
+  return parts;
 }
 
-/// The loss of each of several texts, for --json.
-nlohmann::ordered_json losses_by_name(const std::vector<TextPart>& parts, const std::vector<WeightedEvaluation>& results) {
-  nlohmann::ordered_json object;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    object[parts[i].name] = {
-        {"loss", results[i].of.loss}, {"standard_error", number_or_null(results[i].of.standard_error)}, {"tokens", results[i].of.tokens}};
+/// Selects the scored tokens. Throws InputError for options that do not fit the texts.
+void choose_scored(const EvalRequest& request, const TrainedModel& trained, std::vector<TextPart>& parts) {
+  for (TextPart& part : parts) {
+    if (request.stride > 0) {
+      part.text->set_stride(request.stride);
+    }
   }
-  return object;
+  require_input(!request.scored || std::ranges::any_of(parts, [](const TextPart& part) { return is_a<ConversationDataset>(*part.text); }),
+                "--score applies only to conversations, but the text has none: leave it out");
+  require_input(!request.exact_match || is_a<PairDataset>(*parts.front().text), "--exact-match needs an encoder-decoder, but ",
+                trained.origin.path().string(), " is a GPT");
 }
 
-/// Returns the names of the files that paths of a corpus stand for, for the page.
+/// Lists the files of a corpus for the page.
 std::string files_of(const std::vector<std::string>& paths) {
   constexpr std::size_t kShown = 12;
   if (std::ranges::find(paths, kStandardInput) != paths.end()) {  // it can be read only once
@@ -233,9 +208,9 @@ std::string files_of(const std::vector<std::string>& paths) {
 }
 
 /// Returns which files a text consists of, for the page.
-std::string page_name_of(const EvalArguments& arguments, const TrainedModel& trained, const TextPart& part) {
-  if (!arguments.corpus.empty()) {
-    return files_of(arguments.corpus);
+std::string page_name_of(const EvalRequest& request, const TrainedModel& trained, const TextPart& part) {
+  if (!request.is_of_run()) {
+    return files_of(request.corpus);
   }
   for (const DataSource& source : trained.config.data.all_sources()) {
     if (source.name == part.name) {
@@ -247,60 +222,40 @@ std::string page_name_of(const EvalArguments& arguments, const TrainedModel& tra
   return part.name;
 }
 
-std::string error_text(const Evaluation& result) {
-  return std::isnan(result.standard_error) ? "" : fmt::format(" +- {:.4f}", result.standard_error);
+/// The measured numbers.
+struct EvalResult {
+  struct Part {
+    std::string name;
+    double share;  // the part's share of the windows
+    Evaluation loss;
+  };
+  std::vector<Part> parts;
+  Evaluation mean;       // over the parts, weighted by their shares
+  double bits_per_byte;  // NaN if the tokenizer drops a part of the text, so that its tokens do not stand for all bytes
+  LossFingerprint scored;
+  std::optional<ExactMatch> match{};
+};
+
+/// Returns the bits per byte of a mean loss over several texts: the bytes of a prediction are their mean, weighted by the shares.
+double mean_bits_per_byte(double loss, const std::vector<TextPart>& parts) {
+  double bytes = 0, shares = 0;
+  for (const TextPart& part : parts) {
+    bytes += part.share * part.text->bytes_per_target();
+    shares += part.share;
+  }
+  return loss / std::numbers::ln2 / (bytes / shares);
 }
 
-int eval_command(const EvalArguments& arguments) {
-  start_threads();
-  require_input(arguments.unknown == "refuse" || arguments.unknown == "skip", "--unknown is ", arguments.unknown,
-                ", expected refuse or skip");
-  require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(),
-                "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
-  const DType cache = cache_type_named(arguments.cache);
-  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
-  report_chosen_checkpoint(arguments.model, trained.origin);
-  require_input(cache == DType::f32 || trained.model->is_gpt(), "--cache is for a GPT, but ", trained.origin.path().string(),
-                " is an encoder-decoder");
-  if (!arguments.tasks.empty()) {
-    require_input(arguments.corpus.empty() && arguments.html.empty() && arguments.stride == 0 && !arguments.exact_match,
-                  "--tasks asks questions instead of measuring a loss: leave out --corpus, --html, --stride and --exact-match");
-    require_input(cache == DType::f32, "--tasks asks questions instead of measuring a loss: leave out --cache");
-    stop_in_order();
-    return eval_tasks(trained, arguments.tasks, arguments.json);
-  }
-  const SkippingTokenizer skipping(*trained.tokenizer);
-  const Tokenizer& tokenizer = arguments.unknown == "skip" ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
-  std::vector<TextPart> parts = texts_of(arguments, trained, tokenizer);
-  const std::string skipped = skipping.skipped();
-  if (!skipped.empty()) {
-    warn("left out characters that the model does not know: " + skipped);
-  }
-  for (TextPart& part : parts) {
-    if (arguments.stride > 0) {
-      part.text->set_stride(arguments.stride);
-    }
-  }
-  require_input(arguments.score.empty() ||
-                    std::ranges::any_of(
-                        parts, [](const TextPart& part) { return dynamic_cast<const ConversationDataset*>(part.text.get()) != nullptr; }),
-                "--score applies only to conversations, but the text has none: leave it out");
-  const auto* const pairs = dynamic_cast<const PairDataset*>(parts.front().text.get());
-  require_input(!arguments.exact_match || pairs != nullptr, "--exact-match needs an encoder-decoder, but ", trained.origin.path().string(),
-                " is a GPT");
-  stop_in_order();
-  const auto stopped = [] {
-    print_message("stopped before the end: an unfinished evaluation gives no result");
-    return 128 + stop_signal();
-  };
-  LossPage page(tokenizer, parts.size());
+/// Measures the loss of each text, and adds its tokens to the page, if that is not null. Returns nullopt if a signal stopped it.
+std::optional<EvalResult> measure_losses(const EvalRequest& request, const TrainedModel& trained, const Tokenizer& tokenizer,
+                                         const std::vector<TextPart>& parts, LossPage* page) {
   LanguageScorer scorer(*trained.model);
-  Evaluator evaluator(scorer);
-  evaluator.round_keys(cache);
-  if (!arguments.html.empty()) {
-    require_page_name(arguments.html);
-    scorer.listen([&](const Batch& batch, std::span<const double> losses) { page.add(batch, losses); });
+  if (page != nullptr) {
+    scorer.listen([page](const Batch& batch, std::span<const double> losses) { page->add(batch, losses); });
   }
+  Evaluator evaluator(scorer);
+  evaluator.round_keys(request.keys);
+  // Check that the activations fit the machine, before any text is evaluated.
   std::size_t bytes = 0;
   for (const TextPart& part : parts) {
     bytes = std::max(bytes, evaluator.reserve(*part.text->evaluation(), part.text->evaluation()->count()));
@@ -308,82 +263,131 @@ int eval_command(const EvalArguments& arguments) {
   const std::size_t machine = machine_memory().total;
   require_input(bytes <= machine, "evaluating ", trained.origin.path().string(), " takes ", bytes >> 20,
                 " MiB of memory for activations, but this machine has ", machine >> 20, " MiB, including swap space");
-  std::vector<WeightedEvaluation> results;
+  // Evaluate each text.
+  std::vector<EvalResult::Part> losses;
+  std::vector<WeightedEvaluation> weighted;
   for (const TextPart& part : parts) {
-    if (!arguments.html.empty()) {
-      page.begin(page_name_of(arguments, trained, part));
+    if (page != nullptr) {
+      page->begin(page_name_of(request, trained, part));
     }
     ShareLine line(part.name.empty() ? "evaluating" : "evaluating " + for_terminal(part.name));
-    const auto one = evaluator(*part.text->evaluation(), {}, [] { return stop_requested(); }, std::ref(line));
-    if (!one) {
-      return stopped();
+    const auto loss = evaluator(*part.text->evaluation(), {}, stop_requested, std::ref(line));
+    if (!loss) {
+      return std::nullopt;
     }
-    results.push_back({.of = *one, .share = part.share});
+    losses.push_back({.name = part.name, .share = part.share, .loss = *loss});
+    weighted.push_back({.of = *loss, .share = part.share});
   }
-  const Evaluation result = mean(results);
-  require(std::isfinite(result.loss), trained.origin.path().string(), ": the loss is ", result.loss,
+  // Combine the losses, and the fingerprints of the scored tokens.
+  const Evaluation all = mean(weighted);
+  require(std::isfinite(all.loss), trained.origin.path().string(), ": the loss is ", all.loss,
           ", expected a number: the model's finite weights give infinite activations");
   std::vector<SharedFingerprint> sets;
   for (const TextPart& part : parts) {
     sets.push_back({.of = loss_fingerprint_of(*part.text, tokenizer), .share = part.share});
   }
-  const LossFingerprint scored = combined(sets);
-  if (!arguments.html.empty()) {
-    page.write(arguments.html, arguments.corpus.empty() ? "The validation text" : names_of(arguments.corpus),
-               trained.origin.path().string());
-  }
-  std::optional<ExactMatch> match;
-  if (arguments.exact_match) {
-    match = exact_match(*trained.model, *trained.tokenizer, pairs->pairs(), {}, [] { return stop_requested(); });
-    if (!match) {
-      return stopped();
-    }
-  }
-  // If the tokenizer drops a part of the text, its tokens do not stand for all bytes.
   const double bits = !tokenizer.is_lossless() ? std::numeric_limits<double>::quiet_NaN()
-                      : parts.size() == 1      ? result.bits_per_byte(parts.front().text->size().predicted_bytes)
-                                               : result.loss / std::numbers::ln2 / bytes_per_target(parts);
-  if (arguments.json) {
-    nlohmann::ordered_json object{{"loss", result.loss},
-                                  {"standard_error", number_or_null(result.standard_error)},
-                                  {"perplexity", result.perplexity()},
-                                  {"bits_per_byte", number_or_null(bits)},
-                                  {"tokens", result.tokens},
-                                  {"scored", {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}}},
-                                  {"weights", arguments.weights},
-                                  {"cache", arguments.cache},
-                                  {"step", trained.origin.state().step},
-                                  {"checkpoint", trained.origin.path().string()}};
-    if (parts.size() > 1) {
-      object["losses"] = losses_by_name(parts, results);
+                      : parts.size() == 1      ? all.bits_per_byte(parts.front().text->size().predicted_bytes)
+                                               : mean_bits_per_byte(all.loss, parts);
+  return EvalResult{.parts = std::move(losses), .mean = all, .bits_per_byte = bits, .scored = combined(sets)};
+}
+
+void print_json_of(const EvalResult& result, const EvalRequest& request, const ModelOrigin& origin) {
+  const Evaluation& mean = result.mean;
+  const LossFingerprint& scored = result.scored;
+  nlohmann::ordered_json object{{"loss", mean.loss},
+                                {"standard_error", mean.standard_error},
+                                {"perplexity", mean.perplexity()},
+                                {"bits_per_byte", result.bits_per_byte},
+                                {"tokens", mean.tokens},
+                                {"scored", {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}}},
+                                {"weights", request.weights},
+                                {"cache", request.cache},
+                                {"step", origin.state().step},
+                                {"checkpoint", origin.path().string()}};
+  for (const auto& [name, share, loss] : result.parts) {
+    if (result.parts.size() > 1) {
+      object["losses"][name] = {{"loss", loss.loss}, {"standard_error", loss.standard_error}, {"tokens", loss.tokens}};
     }
-    if (match) {
-      object["exact_match"] = match->share();
-      object["pairs"] = match->pairs;
+  }
+  if (result.match) {
+    object["exact_match"] = result.match->share();
+    object["pairs"] = result.match->pairs;
+  }
+  print_json(object);
+}
+
+void print_table_of(const EvalResult& result) {
+  constexpr std::size_t kShown = 12;  // digits of a fingerprint
+  const Evaluation& mean = result.mean;
+  const auto error_text = [](const Evaluation& loss) {
+    return std::isnan(loss.standard_error) ? "" : fmt::format(" +- {:.4f}", loss.standard_error);
+  };
+  const auto row = [](const std::string& name, const std::string& value) { print_result(fmt::format("{:<15}{}\n", name, value)); };
+  if (error_text(mean).empty()) {
+    print_message("no standard error: the text must be longer than one window (model.block_size tokens)");
+  }
+  for (const auto& [name, share, loss] : result.parts) {
+    if (result.parts.size() > 1) {
+      row("loss of " + for_terminal(name) + ' ',
+          fmt::format("{:.4f}{} ({} tokens, {:.3g} of the windows)", loss.loss, error_text(loss), grouped_digits(loss.tokens), share));
     }
-    print_json(object);
+  }
+  row("loss", fmt::format("{:.4f}{}", mean.loss, error_text(mean)));
+  row("perplexity", mean.perplexity() < 1e6 ? fmt::format("{:.4f}", mean.perplexity()) : fmt::format("{:.3e}", mean.perplexity()));
+  row("bits_per_byte",
+      std::isfinite(result.bits_per_byte) ? fmt::format("{:.4f}", result.bits_per_byte) : "-  (the tokenizer drops a part of the text)");
+  row("tokens", grouped_digits(mean.tokens));
+  row("scored", fmt::format("{} (contexts {})", result.scored.targets.substr(0, kShown), result.scored.contexts.substr(0, kShown)));
+  if (const auto& match = result.match) {
+    row("exact_match", fmt::format("{:.4f} ({} of {} pairs)", match->share(), match->exact, match->pairs));
+  }
+}
+
+int eval_command(const EvalArguments& arguments) {
+  start_threads();
+  const EvalRequest request = request_of(arguments);
+  const TrainedModel trained = load_trained_model(request.model.source, request.model.options(), request.packing);
+  const std::string model = trained.origin.path().string();
+  report_chosen_checkpoint(request.model, trained.origin);
+  require_input(request.keys == DType::f32 || trained.model->is_gpt(), "--cache is for a GPT, but ", model, " is an encoder-decoder");
+  if (!request.tasks.empty()) {
+    stop_in_order();
+    return eval_tasks(trained, request.tasks, request.json);
+  }
+  // Read the text.
+  const SkippingTokenizer skipping(*trained.tokenizer);
+  const Tokenizer& tokenizer = request.skips_unknown() ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
+  std::vector<TextPart> parts = texts_of(request, trained, tokenizer);
+  if (const std::string skipped = skipping.skipped(); !skipped.empty()) {
+    warn("left out characters that the model does not know: " + skipped);
+  }
+  choose_scored(request, trained, parts);
+  stop_in_order();
+  // Measure, and write the page.
+  std::optional<LossPage> page;
+  if (!request.html.empty()) {
+    require_page_name(request.html);
+    page.emplace(tokenizer, parts.size());
+  }
+  std::optional<EvalResult> result = measure_losses(request, trained, tokenizer, parts, page ? &*page : nullptr);
+  if (result && page) {
+    page->write(request.html, request.is_of_run() ? "The validation text" : names_of(request.corpus), model);
+  }
+  if (result && request.exact_match) {
+    result->match = exact_match(*trained.model, *trained.tokenizer, dynamic_cast<const PairDataset&>(*parts.front().text).pairs(), {}, stop_requested);
+  }
+  if (!result || (request.exact_match && !result->match)) {
+    print_message("stopped before the end: an unfinished evaluation gives no result");
+    return 128 + stop_signal();
+  }
+  // Print the result.
+  if (request.json) {
+    print_json_of(*result, request, trained.origin);
   } else {
-    print_message(trained.origin.path().string() + (arguments.corpus.empty()
-                                                        ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
-                                                        : ", all of " + names_of(arguments.corpus)));
-    constexpr std::size_t kShown = 12;  // digits of a fingerprint
-    const std::string error = error_text(result);
-    if (error.empty()) {
-      print_message("no standard error: the text must be longer than one window (model.block_size tokens)");
-    }
-    for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i) {
-      const Evaluation& one = results[i].of;
-      print_result(fmt::format("{:<15}{:.4f}{} ({} tokens, {:.3g} of the windows)\n", "loss of " + for_terminal(parts[i].name) + ' ',
-                               one.loss, error_text(one), grouped_digits(one.tokens), parts[i].share));
-    }
-    print_result(fmt::format(
-        "loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\nscored         {} (contexts {})\n", result.loss,
-        error, result.perplexity() < 1e6 ? fmt::format("{:.4f}", result.perplexity()) : fmt::format("{:.3e}", result.perplexity()),
-        std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokenizer drops a part of the text)", grouped_digits(result.tokens),
-        scored.targets.substr(0, kShown), scored.contexts.substr(0, kShown)));
-    if (match) {
-      print_result(fmt::format("exact_match    {:.4f} ({} of {} pairs)\n", match->share(), match->exact, match->pairs));
-    }
+    print_message(model + (request.is_of_run() ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
+                                               : ", all of " + names_of(request.corpus)));
+    print_table_of(*result);
   }
   flush_results();
   return 0;
@@ -408,6 +412,7 @@ intervals.)";
   const auto a = std::make_shared<EvalArguments>();
   Command command = program.add("eval", "Measure the loss on the validation part of the run's corpus, or on another text", kExamples,
                                 [a] { return eval_command(*a); });
+  // Declare the model, the text, and what is scored.
   add_model(command, a->model);
   add_weights(command, a->weights);
   command.text("--cache", a->cache, "TYPE",
@@ -421,6 +426,7 @@ intervals.)";
                "Which tokens of conversations are scored: answers, last_answer or all; by default as the run's chat.eval_loss");
   command.text("--unknown", a->unknown, "WORD",
                "What to do with characters of --corpus that a character tokenizer does not know: refuse the text, or skip them and warn");
+  // Declare other measures, and the forms of the output.
   command.flag("--exact-match", a->exact_match, "Also measure the share of sources for which an encoder-decoder writes exactly the target");
   command.text("--tasks", a->tasks, "FILE.jsonl",
                "Ask the questions in this file instead: multiple choice by likelihood, and exact answers");

@@ -122,9 +122,7 @@ void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
   }
 }
 
-std::filesystem::path modelfile_beside(std::filesystem::path gguf) { return gguf.replace_extension(".Modelfile"); }
-
-/// Returns the text of a Modelfile for Ollama beside a GGUF file.
+/// Returns a Modelfile for Ollama, to lie next to a GGUF file.
 std::string modelfile_for(const TrainedModel& trained, const ModelToExport& exported, const std::filesystem::path& gguf) {
   OllamaModel model{.gguf = gguf.filename().string(), .sampling = exported.sampling, .context = exported.config.block_size};
   std::vector<Token> ends = trained.tokenizer->text_tokens().ends;
@@ -151,6 +149,7 @@ int export_command(const ExportArguments& arguments) {
   if (arguments.adapter) {
     return export_adapters_command(arguments);
   }
+  // Load the model.
   ExportOptions options{.format = format_of(arguments), .type = type_of(arguments.dtype)};
   require_input(!arguments.modelfile || options.format == ExportFormat::gguf, "--modelfile is for a GGUF file, found the format ",
                 name_of(options.format), ": add --format gguf");
@@ -164,14 +163,15 @@ int export_command(const ExportArguments& arguments) {
   const TransformerConfig config = with_context(trained.model->config(), context);
   ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
   add_chat_template(trained, model);
-  // The Modelfile comes first. A command that is killed before the GGUF file has its name can be repeated.
-  Provisional modelfile(modelfile_beside(arguments.out));
+  // Write the Modelfile first: a command that is killed before the GGUF file has its name can be repeated.
+  Provisional modelfile(std::filesystem::path(arguments.out).replace_extension(".Modelfile"));
   if (arguments.modelfile) {
     require_input(!is_there(arguments.out), arguments.out, " exists and is never overwritten: choose a new name");
     if (write_new_or_same_file(modelfile.path(), modelfile_for(trained, model, arguments.out))) {
       modelfile.created();  // it is removed if the export fails
     }
   }
+  // Write the model.
   for (const std::string& remark : export_model(model, arguments.out, options)) {
     print_message(remark);
   }

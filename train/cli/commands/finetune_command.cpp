@@ -23,8 +23,8 @@ struct FinetuneArguments {
   bool full = false;
 };
 
-/// The longest window by default, in tokens: longer ones need much memory for activations. Only a model without a table of positions can be
-/// trained with shorter windows.
+/// The longest window by default, in tokens: longer ones need much memory for activations. Shorter windows than the model's context need a
+/// model without a table of positions.
 constexpr index kShortWindow = 512;
 
 constexpr const char* kRecipe = "finetune";
@@ -55,7 +55,7 @@ void fit_length(TrainArguments& train, bool prefers) {
   length.fits_evaluations = is_free({"train.eval_interval"});
 }
 
-/// Prints what can be done with the run next.
+/// Prints the next steps with the run.
 void print_next_steps(const Trainer& trainer, bool losses_fall) {
   const std::string run = trainer.directory().string();
   const Config& config = trainer.config();
@@ -96,6 +96,7 @@ int finetune_command(FinetuneArguments arguments) {
   RunOptions& run = arguments.train.run;
   require_input(!run.corpus.empty() || run.config != kRecipe,
                 "--data is missing: give the texts to learn from (or --config FILE with data.corpus or data.sources)");
+  // Set what the recipe leaves open.
   const TransformerConfig model = ModelOrigin::open(run.init_from).config().model;
   std::vector<std::string> first;                    // the user's settings come later and win
   const bool is_own_recipe = run.config == kRecipe;  // another file sets these keys itself
@@ -118,6 +119,7 @@ int finetune_command(FinetuneArguments arguments) {
     first.emplace_back(arguments.full ? "optim.learning_rate=1e-6" : "optim.learning_rate=5e-5");
     first.emplace_back("train.batch_size=2");
   }
+  // Fit the length to the text, and train.
   if (is_own_recipe && !is_set(run, "train.max_steps")) {
     fit_length(arguments.train, prefers);
   }
@@ -163,7 +165,7 @@ Qwen and SmolLM2. The result is an ordinary run: resume, eval, sample, report an
       "interrupted there continues");
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);
   command.flag("--full", a->full, "Train all weights instead of adapters, with a lower learning rate");
-  command.flag("--profile", a->train.profile, "At the end, print a table of the time spent in each operation");
+  command.flag("--profile", a->train.profile, kProfileHelp);
 }
 
 }  // namespace dikkat

@@ -71,12 +71,12 @@ std::string groups_of(const CheckpointFile& checkpoint) {
   std::string lines;
   for (const auto& [path, group] : groups) {
     lines += fmt::format("  {:<28} {} tensors, {} elements, {}\n", path, grouped_digits(group.tensors), grouped_digits(group.elements),
-                         short_bytes(static_cast<double>(group.bytes)));
+                         short_bytes(group.bytes));
   }
   return lines;
 }
 
-/// The run directory of a checkpoint, if it lies in one.
+/// Returns the run directory of a checkpoint, if it lies in one.
 std::filesystem::path run_directory_of(const CheckpointFile& checkpoint) {
   return absolute_path(checkpoint.path()).parent_path().parent_path();
 }
@@ -122,7 +122,7 @@ std::string started(const Provenance& by) {
 
 // Imported models.
 
-/// The parts of the files that are read one by one. For a part that cannot be read the problem is kept, and the others are still shown.
+/// The parts of the files, which are read one by one. If a part cannot be read, its problem is kept, and the others are still shown.
 struct FilesSummary {
   index parameters = 0;
   std::unique_ptr<Tokenizer> tokenizer{};
@@ -165,7 +165,7 @@ std::string template_line(const FilesSummary& all) {
   return line;
 }
 
-/// The keys of [model] that have an effect, with their values as TOML writes them.
+/// Returns the keys of [model] that have an effect, with their values as TOML writes them.
 std::vector<std::pair<std::string, std::string>> keys_of_model(const TransformerConfig& model) {
   Config config;
   config.model = model;
@@ -211,7 +211,7 @@ Json to_json(const ModelFiles& files, const FilesSummary& all) {
           {"tensors", tensors}};
 }
 
-/// Prints the contents of an imported model, as text or as one JSON object. Throws InputError for files that are damaged or describe a
+/// Prints the contents of an imported model, for people or as one JSON object. Throws InputError for files that are damaged or describe a
 /// model that dikkat cannot compute.
 void inspect_files(const std::string& source, bool json) {
   const ModelFiles files(source);
@@ -245,9 +245,7 @@ void inspect_files(const std::string& source, bool json) {
   flush_results();
 }
 
-// Arrays that a program saves beside a model of its own (train/library/checkpoint.h).
-
-bool is_array(const StoredTensor& tensor) { return tensor.path.starts_with("arrays/"); }
+// Arrays that a program saves next to a model of its own (train/library/checkpoint.h).
 
 /// Returns the numbers of a short array: "12", or "0.5 0.25".
 std::string numbers_of(const CheckpointFile& checkpoint, const StoredTensor& tensor) {
@@ -275,12 +273,72 @@ std::string arrays_of(const CheckpointFile& checkpoint) {
   constexpr index kMost = 8;
   std::string lines;
   for (const StoredTensor& tensor : checkpoint.tensors()) {
-    if (is_array(tensor)) {
+    if (tensor.path.starts_with("arrays/")) {
       lines += fmt::format("  {:<28} {} {}{}\n", tensor.path.substr(tensor.path.find('/') + 1), name_of(tensor.type), concat(tensor.shape),
                            tensor.shape.size() <= kMost ? "  " + numbers_of(checkpoint, tensor) : "");
     }
   }
   return lines.empty() ? "" : "\narrays of the program\n" + lines;
+}
+
+/// A checkpoint with the parts that not every one has.
+struct Inspected {
+  CheckpointFile file;
+  std::unique_ptr<Tokenizer> tokenizer;  // null for a model of a program's own, which has no configuration either
+  std::optional<RunHeader> header;       // nullopt for a checkpoint outside of a run
+};
+
+Json to_json(const Inspected& checkpoint) {
+  const auto& [file, tokenizer, header] = checkpoint;
+  Json tensors = Json::array();
+  for (const StoredTensor& tensor : file.tensors()) {
+    tensors.push_back({{"path", tensor.path}, {"type", name_of(tensor.type)}, {"shape", tensor.shape.extents()}, {"bytes", tensor.bytes}});
+  }
+  return {{"checkpoint", file.path().string()},
+          {"format", file.format()},
+          {"bytes", file.bytes()},
+          {"hash", file.hash()},
+          {"step", file.state().step},
+          {"parameters", parameter_count(file)},
+          {"tokenizer", tokenizer != nullptr ? Json{{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}} : Json()},
+          {"run", header ? to_json(*header) : Json()},
+          {"state", state_of(file)},
+          {"config", file.config()},
+          {"tensors", tensors}};
+}
+
+void print_checkpoint(const Inspected& checkpoint) {
+  const auto& [file, tokenizer, header] = checkpoint;
+  // Summarize the checkpoint and its run.
+  const auto print_line = [](const char* name, const std::string& text) { print_result(fmt::format("{:<11} {}\n", name, text)); };
+  print_line("checkpoint", fmt::format("{} ({}, format {})", file.path().string(), short_bytes(file.bytes()), file.format()));
+  print_line("step", fmt::to_string(file.state().step));
+  print_line("parameters", grouped_digits(parameter_count(file)));
+  print_line("tokenizer", tokenizer != nullptr ? fmt::format("{}, {} tokens", tokenizer->kind(), grouped_digits(tokenizer->vocab_size()))
+                                               : "none: a program has saved a model of its own");
+  print_result(curve_of(file));
+  if (header) {
+    print_result(for_terminal(started(header->provenance)) + '\n');
+  }
+  // List the tensors.
+  print_result("\ngroups of tensors\n" + groups_of(file));
+  print_result("\ntensors of model\n");
+  for (const StoredTensor& tensor : file.tensors()) {
+    if (is_parameter(tensor)) {
+      print_result(
+          fmt::format("  {:<28} {} {}\n", tensor.path.substr(tensor.path.find('/') + 1), name_of(tensor.type), concat(tensor.shape)));
+    }
+  }
+  print_result(arrays_of(file));
+  // Print the rest as it is stored.
+  print_result("\nstate\n");
+  const Json state = state_of(file);
+  for (const auto& [name, value] : state.items()) {
+    print_result(for_terminal(fmt::format("  {:<28} {}\n", name, json_text(value))));
+  }
+  if (!file.config().empty()) {
+    print_result("\nconfiguration\n" + for_terminal(file.config()));
+  }
 }
 
 int inspect_command(const InspectArguments& arguments) {
@@ -292,58 +350,17 @@ int inspect_command(const InspectArguments& arguments) {
   if (is_folder(arguments.source) && list_checkpoints(arguments.source).empty()) {
     require_no_other_layout(arguments.source);
   }
-  const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? CheckpointChoice::best : CheckpointChoice::newest);
-  // A program's own model has no tokenizer and no configuration.
-  const auto tokenizer = checkpoint.tokenizer().empty() ? nullptr : tokenizer_from_json(checkpoint.tokenizer());
-  const auto header = read_run_header(run_directory_of(checkpoint));  // nullopt for a checkpoint outside of a run
+  Inspected checkpoint{.file = open_checkpoint(arguments.source, arguments.best ? CheckpointChoice::best : CheckpointChoice::newest),
+                       .tokenizer = {},
+                       .header = {}};
+  if (!checkpoint.file.tokenizer().empty()) {
+    checkpoint.tokenizer = tokenizer_from_json(checkpoint.file.tokenizer());
+  }
+  checkpoint.header = read_run_header(run_directory_of(checkpoint.file));
   if (arguments.json) {
-    Json tensors = Json::array();
-    for (const StoredTensor& tensor : checkpoint.tensors()) {
-      tensors.push_back(
-          {{"path", tensor.path}, {"type", name_of(tensor.type)}, {"shape", tensor.shape.extents()}, {"bytes", tensor.bytes}});
-    }
-    const Json object{
-        {"checkpoint", checkpoint.path().string()},
-        {"format", checkpoint.format()},
-        {"bytes", checkpoint.bytes()},
-        {"hash", checkpoint.hash()},
-        {"step", checkpoint.state().step},
-        {"parameters", parameter_count(checkpoint)},
-        {"tokenizer", tokenizer != nullptr ? Json{{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}} : Json()},
-        {"run", header ? to_json(*header) : Json()},
-        {"state", state_of(checkpoint)},
-        {"config", checkpoint.config()},
-        {"tensors", tensors}};
-    print_json(object);
+    print_json(to_json(checkpoint));
   } else {
-    print_result(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(),
-                             short_bytes(static_cast<double>(checkpoint.bytes())), checkpoint.format()));
-    print_result(fmt::format("step        {}\n", checkpoint.state().step));
-    print_result(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
-    print_result(tokenizer != nullptr
-                     ? fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size()))
-                     : "tokenizer   none: a program has saved a model of its own\n");
-    print_result(curve_of(checkpoint));
-    if (header) {
-      print_result(for_terminal(started(header->provenance)) + '\n');
-    }
-    print_result("\ngroups of tensors\n" + groups_of(checkpoint));
-    print_result("\ntensors of model\n");
-    for (const StoredTensor& tensor : checkpoint.tensors()) {
-      if (is_parameter(tensor)) {
-        print_result(
-            fmt::format("  {:<28} {} {}\n", tensor.path.substr(tensor.path.find('/') + 1), name_of(tensor.type), concat(tensor.shape)));
-      }
-    }
-    print_result(arrays_of(checkpoint));
-    print_result("\nstate\n");
-    const Json state = state_of(checkpoint);
-    for (const auto& [name, value] : state.items()) {
-      print_result(for_terminal(fmt::format("  {:<28} {}\n", name, json_text(value))));
-    }
-    if (!checkpoint.config().empty()) {
-      print_result("\nconfiguration\n" + for_terminal(checkpoint.config()));
-    }
+    print_checkpoint(checkpoint);
   }
   flush_results();
   return 0;

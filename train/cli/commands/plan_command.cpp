@@ -50,7 +50,7 @@ ProductRates product_rates() {
   return {gemm_rate(DType::f32), kernels::has_bf16_products() ? std::optional(gemm_rate(DType::bf16)) : std::nullopt};
 }
 
-/// Advice on train.precision if bf16 products are `ratio` times as fast as those of f32.
+/// Returns advice on train.precision if bf16 products are `ratio` times as fast as those of f32.
 std::string advice_on_precision(Precision precision, double ratio) {
   constexpr double kWorthwhile = 1.2;  // rounding and packing take some of the gain
   if (precision == Precision::bf16) {
@@ -59,10 +59,8 @@ std::string advice_on_precision(Precision precision, double ratio) {
   return ratio > kWorthwhile ? "train.precision=bf16 would save time and memory" : "not faster than f32 here";
 }
 
-/// The planned peak without the memory for saving, since a trial saves nothing.
+/// Returns the planned peak without the memory for saving, since a trial saves nothing.
 std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy - plan.saving); }
-
-const auto size_of = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
 
 void print_row(const std::string& name, const std::string& figure, const std::string& note = "") {
   print_result(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));
@@ -71,15 +69,15 @@ void print_row(const std::string& name, const std::string& figure, const std::st
 void print_memory(const MemoryPlan& plan, const MachineMemory& machine) {
   print_result("memory\n");
   for (const MemoryPlan::Row& row : plan.rows()) {
-    print_row(row.name, size_of(row.bytes), row.note);
+    print_row(row.name, short_bytes(row.bytes), row.note);
   }
-  print_row("in all", size_of(plan.peak()), plan.before > plan.training() ? "while reading the corpus; training takes less" : "");
+  print_row("in all", short_bytes(plan.peak()), plan.before > plan.training() ? "while reading the corpus; training takes less" : "");
   if (plan.droppable > 0) {
-    print_row("tokens in a file", size_of(plan.droppable), "not counted, since the system drops them when memory is short");
+    print_row("tokens in a file", short_bytes(plan.droppable), "not counted, since the system drops them when memory is short");
   }
   if (machine.total != kNoLimit) {
-    print_row(machine.limited ? "the cgroup has" : "the machine has", size_of(machine.total),
-              machine.available == kNoLimit ? "" : fmt::format("{} available now", size_of(machine.available)));
+    print_row(machine.limited ? "the cgroup has" : "the machine has", short_bytes(machine.total),
+              machine.available == kNoLimit ? "" : fmt::format("{} available now", short_bytes(machine.available)));
   }
 }
 
@@ -92,7 +90,7 @@ void print_product_rates(Precision precision, const ProductRates& rates) {
   }
 }
 
-/// A number of ranks, and the bytes of weights, gradients and optimizer state on each of them.
+/// The bytes of weights, gradients and optimizer state on each of several ranks.
 struct RankMemory {
   index ranks;
   std::size_t bytes;
@@ -110,7 +108,8 @@ std::vector<RankMemory> rank_memory(const Trainer& trainer, index most) {
 void print_rank_memory(const std::vector<RankMemory>& list) {
   print_result("memory of each rank\n");
   for (const RankMemory& rank : list) {
-    print_row(fmt::format("{} ranks", rank.ranks), size_of(rank.bytes), rank.ranks == 2 ? "weights, gradients and optimizer state" : "");
+    print_row(fmt::format("{} ranks", rank.ranks), short_bytes(rank.bytes),
+              rank.ranks == 2 ? "weights, gradients and optimizer state" : "");
   }
 }
 
@@ -161,10 +160,10 @@ void print_run_plan(const Trainer& trainer, const Trial& trial, const std::files
   const Pace pace = pace_of(trainer, trial);
   print_memory(plan, machine);
   print_result("disk\n");
-  print_row("per checkpoint", size_of(disk.checkpoint));
-  print_row("in all", size_of(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
+  print_row("per checkpoint", short_bytes(disk.checkpoint));
+  print_row("in all", short_bytes(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
   if (const auto free = free_space(out)) {
-    print_row("free", short_bytes(static_cast<double>(*free)));
+    print_row("free", short_bytes(*free));
   }
   print_result(fmt::format("trial of {} steps{}\n", trial.steps.size(), trial.evaluation_seconds > 0 ? " and some evaluation" : ""));
   print_row("a step", fmt::format("{:.1f} ms", pace.step_seconds * 1e3),
@@ -174,7 +173,7 @@ void print_run_plan(const Trainer& trainer, const Trial& trial, const std::files
   print_row(
       "to finish", clock_time(pace.seconds),
       fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
-  print_row("memory at its peak", size_of(trial.peak), fmt::format("planned {}, without saving", size_of(planned_for_trial(plan))));
+  print_row("memory at its peak", short_bytes(trial.peak), fmt::format("planned {}, without saving", short_bytes(planned_for_trial(plan))));
   print_product_rates(trainer.config().train.precision, rates);
   if (arguments.ranks > 1) {
     print_rank_memory(rank_memory(trainer, arguments.ranks));
@@ -183,6 +182,7 @@ void print_run_plan(const Trainer& trainer, const Trial& trial, const std::files
 
 int plan_command(const PlanArguments& arguments) {
   start_threads();
+  // Read the configuration, and fit it to the ranks.
   std::vector<std::string> written;
   Config config = configuration_of(arguments.run, {}, &written);
   if (arguments.ranks > 1) {
@@ -197,6 +197,7 @@ int plan_command(const PlanArguments& arguments) {
     require_input(config.train.lanes % arguments.ranks == 0, "train.lanes is ", index{config.train.lanes},
                   ", expected a multiple of --ranks ", arguments.ranks);
   }
+  // Make the run without a folder.
   const std::filesystem::path out = new_run_path(arguments.out, arguments.run.config).free_now();
   const MachineMemory machine = machine_memory();
   Trainer trainer = [&] {
@@ -211,6 +212,7 @@ int plan_command(const PlanArguments& arguments) {
       throw;
     }
   }();
+  // Warn of what will not work, and try some steps.
   for (const std::string& shortage : {shortage_of_memory(trainer.memory_plan(), machine), shortage_of_disk(trainer.disk_plan(), out)}) {
     if (!shortage.empty()) {
       warn("warning: " + shortage);
@@ -218,7 +220,7 @@ int plan_command(const PlanArguments& arguments) {
   }
   PlannedRun planned = trainer.planned();
   planned.facts.processes = arguments.ranks > 1;
-  note_keys_without_effect(std::span(&planned, 1), written);
+  note_keys_without_effect(planned, written);
   const Trial trial = run_trial(trainer, kSteps);
   const auto print = arguments.json ? print_run_plan_json : print_run_plan;
   print(trainer, trial, out, machine, product_rates(), arguments);

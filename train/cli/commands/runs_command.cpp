@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -42,14 +43,6 @@ struct RemoveArguments {
   bool yes = false;
 };
 
-std::string local_time(double seconds) {
-  const auto whole = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  ::localtime_r(&whole, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts)};
-}
-
 struct Cell {
   std::string text{};
   Color color = Color::none;
@@ -66,7 +59,7 @@ std::vector<std::size_t> widths_of(const std::vector<TableRow>& rows) {
   return widths;
 }
 
-/// The width of the lines of table_of().
+/// Returns the width of the lines of table_of().
 index width_of(const std::vector<TableRow>& rows) {
   index width = -2;  // there are two blanks between columns
   for (const std::size_t one : widths_of(rows)) {
@@ -75,7 +68,7 @@ index width_of(const std::vector<TableRow>& rows) {
   return width;
 }
 
-/// Shortens a text to at most `most` bytes of whole UTF-8 characters. Drops its beginning if `keep_end`, otherwise its end.
+/// Shortens a string to at most `most` bytes of whole UTF-8 characters. Drops its beginning if `keep_end`, otherwise its end.
 std::string shortened(const std::string& text, index most, bool keep_end) {
   constexpr std::string_view kMark = "...";
   if (std::ssize(text) <= most) {
@@ -160,10 +153,10 @@ Color color_of(RunState state) {
   return kColors[static_cast<std::size_t>(state)];
 }
 
-/// The last known step.
+/// Returns the last known step.
 index step_of(const RunView& run) { return run.state == RunState::model ? run.checkpoints.back().step : run.history.last_step(); }
 
-/// "finished", "broken: it has no checkpoint", "model, 1.2 M parameters".
+/// Returns "finished", "broken: it has no checkpoint" or "model, 1.2 M parameters".
 std::string state_text(const RunView& run) {
   const std::string name(name_of(run.state));
   return run.state == RunState::model ? concat(name, ", ", short_count(run.parameters), " parameters")
@@ -177,7 +170,6 @@ Json to_json(const LossFingerprint& scored) {
 
 Json to_json(const RunView& run) {
   const RunHistory::Evaluation* best = run.history.best();
-  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   return {{"path", run.path.string()},
           {"state", name_of(run.state)},
           {"problem", run.problem},
@@ -185,7 +177,7 @@ Json to_json(const RunView& run) {
           {"parameters", run.parameters > 0 ? Json(run.parameters) : Json()},
           {"best_step", best != nullptr ? Json(best->report.step) : Json()},
           {"best_val_loss", best != nullptr ? Json(best->report.val_loss) : Json()},
-          {"val_standard_error", best != nullptr ? number(best->report.val_standard_error) : Json()},
+          {"val_standard_error", best != nullptr ? Json(best->report.val_standard_error) : Json()},
           {"scored", best != nullptr ? to_json(best->report.scored) : Json()},
           {"bytes", run.bytes},
           {"last_change", run.last_change}};
@@ -194,6 +186,7 @@ Json to_json(const RunView& run) {
 int list_command(const ListArguments& arguments) {
   require_input(is_there(arguments.folder), arguments.folder,
                 ": there is no such folder, expected one with run directories; name it with --in FOLDER");
+  // Read the runs.
   std::vector<RunView> runs;
   for (const fs::path& path : find_runs(arguments.folder)) {
     runs.push_back(view_run(path));
@@ -211,17 +204,20 @@ int list_command(const ListArguments& arguments) {
     print_message(concat("there are no runs in ", arguments.folder));
     return 0;
   }
+  // Make a row for each run.
   std::vector<TableRow> rows = {{{"run"}, {"state"}, {"step"}, {"lowest validation loss"}, {"at step"}, {"size"}, {"last change"}}};
   for (const RunView& run : runs) {
     const RunHistory::Evaluation* best = run.history.best();
-    rows.push_back({{for_terminal(run.path.string())},
-                    {state_text(run), color_of(run.state)},
-                    {grouped_digits(step_of(run))},
-                    {loss_text(best)},
-                    {best != nullptr ? grouped_digits(best->report.step) : "-"},
-                    {short_bytes(static_cast<double>(run.bytes))},
-                    {run.last_change > 0 ? local_time(run.last_change) : "-"}});
+    rows.push_back(
+        {{for_terminal(run.path.string())},
+         {state_text(run), color_of(run.state)},
+         {grouped_digits(step_of(run))},
+         {loss_text(best)},
+         {best != nullptr ? grouped_digits(best->report.step) : "-"},
+         {short_bytes(run.bytes)},
+         {run.last_change > 0 ? fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(static_cast<std::time_t>(run.last_change))) : "-"}});
   }
+  // Print as many columns as fit.
   std::vector<bool> right = {false, false, true, true, true, true, false};
   const index columns = output_columns();
   const std::string left_out = columns > 0 ? fit_list(rows, right, columns) : "";
@@ -235,6 +231,7 @@ int list_command(const ListArguments& arguments) {
 
 int diff_command(const DiffArguments& arguments) {
   require_input(arguments.runs.size() >= 2, "runs diff: found one run, expected two or more");
+  // Read the runs, and compare them.
   std::vector<RunView> runs;
   for (const std::string& path : arguments.runs) {
     read_history(path);  // throws InputError, with the reason, if it cannot be read
@@ -245,6 +242,7 @@ int diff_command(const DiffArguments& arguments) {
   const Comparison comparison = compare(runs);
   const std::optional<BetterRun> better = better_of(runs);
   if (arguments.json) {
+    // Print all of it as JSON.
     Json list = Json::array();
     for (const RunView& run : runs) {
       list.push_back(to_json(run));
@@ -258,7 +256,7 @@ int diff_command(const DiffArguments& arguments) {
       verdict = {{"best", runs[better->best].path.string()},
                  {"next", runs[better->next].path.string()},
                  {"difference", better->difference},
-                 {"standard_error", std::isfinite(better->error) ? Json(better->error) : Json()}};
+                 {"standard_error", better->error}};
     }
     print_json({{"runs", std::move(list)},
                 {"differences", std::move(differences)},
@@ -268,6 +266,7 @@ int diff_command(const DiffArguments& arguments) {
     flush_results();
     return 0;
   }
+  // Print a column for each run: its loss, its steps, and the keys that differ.
   std::vector<TableRow> rows(3);
   rows[0] = {{}};
   rows[1] = {{"lowest validation loss"}};
@@ -286,6 +285,7 @@ int diff_command(const DiffArguments& arguments) {
   }
   const index columns = output_columns();
   print_result(columns > 0 && width_of(rows) > columns ? list_of(rows) : table_of(rows, std::vector<bool>(runs.size() + 1, false)));
+  // Print which run is better, and whether the losses are comparable.
   if (better) {
     print_result("\n" + for_terminal(in_words(*better, runs)) + "\n");
   }
@@ -328,6 +328,7 @@ bool confirmed(const std::string& question) {
 }
 
 int remove_command(const RemoveArguments& arguments) {
+  // Lock and check every run before any is removed.
   std::vector<RunDirectory> held;  // locked until they are removed, so that nothing can resume them meanwhile
   index bytes = 0;
   for (const std::string& path : arguments.runs) {
@@ -344,15 +345,17 @@ int remove_command(const RemoveArguments& arguments) {
   if (held.empty()) {
     return 0;
   }
+  // Ask.
   const std::string what = held.size() == 1 ? held.front().path().string() : fmt::format("{} runs", held.size());
   if (!arguments.yes) {
     require_input(::isatty(STDIN_FILENO) != 0,
                   "nothing was removed: standard input is not a terminal, so the question cannot be asked; --yes removes without asking");
-    if (!confirmed(fmt::format("Remove {} with all checkpoints ({})?", what, short_bytes(static_cast<double>(bytes))))) {
+    if (!confirmed(fmt::format("Remove {} with all checkpoints ({})?", what, short_bytes(bytes)))) {
       print_message("nothing was removed");
       return 1;
     }
   }
+  // Remove them.
   for (RunDirectory& run : held) {
     const std::string path = run.path().string();
     std::move(run).remove();

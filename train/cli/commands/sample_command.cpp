@@ -73,7 +73,7 @@ int sample_command(SampleArguments arguments) {
     arguments.options.cache = cache_type_named(arguments.cache);
   }
 
-  // The model, and the prompt unless it comes from standard input.
+  // Load the model, and read the prompt unless it comes from standard input.
   const bool is_list = !arguments.prompts.empty();
   const std::string& file = is_list ? arguments.prompts : arguments.prompt_file;
   const bool is_piped = is_list ? file == "-" : arguments.prompt == "-";
@@ -84,7 +84,7 @@ int sample_command(SampleArguments arguments) {
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");
 
-  // The text, from one prompt, from lines that are typed, or from a list of prompts.
+  // Answer one prompt, lines that are typed, or a list of prompts.
   bool all_answered = true;
   if (is_piped) {
     given = read_standard_input(is_list ? "the list of prompts" : "the prompt");
@@ -134,6 +134,7 @@ dropped, and a message reports it.)";
   constexpr index kMostBeam = 1'000;
   const auto a = std::make_shared<SampleArguments>();
   Command command = program.add("sample", "Generate text", kExamples, [a] { return sample_command(*a); });
+  // Declare the model, the prompt and the length.
   add_model(command, a->model);
   add_weights(command, a->weights);
   command.any_text("--prompt", a->prompt, "TEXT", "Text to continue, or - for standard input; by default a line break");
@@ -144,7 +145,7 @@ dropped, and a message reports it.)";
   command
       .number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Most tokens to generate; an encoder-decoder's answer may end earlier")
       .note_in(a->length_options);
-
+  // Declare options that only a GPT has.
   auto& gpt = a->gpt_options;
   command.number("--num-samples", o.num_samples, index{1}, kMostSamples, "Number of texts").note_in(gpt);
   command
@@ -181,7 +182,7 @@ dropped, and a message reports it.)";
       .flag("-i,--interactive", a->interactive,
             "Ask for prompts, with a history; without a terminal, each line of standard input is a prompt")
       .note_in(gpt);
-
+  // Declare options that only an encoder-decoder has.
   auto& encoder_decoder = a->encoder_decoder_options;
   TranslateOptions& search = a->search;
   command
@@ -193,7 +194,7 @@ dropped, and a message reports it.)";
       .flag("--attention", a->attention,
             "For an encoder-decoder: show how much each word of the answer attended to each word of the source; with --json all layers")
       .note_in(encoder_decoder);
-
+  // Declare the forms of the output.
   command
       .text("--html", a->html, "FILE.html", "Also write a page with each token's probability, its likeliest alternatives and the attention")
       .note_in(gpt);

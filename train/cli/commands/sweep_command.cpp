@@ -30,8 +30,6 @@
 namespace dikkat {
 namespace {
 
-constexpr int kSweepLabel = 10;
-
 struct SweepArguments {
   RunOptions run;
   std::vector<std::string> vary;
@@ -45,8 +43,6 @@ struct SweepArguments {
   std::vector<std::string> given;  // the options in use that --resume takes from the folder
 };
 
-void print_line(const char* name, const std::string& text) { print_message(fmt::format("{:<{}}{}", name, kSweepLabel, text), kSweepLabel); }
-
 /// Parses --budget, such as "90s", "30m" or "1.5h", into seconds.
 double seconds_of_budget(const std::string& text) {
   const auto seconds = duration_in_seconds(text);
@@ -54,7 +50,7 @@ double seconds_of_budget(const std::string& text) {
   return *seconds;
 }
 
-/// Why a sweep cannot use runs of this configuration; empty if it can.
+/// Returns why a sweep cannot use runs of this configuration; empty if it can.
 std::string objection_to(const Config& c, bool halving, const std::vector<std::string>& vary) {
   const std::vector<DataSource> sources = c.data.all_sources();
   if (c.data.val_fraction == 0 && std::ranges::all_of(sources, [](const DataSource& source) { return source.validation.empty(); })) {
@@ -100,6 +96,7 @@ class Refusals {
 /// Returns the sweep that the arguments describe, with every combination resolved and checked, but without times. Sets `written` to the
 /// keys that the user gave.
 SweepDescription described(const SweepArguments& a, std::vector<std::string>& written) {
+  // Read what varies.
   const std::vector<Variation> variations = parse_variations(a.vary);
   SweepDescription sweep{
       .combinations = {}, .seeds = a.seeds.empty() ? std::vector<index>() : parse_seeds(a.seeds), .eta = a.no_halving ? 0 : a.eta};
@@ -109,6 +106,7 @@ SweepDescription described(const SweepArguments& a, std::vector<std::string>& wr
     const auto sets = [&](const std::string& assignment) { return assignment.substr(0, assignment.find('=')) == v.key; };
     require_input(std::none_of(a.run.set.begin(), a.run.set.end(), sets), v.key, " is set by --set and varied by --vary: leave one out");
   }
+  // Resolve and check every combination.
   const std::vector<GridPoint> points = grid_of(variations);
   Refusals refusals(points.size());
   TrainConfig defaults;
@@ -128,6 +126,7 @@ SweepDescription described(const SweepArguments& a, std::vector<std::string>& wr
     }
   }
   refusals.throw_if_any();
+  // All combinations begin with the first seed.
   if (sweep.seeds.empty()) {
     sweep.seeds = {sweep.combinations.front().config.train.seed};
   }
@@ -154,9 +153,8 @@ void require_comparable(const std::vector<std::pair<std::string, LossFingerprint
   }
   const auto seen = std::ranges::find_if(scored, [&](const auto& one) { return one.second.contexts != of_first.contexts; });
   if (seen != scored.end()) {
-    warn(fmt::format("{:<{}}{} and {} predict the same tokens from different contexts: a lower loss may be due to the context", "note",
-                     kSweepLabel, name, seen->first),
-         kSweepLabel);
+    warn_labeled("note", concat(name, " and ", seen->first,
+                                " predict the same tokens from different contexts: a lower loss may be due to the context"));
   }
 }
 
@@ -189,8 +187,7 @@ void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::
   require_input(distinct.size() > 1 || runs.size() == 1,
                 "--vary: all combinations give the same run, since their differences have no effect: vary a key that has one");
   if (!repeated.empty()) {
-    warn(fmt::format("{:<{}}equal to another combination, since the difference has no effect there: {}", "note", kSweepLabel, repeated),
-         kSweepLabel);
+    warn_labeled("note", "equal to another combination, since the difference has no effect there: " + repeated);
   }
 }
 
@@ -203,6 +200,7 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
   std::size_t disk = 0;
   double done = 0;
   std::vector<PlannedRun> runs;
+  // Plan each combination, and time some steps of it.
   for (Combination& c : sweep.combinations) {
     try {
       Trainer trainer = Trainer::plan(c.config);
@@ -219,14 +217,14 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
     }
     progress(++done / static_cast<double>(sweep.combinations.size()));
   }
+  // Check that the losses can be compared, and that what varies has an effect.
   refusals.throw_if_any();
   require_comparable(scored);
   check_effects(a, sweep, runs, written);
+  // Warn if the disk may become full.
   disk *= sweep.seeds.size();
   if (const auto free = free_space(out); free && *free < static_cast<index>(disk)) {
-    warn(fmt::format("{:<{}}the runs' checkpoints may need {}, but {} are free", "warning", kSweepLabel,
-                     short_bytes(static_cast<double>(disk)), short_bytes(static_cast<double>(*free))),
-         kSweepLabel);
+    warn_labeled("warning", concat("the runs' checkpoints may need ", short_bytes(disk), ", but ", short_bytes(*free), " are free"));
   }
 }
 
@@ -243,14 +241,6 @@ SweepDirectory wanted_sweep(const SweepArguments& a) {
   require_input(difference.empty(), a.out, " holds a different sweep: ", difference, ". Continue that one with `dikkat sweep --resume ",
                 a.out, "`, or choose another --out");
   return there;
-}
-
-std::string listed(const std::vector<index>& numbers) {
-  std::string list;
-  for (const index number : numbers) {
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", number);
-  }
-  return list;
 }
 
 /// Estimates what is left of a sweep and how long it takes: from trials, corrected by the runs that have ended.
@@ -283,11 +273,11 @@ class SweepClock {
 void introduce(const SweepDirectory& directory, const Forecast& left, const std::string& budget) {
   const SweepDescription& sweep = directory.description();
   const std::vector<index> rungs = sweep.plan().rungs();
-  print_line("sweep", fmt::format("{} combination{}, {}", sweep.combinations.size(), sweep.combinations.size() == 1 ? "" : "s",
-                                  sweep.seeds.size() == 1 ? fmt::format("seed {}", sweep.seeds.front())
-                                                          : fmt::format("seeds {}", listed(sweep.seeds))));
+  print_labeled("sweep", fmt::format("{}, {}", counted(std::ssize(sweep.combinations), "combination"),
+                                     sweep.seeds.size() == 1 ? fmt::format("seed {}", sweep.seeds.front())
+                                                             : fmt::format("seeds {}", fmt::join(sweep.seeds, ", "))));
   if (rungs.empty()) {
-    print_line("halving", "none: every run trains to its end");
+    print_labeled("halving", "none: every run trains to its end");
   } else {
     std::string steps;
     index count = static_cast<index>(sweep.combinations.size());
@@ -295,15 +285,15 @@ void introduce(const SweepDirectory& directory, const Forecast& left, const std:
       steps += fmt::format("{}{} to step {}, ", count, steps.empty() ? " combinations" : "", grouped_digits(rung));
       count = survivors(count, sweep.eta);
     }
-    print_line("halving", fmt::format("{}{} to step {}{}", steps, count, grouped_digits(sweep.combinations.front().config.train.max_steps),
-                                      sweep.seeds.size() > 1 ? " with all seeds" : ""));
+    print_labeled("halving",
+                  fmt::format("{}{} to step {}{}", steps, count, grouped_digits(sweep.combinations.front().config.train.max_steps),
+                              sweep.seeds.size() > 1 ? " with all seeds" : ""));
   }
-  print_line("time", fmt::format("{}, at most, for {} run{} in {} leg{}{}",
-                                 left.seconds > 0 ? "about " + clock_time(left.seconds) : "unknown", left.runs, left.runs == 1 ? "" : "s",
-                                 left.legs, left.legs == 1 ? "" : "s", budget.empty() ? "" : "; stops after " + budget));
-  print_line("out", directory.path().string());
+  print_labeled("time", fmt::format("{}, at most, for {} in {}{}", left.seconds > 0 ? "about " + clock_time(left.seconds) : "unknown",
+                                    counted(left.runs, "run"), counted(left.legs, "leg"), budget.empty() ? "" : "; stops after " + budget));
+  print_labeled("out", directory.path().string());
   if (!directory.results().empty()) {
-    print_line("continued", fmt::format("{} legs had ended before", directory.results().size()));
+    print_labeled("continued", fmt::format("{} legs had ended before", directory.results().size()));
   }
 }
 
@@ -327,23 +317,22 @@ void warn_about_late_keys(const SweepArguments& a, const SweepDescription& sweep
     }
   }
   if (!late.empty()) {
-    warn(
-        fmt::format("{:<{}}halving stops runs as early as step {} of {}, but {} shows its effect late: the value that would be best at the "
+    warn_labeled(
+        "warning",
+        fmt::format("halving stops runs as early as step {} of {}, but {} shows its effect late: the value that would be best at the "
                     "end may be stopped. With --no-halving every run trains to its end",
-                    "warning", kSweepLabel, grouped_digits(rungs.front()),
-                    grouped_digits(sweep.combinations.front().config.train.max_steps), late),
-        kSweepLabel);
+                    grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps), late));
   }
 }
 
-/// A leg may also be stopped by the budget, without a signal.
+/// The progress of a leg. It may also be stopped by the budget, without a signal.
 class LegProgress : public Progress {
  public:
   using Progress::Progress;
   std::string stopped() override { return stop_requested() ? Progress::stopped() : "budget"; }
 };
 
-/// "leg 2 of 5 at most  optim.learning_rate=0.01,seed=1  to step 20  at most 0:12 left"
+/// Prints "leg 2 of 5 at most  optim.learning_rate=0.01,seed=1  to step 20  at most 0:12 left".
 void announce(const Leg& leg, const SweepDescription& sweep, index number, const Forecast& left) {
   std::vector<LinePart> parts = {{fmt::format("leg {} of {} at most", number, number + left.legs - 1), 3},
                                  {sweep.run_name(leg.combination, leg.seed), 5},
@@ -385,12 +374,14 @@ int conclude(const SweepArguments& a, const SweepDirectory& directory, const std
 }
 
 int sweep_command(const SweepArguments& a) {
+  // Check the options.
   using Time = std::chrono::steady_clock;
   const double budget = a.budget.empty() ? 0 : seconds_of_budget(a.budget);
   require_input(a.resume.empty() || a.given.empty(), a.given.empty() ? "" : a.given.front(),
                 " cannot be combined with --resume, which continues the sweep with its own settings: leave one out");
   const auto start = Time::now();
   const auto stop = [&] { return stop_requested() || (budget > 0 && seconds_since(start) >= budget); };
+  // Make the sweep, or open the one that continues.
   start_threads();
   SweepDirectory directory = a.resume.empty() ? wanted_sweep(a) : SweepDirectory::open(a.resume);
   const SweepDescription& sweep = directory.description();
@@ -401,9 +392,10 @@ int sweep_command(const SweepArguments& a) {
   warn_about_late_keys(a, sweep);
   stop_in_order();
 
+  // Train leg after leg.
   index number = 0;
   bool has_trained = false;            // whether this command has made a step
-  std::optional<Standing> unfinished;  // of the combination whose run was stopped
+  std::optional<Standing> unfinished;  // the combination whose run was stopped
   const auto step_of = [&](const Leg& leg) {
     const auto checkpoints = list_checkpoints(directory.run_path(leg));
     return checkpoints.empty() ? index{0} : checkpoints.back().step;
@@ -420,6 +412,7 @@ int sweep_command(const SweepArguments& a) {
                             {.loading = std::ref(loading),
                              .events = [](const Trainer& trainer) { return std::make_unique<LegProgress>(trainer); },
                              .stop = stop});
+    // Record how the leg ended.
     const index step = step_of(leg);
     has_trained = has_trained || step > before;
     if (!result) {
@@ -433,13 +426,12 @@ int sweep_command(const SweepArguments& a) {
     all.push_back(*result);
     require_comparable(directory, all);
     if (result->failed()) {
-      warn(fmt::format("{:<{}}{} failed: {}; the sweep continues", "warning", kSweepLabel, sweep.run_name(leg.combination, leg.seed),
-                       result->failure),
-           kSweepLabel);
+      warn_labeled("warning", concat(sweep.run_name(leg.combination, leg.seed), " failed: ", result->failure, "; the sweep continues"));
     }
     return result;
   });
 
+  // The run that was stopped is unfinished, and not waiting.
   std::vector<Standing> all = standings(sweep.plan(), ended);
   for (Standing& s : all) {
     if (unfinished && s.state == Standing::State::waiting && s.combination == unfinished->combination) {

@@ -35,7 +35,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kLongestWindow = 1024;  // of a stream of text, unless --window is given
+constexpr index kLongestWindow = 1024;  // tokens of a stream that the teacher reads at a time, unless --window is given
 
 struct TeachArguments {
   RunOptions run;
@@ -55,7 +55,7 @@ bool has_window(const RunOptions& run) {
   return std::ranges::any_of(keys, [](const std::string& key) { return key == "data.window" || key == "model.block_size"; });
 }
 
-/// Returns the text as a run with this configuration would learn it. Nothing else of the run counts: the model is the teacher's.
+/// Returns the text as a run with this configuration would learn it. Nothing else of the run is used: the model is the teacher's.
 NewRun text_of(const TeachArguments& arguments) {
   RunOptions student = arguments.run;
   student.init_from.clear();
@@ -133,7 +133,7 @@ int teach_command(const TeachArguments& arguments) {
   require_one_process("dikkat teach");
   start_threads();
   temperatures_of(arguments);  // before anything takes long
-  // The text, and the plan.
+  // Read the text, and plan the file.
   const NewRun run = text_of(arguments);
   const TeacherPositions text = run.data.trained_targets("dikkat teach");
   const TeachOptions options = options_of(arguments, text, run);
@@ -144,7 +144,8 @@ int teach_command(const TeachArguments& arguments) {
   const PackedType packing = packing_named(arguments.weights);
   const DType operands = packing == PackedType::f32 ? operand_type(run.config->train) : DType::f32;
   header.weights = concat(arguments.weights, ", products of ", name_of(operands));
-  const std::string size = short_bytes(static_cast<double>(header.bytes() + 64));
+  // Print the plan, and check that the disk has room for it.
+  const std::string size = short_bytes(header.bytes() + 64);
   for (const std::string& note : run.data.notes) {
     print_message(note);
   }
@@ -156,12 +157,13 @@ int teach_command(const TeachArguments& arguments) {
   const std::string lack = lack_of_space(arguments.out, header.bytes() - bytes_in(arguments.out));
   require_input(lack.empty(), lack, "; free some space, or give a lower --top");
 
-  // The model, and its distributions.
+  // Load the teacher.
   HashOfBase hash;
   const TrainedModel teacher =
       load_trained_model(arguments.run.init_from, {}, packing, [&](ParameterStore::Entry& entry) { hash.add(entry); });
   require_input(teacher.model->is_gpt(), arguments.run.init_from, " is an encoder-decoder, expected a GPT");
   header.weights_hash = hash.finish();
+  // Score the text.
   stop_in_order();
   const auto start = std::chrono::steady_clock::now();
   double before = 0;
@@ -179,7 +181,7 @@ int teach_command(const TeachArguments& arguments) {
     print_message(concat("stopped; the complete parts of ", arguments.out, " are kept, and the same command continues"));
     return 128 + stop_signal();
   }
-  // Read all of it back, as a student does.
+  // Read all of the file back, as a student does, and print the result.
   const TeacherFile file(arguments.out);
   const double seconds = seconds_since(start);
   if (arguments.json) {
@@ -194,8 +196,7 @@ int teach_command(const TeachArguments& arguments) {
                 {"seconds", seconds},
                 {"share_before", before}});
   } else {
-    print_result(concat(arguments.out, " is complete: ", grouped_digits(header.targets), " targets, ",
-                        short_bytes(static_cast<double>(header.bytes())),
+    print_result(concat(arguments.out, " is complete: ", grouped_digits(header.targets), " targets, ", short_bytes(header.bytes()),
                         ". A student learns from it with --set distill.file=", arguments.out, '\n'));
   }
   flush_results();

@@ -72,13 +72,13 @@ struct RenderArguments {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-/// The text of one token as a JSON string. Control characters are escaped, and an incomplete character becomes U+FFFD.
+/// Returns the text of one token as a JSON string. Control characters are escaped, and an incomplete character becomes U+FFFD.
 std::string shown(const Tokenizer& tokenizer, Token token) {
   return json_text(ordered_json(tokenizer.decode_inside(std::span(&token, 1))));
 }
 
-/// Writes a tokenizer into a folder. tokenizer.json is the last file, so that the folder has a tokenizer only when it is complete, and a
-/// repeated command completes one that was killed.
+/// Writes a tokenizer into a folder. tokenizer.json is the last file, so that the folder has a tokenizer only when it is complete. A
+/// repeated command completes a folder whose command was killed.
 void write_folder(const fs::path& folder, const Tokenizer& tokenizer) {
   std::vector<fs::path> written = {folder / "tokenizer.json"};
   if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer); bpe != nullptr && has_gpt2_rules(bpe->vocabulary())) {
@@ -114,7 +114,7 @@ class Printer : public TokenSink {
   bool first_ = true;
 };
 
-/// Parses the ids in a text: numbers, separated by spaces, commas or brackets.
+/// Parses a list of ids: numbers, separated by spaces, commas or brackets.
 std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer) {
   std::vector<Token> ids;
   for (std::size_t at = 0; at < text.size();) {
@@ -134,6 +134,7 @@ std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer)
 }
 
 int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
+  // Open the corpus.
   const fs::path out(arguments.out);
   const bool is_file = out.extension() == ".json";
   require_input(!is_there(is_file ? out : out / "tokenizer.json"), arguments.out,
@@ -145,6 +146,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   if (const std::string note = describe(corpus.skipped); !note.empty()) {
     print_message(note);
   }
+  // Learn the tokenizer.
   TokenizerOptions options = arguments.options;
   const auto splitter = value_named<Splitter>(arguments.splitter);
   require_input(splitter.has_value(), "--splitter is ", arguments.splitter, ", expected one of ", all_names<Splitter>());
@@ -164,6 +166,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
         fmt::format("fewer than the {} that were asked for: no pair of tokens occurs twice in the text, so there is nothing left to merge",
                     grouped_digits(wanted)));
   }
+  // Write it.
   if (is_file) {
     write_new_file(out, tokenizer->to_json());
     print_result(concat(out.string(), "\n"));
@@ -232,6 +235,7 @@ int inspect_tokenizer_command(const TokenizerInspectArguments& arguments) {
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
   const std::vector<Token> tokens = arguments.text ? tokenizer->encode(*arguments.text) : std::vector<Token>();
   const double bytes_per_token = tokens.empty() ? 0 : static_cast<double>(arguments.text->size()) / static_cast<double>(tokens.size());
+  // Print all of it as JSON.
   if (arguments.json) {
     ordered_json object{{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}};
     object["separator"] = tokenizer->separator() ? ordered_json(*tokenizer->separator()) : ordered_json();
@@ -251,6 +255,7 @@ int inspect_tokenizer_command(const TokenizerInspectArguments& arguments) {
     flush_results();
     return 0;
   }
+  // Describe the tokenizer.
   const auto print_line = [](const char* name, const std::string& text) { print_result(fmt::format("{:<11}{}\n", name, text)); };
   print_line("kind", std::string(tokenizer->kind()));
   print_line("tokens", grouped_digits(tokenizer->vocab_size()));
@@ -262,6 +267,7 @@ int inspect_tokenizer_command(const TokenizerInspectArguments& arguments) {
     print_line("pieces", fmt::format("split by the rule of {}, with the letters and numbers of Unicode {}",
                                      name_of(bpe->vocabulary().splitter), PieceReader::unicode_version()));
   }
+  // Show the tokens of the text, or some of the vocabulary.
   if (!arguments.text) {
     constexpr Token kSome = 12;
     const auto last = static_cast<Token>(tokenizer->vocab_size());
@@ -286,6 +292,7 @@ int inspect_tokenizer_command(const TokenizerInspectArguments& arguments) {
 }
 
 int render_command(const RenderArguments& arguments) {
+  // Read the template and its variables.
   constexpr index kMostTemplate = index{1} << 20, kMostMessages = index{64} << 20;
   TokenizerWithTemplate model = open_with_template(arguments.model);
   if (!arguments.chat_template.empty()) {
@@ -302,6 +309,7 @@ int render_command(const RenderArguments& arguments) {
   if (model.jinja.empty()) {
     model.jinja = built_in_template(fitting_template(*model.tokenizer), *model.tokenizer);
   }
+  // Render the template.
   ChatText text;
   try {
     text = render_variables(model.jinja, variables, *model.tokenizer, today());

@@ -20,6 +20,7 @@ struct VerifyArguments {
 };
 
 int verify_command(const VerifyArguments& arguments) {
+  // Find the checkpoints.
   const std::string& source = arguments.source;
   std::vector<std::filesystem::path> files;
   if (is_folder(source)) {
@@ -30,6 +31,7 @@ int verify_command(const VerifyArguments& arguments) {
   } else {
     files.emplace_back(source);
   }
+  // Check each of them.
   int code = 0;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   const auto is_bad = [&](const std::filesystem::path& file, const Error& error, int its_code) {
