@@ -143,12 +143,11 @@ ScoredRows<X> scored_rows(Tape& tape, const Goal& goal, const kernels::TeacherTa
   return {count, at, targets, weights, of_scored, x};
 }
 
-/// Copies the inputs of `count` scored rows from `first` on.
+/// Copies the inputs of `count` scored rows, starting at `first`, to scored.x.
 template <class X>
-const X* gather(const ScoredRows<X>& scored, index first, index count, index width, const X* x) {
+void gather(const ScoredRows<X>& scored, index first, index count, index width, const X* x) {
   parallel_for(count, Work::elements(count * width),
                [&](index i) { std::copy_n(x + scored.at[first + i] * width, width, scored.x + i * width); });
-  return scored.x;
 }
 
 /// The gradients of the first scored rows, for a loss whose derivative is 1.
@@ -194,6 +193,137 @@ void tell_terms(const Computed<X>* losses, const ScoredRows<X>& scored, index ro
   for (index i = 0; i < scored.count; ++i) {
     terms[scored.at[i]] = losses[i];
   }
+}
+
+constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
+
+/// Returns the most rows of a chunk, whose logits several loops read one after another.
+index most_rows_of_chunk(index classes, index logits_at_once) {
+  constexpr index kMost = round_up(1024, kRowUnit);
+  return std::clamp(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit, kMost);
+}
+/// Returns the rows of each chunk of `count` rows, such that all chunks are of about one size.
+index rows_of_chunk(index count, index most) {
+  const index chunks = std::max<index>(ceil_div(count, most), 1);
+  return std::max(round_up(ceil_div(count, chunks), kRowUnit), kRowUnit);
+}
+
+/// The output layer and its loss, one chunk of the scored rows after the other. A copy of it is the closure of backward.
+template <class X>
+struct ChunkedHead {
+  using T = Computed<X>;
+  using Part = kernels::LinearCrossEntropy<X>;
+
+  Tensor x, weight, y;
+  bool is_root;  // backward starts from y
+  index rows;    // scored or not
+  ScoredRows<X> scored;
+  index chunk, last;  // scored rows of a chunk; the first one of the last chunk
+  Part all;           // the scored rows of all chunks
+  // The gradients of all chunks but the last, for a loss whose derivative is 1; null where none is needed.
+  X* dx;                 // (last, width)
+  T* dweight;            // (classes, width)
+  bool dweight_in_slab;  // in place of dweight, forward adds to the parameter's slab
+
+  /// Returns the chunk that begins at a scored row. If not all rows are scored, its inputs are those that were gathered last.
+  Part part_at(index row) const {
+    Part part = all;
+    part.rows = std::min(chunk, scored.count - row);
+    part.x = scored.at == nullptr ? all.x + row * all.width : scored.x;
+    part.targets += row;
+    part.weights = all.weights == nullptr ? nullptr : all.weights + row;
+    part.losses += row;
+    part.teacher.ids += row * part.teacher.top;
+    part.teacher.probabilities += part.teacher.top > 0 ? row * (part.teacher.top + 1) : 0;
+    return part;
+  }
+
+  /// Computes the loss, and right after that of a chunk its gradients; but those of the last chunk in backward.
+  void forward(Tape& tape, double* terms) const {
+    for (index row = 0; row <= last; row += chunk) {
+      auto part = part_at(row);
+      if (scored.at != nullptr) {
+        gather(scored, row, part.rows, part.width, all.x);
+      }
+      kernels::linear_cross_entropy_forward(part);
+      if (part.keep && row < last) {
+        part.dx = {dx == nullptr ? nullptr : dx + row * part.width};
+        part.dweight = dweight_in_slab ? tape.gradient_now<T>(weight) : GradOut<T>{dweight, row > 0};
+        kernels::linear_cross_entropy_backward(part);
+      }
+    }
+    *y.mutable_data<T>() = kernels::sum(scored.count, all.losses);
+    tell_terms(all.losses, scored, rows, terms);
+  }
+
+  /// Computes the last chunk's gradients, and adds those of the others, which forward has computed.
+  void backward(Gradients& g) const {
+    auto part = part_at(last);
+    part.dloss = *g.of<T>(y);
+    require(!is_root || part.dloss == 1, "linear_cross_entropy: the derivative of the loss is ", part.dloss,
+            ", expected 1: CrossEntropyOptions::is_root promises that backward starts from it");
+    part.dweight_before = dweight;
+    part.dweight = g.into<T>(weight);  // first, as the kernel writes it first: both may be the same memory
+    const GradOut<X> out = g.into<X>(x);
+    if (scored.at == nullptr) {
+      part.dx = {out ? out.data + last * part.width : nullptr, out.add};
+    } else {
+      part.dx = {out ? scored.x : nullptr};
+    }
+    kernels::linear_cross_entropy_backward(part);
+    if (out && scored.at == nullptr) {
+      kernels::scaled_copy<X>(last * part.width, part.dloss, dx, out);
+    } else if (out) {
+      scatter(scored, {.rows = last, .factor = part.dloss, .dx = dx}, rows, part.width, out);
+    }
+  }
+
+  /// Counts a product for the logits, and one for each gradient: in forward, except for the gradients of the last chunk.
+  OpCost cost() const {
+    const double of_a_row = 2 * static_cast<double>(all.classes * all.width);
+    const int gradients = all.keep ? int{x.needs_gradient()} + int{weight.needs_gradient()} : 0;
+    const double in_forward = of_a_row * (static_cast<double>(scored.count) + gradients * static_cast<double>(last));
+    const Tensor inputs[] = {x, weight};
+    return {cost_of({x, weight}, {y}, in_forward).forward,
+            {.flops = of_a_row * gradients * static_cast<double>(scored.count - last), .bytes = 2 * gradient_bytes_of(inputs)}};
+  }
+};
+
+/// Divides the scored rows into chunks, and takes the memory that backward needs.
+template <class X>
+ChunkedHead<X> chunked_head(Tape& tape, Tensor x, Tensor weight, const Goal& goal, const kernels::TeacherTargets& teacher,
+                            const CrossEntropyOptions& options, index logits_at_once) {
+  using T = Computed<X>;
+  const index rows = x.shape().with_cols(1).rows();  // x may have no columns
+  const index width = x.shape().cols(), classes = weight.shape()[0];
+  const index of_all = rows_of_chunk(rows, most_rows_of_chunk(classes, logits_at_once));
+  const ScoredRows<X> scored = scored_rows<X>(tape, goal, teacher, rows, std::min(of_all, rows), width);
+  const index chunk = rows_of_chunk(scored.count, of_all);
+  const index last = scored.count == 0 ? 0 : (scored.count - 1) / chunk * chunk;
+  kernels::LinearCrossEntropy<X> all{.rows = std::min(chunk, scored.count),
+                                     .width = width,
+                                     .classes = classes,
+                                     .x = x.data<X>(),
+                                     .weight = weight.is_packed() ? nullptr : weight.data<T>(),
+                                     .packed_weight = weight.packed(),
+                                     .targets = scored.targets,
+                                     .weights = scored.weights,
+                                     .normalizer = goal.normalizer,
+                                     .label_smoothing = options.label_smoothing,
+                                     .teacher = scored.teacher,
+                                     .softcap = options.softcap,
+                                     .keep = tape.recording() && (x.needs_gradient() || weight.needs_gradient()),
+                                     .losses = tape.save<T>(scored.count),
+                                     .dloss = 1};
+  all.work = tape.save<T>(kernels::linear_cross_entropy_work(all));
+  // The gradients of all chunks but the last wait for backward, unless they go to a parameter's slab.
+  const bool before_last = all.keep && last > 0;
+  X* const dx = before_last && x.needs_gradient() ? tape.save<X>(last * width) : nullptr;
+  const bool has_dweight = before_last && weight.needs_gradient();
+  const bool in_slab = has_dweight && options.is_root && weight.record()->parameter != nullptr;
+  T* const dweight = has_dweight && !in_slab ? tape.save<T>(classes * width) : nullptr;
+  const Tensor y = tape.make(Shape{}, kDType<T>);
+  return {x, weight, y, options.is_root, rows, scored, chunk, last, all, dx, dweight, in_slab};
 }
 
 }  // namespace
@@ -243,122 +373,28 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
 Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const CrossEntropyOptions& options, index logits_at_once) {
   return for_stored(x.dtype(), "linear_cross_entropy", [&](auto zero) {
     using X = decltype(zero);
-    using T = Computed<X>;
     Tape& tape = begin_product(Op::linear_cross_entropy, x, {weight},
                                {targets, options.weights, options.class_weights, options.teacher.ids, options.teacher.probabilities});
     // Check shapes and options.
     require(x.shape().rank() >= 1 && weight.shape().rank() == 2 && weight.shape()[1] == x.shape().cols(), "linear_cross_entropy: x is ",
             x.shape(), " and weight ", weight.shape(), ", expected (..., C) and (V, C)");
     const index rows = x.shape().with_cols(1).rows();  // x may have no columns
-    const index width = x.shape().cols();
     const index classes = weight.shape()[0];
     require(0 <= options.softcap && options.softcap <= kernels::kMostSoftcap, "linear_cross_entropy: softcap ", options.softcap,
             ", expected 0 to ", kernels::kMostSoftcap);
     const Goal goal = goal_of(Op::linear_cross_entropy, tape, rows, classes, targets, options);
     const kernels::TeacherTargets teacher = teacher_of(rows, classes, goal, options);
-    // With few classes, compute all logits at once.
-    constexpr index kMostRows = 1024;  // of a chunk, whose logits several loops read one after another
-    constexpr index kRowUnit = 96;     // a multiple of the columns that matrix libraries keep in registers: rows are columns there
+    // With few classes, compute all logits at once: the weight is small, and reading it once saves nothing.
     constexpr index kFewClasses = 1024;
-    if (teacher.top == 0 && classes <= kFewClasses &&
-        rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
+    if (teacher.top == 0 && classes <= kFewClasses && rows * classes <= logits_at_once) {
       auto without_cap = options;
       without_cap.softcap = 0;
-      return cross_entropy(softcap(linear(x, weight, {}, {.dtype = kDType<T>}), options.softcap), targets, without_cap);
+      return cross_entropy(softcap(linear(x, weight, {}, {.dtype = kDType<Computed<X>>}), options.softcap), targets, without_cap);
     }
-    // Divide the scored rows into chunks.
-    const auto chunk_of = [](index count, index most) {  // all chunks of about one size
-      return round_up(ceil_div(count, std::max<index>(ceil_div(count, most), 1)), kRowUnit);
-    };
-    const index most =
-        std::clamp(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit, round_up(kMostRows, kRowUnit));
-    const index of_all = chunk_of(rows, most);
-    const ScoredRows<X> scored = scored_rows<X>(tape, goal, teacher, rows, std::min(of_all, rows), width);
-    const index count = scored.count;
-    const index chunk = chunk_of(count, of_all);
-    const index last = count == 0 ? 0 : (count - 1) / chunk * chunk;
-
-    // Describe the problem, and take the memory that backward needs.
-    kernels::LinearCrossEntropy<X> problem{.rows = std::min(chunk, count),
-                                           .width = width,
-                                           .classes = classes,
-                                           .x = x.data<X>(),
-                                           .weight = weight.is_packed() ? nullptr : weight.data<T>(),
-                                           .packed_weight = weight.packed(),
-                                           .targets = scored.targets,
-                                           .weights = scored.weights,
-                                           .normalizer = goal.normalizer,
-                                           .label_smoothing = options.label_smoothing,
-                                           .teacher = scored.teacher,
-                                           .softcap = options.softcap,
-                                           .keep = tape.recording() && (x.needs_gradient() || weight.needs_gradient()),
-                                           .losses = tape.save<T>(count),
-                                           .dloss = 1};
-    problem.work = tape.save<T>(kernels::linear_cross_entropy_work(problem));
-    const bool before_last = problem.keep && last > 0;
-    X* dx = before_last && x.needs_gradient() ? tape.save<X>(last * width) : nullptr;  // of all chunks but the last, where dloss is 1
-    const bool writes_dweight = before_last && weight.needs_gradient();
-    const bool is_root = options.is_root && weight.record()->parameter != nullptr;
-    T* dweight = writes_dweight && !is_root ? tape.save<T>(classes * width) : nullptr;
-    const Tensor y = tape.make(Shape{}, kDType<T>);
-    // Returns the part of the problem that begins at a row.
-    const auto from_row = [&](index row) {
-      auto part = problem;
-      part.rows = std::min(chunk, count - row);
-      part.x = scored.at == nullptr ? part.x + row * width : gather(scored, row, part.rows, width, part.x);
-      part.targets += row;
-      part.weights = part.weights == nullptr ? nullptr : part.weights + row;
-      part.losses += row;
-      part.teacher.ids += row * part.teacher.top;
-      part.teacher.probabilities += part.teacher.top > 0 ? row * (part.teacher.top + 1) : 0;
-      return part;
-    };
-    // For all chunks but the last, compute the loss and, right after it, the gradients.
-    for (index row = 0; row < last; row += chunk) {
-      auto part = from_row(row);
-      kernels::linear_cross_entropy_forward(part);
-      if (part.keep) {
-        part.dx = {dx == nullptr ? nullptr : dx + row * width};
-        if (writes_dweight) {
-          part.dweight = is_root ? tape.gradient_now<T>(weight) : GradOut<T>{dweight, row > 0};
-        }
-        kernels::linear_cross_entropy_backward(part);
-      }
-    }
-    // For the last chunk, compute only the loss.
-    auto rest = from_row(last);
-    kernels::linear_cross_entropy_forward(rest);
-    *y.mutable_data<T>() = kernels::sum(count, problem.losses);
-    tell_terms(problem.losses, scored, rows, options.terms);
-    rest.dweight_before = dweight;
-    // The products for OpCost: one for the logits, and one for each gradient, in forward except for the gradients of the last chunk.
-    const double of_a_row = 2 * static_cast<double>(classes * width);
-    const int gradients = problem.keep ? int{x.needs_gradient()} + int{weight.needs_gradient()} : 0;
-    const double in_forward = of_a_row * (static_cast<double>(count) + gradients * static_cast<double>(last));
-    const Tensor inputs[] = {x, weight};
-    const OpCost cost{cost_of({x, weight}, {y}, in_forward).forward,
-                      {.flops = of_a_row * gradients * static_cast<double>(count - last), .bytes = 2 * gradient_bytes_of(inputs)}};
-    // Backward computes the last chunk's gradients, and adds those of the others, which forward has computed.
-    tape.record({x, weight}, {y}, cost, [=](Gradients& g) {
-      auto backward = rest;
-      backward.dloss = *g.of<T>(y);
-      require(!options.is_root || backward.dloss == 1, "linear_cross_entropy: the derivative of the loss is ", backward.dloss,
-              ", expected 1: CrossEntropyOptions::is_root promises that backward starts from it");
-      backward.dweight = g.into<T>(weight);  // first, as the kernel writes it first: both may be the same memory
-      const GradOut<X> out = g.into<X>(x);
-      if (scored.at == nullptr) {
-        backward.dx = {out ? out.data + last * width : nullptr, out.add};
-      } else {
-        backward.dx = {out ? scored.x : nullptr};
-      }
-      kernels::linear_cross_entropy_backward(backward);
-      if (out && scored.at == nullptr) {
-        kernels::scaled_copy<X>(last * width, backward.dloss, dx, out);
-      } else if (out) {
-        scatter(scored, {.rows = last, .factor = backward.dloss, .dx = dx}, rows, width, out);
-      }
-    });
-    return y;
+    const auto head = chunked_head<X>(tape, x, weight, goal, teacher, options, logits_at_once);
+    head.forward(tape, options.terms);
+    tape.record({x, weight}, {head.y}, head.cost(), [head](Gradients& g) { head.backward(g); });
+    return head.y;
   });
 }
 

@@ -107,7 +107,8 @@ std::vector<Problem> large_problems_too() {
                          {40, 50, 1100, true, false, true, true, 3, kDepthOfGradients},
                          {128, 65, 768, true, false, true, false, 0, kDepthOfGradients},
                          {30, 16, 1024, true, false, false, false, 3, kDepthOfGradients},
-                         {150, 7, 2000, true, false, false, true, 0, kDepthOfGradients}});
+                         {150, 7, 2000, true, false, false, true, 0, kDepthOfGradients},
+                         {40, 50, 1024, false, true, false, false, 0, kDepthOfGradients}});
   if (!testing::kSanitized) {  // it takes long there
     all.insert(all.end(), {{60, 1600, 3000, false, false, true}, {5000, 65, 700, true}});
   }

@@ -170,6 +170,16 @@ TEST(LinearCrossEntropy, OfNoScoredRowsIsZero) {
   EXPECT_EQ(none.terms, std::vector<double>(kRows));
 }
 
+TEST(LinearCrossEntropy, OfNoRowsIsZero) {
+  Head head;
+  Tape tape;
+  const Tensor x = tape.input<float>({0, kWidth}, std::vector<float>{}, true);
+  const Tensor loss = linear_cross_entropy(x, head.weight, tape.input<std::int32_t>({0}, std::vector<std::int32_t>{}), {.normalizer = 1});
+  tape.backward(loss);
+  EXPECT_EQ(*loss.data<float>(), 0);
+  EXPECT_EQ(head.dweight(), std::vector<float>(kClasses * kWidth));
+}
+
 /// The loss and the gradients of targets that all have one weight.
 struct Weighted {
   float loss = 0;

@@ -83,7 +83,7 @@ T factor_of_scores(const AttentionShape& s) {
   return static_cast<T>(s.scale * std::numbers::log2e);
 }
 
-/// This thread's memory for backward_chunk(), and its products.
+/// This thread's memory for a ChunkTask, and its products.
 template <class Operand, class T>
 struct BackwardMemory {
   BackwardMemory(const AttentionShape& s, const Chunks& chunks)
@@ -147,135 +147,181 @@ void add_to_group(bool first, index count, T* own, T* of_group) {
   }
 }
 
-/// Handles one chunk of the keys of one head. Computes dk and dv of these keys, and adds their part to dq / scale, for the blocks of
+/// A tile of scores: a block of queries, and at most kBlock keys of a chunk.
+template <class T>
+struct ScoreTile {
+  index query, count;  // the queries
+  index key, at;       // the first key; where its rows begin in a task's memory
+  const QueryBlock<T>& of;
+  const Intervals<T>& see;
+  Seen<T> seen;
+};
+
+/// The task of one chunk of the keys of one head. Computes dk and dv of these keys, and adds their part to dq / scale, for the blocks of
 /// queries that see one of them. The last chunk writes dq, and the last head of a group dk and dv. With weights w, dw = dy v^T and, for
 /// each query, delta = <dy, y>:
 ///   dv = w^T dy,  ds = w (dw - delta),  dq = scale ds k,  dk = scale ds^T q
 template <class Operand, class T>
-void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& shared, index head, index chunk) {
-  const AttentionShape& s = p.shape;
-  const index b = head / s.heads;
-  const index h = head % s.heads;
-  const BackwardMemory<Operand, T> m(s, shared.chunks);
-  const T factor = factor_of_scores<T>(s);
-  const index width = m.width;
-  const index first = chunk * shared.chunks.keys;
-  const index held = std::min(shared.chunks.keys, s.keys - first);
-  const index key_head = h / s.group();
-  gather(p.k, s, p.k_rotation, b, key_head, first, held, held, m.k);
-  gather<Operand, T>(p.v, s, nullptr, b, key_head, first, held, held, m.v);
-  std::fill_n(m.dk, held * width, T(0));
-  std::fill_n(m.dv, held * width, T(0));
-  // Each block of queries adds to dk and dv, and in turn to dq.
-  const index blocks = ceil_div(s.queries, kBlock);
-  for (index block = 0; block < blocks; ++block) {
+class ChunkTask {
+ public:
+  ChunkTask(const AttentionBackward<Operand, T>& p, const Shared<T>& shared, index head, index chunk)
+      : p_(p),
+        shared_(shared),
+        head_(head),
+        chunk_(chunk),
+        b_(head / p.shape.heads),
+        h_(head % p.shape.heads),
+        m_(p.shape, shared.chunks) {}
+
+  void run() const {
+    gather(p_.k, s_, p_.k_rotation, b_, key_head_, first_, held_, held_, m_.k);
+    gather<Operand, T>(p_.v, s_, nullptr, b_, key_head_, first_, held_, held_, m_.v);
+    std::fill_n(m_.dk, held_ * width_, T(0));
+    std::fill_n(m_.dv, held_ * width_, T(0));
+    for (index block = 0; block < blocks_; ++block) {
+      add_block(block);
+    }
+    write_keys();
+  }
+
+ private:
+  /// Adds a block of queries to dk and dv, and in turn the chunk's keys to the block's dq.
+  void add_block(index block) const {
     const index query = block * kBlock;
-    const index count = std::min(kBlock, s.queries - query);
-    const Intervals<T> see(s, b, query, count);
-    T* dq = shared.dq == nullptr ? m.dq : shared.dq + (head * s.queries + query) * width;
-    if (chunk == 0) {
-      std::fill_n(dq, count * width, T(0));
+    const index count = std::min(kBlock, s_.queries - query);
+    const Intervals<T> see(s_, b_, query, count);
+    T* dq = shared_.dq == nullptr ? m_.dq : shared_.dq + (head_ * s_.queries + query) * width_;
+    if (chunk_ == 0) {
+      std::fill_n(dq, count * width_, T(0));
     }
-    bool is_my_turn = chunk == 0;
-    const auto take_turn = [&] {
-      if (!is_my_turn) {
-        shared.order->wait(shared.task(head, chunk - 1), block + 1);
-        is_my_turn = true;
+    if (see.whole.sees_any(first_, held_)) {
+      const index block_size = QueryBlock<T>::size(width_);
+      const bool is_shared = shared_.query_blocks != nullptr;
+      const QueryBlock<T> of(width_, is_shared ? shared_.query_blocks + (head_ * blocks_ + block) * block_size : m_.queries);
+      if (!is_shared) {
+        of.fill(p_, b_, h_, query, scales_scores<Operand, T>() ? T(1) : factor_);
       }
-    };
-    if (see.whole.sees_any(first, held)) {
-      const index block_size = QueryBlock<T>::size(width);
-      const QueryBlock<T> of(width,
-                             shared.query_blocks == nullptr ? m.queries : shared.query_blocks + (head * blocks + block) * block_size);
-      if (shared.query_blocks == nullptr) {
-        of.fill(p, b, h, query, scales_scores<Operand, T>() ? T(1) : factor);
-      }
-      // One tile of scores at a time: recompute the weights, then add the tile's part of each gradient.
-      for (index key = first; key < first + held; key += kBlock) {
-        const index keys = std::min(kBlock, first + held - key);
-        const Seen<T> seen(see, key, keys);
-        const index at = (key - first) * width;
-        seen.by_keys([&](const Part& part) {
-          const auto scores = [&](const T* a, const T* b_t, T* c, T of_scores) {
-            m.products({.m = part.keys,
-                        .n = part.queries,
-                        .k = s.head_size,
-                        .a = a + part.key * width,
-                        .a_row = width,
-                        .b = b_t + part.query,
-                        .ldb = kBlock,
-                        .c = c + part.key * kBlock + part.query,
-                        .ldc = kBlock},
-                       of_scores);
-          };
-          scores(m.k + at, of.q_t, m.weights, factor);
-          scores(m.v + at, of.dy_t, m.ds, T(1));
-        });
-        for (const Part& part : seen) {
-          if (!seen.whole()) {
-            hide_keys(see, key, part, m.weights);
-          }
-          if (s.dropout > 0) {
-            draw_dropout(s, b, h, query, key, part, m.keep);
-          }
-          weigh_again(part, m.weights, m.ds, s.dropout > 0 ? m.keep : nullptr, of);
-        }
-        seen.by_keys([&](const Part& part) {
-          const auto add = [&](const T* a, const T* rows, T* c) {
-            m.products({.m = part.keys,
-                        .n = width,
-                        .k = std::min(part.queries, count - part.query),
-                        .a = a + part.key * kBlock + part.query,
-                        .a_row = kBlock,
-                        .b = rows + part.query * width,
-                        .ldb = width,
-                        .c = c + part.key * width,
-                        .ldc = width,
-                        .add = true});
-          };
-          add(m.weights, of.dy, m.dv + at);
-          add(m.ds, of.q, m.dk + at);
-        });
-        take_turn();
-        for (const Part& part : seen) {
-          m.products({.m = std::min(part.queries, count - part.query),
-                      .n = width,
-                      .k = part.keys,
-                      .a = m.ds + part.key * kBlock + part.query,
-                      .a_row = 1,
-                      .a_col = kBlock,
-                      .b = m.k + at + part.key * width,
-                      .ldb = width,
-                      .c = dq + part.query * width,
-                      .ldc = width,
-                      .add = true});
-        }
+      for (index key = first_; key < first_ + held_; key += kBlock) {
+        const index keys = std::min(kBlock, first_ + held_ - key);
+        const ScoreTile<T> tile{query, count, key, (key - first_) * width_, of, see, Seen<T>(see, key, keys)};
+        compute_weights_again(tile);
+        add_to_keys(tile);
+        take_turn(block);
+        add_to_queries(tile, dq);
       }
     }
-    take_turn();
-    if (chunk == shared.chunks.count - 1) {
-      scatter(p.dq, s, p.q_rotation, b, h, query, count, dq, static_cast<T>(s.scale));
+    take_turn(block);
+    if (chunk_ == shared_.chunks.count - 1) {
+      scatter(p_.dq, s_, p_.q_rotation, b_, h_, query, count, dq, static_cast<T>(s_.scale));
     } else {
-      shared.order->report(shared.task(head, chunk), block + 1);
+      shared_.order->report(shared_.task(head_, chunk_), block + 1);
     }
   }
-  // The heads of a group add their dk and dv in turn, and the last one writes them.
-  if (shared.dk != nullptr) {
-    const index in_group = h % s.group();
-    if (in_group > 0) {
-      shared.order->wait(shared.task(head - 1, chunk), blocks + 1);
-    }
-    const index at = ((b * s.heads_of_keys() + key_head) * s.keys + first) * width;
-    add_to_group(in_group == 0, held * width, m.dk, shared.dk + at);
-    add_to_group(in_group == 0, held * width, m.dv, shared.dv + at);
-    shared.order->report(shared.task(head, chunk), blocks + 1);
-    if (in_group < s.group() - 1) {
-      return;
+  /// Returns when the chunk before this one has added to the block's dq.
+  void take_turn(index block) const {
+    if (chunk_ > 0) {
+      shared_.order->wait(shared_.task(head_, chunk_ - 1), block + 1);
     }
   }
-  scatter(p.dk, s, p.k_rotation, b, key_head, first, held, m.dk, static_cast<T>(s.scale));
-  scatter<Operand, T>(p.dv, s, nullptr, b, key_head, first, held, m.dv, T(1));
-}
+
+  /// Computes a tile's w and ds, (keys, queries).
+  void compute_weights_again(const ScoreTile<T>& t) const {
+    const auto scores = [&](const Part& part, const T* a, const T* b_t, T* c, T of_scores) {
+      m_.products({.m = part.keys,
+                   .n = part.queries,
+                   .k = s_.head_size,
+                   .a = a + part.key * width_,
+                   .a_row = width_,
+                   .b = b_t + part.query,
+                   .ldb = kBlock,
+                   .c = c + part.key * kBlock + part.query,
+                   .ldc = kBlock},
+                  of_scores);
+    };
+    t.seen.by_keys([&](const Part& part) {
+      scores(part, m_.k + t.at, t.of.q_t, m_.weights, factor_);
+      scores(part, m_.v + t.at, t.of.dy_t, m_.ds, T(1));
+    });
+    for (const Part& part : t.seen) {
+      if (!t.seen.whole()) {
+        hide_keys(t.see, t.key, part, m_.weights);
+      }
+      if (s_.dropout > 0) {
+        draw_dropout(s_, b_, h_, t.query, t.key, part, m_.keep);
+      }
+      weigh_again(part, m_.weights, m_.ds, s_.dropout > 0 ? m_.keep : nullptr, t.of);
+    }
+  }
+
+  /// Adds w^T dy to the chunk's dv, and ds^T q to its dk / scale.
+  void add_to_keys(const ScoreTile<T>& t) const {
+    const auto add = [&](const Part& part, const T* a, const T* rows, T* c) {
+      m_.products({.m = part.keys,
+                   .n = width_,
+                   .k = std::min(part.queries, t.count - part.query),
+                   .a = a + part.key * kBlock + part.query,
+                   .a_row = kBlock,
+                   .b = rows + part.query * width_,
+                   .ldb = width_,
+                   .c = c + part.key * width_,
+                   .ldc = width_,
+                   .add = true});
+    };
+    t.seen.by_keys([&](const Part& part) {
+      add(part, m_.weights, t.of.dy, m_.dv + t.at);
+      add(part, m_.ds, t.of.q, m_.dk + t.at);
+    });
+  }
+
+  /// Adds ds k to the block's dq / scale.
+  void add_to_queries(const ScoreTile<T>& t, T* dq) const {
+    for (const Part& part : t.seen) {
+      m_.products({.m = std::min(part.queries, t.count - part.query),
+                   .n = width_,
+                   .k = part.keys,
+                   .a = m_.ds + part.key * kBlock + part.query,
+                   .a_row = 1,
+                   .a_col = kBlock,
+                   .b = m_.k + t.at + part.key * width_,
+                   .ldb = width_,
+                   .c = dq + part.query * width_,
+                   .ldc = width_,
+                   .add = true});
+    }
+  }
+
+  /// Writes dk and dv. The heads of a group add theirs in turn, and the last one writes them.
+  void write_keys() const {
+    if (shared_.dk != nullptr) {
+      const index in_group = h_ % s_.group();
+      if (in_group > 0) {
+        shared_.order->wait(shared_.task(head_ - 1, chunk_), blocks_ + 1);
+      }
+      const index at = ((b_ * s_.heads_of_keys() + key_head_) * s_.keys + first_) * width_;
+      add_to_group(in_group == 0, held_ * width_, m_.dk, shared_.dk + at);
+      add_to_group(in_group == 0, held_ * width_, m_.dv, shared_.dv + at);
+      shared_.order->report(shared_.task(head_, chunk_), blocks_ + 1);
+      if (in_group < s_.group() - 1) {
+        return;
+      }
+    }
+    scatter(p_.dk, s_, p_.k_rotation, b_, key_head_, first_, held_, m_.dk, static_cast<T>(s_.scale));
+    scatter<Operand, T>(p_.dv, s_, nullptr, b_, key_head_, first_, held_, m_.dv, T(1));
+  }
+
+  const AttentionBackward<Operand, T>& p_;
+  const AttentionShape& s_ = p_.shape;
+  const Shared<T>& shared_;
+  index head_, chunk_;
+  index b_, h_;  // the head's batch, and its index there
+  index key_head_ = h_ / s_.group();
+  index first_ = chunk_ * shared_.chunks.keys;                    // the first key
+  index held_ = std::min(shared_.chunks.keys, s_.keys - first_);  // keys
+  index blocks_ = ceil_div(s_.queries, kBlock);                   // of queries
+  T factor_ = factor_of_scores<T>(s_);
+  BackwardMemory<Operand, T> m_;
+  index width_ = m_.width;
+};
 
 }  // namespace
 
@@ -310,7 +356,7 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
                          .order = &order};
   auto lease = [&] { BackwardMemory<Operand, T>{s, chunks}; };
   // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.
-  auto run = [&](index task) { backward_chunk(p, shared, task % heads, task / heads); };
+  auto run = [&](index task) { ChunkTask<Operand, T>(p, shared, task % heads, task / heads).run(); };
   for_each_task(heads * chunks.count, !one, work_of(s, 5), lease, run);
 }
 

@@ -12,16 +12,6 @@
 namespace dikkat::kernels {
 namespace {
 
-void gemm_packed(const Gemm<float>& p) {
-  if (is_few_rows(p)) {
-    gemm_few_rows_packed(p);
-  } else if (has_bf16_products() && !p.packed_b->keeps_f32) {
-    gemm_tiles(with_bf16_operands(p));
-  } else {
-    gemm_tiles(p);
-  }
-}
-
 constexpr index kNarrow = 16;  // columns of C: one vector, or two
 constexpr index kRowsAtOnce = 512;
 
@@ -75,14 +65,23 @@ void gemm_narrow(const Problem& p) {
   });
 }
 
-/// Computes the product without p.plus.
+/// Computes the product without p.plus:
+///
+/// | product                        | of f32                                                       | of bf16                         |
+/// |--------------------------------|--------------------------------------------------------------|---------------------------------|
+/// | A^T times few columns          | gemm_narrow()                                                | gemm_narrow() unless C is bf16  |
+/// | few rows times B^T             | gemm_few_rows()                                              | gemm_tiles()                    |
+/// | few rows times a packed B^T    | gemm_few_rows_packed()                                       | gemm_tiles()                    |
+/// | other rows times a packed B    | gemm_tiles(); rounded to bf16 if that is faster and allowed  | gemm_tiles()                    |
+/// | any other                      | gemm_tiles()                                                 | gemm_tiles()                    |
 void gemm_alone(const Gemm<float>& p) {
   if (is_narrow(p)) {
     gemm_narrow(p);
-  } else if (p.packed_b != nullptr) {
-    gemm_packed(p);
+  } else if (is_few_rows(p)) {
+    p.packed_b != nullptr ? gemm_few_rows_packed(p) : gemm_few_rows(p);
   } else {
-    is_few_rows(p) ? gemm_few_rows(p) : gemm_tiles(p);
+    const bool rounds = p.packed_b != nullptr && has_bf16_products() && !p.packed_b->keeps_f32;
+    rounds ? gemm_tiles(with_bf16_operands(p)) : gemm_tiles(p);
   }
 }
 void gemm_alone(const Bf16Gemm& p) { is_narrow(p) && !p.c.is_bf16() ? gemm_narrow(p) : gemm_tiles(p); }
