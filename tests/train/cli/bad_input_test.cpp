@@ -59,8 +59,6 @@ const Case kCases[] = {
     {set("model.dropout=1.5"), 2, {"model.dropout", "1.5", " 0 "}},
     {set("optim.learning_rate=nan"), 2, {"optim.learning_rate", "\"nan\""}},
     {set("model.n_head=3"), 2, {"model.n_head", "model.n_embd", "16", "15", "18"}},
-    {set("train.max_iters=100"), 2, {"train.max_iters", "train.max_steps"}},
-    {set("model.hidden_size=64"), 2, {"model.hidden_size", "dikkat config keys"}},
     {set("train.max_steps"), 2, {"train.max_steps="}},
     {set("model.vocab_size=10"), 2, {"model.vocab_size", "256"}},
     {set("tokenizer.kind=bpe tokenizer.vocab_size=256"), 2, {"tokenizer.vocab_size", "257"}},
