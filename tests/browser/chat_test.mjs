@@ -13,20 +13,45 @@ const [program, folder, repository] = process.argv.slice(2).map((path) => resolv
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 const run = join(folder, "run");
-execFileSync(program, ["train", "--corpus", join(repository, "data/tales.txt"), "--out", run, "--quiet", "--set", "tokenizer.kind=bpe", "tokenizer.vocab_size=400",
-  "model.n_layer=2", "model.n_embd=64", "model.block_size=256", "optim.learning_rate=0.01", "train.batch_size=4", "train.max_steps=40", "train.eval_tokens=128"]);
+execFileSync(program, [
+  "train",
+  "--corpus",
+  join(repository, "data/tales.txt"),
+  "--out",
+  run,
+  "--quiet",
+  "--set",
+  "tokenizer.kind=bpe",
+  "tokenizer.vocab_size=400",
+  "model.n_layer=2",
+  "model.n_embd=64",
+  "model.block_size=256",
+  "optim.learning_rate=0.01",
+  "train.batch_size=4",
+  "train.max_steps=40",
+  "train.eval_tokens=128",
+]);
 
 // Starts the server. Returns it, and what it prints.
 async function serve(...words) {
   const server = spawn(program, ["serve", run, "--port", "0", "--json", ...words], { stdio: ["ignore", "pipe", "ignore"] });
   const ended = new Promise((done) => server.once("exit", done));
   const { url } = JSON.parse(await new Promise((done) => createInterface(server.stdout).once("line", done)));
-  return { url, end: () => { server.kill(); return ended; } };
+  return {
+    url,
+    end: () => {
+      server.kill();
+      return ended;
+    },
+  };
 }
 
 // A template that can switch its thoughts.
 const template = join(folder, "template.jinja");
-writeFileSync(template, "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% if not enable_thinking %}.{% endif %}{% endif %}");
+writeFileSync(
+  template,
+  "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% if not enable_thinking %}.{% endif %}{% endif %}",
+);
 const switching = await serve("--template", template);
 assert.match((await pageOf(switching.url)).text, /id="config">{"feedback":false,"chat":true,"thinking":true}</);
 await switching.end();
@@ -55,7 +80,9 @@ try {
     await page.keyboard.press("Enter");
     await idle();
   };
-  await page.evaluate(() => { settings = { thinking: "", temperature: 0.7, top_k: 50, seed: 5, max_tokens: 12, repetition_penalty: 1.1, min_p: 0.01, top_p: 0.95 }; });
+  await page.evaluate(() => {
+    settings = { thinking: "", temperature: 0.7, top_k: 50, seed: 5, max_tokens: 12, repetition_penalty: 1.1, min_p: 0.01, top_p: 0.95 };
+  });
   await say("Tell me about the king");
   const shown = () => page.evaluate(() => ({ ...shownOf(current.messages.at(-1)) }));
   const first = await shown();
@@ -66,13 +93,30 @@ try {
   assert.match(await page.$eval("#room-text", (one) => one.textContent), /of 256 tokens/);
 
   // Its continuation is what the same seed writes at once.
-  await page.evaluate(() => { settings.max_tokens = 20; document.querySelector(".ending button").click(); });
+  await page.evaluate(() => {
+    settings.max_tokens = 20;
+    document.querySelector(".ending button").click();
+  });
   await idle();
   const whole = await shown();
   assert.equal(whole.usage.completion_tokens, 32);
   assert(whole.content.startsWith(first.content) && whole.content.length > first.content.length);
-  const direct = await (await fetch(`${url}v1/chat/completions`, { method: "POST", headers: { "Content-Type": "application/json", Authorization: "Bearer secret" },
-    body: JSON.stringify({ messages: [{ role: "user", content: "Tell me about the king" }], temperature: 0.7, top_k: 50, seed: 5, max_tokens: 32, repetition_penalty: 1.1, min_p: 0.01, top_p: 0.95 }) })).json();
+  const direct = await (
+    await fetch(`${url}v1/chat/completions`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Authorization: "Bearer secret" },
+      body: JSON.stringify({
+        messages: [{ role: "user", content: "Tell me about the king" }],
+        temperature: 0.7,
+        top_k: 50,
+        seed: 5,
+        max_tokens: 32,
+        repetition_penalty: 1.1,
+        min_p: 0.01,
+        top_p: 0.95,
+      }),
+    })
+  ).json();
   assert.equal(whole.content, direct.choices[0].message.content);
 
   // Another answer, and ratings of both, in the file.
@@ -82,8 +126,14 @@ try {
   await idle();
   await page.click("[data-rating=bad]");
   await until("the mark", () => page.$eval("[data-rating=bad]", (one) => one.getAttribute("aria-pressed") === "true"));
-  const lines = readFileSync(ratings, "utf8").trim().split("\n").map((line) => JSON.parse(line));
-  assert.deepEqual(lines.map(({ label }) => label), [true, false]);
+  const lines = readFileSync(ratings, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ label }) => label),
+    [true, false],
+  );
   assert.deepEqual(lines[0].prompt, [{ role: "user", content: "Tell me about the king" }]);
   assert.deepEqual(lines[1].prompt, lines[0].prompt, "one prompt: the two lines are a pair");
   assert.deepEqual(lines[0].completion, [{ role: "assistant", content: whole.content }]);
@@ -91,7 +141,9 @@ try {
   assert.equal(lines[0].model, "run");
 
   // A conversation that has no room, and a wrong request.
-  await page.evaluate(() => { settings = { thinking: "" }; });
+  await page.evaluate(() => {
+    settings = { thinking: "" };
+  });
   await say("word ".repeat(300));
   assert.equal((await shown()).error.code, "context_length_exceeded");
   assert.deepEqual(unexpected(errors, /status of (400|401)/), []);

@@ -279,9 +279,9 @@ class CompletionServer::Parts {
       return std::nullopt;
     }
     return serve::refusal({401,
-                            is_bearer || !request.api_key.empty() ? "the API key is not the one that this server was started with"
-                                                                  : "expected a header Authorization: Bearer KEY, or x-api-key: KEY",
-                            "", "invalid_api_key"});
+                           is_bearer || !request.api_key.empty() ? "the API key is not the one that this server was started with"
+                                                                 : "expected a header Authorization: Bearer KEY, or x-api-key: KEY",
+                           "", "invalid_api_key"});
   }
 
   HttpResponse respond(HttpRequest& request, Endpoint endpoint) {

@@ -39,7 +39,8 @@ function duration(seconds) {
   return hours > 0 ? `${hours}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}` : `${Math.floor(whole / 60)}:${two(whole % 60)}`;
 }
 
-const date = (seconds) => (isNumber(seconds) && Math.abs(seconds) < 8e12 ? new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC" : NONE);
+const date = (seconds) =>
+  isNumber(seconds) && Math.abs(seconds) < 8e12 ? new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC" : NONE;
 
 function plusMinus(value, error) {
   return isNumber(error) && isNumber(value) ? `${fixed(value)} ± ${fixed(error)}` : fixed(value);
@@ -66,11 +67,27 @@ function bar(share, width = 100) {
 // A table. Each of `columns` is [heading, "number" | "text" | ""]. With the layout "stacked", each row becomes a list of cells with their headings on a narrow
 // screen, so that no column is cut off.
 function table(caption, columns, rows, layout = "") {
-  return element("div", { class: `table ${layout}` }, element("table", {},
-    caption ? element("caption", {}, caption) : null,
-    element("thead", {}, element("tr", {}, ...columns.map(([name, kind]) => element("th", { class: kind, scope: "col" }, name)))),
-    element("tbody", {}, ...rows.map(({ cells, style }) => element("tr", { class: style || "" },
-      ...cells.map((cell, i) => element("td", { class: columns[i][1], "data-heading": columns[i][0] }, cell == null ? NONE : cell)))))));
+  return element(
+    "div",
+    { class: `table ${layout}` },
+    element(
+      "table",
+      {},
+      caption ? element("caption", {}, caption) : null,
+      element("thead", {}, element("tr", {}, ...columns.map(([name, kind]) => element("th", { class: kind, scope: "col" }, name)))),
+      element(
+        "tbody",
+        {},
+        ...rows.map(({ cells, style }) =>
+          element(
+            "tr",
+            { class: style || "" },
+            ...cells.map((cell, i) => element("td", { class: columns[i][1], "data-heading": columns[i][0] }, cell == null ? NONE : cell)),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 // Makes the button switch between dark and light. `act` draws the page again.

@@ -4,25 +4,32 @@
 const at = (id) => document.getElementById(id);
 const config = { feedback: false, chat: true, thinking: false, ...parsed(at("config").textContent) };
 const conversations = new Map(allKept().map((one) => [one.id, one]));
-const running = new Map();  // the Answer of each conversation that is being answered
-const views = new WeakMap();  // of messages
+const running = new Map(); // the Answer of each conversation that is being answered
+const views = new WeakMap(); // of messages
 let current = null;
 let settings = readSettings();
-let models = [];  // of the server: {id, context_length}
-let isLeaving = false;  // the page is being closed, which ends its requests
-let follows = true;  // whether the newest text is kept in view
+let models = []; // of the server: {id, context_length}
+let isLeaving = false; // the page is being closed, which ends its requests
+let follows = true; // whether the newest text is kept in view
 
 // ---- Small things ---------------------------------------------------------------------------------------------------------------------------
 
 const count = (value) => value.toLocaleString("en");
 const plural = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
-const seconds = (value) => (value < 10 ? `${value.toFixed(value < 1 ? 2 : 1)} s` : value < 90 ? `${Math.round(value)} s` : `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`);
+const seconds = (value) =>
+  value < 10
+    ? `${value.toFixed(value < 1 ? 2 : 1)} s`
+    : value < 90
+      ? `${Math.round(value)} s`
+      : `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
 const rateText = (value) => `${value >= 100 ? count(Math.round(value)) : value.toFixed(1)} tokens/s`;
 
 // Says something to people who hear the page.
 function announce(text) {
   at("status").textContent = "";
-  setTimeout(() => { at("status").textContent = text; }, 50);
+  setTimeout(() => {
+    at("status").textContent = text;
+  }, 50);
 }
 
 function notice(text) {
@@ -86,18 +93,30 @@ class UserView {
     this.node = element("article", { class: "message user" });
     this.show();
   }
-  get index() { return this.conversation.messages.indexOf(this.message); }
+  get index() {
+    return this.conversation.messages.indexOf(this.message);
+  }
   show() {
     const bubble = element("div", { class: "bubble", dir: "auto" });
     appendText(bubble, this.message.content);
     this.shown = this.message.content;
     this.isFirst = this.conversation.from > 0 && this.index === this.conversation.from;
     this.node.setAttribute("aria-label", this.conversation.mode === "text" ? "Your text" : "You");
-    this.node.replaceChildren(element("h2", { class: "hidden" }, this.node.getAttribute("aria-label")), ...(this.isFirst ? [element("p", { class: "cut" }, "The messages above are no longer sent.")] : []), bubble,
-      element("div", { class: "actions" }, iconButton("edit", "Edit and ask again", () => this.edit()), copyButton(() => this.message.content, "Copy")));
+    this.node.replaceChildren(
+      element("h2", { class: "hidden" }, this.node.getAttribute("aria-label")),
+      ...(this.isFirst ? [element("p", { class: "cut" }, "The messages above are no longer sent.")] : []),
+      bubble,
+      element(
+        "div",
+        { class: "actions" },
+        iconButton("edit", "Edit and ask again", () => this.edit()),
+        copyButton(() => this.message.content, "Copy"),
+      ),
+    );
   }
   update() {
-    if (this.shown !== this.message.content || this.isFirst !== (this.conversation.from > 0 && this.index === this.conversation.from)) this.show();
+    if (this.shown !== this.message.content || this.isFirst !== (this.conversation.from > 0 && this.index === this.conversation.from))
+      this.show();
   }
   edit() {
     if (running.has(this.conversation.id)) {
@@ -120,9 +139,24 @@ class UserView {
       at("prompt").focus();
       begin(this.conversation);
     };
-    const form = element("form", { class: "edit", onsubmit: (event) => { event.preventDefault(); finish(); } }, area,
-      element("div", { class: "row end" }, after > 0 ? element("span", { class: "hint" }, `${plural(after, "later message")} will be removed.`) : null,
-        element("button", { type: "button", onclick: leave }, "Cancel"), element("button", { type: "submit", class: "primary" }, "Ask again")));
+    const form = element(
+      "form",
+      {
+        class: "edit",
+        onsubmit: (event) => {
+          event.preventDefault();
+          finish();
+        },
+      },
+      area,
+      element(
+        "div",
+        { class: "row end" },
+        after > 0 ? element("span", { class: "hint" }, `${plural(after, "later message")} will be removed.`) : null,
+        element("button", { type: "button", onclick: leave }, "Cancel"),
+        element("button", { type: "submit", class: "primary" }, "Ask again"),
+      ),
+    );
     area.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.shiftKey && !isComposing(event)) {
         event.preventDefault();
@@ -149,25 +183,39 @@ class AnswerView {
     this.markdown = new MarkdownView(this.text);
     this.wait = element("span", { class: "waiting", "aria-hidden": "true" }, element("i"), element("i"), element("i"));
     this.after = element("div");
-    this.node = element("article", { class: "message answer" }, element("h2", { class: "hidden" }, "Answer"), this.thought, this.text, this.markdown.rest, this.wait, this.after);
+    this.node = element(
+      "article",
+      { class: "message answer" },
+      element("h2", { class: "hidden" }, "Answer"),
+      this.thought,
+      this.text,
+      this.markdown.rest,
+      this.wait,
+      this.after,
+    );
     this.thoughtShown = "";
     this.plain = "";
     this.update();
   }
-  get index() { return this.conversation.messages.indexOf(this.message); }
+  get index() {
+    return this.conversation.messages.indexOf(this.message);
+  }
 
   // Draws soon: at most ten times a second, and so seldom that drawing takes at most a third of the time.
   later() {
     if (this.timer) return;
-    this.timer = setTimeout(() => {
-      this.timer = 0;
-      if (current !== this.conversation) return;
-      const began = performance.now();
-      this.update();
-      showFigures();
-      keepInView();
-      this.cost = performance.now() - began;
-    }, Math.max(100, 2 * this.cost));
+    this.timer = setTimeout(
+      () => {
+        this.timer = 0;
+        if (current !== this.conversation) return;
+        const began = performance.now();
+        this.update();
+        showFigures();
+        keepInView();
+        this.cost = performance.now() - began;
+      },
+      Math.max(100, 2 * this.cost),
+    );
   }
 
   update() {
@@ -182,7 +230,11 @@ class AnswerView {
     this.thought.hidden = thought === "";
     const thinks = isRunning && (split.thinks || (variant.reasoning !== "" && split.text.trim() === ""));
     this.thought.classList.toggle("running", thinks);
-    const label = thinks ? "Thinking" : variant.thought !== null ? `Thought for ${variant.thought < 1 ? "a moment" : seconds(variant.thought)}` : "Thoughts";
+    const label = thinks
+      ? "Thinking"
+      : variant.thought !== null
+        ? `Thought for ${variant.thought < 1 ? "a moment" : seconds(variant.thought)}`
+        : "Thoughts";
     if (this.label.textContent !== label) this.label.textContent = label;
     if (!thought.startsWith(this.thoughtShown)) {
       this.inner.replaceChildren();
@@ -208,7 +260,14 @@ class AnswerView {
     this.wait.hidden = !isRunning || split.text !== "" || thought !== "";
 
     // What is below it
-    const state = JSON.stringify([this.message.shown, this.message.variants.length, variant.ending, variant.error, variant.rating, this.index === this.conversation.messages.length - 1]);
+    const state = JSON.stringify([
+      this.message.shown,
+      this.message.variants.length,
+      variant.ending,
+      variant.error,
+      variant.rating,
+      this.index === this.conversation.messages.length - 1,
+    ]);
     if (state !== this.state) {
       this.state = state;
       this.after.replaceChildren(...(isRunning ? [] : this.below(variant, split.text.trim() === "" && thought === "")));
@@ -220,17 +279,37 @@ class AnswerView {
     const isLast = this.index === this.conversation.messages.length - 1;
     const parts = [];
     const room = contextOf(variant.model);
-    const isFull = room !== null && variant.usage !== null && variant.ending === "length" && variant.usage.prompt_tokens + variant.usage.completion_tokens >= room;
-    const canContinue = isLast && !isEmpty && !isFull && ["length", "stopped", "lost", "error"].includes(variant.ending) && variant.request !== null &&
+    const isFull =
+      room !== null &&
+      variant.usage !== null &&
+      variant.ending === "length" &&
+      variant.usage.prompt_tokens + variant.usage.completion_tokens >= room;
+    const canContinue =
+      isLast &&
+      !isEmpty &&
+      !isFull &&
+      ["length", "stopped", "lost", "error"].includes(variant.ending) &&
+      variant.request !== null &&
       (variant.seed !== null || this.conversation.mode === "text");
-    const goOn = () => (canContinue ? element("button", { type: "button", class: "small", onclick: () => proceed(this.conversation) }, "Continue") : null);
+    const goOn = () =>
+      canContinue ? element("button", { type: "button", class: "small", onclick: () => proceed(this.conversation) }, "Continue") : null;
     const repeat = () => element("button", { type: "button", onclick: () => begin(this.conversation) }, "Try again");
 
     if (variant.error) {
       const buttons = element("div", { class: "row" });
       if (isLast) {
-        if (variant.error.code === "context_length_exceeded" && this.conversation.mode !== "text" && this.conversation.messages.length - this.conversation.from > 2) {
-          buttons.append(element("button", { type: "button", onclick: () => leaveOutOldest(this.conversation) }, "Try again without the oldest messages"));
+        if (
+          variant.error.code === "context_length_exceeded" &&
+          this.conversation.mode !== "text" &&
+          this.conversation.messages.length - this.conversation.from > 2
+        ) {
+          buttons.append(
+            element(
+              "button",
+              { type: "button", onclick: () => leaveOutOldest(this.conversation) },
+              "Try again without the oldest messages",
+            ),
+          );
         } else if (variant.error.status === 401) {
           buttons.append(element("button", { type: "button", onclick: () => askForKey(this.conversation) }, "Enter the API key"));
         } else {
@@ -240,10 +319,30 @@ class AnswerView {
       }
       const words = element("p");
       appendText(words, variant.error.message);
-      parts.push(element("div", { class: "error", role: "group", "aria-label": "Error" },
-        element("strong", {}, variant.ending === "lost" ? "The answer is incomplete" : variant.error.status === 503 ? "The server is busy" : "No answer"), words, buttons));
+      parts.push(
+        element(
+          "div",
+          { class: "error", role: "group", "aria-label": "Error" },
+          element(
+            "strong",
+            {},
+            variant.ending === "lost" ? "The answer is incomplete" : variant.error.status === 503 ? "The server is busy" : "No answer",
+          ),
+          words,
+          buttons,
+        ),
+      );
     } else if (variant.ending === "length") {
-      parts.push(element("p", { class: "ending" }, isFull ? "The answer ends here because the model's context is full." : "The answer ends here because it has reached the limit of its length.", goOn()));
+      parts.push(
+        element(
+          "p",
+          { class: "ending" },
+          isFull
+            ? "The answer ends here because the model's context is full."
+            : "The answer ends here because it has reached the limit of its length.",
+          goOn(),
+        ),
+      );
     } else if (variant.ending === "stopped") {
       parts.push(element("p", { class: "ending" }, "Stopped.", goOn()));
     } else if (variant.ending === "lost") {
@@ -262,19 +361,41 @@ class AnswerView {
         this.node.querySelector(step < 0 ? "[data-step=before]" : "[data-step=after]").focus();
       };
       const free = isLast && !running.has(this.conversation.id);
-      actions.append(element("span", { class: "which" },
-        iconButton("left", "Answer before", () => this.message.shown > 0 && show(-1), { "data-step": "before", "aria-disabled": String(!free || this.message.shown === 0), disabled: !free }),
-        element("span", {}, `${this.message.shown + 1} / ${this.message.variants.length}`),
-        iconButton("right", "Next answer", () => this.message.shown < this.message.variants.length - 1 && show(1), { "data-step": "after", "aria-disabled": String(!free || this.message.shown === this.message.variants.length - 1), disabled: !free })));
+      actions.append(
+        element(
+          "span",
+          { class: "which" },
+          iconButton("left", "Answer before", () => this.message.shown > 0 && show(-1), {
+            "data-step": "before",
+            "aria-disabled": String(!free || this.message.shown === 0),
+            disabled: !free,
+          }),
+          element("span", {}, `${this.message.shown + 1} / ${this.message.variants.length}`),
+          iconButton("right", "Next answer", () => this.message.shown < this.message.variants.length - 1 && show(1), {
+            "data-step": "after",
+            "aria-disabled": String(!free || this.message.shown === this.message.variants.length - 1),
+            disabled: !free,
+          }),
+        ),
+      );
     }
     if (!isEmpty) actions.append(copyButton(() => splitThought(variant.content).text, "Copy the answer"));
     if (isLast && !(variant.error && isEmpty)) actions.append(iconButton("again", "Another answer", () => again(this.conversation)));
     if (config.feedback && !isEmpty && ["stop", "length"].includes(variant.ending)) {
-      for (const [name, label, value] of [["good", "Good answer", true], ["bad", "Bad answer", false]]) {
-        actions.append(iconButton(name, label, () => this.rate(variant, value), { "aria-pressed": String(variant.rating === value), "data-rating": name }));
+      for (const [name, label, value] of [
+        ["good", "Good answer", true],
+        ["bad", "Bad answer", false],
+      ]) {
+        actions.append(
+          iconButton(name, label, () => this.rate(variant, value), {
+            "aria-pressed": String(variant.rating === value),
+            "data-rating": name,
+          }),
+        );
       }
     }
-    if (variant.rate !== null && variant.usage) actions.append(element("span", { class: "what" }, `${plural(variant.usage.completion_tokens, "token")}, ${rateText(variant.rate)}`));
+    if (variant.rate !== null && variant.usage)
+      actions.append(element("span", { class: "what" }, `${plural(variant.usage.completion_tokens, "token")}, ${rateText(variant.rate)}`));
     if (actions.childNodes.length > 0) parts.push(actions);
     return parts;
   }
@@ -285,8 +406,12 @@ class AnswerView {
     const isText = conversation.mode === "text";
     const answer = { role: "assistant", content: variant.content, ...(variant.reasoning ? { reasoning_content: variant.reasoning } : {}) };
     try {
-      await request("POST", "feedback", { prompt: isText ? textOf(conversation, this.index) : messagesOf(conversation, this.index, variant.system, variant.from),
-        completion: isText ? variant.content : [answer], label, model: variant.model });
+      await request("POST", "feedback", {
+        prompt: isText ? textOf(conversation, this.index) : messagesOf(conversation, this.index, variant.system, variant.from),
+        completion: isText ? variant.content : [answer],
+        label,
+        model: variant.model,
+      });
       variant.rating = label;
       save(conversation);
       this.update();
@@ -300,7 +425,8 @@ class AnswerView {
 }
 
 function viewOf(conversation, message) {
-  if (!views.has(message)) views.set(message, message.role === "user" ? new UserView(conversation, message) : new AnswerView(conversation, message));
+  if (!views.has(message))
+    views.set(message, message.role === "user" ? new UserView(conversation, message) : new AnswerView(conversation, message));
   return views.get(message);
 }
 
@@ -312,7 +438,9 @@ function showMessages() {
     view.update();
     return view.node;
   });
-  nodes.forEach((node, i) => { if (log.children[i] !== node) log.insertBefore(node, log.children[i] || null); });
+  nodes.forEach((node, i) => {
+    if (log.children[i] !== node) log.insertBefore(node, log.children[i] || null);
+  });
   while (log.children.length > nodes.length) log.lastChild.remove();
   at("welcome").hidden = nodes.length > 0;
 }
@@ -342,9 +470,17 @@ function showFigures() {
   } else if (variant && variant.rate !== null) {
     parts.push(rateText(variant.rate), ...(variant.first !== null ? [`first after ${seconds(variant.first)}`] : []));
   }
-  at("speed").replaceChildren(...parts.filter((part) => part).map((part, i) => element("span", { class: part.startsWith("first") ? "extra" : "" }, `${i > 0 ? " · " : ""}${part}`)));
+  at("speed").replaceChildren(
+    ...parts
+      .filter((part) => part)
+      .map((part, i) => element("span", { class: part.startsWith("first") ? "extra" : "" }, `${i > 0 ? " · " : ""}${part}`)),
+  );
   const room = contextOf(name);
-  const used = variant ? variant.usage.prompt_tokens + (answer && answer.variant === variant ? 0 : variant.usage.completion_tokens) + (answer ? answer.tokens : 0) : null;
+  const used = variant
+    ? variant.usage.prompt_tokens +
+      (answer && answer.variant === variant ? 0 : variant.usage.completion_tokens) +
+      (answer ? answer.tokens : 0)
+    : null;
   at("room").hidden = room === null || used === null;
   if (room !== null && used !== null) {
     at("room-text").textContent = `${count(used)} of ${count(room)} tokens`;
@@ -361,15 +497,35 @@ function showList() {
   const focused = document.activeElement && document.activeElement.closest("#list li");
   const [id, part] = focused ? [focused.dataset.id, document.activeElement.dataset.part] : [];
   const all = [...conversations.values()].filter((one) => one.messages.length > 0).sort((a, b) => b.updated - a.updated);
-  at("list").replaceChildren(...all.map((one) => {
-    const title = titleOf(one);
-    const open = element("button", { class: "open", type: "button", "data-part": "open", dir: "auto", "aria-current": one === current ? "true" : null,
-      onclick: () => { show(one); closeSide(); at("prompt").focus(); } });
-    appendText(open, title);
-    return element("li", { "data-id": one.id, class: `${one === current ? "current" : ""} ${running.has(one.id) ? "busy" : ""}` }, open,
-      iconButton("edit", `Rename: ${title}`, () => rename(one), { "data-part": "rename" }), iconButton("trash", `Delete: ${title}`, () => remove(one), { "data-part": "delete" }));
-  }));
-  if (id) at("list").querySelector(`[data-id="${CSS.escape(id)}"] [data-part=${part}]`)?.focus();
+  at("list").replaceChildren(
+    ...all.map((one) => {
+      const title = titleOf(one);
+      const open = element("button", {
+        class: "open",
+        type: "button",
+        "data-part": "open",
+        dir: "auto",
+        "aria-current": one === current ? "true" : null,
+        onclick: () => {
+          show(one);
+          closeSide();
+          at("prompt").focus();
+        },
+      });
+      appendText(open, title);
+      return element(
+        "li",
+        { "data-id": one.id, class: `${one === current ? "current" : ""} ${running.has(one.id) ? "busy" : ""}` },
+        open,
+        iconButton("edit", `Rename: ${title}`, () => rename(one), { "data-part": "rename" }),
+        iconButton("trash", `Delete: ${title}`, () => remove(one), { "data-part": "delete" }),
+      );
+    }),
+  );
+  if (id)
+    at("list")
+      .querySelector(`[data-id="${CSS.escape(id)}"] [data-part=${part}]`)
+      ?.focus();
 }
 
 function showFrame() {
@@ -379,8 +535,14 @@ function showFrame() {
   document.title = current.messages.length ? `${title} – dikkat` : "dikkat";
   const isText = current.mode === "text";
   at("welcome-title").textContent = modelName() || "dikkat";
-  at("welcome-text").textContent = isText ? "This model takes no conversations. It continues the text that you write." : "Write a message to begin. Conversations stay in this browser.";
-  at("prompt").placeholder = isText ? (current.messages.length ? "Add text, or send nothing to continue" : "Begin a text") : "Write a message";
+  at("welcome-text").textContent = isText
+    ? "This model takes no conversations. It continues the text that you write."
+    : "Write a message to begin. Conversations stay in this browser.";
+  at("prompt").placeholder = isText
+    ? current.messages.length
+      ? "Add text, or send nothing to continue"
+      : "Begin a text"
+    : "Write a message";
   at("prompt-label").textContent = isText ? "Text" : "Message";
   const isRunning = running.has(current.id);
   at("send").hidden = isRunning;
@@ -440,8 +602,14 @@ function begin(conversation) {
   } else if (shownOf(last).content + shownOf(last).reasoning === "") {
     message.variants.splice(message.shown, 1);
   }
-  const variant = { ...newVariant(), model: modelName(), system: conversation.mode === "text" ? "" : conversation.system, from: conversation.from, request: requestOf(conversation) };
-  if (isNumber(variant.request.seed)) variant.request.seed += message.variants.length;  // another answer, not the same one
+  const variant = {
+    ...newVariant(),
+    model: modelName(),
+    system: conversation.mode === "text" ? "" : conversation.system,
+    from: conversation.from,
+    request: requestOf(conversation),
+  };
+  if (isNumber(variant.request.seed)) variant.request.seed += message.variants.length; // another answer, not the same one
   message.shown = message.variants.push(variant) - 1;
   run(conversation, variant, false);
 }
@@ -524,11 +692,18 @@ function leaveOutOldest(conversation) {
 }
 
 async function askForKey(conversation) {
-  const key = await askUser({ title: "API key", text: "This server requires a key (--api-key). It is forgotten when this tab is closed.", label: "Key", type: "password", yes: "Use the key" });
+  const key = await askUser({
+    title: "API key",
+    text: "This server requires a key (--api-key). It is forgotten when this tab is closed.",
+    label: "Key",
+    type: "password",
+    yes: "Use the key",
+  });
   if (!key) return;
   session.setItem(KEY, key);
   await loadModels();
-  if (conversation && !running.has(conversation.id) && conversation.messages.length > 0 && shownOf(conversation.messages.at(-1)).error) begin(conversation);
+  if (conversation && !running.has(conversation.id) && conversation.messages.length > 0 && shownOf(conversation.messages.at(-1)).error)
+    begin(conversation);
 }
 
 function sendMessage() {
@@ -538,7 +713,8 @@ function sendMessage() {
   const last = current.messages.at(-1);
   if (last && last.role === "assistant") {
     const isEmpty = shownOf(last).content + shownOf(last).reasoning === "";
-    if (isEmpty && !isText) {  // the message was never answered: the new one is sent in its place, together with it
+    if (isEmpty && !isText) {
+      // the message was never answered: the new one is sent in its place, together with it
       current.messages.pop();
       const before = current.messages.pop();
       current.messages.push({ role: "user", content: `${before.content}\n\n${text}` });
@@ -568,7 +744,15 @@ async function rename(conversation) {
 }
 
 async function remove(conversation) {
-  if ((await askUser({ title: "Delete the conversation?", text: `“${titleOf(conversation)}” will be gone.`, yes: "Delete", danger: true })) === null) return;
+  if (
+    (await askUser({
+      title: "Delete the conversation?",
+      text: `“${titleOf(conversation)}” will be gone.`,
+      yes: "Delete",
+      danger: true,
+    })) === null
+  )
+    return;
   running.get(conversation.id)?.stop();
   conversations.delete(conversation.id);
   forget(conversation);
@@ -600,11 +784,29 @@ async function importFile(file) {
 // ---- Settings -------------------------------------------------------------------------------------------------------------------------------
 
 function makeNumbers() {
-  at("numbers").replaceChildren(...NUMBERS.map(({ name, label, step, low, high, usual, hint }) => {
-    const field = element("input", { id: `set-${name}`, inputmode: "decimal", type: "number", step: "any", min: low, max: high, placeholder: usual, "aria-describedby": `hint-${name}`, "data-step": step });
-    field.addEventListener("input", () => readNumbers());
-    return element("div", { class: "field" }, element("label", { for: field.id }, label), field, element("p", { class: "hint", id: `hint-${name}` }, hint));
-  }));
+  at("numbers").replaceChildren(
+    ...NUMBERS.map(({ name, label, step, low, high, usual, hint }) => {
+      const field = element("input", {
+        id: `set-${name}`,
+        inputmode: "decimal",
+        type: "number",
+        step: "any",
+        min: low,
+        max: high,
+        placeholder: usual,
+        "aria-describedby": `hint-${name}`,
+        "data-step": step,
+      });
+      field.addEventListener("input", () => readNumbers());
+      return element(
+        "div",
+        { class: "field" },
+        element("label", { for: field.id }, label),
+        field,
+        element("p", { class: "hint", id: `hint-${name}` }, hint),
+      );
+    }),
+  );
 }
 
 // Takes the numbers that are in range. Others are marked and have no effect.
@@ -616,7 +818,9 @@ function readNumbers() {
     const fits = value === null || (!field.validity.badInput && value >= low && value <= high && (!whole || Number.isInteger(value)));
     field.setAttribute("aria-invalid", String(!fits));
     const below = at(`hint-${name}`);
-    below.textContent = fits ? hint : `expected ${whole ? "a whole number " : ""}${high >= 1e9 ? `from ${low} on` : `from ${low} to ${high}`}`;
+    below.textContent = fits
+      ? hint
+      : `expected ${whole ? "a whole number " : ""}${high >= 1e9 ? `from ${low} on` : `from ${low} to ${high}`}`;
     below.classList.toggle("bad", !fits);
     if (fits && value !== null) settings[name] = value;
   }
@@ -662,12 +866,20 @@ function setTheme(theme) {
 
 setTheme(["dark", "light"].includes(kept.getItem(THEME)) ? kept.getItem(THEME) : "");
 document.querySelectorAll("[data-icon]").forEach((one) => one.prepend(icon(one.dataset.icon)));
-document.querySelectorAll("button.icon[aria-label], button.round").forEach((one) => { one.title = one.getAttribute("aria-label"); });
+document.querySelectorAll("button.icon[aria-label], button.round").forEach((one) => {
+  one.title = one.getAttribute("aria-label");
+});
 at("base-url").textContent = new URL("v1", location.href).href;
 makeNumbers();
 
-at("composer").addEventListener("submit", (event) => { event.preventDefault(); sendMessage(); });
-at("prompt").addEventListener("input", () => { growField(at("prompt")); showFrame(); });
+at("composer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sendMessage();
+});
+at("prompt").addEventListener("input", () => {
+  growField(at("prompt"));
+  showFrame();
+});
 at("prompt").addEventListener("keydown", (event) => {
   if (isComposing(event)) return;
   if (event.key === "Enter" && !event.shiftKey) {
@@ -691,56 +903,107 @@ document.addEventListener("keydown", (event) => {
   if (document.body.classList.contains("side-open")) closeSide();
   else if (running.has(current.id)) stop();
 });
-at("frame").addEventListener("scroll", () => {
-  follows = isAtEnd();
-  at("jump").hidden = follows;
-  document.querySelector(".bar").classList.toggle("lined", at("frame").scrollTop > 0);
-}, { passive: true });
+at("frame").addEventListener(
+  "scroll",
+  () => {
+    follows = isAtEnd();
+    at("jump").hidden = follows;
+    document.querySelector(".bar").classList.toggle("lined", at("frame").scrollTop > 0);
+  },
+  { passive: true },
+);
 new ResizeObserver(keepInView).observe(at("frame"));
-at("jump").addEventListener("click", () => { toEnd(); at("prompt").focus(); });
-at("new").addEventListener("click", () => { fresh(); closeSide(); at("prompt").focus(); });
-at("open-side").addEventListener("click", () => { setSide(true); at("close-side").focus(); });
+at("jump").addEventListener("click", () => {
+  toEnd();
+  at("prompt").focus();
+});
+at("new").addEventListener("click", () => {
+  fresh();
+  closeSide();
+  at("prompt").focus();
+});
+at("open-side").addEventListener("click", () => {
+  setSide(true);
+  at("close-side").focus();
+});
 at("close-side").addEventListener("click", closeSide);
 at("veil").addEventListener("click", closeSide);
-matchMedia("(min-width: 52.01rem)").addEventListener("change", (event) => { if (event.matches) setSide(false); });
+matchMedia("(min-width: 52.01rem)").addEventListener("change", (event) => {
+  if (event.matches) setSide(false);
+});
 at("theme").addEventListener("click", () => {
   const chosen = document.documentElement.dataset.theme;
   const isDark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   setTheme(isDark ? "light" : "dark");
   try {
     kept.setItem(THEME, isDark ? "light" : "dark");
-  } catch { /* only the theme */ }
+  } catch {
+    /* only the theme */
+  }
 });
-at("model").addEventListener("change", () => { current.model = at("model").value; save(current); showFrame(); });
-at("open-settings").addEventListener("click", () => { showSettings(); at("settings").showModal(); });
+at("model").addEventListener("change", () => {
+  current.model = at("model").value;
+  save(current);
+  showFrame();
+});
+at("open-settings").addEventListener("click", () => {
+  showSettings();
+  at("settings").showModal();
+});
 at("close-settings").addEventListener("click", () => at("settings").close());
-at("settings-form").addEventListener("submit", (event) => { event.preventDefault(); at("settings").close(); });
-at("settings").addEventListener("close", () => { save(current); at("prompt").focus(); });
-at("system").addEventListener("input", () => { current.system = at("system").value; });
+at("settings-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  at("settings").close();
+});
+at("settings").addEventListener("close", () => {
+  save(current);
+  at("prompt").focus();
+});
+at("system").addEventListener("input", () => {
+  current.system = at("system").value;
+});
 at("thinking").addEventListener("change", readNumbers);
 at("api-key").addEventListener("change", () => {
   if (at("api-key").value) session.setItem(KEY, at("api-key").value);
   else session.removeItem(KEY);
   loadModels();
 });
-at("reset").addEventListener("click", () => { settings = { thinking: "" }; showSettings(); });
+at("reset").addEventListener("click", () => {
+  settings = { thinking: "" };
+  showSettings();
+});
 at("delete-all").addEventListener("click", async () => {
   at("settings").close();
-  if ((await askUser({ title: "Delete all conversations?", text: `${plural([...conversations.values()].filter((one) => one.messages.length).length, "conversation")} will be gone.`, yes: "Delete all", danger: true })) === null) return;
+  if (
+    (await askUser({
+      title: "Delete all conversations?",
+      text: `${plural([...conversations.values()].filter((one) => one.messages.length).length, "conversation")} will be gone.`,
+      yes: "Delete all",
+      danger: true,
+    })) === null
+  )
+    return;
   running.forEach((answer) => answer.stop());
   conversations.forEach(forget);
   conversations.clear();
   fresh();
 });
-for (const dialog of document.querySelectorAll("dialog")) {  // a click beside it
+for (const dialog of document.querySelectorAll("dialog")) {
+  // a click beside it
   dialog.addEventListener("mousedown", (event) => {
     const box = dialog.getBoundingClientRect();
-    if (event.target === dialog && (event.clientX < box.left || event.clientX > box.right || event.clientY < box.top || event.clientY > box.bottom)) dialog.close();
+    if (
+      event.target === dialog &&
+      (event.clientX < box.left || event.clientX > box.right || event.clientY < box.top || event.clientY > box.bottom)
+    )
+      dialog.close();
   });
 }
 at("about").addEventListener("click", () => at("about-dialog").showModal());
 at("close-about").addEventListener("click", () => at("about-dialog").close());
-at("export").addEventListener("click", () => download("conversations.jsonl", exported([...conversations.values()].sort((a, b) => a.updated - b.updated))));
+at("export").addEventListener("click", () =>
+  download("conversations.jsonl", exported([...conversations.values()].sort((a, b) => a.updated - b.updated))),
+);
 at("import").addEventListener("click", () => at("import-file").click());
 at("import-file").addEventListener("change", () => {
   if (at("import-file").files.length) importFile(at("import-file").files[0]);
@@ -750,8 +1013,11 @@ window.addEventListener("pagehide", () => {
   running.forEach(({ conversation }) => keep(conversation));
   isLeaving = true;
 });
-window.addEventListener("pageshow", () => { isLeaving = false; });
-window.addEventListener("storage", (event) => {  // another tab
+window.addEventListener("pageshow", () => {
+  isLeaving = false;
+});
+window.addEventListener("storage", (event) => {
+  // another tab
   if (event.key === null || !event.key.startsWith(PREFIX)) return;
   const id = event.key.slice(PREFIX.length);
   const value = event.newValue === null ? null : readConversation(parsed(event.newValue));

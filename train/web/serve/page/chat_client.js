@@ -4,7 +4,7 @@
 class ServerError extends Error {
   constructor(message, status = 0, code = "") {
     super(message);
-    this.status = status;  // 0: no response
+    this.status = status; // 0: no response
     this.code = code;
   }
 }
@@ -14,15 +14,25 @@ const NOBODY = "The server does not answer. It may have been stopped, or the net
 function errorFrom(object, status) {
   const error = object && typeof object === "object" && object.error;
   const message = error && typeof error === "object" ? error.message : error;
-  return new ServerError(typeof message === "string" && message ? message : `The server answered with status ${status}.`, status, error && typeof error.code === "string" ? error.code : "");
+  return new ServerError(
+    typeof message === "string" && message ? message : `The server answered with status ${status}.`,
+    status,
+    error && typeof error.code === "string" ? error.code : "",
+  );
 }
 
 async function request(method, path, body, signal) {
   const key = session.getItem(KEY);
   let response;
   try {
-    response = await fetch(path, { method, signal, cache: "no-store", redirect: "error",
-      headers: { ...(body ? { "Content-Type": "application/json" } : {}), ...(key ? { Authorization: `Bearer ${key}` } : {}) }, body: body ? JSON.stringify(body) : undefined });
+    response = await fetch(path, {
+      method,
+      signal,
+      cache: "no-store",
+      redirect: "error",
+      headers: { ...(body ? { "Content-Type": "application/json" } : {}), ...(key ? { Authorization: `Bearer ${key}` } : {}) },
+      body: body ? JSON.stringify(body) : undefined,
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ServerError(NOBODY);
@@ -34,8 +44,10 @@ async function request(method, path, body, signal) {
 
 // Calls act(object) for each event of a stream, until [DONE]. Throws ServerError if the stream ends before.
 async function readEvents(response, act) {
-  const reader = response.body.getReader(), decoder = new TextDecoder();
-  let rest = "", isComplete = false;
+  const reader = response.body.getReader(),
+    decoder = new TextDecoder();
+  let rest = "",
+    isComplete = false;
   for (;;) {
     let some;
     try {
@@ -54,7 +66,7 @@ async function readEvents(response, act) {
       if (!line.startsWith("data:")) continue;
       const data = line.slice(5).trim();
       if (data === "[DONE]") {
-        isComplete = true;  // the end of the response follows
+        isComplete = true; // the end of the response follows
         continue;
       }
       const object = parsed(data);
@@ -65,13 +77,21 @@ async function readEvents(response, act) {
 }
 
 // The text before message `count` in text mode.
-const textOf = (conversation, count) => conversation.messages.slice(0, count).map((message) => (message.role === "user" ? message.content : shownOf(message).content)).join("");
+const textOf = (conversation, count) =>
+  conversation.messages
+    .slice(0, count)
+    .map((message) => (message.role === "user" ? message.content : shownOf(message).content))
+    .join("");
 
 // The messages before message `count`, as they are sent: without thoughts, and from message `from` on.
 function messagesOf(conversation, count, system, from) {
   const messages = system ? [{ role: "system", content: system }] : [];
   conversation.messages.slice(from, count).forEach((message) => {
-    messages.push(message.role === "user" ? { role: "user", content: message.content } : { role: "assistant", content: splitThought(shownOf(message).content).text });
+    messages.push(
+      message.role === "user"
+        ? { role: "user", content: message.content }
+        : { role: "assistant", content: splitThought(shownOf(message).content).text },
+    );
   });
   return messages;
 }
@@ -81,8 +101,8 @@ class Answer {
   constructor(conversation, at, variant, changed) {
     Object.assign(this, { conversation, at, variant, changed });
     this.abort = new AbortController();
-    this.tokens = 0;   // that the server has generated
-    this.rate = null;  // tokens per second after the first one, as the server measures them: parts may arrive in bursts
+    this.tokens = 0; // that the server has generated
+    this.rate = null; // tokens per second after the first one, as the server measures them: parts may arrive in bursts
   }
 
   stop() {
@@ -97,7 +117,8 @@ class Answer {
     const isText = conversation.mode === "text";
     const before = again ? { content: variant.content, reasoning: variant.reasoning } : { content: "", reasoning: "" };
     const head = again && isText ? before.content : "";
-    let content = head, reasoning = "";
+    let content = head,
+      reasoning = "";
     const began = performance.now();
     let hasBegun = false;
     let thoughtFrom = 0;
@@ -124,7 +145,8 @@ class Answer {
           if (!hasBegun) variant.first = (now - began) / 1000;
           hasBegun = true;
           if (thoughtFrom === 0 && (reasoning || /^\s*<think>/.test(content))) thoughtFrom = now;
-          if (thoughtFrom > 0 && variant.thought === null && (reasoning ? content.trim() !== "" : content.includes("</think>"))) variant.thought = (now - thoughtFrom) / 1000;
+          if (thoughtFrom > 0 && variant.thought === null && (reasoning ? content.trim() !== "" : content.includes("</think>")))
+            variant.thought = (now - thoughtFrom) / 1000;
         }
         if (choice.finish_reason) variant.ending = choice.finish_reason === "length" ? "length" : "stop";
         this.take(before, content, reasoning);
@@ -133,7 +155,8 @@ class Answer {
       Object.assign(variant, { content, reasoning });
     } catch (error) {
       if (variant.ending !== "stopped") {
-        variant.ending = error instanceof ServerError && error.status === 0 && variant.content + variant.reasoning !== "" ? "lost" : "error";
+        variant.ending =
+          error instanceof ServerError && error.status === 0 && variant.content + variant.reasoning !== "" ? "lost" : "error";
         variant.error = { message: error.message, status: error.status || 0, code: error.code || "" };
         if (!(error instanceof ServerError)) console.error(error);
       }
@@ -149,7 +172,10 @@ class Answer {
 
   // Takes what has come. What was there before an interruption stays until more has come, or something else.
   take(before, content, reasoning) {
-    const holds = before.content.startsWith(content) && before.reasoning.startsWith(reasoning) && content.length + reasoning.length < before.content.length + before.reasoning.length;
+    const holds =
+      before.content.startsWith(content) &&
+      before.reasoning.startsWith(reasoning) &&
+      content.length + reasoning.length < before.content.length + before.reasoning.length;
     if (!holds) Object.assign(this.variant, { content, reasoning });
     this.changed();
   }

@@ -3,10 +3,10 @@
 "use strict";
 
 const SCHEMES = ["http:", "https:", "mailto:"];
-const MOST_ELEMENTS = 5000;  // of a block, such as a table; the others are shown on request
-const MOST_MARKS = 500;      // of control characters in a block
-const MOST_NAMES = 8;        // of control characters in a mark
-const LONGEST_PARAGRAPH = 50_000;  // characters; longer ones are shown without emphasis and links, because finding them takes long
+const MOST_ELEMENTS = 5000; // of a block, such as a table; the others are shown on request
+const MOST_MARKS = 500; // of control characters in a block
+const MOST_NAMES = 8; // of control characters in a mark
+const LONGEST_PARAGRAPH = 50_000; // characters; longer ones are shown without emphasis and links, because finding them takes long
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -20,11 +20,23 @@ function element(name, attributes = {}, ...children) {
 }
 
 const ICONS = {
-  lines: "M4 7h16M4 12h11M4 17h6", plus: "M12 5v14M5 12h14", close: "M6 6l12 12M18 6L6 18", menu: "M4 6h16M4 12h16M4 18h16", up: "M12 19V5M6 11l6-6 6 6",
-  down: "M12 5v14M6 13l6 6 6-6", stop: "M6 6h12v12H6z", copy: "M9 9h11v11H9zM5 15H4V4h11v1", check: "M5 13l4 4L19 7", again: "M20 11a8 8 0 1 0-2.3 6.3M20 4v7h-7",
-  edit: "M4 20h4L19 9l-4-4L4 16zM13 7l4 4", trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v6M14 11v6", right: "M9 6l6 6-6 6", left: "M15 6l-6 6 6 6",
+  lines: "M4 7h16M4 12h11M4 17h6",
+  plus: "M12 5v14M5 12h14",
+  close: "M6 6l12 12M18 6L6 18",
+  menu: "M4 6h16M4 12h16M4 18h16",
+  up: "M12 19V5M6 11l6-6 6 6",
+  down: "M12 5v14M6 13l6 6 6-6",
+  stop: "M6 6h12v12H6z",
+  copy: "M9 9h11v11H9zM5 15H4V4h11v1",
+  check: "M5 13l4 4L19 7",
+  again: "M20 11a8 8 0 1 0-2.3 6.3M20 4v7h-7",
+  edit: "M4 20h4L19 9l-4-4L4 16zM13 7l4 4",
+  trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v6M14 11v6",
+  right: "M9 6l6 6-6 6",
+  left: "M15 6l-6 6 6 6",
   sliders: "M4 8h9M19 8h1M4 16h3M13 16h7M16 5.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 1 0 0-5M10 13.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 1 0 0-5",
-  contrast: "M20.500 14.200A8.500 8.500 0 1 1 9.800 3.500a6.800 6.800 0 0 0 10.700 10.700z", play: "M7 5l12 7-12 7z",
+  contrast: "M20.500 14.200A8.500 8.500 0 1 1 9.800 3.500a6.800 6.800 0 0 0 10.700 10.700z",
+  play: "M7 5l12 7-12 7z",
   good: "M7 11v9H4v-9zM7 11l4-8c2 0 3 1 3 3l-.6 4H19c1.300 0 2.200 1.200 1.900 2.500l-1.400 6c-.2.900-1 1.500-1.900 1.500H7",
   bad: "M17 13V4h3v9zM17 13l-4 8c-2 0-3-1-3-3l.6-4H5c-1.300 0-2.200-1.200-1.900-2.500l1.400-6C4.700 4.600 5.500 4 6.400 4H17",
 };
@@ -39,7 +51,8 @@ function icon(name) {
   return picture;
 }
 
-const iconButton = (name, label, act, attributes = {}) => element("button", { class: "icon", type: "button", "aria-label": label, title: label, onclick: act, ...attributes }, icon(name));
+const iconButton = (name, label, act, attributes = {}) =>
+  element("button", { class: "icon", type: "button", "aria-label": label, title: label, onclick: act, ...attributes }, icon(name));
 
 // Control characters, and those that change the direction of the text around them: they are made visible, so that a text cannot pretend to be another one.
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
@@ -56,7 +69,9 @@ function appendText(parent, text, limits = { marks: MOST_MARKS - parent.childEle
     ++limits.marks;
   }
   let from = 0;
-  const appendPlain = (to) => { if (to > from) parent.append(text.slice(from, to)); };
+  const appendPlain = (to) => {
+    if (to > from) parent.append(text.slice(from, to));
+  };
   for (const { 0: run, index } of text.matchAll(CONTROL)) {
     appendPlain(index);
     from = index + run.length;
@@ -98,13 +113,29 @@ markdown.core.ruler.at("inline", (state) => {
   }
 });
 
-const TAGS = { paragraph: "p", blockquote: "blockquote", bullet_list: "ul", ordered_list: "ol", list_item: "li", table: "table", thead: "thead", tbody: "tbody", tr: "tr",
-  th: "th", td: "td", em: "em", strong: "strong", s: "s" };
-const HEADINGS = { h1: "h3", h2: "h4", h3: "h5", h4: "h6", h5: "h6", h6: "h6" };  // below those of the page
+const TAGS = {
+  paragraph: "p",
+  blockquote: "blockquote",
+  bullet_list: "ul",
+  ordered_list: "ol",
+  list_item: "li",
+  table: "table",
+  thead: "thead",
+  tbody: "tbody",
+  tr: "tr",
+  th: "th",
+  td: "td",
+  em: "em",
+  strong: "strong",
+  s: "s",
+};
+const HEADINGS = { h1: "h3", h2: "h4", h3: "h5", h4: "h6", h5: "h6", h6: "h6" }; // below those of the page
 
 function linkTo(url, ...children) {
   const safe = safeUrl(url || "");
-  return safe ? element("a", { href: safe, target: "_blank", rel: "noopener noreferrer nofollow", title: safe }, ...children) : element("span", {}, ...children);
+  return safe
+    ? element("a", { href: safe, target: "_blank", rel: "noopener noreferrer nofollow", title: safe }, ...children)
+    : element("span", {}, ...children);
 }
 
 // Makes the element that a token opens. Returns [the outer element, the element that takes the content].
@@ -134,7 +165,7 @@ function opened(token) {
 
 async function copyText(text) {
   try {
-    await navigator.clipboard.writeText(text);  // only on this machine or with TLS
+    await navigator.clipboard.writeText(text); // only on this machine or with TLS
     return true;
   } catch {
     const area = element("textarea", { class: "hidden", "aria-hidden": "true" });
@@ -169,9 +200,17 @@ class CodeBlock {
     this.language = language;
     this.text = "";
     this.code = element("code");
-    this.node = element("div", { class: "code" },
-      element("div", { class: "code-head" }, element("span", { dir: "auto" }), copyButton(() => this.text, "Copy the code", true)),
-      element("pre", { tabindex: "0", role: "group", "aria-label": "Code" }, this.code));
+    this.node = element(
+      "div",
+      { class: "code" },
+      element(
+        "div",
+        { class: "code-head" },
+        element("span", { dir: "auto" }),
+        copyButton(() => this.text, "Copy the code", true),
+      ),
+      element("pre", { tabindex: "0", role: "group", "aria-label": "Code" }, this.code),
+    );
     appendText(this.node.querySelector(".code-head span"), language || "code");
     this.grow(text);
   }
@@ -213,7 +252,10 @@ function appendInline(parent, tokens, limits) {
 // elements are missing].
 function elementsOf(tokens, most) {
   const fragment = document.createDocumentFragment();
-  let open = [fragment], last = null, limits = null, isCut = false;
+  let open = [fragment],
+    last = null,
+    limits = null,
+    isCut = false;
   for (const token of tokens) {
     if (token.level === 0 && token.nesting >= 0) {
       last = null;
@@ -229,7 +271,8 @@ function elementsOf(tokens, most) {
     if (token.type === "inline") {
       appendInline(top, token.children, limits);
     } else if (token.nesting > 0) {
-      if (token.hidden) {  // a paragraph of a list without empty lines
+      if (token.hidden) {
+        // a paragraph of a list without empty lines
         open.push(top);
       } else {
         const [outer, inner] = opened(token);
@@ -257,8 +300,12 @@ class MarkdownView {
   constructor(root) {
     this.root = root;
     this.most = MOST_ELEMENTS;
-    this.rest = element("p", { class: "rest" }, "A part of this answer is very large, so only its beginning is shown. ",
-      element("button", { type: "button", class: "small", onclick: () => this.showAll() }, "Show all"));
+    this.rest = element(
+      "p",
+      { class: "rest" },
+      "A part of this answer is very large, so only its beginning is shown. ",
+      element("button", { type: "button", class: "small", onclick: () => this.showAll() }, "Show all"),
+    );
     this.clear();
   }
   showAll() {
@@ -268,13 +315,13 @@ class MarkdownView {
     this.update(text);
   }
   clear() {
-    this.settled = "";      // the text of the blocks that cannot change
-    this.settledNodes = 0;  // and the number of their elements at the top
-    this.isSettledCut = false;  // whether elements are missing in them
+    this.settled = ""; // the text of the blocks that cannot change
+    this.settledNodes = 0; // and the number of their elements at the top
+    this.isSettledCut = false; // whether elements are missing in them
     this.rest.hidden = true;
     this.shown = "";
-    this.code = null;  // the last block, if it is one of code
-    this.references = {};  // the link definitions in the settled text
+    this.code = null; // the last block, if it is one of code
+    this.references = {}; // the link definitions in the settled text
     this.updates = 0;
     this.root.replaceChildren();
   }
@@ -287,15 +334,23 @@ class MarkdownView {
     const tokens = markdown.parse(rest, { references: { ...this.references } });
     ++this.updates;
     let begin = -1;
-    tokens.forEach((token, i) => { if (token.level === 0 && token.nesting >= 0 && token.map) begin = i; });
+    tokens.forEach((token, i) => {
+      if (token.level === 0 && token.nesting >= 0 && token.map) begin = i;
+    });
     if (begin < 0) {
       while (this.root.childNodes.length > this.settledNodes) this.root.lastChild.remove();
       this.code = null;
       return;
     }
     const last = tokens[begin];
-    if (begin === 0 && this.code && last.type === "fence" && this.root.childNodes.length === this.settledNodes + 1 && last.content.startsWith(this.code.text) &&
-        last.info.trim().split(/\s+/)[0].slice(0, 60) === this.code.language) {
+    if (
+      begin === 0 &&
+      this.code &&
+      last.type === "fence" &&
+      this.root.childNodes.length === this.settledNodes + 1 &&
+      last.content.startsWith(this.code.text) &&
+      last.info.trim().split(/\s+/)[0].slice(0, 60) === this.code.language
+    ) {
       this.code.grow(last.content);
       return;
     }
@@ -331,8 +386,9 @@ function splitThought(content) {
   const begin = /^\s*<think>/.exec(content);
   const end = content.indexOf("</think>");
   if (begin) {
-    return end < 0 ? { thought: content.slice(begin[0].length), text: "", thinks: true }
-                   : { thought: content.slice(begin[0].length, end), text: content.slice(end + 8).replace(/^\s+/, ""), thinks: false };
+    return end < 0
+      ? { thought: content.slice(begin[0].length), text: "", thinks: true }
+      : { thought: content.slice(begin[0].length, end), text: content.slice(end + 8).replace(/^\s+/, ""), thinks: false };
   }
   if (end >= 0 && !content.slice(0, end).includes("<think>") && !content.slice(0, end).includes("`")) {
     return { thought: content.slice(0, end), text: content.slice(end + 8).replace(/^\s+/, ""), thinks: false };
