@@ -29,7 +29,7 @@ const HOSTILE_TEXTS = [
   "مرحبا بالعالم **عريض** `code` and שלום",
   `${"W".repeat(3000)} https://example.org/${"a".repeat(2000)} ${"\u0301".repeat(500)}z${"\u0489".repeat(500)}`,
   "&lt;script&gt;window.attacked=1&lt;/script&gt; &#60;img src=x onerror=window.attacked=1&#62; &amp;",
-  "{{config}} {{scripts}} ${window.attacked=1} </script><script>window.attacked=1</script> <!-- --> ]]>",
+  "{{config}} {{script}} ${window.attacked=1} </script><script>window.attacked=1</script> <!-- --> ]]>",
   "\\<b\\> *a **b* c** ***d*** ~~e~~ __f__ _g_ a*b*c 2 * 3 * 4\r\nline\rline\n\n---\n***\n",
   '[early] and\n\n[a]: https://example.org/a\n\n[a] [A][] [b][a] [early]\n\n[early]: https://example.org/early "title"\n[a]: https://evil.example/\n',
   "__proto__ constructor [__proto__]: x\n\n[toString]\n\n[constructor][__proto__]",
@@ -55,7 +55,7 @@ export async function checkChatPage(browser, page, folder) {
     });
     return { ...opened, elsewhere };
   };
-  const idle = (page) => until("the end of the answer", () => page.evaluate(() => running.size === 0), 60);
+  const idle = (page) => until("the end of the answer", () => page.evaluate(() => modules.page.running.size === 0), 60);
   const say = async (page, text) => {
     await page.focus("#prompt");
     await page.evaluate((value) => {
@@ -155,8 +155,8 @@ export async function checkChatPage(browser, page, folder) {
     await next.page.click("#list li:last-child .open");
     assert.equal((await answers(next.page))[0], "Another");
     assert.equal(await next.page.$eval("#title", (one) => one.textContent), "A name");
-    assert.equal(await next.page.evaluate(() => settings.temperature), 0.7);
-    const lines = (await next.page.evaluate(() => exported([...conversations.values()])))
+    assert.equal(await next.page.evaluate(() => modules.page.state.settings.temperature), 0.7);
+    const lines = (await next.page.evaluate(() => modules.conversation_lines.exported([...modules.page.conversations.values()])))
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
@@ -263,13 +263,13 @@ export async function checkChatPage(browser, page, folder) {
 
     // The limit of the length.
     await page.evaluate(() => {
-      settings.max_tokens = 10;
+      modules.page.state.settings.max_tokens = 10;
     });
     server.plan = ({ body }) => ({ pieces: pieces.slice(0, body.max_tokens), finish: body.max_tokens < 40 ? "length" : "stop" });
     await say(page, "limited");
     assert.match((await answers(page))[2], /word9$/);
     await page.evaluate(() => {
-      settings.max_tokens = 100;
+      modules.page.state.settings.max_tokens = 100;
       document.querySelector(".answer:last-child .ending button").click();
     });
     await idle(page);
@@ -359,9 +359,9 @@ export async function checkChatPage(browser, page, folder) {
       await say(page, text);
       const same = await page.evaluate(async (whole) => {
         const root = document.createElement("div");
-        new MarkdownView(root).update(whole);
+        new modules.markdown_view.MarkdownView(root).update(whole);
         const growing = document.createElement("div");
-        const view = new MarkdownView(growing);
+        const view = new modules.markdown_view.MarkdownView(growing);
         for (let i = 1; i <= whole.length; i += whole.length > 2000 ? 53 : 1) view.update(whole.slice(0, i));
         view.update(whole);
         view.finish();
@@ -426,7 +426,10 @@ export async function checkChatPage(browser, page, folder) {
     // The narrow page, too.
     await page.setViewport({ width: 320, height: 640 });
     assert((await width(page)) <= 0, "320 pixels");
-    assert.equal(await page.evaluate(() => at("frame").scrollWidth <= at("frame").clientWidth), true);
+    assert.equal(
+      await page.evaluate(() => document.getElementById("frame").scrollWidth <= document.getElementById("frame").clientWidth),
+      true,
+    );
     await new Promise((done) => setTimeout(done, 300)); // the list slides away
     await page.screenshot({ path: join(folder, "hostile-narrow.png") });
   }
@@ -452,13 +455,16 @@ export async function checkChatPage(browser, page, folder) {
         `the end of ${name}`,
         async () => {
           const asked = Date.now();
-          const over = await page.evaluate(() => running.size === 0);
+          const over = await page.evaluate(() => modules.page.running.size === 0);
           longest = Math.max(longest, Date.now() - asked);
           return over;
         },
         120,
       );
-      assert.equal(await page.evaluate(() => shownOf(current.messages[1]).content.length), text.length);
+      assert.equal(
+        await page.evaluate(() => modules.conversation.shownOf(modules.page.state.current.messages[1]).content.length),
+        text.length,
+      );
       await page.evaluate(() =>
         [...document.querySelectorAll(".answer button")]
           .find((one) => one.textContent === "Show all" && one.offsetParent !== null)
@@ -472,7 +478,7 @@ export async function checkChatPage(browser, page, folder) {
       await page.keyboard.type("ok");
       assert.equal(await page.$eval("#prompt", (one) => one.value), "ok");
       await page.evaluate(() => {
-        at("prompt").value = "";
+        document.getElementById("prompt").value = "";
       });
     }
     // Five of these are more than the browser keeps. The page says so, and the conversations stay for now.
@@ -532,10 +538,10 @@ export async function checkChatPage(browser, page, folder) {
     await page.waitForSelector("#ask[open]");
     await page.keyboard.type("wrong");
     await page.keyboard.press("Enter");
-    await until("another question", () => page.$eval("#ask", (one) => one.open && at("ask-input").value === ""));
+    await until("another question", () => page.$eval("#ask", (one) => one.open && document.getElementById("ask-input").value === ""));
     await page.keyboard.type("secret");
     await page.keyboard.press("Enter");
-    await until("the models", () => page.evaluate(() => models.length === 1));
+    await until("the models", () => page.evaluate(() => modules.page.state.models.length === 1));
     assert.equal(
       await page.evaluate(() => [sessionStorage.getItem("dikkat.chat.key"), JSON.stringify({ ...localStorage }).includes("secret")].join()),
       "secret,false",
@@ -678,7 +684,9 @@ export async function checkChatPage(browser, page, folder) {
       for (let i = 0; i < 60; ++i) {
         if ((await focused()).startsWith(wanted)) {
           const seen = await page.evaluate(() => {
-            const style = getComputedStyle(document.activeElement.id === "prompt" ? at("composer") : document.activeElement);
+            const style = getComputedStyle(
+              document.activeElement.id === "prompt" ? document.getElementById("composer") : document.activeElement,
+            );
             return style.outlineStyle !== "none" || style.boxShadow !== "none";
           });
           assert(seen, `${wanted}: the focus is visible`);
@@ -731,7 +739,7 @@ export async function checkChatPage(browser, page, folder) {
     await tabTo("set-temperature");
     await page.keyboard.type("0");
     await page.keyboard.press("Escape");
-    assert.equal(await page.evaluate(() => settings.temperature), 0);
+    assert.equal(await page.evaluate(() => modules.page.state.settings.temperature), 0);
     await tabTo("theme", "Back");
     const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     await page.keyboard.press("Enter");
@@ -750,7 +758,7 @@ export async function checkChatPage(browser, page, folder) {
     await tabTo("stop");
     await page.keyboard.press("Enter");
     await idle(page);
-    assert.equal(await page.evaluate(() => shownOf(current.messages[1]).ending), "stopped");
+    assert.equal(await page.evaluate(() => modules.conversation.shownOf(modules.page.state.current.messages[1]).ending), "stopped");
     assert.deepEqual(unexpected(errors), []);
   }
 
@@ -836,7 +844,7 @@ export async function checkChatPage(browser, page, folder) {
       await until("its end", () => page.$eval("#side", (one) => getComputedStyle(one).visibility === "hidden"));
       assert.equal(await page.evaluate(() => document.activeElement.id), "open-side");
     }
-    await page.evaluate(() => at("about").click());
+    await page.evaluate(() => document.getElementById("about").click());
     await check("about");
     await page.keyboard.press("Escape");
     assert.equal(

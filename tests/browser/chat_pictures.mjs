@@ -25,7 +25,7 @@ for (const [name, question, options] of [
   server.plan = () => ({ pieces, pause: 24, usage: { prompt_tokens: 120, completion_tokens: 90 } });
   await page.type("#prompt", question);
   await page.keyboard.press("Enter");
-  await until("the answer", () => page.evaluate(() => running.size === 0), 60);
+  await until("the answer", () => page.evaluate(() => modules.page.running.size === 0), 60);
   await new Promise((done) => setTimeout(done, 300));
   await page.screenshot({ path: join(out, `chat-${name}.png`) });
   await page.close();

@@ -72,19 +72,28 @@ try {
   await page.waitForSelector("#ask[open]");
   await page.keyboard.type("secret");
   await page.keyboard.press("Enter");
-  await until("the model", () => page.evaluate(() => models.length === 1));
+  await until("the model", () => page.evaluate(() => modules.page.state.models.length === 1));
   assert.equal(await page.$eval("#welcome-title", (one) => one.textContent), "run");
-  const idle = () => until("the end of the answer", () => page.evaluate(() => running.size === 0), 60);
+  const idle = () => until("the end of the answer", () => page.evaluate(() => modules.page.running.size === 0), 60);
   const say = async (text) => {
     await page.type("#prompt", text);
     await page.keyboard.press("Enter");
     await idle();
   };
   await page.evaluate(() => {
-    settings = { thinking: "", temperature: 0.7, top_k: 50, seed: 5, max_tokens: 12, repetition_penalty: 1.1, min_p: 0.01, top_p: 0.95 };
+    modules.page.state.settings = {
+      thinking: "",
+      temperature: 0.7,
+      top_k: 50,
+      seed: 5,
+      max_tokens: 12,
+      repetition_penalty: 1.1,
+      min_p: 0.01,
+      top_p: 0.95,
+    };
   });
   await say("Tell me about the king");
-  const shown = () => page.evaluate(() => ({ ...shownOf(current.messages.at(-1)) }));
+  const shown = () => page.evaluate(() => ({ ...modules.conversation.shownOf(modules.page.state.current.messages.at(-1)) }));
   const first = await shown();
   assert.equal(first.error, null);
   assert.equal(first.ending, "length");
@@ -94,7 +103,7 @@ try {
 
   // Its continuation is what the same seed writes at once.
   await page.evaluate(() => {
-    settings.max_tokens = 20;
+    modules.page.state.settings.max_tokens = 20;
     document.querySelector(".ending button").click();
   });
   await idle();
@@ -142,7 +151,7 @@ try {
 
   // A conversation that has no room, and a wrong request.
   await page.evaluate(() => {
-    settings = { thinking: "" };
+    modules.page.state.settings = { thinking: "" };
   });
   await say("word ".repeat(300));
   assert.equal((await shown()).error.code, "context_length_exceeded");
