@@ -9,29 +9,35 @@ import { HOSTILE } from "./runs.mjs";
 
 const MEGABYTE = 1 << 20;
 
-// Complaints of a page but those that are expected. Chromium sometimes counts a request as aborted although its response was read to the end.
+// Complaints of a page but those that are expected. Chromium sometimes counts a request as aborted although its response was read to the
+// end.
 export const unexpected = (errors, expected = /^$/) => errors.filter((text) => !expected.test(text) && !/completions failed$/.test(text));
 
 // Texts that a model might be made to write.
 const HOSTILE_TEXTS = [
   HOSTILE,
-  `<svg onload="window.attacked=1"></svg> <iframe src="javascript:window.attacked=1"></iframe> <form action="/v1/models"><input></form> <style>*{display:none}</style>`,
-  "[a](javascript:window.attacked=1) [b](JaVaScRiPt:window.attacked=1) [c](data:text/html,<script>window.attacked=1</script>) [d](vbscript:x) [e](java\tscript:x) <javascript:window.attacked=1>",
+  '<svg onload="window.attacked=1"></svg> <iframe src="javascript:window.attacked=1"></iframe> ' +
+    '<form action="/v1/models"><input></form> <style>*{display:none}</style>',
+  "[a](javascript:window.attacked=1) [b](JaVaScRiPt:window.attacked=1) [c](data:text/html,<script>window.attacked=1</script>) " +
+    "[d](vbscript:x) [e](java\tscript:x) <javascript:window.attacked=1>",
   "[f](  javascript:x) [g](&#106;avascript:x) [h](//evil.example/x) [i](/v1/models) [j][ref]\n\n[ref]: javascript:window.attacked=1",
-  "![picture](https://evil.example/pixel.png) ![](//evil.example/pixel.gif) [![nested](https://evil.example/a.png)](https://evil.example/) ![x](javascript:window.attacked=1)",
+  "![picture](https://evil.example/pixel.png) ![](//evil.example/pixel.gif) " +
+    "[![nested](https://evil.example/a.png)](https://evil.example/) ![x](javascript:window.attacked=1)",
   'a [good](https://example.org/a?b=c&d="e") one, <https://example.org/>, [mail](mailto:a@example.org)',
   "```html\n<script>window.attacked=1</script>\n```\n\n````\n```\nnested\n```\n````\n\n```js\nunclosed <script>window.attacked=1</script>",
   '``` "><img src=x onerror=window.attacked=1>\ncode\n```\n',
   "`<img src=x onerror=window.attacked=1>` ``a ` b`` `unclosed <b>",
   `${"> ".repeat(300)}deep\n\n${Array.from({ length: 200 }, (_, i) => `${" ".repeat(2 * i)}- level`).join("\n")}`,
-  `- a\n\n  - b\n\n    1. c\n\n       > d\n       > \`\`\`\n       > e\n\n- f\n3. g\n\n| a | b |\n|:--|--:|\n| ${HOSTILE} | \`|\` |\n\nhead\n====\n\n###### h6\n`,
+  `- a\n\n  - b\n\n    1. c\n\n       > d\n       > \`\`\`\n       > e\n\n` +
+    `- f\n3. g\n\n| a | b |\n|:--|--:|\n| ${HOSTILE} | \`|\` |\n\nhead\n====\n\n###### h6\n`,
   "\u202edesrever\u202c and \u2066isolated\u2069, a bell \u0007, an escape \u001b[31m, a null \u0000 and a delete \u007f",
   "مرحبا بالعالم **عريض** `code` and שלום",
   `${"W".repeat(3000)} https://example.org/${"a".repeat(2000)} ${"\u0301".repeat(500)}z${"\u0489".repeat(500)}`,
   "&lt;script&gt;window.attacked=1&lt;/script&gt; &#60;img src=x onerror=window.attacked=1&#62; &amp;",
   "{{config}} {{script}} ${window.attacked=1} </script><script>window.attacked=1</script> <!-- --> ]]>",
   "\\<b\\> *a **b* c** ***d*** ~~e~~ __f__ _g_ a*b*c 2 * 3 * 4\r\nline\rline\n\n---\n***\n",
-  '[early] and\n\n[a]: https://example.org/a\n\n[a] [A][] [b][a] [early]\n\n[early]: https://example.org/early "title"\n[a]: https://evil.example/\n',
+  "[early] and\n\n[a]: https://example.org/a\n\n[a] [A][] [b][a] [early]\n\n" +
+    '[early]: https://example.org/early "title"\n[a]: https://evil.example/\n',
   "__proto__ constructor [__proto__]: x\n\n[toString]\n\n[constructor][__proto__]",
 ];
 
@@ -472,7 +478,8 @@ export async function checkChatPage(browser, page, folder) {
       );
       assert((await page.$eval(".answer .text", (one) => one.textContent.length)) > text.length / 3);
       console.log(
-        `chat: ${name}, ${(text.length / 1e6).toFixed(1)} MB: ${((Date.now() - began) / 1000).toFixed(1)} s, the page paused for up to ${(longest / 1000).toFixed(1)} s`,
+        `chat: ${name}, ${(text.length / 1e6).toFixed(1)} MB: ${((Date.now() - began) / 1000).toFixed(1)} s, ` +
+          `the page paused for up to ${(longest / 1000).toFixed(1)} s`,
       );
       await page.focus("#prompt");
       await page.keyboard.type("ok");
@@ -772,7 +779,8 @@ export async function checkChatPage(browser, page, folder) {
   })[0];
   if (axe === null) console.log("chat: axe-core is not installed, so its rules were not checked");
   const text =
-    "# Head\n\nSome *words*, `code` and a [link](https://example.org/).\n\n> quoted\n\n```js\nlet x;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n  - two\n\n\u202e";
+    "# Head\n\nSome *words*, `code` and a [link](https://example.org/).\n\n> quoted\n\n```js\nlet x;\n```\n\n" +
+    "| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n  - two\n\n\u202e";
   for (const [name, options] of [
     ["light", {}],
     ["dark", { scheme: "dark" }],

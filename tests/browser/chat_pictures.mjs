@@ -1,5 +1,5 @@
-// The pictures of the chat page in docs/images: node chat_pictures.mjs URL OUT, where URL is that of `dikkat serve`. scripts/browser.sh puts this beside its
-// packages. The answers are planned, so that the pictures do not depend on a model.
+// The pictures of the chat page in docs/images: node chat_pictures.mjs URL OUT, where URL is that of `dikkat serve`. scripts/browser.sh
+// puts this beside its packages. The answers are planned, so that the pictures do not depend on a model.
 import { join, resolve } from "node:path";
 import { openBrowser, openPage, until } from "./browser.mjs";
 import { FakeServer, pageOf } from "./fake_server.mjs";
@@ -8,10 +8,13 @@ const [url, out] = [process.argv[2], resolve(process.argv[3])];
 const ANSWERS = {
   "What is a tape?": [
     { reasoning_content: "The word has several meanings. In autodiff, it is the record of a computation." },
-    "A **tape** records each operation of a forward pass, so that gradients can be computed in reverse:\n\n```cpp\nTape tape(Recording::on);\nconst Tensor loss = model(pass, tokens);\ntape.backward(loss);\n```\n\n`backward` walks it from the last entry to the first.",
+    "A **tape** records each operation of a forward pass, so that gradients can be computed in reverse:\n\n" +
+      "```cpp\nTape tape(Recording::on);\nconst Tensor loss = model(pass, tokens);\ntape.backward(loss);\n```\n\n" +
+      "`backward` walks it from the last entry to the first.",
   ],
   "And how much memory does it need?": [
-    "It keeps what the gradients read. For a batch of 8 windows:\n\n| | forward | with tape |\n|---|--:|--:|\n| activations | 40 MB | 610 MB |\n| time | 41 ms | 124 ms |",
+    "It keeps what the gradients read. For a batch of 8 windows:\n\n| | forward | with tape |\n|---|--:|--:|\n" +
+      "| activations | 40 MB | 610 MB |\n| time | 41 ms | 124 ms |",
   ],
 };
 const server = await new FakeServer(await pageOf(url), { models: [{ id: "talks", context_length: 2048 }] }).start();

@@ -1,5 +1,5 @@
-// The chat page of `dikkat serve` in a real browser: node chat_test.mjs DIKKAT FOLDER REPOSITORY. First with a model, then with a server that does what the
-// checks plan, which serves the same page with the same headers.
+// The chat page of `dikkat serve` in a real browser: node chat_test.mjs DIKKAT FOLDER REPOSITORY. First with a model, then with a server
+// that does what the checks plan, which serves the same page with the same headers.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -50,7 +50,8 @@ async function serve(...words) {
 const template = join(folder, "template.jinja");
 writeFileSync(
   template,
-  "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% if not enable_thinking %}.{% endif %}{% endif %}",
+  "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}" +
+    "{% if add_generation_prompt %}assistant: {% if not enable_thinking %}.{% endif %}{% endif %}",
 );
 const switching = await serve("--template", template);
 assert.match((await pageOf(switching.url)).text, /id="config">{"feedback":false,"chat":true,"thinking":true}</);

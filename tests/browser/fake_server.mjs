@@ -1,5 +1,5 @@
-// A server that speaks as much of OpenAI's protocol as the chat page needs, and does what a test plans. It serves the page with the headers that the program
-// sends.
+// A server that speaks as much of OpenAI's protocol as the chat page needs, and does what a test plans. It serves the page with the headers
+// that the program sends.
 import { createServer } from "node:http";
 
 // The page and its headers, as `dikkat serve` sends them. Headers about the connection are left out.
@@ -14,7 +14,8 @@ export async function pageOf(url) {
 export class FakeServer {
   // plan(request): called for each POST with {path, body, headers}. Returns what to do:
   //   {status, error: {...}}                                refuses
-  //   {pieces: [...], pause, finish, seed, usage, rate, cut}  streams pieces: texts, or deltas; `pause` ms between them; `rate` tokens per second are reported;
+  //   {pieces: [...], pause, finish, seed, usage, rate, cut}  streams pieces: texts, or deltas; `pause` ms between them; `rate` tokens per
+  //                                                         second are reported;
   //                                                         `cut` drops the connection at the end
   constructor({ headers, text }, { config = {}, models = [{ id: "fake", context_length: 1000 }], key = "" } = {}) {
     Object.assign(this, {

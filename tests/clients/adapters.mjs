@@ -1,6 +1,6 @@
 // Checks adapters (LoRA) of several families. llama.cpp adds the exported GGUF file to the base's and writes our text. The exported PEFT
-// folder, added to the base in PyTorch, gives the merged weights. Some families also train embedding and head, which no GGUF file of adapters
-// has: there llama.cpp runs the merged model.
+// folder, added to the base in PyTorch, gives the merged weights. Some families also train embedding and head, which no GGUF file of
+// adapters has: there llama.cpp runs the merged model.
 //
 //     node adapters.mjs DIKKAT WORK_FOLDER REPOSITORY [FAMILY...]     (scripts/clients.sh does, without families: all of them)
 //
@@ -61,7 +61,8 @@ for (const [family, ...keys] of bases.filter(([family]) => chosen.length === 0 |
   if (saves) {
     assert.throws(() => dikkat.run("export", run, "--newest", "--adapter", "--out", file), /lora.modules_to_save/);
   }
-  dikkat.run("export", run, "--newest", ...(saves ? [] : ["--adapter"]), "--out", file); // the best may be the start, where adapters add nothing
+  // The best may be the start, where adapters add nothing.
+  dikkat.run("export", run, "--newest", ...(saves ? [] : ["--adapter"]), "--out", file);
   dikkat.run("export", run, "--newest", "--adapter", "--out", peft);
   dikkat.run("export", run, "--newest", "--out", `${run}-hf`);
   const ours = dikkat.greedy(run, { options: ["--newest"] });
@@ -90,7 +91,8 @@ for (const [family, ...keys] of bases.filter(([family]) => chosen.length === 0 |
   const files = [join(repository, "tests/clients/peft_sum.py"), published, peft, `${run}-hf`];
   const sum = execFileSync("/usr/bin/python3", files, { encoding: "utf8" }).trim();
   console.log(
-    `${name}: llama.cpp with ${saves ? "the merged model" : "base and adapter"} writes our text, probabilities differ by ${error.toExponential(1)}; ${sum}`,
+    `${name}: llama.cpp with ${saves ? "the merged model" : "base and adapter"} writes our text, ` +
+      `probabilities differ by ${error.toExponential(1)}; ${sum}`,
   );
 }
 await llama_cpp.dispose();

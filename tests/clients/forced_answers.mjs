@@ -1,5 +1,5 @@
-// Checks that answers are valid under the schemas that force them: with ajv, of which nothing is in common with dikkat. The schemas are those
-// that zod and pydantic write, those of llama.cpp's tests, and random ones of every keyword in docs/SERVING.md.
+// Checks that answers are valid under the schemas that force them: with ajv, of which nothing is in common with dikkat. The schemas are
+// those that zod and pydantic write, those of llama.cpp's tests, and random ones of every keyword in docs/SERVING.md.
 //
 //   node forced_answers.mjs PROGRAM ANSWERS [SEED]    PROGRAM: build/dev/tests/forced_answers
 import { execFileSync } from "node:child_process";

@@ -9,8 +9,8 @@ const kTie = 1e-3; // of logits, whose rounding errors are about 1e-5
 
 /// {ids: of each text, texts: of these ids, greedy: ids, probabilities: of these, end: its end token or null} of the model in a file.
 /// `adapter`: a GGUF file of adapters to add, if there is one. `special`: names of special tokens stand for these tokens.
-/// `prompt`: a text, or ids. `follow`: ids of a text to continue where both of two tokens are the most likely but for rounding; a text has such
-/// places by chance, and llama.cpp's sums have another order than dikkat's. `never`: ids that are not chosen.
+/// `prompt`: a text, or ids. `follow`: ids of a text to continue where both of two tokens are the most likely but for rounding; a text has
+/// such places by chance, and llama.cpp's sums have another order than dikkat's. `never`: ids that are not chosen.
 export async function run(file, texts, prompt, steps, { adapter, special = false, follow = [], never = [] } = {}) {
   const model = await llama.loadModel({ modelPath: file });
   const context = await model.createContext({

@@ -65,5 +65,6 @@ const our_ids = dikkat.ids_of(folder, golden.text);
 assert.deepEqual(theirs.ids[0], our_ids, "llama.cpp: ids of the text");
 await llama_cpp.dispose();
 console.log(
-  `real model: ${kSteps} greedy ids are those that its author published; largest differences of log-probabilities: ${report.join(", ")}; llama.cpp ${llama_cpp.build} agrees`,
+  `real model: ${kSteps} greedy ids are those that its author published; ` +
+    `largest differences of log-probabilities: ${report.join(", ")}; llama.cpp ${llama_cpp.build} agrees`,
 );

@@ -217,7 +217,8 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
     code: "invalid_api_key",
   });
   console.log(
-    "serve: OpenAI's client reads texts, conversations, streams, log probabilities and JSON under a schema, and knows nine errors by their types",
+    "serve: OpenAI's client reads texts, conversations, streams, log probabilities and JSON under a schema, " +
+      "and knows nine errors by their types",
   );
 });
 
@@ -226,9 +227,12 @@ const template = join(work, "tools.jinja");
 writeFileSync(
   template,
   `{% for tool in tools or [] %}{{ tool.function.name }}: {{ tool.function.description }}
-{% endfor %}{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}
-{%- for call in m.tool_calls %}<tool_call>{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}</tool_call>{% endfor %}
-{% endfor %}{% if add_generation_prompt %}<assistant>{{ "<think></think>" if enable_thinking is defined and not enable_thinking else "<think>" }}{% endif %}`,
+{% endfor %}{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}\
+{{ m.content }}
+{%- for call in m.tool_calls %}<tool_call>\
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}</tool_call>{% endfor %}
+{% endfor %}{% if add_generation_prompt %}<assistant>\
+{{ "<think></think>" if enable_thinking is defined and not enable_thinking else "<think>" }}{% endif %}`,
 );
 await serving(["--template", template], async ({ base_url: baseURL, model }) => {
   const client = new OpenAI({ baseURL, apiKey: "none", maxRetries: 0 });

@@ -1,5 +1,5 @@
-// Checks `dikkat serve` with many clients at once: eight streams of OpenAI's client and of LangChain's, each with the text that it has when it
-// is alone; adapters that are chosen by the model's name; biases, penalties, tokens, and what /metrics counts afterwards.
+// Checks `dikkat serve` with many clients at once: eight streams of OpenAI's client and of LangChain's, each with the text that it has when
+// it is alone; adapters that are chosen by the model's name; biases, penalties, tokens, and what /metrics counts afterwards.
 //
 //     node serve_many.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does)
 import assert from "node:assert/strict";
@@ -221,7 +221,8 @@ try {
   assert(metrics.process_resident_memory_bytes > 1e6);
   assert(metrics['dikkat_http_requests_total{endpoint="/v1/chat/completions",status="200"}'] >= 32);
   console.log(
-    `serve: ${answers} answers for OpenAI's and LangChain's clients, up to sixteen at once, each as when it is alone; three models, biases, penalties, metrics`,
+    `serve: ${answers} answers for OpenAI's and LangChain's clients, up to sixteen at once, each as when it is alone; ` +
+      `three models, biases, penalties, metrics`,
   );
 } finally {
   await end();

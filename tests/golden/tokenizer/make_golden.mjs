@@ -3,7 +3,8 @@
 //     npm install --no-save --prefix /tmp/golden @huggingface/tokenizers@0.2
 //     node tests/golden/tokenizer/make_golden.mjs /tmp/golden
 //
-// splitters/ has tokenizers that look like those of SmolLM 2, Llama 3 and Qwen 3, and their ids. They are made from three that dikkat has learnt:
+// splitters/ has tokenizers that look like those of SmolLM 2, Llama 3 and Qwen 3, and their ids. They are made from three that dikkat has
+// learnt:
 //
 //     for s in smollm llama3 qwen2; do
 //       dikkat tokenizer train --corpus tests/golden/tokenizer/texts --vocab-size 600 --splitter $s --out /tmp/trained/$s.json

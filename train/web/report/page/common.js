@@ -50,7 +50,8 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// Returns black or white, whichever has more contrast on a color (red, green and blue from 0 to 255): always at least 4.5 : 1 (WCAG 2.2, 1.4.3).
+// Returns black or white, whichever has more contrast on a color (red, green and blue from 0 to 255): always at least 4.5 : 1 (WCAG 2.2,
+// 1.4.3).
 function lettersOn(rgb) {
   const [red, green, blue] = rgb.map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
   const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
@@ -64,8 +65,8 @@ function bar(share, width = 100) {
   return made;
 }
 
-// A table. Each of `columns` is [heading, "number" | "text" | ""]. With the layout "stacked", each row becomes a list of cells with their headings on a narrow
-// screen, so that no column is cut off.
+// A table. Each of `columns` is [heading, "number" | "text" | ""]. With the layout "stacked", each row becomes a list of cells with their
+// headings on a narrow screen, so that no column is cut off.
 function table(caption, columns, rows, layout = "") {
   return element(
     "div",

@@ -52,7 +52,9 @@ function lengths() {
     element(
       "p",
       {},
-      `Half of the documents have at most ${bytes(found.median)}. One in ten has at most ${bytes(found.percentile_10)}, one in ten at least ${bytes(found.percentile_90)}. The longest has ${bytes(found.longest)}, and the mean is ${bytes(found.mean)}.`,
+      `Half of the documents have at most ${bytes(found.median)}. ` +
+        `One in ten has at most ${bytes(found.percentile_10)}, one in ten at least ${bytes(found.percentile_90)}. ` +
+        `The longest has ${bytes(found.longest)}, and the mean is ${bytes(found.mean)}.`,
     ),
     bars(
       "",
@@ -82,7 +84,10 @@ function duplicates() {
     element(
       "p",
       {},
-      `${count(found.documents)} of ${count(data.documents)} documents (${bytes(found.bytes)}, ${percent(found.bytes / data.bytes)} of the text) equal an earlier one, byte for byte. A model memorizes repeated text sooner, and a copy in the validation split makes the validation loss too low.`,
+      `${count(found.documents)} of ${count(data.documents)} documents (${bytes(found.bytes)}, ` +
+        `${percent(found.bytes / data.bytes)} of the text) ` +
+        "equal an earlier one, byte for byte. A model memorizes repeated text sooner, " +
+        "and a copy in the validation split makes the validation loss too low.",
     ),
     table(
       "The documents with the most bytes in copies",

@@ -3,7 +3,7 @@
 
 const COLORS = ["#0b76d1", "#d9480f", "#2b8a3e", "#9c36b5", "#b08900", "#0c8599", "#c2255c", "#5c5f66"];
 
-// ---- Values computed from a run -------------------------------------------------------------------------------------------------------------
+// ---- Values computed from a run ---------------------------------------------------------------------------------------------------------
 
 // The best evaluation: the lowest validation loss; or the highest value of the metric that decides, and then the lowest loss.
 function lowest(run) {
@@ -35,7 +35,7 @@ const lossUnit = (runs) => (runs.some(isOwn) ? null : runs.some(prefers) ? "of p
 
 const last = (values) => (values.length ? values[values.length - 1] : null);
 
-// ---- Charts ---------------------------------------------------------------------------------------------------------------------------------
+// ---- Charts -----------------------------------------------------------------------------------------------------------------------------
 
 // The quantities that the x axis can show.
 const AXES = {
@@ -78,7 +78,8 @@ const otherMetrics = (run) =>
     .filter((name) => !known.has(name))
     .map((name) => [name, name]);
 
-// The panels. A curve draws the values of a column of one of the run's tables. If the curves differ from run to run, `curves` is a function of the run.
+// The panels. A curve draws the values of a column of one of the run's tables. If the curves differ from run to run, `curves` is a function
+// of the run.
 const CHARTS = [
   {
     title: "Loss",
@@ -126,7 +127,8 @@ const curvesOf = (chart, run) =>
     table: typeof curve.table === "string" ? run[curve.table] : curve.table,
   }));
 
-// uPlot needs one column of x for all curves. Where a curve has no row, its value is undefined, and the curve is drawn across; null is a gap.
+// uPlot needs one column of x for all curves. Where a curve has no row, its value is undefined, and the curve is drawn across; null is a
+// gap.
 function aligned(tables) {
   return uPlot.join(
     tables,
@@ -362,7 +364,7 @@ function renewCharts(runs, place) {
   });
 }
 
-// ---- Tables ---------------------------------------------------------------------------------------------------------------------------------
+// ---- Tables -----------------------------------------------------------------------------------------------------------------------------
 
 function swatch(number) {
   const spot = element("span", { class: "swatch", "aria-hidden": "true" });
@@ -577,7 +579,7 @@ function runSection(run, number) {
   );
 }
 
-// ---- The page -------------------------------------------------------------------------------------------------------------------------------
+// ---- The page ---------------------------------------------------------------------------------------------------------------------------
 
 function choice(label, names, value, act) {
   const select = element(

@@ -1,9 +1,10 @@
 // Shows a text token by token: the probability of each token, the alternatives, and the attention to earlier tokens.
 //
-// data: {title, model, kind: "sample" or "eval", texts: [{name, tokens: [{t, n, p, given, a: [[name, p], ...]}], attention: {layers, heads, first, begin, weights}}]}
+// data: {title, model, kind: "sample" or "eval", texts: [{name, tokens: [{t, n, p, given, a: [[name, p], ...]}],
+// attention: {layers, heads, first, begin, weights}}]}
 // A character that is split over tokens is in the text t of the last of them; n is a token's name, if it is not its text.
-// p is a probability; it is null for a token with nothing before it. weights is base64 of bytes (layers, heads, T - first, T - begin): 255 times the attention
-// of the positions from `first` on to those from `begin` on.
+// p is a probability; it is null for a token with nothing before it. weights is base64 of bytes (layers, heads, T - first, T - begin): 255
+// times the attention of the positions from `first` on to those from `begin` on.
 "use strict";
 
 const HOT = {
@@ -251,7 +252,8 @@ function draw() {
     element(
       "p",
       {},
-      `${count(losses.length)} tokens${data.kind === "sample" ? " generated" : ""}, mean loss ${fixed(mean)} nats.${data.note ? ` ${data.note}` : ""}`,
+      `${count(losses.length)} tokens${data.kind === "sample" ? " generated" : ""}, mean loss ${fixed(mean)} nats.` +
+        (data.note ? ` ${data.note}` : ""),
     ),
     element(
       "div",

@@ -16,9 +16,9 @@ export function newConversation(mode = "chat", system = "", model = "") {
   return { id: newId(), title: "", updated: Date.now(), mode, model, system, from: 0, messages: [] };
 }
 
-// The fields of a variant: what they are at first, and the test of a value that was kept. `ending` is null while the answer is written, then
-// "stop", "length", "stopped" (by the user), "lost" (the server or the page went away) or "error". The answer was asked for with request,
-// model, system and from. first and thought are seconds, rate is tokens per second.
+// The fields of a variant: what they are at first, and the test of a value that was kept. `ending` is null while the answer is written,
+// then "stop", "length", "stopped" (by the user), "lost" (the server or the page went away) or "error". The answer was asked for with
+// request, model, system and from. first and thought are seconds, rate is tokens per second.
 const VARIANT = {
   content: ["", isText],
   reasoning: ["", isText],

@@ -1,8 +1,8 @@
 // What the page knows: its conversations, the one that is shown, the answers that are being written, the models and the settings.
 //
-// Data flows one way. Functions that change the state call changed(), and the acts of onChange() show the change (chat.js has them all). The
-// changes are "current": another conversation is shown; "begun", "grown" and "ended": an answer; "chosen": another one of the answers to a
-// message; "named": the title of a conversation; "list": the conversations; "models"; "model": that of the conversation.
+// Data flows one way. Functions that change the state call changed(), and the acts of onChange() show the change (chat.js has them all).
+// The changes are "current": another conversation is shown; "begun", "grown" and "ended": an answer; "chosen": another one of the answers
+// to a message; "named": the title of a conversation; "list": the conversations; "models"; "model": that of the conversation.
 import { at } from "./element.js";
 import { isNumber, parsed } from "./values.js";
 import { notice } from "./notices.js";
