@@ -24,7 +24,7 @@ class CallScan {
   std::size_t end() const { return at_; }
   /// Returns the tool's name; empty before it was read, and without keys.
   const std::string& name() const { return name_; }
-  /// Returns the bytes of the arguments so far, from their first one on; empty before it.
+  /// Returns the bytes of the arguments so far, starting at the first one; empty before it.
   std::string_view arguments(std::string_view text) const;
 
  private:

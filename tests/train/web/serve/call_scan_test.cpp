@@ -10,7 +10,7 @@ const CallFormat kBareCall{.name_key = "name", .arguments_key = "arguments"};
 const CallFormat kArgumentsOnly{.begin = "<call>"};
 const std::vector<std::string> kCallable = {"add", "get_time"};
 
-/// What a scan byte by byte has found.
+/// The result of a scan byte by byte.
 struct FoundCall {
   CallScan::Progress progress;
   std::size_t end;  // bytes until it is complete or bad

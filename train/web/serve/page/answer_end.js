@@ -1,4 +1,4 @@
-// What is below an answer that has ended: how it ended, and what can be done with it.
+// The part below an answer that has ended: how it ended, and what can be done with it.
 import { button, element, iconButton } from "./element.js";
 import { plural, rateText } from "./words.js";
 import { appendText } from "./marked_text.js";

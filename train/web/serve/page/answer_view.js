@@ -1,4 +1,4 @@
-// Shows an answer: its thoughts, its text and what is below.
+// Shows an answer: its thoughts, its text and the part below.
 import { element, icon } from "./element.js";
 import { seconds } from "./words.js";
 import { GrowingText } from "./marked_text.js";
@@ -92,7 +92,7 @@ export class AnswerView {
     }
   }
 
-  // Makes what is below again if anything that it shows has changed.
+  // Makes the part below again if anything that it shows has changed.
   showEnd({ ending, error, rating }, isEmpty) {
     const { shown, variants } = this.message;
     const content = JSON.stringify([shown, variants.length, ending, error, rating, this.isLast]);

@@ -120,7 +120,7 @@ function answerOf(conversation, variant) {
   });
 }
 
-// Does what the end of an answer asks for, or says it.
+// Acts on the end of an answer, or announces it.
 function end(conversation, { error, ending }) {
   const isCurrent = conversation === state.current;
   if (error && error.code === "no_chat_template" && conversation.messages.length === 2) {

@@ -1,4 +1,4 @@
-// The chat page: says what is drawn again after each change of the state, and starts the parts. Texts of models, servers and files are
+// The chat page: lists what is drawn again after each change of the state, and starts the parts. Texts of models, servers and files are
 // inserted as text, never as markup.
 import { at, icon } from "./element.js";
 import { notice } from "./notices.js";

@@ -1,4 +1,4 @@
-// What people do with conversations as a whole.
+// Changes conversations as a whole, as people ask for.
 import { at, element } from "./element.js";
 import { plural } from "./words.js";
 import { notice } from "./notices.js";

@@ -28,7 +28,7 @@ function itemOf(conversation) {
   );
 }
 
-// What had the focus has it afterwards.
+// The button that had the focus has it afterwards.
 export function showList() {
   const { activeElement } = document;
   const focused = activeElement && activeElement.closest("#list li");

@@ -1,7 +1,7 @@
-// Tells people what has happened.
+// Announces what has happened.
 import { at } from "./element.js";
 
-// Says something to people who hear the page.
+// Announces a text to people who hear the page.
 export function announce(text) {
   at("status").textContent = "";
   setTimeout(() => {

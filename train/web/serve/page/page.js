@@ -1,4 +1,4 @@
-// What the page knows: its conversations, the one that is shown, the answers that are being written, the models and the settings.
+// The state of the page: its conversations, the one that is shown, the answers that are being written, the models and the settings.
 //
 // Data flows one way. Functions that change the state call changed(), and the acts of onChange() show the change (chat.js has them all).
 // The changes are "current": another conversation is shown; "begun", "grown" and "ended": an answer; "chosen": another one of the answers
@@ -28,7 +28,7 @@ export function modelName() {
   return models.some(({ id }) => id === current.model) ? current.model : (models[0] || {}).id || "";
 }
 
-// Returns the positions of a model's context, or null if the server has not told them.
+// Returns the positions of a model's context, or null if the server does not report them.
 export function contextOf(name) {
   const model = state.models.find(({ id }) => id === name) || state.models[0];
   return model && isNumber(model.context_length) ? model.context_length : null;

@@ -1,4 +1,4 @@
-// Tells the server which answers are good.
+// Sends ratings of answers to the server.
 import { announce, notice } from "./notices.js";
 import { messageWithThoughts, messagesOf, textOf } from "./conversation.js";
 import { request } from "./server.js";

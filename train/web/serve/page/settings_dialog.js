@@ -81,7 +81,7 @@ export function startSettings() {
     at("prompt").focus();
   });
 
-  // What is in it
+  // Its fields and buttons
   at("system").addEventListener("input", () => {
     state.current.system = at("system").value;
   });

@@ -19,7 +19,7 @@ export class UserView {
     return this.conversation.messages.indexOf(this.message);
   }
 
-  // What is shown of the message. While it is edited, its form stays until this changes.
+  // The shown parts of the message. While it is edited, its form stays until these change.
   get content() {
     const { message, conversation } = this;
     const isFirst = conversation.from > 0 && this.index === conversation.from;
