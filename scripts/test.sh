@@ -88,7 +88,7 @@ echo "test.sh: $([ -n "$all" ] && echo "runs every check, which takes half an ho
   echo "runs the tests, which takes about ten minutes after scripts/quickstart.sh; --all has more")" >&2
 part "packages" scripts/install-packages.sh "$([ -n "$all" ] && echo --test || echo --fast-tests)"
 if [ -n "$all" ]; then
-  part "format: clang-format" check scripts/format.sh --check
+  part "format: clang-format and prettier" check scripts/format.sh --check
 fi
 part "gcc: compile the tests" build_tests
 if [ -z "$all" ]; then

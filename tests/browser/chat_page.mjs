@@ -9,29 +9,35 @@ import { HOSTILE } from "./runs.mjs";
 
 const MEGABYTE = 1 << 20;
 
-// Complaints of a page but those that are expected. Chromium sometimes counts a request as aborted although its response was read to the end.
+// Complaints of a page but those that are expected. Chromium sometimes counts a request as aborted although its response was read to the
+// end.
 export const unexpected = (errors, expected = /^$/) => errors.filter((text) => !expected.test(text) && !/completions failed$/.test(text));
 
 // Texts that a model might be made to write.
 const HOSTILE_TEXTS = [
   HOSTILE,
-  `<svg onload="window.attacked=1"></svg> <iframe src="javascript:window.attacked=1"></iframe> <form action="/v1/models"><input></form> <style>*{display:none}</style>`,
-  "[a](javascript:window.attacked=1) [b](JaVaScRiPt:window.attacked=1) [c](data:text/html,<script>window.attacked=1</script>) [d](vbscript:x) [e](java\tscript:x) <javascript:window.attacked=1>",
+  '<svg onload="window.attacked=1"></svg> <iframe src="javascript:window.attacked=1"></iframe> ' +
+    '<form action="/v1/models"><input></form> <style>*{display:none}</style>',
+  "[a](javascript:window.attacked=1) [b](JaVaScRiPt:window.attacked=1) [c](data:text/html,<script>window.attacked=1</script>) " +
+    "[d](vbscript:x) [e](java\tscript:x) <javascript:window.attacked=1>",
   "[f](  javascript:x) [g](&#106;avascript:x) [h](//evil.example/x) [i](/v1/models) [j][ref]\n\n[ref]: javascript:window.attacked=1",
-  "![picture](https://evil.example/pixel.png) ![](//evil.example/pixel.gif) [![nested](https://evil.example/a.png)](https://evil.example/) ![x](javascript:window.attacked=1)",
-  "a [good](https://example.org/a?b=c&d=\"e\") one, <https://example.org/>, [mail](mailto:a@example.org)",
+  "![picture](https://evil.example/pixel.png) ![](//evil.example/pixel.gif) " +
+    "[![nested](https://evil.example/a.png)](https://evil.example/) ![x](javascript:window.attacked=1)",
+  'a [good](https://example.org/a?b=c&d="e") one, <https://example.org/>, [mail](mailto:a@example.org)',
   "```html\n<script>window.attacked=1</script>\n```\n\n````\n```\nnested\n```\n````\n\n```js\nunclosed <script>window.attacked=1</script>",
-  "``` \"><img src=x onerror=window.attacked=1>\ncode\n```\n",
+  '``` "><img src=x onerror=window.attacked=1>\ncode\n```\n',
   "`<img src=x onerror=window.attacked=1>` ``a ` b`` `unclosed <b>",
   `${"> ".repeat(300)}deep\n\n${Array.from({ length: 200 }, (_, i) => `${" ".repeat(2 * i)}- level`).join("\n")}`,
-  `- a\n\n  - b\n\n    1. c\n\n       > d\n       > \`\`\`\n       > e\n\n- f\n3. g\n\n| a | b |\n|:--|--:|\n| ${HOSTILE} | \`|\` |\n\nhead\n====\n\n###### h6\n`,
+  `- a\n\n  - b\n\n    1. c\n\n       > d\n       > \`\`\`\n       > e\n\n` +
+    `- f\n3. g\n\n| a | b |\n|:--|--:|\n| ${HOSTILE} | \`|\` |\n\nhead\n====\n\n###### h6\n`,
   "\u202edesrever\u202c and \u2066isolated\u2069, a bell \u0007, an escape \u001b[31m, a null \u0000 and a delete \u007f",
   "مرحبا بالعالم **عريض** `code` and שלום",
   `${"W".repeat(3000)} https://example.org/${"a".repeat(2000)} ${"\u0301".repeat(500)}z${"\u0489".repeat(500)}`,
   "&lt;script&gt;window.attacked=1&lt;/script&gt; &#60;img src=x onerror=window.attacked=1&#62; &amp;",
-  "{{config}} {{scripts}} ${window.attacked=1} </script><script>window.attacked=1</script> <!-- --> ]]>",
+  "{{config}} {{script}} ${window.attacked=1} </script><script>window.attacked=1</script> <!-- --> ]]>",
   "\\<b\\> *a **b* c** ***d*** ~~e~~ __f__ _g_ a*b*c 2 * 3 * 4\r\nline\rline\n\n---\n***\n",
-  "[early] and\n\n[a]: https://example.org/a\n\n[a] [A][] [b][a] [early]\n\n[early]: https://example.org/early \"title\"\n[a]: https://evil.example/\n",
+  "[early] and\n\n[a]: https://example.org/a\n\n[a] [A][] [b][a] [early]\n\n" +
+    '[early]: https://example.org/early "title"\n[a]: https://evil.example/\n',
   "__proto__ constructor [__proto__]: x\n\n[toString]\n\n[constructor][__proto__]",
 ];
 
@@ -49,13 +55,18 @@ export async function checkChatPage(browser, page, folder) {
   const again = async (context, server, options = {}) => {
     const opened = await openPage(context, server.url, options);
     const elsewhere = [];
-    opened.page.on("request", (request) => { if (!request.url().startsWith(server.url) && !request.url().startsWith("data:") && !request.url().startsWith("blob:")) elsewhere.push(request.url()); });
+    opened.page.on("request", (request) => {
+      if (!request.url().startsWith(server.url) && !request.url().startsWith("data:") && !request.url().startsWith("blob:"))
+        elsewhere.push(request.url());
+    });
     return { ...opened, elsewhere };
   };
-  const idle = (page) => until("the end of the answer", () => page.evaluate(() => running.size === 0), 60);
+  const idle = (page) => until("the end of the answer", () => page.evaluate(() => modules.page.running.size === 0), 60);
   const say = async (page, text) => {
     await page.focus("#prompt");
-    await page.evaluate((value) => { document.execCommand("insertText", false, value); }, text);
+    await page.evaluate((value) => {
+      document.execCommand("insertText", false, value);
+    }, text);
     await page.keyboard.press("Enter");
     await idle(page);
   };
@@ -65,7 +76,11 @@ export async function checkChatPage(browser, page, folder) {
   // ---- An answer comes piece by piece, with its speed and its part of the context.
   {
     const { server, context, page, errors, elsewhere } = await open();
-    server.plan = () => ({ pieces: ["Hello", " **world**", ".\n\n- a\n- b"], usage: { prompt_tokens: 40, completion_tokens: 60 }, rate: 614.2 });
+    server.plan = () => ({
+      pieces: ["Hello", " **world**", ".\n\n- a\n- b"],
+      usage: { prompt_tokens: 40, completion_tokens: 60 },
+      rate: 614.2,
+    });
     await page.click("#open-settings");
     await page.type("#system", "Be brief.");
     await page.type("#set-temperature", "0.7");
@@ -78,15 +93,36 @@ export async function checkChatPage(browser, page, folder) {
     await say(page, "Hi\nthere");
     const { path, body } = server.requests[0];
     assert.equal(path, "/v1/chat/completions");
-    assert.deepEqual(body, { model: "fake", temperature: 0.7, top_k: 40, seed: 5, stream: true, stream_options: { include_usage: true }, timings_per_token: true,
-      messages: [{ role: "system", content: "Be brief." }, { role: "user", content: "Hi\nthere" }] });
-    assert.equal(await page.$eval(".answer .text", (one) => one.innerHTML), '<p dir="auto">Hello <strong>world</strong>.</p><ul><li dir="auto">a</li><li dir="auto">b</li></ul>');
-    assert.match(await page.$eval("#speed", (one) => one.textContent), /fake · 614 tokens\/s · first after/, "as the server measured, although the parts came at once");
+    assert.deepEqual(body, {
+      model: "fake",
+      temperature: 0.7,
+      top_k: 40,
+      seed: 5,
+      stream: true,
+      stream_options: { include_usage: true },
+      timings_per_token: true,
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "Hi\nthere" },
+      ],
+    });
+    assert.equal(
+      await page.$eval(".answer .text", (one) => one.innerHTML),
+      '<p dir="auto">Hello <strong>world</strong>.</p><ul><li dir="auto">a</li><li dir="auto">b</li></ul>',
+    );
+    assert.match(
+      await page.$eval("#speed", (one) => one.textContent),
+      /fake · 614 tokens\/s · first after/,
+      "as the server measured, although the parts came at once",
+    );
     assert.match(await page.$eval(".answer .what", (one) => one.textContent), /^60 tokens, 614 tokens\/s$/);
     assert.equal(await page.$eval("#room-text", (one) => one.textContent), "100 of 1,000 tokens");
     assert.equal(await page.$eval("#room-bar", (one) => one.getAttribute("aria-valuenow")), "100");
     await say(page, "more");
-    assert.deepEqual(server.requests[1].body.messages.slice(1).map(({ role }) => role), ["user", "assistant", "user"]);
+    assert.deepEqual(
+      server.requests[1].body.messages.slice(1).map(({ role }) => role),
+      ["user", "assistant", "user"],
+    );
     assert.equal(server.requests[1].body.messages[2].content, "Hello **world**.\n\n- a\n- b");
 
     // Another answer to the same message, and back.
@@ -125,12 +161,26 @@ export async function checkChatPage(browser, page, folder) {
     await next.page.click("#list li:last-child .open");
     assert.equal((await answers(next.page))[0], "Another");
     assert.equal(await next.page.$eval("#title", (one) => one.textContent), "A name");
-    assert.equal(await next.page.evaluate(() => settings.temperature), 0.7);
-    const lines = (await next.page.evaluate(() => exported([...conversations.values()]))).trim().split("\n").map((line) => JSON.parse(line));
-    assert.deepEqual(lines.find((line) => line.messages[1].content.startsWith("Hi")).messages,
-      [{ role: "system", content: "Be brief." }, { role: "user", content: "Hi\nthere you" }, { role: "assistant", content: "Another" }]);
+    assert.equal(await next.page.evaluate(() => modules.page.state.settings.temperature), 0.7);
+    const lines = (await next.page.evaluate(() => modules.conversation_lines.exported([...modules.page.conversations.values()])))
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(lines.find((line) => line.messages[1].content.startsWith("Hi")).messages, [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "Hi\nthere you" },
+      { role: "assistant", content: "Another" },
+    ]);
     const file = join(folder, "import.jsonl");
-    writeFileSync(file, `${JSON.stringify({ messages: [{ role: "user", content: HOSTILE }, { role: "assistant", content: HOSTILE }] })}\n\n`);
+    writeFileSync(
+      file,
+      `${JSON.stringify({
+        messages: [
+          { role: "user", content: HOSTILE },
+          { role: "assistant", content: HOSTILE },
+        ],
+      })}\n\n`,
+    );
     await (await next.page.$("#import-file")).uploadFile(file);
     await until("the import", () => next.page.$$eval("#list li", (all) => all.length === 3));
     writeFileSync(file, `{"messages": [{"role": "assistant", "content": "x"}]}\n`);
@@ -145,8 +195,22 @@ export async function checkChatPage(browser, page, folder) {
     // What others put into the storage is left out, or shown as text.
     await next.page.evaluate((hostile) => {
       localStorage.setItem("dikkat.chat.1.bad", "{");
-      localStorage.setItem("dikkat.chat.1.worse", JSON.stringify({ id: "worse", messages: [{ role: "assistant", variants: [{ content: 7 }] }] }));
-      localStorage.setItem(`dikkat.chat.1.x"y`, JSON.stringify({ id: `x"y`, title: hostile, updated: 9e15, messages: [{ role: "user", content: hostile }, { role: "assistant", shown: 99, variants: [{ content: hostile, ending: "odd", error: { message: hostile } }] }] }));
+      localStorage.setItem(
+        "dikkat.chat.1.worse",
+        JSON.stringify({ id: "worse", messages: [{ role: "assistant", variants: [{ content: 7 }] }] }),
+      );
+      localStorage.setItem(
+        `dikkat.chat.1.x"y`,
+        JSON.stringify({
+          id: `x"y`,
+          title: hostile,
+          updated: 9e15,
+          messages: [
+            { role: "user", content: hostile },
+            { role: "assistant", shown: 99, variants: [{ content: hostile, ending: "odd", error: { message: hostile } }] },
+          ],
+        }),
+      );
       localStorage.setItem("dikkat.chat.settings", JSON.stringify({ temperature: "hot", top_k: -5, thinking: 3 }));
     }, HOSTILE);
     const third = await again(context, server);
@@ -154,7 +218,10 @@ export async function checkChatPage(browser, page, folder) {
     await third.page.click("#list li .open");
     assert((await third.page.$eval("#title", (one) => one.textContent)).includes("<img"));
     assert.equal(await third.page.evaluate(() => window.attacked), undefined);
-    assert.deepEqual([...unexpected([...errors, ...next.errors, ...third.errors]), ...elsewhere, ...next.elsewhere, ...third.elsewhere], []);
+    assert.deepEqual(
+      [...unexpected([...errors, ...next.errors, ...third.errors]), ...elsewhere, ...next.elsewhere, ...third.elsewhere],
+      [],
+    );
   }
 
   // ---- Stopped, cut and continued answers.
@@ -173,13 +240,21 @@ export async function checkChatPage(browser, page, folder) {
     assert(await page.$eval(".ending", (one) => one.textContent.includes("Stopped")));
     const lengths = [];
     await page.exposeFunction("seen", (length) => lengths.push(length));
-    await page.evaluate(() => { new MutationObserver(() => seen(document.querySelector(".answer .text").textContent.length)).observe(document.querySelector(".answer"), { childList: true, subtree: true, characterData: true }); });
+    await page.evaluate(() => {
+      new MutationObserver(() => seen(document.querySelector(".answer .text").textContent.length)).observe(
+        document.querySelector(".answer"),
+        { childList: true, subtree: true, characterData: true },
+      );
+    });
     await page.evaluate(() => [...document.querySelectorAll(".ending button")].find((one) => one.textContent === "Continue").click());
     await idle(page);
     assert.equal(server.requests[1].body.seed, 1234, "the same request with the seed of the answer");
     assert.deepEqual(server.requests[1].body.messages, server.requests[0].body.messages);
     assert.equal((await answers(page))[0], pieces.join("").trim());
-    assert(lengths.every((length) => length >= part.length - 1), "what was there stays while it is continued");
+    assert(
+      lengths.every((length) => length >= part.length - 1),
+      "what was there stays while it is continued",
+    );
 
     server.plan = () => ({ pieces: pieces.slice(0, 10), cut: true });
     await say(page, "cut");
@@ -193,11 +268,16 @@ export async function checkChatPage(browser, page, folder) {
     assert.equal(await page.$eval(".answer:last-child .which span", (one) => one.textContent), "2 / 2", "the cut answer is still there");
 
     // The limit of the length.
-    await page.evaluate(() => { settings.max_tokens = 10; });
+    await page.evaluate(() => {
+      modules.page.state.settings.max_tokens = 10;
+    });
     server.plan = ({ body }) => ({ pieces: pieces.slice(0, body.max_tokens), finish: body.max_tokens < 40 ? "length" : "stop" });
     await say(page, "limited");
     assert.match((await answers(page))[2], /word9$/);
-    await page.evaluate(() => { settings.max_tokens = 100; document.querySelector(".answer:last-child .ending button").click(); });
+    await page.evaluate(() => {
+      modules.page.state.settings.max_tokens = 100;
+      document.querySelector(".answer:last-child .ending button").click();
+    });
     await idle(page);
     assert.equal(server.requests.at(-1).body.max_tokens, 110);
     assert.equal((await answers(page))[2], pieces.join("").trim());
@@ -217,7 +297,16 @@ export async function checkChatPage(browser, page, folder) {
   // ---- Thoughts are folded, in both forms, and are not sent again.
   {
     const { server, page, errors } = await open();
-    const shown = () => page.$$eval(".answer:last-child", ([one]) => { const thought = one.querySelector(".thought"); return { hidden: thought.hidden, open: thought.open, thought: thought.querySelector(".inner").textContent, text: one.querySelector(".text").innerText }; });
+    const shown = () =>
+      page.$$eval(".answer:last-child", ([one]) => {
+        const thought = one.querySelector(".thought");
+        return {
+          hidden: thought.hidden,
+          open: thought.open,
+          thought: thought.querySelector(".inner").textContent,
+          text: one.querySelector(".text").innerText,
+        };
+      });
     const plans = [
       [{ reasoning_content: "Let me " }, { reasoning_content: `think ${HOSTILE}` }, "Answer."],
       ["<thi", "nk>\nLet me ", `think ${HOSTILE}</th`, "ink>\n\nAnswer."],
@@ -232,7 +321,13 @@ export async function checkChatPage(browser, page, folder) {
     }
     server.plan = () => ({ pieces: ["Write `</think>` after your thoughts, a <think> before."] });
     await say(page, "about");
-    assert.deepEqual(server.requests.at(-1).body.messages.filter(({ role }) => role === "assistant").map(({ content }) => content), ["Answer.", "Answer.", "Answer."]);
+    assert.deepEqual(
+      server.requests
+        .at(-1)
+        .body.messages.filter(({ role }) => role === "assistant")
+        .map(({ content }) => content),
+      ["Answer.", "Answer.", "Answer."],
+    );
     assert.equal((await shown()).hidden, true, "a word about thinking is not a thought");
     assert.equal(await page.evaluate(() => window.attacked), undefined);
     assert.deepEqual(unexpected(errors), []);
@@ -242,7 +337,11 @@ export async function checkChatPage(browser, page, folder) {
     assert.equal(await page.$eval("#thinking-field", (one) => one.hidden), true);
     const can = await open({ config: { thinking: true } });
     await can.page.click("#open-settings");
-    for (const [value, sent] of [["off", false], ["on", true], ["", undefined]]) {
+    for (const [value, sent] of [
+      ["off", false],
+      ["on", true],
+      ["", undefined],
+    ]) {
       await can.page.select("#thinking", value);
       await can.page.keyboard.press("Escape");
       await say(can.page, value || "as the template does");
@@ -255,43 +354,89 @@ export async function checkChatPage(browser, page, folder) {
   {
     const { server, page, errors, elsewhere } = await open();
     let seed = 1;
-    const random = (below) => { seed = (seed * 48271) % 2147483647; return seed % below; };
+    const random = (below) => {
+      seed = (seed * 48271) % 2147483647;
+      return seed % below;
+    };
     for (const text of HOSTILE_TEXTS) {
       const pieces = [];
-      for (let from = 0; from < text.length;) pieces.push(text.slice(from, from += 1 + random(9)));
+      for (let from = 0; from < text.length;) pieces.push(text.slice(from, (from += 1 + random(9))));
       server.plan = () => ({ pieces });
       await say(page, text);
       const same = await page.evaluate(async (whole) => {
         const root = document.createElement("div");
-        new MarkdownView(root).update(whole);
+        new modules.markdown_view.MarkdownView(root).update(whole);
         const growing = document.createElement("div");
-        const view = new MarkdownView(growing);
+        const view = new modules.markdown_view.MarkdownView(growing);
         for (let i = 1; i <= whole.length; i += whole.length > 2000 ? 53 : 1) view.update(whole.slice(0, i));
         view.update(whole);
         view.finish();
         const shown = document.querySelector(".answer:last-child .text");
-        return [root.innerHTML === growing.innerHTML || [root.innerHTML, growing.innerHTML], root.innerHTML === shown.innerHTML, shown.textContent.length > 0];
+        return [
+          root.innerHTML === growing.innerHTML || [root.innerHTML, growing.innerHTML],
+          root.innerHTML === shown.innerHTML,
+          shown.textContent.length > 0,
+        ];
       }, text);
       assert.deepEqual(same, [true, true, true], JSON.stringify(text.slice(0, 100)));
     }
     assert.equal(await page.evaluate(() => window.attacked), undefined, "text of a model became a script");
-    assert.deepEqual(await page.$$eval("#log *", (all) => [...new Set(all.map((one) => one.localName))].filter((name) => /^(img|script|iframe|object|embed|form|input|style|link|base|meta|video|audio)$/.test(name))), []);
-    assert.equal(await page.$$eval("#log *", (all) => all.filter((one) => [...one.attributes].some(({ name }) => /^on|^style$|^src$|^srcdoc$/.test(name) && !(name === "style" && /^text-align: \w+;$/.test(one.getAttribute("style"))))).length), 0);
+    assert.deepEqual(
+      await page.$$eval("#log *", (all) =>
+        [...new Set(all.map((one) => one.localName))].filter((name) =>
+          /^(img|script|iframe|object|embed|form|input|style|link|base|meta|video|audio)$/.test(name),
+        ),
+      ),
+      [],
+    );
+    assert.equal(
+      await page.$$eval(
+        "#log *",
+        (all) =>
+          all.filter((one) =>
+            [...one.attributes].some(
+              ({ name }) =>
+                /^on|^style$|^src$|^srcdoc$/.test(name) && !(name === "style" && /^text-align: \w+;$/.test(one.getAttribute("style"))),
+            ),
+          ).length,
+      ),
+      0,
+    );
     const links = await page.$$eval("#log a", (all) => all.map(({ href, rel, target }) => ({ href, rel, target })));
-    assert.deepEqual(links.map(({ href }) => href), ["https://evil.example/pixel.png", "https://evil.example/", "https://example.org/a?b=c&d=%22e%22", "https://example.org/", "mailto:a@example.org",
-      "https://example.org/early", "https://example.org/a", "https://example.org/a", "https://example.org/a", "https://example.org/early"]);
-    for (const { href, rel, target } of links) assert(/^(https?|mailto):/.test(href) && rel.includes("noopener") && target === "_blank", href);
+    assert.deepEqual(
+      links.map(({ href }) => href),
+      [
+        "https://evil.example/pixel.png",
+        "https://evil.example/",
+        "https://example.org/a?b=c&d=%22e%22",
+        "https://example.org/",
+        "mailto:a@example.org",
+        "https://example.org/early",
+        "https://example.org/a",
+        "https://example.org/a",
+        "https://example.org/a",
+        "https://example.org/early",
+      ],
+    );
+    for (const { href, rel, target } of links)
+      assert(/^(https?|mailto):/.test(href) && rel.includes("noopener") && target === "_blank", href);
     assert((await page.$$eval(".control", (all) => all.map((one) => one.textContent))).includes("U+202E"));
     assert.equal(await page.$eval("#log", (one) => /[\u202a-\u202e\u0007\u001b]/.test(one.textContent)), false);
-    assert(await width(page) <= 0, "a long word makes the page wider");
-    assert.equal(await page.evaluate(() => [...document.querySelectorAll(".message")].every((one) => one.getBoundingClientRect().right <= innerWidth)), true);
+    assert((await width(page)) <= 0, "a long word makes the page wider");
+    assert.equal(
+      await page.evaluate(() => [...document.querySelectorAll(".message")].every((one) => one.getBoundingClientRect().right <= innerWidth)),
+      true,
+    );
     assert.deepEqual([...unexpected(errors), ...elsewhere], []);
 
     // The narrow page, too.
     await page.setViewport({ width: 320, height: 640 });
-    assert(await width(page) <= 0, "320 pixels");
-    assert.equal(await page.evaluate(() => at("frame").scrollWidth <= at("frame").clientWidth), true);
-    await new Promise((done) => setTimeout(done, 300));  // the list slides away
+    assert((await width(page)) <= 0, "320 pixels");
+    assert.equal(
+      await page.evaluate(() => document.getElementById("frame").scrollWidth <= document.getElementById("frame").clientWidth),
+      true,
+    );
+    await new Promise((done) => setTimeout(done, 300)); // the list slides away
     await page.screenshot({ path: join(folder, "hostile-narrow.png") });
   }
 
@@ -312,20 +457,36 @@ export async function checkChatPage(browser, page, folder) {
       await page.keyboard.press("Enter");
       const began = Date.now();
       let longest = 0;
-      await until(`the end of ${name}`, async () => {
-        const asked = Date.now();
-        const over = await page.evaluate(() => running.size === 0);
-        longest = Math.max(longest, Date.now() - asked);
-        return over;
-      }, 120);
-      assert.equal(await page.evaluate(() => shownOf(current.messages[1]).content.length), text.length);
-      await page.evaluate(() => [...document.querySelectorAll(".answer button")].find((one) => one.textContent === "Show all" && one.offsetParent !== null)?.click());
+      await until(
+        `the end of ${name}`,
+        async () => {
+          const asked = Date.now();
+          const over = await page.evaluate(() => modules.page.running.size === 0);
+          longest = Math.max(longest, Date.now() - asked);
+          return over;
+        },
+        120,
+      );
+      assert.equal(
+        await page.evaluate(() => modules.conversation.shownOf(modules.page.state.current.messages[1]).content.length),
+        text.length,
+      );
+      await page.evaluate(() =>
+        [...document.querySelectorAll(".answer button")]
+          .find((one) => one.textContent === "Show all" && one.offsetParent !== null)
+          ?.click(),
+      );
       assert((await page.$eval(".answer .text", (one) => one.textContent.length)) > text.length / 3);
-      console.log(`chat: ${name}, ${(text.length / 1e6).toFixed(1)} MB: ${((Date.now() - began) / 1000).toFixed(1)} s, the page paused for up to ${(longest / 1000).toFixed(1)} s`);
+      console.log(
+        `chat: ${name}, ${(text.length / 1e6).toFixed(1)} MB: ${((Date.now() - began) / 1000).toFixed(1)} s, ` +
+          `the page paused for up to ${(longest / 1000).toFixed(1)} s`,
+      );
       await page.focus("#prompt");
       await page.keyboard.type("ok");
       assert.equal(await page.$eval("#prompt", (one) => one.value), "ok");
-      await page.evaluate(() => { at("prompt").value = ""; });
+      await page.evaluate(() => {
+        document.getElementById("prompt").value = "";
+      });
     }
     // Five of these are more than the browser keeps. The page says so, and the conversations stay for now.
     await page.click("#new");
@@ -339,8 +500,13 @@ export async function checkChatPage(browser, page, folder) {
   // ---- Control characters and large blocks make no more elements than a browser shows at once.
   {
     const { server, page, errors } = await open();
-    const bells = "\u0007".repeat(20_000), mixed = "a\u0007b\u001b".repeat(10_000);
-    for (const [text, name] of [[bells, "a run"], [`\`\`\`\n${mixed}\n\`\`\``, "code"], [mixed, "a paragraph"]]) {
+    const bells = "\u0007".repeat(20_000),
+      mixed = "a\u0007b\u001b".repeat(10_000);
+    for (const [text, name] of [
+      [bells, "a run"],
+      [`\`\`\`\n${mixed}\n\`\`\``, "code"],
+      [mixed, "a paragraph"],
+    ]) {
       server.plan = () => ({ pieces: text.match(/[^]{1,500}/g), pause: 1 });
       await page.click("#new");
       const began = Date.now();
@@ -352,16 +518,24 @@ export async function checkChatPage(browser, page, folder) {
       console.log(`chat: control characters, ${name}: ${((Date.now() - began) / 1000).toFixed(1)} s`);
     }
     await page.click("#new");
-    server.plan = () => ({ pieces: `${"|a".repeat(400)}|\n${"|-".repeat(400)}|\n${`${"|x".repeat(400)}|\n`.repeat(200)}\nThe *end*`.match(/[^]{1,4096}/g), pause: 5 });
+    server.plan = () => ({
+      pieces: `${"|a".repeat(400)}|\n${"|-".repeat(400)}|\n${`${"|x".repeat(400)}|\n`.repeat(200)}\nThe *end*`.match(/[^]{1,4096}/g),
+      pause: 5,
+    });
     const began = Date.now();
     await say(page, "table");
     console.log(`chat: a table of 200 x 400: ${((Date.now() - began) / 1000).toFixed(1)} s`);
     const cells = () => page.evaluate(() => document.querySelectorAll(".answer td").length);
-    assert(await cells() < 5000);
+    assert((await cells()) < 5000);
     assert.equal(await page.$eval(".answer .text > p", (one) => one.textContent), "The end", "what follows is shown");
     await page.evaluate(() => [...document.querySelectorAll(".answer button")].find((one) => one.textContent === "Show all").click());
     assert.equal(await cells(), 80_000);
-    assert.equal(await page.evaluate(() => [...document.querySelectorAll(".answer button")].some((one) => one.textContent === "Show all" && one.offsetParent !== null)), false);
+    assert.equal(
+      await page.evaluate(() =>
+        [...document.querySelectorAll(".answer button")].some((one) => one.textContent === "Show all" && one.offsetParent !== null),
+      ),
+      false,
+    );
     assert.deepEqual(unexpected(errors), []);
   }
 
@@ -371,11 +545,14 @@ export async function checkChatPage(browser, page, folder) {
     await page.waitForSelector("#ask[open]");
     await page.keyboard.type("wrong");
     await page.keyboard.press("Enter");
-    await until("another question", () => page.$eval("#ask", (one) => one.open && at("ask-input").value === ""));
+    await until("another question", () => page.$eval("#ask", (one) => one.open && document.getElementById("ask-input").value === ""));
     await page.keyboard.type("secret");
     await page.keyboard.press("Enter");
-    await until("the models", () => page.evaluate(() => models.length === 1));
-    assert.equal(await page.evaluate(() => [sessionStorage.getItem("dikkat.chat.key"), JSON.stringify({ ...localStorage }).includes("secret")].join()), "secret,false");
+    await until("the models", () => page.evaluate(() => modules.page.state.models.length === 1));
+    assert.equal(
+      await page.evaluate(() => [sessionStorage.getItem("dikkat.chat.key"), JSON.stringify({ ...localStorage }).includes("secret")].join()),
+      "secret,false",
+    );
     server.plan = () => ({ status: 503, error: { message: "16 requests are already waiting", code: "overloaded" } });
     await say(page, "busy");
     assert.match(await page.$eval(".error", (one) => one.innerText), /busy[^]*16 requests/);
@@ -386,13 +563,19 @@ export async function checkChatPage(browser, page, folder) {
     assert.equal((await page.$$(".error, .which")).length, 0, "the refusal is no answer");
 
     await say(page, "second");
-    server.plan = ({ body }) => (body.messages.length > 3 ? { status: 400, error: { message: `too long ${HOSTILE}`, code: "context_length_exceeded" } } : { pieces: ["Fits."] });
+    server.plan = ({ body }) =>
+      body.messages.length > 3
+        ? { status: 400, error: { message: `too long ${HOSTILE}`, code: "context_length_exceeded" } }
+        : { pieces: ["Fits."] };
     await say(page, "third");
     assert.match(await page.$eval(".error", (one) => one.innerText), /too long "><img/);
     await page.evaluate(() => document.querySelector(".error button").click());
     await idle(page);
     assert.equal((await answers(page)).at(-1), "Fits.");
-    assert.deepEqual(server.requests.at(-1).body.messages.map(({ content }) => content), ["second", "Now.", "third"]);
+    assert.deepEqual(
+      server.requests.at(-1).body.messages.map(({ content }) => content),
+      ["second", "Now.", "third"],
+    );
     assert.deepEqual(await page.$$eval(".user", (all) => all.map((one) => one.querySelector(".cut") !== null)), [false, true, false]);
 
     // The server stops, and comes back.
@@ -418,7 +601,10 @@ export async function checkChatPage(browser, page, folder) {
   // ---- A model without a template continues texts.
   {
     const { server, page, errors } = await open();
-    server.plan = ({ path, body }) => (path === "/v1/completions" ? { pieces: [{ content: ` <b>and${body.prompt.length}` }, { content: "\nso" }] } : { status: 400, error: { message: "this model takes no conversations", code: "no_chat_template" } });
+    server.plan = ({ path, body }) =>
+      path === "/v1/completions"
+        ? { pieces: [{ content: ` <b>and${body.prompt.length}` }, { content: "\nso" }] }
+        : { status: 400, error: { message: "this model takes no conversations", code: "no_chat_template" } };
     await say(page, "Once");
     await idle(page);
     assert.equal(server.requests[1].body.prompt, "Once");
@@ -427,7 +613,7 @@ export async function checkChatPage(browser, page, folder) {
     assert.match(await page.$eval("#notice", (one) => one.textContent), /no conversations/);
     await say(page, " then");
     assert.equal(server.requests[2].body.prompt, "Once <b>and4\nso then");
-    await page.keyboard.press("Enter");  // nothing: continues
+    await page.keyboard.press("Enter"); // nothing: continues
     await idle(page);
     assert.equal(server.requests[3].body.prompt, "Once <b>and4\nso then <b>and20\nso");
     assert.deepEqual(unexpected(errors, /status of 400/), []);
@@ -452,7 +638,9 @@ export async function checkChatPage(browser, page, folder) {
     };
     assert.equal(await copied("Copy the code"), code);
     assert.equal(await copied("Copy the answer"), `**Code**:\n\`\`\`c\n${code}\`\`\``);
-    await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("no")); });
+    await page.evaluate(() => {
+      navigator.clipboard.writeText = () => Promise.reject(new Error("no"));
+    });
     await page.click(".answer [aria-label='Copy the code']");
     await until("the other copy", async () => (await page.evaluate(() => navigator.clipboard.readText())) === code);
     assert.deepEqual(unexpected(errors), []);
@@ -460,7 +648,12 @@ export async function checkChatPage(browser, page, folder) {
 
   // ---- Ratings, and several models.
   {
-    const { server, page, errors } = await open({ models: [{ id: "one", context_length: 100 }, { id: `two ${HOSTILE}`, context_length: 200 }] });
+    const { server, page, errors } = await open({
+      models: [
+        { id: "one", context_length: 100 },
+        { id: `two ${HOSTILE}`, context_length: 200 },
+      ],
+    });
     server.plan = () => ({ pieces: [{ reasoning_content: "hm" }, "Yes."], usage: { prompt_tokens: 10, completion_tokens: 10 } });
     await page.select("#model", `two ${HOSTILE}`);
     await say(page, "Well?");
@@ -468,7 +661,12 @@ export async function checkChatPage(browser, page, folder) {
     assert.equal(await page.$eval("#room-text", (one) => one.textContent), "20 of 200 tokens");
     await page.click("[data-rating=good]");
     await until("a rating", () => server.feedback.length === 1);
-    assert.deepEqual(server.feedback[0], { prompt: [{ role: "user", content: "Well?" }], completion: [{ role: "assistant", content: "Yes.", reasoning_content: "hm" }], label: true, model: `two ${HOSTILE}` });
+    assert.deepEqual(server.feedback[0], {
+      prompt: [{ role: "user", content: "Well?" }],
+      completion: [{ role: "assistant", content: "Yes.", reasoning_content: "hm" }],
+      label: true,
+      model: `two ${HOSTILE}`,
+    });
     await until("the mark", () => page.$eval("[data-rating=good]", (one) => one.getAttribute("aria-pressed") === "true"));
     await page.click("[aria-label='Another answer']");
     await idle(page);
@@ -485,11 +683,19 @@ export async function checkChatPage(browser, page, folder) {
   // ---- The keyboard reaches everything.
   {
     const { server, page, errors } = await open();
-    const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute("aria-label") || document.activeElement.textContent);
+    const focused = () =>
+      page.evaluate(
+        () => document.activeElement.id || document.activeElement.getAttribute("aria-label") || document.activeElement.textContent,
+      );
     const tabTo = async (wanted, key = "Tab") => {
       for (let i = 0; i < 60; ++i) {
         if ((await focused()).startsWith(wanted)) {
-          const seen = await page.evaluate(() => { const style = getComputedStyle(document.activeElement.id === "prompt" ? at("composer") : document.activeElement); return style.outlineStyle !== "none" || style.boxShadow !== "none"; });
+          const seen = await page.evaluate(() => {
+            const style = getComputedStyle(
+              document.activeElement.id === "prompt" ? document.getElementById("composer") : document.activeElement,
+            );
+            return style.outlineStyle !== "none" || style.boxShadow !== "none";
+          });
           assert(seen, `${wanted}: the focus is visible`);
           return;
         }
@@ -524,13 +730,23 @@ export async function checkChatPage(browser, page, folder) {
     await page.keyboard.press("Enter");
     await idle(page);
     assert.equal(server.requests[1].body.messages[0].content, "first\nline!");
-    for (const wanted of ["Another answer", "Copy the answer", "Code", "Copy the code", "Edit and ask again", "theme", "open-settings", "new"]) await tabTo(wanted, "Back");
+    for (const wanted of [
+      "Another answer",
+      "Copy the answer",
+      "Code",
+      "Copy the code",
+      "Edit and ask again",
+      "theme",
+      "open-settings",
+      "new",
+    ])
+      await tabTo(wanted, "Back");
     await tabTo("open-settings");
     await page.keyboard.press("Enter");
     await tabTo("set-temperature");
     await page.keyboard.type("0");
     await page.keyboard.press("Escape");
-    assert.equal(await page.evaluate(() => settings.temperature), 0);
+    assert.equal(await page.evaluate(() => modules.page.state.settings.temperature), 0);
     await tabTo("theme", "Back");
     const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     await page.keyboard.press("Enter");
@@ -549,21 +765,44 @@ export async function checkChatPage(browser, page, folder) {
     await tabTo("stop");
     await page.keyboard.press("Enter");
     await idle(page);
-    assert.equal(await page.evaluate(() => shownOf(current.messages[1]).ending), "stopped");
+    assert.equal(await page.evaluate(() => modules.conversation.shownOf(modules.page.state.current.messages[1]).ending), "stopped");
     assert.deepEqual(unexpected(errors), []);
   }
 
   // ---- Screen readers, contrast, narrow screens.
-  const axe = [createRequire(import.meta.url)].map((require) => { try { return readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"); } catch { return null; } })[0];
+  const axe = [createRequire(import.meta.url)].map((require) => {
+    try {
+      return readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+    } catch {
+      return null;
+    }
+  })[0];
   if (axe === null) console.log("chat: axe-core is not installed, so its rules were not checked");
-  const text = "# Head\n\nSome *words*, `code` and a [link](https://example.org/).\n\n> quoted\n\n```js\nlet x;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n  - two\n\n\u202e";
-  for (const [name, options] of [["light", {}], ["dark", { scheme: "dark" }], ["narrow", { width: 320, height: 640 }], ["narrow-dark", { width: 320, height: 640, scheme: "dark" }]]) {
-    const { server, page, errors } = await open({ options, models: [{ id: "one", context_length: 100 }, { id: "two", context_length: 200 }] });
+  const text =
+    "# Head\n\nSome *words*, `code` and a [link](https://example.org/).\n\n> quoted\n\n```js\nlet x;\n```\n\n" +
+    "| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n  - two\n\n\u202e";
+  for (const [name, options] of [
+    ["light", {}],
+    ["dark", { scheme: "dark" }],
+    ["narrow", { width: 320, height: 640 }],
+    ["narrow-dark", { width: 320, height: 640, scheme: "dark" }],
+  ]) {
+    const { server, page, errors } = await open({
+      options,
+      models: [
+        { id: "one", context_length: 100 },
+        { id: "two", context_length: 200 },
+      ],
+    });
     const check = async (what) => {
       if (axe === null) return;
       await page.evaluate(`if (!window.axe) { ${axe} }`);
       const { violations, passes } = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
-      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`), [], `${name}, ${what}`);
+      assert.deepEqual(
+        violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`),
+        [],
+        `${name}, ${what}`,
+      );
       assert(passes.length > 10);
     };
     await check("empty");
@@ -573,9 +812,29 @@ export async function checkChatPage(browser, page, folder) {
     server.plan = () => ({ status: 500, error: { message: "broken" } });
     await say(page, "And an error");
     await check("a conversation");
-    for (const selector of [".bubble", ".text p", ".text a", ".text code", ".text blockquote", ".code-head span", ".actions .icon", ".inner", ".error strong", ".error button", ".ending", "#speed", "#room-text", ".control", "#list button", ".side-foot p"]) {
+    for (const selector of [
+      ".bubble",
+      ".text p",
+      ".text a",
+      ".text code",
+      ".text blockquote",
+      ".code-head span",
+      ".actions .icon",
+      ".inner",
+      ".error strong",
+      ".error button",
+      ".ending",
+      "#speed",
+      "#room-text",
+      ".control",
+      "#list button",
+      ".side-foot p",
+    ]) {
       const found = await contrasts(page, selector);
-      assert(found.length > 0 && Math.min(...found) >= 4.5, `${name}: the contrast of ${selector} is ${Math.min(...found).toFixed(2)}, expected 4.5`);
+      assert(
+        found.length > 0 && Math.min(...found) >= 4.5,
+        `${name}: the contrast of ${selector} is ${Math.min(...found).toFixed(2)}, expected 4.5`,
+      );
     }
     await page.click(".user [aria-label='Edit and ask again']");
     await check("an edit");
@@ -593,11 +852,14 @@ export async function checkChatPage(browser, page, folder) {
       await until("its end", () => page.$eval("#side", (one) => getComputedStyle(one).visibility === "hidden"));
       assert.equal(await page.evaluate(() => document.activeElement.id), "open-side");
     }
-    await page.evaluate(() => at("about").click());
+    await page.evaluate(() => document.getElementById("about").click());
     await check("about");
     await page.keyboard.press("Escape");
-    assert.equal(await page.$eval("#log", (one) => [one.getAttribute("aria-live"), one.getAttribute("role"), one.getAttribute("aria-busy")].join()), "polite,log,false");
-    assert(await width(page) <= 0, name);
+    assert.equal(
+      await page.$eval("#log", (one) => [one.getAttribute("aria-live"), one.getAttribute("role"), one.getAttribute("aria-busy")].join()),
+      "polite,log,false",
+    );
+    assert((await width(page)) <= 0, name);
     await page.screenshot({ path: join(folder, `${name}.png`) });
     assert.deepEqual(unexpected(errors, /status of 500/), [], name);
   }

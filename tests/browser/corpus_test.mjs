@@ -13,18 +13,35 @@ mkdirSync(texts, { recursive: true });
 const lines = [HOSTILE, "Bir gün gelir", "однажды", HOSTILE, "x".repeat(5000)];
 writeFileSync(join(texts, "a.jsonl"), lines.map((text) => JSON.stringify({ text })).join("\n"));
 writeFileSync(join(texts, `b ${"<b>"}.csv`), "1,2");
-const found = JSON.parse(execFileSync(program, ["corpus", "inspect", texts, "--json", "--html", join(folder, "corpus.html")],
-  { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+const found = JSON.parse(
+  execFileSync(program, ["corpus", "inspect", texts, "--json", "--html", join(folder, "corpus.html")], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  }),
+);
 assert.equal(found.duplicates.documents, 1);
 assert(statSync(join(folder, "corpus.html")).size < 1e5);
 
 const browser = await openBrowser();
 try {
-  for (const [name, options] of [["light", {}], ["dark", { scheme: "dark" }], ["narrow", { width: 390 }]]) {
+  for (const [name, options] of [
+    ["light", {}],
+    ["dark", { scheme: "dark" }],
+    ["narrow", { width: 390 }],
+  ]) {
     const { page, errors } = await openPage(browser, `file://${join(folder, "corpus.html")}`, options);
     assert.deepEqual(await page.evaluate(() => data), found, "the page has what --json prints");
     const text = await page.$eval("#main", (one) => one.innerText);
-    for (const wanted of ["Documents by length", "Latin", "Cyrillic", "1 of 5 documents", "a.jsonl, line 4", "5,000", "end in .csv", HOSTILE]) {
+    for (const wanted of [
+      "Documents by length",
+      "Latin",
+      "Cyrillic",
+      "1 of 5 documents",
+      "a.jsonl, line 4",
+      "5,000",
+      "end in .csv",
+      HOSTILE,
+    ]) {
       assert(text.includes(wanted), `the page says ${wanted}: ${text}`);
     }
     assert(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the window`);

@@ -7,10 +7,14 @@ const [pages, out] = process.argv.slice(2).map((path) => resolve(path));
 const browser = await openBrowser();
 const open = async (name, options) => (await openPage(browser, `file://${join(pages, name)}`, options)).page;
 
-for (const [name, options] of [["light", { height: 1000 }], ["dark", { height: 1000, scheme: "dark" }], ["narrow", { width: 390, height: 1000 }]]) {
+for (const [name, options] of [
+  ["light", { height: 1000 }],
+  ["dark", { height: 1000, scheme: "dark" }],
+  ["narrow", { width: 390, height: 1000 }],
+]) {
   const page = await open("report.html", options);
   const box = await (await page.$(".chart.wide .u-over")).boundingBox();
-  await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.5);  // the legend has values
+  await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.5); // the legend has values
   await page.screenshot({ path: join(out, `report-${name}.png`) });
 }
 const sample = await open("sample.html", { height: 640 });

@@ -23,10 +23,15 @@ try {
     const { page } = await openPage(browser, `file://${join(folder, "html/METRICS.html")}`, { scheme });
     for (const selector of ["h1", "h2", "p", "td", "th", "code", "p a", ".bs-sidebar a"]) {
       const found = await contrasts(page, selector);
-      const least = selector.endsWith("a") && scheme === "light" ? 3.5 : 4.5;  // the theme's own blue is 3.98
-      assert(found.length > 0 && Math.min(...found) >= least, `${scheme}: the contrast of ${selector} falls to ${Math.min(...found).toFixed(2)}, expected ${least}`);
+      const least = selector.endsWith("a") && scheme === "light" ? 3.5 : 4.5; // the theme's own blue is 3.98
+      assert(
+        found.length > 0 && Math.min(...found) >= least,
+        `${scheme}: the contrast of ${selector} falls to ${Math.min(...found).toFixed(2)}, expected ${least}`,
+      );
     }
-    const [red, green, blue] = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).map(Number));
+    const [red, green, blue] = await page.evaluate(() =>
+      getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).map(Number),
+    );
     assert.equal(red + green + blue < 200, scheme === "dark", `${scheme}: the page's background is ${red}, ${green}, ${blue}`);
     await page.screenshot({ path: join(folder, `metrics-${scheme}.png`) });
     await page.close();

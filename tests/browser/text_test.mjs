@@ -13,8 +13,22 @@ const dikkat = (...words) => execFileSync(program, words, { cwd: folder, encodin
 
 // A model that has seen nothing but hostile text.
 writeFileSync(join(folder, "text.txt"), `${HOSTILE}\n\ta line & another one\n`.repeat(40));
-dikkat("train", "--corpus", "text.txt", "--out", "run", "--set", "model.n_layer=2", "model.n_head=3", "model.n_embd=24", "model.block_size=32",
-  "train.max_steps=30", "train.eval_interval=30", "train.batch_size=4", "optim.warmup_steps=2");
+dikkat(
+  "train",
+  "--corpus",
+  "text.txt",
+  "--out",
+  "run",
+  "--set",
+  "model.n_layer=2",
+  "model.n_head=3",
+  "model.n_embd=24",
+  "model.block_size=32",
+  "train.max_steps=30",
+  "train.eval_interval=30",
+  "train.batch_size=4",
+  "optim.warmup_steps=2",
+);
 dikkat("sample", "run", "--prompt", "<img", "--max-new-tokens", "20", "--num-samples", "2", "--html", "sample.html");
 const evaluated = JSON.parse(dikkat("eval", "run", "--json", "--html", "eval.html"));
 for (const page of ["sample.html", "eval.html"]) assert(statSync(join(folder, page)).size < 2e6);
@@ -38,14 +52,22 @@ try {
   // A click shows where it looked: weights that add up to 1, of earlier tokens only, for each layer and head and their mean.
   await page.evaluate(() => spans[10].click());
   assert.equal(await page.$eval("#mode", (one) => one.value), "attention");
-  for (const [layer, head] of [["mean", "mean"], ["0", "0"], ["1", "2"]]) {
+  for (const [layer, head] of [
+    ["mean", "mean"],
+    ["0", "0"],
+    ["1", "2"],
+  ]) {
     await page.select("#layer", layer);
     await page.select("#head", head);
     const look = await page.evaluate(() => lookOf(data.texts[0], 10));
-    assert(Math.abs(look.reduce((a, b) => a + b, 0) - 1) < 0.03, `layer ${layer}, head ${head}: weights add up to ${look.reduce((a, b) => a + b, 0)}`);
+    assert(
+      Math.abs(look.reduce((a, b) => a + b, 0) - 1) < 0.03,
+      `layer ${layer}, head ${head}: weights add up to ${look.reduce((a, b) => a + b, 0)}`,
+    );
   }
   const ahead = await page.evaluate(() => {
-    const text = data.texts[0], time = text.tokens.length;  // shorter than the context
+    const text = data.texts[0],
+      time = text.tokens.length; // shorter than the context
     return weightsOf(text).filter((weight, i) => i % time > Math.floor(i / time) % time && weight > 0).length;
   });
   assert.equal(ahead, 0, "no position looks ahead");
@@ -69,7 +91,9 @@ try {
   for (const scheme of ["light", "dark"]) {
     const { page: colored } = await openPage(browser, `file://${join(folder, "sample.html")}`, { scheme });
     await colored.evaluate(() => {
-      data.texts[0].tokens.forEach((token, i) => { if (isNumber(token.p)) token.p = Math.exp(-(i % 12)); });
+      data.texts[0].tokens.forEach((token, i) => {
+        if (isNumber(token.p)) token.p = Math.exp(-(i % 12));
+      });
       paint();
     });
     const found = await contrasts(colored, ".token");

@@ -29,7 +29,10 @@ try {
   await until("step 102", async () => (await lastStep()) === 102);
 
   // Opened sections stay open, and so does a zoom.
-  await page.evaluate(() => { document.querySelector("details[data-name=configuration]").open = true; zoom({ min: 10, max: 20 }); });
+  await page.evaluate(() => {
+    document.querySelector("details[data-name=configuration]").open = true;
+    zoom({ min: 10, max: 20 });
+  });
   appendFileSync(join(run, "metrics.jsonl"), line(stepLine(103)) + line({ event: "stop", step: 103, reason: "SIGINT", time: 1795000009 }));
   await until("step 103", async () => (await lastStep()) === 103);
   assert(await page.evaluate(() => document.querySelector("details[data-name=configuration]").open), "an opened part was closed");
@@ -61,14 +64,20 @@ try {
 
   // Pages from elsewhere may not read it: a name of theirs that leads to this address is refused.
   const { port } = new URL(url);
-  const status = (path, headers) => new Promise((done, failed) => {
-    request({ host: "127.0.0.1", port, path, headers }, (answer) => { answer.resume(); done(answer.statusCode); }).on("error", failed).end();
-  });
+  const status = (path, headers) =>
+    new Promise((done, failed) => {
+      request({ host: "127.0.0.1", port, path, headers }, (answer) => {
+        answer.resume();
+        done(answer.statusCode);
+      })
+        .on("error", failed)
+        .end();
+    });
   assert.equal(await status("/", { host: "evil.example" }), 403);
   assert.equal(await status("/data.json", { host: `localhost:${port}` }), 200);
   assert.equal(await status("/../../etc/passwd", {}), 404);
 
-  const { page: second } = await openPage(browser, url, { scheme: "dark" });  // while the first one listens
+  const { page: second } = await openPage(browser, url, { scheme: "dark" }); // while the first one listens
   assert.equal(await second.title(), "growing – dikkat");
   assert.deepEqual(errors, []);
 } finally {

@@ -1,5 +1,5 @@
-// Checks that answers are valid under the schemas that force them: with ajv, of which nothing is in common with dikkat. The schemas are those
-// that zod and pydantic write, those of llama.cpp's tests, and random ones of every keyword in docs/SERVING.md.
+// Checks that answers are valid under the schemas that force them: with ajv, of which nothing is in common with dikkat. The schemas are
+// those that zod and pydantic write, those of llama.cpp's tests, and random ones of every keyword in docs/SERVING.md.
 //
 //   node forced_answers.mjs PROGRAM ANSWERS [SEED]    PROGRAM: build/dev/tests/forced_answers
 import { execFileSync } from "node:child_process";
@@ -19,7 +19,10 @@ const [program, wanted, seed = "1"] = process.argv.slice(2);
 function answers_of(schemas, count, answers_seed) {
   const lines = schemas.map((schema) => JSON.stringify(schema)).join("\n") + "\n";
   const output = execFileSync(program, [answers_seed, `${count}`], { input: lines, encoding: "utf8", maxBuffer: 1 << 30 });
-  return output.trimEnd().split("\n").map((line) => JSON.parse(line));
+  return output
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
 }
 
 /// Returns a function that returns whether a value is valid.
@@ -42,32 +45,102 @@ function require_valid(schema, answer, is_valid, name) {
 // What libraries write.
 
 const types = {
-  string: z.string(), length: z.string().min(2).max(5), exact: z.string().length(4), regex: z.string().regex(/^[a-z]+$/),
-  starts: z.string().startsWith("ab"), ends: z.string().endsWith("x."), includes: z.string().includes("q"), lower: z.string().lowercase(),
-  two_patterns: z.string().regex(/a/).regex(/b/), email: z.email(), email_of_length: z.email().max(30), uuid: z.uuid(), uuid4: z.uuidv4(),
-  guid: z.guid(), url: z.url(), url_of_length: z.url().max(2083), hostname: z.hostname(), base64: z.base64(), base64url: z.base64url(),
-  nanoid: z.nanoid(), cuid: z.cuid(), cuid2: z.cuid2(), ulid: z.ulid(), xid: z.xid(), ksuid: z.ksuid(), ipv4: z.ipv4(), ipv6: z.ipv6(),
-  mac: z.mac(), cidrv4: z.cidrv4(), cidrv6: z.cidrv6(), e164: z.e164(), hex: z.hex(), sha256: z.hash("sha256"), date: z.iso.date(),
-  time: z.iso.time(), datetime: z.iso.datetime(), datetime_offset: z.iso.datetime({ offset: true }),
-  datetime_precision: z.iso.datetime({ precision: 3 }), duration: z.iso.duration(), emoji: z.emoji(), jwt: z.jwt(),
-  number: z.number(), bounds: z.number().min(0.5).max(2), positive: z.number().positive(), int: z.int(), int32: z.int32(), uint32: z.uint32(),
-  float32: z.float32(), float64: z.float64(), small_int: z.int().min(1).max(10), multiple: z.number().multipleOf(5),
-  boolean: z.boolean(), null: z.null(), any: z.any(), unknown: z.unknown(), never: z.object({ a: z.never().optional() }),
-  literal: z.literal("a"), literals: z.literal(["a", 1, true]), enum: z.enum(["a", "b\"\\\n"]), native_enum: z.enum({ A: 0, B: 1 }),
-  array: z.array(z.string()), short_array: z.array(z.int()).min(1).max(3), tuple: z.tuple([z.string(), z.int()]),
-  tuple_rest: z.tuple([z.string()], z.int()), tuple_optional: z.tuple([z.string(), z.int().optional()]), no_tuple: z.tuple([]),
-  object: z.object({ a: z.string(), b: z.int().optional() }), strict: z.strictObject({ a: z.string() }),
-  loose: z.looseObject({ "a\"b": z.string(), "\n": z.int().optional() }), catchall: z.object({ a: z.string() }).catchall(z.int()),
-  record: z.record(z.string(), z.int()), record_enum: z.record(z.enum(["a", "b"]), z.int()),
-  partial_record: z.partialRecord(z.enum(["a", "b"]), z.int()), record_regex: z.record(z.string().regex(/^a+$/), z.int()),
-  record_email: z.record(z.email(), z.int()), record_number: z.record(z.number(), z.int()), loose_record: z.looseRecord(z.string().regex(/^a/), z.int()),
-  union: z.union([z.string(), z.int()]), xor: z.xor([z.string(), z.int()]),
+  string: z.string(),
+  length: z.string().min(2).max(5),
+  exact: z.string().length(4),
+  regex: z.string().regex(/^[a-z]+$/),
+  starts: z.string().startsWith("ab"),
+  ends: z.string().endsWith("x."),
+  includes: z.string().includes("q"),
+  lower: z.string().lowercase(),
+  two_patterns: z.string().regex(/a/).regex(/b/),
+  email: z.email(),
+  email_of_length: z.email().max(30),
+  uuid: z.uuid(),
+  uuid4: z.uuidv4(),
+  guid: z.guid(),
+  url: z.url(),
+  url_of_length: z.url().max(2083),
+  hostname: z.hostname(),
+  base64: z.base64(),
+  base64url: z.base64url(),
+  nanoid: z.nanoid(),
+  cuid: z.cuid(),
+  cuid2: z.cuid2(),
+  ulid: z.ulid(),
+  xid: z.xid(),
+  ksuid: z.ksuid(),
+  ipv4: z.ipv4(),
+  ipv6: z.ipv6(),
+  mac: z.mac(),
+  cidrv4: z.cidrv4(),
+  cidrv6: z.cidrv6(),
+  e164: z.e164(),
+  hex: z.hex(),
+  sha256: z.hash("sha256"),
+  date: z.iso.date(),
+  time: z.iso.time(),
+  datetime: z.iso.datetime(),
+  datetime_offset: z.iso.datetime({ offset: true }),
+  datetime_precision: z.iso.datetime({ precision: 3 }),
+  duration: z.iso.duration(),
+  emoji: z.emoji(),
+  jwt: z.jwt(),
+  number: z.number(),
+  bounds: z.number().min(0.5).max(2),
+  positive: z.number().positive(),
+  int: z.int(),
+  int32: z.int32(),
+  uint32: z.uint32(),
+  float32: z.float32(),
+  float64: z.float64(),
+  small_int: z.int().min(1).max(10),
+  multiple: z.number().multipleOf(5),
+  boolean: z.boolean(),
+  null: z.null(),
+  any: z.any(),
+  unknown: z.unknown(),
+  never: z.object({ a: z.never().optional() }),
+  literal: z.literal("a"),
+  literals: z.literal(["a", 1, true]),
+  enum: z.enum(["a", 'b"\\\n']),
+  native_enum: z.enum({ A: 0, B: 1 }),
+  array: z.array(z.string()),
+  short_array: z.array(z.int()).min(1).max(3),
+  tuple: z.tuple([z.string(), z.int()]),
+  tuple_rest: z.tuple([z.string()], z.int()),
+  tuple_optional: z.tuple([z.string(), z.int().optional()]),
+  no_tuple: z.tuple([]),
+  object: z.object({ a: z.string(), b: z.int().optional() }),
+  strict: z.strictObject({ a: z.string() }),
+  loose: z.looseObject({ 'a"b': z.string(), "\n": z.int().optional() }),
+  catchall: z.object({ a: z.string() }).catchall(z.int()),
+  record: z.record(z.string(), z.int()),
+  record_enum: z.record(z.enum(["a", "b"]), z.int()),
+  partial_record: z.partialRecord(z.enum(["a", "b"]), z.int()),
+  record_regex: z.record(z.string().regex(/^a+$/), z.int()),
+  record_email: z.record(z.email(), z.int()),
+  record_number: z.record(z.number(), z.int()),
+  loose_record: z.looseRecord(z.string().regex(/^a/), z.int()),
+  union: z.union([z.string(), z.int()]),
+  xor: z.xor([z.string(), z.int()]),
   discriminated: z.discriminatedUnion("k", [z.object({ k: z.literal("a"), x: z.int() }), z.object({ k: z.literal("b"), y: z.string() })]),
   intersection: z.intersection(z.object({ a: z.string() }), z.object({ b: z.int() })),
-  optional: z.object({ a: z.string().optional() }), nullable: z.string().max(4).nullable(), nullish: z.object({ a: z.string().nullish() }),
-  default: z.object({ a: z.string().default("x") }), catch: z.string().catch("x"), readonly: z.array(z.int()).readonly(),
-  meta: z.string().meta({ title: "t", description: "d", examples: ["a"], id: "Foo" }), template: z.templateLiteral(["a-", z.number(), "px"]),
-  json: z.json(), recursive: z.object({ value: z.int(), get children() { return z.array(types.recursive); } }),
+  optional: z.object({ a: z.string().optional() }),
+  nullable: z.string().max(4).nullable(),
+  nullish: z.object({ a: z.string().nullish() }),
+  default: z.object({ a: z.string().default("x") }),
+  catch: z.string().catch("x"),
+  readonly: z.array(z.int()).readonly(),
+  meta: z.string().meta({ title: "t", description: "d", examples: ["a"], id: "Foo" }),
+  template: z.templateLiteral(["a-", z.number(), "px"]),
+  json: z.json(),
+  recursive: z.object({
+    value: z.int(),
+    get children() {
+      return z.array(types.recursive);
+    },
+  }),
 };
 /// Types that are refused, with the keyword. docs/SERVING.md lists them.
 const kRefusedTypes = { emoji: "pattern", jwt: "format", multiple: "multipleOf", loose_record: "patternProperties" };
@@ -77,7 +150,13 @@ function check_zod() {
   for (const draft of Object.keys(kAjv)) {
     for (const io of ["output", "input"]) {
       for (const [name, type] of Object.entries(types)) {
-        cases.push({ name: `zod's ${name} (${draft}, ${io})`, type, draft, schema: z.toJSONSchema(type, { target: draft, io }), refused: kRefusedTypes[name] });
+        cases.push({
+          name: `zod's ${name} (${draft}, ${io})`,
+          type,
+          draft,
+          schema: z.toJSONSchema(type, { target: draft, io }),
+          refused: kRefusedTypes[name],
+        });
       }
     }
   }
@@ -89,7 +168,11 @@ function check_zod() {
 
 /// Checks cases {name, schema, draft, refused}. Returns the number of answers.
 function check_all(cases, check = () => {}) {
-  const results = answers_of(cases.map((one) => one.schema), 6, seed);
+  const results = answers_of(
+    cases.map((one) => one.schema),
+    6,
+    seed,
+  );
   let checked = 0;
   cases.forEach((one, i) => {
     assert.strictEqual(results[i].refused, one.refused, `${one.name}: ${results[i].why ?? "not refused"}\n${JSON.stringify(one.schema)}`);
@@ -105,28 +188,109 @@ function check_all(cases, check = () => {}) {
   return checked;
 }
 
-const check_known = (known, source) => check_all(known.map(([name, schema, refused]) =>
-  ({ name: `${source}: ${name}`, schema, refused, draft: Array.isArray(schema.items) ? "draft-7" : "draft-2020-12" })));
+const check_known = (known, source) =>
+  check_all(
+    known.map(([name, schema, refused]) => ({
+      name: `${source}: ${name}`,
+      schema,
+      refused,
+      draft: Array.isArray(schema.items) ? "draft-7" : "draft-2020-12",
+    })),
+  );
 
 // Random schemas.
 
 class Dice {
-  constructor(number) { this.state = BigInt(number) * 0x9E3779B97F4A7C15n + 1n; }
+  constructor(number) {
+    this.state = BigInt(number) * 0x9e3779b97f4a7c15n + 1n;
+  }
   roll(count) {
     this.state = BigInt.asUintN(64, this.state * 6364136223846793005n + 1442695040888963407n);
     return Number((this.state >> 33n) % BigInt(count));
   }
-  coin() { return this.roll(2) === 0; }
-  pick(list) { return list[this.roll(list.length)]; }
-  some(list) { return list.filter(() => this.coin()); }
+  coin() {
+    return this.roll(2) === 0;
+  }
+  pick(list) {
+    return list[this.roll(list.length)];
+  }
+  some(list) {
+    return list.filter(() => this.coin());
+  }
 }
 
-const kNames = ["a", "ab", "abc", "b", "", " ", "a\"b", "\"", "\\", "a\\", "\n", "\u0001", "\u007f", "é", "éa", "名", "😀", "a b", "a/b~c", "%41", "#", "$ref",
-  "constructor", "toString", "hasOwnProperty", "length", "type", "\u2028", "a'b", "{", "}", ":"];
-const kPatterns = ["^[a-z]+$", "a", "^a|b$", "^\\d{3}-\\d{2}$", "^[^\"]*$", "\\\\", "^(?:ab|\\n)*$", "^.{2,4}$", "\\W", "^\\S+$", "^\\w+\\s\\w+$", "^(?!a)[a-c]{1,5}$",
-  "^(?=.*b)[ab]+$", "[\\u0080-\\uFFFF]", "\\u{1F600}", "^\"?é+\"?$", "^[\\s\\S]{0,3}$", "^x?y*z{0,2}$"];
-const kFormats = ["date", "time", "date-time", "duration", "uuid", "email", "hostname", "ipv4", "ipv6", "uri", "uuid4", "base64", "byte", "binary", "password"];
-const kValues = [1, -1.5, 0, "a", "\"", "\\n", "\n", "", null, true, false, [1, "a"], { "a\"": [null] }, 12345678901234, "é", 2, "b", [], {}];
+const kNames = [
+  "a",
+  "ab",
+  "abc",
+  "b",
+  "",
+  " ",
+  'a"b',
+  '"',
+  "\\",
+  "a\\",
+  "\n",
+  "\u0001",
+  "\u007f",
+  "é",
+  "éa",
+  "名",
+  "😀",
+  "a b",
+  "a/b~c",
+  "%41",
+  "#",
+  "$ref",
+  "constructor",
+  "toString",
+  "hasOwnProperty",
+  "length",
+  "type",
+  "\u2028",
+  "a'b",
+  "{",
+  "}",
+  ":",
+];
+const kPatterns = [
+  "^[a-z]+$",
+  "a",
+  "^a|b$",
+  "^\\d{3}-\\d{2}$",
+  '^[^"]*$',
+  "\\\\",
+  "^(?:ab|\\n)*$",
+  "^.{2,4}$",
+  "\\W",
+  "^\\S+$",
+  "^\\w+\\s\\w+$",
+  "^(?!a)[a-c]{1,5}$",
+  "^(?=.*b)[ab]+$",
+  "[\\u0080-\\uFFFF]",
+  "\\u{1F600}",
+  '^"?é+"?$',
+  "^[\\s\\S]{0,3}$",
+  "^x?y*z{0,2}$",
+];
+const kFormats = [
+  "date",
+  "time",
+  "date-time",
+  "duration",
+  "uuid",
+  "email",
+  "hostname",
+  "ipv4",
+  "ipv6",
+  "uri",
+  "uuid4",
+  "base64",
+  "byte",
+  "binary",
+  "password",
+];
+const kValues = [1, -1.5, 0, "a", '"', "\\n", "\n", "", null, true, false, [1, "a"], { 'a"': [null] }, 12345678901234, "é", 2, "b", [], {}];
 
 class Schemas {
   constructor(number, draft) {
@@ -138,9 +302,18 @@ class Schemas {
   root() {
     const schema = this.schema(0);
     const root = typeof schema === "object" && !Array.isArray(schema) ? schema : { anyOf: [schema] };
-    root[this.defs] = { one: this.schema(2), "t/w~o": this.schema(3), list: { type: "object", properties: { next: { $ref: `#/${this.defs}/list` }, value: this.schema(3) } } };
+    root[this.defs] = {
+      one: this.schema(2),
+      "t/w~o": this.schema(3),
+      list: { type: "object", properties: { next: { $ref: `#/${this.defs}/list` }, value: this.schema(3) } },
+    };
     if (this.dice.roll(6) === 0) {
-      root[this.defs].own = { $id: "http://own.example/x", type: "array", items: { $ref: `#/${this.defs}/inner` }, [this.defs]: { inner: { anyOf: [this.string(), { $ref: `#/${this.defs}/one` }] }, one: { const: "inner" } } };
+      root[this.defs].own = {
+        $id: "http://own.example/x",
+        type: "array",
+        items: { $ref: `#/${this.defs}/inner` },
+        [this.defs]: { inner: { anyOf: [this.string(), { $ref: `#/${this.defs}/one` }] }, one: { const: "inner" } },
+      };
       root.properties = { ...root.properties, own: { $ref: `#/${this.defs}/own` } };
     }
     return root;
@@ -154,7 +327,15 @@ class Schemas {
       return schema;
     }
     if (dice.roll(8) === 0) {
-      Object.assign(schema, { title: "t", description: "a \"d\"", examples: [1], deprecated: false, "x-own": {}, readOnly: true, $comment: "c" });
+      Object.assign(schema, {
+        title: "t",
+        description: 'a "d"',
+        examples: [1],
+        deprecated: false,
+        "x-own": {},
+        readOnly: true,
+        $comment: "c",
+      });
     }
     if (dice.roll(12) === 0 && schema.type !== undefined && !Array.isArray(schema.type)) {
       schema.nullable = true;
@@ -165,22 +346,46 @@ class Schemas {
   of_kind(kind, level) {
     const { dice } = this;
     switch (kind) {
-      case 0: case 1: return this.string();
-      case 2: case 3: return this.number();
-      case 4: return { type: dice.pick(["boolean", "null", "string", "integer", "number", "object", "array"]) };
-      case 5: return { ...dice.pick([{}, { type: "string" }]), enum: dice.some(kValues).slice(0, 6).concat([dice.pick(kValues), "end"]).filter((value, i, all) => all.findIndex((other) => JSON.stringify(other) === JSON.stringify(value)) === i) };
-      case 6: return { const: dice.pick(kValues) };
-      case 7: return { $ref: `#/${this.defs}/${dice.pick(["one", "t~1w~0o", "list"])}` };
-      case 8: return dice.pick([true, {}, {}, false, { not: {} }, { type: ["string", "null", "integer"] }]);
-      case 9: return { anyOf: this.schemas(level) };
-      case 10: return this.one_of(level);
-      case 11: return this.all_of(level);
-      case 12: case 13: return this.list(level);
-      default: return this.object(level);
+      case 0:
+      case 1:
+        return this.string();
+      case 2:
+      case 3:
+        return this.number();
+      case 4:
+        return { type: dice.pick(["boolean", "null", "string", "integer", "number", "object", "array"]) };
+      case 5:
+        return {
+          ...dice.pick([{}, { type: "string" }]),
+          enum: dice
+            .some(kValues)
+            .slice(0, 6)
+            .concat([dice.pick(kValues), "end"])
+            .filter((value, i, all) => all.findIndex((other) => JSON.stringify(other) === JSON.stringify(value)) === i),
+        };
+      case 6:
+        return { const: dice.pick(kValues) };
+      case 7:
+        return { $ref: `#/${this.defs}/${dice.pick(["one", "t~1w~0o", "list"])}` };
+      case 8:
+        return dice.pick([true, {}, {}, false, { not: {} }, { type: ["string", "null", "integer"] }]);
+      case 9:
+        return { anyOf: this.schemas(level) };
+      case 10:
+        return this.one_of(level);
+      case 11:
+        return this.all_of(level);
+      case 12:
+      case 13:
+        return this.list(level);
+      default:
+        return this.object(level);
     }
   }
 
-  schemas(level) { return Array.from({ length: 1 + this.dice.roll(3) }, () => this.schema(level + 1)); }
+  schemas(level) {
+    return Array.from({ length: 1 + this.dice.roll(3) }, () => this.schema(level + 1));
+  }
 
   string() {
     const { dice } = this;
@@ -227,7 +432,13 @@ class Schemas {
       schema.additionalProperties = dice.pick([false, true, this.schema(level + 1), { type: "integer" }]);
     }
     if (dice.roll(5) === 0) {
-      schema.propertyNames = dice.pick([{ type: "string" }, { pattern: dice.pick(kPatterns) }, { enum: dice.some(kNames).concat(["z"]) }, { maxLength: 3 }, { minLength: 1, type: "string" }]);
+      schema.propertyNames = dice.pick([
+        { type: "string" },
+        { pattern: dice.pick(kPatterns) },
+        { enum: dice.some(kNames).concat(["z"]) },
+        { maxLength: 3 },
+        { minLength: 1, type: "string" },
+      ]);
     }
     if (dice.roll(6) === 0) {
       schema.minProperties = dice.roll(3);
@@ -236,7 +447,10 @@ class Schemas {
       schema.maxProperties = names.length;
     }
     if (dice.roll(5) === 0) {
-      schema[dice.pick(["anyOf", "oneOf"])] = [{ required: [dice.pick(names.concat(["a"]))] }, { properties: { own: this.schema(level + 2) }, required: ["own"] }];
+      schema[dice.pick(["anyOf", "oneOf"])] = [
+        { required: [dice.pick(names.concat(["a"]))] },
+        { properties: { own: this.schema(level + 2) }, required: ["own"] },
+      ];
     }
     return schema;
   }
@@ -269,11 +483,31 @@ class Schemas {
       { oneOf: [{ type: "string" }, this.number(), { type: "null" }] },
       { oneOf: this.schemas(level) },
       { oneOf: [this.string(), { properties: { a: {} } }, { minimum: 3 }] },
-      { oneOf: [0, 1, 2].map((value) => ({ properties: { [key]: { const: value }, own: this.schema(level + 1) }, required: [key] })), discriminator: { propertyName: key } },
-      { oneOf: ["x", "y"].map((name) => ({ type: "object", properties: { [name]: this.schema(level + 1) }, required: [name], additionalProperties: false })) },
-      { oneOf: [{ properties: { x: this.schema(level + 1) }, required: ["x"] }, { properties: { y: this.schema(level + 1) }, required: ["y"] }] },
+      {
+        oneOf: [0, 1, 2].map((value) => ({ properties: { [key]: { const: value }, own: this.schema(level + 1) }, required: [key] })),
+        discriminator: { propertyName: key },
+      },
+      {
+        oneOf: ["x", "y"].map((name) => ({
+          type: "object",
+          properties: { [name]: this.schema(level + 1) },
+          required: [name],
+          additionalProperties: false,
+        })),
+      },
+      {
+        oneOf: [
+          { properties: { x: this.schema(level + 1) }, required: ["x"] },
+          { properties: { y: this.schema(level + 1) }, required: ["y"] },
+        ],
+      },
       { type: dice.pick(["object", "string"]), oneOf: [{ minLength: 3 }, { required: ["a"] }] },
-      { oneOf: dice.some(kValues).map((value) => ({ const: value })).concat([{ enum: [77, "z"] }]) },
+      {
+        oneOf: dice
+          .some(kValues)
+          .map((value) => ({ const: value }))
+          .concat([{ enum: [77, "z"] }]),
+      },
     ]);
   }
 
@@ -294,14 +528,20 @@ class Schemas {
 
 /// Checks `count` answers.
 function check_random(count) {
-  let checked = 0, schemas = 0, refused = 0;
+  let checked = 0,
+    schemas = 0,
+    refused = 0;
   const reasons = new Map();
   for (let batch = 0; checked < count; ++batch) {
     const cases = Array.from({ length: 100 }, (_, i) => {
       const draft = i % 2 === 0 ? "draft-7" : "draft-2020-12";
       return { draft, schema: new Schemas(Number(seed) * 1_000_003 + batch * 100 + i, draft).root() };
     });
-    const results = answers_of(cases.map((one) => one.schema), kAnswersOfSchema, `${Number(seed) + batch}`);
+    const results = answers_of(
+      cases.map((one) => one.schema),
+      kAnswersOfSchema,
+      `${Number(seed) + batch}`,
+    );
     cases.forEach((one, i) => {
       ++schemas;
       if (results[i].refused !== undefined) {
@@ -318,13 +558,20 @@ function check_random(count) {
     });
   }
   assert(refused < schemas / 2, `${refused} of ${schemas} random schemas were refused`);
-  const most = [...reasons].sort((a, b) => b[1] - a[1]).slice(0, 8).map(([reason, times]) => `${reason || "(root)"} ${times}`).join(", ");
+  const most = [...reasons]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 8)
+    .map(([reason, times]) => `${reason || "(root)"} ${times}`)
+    .join(", ");
   console.log(`forced answers: ${checked} under ${schemas - refused} random schemas are valid; ${refused} schemas were refused (${most})`);
 }
 
 // The check itself.
-for (const [schema, bad] of [[{ type: "string", format: "date" }, "2026-02-30"], [{ properties: { "a\"": { type: "null" } } }, { "a\"": 1 }],
-  [{ oneOf: [{ minLength: 1 }, { minimum: 1 }] }, null]]) {
+for (const [schema, bad] of [
+  [{ type: "string", format: "date" }, "2026-02-30"],
+  [{ properties: { 'a"': { type: "null" } } }, { 'a"': 1 }],
+  [{ oneOf: [{ minLength: 1 }, { minimum: 1 }] }, null],
+]) {
   assert(!validator(schema, "draft-2020-12")(bad));
 }
 

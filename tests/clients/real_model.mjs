@@ -16,14 +16,15 @@ if (!existsSync(folder)) {
 }
 const dikkat = new Dikkat(program);
 const golden = JSON.parse(readFileSync(join(folder, "golden.json"), "utf8"));
-const ids = golden.greedy_ids.slice(1);  // without <s>, which begins every text
+const ids = golden.greedy_ids.slice(1); // without <s>, which begins every text
 const kSteps = ids.length;
 
 const report = [];
 /// Compares the greedy text of a model, its ids and their log-probabilities with the published ones.
 function compare(name, model, ...options) {
-  const sample = JSON.parse(dikkat.run("sample", model, "--prompt", "", "--temperature", "0", "--max-new-tokens", `${kSteps}`, "--json", "--logprobs",
-    ...options)).samples[0];
+  const sample = JSON.parse(
+    dikkat.run("sample", model, "--prompt", "", "--temperature", "0", "--max-new-tokens", `${kSteps}`, "--json", "--logprobs", ...options),
+  ).samples[0];
   assert.deepEqual(sample.tokens, ids, `${name}: ids`);
   assert.equal(sample.text.trim(), golden.text.trim(), `${name}: text`);
   const error = Math.max(...sample.log_probabilities.map((p, i) => Math.abs(p - golden.log_probabilities[i])));
@@ -36,8 +37,20 @@ compare("folder", folder);
 dikkat.run("import", folder, "--out", path("run"));
 compare("import", path("run"));
 writeFileSync(path("data.txt"), `${golden.text}\n`.repeat(20));
-dikkat.run("finetune", path("run"), "--data", path("data.txt"), "--out", path("lora"), "--quiet", "--set", "train.max_steps=1",
-  "optim.learning_rate=1e-30", "train.eval_tokens=128", "data.window=64");  // adapters that add nothing
+dikkat.run(
+  "finetune",
+  path("run"),
+  "--data",
+  path("data.txt"),
+  "--out",
+  path("lora"),
+  "--quiet",
+  "--set",
+  "train.max_steps=1",
+  "optim.learning_rate=1e-30",
+  "train.eval_tokens=128",
+  "data.window=64",
+); // adapters that add nothing
 dikkat.run("merge", path("lora"), "--newest", "--out", path("merged"));
 compare("merge", path("merged"));
 dikkat.run("export", path("merged"), "--out", path("hf"));
@@ -51,4 +64,7 @@ assert.deepEqual(theirs.greedy, ids, "llama.cpp: greedy ids");
 const our_ids = dikkat.ids_of(folder, golden.text);
 assert.deepEqual(theirs.ids[0], our_ids, "llama.cpp: ids of the text");
 await llama_cpp.dispose();
-console.log(`real model: ${kSteps} greedy ids are those that its author published; largest differences of log-probabilities: ${report.join(", ")}; llama.cpp ${llama_cpp.build} agrees`);
+console.log(
+  `real model: ${kSteps} greedy ids are those that its author published; ` +
+    `largest differences of log-probabilities: ${report.join(", ")}; llama.cpp ${llama_cpp.build} agrees`,
+);

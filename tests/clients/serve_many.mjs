@@ -1,5 +1,5 @@
-// Checks `dikkat serve` with many clients at once: eight streams of OpenAI's client and of LangChain's, each with the text that it has when it
-// is alone; adapters that are chosen by the model's name; biases, penalties, tokens, and what /metrics counts afterwards.
+// Checks `dikkat serve` with many clients at once: eight streams of OpenAI's client and of LangChain's, each with the text that it has when
+// it is alone; adapters that are chosen by the model's name; biases, penalties, tokens, and what /metrics counts afterwards.
 //
 //     node serve_many.mjs DIKKAT WORK_FOLDER REPOSITORY     (scripts/clients.sh does)
 import assert from "node:assert/strict";
@@ -12,19 +12,52 @@ import OpenAI from "openai";
 
 const [program, work, repository] = process.argv.slice(2).map((path) => resolve(path));
 const base = join(work, "shared");
-const train = (out, corpus, ...settings) => execFileSync(program, ["train", "--corpus", corpus, "--out", out, "--quiet", "--set", "train.batch_size=8", "train.eval_tokens=128", ...settings]);
-train(base, join(repository, "data/tales.txt"), "tokenizer.kind=bpe", "tokenizer.vocab_size=400", "model.n_layer=2", "model.n_embd=64", "model.block_size=192", "optim.learning_rate=0.01", "train.max_steps=60");
+const train = (out, corpus, ...settings) =>
+  execFileSync(program, [
+    "train",
+    "--corpus",
+    corpus,
+    "--out",
+    out,
+    "--quiet",
+    "--set",
+    "train.batch_size=8",
+    "train.eval_tokens=128",
+    ...settings,
+  ]);
+train(
+  base,
+  join(repository, "data/tales.txt"),
+  "tokenizer.kind=bpe",
+  "tokenizer.vocab_size=400",
+  "model.n_layer=2",
+  "model.n_embd=64",
+  "model.block_size=192",
+  "optim.learning_rate=0.01",
+  "train.max_steps=60",
+);
 const runs = { first: join(work, "first"), second: join(work, "second") };
-const tune = (name, sentence, ...settings) => {  // on a text that is learned quickly
+const tune = (name, sentence, ...settings) => {
+  // on a text that is learned quickly
   writeFileSync(join(work, `${name}.txt`), sentence.repeat(2000));
-  train(runs[name], join(work, `${name}.txt`), `train.init_from="${base}"`, "optim.learning_rate=0.02", "optim.warmup_steps=0", "train.max_steps=25", ...settings);
+  train(
+    runs[name],
+    join(work, `${name}.txt`),
+    `train.init_from="${base}"`,
+    "optim.learning_rate=0.02",
+    "optim.warmup_steps=0",
+    "train.max_steps=25",
+    ...settings,
+  );
 };
 tune("first", "The king sailed to a far island. ", "lora.rank=2");
 tune("second", "A fox and a crow sat in an old tree.\n", "lora.rank=4", 'lora.targets=["attention"]');
 
 /// A server in a process of its own.
 async function serve(...words) {
-  const server = spawn(program, ["serve", ...words, "--port", "0", "--json", "--api-key", "secret"], { stdio: ["ignore", "pipe", "ignore"] });
+  const server = spawn(program, ["serve", ...words, "--port", "0", "--json", "--api-key", "secret"], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   const ended = new Promise((done) => server.once("exit", done));
   const { url, base_url: baseURL } = JSON.parse(await new Promise((done) => createInterface(server.stdout).once("line", done)));
   const headers = { "Content-Type": "application/json", Authorization: "Bearer secret" };
@@ -45,23 +78,42 @@ async function serve(...words) {
 }
 
 const names = ["shared", "first", "second"];
-const { client, langchain, post, get, end } = await serve(base, "--adapter", `first=${runs.first}`, "--adapter", `second=${runs.second}`, "--parallel", "8");
-let generated = 0;  // tokens, as the responses report them
+const { client, langchain, post, get, end } = await serve(
+  base,
+  "--adapter",
+  `first=${runs.first}`,
+  "--adapter",
+  `second=${runs.second}`,
+  "--parallel",
+  "8",
+);
+let generated = 0; // tokens, as the responses report them
 const counted = (answer) => {
   generated += answer.usage.completion_tokens;
   return answer;
 };
 try {
   const models = await client.models.list();
-  assert.deepEqual(models.data.map(({ id }) => id), names);
-  assert.deepEqual(models.data.map(({ parent }) => parent), [undefined, "shared", "shared"]);
+  assert.deepEqual(
+    models.data.map(({ id }) => id),
+    names,
+  );
+  assert.deepEqual(
+    models.data.map(({ parent }) => parent),
+    [undefined, "shared", "shared"],
+  );
 
   // Texts and conversations of all models, each alone.
   const likely = { temperature: 0.7, top_p: 0.8, max_tokens: 40 };
-  const texts = ["The king said", "Once", "In the morning the", "She", "A ship", "They went", "The door", "And so"].map((prompt, i) => (
-    { model: names[i % 3], prompt, ...likely, seed: 100 + i }));
+  const texts = ["The king said", "Once", "In the morning the", "She", "A ship", "They went", "The door", "And so"].map((prompt, i) => ({
+    model: names[i % 3],
+    prompt,
+    ...likely,
+    seed: 100 + i,
+  }));
   const chats = texts.map(({ prompt, ...fields }) => ({ ...fields, messages: [{ role: "user", content: `${prompt}?` }] }));
-  const alone = [], chatsAlone = [];
+  const alone = [],
+    chatsAlone = [];
   for (const request of texts) alone.push(counted(await client.completions.create(request)).choices[0].text);
   for (const request of chats) chatsAlone.push(counted(await client.chat.completions.create(request)).choices[0].message.content);
 
@@ -82,10 +134,12 @@ try {
   assert.deepEqual(await Promise.all([...chats, ...chats].map(chatted)), [...chatsAlone, ...chatsAlone]);
 
   // LangChain: streams, and a batch.
-  const model = ({ model: name, temperature, top_p: topP, max_tokens: maxTokens, seed }, more) => langchain({ model: name, temperature, topP, maxTokens, modelKwargs: { seed }, ...more });
+  const model = ({ model: name, temperature, top_p: topP, max_tokens: maxTokens, seed }, more) =>
+    langchain({ model: name, temperature, topP, maxTokens, modelKwargs: { seed }, ...more });
   const contents = chats.map(({ messages }) => [["user", messages[0].content]]);
   const chained = async (request, i) => {
-    let text = "", usage;
+    let text = "",
+      usage;
     for await (const chunk of await model(request).stream(contents[i])) {
       text += chunk.content;
       usage = chunk.usage_metadata ?? usage;
@@ -120,12 +174,14 @@ try {
   assert.equal(chainedBias.content, pieces.tokens[0].piece.repeat(3));
   generated += chainedBias.usage_metadata.output_tokens;
   const distinct = async (fields) => {
-    const answer = counted(await client.completions.create({ model: "shared", prompt: "The", temperature: 0, max_tokens: 60, logprobs: 0, ...fields }));
+    const answer = counted(
+      await client.completions.create({ model: "shared", prompt: "The", temperature: 0, max_tokens: 60, logprobs: 0, ...fields }),
+    );
     return new Set(answer.choices[0].logprobs.tokens).size;
   };
   const plain = await distinct({});
-  assert(await distinct({ frequency_penalty: 2 }) > plain);
-  assert(await distinct({ presence_penalty: 2 }) > plain);
+  assert((await distinct({ frequency_penalty: 2 })) > plain);
+  assert((await distinct({ presence_penalty: 2 })) > plain);
 
   // Adapters: as each run by itself, to rounding, and not as each other.
   const request = { prompt: "The king said", temperature: 0, max_tokens: 20, logprobs: 1 };
@@ -147,10 +203,15 @@ try {
   // What the metrics have counted.
   const response = await get("/metrics");
   assert.equal(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
-  const metrics = Object.fromEntries((await response.text()).split("\n").filter((line) => line && !line.startsWith("#")).map((line) => {
-    const [, name, value] = /^([a-z_]+(?:\{[^}]*\})?) ([0-9.e+-]+)$/.exec(line) ?? assert.fail(line);
-    return [name, Number(value)];
-  }));
+  const metrics = Object.fromEntries(
+    (await response.text())
+      .split("\n")
+      .filter((line) => line && !line.startsWith("#"))
+      .map((line) => {
+        const [, name, value] = /^([a-z_]+(?:\{[^}]*\})?) ([0-9.e+-]+)$/.exec(line) ?? assert.fail(line);
+        return [name, Number(value)];
+      }),
+  );
   assert.equal(metrics.dikkat_generated_tokens_total, generated);
   assert.equal(metrics.dikkat_requests_running, 0);
   assert.equal(metrics.dikkat_requests_waiting, 0);
@@ -159,7 +220,10 @@ try {
   assert(metrics.dikkat_prompt_tokens_total > answers);
   assert(metrics.process_resident_memory_bytes > 1e6);
   assert(metrics['dikkat_http_requests_total{endpoint="/v1/chat/completions",status="200"}'] >= 32);
-  console.log(`serve: ${answers} answers for OpenAI's and LangChain's clients, up to sixteen at once, each as when it is alone; three models, biases, penalties, metrics`);
+  console.log(
+    `serve: ${answers} answers for OpenAI's and LangChain's clients, up to sixteen at once, each as when it is alone; ` +
+      `three models, biases, penalties, metrics`,
+  );
 } finally {
   await end();
 }

@@ -10,22 +10,40 @@ import protobuf from "protobufjs";
 import tfrecord from "tfrecord";
 
 // These are parts of tensorflow/core/util/event.proto and framework/summary.proto.
-const Event = protobuf.parse(`
+const Event = protobuf
+  .parse(
+    `
   syntax = "proto3";
   message Value { string tag = 1; float simple_value = 2; }
   message Summary { repeated Value value = 1; }
   message Event { double wall_time = 1; int64 step = 2; oneof what { string file_version = 3; Summary summary = 5; } }
-`).root.lookupType("Event");
+`,
+  )
+  .root.lookupType("Event");
 
 const [program, work, repository] = process.argv.slice(2).map((path) => resolve(path));
 const dikkat = (...words) => execFileSync(program, words, { cwd: work, stdio: "ignore" });
-dikkat("train", "--config", join(repository, "configs/quickstart.toml"), "--out", "board-run", "--set", "train.max_steps=12", "train.eval_interval=6",
-  "train.eval_tokens=128", "optim.decay_steps=20", "train.log_interval=1");
+dikkat(
+  "train",
+  "--config",
+  join(repository, "configs/quickstart.toml"),
+  "--out",
+  "board-run",
+  "--set",
+  "train.max_steps=12",
+  "train.eval_interval=6",
+  "train.eval_tokens=128",
+  "optim.decay_steps=20",
+  "train.log_interval=1",
+);
 dikkat("resume", "board-run", "--set", "train.max_steps=20");
 
 // MFU is null while the machine's rate is unknown, which depends on what else the machine does. So this test writes the values itself.
 const metrics = join(work, "board-run/metrics.jsonl");
-const measured = readFileSync(metrics, "utf8").trim().split("\n").map((line) => JSON.parse(line));
+const measured = readFileSync(metrics, "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line));
 for (const line of measured) if (line.event === "step") line.mfu = line.step === 3 ? null : 1 / (1 + line.step);
 writeFileSync(metrics, measured.map((line) => JSON.stringify(line) + "\n").join(""));
 dikkat("export-metrics", "board-run", "--tensorboard", "board");
@@ -42,9 +60,17 @@ for (let record; (record = await reader.readRecord()) !== null;) {
 }
 assert.equal(version, "brain.Event:2", "the first event says the version");
 
-const expected = (event, key) => measured.filter((line) => line.event === event && typeof line[key] === "number").map((line) => [line.step, Math.fround(line[key])]);
-const pairs = { "loss/train": ["step", "loss"], "loss/validation": ["eval", "val_loss"], "loss/train_evaluated": ["eval", "train_loss"],
-  "grad_norm": ["step", "grad_norm"], "learning_rate": ["step", "learning_rate"], "tokens_per_s": ["step", "tokens_per_s"], "mfu": ["step", "mfu"] };
+const expected = (event, key) =>
+  measured.filter((line) => line.event === event && typeof line[key] === "number").map((line) => [line.step, Math.fround(line[key])]);
+const pairs = {
+  "loss/train": ["step", "loss"],
+  "loss/validation": ["eval", "val_loss"],
+  "loss/train_evaluated": ["eval", "train_loss"],
+  grad_norm: ["step", "grad_norm"],
+  learning_rate: ["step", "learning_rate"],
+  tokens_per_s: ["step", "tokens_per_s"],
+  mfu: ["step", "mfu"],
+};
 assert.deepEqual(Object.keys(curves).sort(), Object.keys(pairs).sort());
 for (const [tag, [event, key]] of Object.entries(pairs)) assert.deepEqual(curves[tag], expected(event, key), tag);
 assert.equal(curves["loss/train"].length, 20, "one curve over the resume");

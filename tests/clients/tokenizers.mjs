@@ -20,7 +20,7 @@ for (const [name, rows] of Object.entries(JSON.parse(readFileSync(golden, "utf8"
     const answer = execFileSync(program, ["tokenizer", "encode", folder, "--special", "--text", text], { encoding: "utf8" });
     return answer.split(/\s+/).filter(Boolean).map(Number);
   };
-  const begin = encode("");  // the tokens before a text, which the golden ids do not have
+  const begin = encode(""); // the tokens before a text, which the golden ids do not have
   for (const { text, ids } of rows) {
     assert.deepEqual(encode(text), [...begin, ...ids], `${name}: ${JSON.stringify(text)}`);
     compared += 1;

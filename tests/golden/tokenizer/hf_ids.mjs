@@ -15,15 +15,22 @@ export async function encoder(folder, description, special) {
   const tokens = description.added_tokens.filter((token) => special || !token.special);
   const tokenizer = new Tokenizer({ ...description, added_tokens: tokens }, {});
   // In two rules this library uses JavaScript's \s and \d. In Hugging Face's own library they mean White_Space and \p{N}.
-  const mended = (pattern) => new RegExp(pattern.source
-    .replaceAll("[^\\s", "[^\\p{White_Space}").replaceAll("\\s", "\\p{White_Space}").replaceAll("\\S", "\\P{White_Space}")
-    .replaceAll("[^\\d]", "\\P{N}").replaceAll("\\d", "\\p{N}"), "gu");
+  const mended = (pattern) =>
+    new RegExp(
+      pattern.source
+        .replaceAll("[^\\s", "[^\\p{White_Space}")
+        .replaceAll("\\s", "\\p{White_Space}")
+        .replaceAll("\\S", "\\P{White_Space}")
+        .replaceAll("[^\\d]", "\\P{N}")
+        .replaceAll("\\d", "\\p{N}"),
+      "gu",
+    );
   for (const step of [tokenizer.pre_tokenizer, ...(tokenizer.pre_tokenizer?.tokenizers ?? [])]) {
     if (["ByteLevel", "Digits"].includes(step?.config?.type) && step.pattern) {
       step.pattern = mended(step.pattern);
     }
   }
-  return (text) => text === "" && !special ? [] : tokenizer.encode(text, { add_special_tokens: special }).ids;
+  return (text) => (text === "" && !special ? [] : tokenizer.encode(text, { add_special_tokens: special }).ids);
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(resolve(process.argv[1])).href) {

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "autograd/base/index.h"
 #include "train/chat/answer_format.h"
+#include "train/web/serve/call_scan.h"
 
 namespace dikkat::serve {
 
@@ -24,34 +26,6 @@ struct AnswerParts {
   std::string content{};
   std::string reasoning{};
   std::vector<CallPart> calls{};
-};
-
-/// Follows the text of a JSON object that is a call.
-class CallScan {
- public:
-  enum class State { more, complete, bad };
-
-  /// `form` has the keys of name and arguments. Without keys, the object is the arguments. `names` are the tools that can be called.
-  CallScan(const CallFormat& form, const std::vector<std::string>& names) : form_(&form), names_(&names) {}
-
-  /// Continues with a text that begins with the one of the last call.
-  State scan(std::string_view text);
-  std::size_t end() const { return at_; }  // valid if complete
-  bool has_name() const { return !name_.empty(); }
-  const std::string& name() const { return name_; }
-  /// Returns the bytes of the arguments so far, from the object's brace on; empty before it.
-  std::string_view arguments(std::string_view text) const;
-
- private:
-  State begin_value(char c);
-  State end_text(std::string_view text);
-
-  const CallFormat* form_;
-  const std::vector<std::string>* names_;
-  std::size_t at_ = 0, text_begin_ = 0, arguments_begin_ = std::string_view::npos, arguments_end_ = std::string_view::npos;
-  int depth_ = 0;
-  bool in_text_ = false, escaped_ = false, wants_value_ = false, in_value_ = false;
-  std::string key_, name_;
 };
 
 /// Splits the text of an answer, as it is generated, into content, reasoning and calls of tools. Text is held back only while it may become
@@ -76,43 +50,62 @@ class AnswerReader {
   /// Returns the text that was held back. Call it after the last text.
   AnswerParts finish();
 
-  /// Whether nothing can follow: the only call that the answer may have is complete.
-  bool is_over() const { return is_over_; }
-  /// Whether there were calls, of which none is cut off.
+  /// Returns whether nothing can follow: the only call that the answer may have is complete.
+  bool is_over() const { return state_ == State::over; }
+  /// Returns whether there were calls, of which none is cut off.
   bool has_calls() const { return calls_ > 0 && !is_announced_; }
 
  private:
-  enum class State { start, reasoning, content, before_list, before_call, in_call, behind_call };
+  enum class State {
+    begin,             // nothing was read, and reasoning may begin
+    before_reasoning,  // white space after the mark of reasoning
+    reasoning,
+    before_answer,  // white space after reasoning
+    answer,         // nothing but reasoning was read
+    content,
+    before_list,
+    before_name,  // the name of a call, which is not in its object
+    before_call,  // the object of a call
+    call,
+    after_item,      // after a call in a list
+    after_calls,     // the mark after a call, or after a list of calls, may follow
+    before_content,  // white space after calls
+    over
+  };
 
-  // These read the beginning of rest_. They return whether there is more to do before more text comes.
-  bool read_start(AnswerParts& parts);
+  // Each reads the beginning of rest_ in the state of its name. It returns whether there is more to do before more text comes.
+  bool read_begin();
   bool read_reasoning(AnswerParts& parts);
+  bool read_answer();
   bool read_content(AnswerParts& parts);
-  bool read_bare_call(AnswerParts& parts);
   bool read_list_begin(AnswerParts& parts);
+  bool read_name(AnswerParts& parts);
   bool read_call_begin(AnswerParts& parts);
   bool read_call(AnswerParts& parts);
-  bool read_call_end();
+  bool read_item_end();
+  bool read_calls_end();
+  bool skip_space(State next);
+  bool read(AnswerParts& parts);
 
+  const CallFormat& form() const { return *options_->form->calls; }
+  const std::string& name() const { return name_.empty() ? scan_.name() : name_; }
+  bool enter(State state);
   void drop(std::size_t bytes) { rest_.erase(0, bytes); }
   void keep_raw(std::size_t bytes);
+  bool begin_call();
   bool fail(AnswerParts& parts);
-  void give_call(AnswerParts& parts);
-  bool is_call(std::string& arguments) const;
+  void send_call(AnswerParts& parts);
+  std::optional<std::string> complete_arguments() const;
 
   std::shared_ptr<const Options> options_;  // scan_ refers to it
-  State state_ = State::content;
-  std::string rest_;          // text that was not read yet
-  std::string raw_;           // what was read of a call before its object: content, if the call is not well-formed
-  bool at_begin_ = true;      // nothing but reasoning was read
-  bool skips_space_ = false;  // white space is not part of what comes next
-  bool is_over_ = false;
-  bool is_behind_list_ = false;
+  State state_ = State::answer;
+  std::string rest_;  // text that was not read yet
+  std::string raw_;   // bytes of a call before its object: content, if the call is not well-formed
   CallScan scan_;
   std::string name_;           // of the call, if it is not in the object
-  std::size_t given_ = 0;      // bytes of the arguments
-  bool is_announced_ = false;  // whether the call's name was given
-  index calls_ = 0;            // calls of which a part was given
+  std::size_t sent_ = 0;       // bytes of the arguments in earlier parts
+  bool is_announced_ = false;  // whether the call's name was in a part
+  index calls_ = 0;            // calls of which there was a part
 };
 
 }  // namespace dikkat::serve

@@ -50,10 +50,7 @@ HttpResponse chat_page(const ChatPageConfig& config) {
   // Find the parts of the page.
   const std::string_view styles = embedded_file("chat.css");
   const std::string_view library = embedded_file("markdown-it.umd.min.js");
-  std::string scripts;
-  for (const std::string_view file : {"chat_markdown.js", "chat_store.js", "chat_client.js", "chat.js"}) {
-    scripts += embedded_file(file);
-  }
+  const std::string_view script = embedded_file("chat.js");
   const std::string data = json_text(nlohmann::ordered_json{
       {"feedback", config.takes_feedback}, {"chat", config.takes_conversations}, {"thinking", config.can_switch_thinking}});
   const auto part = [&](std::string_view name) -> std::string {
@@ -63,7 +60,10 @@ HttpResponse chat_page(const ChatPageConfig& config) {
     if (name == "library") {
       return std::string(library);
     }
-    return name == "scripts" ? scripts : name == "config" ? data : html_text(embedded_file("markdown-it.LICENSE"));
+    if (name == "script") {
+      return std::string(script);
+    }
+    return name == "config" ? data : html_text(embedded_file("markdown-it.LICENSE"));
   };
 
   // Insert the parts in place of {{their names}}. Inserted text is not searched again.
@@ -80,7 +80,7 @@ HttpResponse chat_page(const ChatPageConfig& config) {
   // The icon of the page is a data: URL. The other headers are for browsers that other sites try to trick.
   response.headers = {
       {"Content-Security-Policy",
-       concat("default-src 'none'; script-src ", permission_of(library), ' ', permission_of(scripts), "; style-src ", permission_of(styles),
+       concat("default-src 'none'; script-src ", permission_of(library), ' ', permission_of(script), "; style-src ", permission_of(styles),
               "; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
               "require-trusted-types-for 'script'; trusted-types 'none'")},
       {"Referrer-Policy", "no-referrer"},

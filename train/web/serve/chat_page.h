@@ -13,7 +13,7 @@ struct ChatPageConfig {
 
 /// Makes the response to GET /: the chat page, in one file that needs nothing else. Its headers permit only the page's own script and
 /// styles, by their hashes, and requests only to this server. The page never reads the texts of models and servers as markup
-/// (page/chat_markdown.js).
+/// (page/markdown.js).
 HttpResponse chat_page(const ChatPageConfig& config);
 
 }  // namespace dikkat::serve

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -14,8 +12,10 @@
 #include "train/web/http/http_server.h"
 #include "train/web/http/open_files.h"
 #include "train/web/serve/answer_constraints.h"
+#include "train/web/serve/api_key.h"
 #include "train/web/serve/chat_page.h"
 #include "train/web/serve/feedback.h"
+#include "train/web/serve/job_response.h"
 #include "train/web/serve/job_runner.h"
 #include "train/web/serve/server_metrics.h"
 #include "train/web/serve/text_endpoints.h"
@@ -23,11 +23,10 @@
 namespace dikkat::serve {
 namespace {
 
-constexpr int kMoreConnections = 32;                          // connections in addition to those of running and waiting requests
-constexpr std::size_t kOtherFiles = 320;                      // connections that have been answered, and the program's own files
-constexpr std::size_t kLargeBody = std::size_t{1} << 18;      // body size at which the memory of a request is returned to the system
-constexpr std::string_view kVersion = "/v1";                  // the beginning of the paths of OpenAI's protocol
-constexpr auto kClientCheck = std::chrono::milliseconds(50);  // between checks whether the client is still there
+constexpr int kMoreConnections = 32;                      // connections in addition to those of running and waiting requests
+constexpr std::size_t kOtherFiles = 320;                  // connections that have been answered, and the program's own files
+constexpr std::size_t kLargeBody = std::size_t{1} << 18;  // body size at which the memory of a request is returned to the system
+constexpr std::string_view kVersion = "/v1";              // the beginning of the paths of OpenAI's protocol
 
 /// Returns a number that nobody can guess.
 std::uint64_t random_number() {
@@ -42,40 +41,6 @@ std::string random_name(const char* begin) {
     name += kDigits[number & 15];
   }
   return name;
-}
-
-/// Returns whether the keys are equal. The time depends only on the length of `sent`.
-bool is_same_secret(const std::string& secret, const std::string& sent) {
-  volatile unsigned different = secret.size() == sent.size() ? 0 : 1;
-  for (std::size_t i = 0; i < sent.size(); ++i) {
-    different = different | static_cast<unsigned char>(secret[i % secret.size()] ^ sent[i]);
-  }
-  return different == 0;
-}
-
-HttpResponse json_response(std::string body, int status = 200) {
-  return {.status = status, .type = "application/json", .body = std::move(body)};
-}
-
-HttpResponse refusal(const ApiError& error) {
-  HttpResponse response = json_response(error_json(error), error.status());
-  if (error.status() == 503) {
-    response.headers.emplace_back("Retry-After", "1");
-  }
-  if (error.status() == 401) {
-    response.headers.emplace_back("WWW-Authenticate", "Bearer");
-  }
-  return response;
-}
-
-double rounded(double value, double digits) { return std::round(value * digits) / digits; }
-
-/// Returns an answer's entry in the log: "12 prompt tokens, 30 generated, first after 0.15 s, 41.5 tokens/s".
-std::string note_of(const Job& job) {
-  const Usage usage = job.usage();
-  return concat(usage.prompt, " prompt tokens, ", usage.completion, " generated, first after ", rounded(job.first_token(), 1000), " s, ",
-                rounded(usage.rate(), 10), " tokens/s",
-                job.request().ignored.empty() ? "" : concat(", without an effect: ", job.request().ignored));
 }
 
 ListedModel listed(const ServedModel& model) {
@@ -267,21 +232,9 @@ class CompletionServer::Parts {
   }
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
-    constexpr std::string_view kScheme = "bearer ";  // may be in upper or lower case (RFC 9110, 11.1)
-    if (options_.api_key.empty() || request.path == "/" || request.path == "/health") {
-      return std::nullopt;
-    }
-    const std::string_view scheme = std::string_view(request.authorization).substr(0, kScheme.size());
-    const bool is_bearer =
-        std::ranges::equal(scheme, kScheme, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
-    if ((is_bearer && is_same_secret(options_.api_key, request.authorization.substr(kScheme.size()))) ||
-        (!request.api_key.empty() && is_same_secret(options_.api_key, request.api_key))) {
-      return std::nullopt;
-    }
-    return serve::refusal({401,
-                           is_bearer || !request.api_key.empty() ? "the API key is not the one that this server was started with"
-                                                                 : "expected a header Authorization: Bearer KEY, or x-api-key: KEY",
-                           "", "invalid_api_key"});
+    const bool is_open = options_.api_key.empty() || request.path == "/" || request.path == "/health";
+    const std::optional<ApiError> error = is_open ? std::nullopt : key_error(request, options_.api_key);
+    return error ? std::optional(serve::refusal(*error)) : std::nullopt;
   }
 
   HttpResponse respond(HttpRequest& request, Endpoint endpoint) {
@@ -314,12 +267,7 @@ class CompletionServer::Parts {
       wanted.options.constraint = constraints_.at(model.name).of(wanted, prompt, patience(request));
       const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompt));
       queue_.add(job);
-      if (job->request().streams) {
-        return {.type = "text/event-stream",
-                .stream = [head, job](HttpRequest& asked, const HttpWrite& write) { stream(head, *job, asked, write); },
-                .filler = ":\n\n"};
-      }
-      return whole(head, *job, request);
+      return job_response(head, job, request);
     } catch (const ApiError& error) {
       request.note = error.what();
       return serve::refusal(error);
@@ -341,53 +289,6 @@ class CompletionServer::Parts {
         throw server_ends();
       }
     };
-  }
-
-  /// Waits until an answer is complete.
-  static HttpResponse whole(const ResponseHead& head, Job& job, HttpRequest& request) {
-    std::vector<AnswerDelta> choices(static_cast<std::size_t>(job.request().options.num_samples));
-    while (!job.is_over()) {
-      for (AnswerDelta& piece : job.take(kClientCheck)) {
-        AnswerDelta& choice = choices[static_cast<std::size_t>(piece.choice)];
-        choice.append(std::move(piece));
-      }
-      if (request.is_gone()) {
-        job.cancel();
-        request.note = "the client went away";
-        return serve::refusal({499, "the client went away"});
-      }
-    }
-    request.note = note_of(job);
-    return json_response(response_json(head, choices, job.usage()));
-  }
-
-  static void stream(const ResponseHead& head, Job& job, HttpRequest& request, const HttpWrite& write) {
-    const bool with_usage = job.request().streams_usage;
-    bool listens = true;
-    if (head.endpoint == Endpoint::chat) {
-      for (index choice = 0; choice < job.request().options.num_samples; ++choice) {
-        listens = listens && write(role_event(head, choice, with_usage));
-      }
-    }
-    try {
-      while (listens && !job.is_over()) {
-        std::string events;
-        for (const AnswerDelta& piece : job.take(kClientCheck)) {
-          events += piece_event(head, piece, with_usage);
-        }
-        listens = write(events) && !request.is_gone();
-      }
-      if (listens) {
-        write((with_usage ? usage_event(head, job.usage()) : "") + last_event());
-        request.note = note_of(job);
-        return;
-      }
-      request.note = "the client went away";
-    } catch (const ApiError& error) {
-      write(error_event(error));
-      request.note = error.what();
-    }
-    job.cancel();
   }
 
   const std::vector<ServedModel> models_;

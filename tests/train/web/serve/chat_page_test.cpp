@@ -74,7 +74,7 @@ TEST(ChatPage, PermitsOnlyItsOwnScriptsAndStyles) {
 TEST(ChatPage, NeedsNothingFromElsewhere) {
   const std::string page = chat_page({}).body;
   EXPECT_TRUE(page.starts_with("<!doctype html>\n"));
-  EXPECT_FALSE(std::regex_search(page, std::regex(R"(\{\{(styles|library|scripts|config|licenses)\}\})")));
+  EXPECT_FALSE(std::regex_search(page, std::regex(R"(\{\{(styles|library|script|config|licenses)\}\})")));
   const std::regex loads(R"(<(link|img|script|iframe|source|object|embed)\b[^>]*\b(src|href|data)=["'](?!data:))");
   EXPECT_FALSE(std::regex_search(page, loads));
   EXPECT_FALSE(std::regex_search(page, std::regex(R"(<[^>]* (style|on[a-z]+)=)"))) << "the policy forbids them";

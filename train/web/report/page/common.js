@@ -39,7 +39,8 @@ function duration(seconds) {
   return hours > 0 ? `${hours}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}` : `${Math.floor(whole / 60)}:${two(whole % 60)}`;
 }
 
-const date = (seconds) => (isNumber(seconds) && Math.abs(seconds) < 8e12 ? new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC" : NONE);
+const date = (seconds) =>
+  isNumber(seconds) && Math.abs(seconds) < 8e12 ? new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC" : NONE;
 
 function plusMinus(value, error) {
   return isNumber(error) && isNumber(value) ? `${fixed(value)} ± ${fixed(error)}` : fixed(value);
@@ -49,7 +50,8 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// Returns black or white, whichever has more contrast on a color (red, green and blue from 0 to 255): always at least 4.5 : 1 (WCAG 2.2, 1.4.3).
+// Returns black or white, whichever has more contrast on a color (red, green and blue from 0 to 255): always at least 4.5 : 1 (WCAG 2.2,
+// 1.4.3).
 function lettersOn(rgb) {
   const [red, green, blue] = rgb.map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
   const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
@@ -63,14 +65,30 @@ function bar(share, width = 100) {
   return made;
 }
 
-// A table. Each of `columns` is [heading, "number" | "text" | ""]. With the layout "stacked", each row becomes a list of cells with their headings on a narrow
-// screen, so that no column is cut off.
+// A table. Each of `columns` is [heading, "number" | "text" | ""]. With the layout "stacked", each row becomes a list of cells with their
+// headings on a narrow screen, so that no column is cut off.
 function table(caption, columns, rows, layout = "") {
-  return element("div", { class: `table ${layout}` }, element("table", {},
-    caption ? element("caption", {}, caption) : null,
-    element("thead", {}, element("tr", {}, ...columns.map(([name, kind]) => element("th", { class: kind, scope: "col" }, name)))),
-    element("tbody", {}, ...rows.map(({ cells, style }) => element("tr", { class: style || "" },
-      ...cells.map((cell, i) => element("td", { class: columns[i][1], "data-heading": columns[i][0] }, cell == null ? NONE : cell)))))));
+  return element(
+    "div",
+    { class: `table ${layout}` },
+    element(
+      "table",
+      {},
+      caption ? element("caption", {}, caption) : null,
+      element("thead", {}, element("tr", {}, ...columns.map(([name, kind]) => element("th", { class: kind, scope: "col" }, name)))),
+      element(
+        "tbody",
+        {},
+        ...rows.map(({ cells, style }) =>
+          element(
+            "tr",
+            { class: style || "" },
+            ...cells.map((cell, i) => element("td", { class: columns[i][1], "data-heading": columns[i][0] }, cell == null ? NONE : cell)),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 // Makes the button switch between dark and light. `act` draws the page again.
