@@ -8,14 +8,14 @@
 
 #include "autograd/base/parallel.h"
 #include "train/checkpoint/lock.h"
-#include "train/cli/assistant_planner.h"
-#include "train/cli/assistant_stages.h"
+#include "train/assistant/planner.h"
+#include "train/assistant/stages.h"
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/with_ranks.h"
 #include "train/data/corpus/corpus_files.h"
-#include "train/run/assistant_plan.h"
+#include "train/assistant/plan.h"
 #include "train/system/folder.h"
 #include "train/system/temporary_file.h"
 

@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "train/cli/assistant_report.h"
+#include "train/cli/assistant_text.h"
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
 #include "train/cli/write_page.h"

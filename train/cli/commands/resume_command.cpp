@@ -15,7 +15,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/with_ranks.h"
 #include "train/config/override.h"
-#include "train/run/assistant_plan.h"
+#include "train/assistant/plan.h"
 #include "train/run/trainer.h"
 
 namespace dikkat {

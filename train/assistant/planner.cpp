@@ -1,4 +1,4 @@
-#include "train/cli/assistant_planner.h"
+#include "train/assistant/planner.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/seconds_since.h"
-#include "train/cli/assistant_chats.h"
+#include "train/assistant/chats.h"
 #include "train/cli/corpus_summary.h"
 #include "train/cli/progress.h"
 #include "train/cli/run_options.h"

@@ -1,4 +1,4 @@
-#include "train/cli/assistant_report.h"
+#include "train/cli/assistant_text.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/run/assistant_plan.h"
+#include "train/assistant/plan.h"
 
 namespace dikkat {
 

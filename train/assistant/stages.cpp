@@ -1,4 +1,4 @@
-#include "train/cli/assistant_stages.h"
+#include "train/assistant/stages.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,9 +11,9 @@
 #include "autograd/base/seconds_since.h"
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/checkpoint/lock.h"
-#include "train/cli/assistant_chats.h"
-#include "train/cli/assistant_planner.h"
-#include "train/cli/assistant_report.h"
+#include "train/assistant/chats.h"
+#include "train/assistant/planner.h"
+#include "train/cli/assistant_text.h"
 #include "train/cli/commands/resume_command.h"
 #include "train/cli/commands/train_command.h"
 #include "train/cli/eval_tasks.h"
@@ -26,7 +26,7 @@
 #include "train/config/value.h"
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
-#include "train/run/assistant_plan.h"
+#include "train/assistant/plan.h"
 #include "train/run/run_remarks.h"
 #include "train/run/trainer.h"
 #include "train/system/folder.h"

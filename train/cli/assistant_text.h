@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "train/run/assistant_plan.h"
+#include "train/assistant/plan.h"
 
 namespace dikkat {
 

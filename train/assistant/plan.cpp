@@ -1,4 +1,4 @@
-#include "train/run/assistant_plan.h"
+#include "train/assistant/plan.h"
 
 #include <algorithm>
 #include <cmath>

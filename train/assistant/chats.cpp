@@ -1,4 +1,4 @@
-#include "train/cli/assistant_chats.h"
+#include "train/assistant/chats.h"
 
 #include <algorithm>
 #include <span>
